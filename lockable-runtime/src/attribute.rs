@@ -1,0 +1,190 @@
+//! What an expanded function calls. Only `#[distributed_lock]` may rely on these names.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::error::LockError;
+use crate::global::default_locker;
+use crate::guard::LockGuard;
+pub use crate::hold::hold;
+pub use crate::key::Part;
+use crate::key::{LockKey, render};
+use crate::locker::Locker;
+use crate::telemetry;
+
+/// One call of a decorated function, before its lock is acquired.
+#[derive(Debug)]
+#[must_use]
+pub struct Call {
+    key: Result<String, LockError>,
+    prefix: Option<&'static str>,
+    expire: Option<Duration>,
+    locker: Option<Locker>,
+}
+
+impl Call {
+    /// A call whose key is rendered from a template, at once.
+    pub fn new(template: &'static str, key: fmt::Arguments<'_>) -> Self {
+        let key = render(key).map_err(|(so_far, flaw)| {
+            LockError::invalid_key(&so_far, format!("{flaw}, in the key template `{template}`"))
+        });
+        Self { key, prefix: None, expire: None, locker: None }
+    }
+
+    /// A call whose key was made by the user.
+    pub fn with_key(key: impl IntoLockKey) -> Self {
+        let key = Ok(key.into_lock_key().as_str().to_owned());
+        Self { key, prefix: None, expire: None, locker: None }
+    }
+
+    /// The option `prefix`.
+    pub fn prefix(mut self, prefix: &'static str) -> Self {
+        self.prefix = Some(prefix);
+        self
+    }
+
+    /// The option `expire`.
+    pub fn expire(mut self, expire: impl IntoExpire) -> Self {
+        self.expire = Some(expire.into_expire());
+        self
+    }
+
+    /// The option `locker`.
+    pub fn locker(mut self, locker: &Locker) -> Self {
+        self.locker = Some(locker.clone());
+        self
+    }
+
+    /// Acquires in one try; a busy lock is told at info level.
+    ///
+    /// # Errors
+    /// As [`LockRequest::acquire`](crate::LockRequest::acquire), and when there is no locker.
+    pub async fn acquire(self) -> Result<LockGuard, LockError> {
+        let locker = match self.locker {
+            Some(locker) => locker,
+            None => default_locker()?.clone(),
+        };
+        let prefix = self.prefix.unwrap_or(locker.prefix());
+        let mut request = locker.lock_with_prefix(prefix, &self.key?);
+        if let Some(expire) = self.expire {
+            request = request.expire(expire);
+        }
+        let outcome = request.acquire().await;
+        if let Err(error) = &outcome
+            && error.is_contended()
+        {
+            telemetry::contended(error.key().unwrap_or_default());
+        }
+        outcome
+    }
+}
+
+/// What the option `key = expr` takes.
+#[diagnostic::on_unimplemented(
+    message = "a lock key must be a `LockKey`, got `{Self}`",
+    label = "not a `LockKey`",
+    note = "a text key is written as a literal: `key = \"order:{{id}}\"`, or `key(\"{{}}\", expr)` for a computed one"
+)]
+pub trait IntoLockKey {
+    /// The key, before its prefix.
+    fn into_lock_key(self) -> LockKey;
+}
+
+impl IntoLockKey for LockKey {
+    fn into_lock_key(self) -> LockKey {
+        self
+    }
+}
+
+impl IntoLockKey for &LockKey {
+    fn into_lock_key(self) -> LockKey {
+        self.clone()
+    }
+}
+
+/// What the option `expire = expr` takes.
+#[diagnostic::on_unimplemented(
+    message = "a lock's `expire` must be a duration, got `{Self}`",
+    label = "not a duration",
+    note = "write an integer literal (seconds), a text with a unit such as \"1500ms\", or a `std::time::Duration`"
+)]
+pub trait IntoExpire {
+    /// The length of the lease.
+    fn into_expire(self) -> Duration;
+}
+
+impl IntoExpire for Duration {
+    fn into_expire(self) -> Duration {
+        self
+    }
+}
+
+/// What a decorated function gives back when its body did not run, or was stopped.
+#[diagnostic::on_unimplemented(
+    message = "a function locked with `#[distributed_lock]` cannot return `{Self}`",
+    label = "no value to return when the lock is busy",
+    note = "return `()`, `Option<T>` or `Result<T, E>` with `E: From<LockError>`, or add `on_busy = <expression>` and `on_error = |err| <expression>`"
+)]
+pub trait Refused: Sized {
+    /// The value; an error that has no place in it is told at error level.
+    fn refused(error: LockError) -> Self;
+}
+
+impl Refused for () {
+    fn refused(error: LockError) {
+        tell(&error);
+    }
+}
+
+impl<T> Refused for Option<T> {
+    fn refused(error: LockError) -> Self {
+        tell(&error);
+        None
+    }
+}
+
+impl<T, E: From<LockError>> Refused for Result<T, E> {
+    fn refused(error: LockError) -> Self {
+        Err(error.into())
+    }
+}
+
+/// A busy lock was told already.
+fn tell(error: &LockError) {
+    if !error.is_contended() {
+        telemetry::swallowed(error);
+    }
+}
+
+/// What `on_busy = skip` gives back.
+#[diagnostic::on_unimplemented(
+    message = "`on_busy = skip` cannot make a `{Self}`",
+    label = "no value that means: skipped",
+    note = "`skip` gives `()`, `None`, `Ok(())` or `Ok(None)`; for other types write `on_busy = <expression>`"
+)]
+pub trait Skip: Sized {
+    /// The value.
+    fn skip() -> Self;
+}
+
+impl Skip for () {
+    fn skip() {}
+}
+
+impl<T> Skip for Option<T> {
+    fn skip() -> Self {
+        None
+    }
+}
+
+impl<E> Skip for Result<(), E> {
+    fn skip() -> Self {
+        Ok(())
+    }
+}
+
+impl<T, E> Skip for Result<Option<T>, E> {
+    fn skip() -> Self {
+        Ok(None)
+    }
+}

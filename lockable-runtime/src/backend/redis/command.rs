@@ -1,0 +1,83 @@
+//! The plain commands of an acquisition, and what their replies say.
+
+use ::redis::{Cmd, FromRedisValue, Pipeline, RedisError, Value};
+
+use crate::backend::Attempt;
+
+/// `SET lock NX GET`, `SET floor NX`, `INCR floor`: lock and fencing token in one round trip.
+pub(super) fn acquire(attempt: &Attempt, seed: u64, with_time: bool) -> Pipeline {
+    let floor = attempt.key.companion("floor");
+    let mut pipeline = Pipeline::with_capacity(4);
+    pipeline.add_command(set_lock(attempt));
+    pipeline.add_command(set_floor(&floor, attempt, seed, true));
+    pipeline.add_command(command("INCR", 2, &floor));
+    if with_time {
+        pipeline.add_command(time());
+    }
+    pipeline
+}
+
+/// Sets the floor whatever it is now.
+pub(super) fn reset_floor(attempt: &Attempt, seed: u64) -> Pipeline {
+    let mut pipeline = Pipeline::with_capacity(1);
+    pipeline.add_command(set_floor(&attempt.key.companion("floor"), attempt, seed, false));
+    pipeline
+}
+
+pub(super) fn time() -> Cmd {
+    let mut time = Cmd::with_capacity(1, 4);
+    time.arg("TIME");
+    time
+}
+
+fn set_lock(attempt: &Attempt) -> Cmd {
+    let mut set = command("SET", 7, attempt.key.as_str());
+    set.arg(attempt.owner.as_str()).arg("NX").arg("GET").arg("PX").arg(attempt.ttl.as_millis());
+    set
+}
+
+fn set_floor(floor: &str, attempt: &Attempt, seed: u64, only_new: bool) -> Cmd {
+    let mut set = command("SET", 6, floor);
+    set.arg(seed);
+    if only_new {
+        set.arg("NX");
+    }
+    set.arg("PX").arg(attempt.ttl.floor_millis());
+    set
+}
+
+fn command(name: &str, arguments: usize, key: &str) -> Cmd {
+    // Room for the key and for a token, two words and a number.
+    let mut command = Cmd::with_capacity(arguments, key.len() + 64);
+    command.arg(name).arg(key);
+    command
+}
+
+/// Whether `SET lock NX GET` made, or found, this attempt the holder.
+pub(super) fn is_granted(reply: &Value, attempt: &Attempt) -> Result<bool, RedisError> {
+    match reply {
+        Value::Nil => Ok(true),
+        Value::BulkString(owner) => Ok(owner == attempt.owner.as_str().as_bytes()),
+        other => Err(error_of(other)),
+    }
+}
+
+/// A reply that is a number, or the error that it is instead.
+pub(super) fn integer(reply: &Value) -> Result<u64, RedisError> {
+    match reply {
+        Value::Int(number) => Ok(number.unsigned_abs()),
+        other => Err(error_of(other)),
+    }
+}
+
+fn error_of(reply: &Value) -> RedisError {
+    match reply.clone().extract_error() {
+        Err(error) => error,
+        Ok(other) => match <()>::from_redis_value(other) {
+            Err(error) => error.into(),
+            Ok(()) => {
+                RedisError::from((::redis::ErrorKind::UnexpectedReturnType, "unexpected reply"))
+            }
+        },
+    }
+}

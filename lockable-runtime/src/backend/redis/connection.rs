@@ -1,0 +1,209 @@
+//! One multiplexed connection and what is known of the server at its other end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use ::redis::aio::MultiplexedConnection;
+use ::redis::{
+    AsyncConnectionConfig, Client, Cmd, FromRedisValue, Pipeline, RedisError, ServerErrorKind,
+    Value,
+};
+
+use super::script::{Release, Script};
+use super::server_clock::ServerClock;
+use super::{command, fault};
+use crate::backend::Fault;
+use crate::clock::boot_time;
+
+/// So many calls in a row without an answer, and the connection is given up.
+const UNANSWERED_LIMIT: u32 = 3;
+
+/// How many commands may queue before callers wait; the client's 50 throttle a busy service.
+const QUEUE: usize = 1024;
+
+/// A connection to a server that was asked for its version, its time and its scripts.
+///
+/// Commands run in the order of their calls. Whoever waits for an answer owns a part of the
+/// connection, so it lives until the last answer has come, also after it was retired.
+#[derive(Debug)]
+pub(super) struct Connection {
+    server: Arc<str>,
+    commands: MultiplexedConnection,
+    clock: ServerClock,
+    /// What the server calls the release script; `None` when it may not be asked to keep one.
+    release: Option<String>,
+    /// Set by whoever finds the connection unusable; never unset. New calls connect anew then.
+    retired: AtomicBool,
+    unanswered: AtomicU32,
+}
+
+impl Connection {
+    /// Connects, logs in and greets, without a limit of its own.
+    pub(super) async fn open(client: &Client, server: Arc<str>) -> Result<Self, Fault> {
+        // Deadlines are ours: the client's would run on the caller's clock, which may be paused.
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(QUEUE);
+        let failed = |error: &RedisError| fault::of(&server, error);
+        let mut commands = client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await
+            .map_err(|error| failed(&error))?;
+        let release = greet(&mut commands, &server).await?;
+        let clock = learn_time(&mut commands).await.map_err(|error| failed(&error))?;
+        let clock = clock.ok_or_else(|| fault::unexpected(&server, "TIME"))?;
+        let (retired, unanswered) = (AtomicBool::new(false), AtomicU32::new(0));
+        Ok(Self { server, commands, clock, release, retired, unanswered })
+    }
+
+    pub(super) fn clock(&self) -> &ServerClock {
+        &self.clock
+    }
+
+    /// Asks for the server's time when the last answer is too old to start a fencing floor from.
+    pub(super) async fn refresh_clock(&self) -> Result<(), Fault> {
+        let sent = boot_time();
+        if self.clock.is_old(sent) {
+            let time =
+                self.answered(self.commands.clone().send_packed_command(&command::time()).await)?;
+            self.clock.sample(&time, sent, boot_time());
+        }
+        Ok(())
+    }
+
+    /// Sends the commands in one go; an error of the server's is one of the values.
+    pub(super) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+        let count = pipeline.len();
+        self.answered(self.commands.clone().send_packed_commands(pipeline, 0, count).await)
+    }
+
+    /// Runs a script by its name, and by its text where the server does not know it.
+    pub(super) async fn run(&self, script: &Release<'_>) -> Result<Value, Fault> {
+        if let Some(name) = &self.release {
+            let reply = self.evaluate("EVALSHA", name, script).await?;
+            if !is_unknown_script(&reply) {
+                return Ok(reply);
+            }
+        }
+        self.evaluate("EVAL", Release::SOURCE, script).await
+    }
+
+    async fn evaluate(&self, verb: &str, text: &str, script: &impl Script) -> Result<Value, Fault> {
+        let mut command = Cmd::with_capacity(5, text.len() + 128);
+        command.arg(verb).arg(text);
+        script.complete(&mut command);
+        self.answered(self.commands.clone().send_packed_command(&command).await)
+    }
+
+    /// An answer shows that the connection lives; an error here is never the server's.
+    fn answered<T>(&self, outcome: Result<T, RedisError>) -> Result<T, Fault> {
+        match outcome {
+            Ok(answer) => {
+                self.unanswered.store(0, Ordering::Relaxed);
+                Ok(answer)
+            }
+            Err(error) => {
+                self.retire();
+                Err(fault::of(&self.server, &error))
+            }
+        }
+    }
+
+    /// An error that the server answered. A server that became a replica is left.
+    pub(super) fn fault(&self, error: &RedisError) -> Fault {
+        if error.kind() == ServerErrorKind::ReadOnly.into() {
+            self.retire();
+        }
+        fault::of(&self.server, error)
+    }
+
+    pub(super) fn unexpected(&self, what: &str) -> Fault {
+        self.retire();
+        fault::unexpected(&self.server, what)
+    }
+
+    pub(super) fn unanswered(&self) {
+        if self.unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= UNANSWERED_LIMIT {
+            self.retire();
+        }
+    }
+
+    pub(super) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
+    }
+}
+
+fn is_unknown_script(reply: &Value) -> bool {
+    matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript))
+}
+
+/// Asks for the version and leaves the release script with the server.
+///
+/// A user who may do neither can still lock: the script is then sent whole each time.
+async fn greet(
+    commands: &mut MultiplexedConnection,
+    server: &str,
+) -> Result<Option<String>, Fault> {
+    let mut pipeline = Pipeline::with_capacity(2);
+    pipeline.cmd("HELLO");
+    pipeline.cmd("SCRIPT").arg("LOAD").arg(Release::SOURCE);
+    let replies = commands.send_packed_commands(&pipeline, 0, 2).await;
+    let replies = replies.map_err(|error| fault::of(server, &error))?;
+    let [hello, release] = replies.as_slice() else {
+        return Err(fault::unexpected(server, "HELLO"));
+    };
+    match version(hello) {
+        Some(version) if !is_supported(&version) => Err(fault::too_old(server, &version)),
+        _ => Ok(String::from_redis_value_ref(release).ok()),
+    }
+}
+
+/// The version that the server tells; before 6.2 there is no such greeting.
+fn version(hello: &Value) -> Option<String> {
+    if let Value::ServerError(error) = hello {
+        return (error.code() == "ERR").then(|| "older than 6.2".to_owned());
+    }
+    let fields = Vec::<(String, Value)>::from_redis_value_ref(hello).ok()?;
+    let (_, version) = fields.into_iter().find(|(name, _)| name == "version")?;
+    String::from_redis_value(version).ok()
+}
+
+fn is_supported(version: &str) -> bool {
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    major.is_some_and(|major| major >= 7)
+}
+
+/// The quickest of three answers bounds the server's time best.
+async fn learn_time(
+    commands: &mut MultiplexedConnection,
+) -> Result<Option<ServerClock>, RedisError> {
+    let mut clock: Option<ServerClock> = None;
+    for _ in 0..3 {
+        let sent = boot_time();
+        let time = commands.send_packed_command(&command::time()).await?.extract_error()?;
+        match &clock {
+            None => clock = ServerClock::start(&time, sent, boot_time()),
+            Some(clock) => clock.sample(&time, sent, boot_time()),
+        }
+    }
+    Ok(clock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_from_seven_on_are_supported() {
+        for (version, supported) in
+            [("7.0.15", true), ("8.6.0", true), ("10.0.0", true), ("6.2.14", false), ("old", false)]
+        {
+            assert_eq!(is_supported(version), supported, "{version}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! A connection for each tokio runtime of this process.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ::redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
+use ::redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
+use tokio::runtime::{Handle, Id};
+use tokio::sync::watch;
+
+use super::connection::Connection;
+use super::fault;
+use crate::backend::{Fault, Settings};
+use crate::background::Background;
+use crate::clock::{timer_on, within};
+use crate::error::{LockError, LockErrorKind};
+
+/// What a caller that finds no connection waits for: `None` until the outcome is known.
+type Opening = watch::Receiver<Option<Result<Arc<Connection>, Fault>>>;
+
+/// The connections to one server, keyed by the runtime that drives them.
+///
+/// A connection works only while its runtime does, and a process may run many: each `#[tokio::test]`
+/// makes one. Callers outside any runtime use the background runtime's.
+#[derive(Debug)]
+pub(super) struct Connections {
+    name: Arc<str>,
+    client: Client,
+    background: Background,
+    connect_deadline: Duration,
+    openings: Mutex<HashMap<Id, Opening>>,
+}
+
+impl Connections {
+    pub(super) fn open(settings: &Settings) -> Result<Self, LockError> {
+        let background = Background::start().map_err(|error| no_thread(&error))?;
+        let info = settings.url.as_str().into_connection_info();
+        let info = info.map_err(|error| fault::bad_url(&error))?;
+        let info = info.set_tcp_settings(tcp_settings(settings.deadlines.command));
+        Ok(Self {
+            name: describe(&info).into(),
+            client: client(info, settings).map_err(|error| fault::bad_url(&error))?,
+            background,
+            connect_deadline: settings.deadlines.connect,
+            openings: Mutex::default(),
+        })
+    }
+
+    /// Where the server is, without credentials.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn background(&self) -> &Background {
+        &self.background
+    }
+
+    /// The connection of the calling task's runtime, opened by whoever comes first.
+    ///
+    /// # Cancel safety
+    /// Opening goes on when the caller is dropped, and serves the next one.
+    pub(super) async fn ready(&self) -> Result<Arc<Connection>, Fault> {
+        let runtime = Handle::try_current().unwrap_or_else(|_| self.background.handle().clone());
+        let mut opening = self.opening(&runtime);
+        if let Some(outcome) = opening.borrow_and_update().clone() {
+            return outcome;
+        }
+        let timer = || timer_on(self.background.handle(), self.connect_deadline);
+        match within(timer, opening.wait_for(Option::is_some)).await {
+            None => Err(fault::connect_timeout(&self.name, self.connect_deadline)),
+            Some(Err(_)) => Err(fault::runtime_ended(&self.name)),
+            Some(Ok(outcome)) => {
+                outcome.clone().unwrap_or_else(|| Err(fault::runtime_ended(&self.name)))
+            }
+        }
+    }
+
+    /// The calling task gave up on an answer.
+    pub(super) fn unanswered(&self) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        if let Some(opening) = self.openings().get(&runtime.id())
+            && let Some(Ok(connection)) = &*opening.borrow()
+        {
+            connection.unanswered();
+        }
+    }
+
+    /// What is there for this runtime, or else the start of a new connection.
+    fn opening(&self, runtime: &Handle) -> Opening {
+        let mut openings = self.openings();
+        match openings.get(&runtime.id()) {
+            Some(opening) if is_usable(opening) => opening.clone(),
+            _ => {
+                // The others are looked through only now, which is rare.
+                openings.retain(|_, opening| is_usable(opening));
+                let opening = self.start_opening(runtime);
+                openings.insert(runtime.id(), opening.clone());
+                opening
+            }
+        }
+    }
+
+    fn start_opening(&self, runtime: &Handle) -> Opening {
+        let (outcome, opening) = watch::channel(None);
+        let (client, name) = (self.client.clone(), Arc::clone(&self.name));
+        let (timers, limit) = (self.background.handle().clone(), self.connect_deadline);
+        drop(runtime.spawn(async move {
+            let open = Connection::open(&client, Arc::clone(&name));
+            let connection = within(|| timer_on(&timers, limit), open).await;
+            let connection =
+                connection.unwrap_or_else(|| Err(fault::connect_timeout(&name, limit)));
+            outcome.send_replace(Some(connection.map(Arc::new)));
+            // Stays until nobody looks for the connection any more, or the runtime ends: then the
+            // channel closes, which tells the others.
+            outcome.closed().await;
+        }));
+        opening
+    }
+
+    fn openings(&self) -> MutexGuard<'_, HashMap<Id, Opening>> {
+        // Every change is one insertion or removal, so a panic elsewhere leaves the map sound.
+        self.openings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether callers may wait for, or use, this connection: it has not failed, is not retired, and
+/// its runtime goes on.
+fn is_usable(opening: &Opening) -> bool {
+    let outcome = match &*opening.borrow() {
+        None => true,
+        Some(Ok(connection)) => !connection.is_retired(),
+        Some(Err(_)) => false,
+    };
+    outcome && opening.has_changed().is_ok()
+}
+
+/// A dead peer is noticed after a few deadlines, an idle one within a minute.
+fn tcp_settings(command_deadline: Duration) -> TcpSettings {
+    let keepalive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(15))
+        .with_interval(Duration::from_secs(15));
+    let settings = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive);
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let settings = settings.set_user_timeout(5 * command_deadline);
+    settings
+}
+
+#[cfg(not(feature = "tls"))]
+fn client(info: ConnectionInfo, _: &Settings) -> Result<Client, ::redis::RedisError> {
+    Client::open(info)
+}
+
+#[cfg(feature = "tls")]
+fn client(info: ConnectionInfo, settings: &Settings) -> Result<Client, ::redis::RedisError> {
+    if !matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+        return Client::open(info);
+    }
+    // The process may have chosen a provider already; any will do.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let root_cert = settings.root_certificate.clone();
+    Client::build_with_tls(info, ::redis::TlsCertificates { client_tls: None, root_cert })
+}
+
+fn describe(info: &ConnectionInfo) -> String {
+    let database = info.redis_settings().db();
+    let address = match info.addr() {
+        ConnectionAddr::Unix(path) => format!("redis+unix://{}?db={database}", path.display()),
+        address @ ConnectionAddr::TcpTls { .. } => format!("rediss://{address}/{database}"),
+        address => format!("redis://{address}/{database}"),
+    };
+    address
+}
+
+fn no_thread(error: &std::io::Error) -> LockError {
+    LockError::new(LockErrorKind::Unavailable, format!("no background thread: {error}"))
+}

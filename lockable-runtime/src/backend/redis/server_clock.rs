@@ -1,0 +1,135 @@
+//! An estimate of the server's calendar time, from which fencing floors start.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use ::redis::{FromRedisValue, Value};
+
+use crate::clock::Moment;
+
+/// How often a request takes the server's time along. In one second two clocks that nobody sets
+/// drift apart by about a tenth of a millisecond, the time of a round trip.
+const DUE_AFTER: Duration = Duration::from_secs(1);
+
+/// After so long without a sample the next request waits for one: drift would be some milliseconds.
+const OLD_AFTER: Duration = Duration::from_secs(60);
+
+/// The server's time as this machine's boot time plus an offset.
+///
+/// Each sample bounds the offset: the server read its clock after the request was sent and before
+/// the reply came. The estimate is the lowest that the first sample allows, and then moves only as
+/// far as the newer ones demand, so it is never ahead of the server by more than drift.
+#[derive(Debug)]
+pub(super) struct ServerClock(Mutex<Estimate>);
+
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    /// Server's microseconds since 1970 less this machine's since boot.
+    offset: i64,
+    sampled: Moment,
+}
+
+impl ServerClock {
+    /// An estimate from the server's replies to `TIME`, each with when it was asked and answered.
+    pub(super) fn start(time: &Value, sent: Moment, received: Moment) -> Option<Self> {
+        let (lowest, _) = bounds(time, sent, received)?;
+        Some(Self(Mutex::new(Estimate { offset: lowest, sampled: received })))
+    }
+
+    /// Takes a further reply to `TIME` into account; anything else changes nothing.
+    pub(super) fn sample(&self, time: &Value, sent: Moment, received: Moment) {
+        if let Some((lowest, highest)) = bounds(time, sent, received) {
+            let mut estimate = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let offset = estimate.offset.clamp(lowest, highest);
+            *estimate = Estimate { offset, sampled: received };
+        }
+    }
+
+    /// Microseconds since 1970 on the server's clock.
+    pub(super) fn micros(&self, now: Moment) -> u64 {
+        micros(now).saturating_add(self.estimate().offset).unsigned_abs()
+    }
+
+    pub(super) fn is_due(&self, now: Moment) -> bool {
+        now.since(self.estimate().sampled) >= DUE_AFTER
+    }
+
+    pub(super) fn is_old(&self, now: Moment) -> bool {
+        now.since(self.estimate().sampled) >= OLD_AFTER
+    }
+
+    fn estimate(&self) -> Estimate {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The lowest and the highest offset that a reply to `TIME` allows.
+fn bounds(time: &Value, sent: Moment, received: Moment) -> Option<(i64, i64)> {
+    let (seconds, rest) = <(i64, i64)>::from_redis_value_ref(time).ok()?;
+    let server = seconds.checked_mul(1_000_000)?.checked_add(rest)?;
+    Some((server - micros(received), server - micros(sent)))
+}
+
+fn micros(moment: Moment) -> i64 {
+    i64::try_from(moment.as_nanos() / 1_000).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn at(micros: u64) -> Moment {
+        Moment::from_nanos(micros * 1_000)
+    }
+
+    fn time(seconds: u64, micros: u64) -> Value {
+        let number = |number: u64| Value::BulkString(number.to_string().into_bytes());
+        Value::Array(vec![number(seconds), number(micros)])
+    }
+
+    fn clock() -> ServerClock {
+        ServerClock::start(&time(1_000, 0), at(100), at(300)).unwrap()
+    }
+
+    #[test]
+    fn the_first_estimate_is_never_ahead_of_the_server() {
+        assert_eq!(clock().micros(at(300)), 1_000_000_000);
+    }
+
+    #[test]
+    fn a_better_sample_moves_the_estimate_up_and_a_worse_one_leaves_it() {
+        let clock = clock();
+        clock.sample(&time(1_000, 1_000), at(1_150), at(1_160));
+        assert_eq!(clock.micros(at(1_160)), 1_000_001_000);
+        clock.sample(&time(1_000, 2_000), at(2_100), at(9_000));
+        assert_eq!(clock.micros(at(2_160)), 1_000_002_000);
+    }
+
+    #[test]
+    fn a_server_clock_that_stepped_is_followed() {
+        let clock = clock();
+        clock.sample(&time(900, 0), at(1_000), at(1_100));
+        assert_eq!(clock.micros(at(1_000)), 900_000_000);
+        clock.sample(&time(2_000, 0), at(2_000), at(2_100));
+        assert_eq!(clock.micros(at(2_100)), 2_000_000_000);
+    }
+
+    #[test]
+    fn an_answer_that_is_no_time_changes_nothing() {
+        let clock = clock();
+        clock.sample(&Value::Okay, at(1_000), at(1_100));
+        assert_eq!(clock.micros(at(300)), 1_000_000_000);
+        assert!(ServerClock::start(&Value::Nil, at(1), at(2)).is_none());
+    }
+
+    #[test]
+    fn a_sample_is_due_after_a_second_and_old_after_a_minute() {
+        let clock = clock();
+        let later = |seconds| Moment::from_nanos(at(300).as_nanos() + seconds * SECOND);
+        assert!(!clock.is_due(later(0)) && clock.is_due(later(1)));
+        assert!(!clock.is_old(later(59)) && clock.is_old(later(60)));
+    }
+}

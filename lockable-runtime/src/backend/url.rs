@@ -1,0 +1,78 @@
+//! From a URL to a backend.
+
+use std::sync::Arc;
+
+use super::{Backend, Memory};
+use crate::error::{LockError, LockErrorKind};
+use crate::options::Deadlines;
+
+/// Everything that says which backend to use and how.
+#[derive(Clone, Default)]
+pub(crate) struct Settings {
+    pub(crate) url: String,
+    pub(crate) deadlines: Deadlines,
+    #[cfg(feature = "tls")]
+    pub(crate) root_certificate: Option<Vec<u8>>,
+}
+
+const SCHEMES: &str = "`redis://`, `rediss://`, `redis+unix://` or `memory://`";
+
+/// Makes the backend that the URL names. Connects to nothing yet.
+///
+/// # Errors
+/// When the URL names no backend. The message never shows the URL, which may hold a password.
+pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn Backend>, LockError> {
+    let Some((scheme, rest)) = settings.url.split_once("://") else {
+        return Err(invalid(format!("the URL has no scheme; write one of {SCHEMES}")));
+    };
+    match scheme {
+        "memory" => Ok(Arc::new(Memory::open(rest)?)),
+        "redis" | "rediss" | "unix" | "redis+unix" | "valkey" | "valkeys" | "valkey+unix" => {
+            open_redis(settings)
+        }
+        other => Err(invalid(format!("unknown scheme `{other}://`; write one of {SCHEMES}"))),
+    }
+}
+
+#[cfg(feature = "redis")]
+fn open_redis(settings: &Settings) -> Result<Arc<dyn Backend>, LockError> {
+    Ok(Arc::new(super::Redis::open(settings)?))
+}
+
+#[cfg(not(feature = "redis"))]
+fn open_redis(_: &Settings) -> Result<Arc<dyn Backend>, LockError> {
+    Err(invalid("this URL needs the feature `redis` of lockable-runtime".to_owned()))
+}
+
+fn invalid(message: String) -> LockError {
+    LockError::new(LockErrorKind::InvalidUrl, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(url: &str) -> LockError {
+        open(&Settings { url: url.to_owned(), ..Settings::default() }).unwrap_err()
+    }
+
+    #[test]
+    fn a_url_that_names_no_backend_says_what_to_write() {
+        for url in ["", "127.0.0.1:6379", "http://localhost", "redis//x"] {
+            let error = refusal(url);
+            assert!(error.is_invalid_url(), "{url}");
+            assert!(error.to_string().contains("`redis://`"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_refused_url_keeps_its_password() {
+        for url in
+            ["redis://user:secret@host:99999/0", "http://:secret@host", "redis://:secret@h/x"]
+        {
+            let error = refusal(url);
+            assert!(error.is_invalid_url(), "{url}: {error}");
+            assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Points in time that leases are measured by, and the timers that wait for them.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use once_cell::sync::Lazy;
+use tokio::runtime::Handle;
+use tokio::time::Sleep;
+
+/// A point in time on one backend's clock, in nanoseconds since that clock's own start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment(u64);
+
+impl Moment {
+    pub(crate) const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    pub(crate) const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(nanos(duration)))
+    }
+
+    /// How long after `earlier` this moment is; zero when it is not.
+    pub(crate) fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Time since this machine booted, suspend included.
+///
+/// A lease goes on while a laptop sleeps or a virtual machine is frozen; `Instant` would stand
+/// still meanwhile on Linux.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn boot_time() -> Moment {
+    use rustix::time::{ClockId, clock_gettime};
+    let time = clock_gettime(ClockId::Boottime);
+    let (seconds, nanos) = (time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs());
+    Moment(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+}
+
+/// Time since the first use; where the system's `Instant` counts suspend, so does this.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn boot_time() -> Moment {
+    use std::time::Instant;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the clock that the others are told to use"
+    )]
+    fn now() -> Instant {
+        Instant::now()
+    }
+    static START: Lazy<Instant> = Lazy::new(now);
+    Moment(nanos(now().saturating_duration_since(*START)))
+}
+
+/// Time on tokio's clock, which tests can pause and advance.
+pub(crate) fn tokio_time() -> Moment {
+    use tokio::time::Instant;
+    // A day of head start: a paused clock may stand before the first use of this one.
+    static START: Lazy<Instant> = Lazy::new(|| {
+        let now = Instant::now();
+        now.checked_sub(Duration::from_secs(86_400)).unwrap_or(now)
+    });
+    Moment(nanos(Instant::now().saturating_duration_since(*START)))
+}
+
+/// A timer on `runtime`, which may be another than the one that polls it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that makes timers; every use is bounded"
+)]
+pub(crate) fn timer_on(runtime: &Handle, duration: Duration) -> Sleep {
+    let _context = runtime.enter();
+    tokio::time::sleep(duration)
+}
+
+/// The future's value, or `None` once the timer has gone off first.
+///
+/// The timer is made only when the future does not finish at its first poll.
+pub(crate) async fn within<F: Future>(
+    timer: impl FnOnce() -> Sleep,
+    future: F,
+) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut make = Some(timer);
+    let mut timer = pin!(None);
+    poll_fn(|cx| {
+        if let Poll::Ready(value) = future.as_mut().poll(cx) {
+            return Poll::Ready(Some(value));
+        }
+        if let Some(make) = make.take() {
+            timer.set(Some(make()));
+        }
+        match timer.as_mut().as_pin_mut() {
+            Some(timer) => timer.poll(cx).map(|()| None),
+            None => Poll::Pending,
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_saturate_instead_of_wrapping() {
+        let late = Moment::from_nanos(u64::MAX - 1).after(Duration::MAX);
+        assert_eq!(late.as_nanos(), u64::MAX);
+        assert_eq!(Moment::from_nanos(1).since(late), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tokio_time_moves_with_the_paused_clock() {
+        let before = tokio_time();
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!(tokio_time().since(before), Duration::from_secs(5));
+    }
+
+    #[test]
+    fn boot_time_does_not_go_back() {
+        let before = boot_time();
+        assert!(boot_time() >= before);
+    }
+}

@@ -1,0 +1,249 @@
+//! The one error of the crate.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// A foreign cause, kept for [`Error::source`].
+pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
+
+/// Why a lock was not acquired, not kept or not released.
+///
+/// Each predicate answers what the caller may do next; [`kind`](LockError::kind) is for counting
+/// and logging. The message names the key and never shows a password or an owner token. The cause
+/// in the client library, where there is one, is [`source`](Error::source).
+///
+/// # Examples
+/// ```
+/// # async fn example() -> Result<(), lockable_runtime::LockError> {
+/// let locker = lockable_runtime::Locker::connect("memory://").await?;
+/// let _held = locker.lock("order:7").acquire().await?;
+///
+/// let error = locker.lock("order:7").acquire().await.unwrap_err();
+/// assert!(error.is_contended());
+/// assert!(error.to_string().contains("order:7"));
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+/// ```
+pub struct LockError(Box<Inner>);
+
+struct Inner {
+    kind: LockErrorKind,
+    key: Option<String>,
+    message: Cow<'static, str>,
+    completed: bool,
+    source: Option<Cause>,
+}
+
+/// What kind of thing went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LockErrorKind {
+    /// Another holder has the lock.
+    Contended,
+    /// The lease ended before the work did.
+    Lost,
+    /// The backend gave no answer in time, or cannot serve anybody now.
+    Unavailable,
+    /// The backend answered and refused: a wrong password, a missing right, a version too old.
+    Refused,
+    /// The key holds data that is no lock; it was left as it is.
+    WrongType,
+    /// The text cannot be a lock key.
+    InvalidKey,
+    /// An option has a value that it cannot have.
+    InvalidOption,
+    /// The URL does not name a backend.
+    InvalidUrl,
+    /// No locker is installed and the environment names no backend.
+    NotConfigured,
+    /// A process-wide locker exists already.
+    AlreadyInstalled,
+}
+
+impl LockError {
+    pub(crate) fn new(kind: LockErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
+        let message = message.into();
+        Self(Box::new(Inner { kind, key: None, message, completed: false, source: None }))
+    }
+
+    pub(crate) fn with_key(mut self, key: impl Into<String>) -> Self {
+        self.0.key = Some(key.into());
+        self
+    }
+
+    pub(crate) fn with_source(mut self, source: Option<Cause>) -> Self {
+        self.0.source = source;
+        self
+    }
+
+    pub(crate) fn contended(key: &str) -> Self {
+        Self::new(LockErrorKind::Contended, "another holder has the lock").with_key(key)
+    }
+
+    pub(crate) fn invalid_key(key: &str, flaw: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(LockErrorKind::InvalidKey, flaw).with_key(key)
+    }
+
+    /// The lease ended first; `completed` when the body had run to its end by then.
+    pub(crate) fn lost(key: &str, completed: bool) -> Self {
+        let message = if completed {
+            "the lock was lost before the body completed, and its value was dropped; its effects \
+             may overlap with the next holder's"
+        } else {
+            "the lock was lost while the body ran, and the body was stopped; give the lease a \
+             longer `expire`"
+        };
+        let mut error = Self::new(LockErrorKind::Lost, message).with_key(key);
+        error.0.completed = completed;
+        error
+    }
+
+    /// The lock was granted, but its lease had ended by the time the answer came.
+    pub(crate) fn too_late(key: &str) -> Self {
+        let message = "the answer came after the lease's own deadline, and the lock was released; \
+                       give it a longer `expire`";
+        Self::new(LockErrorKind::Unavailable, message).with_key(key)
+    }
+
+    pub(crate) fn released_too_late(key: &str, taken: bool) -> Self {
+        let message = if taken {
+            "the lock was lost before its release: another holder has it, and keeps it"
+        } else {
+            "the lock was lost before its release: it had expired or was deleted"
+        };
+        Self::new(LockErrorKind::Lost, message).with_key(key)
+    }
+
+    /// What kind of thing went wrong, for counting and logging.
+    #[must_use]
+    pub fn kind(&self) -> LockErrorKind {
+        self.0.kind
+    }
+
+    /// The whole name of the lock this is about, where it is about one.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.0.key.as_deref()
+    }
+
+    /// Another holder has the lock: skip the work, or come back later.
+    #[must_use]
+    pub fn is_contended(&self) -> bool {
+        self.0.kind == LockErrorKind::Contended
+    }
+
+    /// The lease ended before the work did: what the work has done may overlap with the next holder's.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.0.kind == LockErrorKind::Lost
+    }
+
+    /// The body ran to its end although the lock was lost: do not simply repeat it.
+    #[must_use]
+    pub fn is_completed(&self) -> bool {
+        self.0.completed
+    }
+
+    /// The backend could not be used, because it is down, slow or refuses: whether the lock is free is not known.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self.0.kind, LockErrorKind::Unavailable | LockErrorKind::Refused)
+    }
+
+    /// The backend answered and refused: trying again helps only after somebody changed its settings or the URL.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.0.kind == LockErrorKind::Refused
+    }
+
+    /// The key holds data that is no lock: choose another key or prefix.
+    #[must_use]
+    pub fn is_wrong_type(&self) -> bool {
+        self.0.kind == LockErrorKind::WrongType
+    }
+
+    /// The text cannot be a lock key: mend the value that was put into it.
+    #[must_use]
+    pub fn is_invalid_key(&self) -> bool {
+        self.0.kind == LockErrorKind::InvalidKey
+    }
+
+    /// An option has a value that it cannot have: mend the code that computes it.
+    #[must_use]
+    pub fn is_invalid_option(&self) -> bool {
+        self.0.kind == LockErrorKind::InvalidOption
+    }
+
+    /// The URL does not name a backend: mend the URL or enable the feature that it needs.
+    #[must_use]
+    pub fn is_invalid_url(&self) -> bool {
+        self.0.kind == LockErrorKind::InvalidUrl
+    }
+
+    /// No locker is installed and the environment names no backend: install one at start-up.
+    #[must_use]
+    pub fn is_not_configured(&self) -> bool {
+        self.0.kind == LockErrorKind::NotConfigured
+    }
+
+    /// A process-wide locker exists already: install one once, before the first call.
+    #[must_use]
+    pub fn is_already_installed(&self) -> bool {
+        self.0.kind == LockErrorKind::AlreadyInstalled
+    }
+}
+
+impl fmt::Display for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.key {
+            Some(key) => write!(f, "lock `{}`: {}", key.escape_debug(), self.0.message),
+            None => f.write_str(&self.0.message),
+        }
+    }
+}
+
+impl fmt::Debug for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockError")
+            .field("kind", &self.0.kind)
+            .field("key", &self.0.key)
+            .field("message", &self.0.message)
+            .field("completed", &self.0.completed)
+            .field("source", &self.0.source)
+            .finish()
+    }
+}
+
+impl Error for LockError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source.as_ref().map(|source| source.as_ref() as &(dyn Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds() {
+        fn check<T: Send + Sync + Unpin + 'static>() {}
+        check::<LockError>();
+        assert_eq!(size_of::<LockError>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn messages_name_the_key_and_keep_to_one_line() {
+        let error = LockError::contended("disLock:order:\n7");
+        assert_eq!(error.to_string(), "lock `disLock:order:\\n7`: another holder has the lock");
+    }
+
+    #[test]
+    fn a_refusal_is_a_kind_of_unavailability() {
+        let error = LockError::new(LockErrorKind::Refused, "no");
+        assert!(error.is_refused() && error.is_unavailable());
+        assert!(!LockError::new(LockErrorKind::Unavailable, "no").is_refused());
+    }
+}

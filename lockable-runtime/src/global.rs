@@ -1,0 +1,58 @@
+//! The locker that decorated functions use unless they name another.
+
+use std::panic::Location;
+
+use once_cell::sync::OnceCell;
+
+use crate::error::{LockError, LockErrorKind};
+use crate::locker::Locker;
+
+static INSTALLED: OnceCell<Installed> = OnceCell::new();
+
+struct Installed {
+    locker: Locker,
+    /// Where it came from, for whoever tries to install another.
+    origin: String,
+}
+
+/// Makes this locker the one that decorated functions of this process use.
+///
+/// Without it, the first decorated call takes [`Locker::from_env`].
+///
+/// # Errors
+/// [`is_already_installed`](LockError::is_already_installed) when there is one, naming it and the
+/// place that installed it.
+///
+/// # Examples
+/// ```
+/// # async fn example() -> Result<(), lockable_runtime::LockError> {
+/// use lockable_runtime::Locker;
+///
+/// lockable_runtime::install(Locker::connect("memory://").await?)?;
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+/// ```
+#[track_caller]
+pub fn install(locker: Locker) -> Result<(), LockError> {
+    let origin = format!("at {}", Location::caller());
+    INSTALLED.try_insert(Installed { locker, origin }).map(|_| ()).map_err(|(first, _)| {
+        let message = format!(
+            "the process-wide locker is {} already, installed {}",
+            first.locker.backend_name(),
+            first.origin
+        );
+        LockError::new(LockErrorKind::AlreadyInstalled, message)
+    })
+}
+
+/// The process-wide locker; made from the environment when none was installed.
+pub(crate) fn default_locker() -> Result<&'static Locker, LockError> {
+    let from_environment = || {
+        Locker::from_environment().map(|(locker, variable)| Installed {
+            locker,
+            origin: format!("from {variable} at the first call"),
+        })
+    };
+    INSTALLED.get_or_try_init(from_environment).map(|installed| &installed.locker)
+}

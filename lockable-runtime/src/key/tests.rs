@@ -1,0 +1,91 @@
+use std::collections::HashMap;
+
+use super::*;
+
+fn rendered(value: &str, delimiters: &'static str) -> String {
+    render(format_args!("{}", Part::new(value, delimiters))).unwrap()
+}
+
+#[test]
+fn ordinary_ids_are_unchanged() {
+    for id in ["7", "a-b_c.d", "a@b.example", "Ünïcode", "x/y"] {
+        assert_eq!(rendered(id, ""), id);
+    }
+}
+
+#[test]
+fn special_characters_are_percent_encoded() {
+    assert_eq!(rendered("a:b", ""), "a%3Ab");
+    assert_eq!(rendered("{x}", ""), "%7Bx%7D");
+    assert_eq!(rendered("100%", ""), "100%25");
+    assert_eq!(rendered("a b\tc\u{a0}d\0", ""), "a%20b%09c%C2%A0d%00");
+}
+
+#[test]
+fn the_character_after_the_hole_is_encoded_when_another_hole_follows() {
+    assert_eq!(rendered("a-b", ""), "a-b");
+    assert_eq!(rendered("a-b", "-"), "a%2Db");
+    assert_eq!(rendered("aéb", "é"), "a%C3%A9b");
+}
+
+#[test]
+fn an_empty_value_is_refused() {
+    let (so_far, flaw) = render(format_args!("order:{}", Part::new("", ""))).unwrap_err();
+    assert_eq!(so_far, "order:");
+    assert!(flaw.contains("empty"), "{flaw}");
+}
+
+#[test]
+fn a_whole_key_over_one_kibibyte_is_refused() {
+    let long = "x".repeat(MAX_KEY_BYTES + 1);
+    assert!(LockKey::new(long.clone()).unwrap_err().is_invalid_key());
+    assert!(LockKey::prefixed("p:", &"x".repeat(MAX_KEY_BYTES - 1)).is_err());
+    assert!(LockKey::new("x".repeat(MAX_KEY_BYTES)).is_ok());
+    let (so_far, flaw) = render(format_args!("{long}{}", Part::new("y", ""))).unwrap_err();
+    assert!(so_far.len() <= 48 && flaw.contains("1 KiB"));
+}
+
+/// Every pair of short values, over an alphabet of the characters that could confuse a template
+/// with two holes, gives a key of its own.
+#[test]
+fn two_holes_are_injective() {
+    for delimiter in ["-", ":", "2", "A", "é"] {
+        let mut seen = HashMap::new();
+        let alphabet = ['-', ':', '2', 'A', '%', 'é', '{'];
+        let values: Vec<String> = alphabet
+            .iter()
+            .flat_map(|a| {
+                let pairs = alphabet.iter().map(move |b| format!("{a}{b}"));
+                std::iter::once(a.to_string()).chain(pairs)
+            })
+            .collect();
+        for first in &values {
+            for second in &values {
+                let one = Part::new(first, delimiter);
+                let two = Part::new(second, "");
+                let key = render(format_args!("{one}{delimiter}{two}")).unwrap();
+                if let Some(other) = seen.insert(key.clone(), (first, second)) {
+                    panic!("{other:?} and {:?} both give {key}", (first, second));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn braces_are_allowed_only_as_a_hash_tag() {
+    for sound in ["a", "{user}:7", "x{y}z", "{a}{b}"] {
+        assert!(LockKey::new(sound).is_ok(), "{sound}");
+    }
+    for unsound in ["a}b", "{}x", "a{b", "}{", ""] {
+        assert!(LockKey::new(unsound).unwrap_err().is_invalid_key(), "{unsound}");
+    }
+}
+
+#[test]
+fn companion_keys_share_the_slot() {
+    let plain = LockKey::new("disLock:order:7").unwrap();
+    assert_eq!(plain.companion("floor"), "lockable:floor:{disLock:order:7}");
+    let tagged = LockKey::new("disLock:{user}:7").unwrap();
+    assert_eq!(tagged.companion("floor"), "lockable:floor:disLock:{user}:7");
+}
