@@ -1,1 +1,27 @@
+//! The harness of the tests: real servers, a proxy that makes networks fail, and waiting with a
+//! limit.
+//!
+//! - [`Server`] is a `redis-server` of the test's own, and [`Admin`] looks into it.
+//! - [`Proxy`] stands between a client and a server; it counts what passes and can hold it back.
+//! - [`wait`] polls for a state that has no event.
+//! - [`Tls`] makes the certificates of a test server.
+//! - [`python`] finds the interpreter for tests against clients in other languages.
+//!
+//! Whatever here cannot do what it was asked panics: a broken harness is a failed test.
 
+pub mod python;
+pub mod wait;
+
+mod admin;
+mod proxy;
+mod server;
+mod tls;
+
+mod port;
+mod resp;
+mod spawner;
+
+pub use admin::Admin;
+pub use proxy::{Proxy, traffic::ConnectionTraffic};
+pub use server::{Server, ServerBuilder};
+pub use tls::Tls;

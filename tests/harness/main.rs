@@ -1,0 +1,4 @@
+//! The harness itself does what its documentation says.
+
+mod proxy;
+mod server;

@@ -1,0 +1,153 @@
+//! The proxy counts what passes, and fails the way it was told.
+
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use lockable_tests::{Admin, ConnectionTraffic, Proxy, Server, wait};
+use redis::Client;
+
+#[test]
+fn commands_one_after_another_are_a_round_trip_each_and_a_pipeline_is_one() {
+    let (_server, proxy) = server_and_proxy();
+    let mut connection = connect(&proxy);
+    let start = proxy.round_trips();
+    redis::cmd("SET").arg("key").arg(1).exec(&mut connection).unwrap();
+    redis::cmd("GET").arg("key").exec(&mut connection).unwrap();
+    assert_eq!(proxy.round_trips() - start, 2);
+    let mut pipeline = redis::pipe();
+    pipeline.set("key", 2).get("key").del("key");
+    pipeline.exec(&mut connection).unwrap();
+    assert_eq!(proxy.round_trips() - start, 3);
+    assert_eq!((proxy.commands("set"), proxy.commands("GET"), proxy.commands("DEL")), (2, 2, 1));
+    assert_eq!(proxy.connection(0, ConnectionTraffic::round_trips), proxy.round_trips());
+}
+
+#[test]
+fn a_pipeline_in_many_segments_is_one_round_trip() {
+    let (_server, proxy) = server_and_proxy();
+    let mut connection = connect(&proxy);
+    let start = proxy.round_trips();
+    let value = "x".repeat(100_000);
+    let mut pipeline = redis::pipe();
+    for _ in 0..50 {
+        pipeline.set("key", &value).ignore();
+    }
+    // The first reply would otherwise come before the last segment goes.
+    proxy.hold_replies();
+    thread::scope(|scope| {
+        scope.spawn(|| pipeline.exec(&mut connection).unwrap());
+        proxy.wait_for_command_blocking("SET", 50, LIMIT);
+        proxy.release_replies();
+    });
+    assert_eq!(proxy.round_trips() - start, 1);
+}
+
+/// Goal: a command on a new connection gets past one that was sent earlier on an older one.
+/// Method: the open connection is held, both commands write the same key, the older one wins.
+#[test]
+fn what_is_held_on_an_open_connection_is_overtaken_on_a_later_one() {
+    let (server, proxy) = server_and_proxy();
+    let early = Admin::connect(&proxy.url());
+    proxy.hold_open_requests();
+    thread::scope(|scope| {
+        scope.spawn(|| early.set("key", "early"));
+        proxy.wait_held_blocking(LIMIT);
+        Admin::connect(&proxy.url()).set("key", "late");
+        assert_eq!(server.admin().get("key").as_deref(), Some("late"));
+        proxy.release_requests();
+    });
+    assert_eq!(server.admin().get("key").as_deref(), Some("early"));
+}
+
+#[tokio::test]
+async fn a_request_outlives_the_client_that_sent_it() {
+    let (server, proxy) = server_and_proxy();
+    let client = Client::open(proxy.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    proxy.hold_requests();
+    let sent = tokio::spawn(async move {
+        redis::cmd("SET").arg("key").arg("value").exec_async(&mut connection).await
+    });
+    proxy.wait_held(LIMIT).await;
+    proxy.hang_up();
+    assert!(sent.await.unwrap().is_err());
+    assert_eq!(server.admin().get("key"), None);
+    proxy.release_requests();
+    let admin = server.admin();
+    wait::until_async(LIMIT, async || admin.get("key").is_some()).await;
+    wait::until_async(LIMIT, async || proxy.open() == 0).await;
+}
+
+#[tokio::test]
+async fn a_held_reply_means_that_the_server_has_run_the_command() {
+    let (server, proxy) = server_and_proxy();
+    let client = Client::open(proxy.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    proxy.hold_replies();
+    let counted = tokio::spawn(async move {
+        redis::cmd("INCR").arg("key").query_async::<u64>(&mut connection).await
+    });
+    proxy.wait_reply_held(LIMIT).await;
+    assert_eq!(server.admin().get("key").as_deref(), Some("1"));
+    assert!(!counted.is_finished());
+    proxy.release_replies();
+    assert_eq!(counted.await.unwrap().unwrap(), 1);
+}
+
+#[test]
+fn a_cut_closes_open_connections_and_loses_what_they_held() {
+    let (server, proxy) = server_and_proxy();
+    let admin = Admin::connect(&proxy.url());
+    proxy.hold_requests();
+    thread::scope(|scope| {
+        let sent = scope.spawn(|| admin.try_command(&["SET", "key", "value"]));
+        proxy.wait_held_blocking(LIMIT);
+        proxy.cut();
+        assert!(sent.join().unwrap().is_err());
+    });
+    proxy.release_requests();
+    assert_eq!((proxy.open(), proxy.accepted()), (0, 1));
+    Admin::connect(&proxy.url()).set("other", "value");
+    assert_eq!(server.admin().keys("*"), ["other"]);
+}
+
+#[test]
+fn a_refusing_proxy_keeps_its_connections_and_comes_back() {
+    let (_server, proxy) = server_and_proxy();
+    let admin = Admin::connect(&proxy.url());
+    proxy.refuse();
+    let refused = TcpStream::connect(proxy.addr()).expect_err("nobody listens");
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    admin.set("key", "value");
+    proxy.accept();
+    assert_eq!(Admin::connect(&proxy.url()).get("key").as_deref(), Some("value"));
+}
+
+#[test]
+fn without_a_server_a_client_is_accepted_and_closed() {
+    let (server, proxy) = server_and_proxy();
+    server.kill();
+    assert!(Client::open(proxy.url()).unwrap().get_connection().is_err());
+    wait::until(LIMIT, || proxy.open() == 0);
+    assert_eq!(proxy.accepted(), 1);
+}
+
+#[tokio::test]
+#[should_panic(expected = "not within 20ms: 1 times SET")]
+async fn a_wait_says_what_it_waited_for() {
+    let (_server, proxy) = server_and_proxy();
+    proxy.wait_for_command("SET", 1, Duration::from_millis(20)).await;
+}
+
+fn server_and_proxy() -> (Server, Proxy) {
+    let server = Server::start();
+    let proxy = Proxy::start(&server);
+    (server, proxy)
+}
+
+fn connect(proxy: &Proxy) -> redis::Connection {
+    Client::open(proxy.url()).unwrap().get_connection().unwrap()
+}
+
+const LIMIT: Duration = Duration::from_secs(10);

@@ -1,0 +1,54 @@
+//! What the test has asked of the network, as plain state that every connection reads.
+
+/// The faults that are on. Connections are numbered in the order in which they were accepted.
+#[derive(Debug, Default)]
+pub(super) struct Control {
+    /// How many connections were accepted so far, which is the number of the next one.
+    pub(super) accepted: usize,
+    pub(super) requests: Hold,
+    pub(super) replies: Hold,
+    /// Connections below this number are closed on both sides.
+    pub(super) cut_below: usize,
+    /// Connections below this number are closed towards the client.
+    pub(super) hung_up_below: usize,
+    pub(super) is_refusing: bool,
+    /// The proxy is being dropped.
+    pub(super) is_closed: bool,
+}
+
+impl Control {
+    pub(super) fn hold(&self, direction: Direction) -> Hold {
+        match direction {
+            Direction::Requests => self.requests,
+            Direction::Replies => self.replies,
+        }
+    }
+}
+
+/// Which connections one direction of the traffic is held back for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Hold {
+    #[default]
+    None,
+    All,
+    /// Those below a number: the ones that were open when the hold began.
+    Below(usize),
+}
+
+impl Hold {
+    pub(super) fn covers(self, connection: usize) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Below(limit) => connection < limit,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Direction {
+    /// From the client to the server.
+    Requests,
+    /// From the server to the client.
+    Replies,
+}

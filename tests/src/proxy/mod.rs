@@ -1,0 +1,353 @@
+//! A TCP proxy between a client and a server, which counts and which makes the network fail.
+
+use std::io;
+use std::net::{self, SocketAddr};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{self, Handle};
+use tokio::sync::watch;
+use tokio::time;
+
+use crate::port;
+use crate::server::Server;
+
+mod control;
+mod pump;
+pub(crate) mod traffic;
+
+use control::{Control, Direction, Hold};
+use traffic::{ConnectionTraffic, Traffic};
+
+/// A proxy on a free port of 127.0.0.1, with a thread and a runtime of its own.
+///
+/// **Round trips.** A round trip begins with a command that comes from the client while no earlier
+/// command of its connection lacks its reply; a reply is there as soon as the proxy passes it on.
+/// So a pipeline is one round trip, however many segments carry it, and two tasks that share a
+/// connection at the same moment share a round trip. Commands that subscribe are not waited for:
+/// each of them is a round trip of its own.
+///
+/// **Commands.** Commands are counted when they come from the client, also when they are held back
+/// then. Both counts need plain RESP; on a TLS connection they stay at zero.
+///
+/// **Faults.** A fault is on as soon as the call that asked for it returns. Connections that the
+/// proxy accepts later are later connections. When the server cannot be reached, the proxy accepts
+/// and closes at once.
+#[derive(Debug)]
+pub struct Proxy {
+    addr: SocketAddr,
+    shared: Shared,
+    handle: Handle,
+    /// `None` after the drop has joined it.
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Proxy {
+    /// Starts a proxy in front of a server's plain port.
+    pub fn start(server: &Server) -> Self {
+        Self::to(server.addr())
+    }
+
+    /// Starts a proxy in front of any address.
+    pub fn to(upstream: SocketAddr) -> Self {
+        let shared = Shared::default();
+        let runtime = runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a runtime can be built");
+        let handle = runtime.handle().clone();
+        let listener = Listener::bind(upstream, shared.clone());
+        let addr = listener.addr;
+        let thread = thread::Builder::new()
+            .name("harness-proxy".to_owned())
+            .spawn(move || runtime.block_on(listener.serve()))
+            .expect("a thread can start");
+        let proxy = Self { addr, shared, handle, thread: Some(thread) };
+        proxy.wait_blocking(SWITCH_LIMIT, "the proxy listens", |traffic| traffic.is_listening);
+        proxy
+    }
+
+    /// Where the proxy listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// The proxy's URL without a user, a password and a database.
+    pub fn url(&self) -> String {
+        format!("redis://{}", self.addr)
+    }
+
+    /// How many connections were accepted.
+    pub fn accepted(&self) -> usize {
+        self.shared.traffic.borrow().connections.len()
+    }
+
+    /// How many of them are open.
+    pub fn open(&self) -> usize {
+        let traffic = self.shared.traffic.borrow();
+        traffic.connections.iter().filter(|connection| connection.is_open()).count()
+    }
+
+    /// How many round trips all connections took together.
+    pub fn round_trips(&self) -> u64 {
+        let traffic = self.shared.traffic.borrow();
+        traffic.connections.iter().map(ConnectionTraffic::round_trips).sum()
+    }
+
+    /// How many commands of a name have come on all connections together.
+    pub fn commands(&self, name: &str) -> u64 {
+        self.shared.traffic.borrow().commands(name)
+    }
+
+    /// Reads the counters of one connection; the first one accepted is 0.
+    pub fn connection<T>(&self, number: usize, read: impl FnOnce(&ConnectionTraffic) -> T) -> T {
+        read(&self.shared.traffic.borrow().connections[number])
+    }
+
+    /// Holds back what clients send, on every connection there is and will be.
+    ///
+    /// A client that closes its side does not take back what it has sent: as in a slow network, it
+    /// goes on to the server when it is released.
+    pub fn hold_requests(&self) {
+        self.shared.control.send_modify(|control| control.requests = Hold::All);
+    }
+
+    /// Holds back what clients send on the connections that are open now; later ones pass freely.
+    pub fn hold_open_requests(&self) {
+        let below = |control: &mut Control| control.requests = Hold::Below(control.accepted);
+        self.shared.control.send_modify(below);
+    }
+
+    /// Lets go what was held back of the clients' bytes, and holds back no more.
+    pub fn release_requests(&self) {
+        self.shared.control.send_modify(|control| control.requests = Hold::None);
+    }
+
+    /// Holds back what the server sends, on every connection there is and will be.
+    pub fn hold_replies(&self) {
+        self.shared.control.send_modify(|control| control.replies = Hold::All);
+    }
+
+    /// Holds back what the server sends on the connections that are open now.
+    pub fn hold_open_replies(&self) {
+        let below = |control: &mut Control| control.replies = Hold::Below(control.accepted);
+        self.shared.control.send_modify(below);
+    }
+
+    /// Lets go what was held back of the server's bytes, and holds back no more.
+    pub fn release_replies(&self) {
+        self.shared.control.send_modify(|control| control.replies = Hold::None);
+    }
+
+    /// Closes the open connections on both sides; what was held back on them is lost.
+    pub fn cut(&self) {
+        self.shared.control.send_modify(|control| control.cut_below = control.accepted);
+        let below = self.shared.control.borrow().cut_below;
+        self.wait_blocking(SWITCH_LIMIT, "the connections are cut", move |traffic| {
+            traffic.connections[..below].iter().all(|connection| !connection.is_open())
+        });
+    }
+
+    /// Closes the open connections towards the client alone.
+    ///
+    /// The client finds its connection gone, while requests that are held back still reach the
+    /// server when they are released.
+    pub fn hang_up(&self) {
+        self.shared.control.send_modify(|control| control.hung_up_below = control.accepted);
+    }
+
+    /// Refuses new connections, as a machine without a server does. Open ones go on.
+    pub fn refuse(&self) {
+        self.shared.control.send_modify(|control| control.is_refusing = true);
+        self.wait_blocking(SWITCH_LIMIT, "the proxy refuses", |traffic| !traffic.is_listening);
+    }
+
+    /// Accepts new connections again.
+    pub fn accept(&self) {
+        self.shared.control.send_modify(|control| control.is_refusing = false);
+        self.wait_blocking(SWITCH_LIMIT, "the proxy listens", |traffic| traffic.is_listening);
+    }
+
+    /// Waits until a request is being held back.
+    ///
+    /// This and the other waits panic when `limit` has passed, in real time whatever tokio's clock
+    /// says. They work from every runtime.
+    ///
+    /// # Cancel safety
+    ///
+    /// It changes nothing, so it can be dropped at any point.
+    pub async fn wait_held(&self, limit: Duration) {
+        self.wait(limit, "a request is held back", |traffic| {
+            traffic.holds_any(Direction::Requests)
+        })
+        .await;
+    }
+
+    /// Waits until a reply is being held back, so the server has run its command.
+    ///
+    /// # Cancel safety
+    ///
+    /// It changes nothing, so it can be dropped at any point.
+    pub async fn wait_reply_held(&self, limit: Duration) {
+        self.wait(limit, "a reply is held back", |traffic| traffic.holds_any(Direction::Replies))
+            .await;
+    }
+
+    /// Waits until `count` commands of a name have come, since the proxy's start.
+    ///
+    /// # Cancel safety
+    ///
+    /// It changes nothing, so it can be dropped at any point.
+    pub async fn wait_for_command(&self, name: &str, count: u64, limit: Duration) {
+        let name = name.to_owned();
+        let what = format!("{count} times {name}");
+        self.wait(limit, &what, move |traffic| traffic.commands(&name) >= count).await;
+    }
+
+    /// [`wait_held`](Self::wait_held) for a test without a runtime.
+    pub fn wait_held_blocking(&self, limit: Duration) {
+        self.wait_blocking(limit, "a request is held back", |traffic| {
+            traffic.holds_any(Direction::Requests)
+        });
+    }
+
+    /// [`wait_reply_held`](Self::wait_reply_held) for a test without a runtime.
+    pub fn wait_reply_held_blocking(&self, limit: Duration) {
+        self.wait_blocking(limit, "a reply is held back", |traffic| {
+            traffic.holds_any(Direction::Replies)
+        });
+    }
+
+    /// [`wait_for_command`](Self::wait_for_command) for a test without a runtime.
+    pub fn wait_for_command_blocking(&self, name: &str, count: u64, limit: Duration) {
+        let name = name.to_owned();
+        let what = format!("{count} times {name}");
+        self.wait_blocking(limit, &what, move |traffic| traffic.commands(&name) >= count);
+    }
+
+    /// The wait itself runs on the proxy's runtime, whose clock nobody pauses.
+    async fn wait(&self, limit: Duration, what: &str, condition: impl Condition) {
+        let waiting = self.handle.spawn(self.shared.reaches(limit, condition));
+        let is_reached = waiting.await.expect("the proxy outlives its waits");
+        assert!(is_reached, "{}", self.missed(limit, what));
+    }
+
+    fn wait_blocking(&self, limit: Duration, what: &str, condition: impl Condition) {
+        let (report, outcome) = channel();
+        let waiting = self.shared.reaches(limit, condition);
+        self.handle.spawn(async move { report.send(waiting.await) });
+        let is_reached = outcome.recv().expect("the proxy outlives its waits");
+        assert!(is_reached, "{}", self.missed(limit, what));
+    }
+
+    fn missed(&self, limit: Duration, what: &str) -> String {
+        let traffic = self.shared.traffic.borrow();
+        format!("not within {limit:?}: {what}; passed so far: {traffic:#?}")
+    }
+}
+
+impl Drop for Proxy {
+    /// Ends the runtime with its thread, and so closes every connection.
+    fn drop(&mut self) {
+        self.shared.control.send_modify(|control| control.is_closed = true);
+        let thread = self.thread.take().expect("it is joined once");
+        let outcome = thread.join();
+        assert!(outcome.is_ok() || thread::panicking(), "the proxy panicked");
+    }
+}
+
+/// The task that accepts; the listening socket is there only while connections are welcome.
+struct Listener {
+    addr: SocketAddr,
+    upstream: SocketAddr,
+    shared: Shared,
+    /// The first socket, so that nobody takes the port between its choice and the thread's start.
+    bound: Option<net::TcpListener>,
+}
+
+impl Listener {
+    fn bind(upstream: SocketAddr, shared: Shared) -> Self {
+        let bound = port::listen();
+        bound.set_nonblocking(true).expect("a socket can be made non-blocking");
+        let addr = bound.local_addr().expect("a bound socket has an address");
+        Self { addr, upstream, shared, bound: Some(bound) }
+    }
+
+    async fn serve(mut self) {
+        let mut control = self.shared.control.subscribe();
+        while self.may_listen(&mut control).await {
+            let socket = match self.bound.take() {
+                Some(bound) => TcpListener::from_std(bound),
+                None => TcpListener::bind(self.addr).await,
+            };
+            self.listen(socket.expect("the proxy gets its port back"), &mut control).await;
+        }
+    }
+
+    /// Waits until connections are welcome; `false` when the proxy is dropped first.
+    async fn may_listen(&self, control: &mut watch::Receiver<Control>) -> bool {
+        let wanted = control.wait_for(|control| control.is_closed || !control.is_refusing).await;
+        !wanted.expect("the sender is shared with this task").is_closed
+    }
+
+    async fn listen(&self, socket: TcpListener, control: &mut watch::Receiver<Control>) {
+        self.shared.traffic.send_modify(|traffic| traffic.is_listening = true);
+        loop {
+            tokio::select! {
+                biased;
+                _stop = control.wait_for(|control| control.is_closed || control.is_refusing) => break,
+                accepted = socket.accept() => self.take(accepted),
+            }
+        }
+        drop(socket);
+        self.shared.traffic.send_modify(|traffic| traffic.is_listening = false);
+    }
+
+    /// The counters come before the number, so that every number below `accepted` has counters.
+    fn take(&self, accepted: io::Result<(TcpStream, SocketAddr)>) {
+        let (client, _) = accepted.expect("a test has file descriptors left");
+        self.shared.traffic.send_modify(|traffic| {
+            traffic.connections.push(ConnectionTraffic::opened());
+        });
+        let number = self.shared.control.borrow().accepted;
+        self.shared.control.send_modify(|control| control.accepted += 1);
+        tokio::spawn(pump::carry(client, self.upstream, number, self.shared.clone()));
+    }
+}
+
+/// The test writes `control` and the connections read it; the connections write `traffic` and the
+/// test reads it. Both can be waited on from any runtime.
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    control: Arc<watch::Sender<Control>>,
+    traffic: Arc<watch::Sender<Traffic>>,
+}
+
+impl Shared {
+    fn count(&self, number: usize, change: impl FnOnce(&mut ConnectionTraffic)) {
+        self.traffic.send_modify(|traffic| change(&mut traffic.connections[number]));
+    }
+
+    /// Like [`count`](Self::count), for a change that may turn out to be none.
+    fn count_if(&self, number: usize, change: impl FnOnce(&mut ConnectionTraffic) -> bool) {
+        self.traffic.send_if_modified(|traffic| change(&mut traffic.connections[number]));
+    }
+
+    fn reaches(
+        &self,
+        limit: Duration,
+        condition: impl Condition,
+    ) -> impl Future<Output = bool> + Send + 'static {
+        let mut traffic = self.traffic.subscribe();
+        async move { time::timeout(limit, traffic.wait_for(condition)).await.is_ok() }
+    }
+}
+
+/// What a wait waits for.
+trait Condition: Fn(&Traffic) -> bool + Send + 'static {}
+
+impl<F: Fn(&Traffic) -> bool + Send + 'static> Condition for F {}
+
+/// How long the proxy's own thread may take to do what it was told.
+const SWITCH_LIMIT: Duration = Duration::from_secs(10);

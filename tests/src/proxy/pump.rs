@@ -1,0 +1,111 @@
+//! One connection: two pumps, each moving bytes one way.
+
+use std::net::SocketAddr;
+
+use tokio::io::{self, AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+
+use super::Shared;
+use super::control::{Control, Direction};
+use super::traffic::ConnectionTraffic;
+
+/// Carries a connection until both of its directions have ended, or it is cut.
+///
+/// Without a server to connect to, the client's side is closed at once.
+pub(super) async fn carry(client: TcpStream, upstream: SocketAddr, number: usize, shared: Shared) {
+    let mut control = shared.control.subscribe();
+    tokio::select! {
+        () = connect_and_pump(client, upstream, number, &shared) => {}
+        _cut = control.wait_for(|control| number < control.cut_below) => {}
+    }
+    shared.count(number, ConnectionTraffic::close);
+}
+
+async fn connect_and_pump(client: TcpStream, upstream: SocketAddr, number: usize, shared: &Shared) {
+    let Ok(server) = TcpStream::connect(upstream).await else { return };
+    for stream in [&client, &server] {
+        stream.set_nodelay(true).expect("every TCP socket has this option");
+    }
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    let requests = Pump { number, direction: Direction::Requests, shared: shared.clone() };
+    let replies = Pump { number, direction: Direction::Replies, shared: shared.clone() };
+    tokio::join!(requests.run(from_client, to_server), replies.run(from_server, to_client));
+}
+
+struct Pump {
+    number: usize,
+    direction: Direction,
+    shared: Shared,
+}
+
+impl Pump {
+    /// Moves bytes as long as it can, then ends the sink and throws away the rest.
+    ///
+    /// A direction that has ended leaves the other one alone: a client that is gone does not take
+    /// back its requests, and their replies have to go somewhere.
+    async fn run(self, mut source: OwnedReadHalf, mut sink: OwnedWriteHalf) {
+        // An error means that the peer is gone, and then there is nobody to tell.
+        drop(self.pump(&mut source, &mut sink).await);
+        drop(sink.shutdown().await);
+        drop(io::copy(&mut source, &mut io::sink()).await);
+    }
+
+    /// Moves bytes until the source has ended and nothing is held back any more.
+    async fn pump(&self, source: &mut OwnedReadHalf, sink: &mut OwnedWriteHalf) -> io::Result<()> {
+        let mut control = self.shared.control.subscribe();
+        let mut waiting = Vec::new();
+        let mut has_ended = false;
+        loop {
+            let (is_held, is_hung_up) = self.faults(&control.borrow_and_update());
+            if !is_held {
+                self.pass(sink, &mut waiting).await?;
+            }
+            self.note_held(waiting.len());
+            if is_hung_up || (has_ended && waiting.is_empty()) {
+                return Ok(());
+            }
+            let before = waiting.len();
+            tokio::select! {
+                // A connection that was reset has ended too.
+                read = source.read_buf(&mut waiting), if !has_ended => has_ended = read.unwrap_or(0) == 0,
+                _changed = control.changed() => {}
+            }
+            self.note_arrived(&waiting[before..]);
+        }
+    }
+
+    fn faults(&self, control: &Control) -> (bool, bool) {
+        let is_reply = matches!(self.direction, Direction::Replies);
+        let is_held = control.hold(self.direction).covers(self.number);
+        (is_held, is_reply && self.number < control.hung_up_below)
+    }
+
+    /// Counts replies before they go, so that the client's next command finds them counted.
+    async fn pass(&self, sink: &mut OwnedWriteHalf, waiting: &mut Vec<u8>) -> io::Result<()> {
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        if matches!(self.direction, Direction::Replies) {
+            self.shared.count(self.number, |connection| connection.replied(waiting));
+        }
+        sink.write_all(waiting).await?;
+        waiting.clear();
+        Ok(())
+    }
+
+    fn note_arrived(&self, bytes: &[u8]) {
+        if matches!(self.direction, Direction::Requests) && !bytes.is_empty() {
+            self.shared.count(self.number, |connection| connection.requested(bytes));
+        }
+    }
+
+    fn note_held(&self, bytes: usize) {
+        self.shared.count_if(self.number, |connection| {
+            let is_news = connection.held(self.direction) != bytes;
+            connection.set_held(self.direction, bytes);
+            is_news
+        });
+    }
+}

@@ -1,0 +1,310 @@
+//! A `redis-server` of the test's own.
+
+use std::env;
+use std::fs::{self, File};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use tempfile::TempDir;
+
+use crate::admin::Admin;
+use crate::tls::Tls;
+use crate::{port, spawner, wait};
+
+/// A running `redis-server` on a free port of 127.0.0.1, without persistence.
+///
+/// It ends when this value is dropped, also by a panic, and when the test process is killed. The
+/// program is `redis-server` on the PATH, or what the environment variable `LOCKABLE_REDIS_SERVER`
+/// names.
+#[derive(Debug)]
+pub struct Server {
+    settings: ServerBuilder,
+    directory: TempDir,
+    port: u16,
+    /// With TLS, the port that speaks it.
+    tls_port: Option<u16>,
+    /// `None` between [`kill`](Self::kill) and [`restart`](Self::restart).
+    child: Mutex<Option<Child>>,
+}
+
+impl Server {
+    /// Starts a server with nothing special about it, and waits until it answers.
+    pub fn start() -> Self {
+        Self::builder().start()
+    }
+
+    /// Prepares a server with settings of its own.
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::default()
+    }
+
+    /// Where the server listens for plain connections.
+    pub fn addr(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port).into()
+    }
+
+    /// The URL without a user, a password and a database.
+    pub fn url(&self) -> String {
+        format!("redis://{}", self.addr())
+    }
+
+    /// The URL with a user, a password and a database; the user may be empty.
+    pub fn url_with(&self, user: &str, password: &str, database: u8) -> String {
+        format!("redis://{user}:{password}@{}/{database}", self.addr())
+    }
+
+    /// The `rediss://` URL of a server with [`tls`](ServerBuilder::tls).
+    pub fn tls_url(&self) -> String {
+        let port = self.tls_port.expect("the server was started with TLS");
+        format!("rediss://localhost:{port}")
+    }
+
+    /// The `unix://` URL of a server with [`unix_socket`](ServerBuilder::unix_socket).
+    pub fn unix_url(&self) -> String {
+        assert!(self.settings.unix_socket, "the server was started without a socket");
+        format!("unix://{}", self.file("redis.sock").display())
+    }
+
+    /// The server's process.
+    pub fn pid(&self) -> u32 {
+        self.child().as_ref().expect("the server runs").id()
+    }
+
+    /// Connects as a user of the harness, who may do everything whatever the test forbids.
+    pub fn admin(&self) -> Admin {
+        Admin::connect(&self.admin_url())
+    }
+
+    /// What the server has logged since its first start.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.log_file()).expect("the log is there from the start")
+    }
+
+    /// Ends the server by SIGKILL, with everything it stored, and waits for its end.
+    pub fn kill(&self) {
+        let Some(mut child) = self.child().take() else { return };
+        child.kill().and_then(|()| child.wait()).expect("a child can be killed");
+    }
+
+    /// Starts the server again, empty and on the same ports; ends it before if it runs.
+    pub fn restart(&self) {
+        self.kill();
+        self.boot().unwrap_or_else(|log| panic!("the server did not start again:\n{log}"));
+    }
+
+    /// Stops the server's process where it stands, and returns when it stands still.
+    ///
+    /// The kernel goes on to accept its connections and to keep what they send.
+    pub fn pause(&self) {
+        let pid = self.signal(Signal::STOP);
+        waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED).expect("a stopped child can be seen");
+    }
+
+    /// Lets a paused server go on.
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) -> Pid {
+        let pid = Pid::from_child(self.child().as_ref().expect("the server runs"));
+        kill_process(pid, signal).expect("a child can be sent a signal");
+        pid
+    }
+
+    /// Starts the process and waits until it answers; the error is the log.
+    fn boot(&self) -> Result<(), String> {
+        let child = self.spawn().map_err(|error| format!("{}: {error}", program()))?;
+        *self.child() = Some(child);
+        match wait::poll(START_LIMIT, || self.progress()) {
+            Some(Progress::Ready) => Ok(()),
+            Some(Progress::Ended) | None => Err(self.log()),
+        }
+    }
+
+    fn spawn(&self) -> io::Result<Child> {
+        let configuration = self.file("redis.conf");
+        fs::write(&configuration, self.configuration())?;
+        let log = File::options().create(true).append(true).open(self.log_file())?;
+        let mut command = spawner::command(&program());
+        command.arg(configuration).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        spawner::spawn(command)
+    }
+
+    /// Asks for the process id, because on a port that was taken meanwhile somebody else answers.
+    fn progress(&self) -> Option<Progress> {
+        let mut child = self.child();
+        let child = child.as_mut()?;
+        if child.try_wait().is_ok_and(|status| status.is_some()) {
+            return Some(Progress::Ended);
+        }
+        let information = Admin::try_connect(&self.admin_url()).ok()?.info("server");
+        let line = format!("process_id:{}", child.id());
+        information.lines().any(|found| found == line).then_some(Progress::Ready)
+    }
+
+    fn configuration(&self) -> String {
+        let mut lines = vec![
+            format!("port {}", self.port),
+            format!("dir {}", self.directory.path().display()),
+            "bind 127.0.0.1".to_owned(),
+            "save \"\"".to_owned(),
+            "appendonly no".to_owned(),
+            format!("user {ADMIN} on >{ADMIN} ~* &* +@all"),
+        ];
+        lines.extend(self.settings.lines.iter().cloned());
+        lines.extend(self.tls_lines());
+        lines.extend(self.socket_line());
+        lines.join("\n") + "\n"
+    }
+
+    fn tls_lines(&self) -> Vec<String> {
+        let (Some(tls), Some(port)) = (&self.settings.tls, self.tls_port) else {
+            return Vec::new();
+        };
+        vec![
+            format!("tls-port {port}"),
+            format!("tls-cert-file {}", tls.certificate.display()),
+            format!("tls-key-file {}", tls.key.display()),
+            format!("tls-ca-cert-file {}", tls.authority.display()),
+            "tls-auth-clients no".to_owned(),
+        ]
+    }
+
+    fn socket_line(&self) -> Option<String> {
+        let socket = self.file("redis.sock");
+        self.settings.unix_socket.then(|| format!("unixsocket {}", socket.display()))
+    }
+
+    fn admin_url(&self) -> String {
+        self.url_with(ADMIN, ADMIN, 0)
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.file("redis.log")
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// A test that panicked must still end its server.
+    fn child(&self) -> MutexGuard<'_, Option<Child>> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The settings of a server that is not running yet.
+#[derive(Clone, Debug, Default)]
+pub struct ServerBuilder {
+    lines: Vec<String>,
+    unix_socket: bool,
+    tls: Option<TlsFiles>,
+}
+
+impl ServerBuilder {
+    /// Adds a line of redis.conf: `config("maxmemory", "2mb")`.
+    #[must_use]
+    pub fn config(mut self, name: &str, value: &str) -> Self {
+        self.lines.push(format!("{name} {value}"));
+        self
+    }
+
+    /// Asks the default user for a password.
+    #[must_use]
+    pub fn password(self, password: &str) -> Self {
+        self.config("requirepass", password)
+    }
+
+    /// Adds a user by ACL rules: `user("app", "on >secret ~disLock:* +@all")`.
+    #[must_use]
+    pub fn user(self, name: &str, rules: &str) -> Self {
+        self.config("user", &format!("{name} {rules}"))
+    }
+
+    /// Listens on a Unix socket too.
+    #[must_use]
+    pub fn unix_socket(mut self) -> Self {
+        self.unix_socket = true;
+        self
+    }
+
+    /// Listens on a second port that speaks TLS with these certificates.
+    ///
+    /// They must live as long as the server starts and restarts.
+    #[must_use]
+    pub fn tls(mut self, tls: &Tls) -> Self {
+        self.tls = Some(TlsFiles::of(tls));
+        self
+    }
+
+    /// Starts the server and waits until it answers.
+    ///
+    /// Somebody else may take a port between its choice and the start; then it is another port.
+    pub fn start(self) -> Server {
+        for _ in 0..START_ATTEMPTS {
+            let server = self.clone().on_free_ports();
+            match server.boot() {
+                Ok(()) => return server,
+                Err(log) if log.contains(PORT_TAKEN) => {}
+                Err(log) => panic!("the server did not start ({INSTALL_HINT}):\n{log}"),
+            }
+        }
+        panic!("{START_ATTEMPTS} ports that were free were taken before the server started");
+    }
+
+    fn on_free_ports(self) -> Server {
+        Server {
+            directory: TempDir::with_prefix("lockable-").expect("a directory can be made"),
+            port: port::free(),
+            tls_port: self.tls.is_some().then(port::free),
+            child: Mutex::new(None),
+            settings: self,
+        }
+    }
+}
+
+enum Progress {
+    Ready,
+    Ended,
+}
+
+#[derive(Clone, Debug)]
+struct TlsFiles {
+    authority: PathBuf,
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+impl TlsFiles {
+    fn of(tls: &Tls) -> Self {
+        Self { authority: tls.ca_file(), certificate: tls.certificate_file(), key: tls.key_file() }
+    }
+}
+
+fn program() -> String {
+    env::var("LOCKABLE_REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned())
+}
+
+/// The name and the password of the harness's own user.
+const ADMIN: &str = "harness";
+
+/// What the server logs when it finds its port taken.
+const PORT_TAKEN: &str = "Address already in use";
+
+const INSTALL_HINT: &str = "`cargo xtask test` installs what is missing";
+
+/// An idle machine needs 20 ms; a busy one gets time.
+const START_LIMIT: Duration = Duration::from_secs(20);
+
+const START_ATTEMPTS: usize = 10;

@@ -1,0 +1,70 @@
+//! Waiting for a state that has no event, always with a limit.
+
+use std::panic::Location;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+/// Blocks until `condition` holds, and panics when it does not within `limit`.
+///
+/// The panic is reported at the caller's line. In an async test on one thread use [`until_async`],
+/// which lets the test's other tasks run.
+#[track_caller]
+pub fn until(limit: Duration, mut condition: impl FnMut() -> bool) {
+    let held = poll(limit, || condition().then_some(()));
+    assert!(held.is_some(), "the condition did not hold within {limit:?}");
+}
+
+/// Waits until `condition` holds, and panics when it does not within `limit`.
+///
+/// The limit is real time also where tokio's clock is paused.
+///
+/// # Cancel safety
+///
+/// It changes nothing, so it can be dropped at any point.
+#[track_caller]
+pub fn until_async(
+    limit: Duration,
+    mut condition: impl AsyncFnMut() -> bool,
+) -> impl Future<Output = ()> {
+    let caller = Location::caller();
+    async move {
+        let deadline = now() + limit;
+        while !pin!(condition()).await {
+            assert!(now() < deadline, "the condition of {caller} did not hold within {limit:?}");
+            pause_async().await;
+        }
+    }
+}
+
+/// Blocks until `probe` finds something; `None` when it has not within `limit`.
+pub(crate) fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = now() + limit;
+    loop {
+        match probe() {
+            Some(found) => return Some(found),
+            None if now() >= deadline => return None,
+            None => pause(),
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the limit of a test is real time, whatever it tests"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "this module is for states that have no event")]
+fn pause() {
+    std::thread::sleep(INTERVAL);
+}
+
+#[expect(clippy::disallowed_methods, reason = "this module is for states that have no event")]
+async fn pause_async() {
+    tokio::time::sleep(INTERVAL).await;
+}
+
+/// Short beside every limit, long beside a command to the server.
+const INTERVAL: Duration = Duration::from_millis(2);

@@ -1,0 +1,34 @@
+//! Running other programs.
+
+use std::process::{Command, Stdio};
+
+use crate::workspace;
+
+/// A cargo command at the root of the workspace.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.args(arguments).current_dir(workspace::root());
+    cargo
+}
+
+/// Whether a program is there and ends well.
+pub(crate) fn answers(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Runs a command whose output the user sees as it comes; `false` when it fails.
+pub(crate) fn show(command: &mut Command) -> bool {
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Runs a command for its standard output. The error is everything that it said.
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let standard = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(standard);
+    }
+    Err(format!("{command:?}\n{standard}{}", String::from_utf8_lossy(&output.stderr)))
+}
