@@ -13,7 +13,7 @@ use crate::lease::Lease;
 use crate::options::Ttl;
 use crate::releaser::{Known, Releaser, no_answer};
 
-/// Tries once; `None` when another holder has the lock.
+/// Tries once; gives the key back when another holder has the lock.
 ///
 /// # Cancel safety
 /// A request that was sent is waited for in the background, and what it grants is released.
@@ -21,15 +21,15 @@ pub(crate) async fn try_acquire(
     releaser: &Arc<Releaser>,
     key: LockKey,
     ttl: Ttl,
-) -> Result<Option<LockGuard>, LockError> {
+) -> Result<Result<LockGuard, LockKey>, LockError> {
     releaser.settled(&key).await;
     let attempt = Arc::new(Attempt::new(key, ttl));
     match Asked::new(releaser, &attempt).answer().await {
-        Ok(Acquisition::Contended) => Ok(None),
+        Ok(Acquisition::Contended) => Ok(Err(attempt.key.clone())),
         Ok(Acquisition::Granted { fencing_token, since }) => {
             let backend = Arc::clone(releaser.backend());
             let lease = Lease::new(attempt, fencing_token, since, backend);
-            start(LockGuard::new(lease, Arc::clone(releaser))).map(Some)
+            start(LockGuard::new(lease, Arc::clone(releaser))).map(Ok)
         }
         Err(fault) => Err(LockError::from(fault).with_key(attempt.key.as_str())),
     }

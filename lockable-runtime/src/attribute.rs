@@ -9,6 +9,7 @@ use crate::guard::LockGuard;
 pub use crate::hold::hold;
 pub use crate::key::Part;
 use crate::key::{LockKey, render};
+pub use crate::lease::Lease;
 use crate::locker::Locker;
 use crate::telemetry;
 
@@ -79,6 +80,36 @@ impl Call {
     }
 }
 
+/// The body of a decorated function before it starts.
+///
+/// It owns what the body uses from before the first await. Not `Copy` whatever it holds, so that
+/// starting it moves it and its place in the caller's future is used again.
+pub struct Body<F>(F);
+
+impl<F> fmt::Debug for Body<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Body")
+    }
+}
+
+impl<F> Body<F> {
+    /// Wraps the closure that makes the body's future.
+    pub fn new<G, T>(body: F) -> Self
+    where
+        F: FnOnce(G) -> T,
+    {
+        Self(body)
+    }
+
+    /// Makes the body's future.
+    pub fn start<G, T>(self, granted: G) -> T
+    where
+        F: FnOnce(G) -> T,
+    {
+        (self.0)(granted)
+    }
+}
+
 /// What the option `key = expr` takes.
 #[diagnostic::on_unimplemented(
     message = "a lock key must be a `LockKey`, got `{Self}`",
@@ -143,9 +174,27 @@ impl<T> Refused for Option<T> {
     }
 }
 
-impl<T, E: From<LockError>> Refused for Result<T, E> {
+impl<T, E: FromLockError> Refused for Result<T, E> {
     fn refused(error: LockError) -> Self {
-        Err(error.into())
+        Err(E::from_lock_error(error))
+    }
+}
+
+/// An error type that a busy lock can be told in.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be made from a `LockError`",
+    label = "no error to return when the lock is busy",
+    note = "implement `From<LockError> for {Self}`, or add `on_busy = Err(..)` and `on_error = |err| Err(..)`"
+)]
+pub trait FromLockError {
+    /// The error.
+    fn from_lock_error(error: LockError) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: From<LockError>> FromLockError for E {
+    fn from_lock_error(error: LockError) -> Self {
+        error.into()
     }
 }
 

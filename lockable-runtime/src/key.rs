@@ -145,8 +145,10 @@ impl<T: ?Sized> fmt::Debug for Part<'_, T> {
     }
 }
 
-impl<'a, T: Display + ?Sized> Part<'a, T> {
+impl<'a, T: ?Sized> Part<'a, T> {
     /// Wraps a value for one or more holes of a template.
+    ///
+    /// Not bounded, so that a value that cannot be displayed is reported at its hole.
     pub fn new(value: &'a T, delimiters: &'static str) -> Self {
         Self { value, delimiters }
     }

@@ -32,7 +32,9 @@ pub use lockable_macros::distributed_lock;
 
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::attribute::{Call, IntoExpire, IntoLockKey, Part, Refused, Skip, hold};
+    pub use crate::attribute::{
+        Body, Call, FromLockError, IntoExpire, IntoLockKey, Lease, Part, Refused, Skip, hold,
+    };
 }
 
 #[doc(hidden)]

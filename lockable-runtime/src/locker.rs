@@ -136,7 +136,7 @@ impl fmt::Debug for Locker {
         f.debug_struct("Locker")
             .field("backend", &self.backend_name())
             .field("prefix", &self.0.prefix)
-            .field("expire", &Duration::from_millis(self.0.ttl.as_millis()))
+            .field("expire", &self.0.ttl.duration())
             .finish()
     }
 }
@@ -286,8 +286,7 @@ impl LockRequest {
     /// Dropping the future leaves no lock behind: what a request on its way is granted is released
     /// in the background. When the connection breaks as well, the lock can remain for `expire`.
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
-        let key = self.key.as_ref().map(ToString::to_string).unwrap_or_default();
-        self.try_acquire().await?.ok_or_else(|| LockError::contended(&key))
+        self.grant_or_key().await?.map_err(|key| LockError::contended(key.as_str()))
     }
 
     /// Acquires the lock in one try; `None` when another holder has it.
@@ -311,6 +310,11 @@ impl LockRequest {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn try_acquire(self) -> Result<Option<LockGuard>, LockError> {
+        self.grant_or_key().await.map(Result::ok)
+    }
+
+    /// The guard, or the key that another holder has.
+    async fn grant_or_key(self) -> Result<Result<LockGuard, LockKey>, LockError> {
         let key = self.key?;
         match self.ttl {
             Ok(ttl) => try_acquire(&self.locker.0.releaser, key, ttl).await,

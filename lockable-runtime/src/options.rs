@@ -32,6 +32,10 @@ impl Ttl {
         self.0
     }
 
+    pub(crate) fn duration(self) -> Duration {
+        Duration::from_millis(self.0)
+    }
+
     /// How long the holder itself may count on the lease, from the moment it asked for it.
     ///
     /// One per cent for clocks that run at different rates and two milliseconds for Redis' own
@@ -46,9 +50,9 @@ impl Ttl {
     ///
     /// A floor that is gone starts again from the time, which has gone on since; ten minutes are
     /// more than clocks that are looked after ever differ by.
-    pub(crate) fn floor_millis(self) -> u64 {
+    pub(crate) fn floor_life(self) -> Duration {
         const LONGEST: u64 = i64::MAX.unsigned_abs() / 2;
-        self.0.saturating_mul(10).clamp(600_000, LONGEST)
+        Duration::from_millis(self.0.saturating_mul(10).clamp(600_000, LONGEST))
     }
 }
 
@@ -87,7 +91,7 @@ mod tests {
     fn a_lease_fits_what_redis_can_hold() {
         assert!(Ttl::new(Duration::MAX).unwrap_err().is_invalid_option());
         let longest = ttl(i64::MAX.unsigned_abs());
-        assert!(longest.floor_millis() <= i64::MAX.unsigned_abs());
+        assert!(longest.floor_life().as_millis() <= i64::MAX as u128);
     }
 
     #[test]
@@ -99,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_floor_outlives_the_lease_tenfold() {
-        assert_eq!(ttl(10_000).floor_millis(), 600_000);
-        assert_eq!(ttl(120_000).floor_millis(), 1_200_000);
+        assert_eq!(ttl(10_000).floor_life(), Duration::from_secs(600));
+        assert_eq!(ttl(120_000).floor_life(), Duration::from_secs(1_200));
     }
 }

@@ -126,7 +126,7 @@ impl Releaser {
     /// After this the backend cannot know the attempt any more, even if its request was late.
     fn end_of(&self, attempt: &Attempt) -> Moment {
         let sent = attempt.sent_at().unwrap_or_else(|| self.backend.now());
-        sent.after(Duration::from_millis(attempt.ttl.as_millis())).after(self.command_deadline)
+        sent.after(attempt.ttl.duration()).after(self.command_deadline)
     }
 
     async fn pause(&self, duration: Duration) {

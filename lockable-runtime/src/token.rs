@@ -10,7 +10,7 @@ use once_cell::sync::Lazy;
 ///
 /// Never shown in messages or logs, because whoever knows it can release the lock.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct OwnerToken(Box<str>);
+pub(crate) struct OwnerToken(String);
 
 impl OwnerToken {
     /// Makes a token that no other acquisition has: 64 random bits of this process and a counter.
@@ -19,7 +19,7 @@ impl OwnerToken {
         static PROCESS: Lazy<u64> = Lazy::new(|| RandomState::new().hash_one(std::process::id()));
         static COUNTER: AtomicU64 = AtomicU64::new(1);
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        Self(format!("{:016x}.{count}", *PROCESS).into())
+        Self(format!("{:016x}.{count}", *PROCESS))
     }
 
     pub(crate) fn as_str(&self) -> &str {

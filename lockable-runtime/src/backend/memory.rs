@@ -163,7 +163,7 @@ impl State {
         match self.holder(key, now) {
             Some(owner) => *owner == attempt.owner,
             None => {
-                let expires = now.after(Duration::from_millis(attempt.ttl.as_millis()));
+                let expires = now.after(attempt.ttl.duration());
                 self.locks.insert(key.to_owned(), Held { owner: attempt.owner.clone(), expires });
                 true
             }
@@ -172,7 +172,7 @@ impl State {
 
     fn next_token(&mut self, attempt: &Attempt, now: Moment, seed: u64) -> FencingToken {
         let name = attempt.key.companion("floor");
-        let expires = now.after(Duration::from_millis(attempt.ttl.floor_millis()));
+        let expires = now.after(attempt.ttl.floor_life());
         let floor = self.floors.entry(name).or_insert(Floor { value: seed, expires });
         if floor.expires <= now {
             *floor = Floor { value: seed, expires };

@@ -1,20 +1,32 @@
 //! The plain commands of an acquisition, and what their replies say.
 
+use std::time::Duration;
+
 use ::redis::{Cmd, FromRedisValue, Pipeline, RedisError, Value};
 
 use crate::backend::Attempt;
 
-/// `SET lock NX GET`, `SET floor NX`, `INCR floor`: lock and fencing token in one round trip.
-pub(super) fn acquire(attempt: &Attempt, seed: u64, with_time: bool) -> Pipeline {
-    let floor = attempt.key.companion("floor");
-    let mut pipeline = Pipeline::with_capacity(4);
-    pipeline.add_command(set_lock(attempt));
-    pipeline.add_command(set_floor(&floor, attempt, seed, true));
-    pipeline.add_command(command("INCR", 2, &floor));
-    if with_time {
-        pipeline.add_command(time());
+/// The commands of one acquisition: lock and fencing token in one round trip.
+pub(super) struct Acquire<'a> {
+    pub(super) attempt: &'a Attempt,
+    /// What a floor that is not there starts from.
+    pub(super) seed: u64,
+    pub(super) asks_time: bool,
+}
+
+impl Acquire<'_> {
+    /// `SET lock NX GET`, `SET floor NX`, `INCR floor`, and `TIME` where it is asked for.
+    pub(super) fn commands(&self) -> Pipeline {
+        let floor = self.attempt.key.companion("floor");
+        let mut pipeline = Pipeline::with_capacity(4);
+        pipeline.add_command(set_lock(self.attempt));
+        pipeline.add_command(set_floor(&floor, self.attempt, self.seed, true));
+        pipeline.add_command(command("INCR", 2, &floor));
+        if self.asks_time {
+            pipeline.add_command(time());
+        }
+        pipeline
     }
-    pipeline
 }
 
 /// Sets the floor whatever it is now.
@@ -42,7 +54,7 @@ fn set_floor(floor: &str, attempt: &Attempt, seed: u64, only_new: bool) -> Cmd {
     if only_new {
         set.arg("NX");
     }
-    set.arg("PX").arg(attempt.ttl.floor_millis());
+    set.arg("PX").arg(millis(attempt.ttl.floor_life()));
     set
 }
 
@@ -51,6 +63,10 @@ fn command(name: &str, arguments: usize, key: &str) -> Cmd {
     let mut command = Cmd::with_capacity(arguments, key.len() + 64);
     command.arg(name).arg(key);
     command
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Whether `SET lock NX GET` made, or found, this attempt the holder.

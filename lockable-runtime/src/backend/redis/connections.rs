@@ -62,10 +62,25 @@ impl Connections {
     /// Opening goes on when the caller is dropped, and serves the next one.
     pub(super) async fn ready(&self) -> Result<Arc<Connection>, Fault> {
         let runtime = Handle::try_current().unwrap_or_else(|_| self.background.handle().clone());
-        let mut opening = self.opening(&runtime);
-        if let Some(outcome) = opening.borrow_and_update().clone() {
-            return outcome;
+        match self.open_already(&runtime) {
+            Some(connection) => Ok(connection),
+            // Boxed, because every call carries the room for this and hardly one needs it.
+            None => Box::pin(self.opened(&runtime)).await,
         }
+    }
+
+    fn open_already(&self, runtime: &Handle) -> Option<Arc<Connection>> {
+        let openings = self.openings();
+        let opening = openings.get(&runtime.id())?;
+        let outcome = opening.borrow();
+        match &*outcome {
+            Some(Ok(connection)) if !connection.is_retired() => Some(Arc::clone(connection)),
+            _ => None,
+        }
+    }
+
+    async fn opened(&self, runtime: &Handle) -> Result<Arc<Connection>, Fault> {
+        let mut opening = self.opening(runtime);
         let timer = || timer_on(self.background.handle(), self.connect_deadline);
         match within(timer, opening.wait_for(Option::is_some)).await {
             None => Err(fault::connect_timeout(&self.name, self.connect_deadline)),

@@ -35,26 +35,20 @@ impl Redis {
         Ok(Self { connections: Arc::new(Connections::open(settings)?) })
     }
 
-    /// Once more, on a new connection, when the first one broke: the owner token makes the second
-    /// request find what the first one did.
-    async fn acquire(self, attempt: Arc<Attempt>) -> Result<Acquisition, Fault> {
+    /// Runs the verb on this runtime's connection; once more, on a new one, when that broke.
+    ///
+    /// Verbs may be repeated: the owner token makes the second request find what the first one did.
+    async fn on_connection<T>(
+        &self,
+        verb: impl AsyncFn(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         let connection = self.connections.ready().await?;
-        match acquire_on(&connection, &attempt).await {
-            Err(_) if connection.is_retired() => {
-                acquire_on(&*self.connections.ready().await?, &attempt).await
-            }
-            outcome => outcome,
+        let outcome = verb(&connection).await;
+        if outcome.is_err() && connection.is_retired() {
+            let connection = self.connections.ready().await?;
+            return Box::pin(verb(&connection)).await;
         }
-    }
-
-    async fn release_owned(self, attempt: Arc<Attempt>) -> Result<Release, Fault> {
-        let connection = self.connections.ready().await?;
-        match release_on(&connection, &attempt).await {
-            Err(_) if connection.is_retired() => {
-                release_on(&*self.connections.ready().await?, &attempt).await
-            }
-            outcome => outcome,
-        }
+        outcome
     }
 }
 
@@ -63,14 +57,17 @@ impl Redis {
 /// The fencing token is sound because an answer before the lease's deadline means that the counter
 /// went up while this attempt held the lock.
 async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquisition, Fault> {
-    connection.refresh_clock().await?;
+    let clock = connection.clock();
+    if clock.is_old(boot_time()) {
+        Box::pin(connection.refresh_clock()).await?;
+    }
     let now = boot_time();
     let since = attempt.mark_sent(now);
-    let clock = connection.clock();
     let seed = clock.micros(now);
-    let replies = connection.call(&command::acquire(attempt, seed, clock.is_due(now))).await?;
+    let acquire = command::Acquire { attempt, seed, asks_time: clock.is_due(now) };
+    let replies = connection.call(&acquire.commands()).await?;
     let [locked, _, counted, time @ ..] = replies.as_slice() else {
-        return Err(connection.unexpected("SET, SET, INCR"));
+        return Err(connection.unexpected("SET, SET and INCR"));
     };
     if let [time] = time {
         clock.sample(time, now, boot_time());
@@ -80,25 +77,26 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
         return Ok(Acquisition::Contended);
     }
     let counted = command::integer(counted).map_err(|error| connection.fault(&error))?;
-    let token = sound_token(connection, attempt, seed, counted).await?;
+    // A floor comes from the time, and no server's clock has gone back by half of its reading.
+    let token = if counted < seed / 2 {
+        Box::pin(restart_floor(connection, attempt, seed)).await?
+    } else {
+        counted
+    };
     Ok(Acquisition::Granted { fencing_token: FencingToken::new(token), since })
 }
 
-/// The token of a grant; a floor that does not come from the time is set up anew.
+/// Sets up a floor that does not come from the time; gives the token of this grant.
 ///
 /// When the floor expires, or is deleted, between the two commands about it, the second one makes
 /// a counter that starts at 1 and never expires. Only the holder mends it, so nobody counts back.
-async fn sound_token(
+async fn restart_floor(
     connection: &Connection,
     attempt: &Attempt,
     seed: u64,
-    counted: u64,
 ) -> Result<u64, Fault> {
-    if counted < seed / 2 {
-        connection.call(&command::reset_floor(attempt, seed)).await?;
-        return Ok(seed);
-    }
-    Ok(counted)
+    connection.call(&command::reset_floor(attempt, seed)).await?;
+    Ok(seed)
 }
 
 async fn release_on(connection: &Connection, attempt: &Attempt) -> Result<Release, Fault> {
@@ -132,11 +130,15 @@ impl Backend for Redis {
     }
 
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
-        Box::pin(self.clone().acquire(attempt))
+        let this = self.clone();
+        let acquire = async move |connection: &Connection| acquire_on(connection, &attempt).await;
+        Box::pin(async move { this.on_connection(acquire).await })
     }
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
-        Box::pin(self.clone().release_owned(attempt))
+        let this = self.clone();
+        let release = async move |connection: &Connection| release_on(connection, &attempt).await;
+        Box::pin(async move { this.on_connection(release).await })
     }
 
     fn unanswered(&self) {

@@ -1,0 +1,276 @@
+//! What was written between the attribute's parentheses.
+//!
+//! The grammar is one table: a row is a name, an example, what other libraries call it, and the
+//! function that reads its value.
+
+use proc_macro2::{Span, TokenStream, TokenTree};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::{Error, Expr, ExprClosure, Ident, LitStr, Path, Result, Token};
+
+use crate::key::KeyTemplate;
+use crate::mistakes::Mistakes;
+
+mod hints;
+mod value;
+
+/// The options of one attribute, each at most once, each well-formed by itself.
+#[derive(Default)]
+pub(crate) struct LockArgs {
+    pub(crate) key: Option<Key>,
+    pub(crate) prefix: Option<LitStr>,
+    pub(crate) expire: Option<Expire>,
+    pub(crate) on_busy: Option<OnBusy>,
+    pub(crate) on_error: Option<ExprClosure>,
+    pub(crate) guard: Option<Ident>,
+    pub(crate) locker: Option<Expr>,
+    pub(crate) krate: Option<Path>,
+    /// The options by name, as far as they were written at all; a refused value counts.
+    given: Vec<&'static str>,
+}
+
+/// Where the lock key comes from.
+pub(crate) enum Key {
+    Template(KeyTemplate, Vec<KeyArgument>),
+    /// An expression that is a `LockKey`.
+    Value(Expr),
+}
+
+/// An argument of `key("…", …)`.
+pub(crate) struct KeyArgument {
+    pub(crate) name: Option<Ident>,
+    pub(crate) value: Expr,
+}
+
+pub(crate) enum Expire {
+    Milliseconds(u64),
+    Duration(Expr),
+}
+
+pub(crate) enum OnBusy {
+    /// The bare word, kept for its span.
+    Skip(Ident),
+    Value(Expr),
+}
+
+/// One option of the attribute.
+struct Row {
+    name: &'static str,
+    example: &'static str,
+    /// What the same thing is called elsewhere, in lower case and without underscores.
+    elsewhere: &'static [&'static str],
+    read: Read,
+}
+
+type Read = fn(&mut LockArgs, ParseStream<'_>, &mut Mistakes) -> Result<()>;
+
+const TABLE: [Row; 8] = [
+    Row {
+        name: "key",
+        example: "key = \"order:{id}\"",
+        elsewhere: &["name", "resource", "lockname", "lockkey", "value", "template"],
+        read: |args, input, mistakes| {
+            value::key(input, mistakes).map(|value| args.key = Some(value))
+        },
+    },
+    Row {
+        name: "prefix",
+        example: "prefix = \"shop:\"",
+        elsewhere: &["keyprefix", "namespace"],
+        read: |args, input, _| value::text(input).map(|value| args.prefix = Some(value)),
+    },
+    Row {
+        name: "expire",
+        example: "expire = 10",
+        elsewhere: &[
+            "leasetime",
+            "lease",
+            "lockatmostfor",
+            "ttl",
+            "timeout",
+            "expiry",
+            "expiration",
+            "validity",
+            "px",
+            "ex",
+            "duration",
+        ],
+        read: |args, input, _| value::expire(input).map(|value| args.expire = Some(value)),
+    },
+    Row {
+        name: "on_busy",
+        example: "on_busy = skip",
+        elsewhere: &["oncontended", "busy", "ifbusy", "fallback", "otherwise", "iflocked"],
+        read: |args, input, _| value::on_busy(input).map(|value| args.on_busy = Some(value)),
+    },
+    Row {
+        name: "on_error",
+        example: "on_error = |err| Err(err.into())",
+        elsewhere: &["error", "onfailure", "onfail", "maperr", "orelse"],
+        read: |args, input, _| value::on_error(input).map(|value| args.on_error = Some(value)),
+    },
+    Row {
+        name: "guard",
+        example: "guard = lock",
+        elsewhere: &["handle", "lock", "bind", "token", "as"],
+        read: |args, input, _| value::guard(input).map(|value| args.guard = Some(value)),
+    },
+    Row {
+        name: "locker",
+        example: "locker = self.locks",
+        elsewhere: &["manager", "lockmanager", "client", "redis", "provider", "backend"],
+        read: |args, input, _| input.parse().map(|value| args.locker = Some(value)),
+    },
+    Row {
+        name: "crate",
+        example: "crate = ::lockable_runtime",
+        elsewhere: &["krate", "path", "cratepath", "runtime"],
+        read: |args, input, _| value::path(input).map(|value| args.krate = Some(value)),
+    },
+];
+
+impl LockArgs {
+    /// Reads every option that can be read; what cannot is a mistake.
+    pub(crate) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Self {
+        let mut args = Self::default();
+        let read_all = |input: ParseStream<'_>| {
+            while !input.is_empty() {
+                read_one(&mut args, input, mistakes);
+                end_option(input, mistakes);
+            }
+            Ok(())
+        };
+        // The closure reads to the end and reports by itself.
+        if let Err(error) = read_all.parse2(tokens) {
+            mistakes.push(error);
+        }
+        if !args.is_given("key") {
+            let help = "help: `#[distributed_lock(key = \"order:{id}\", expire = 10)]`";
+            mistakes.add(Span::call_site(), format!("missing `key`\n{help}"));
+        }
+        args
+    }
+
+    /// Whether the option was written, with whatever value.
+    fn is_given(&self, name: &str) -> bool {
+        self.given.contains(&name)
+    }
+}
+
+/// Reads one option, or reports it and leaves the rest of it unread.
+fn read_one(args: &mut LockArgs, input: ParseStream<'_>, mistakes: &mut Mistakes) {
+    if let Some(error) = hints::arguments_after_key(args, input) {
+        mistakes.push(error);
+        return;
+    }
+    let Ok(name) = input.call(Ident::parse_any) else {
+        mistakes.push(no_option(args, input));
+        return;
+    };
+    let written = name.unraw().to_string();
+    let Some(row) = TABLE.iter().find(|row| row.name == written) else {
+        mistakes.push(hints::unknown(&name));
+        skip_option(input);
+        return;
+    };
+    let is_second = args.is_given(row.name);
+    if is_second {
+        mistakes.add(name.span(), format!("`{written}` is given twice"));
+        skip_option(input);
+        return;
+    }
+    args.given.push(row.name);
+    if let Err(error) = read_value(row, &name, args, input, mistakes) {
+        mistakes.push(error);
+        skip_option(input);
+    }
+}
+
+fn read_value(
+    row: &Row,
+    name: &Ident,
+    args: &mut LockArgs,
+    input: ParseStream<'_>,
+    mistakes: &mut Mistakes,
+) -> Result<()> {
+    if row.name == "key" && input.peek(syn::token::Paren) {
+        args.key = Some(value::key_with_arguments(input, mistakes)?);
+        return Ok(());
+    }
+    let example = format!("help: `{}`", row.example);
+    if input.is_empty() || input.peek(Token![,]) {
+        return Err(Error::new(name.span(), format!("`{name}` needs a value\n{example}")));
+    }
+    if !input.peek(Token![=]) {
+        return Err(input.error(format!("expected `=` after `{name}`\n{example}")));
+    }
+    input.parse::<Token![=]>()?;
+    if input.is_empty() || input.peek(Token![,]) {
+        return Err(Error::new(name.span(), format!("`{name}` needs a value\n{example}")));
+    }
+    (row.read)(args, input, mistakes)
+}
+
+/// Steps over the comma after an option.
+fn end_option(input: ParseStream<'_>, mistakes: &mut Mistakes) {
+    if input.is_empty() {
+        return;
+    }
+    if input.peek(Token![,]) {
+        // The comma was just seen.
+        if let Err(error) = input.parse::<Token![,]>() {
+            mistakes.push(error);
+        }
+        return;
+    }
+    let rest = input.cursor().token_stream().into_iter().next();
+    let (span, next) = rest.map_or((input.span(), String::new()), |t| (t.span(), t.to_string()));
+    mistakes.add(span, format!("expected `,` before `{next}`"));
+    let starts_an_option = TABLE.iter().any(|row| row.name == next);
+    if !starts_an_option {
+        skip_option(input);
+        end_option(input, mistakes);
+    }
+}
+
+/// Leaves everything unread from the next comma on.
+fn skip_option(input: ParseStream<'_>) {
+    while !input.is_empty() && !input.peek(Token![,]) {
+        if input.parse::<TokenTree>().is_err() {
+            return;
+        }
+    }
+}
+
+/// Refuses what does not start with a name: most often the key alone.
+fn no_option(args: &mut LockArgs, input: ParseStream<'_>) -> Error {
+    let written = input.fork();
+    let error = match input.parse::<LitStr>() {
+        Ok(literal) if !args.is_given("key") => {
+            args.given.push("key");
+            let text = literal.token();
+            Error::new(literal.span(), format!("name the key: `key = {text}`"))
+        }
+        _ => written.error(format!("expected an option\n{}", hints::options())),
+    };
+    skip_option(input);
+    error
+}
+
+impl Parse for KeyArgument {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let is_named =
+            input.peek(Ident::peek_any) && input.peek2(Token![=]) && !input.peek2(Token![==]);
+        let name = if is_named {
+            let name = input.call(Ident::parse_any)?;
+            input.parse::<Token![=]>()?;
+            Some(name)
+        } else {
+            None
+        };
+        Ok(Self { name, value: input.parse()? })
+    }
+}
+
+#[cfg(test)]
+mod tests;

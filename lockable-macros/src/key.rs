@@ -1,0 +1,261 @@
+//! The key template: `"order:{id}"` as literal texts and holes.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::Span;
+use syn::ext::IdentExt;
+use syn::parse::Parser;
+use syn::{Expr, Ident, LitStr};
+
+use crate::mistakes::Mistakes;
+
+/// The longest lock key, prefix included, in bytes.
+const MAX_KEY_BYTES: usize = 1024;
+
+/// A template whose every mistake is either reported or left to `format_args!`, which sees the
+/// same literal and can point into it.
+pub(crate) struct KeyTemplate {
+    pub(crate) literal: LitStr,
+    holes: Vec<Hole>,
+    /// The least number of bytes that a rendered key can have.
+    least_bytes: usize,
+}
+
+/// Which value fills a hole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// `{}` or `{0}`: an argument by its place.
+    Place(usize),
+    /// `{id}`: an argument, a parameter or a constant by its name.
+    Name(String),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Hole {
+    source: Source,
+    /// The first character after the hole, when another hole follows.
+    delimiter: Option<char>,
+}
+
+impl KeyTemplate {
+    /// Reads a template.
+    ///
+    /// ```text
+    /// Input:  "order:{id}:{line}"
+    /// Output: holes `id`, which must not contain a bare `:`, and `line`
+    /// ```
+    pub(crate) fn parse(literal: LitStr, mistakes: &mut Mistakes) -> Self {
+        let text = literal.value();
+        let span = literal.span();
+        if text.is_empty() {
+            let help = "every function with an empty key would share one lock";
+            mistakes.add(span, format!("the lock key is empty\nhelp: {help}"));
+        }
+        // What `format_args!` cannot read it reports itself, with a caret inside the literal.
+        let pieces = split(&text).unwrap_or_default();
+        check_pieces(&pieces, span, mistakes);
+        let least_bytes = pieces.iter().map(Piece::least_bytes).sum();
+        Self { holes: holes(&pieces), least_bytes, literal }
+    }
+
+    /// The names of the holes, each once, in the order of their first use.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        let names = self.holes.iter().filter_map(|hole| match &hole.source {
+            Source::Name(name) => Some(name.as_str()),
+            Source::Place(_) => None,
+        });
+        names.filter(|name| seen.insert(*name)).collect()
+    }
+
+    /// Whether a hole takes an argument by its place.
+    pub(crate) fn has_places(&self) -> bool {
+        self.holes.iter().any(|hole| matches!(hole.source, Source::Place(_)))
+    }
+
+    /// The characters that a value must not contain bare, in any of its holes.
+    pub(crate) fn delimiters(&self, wanted: impl Fn(&Source) -> bool) -> String {
+        let holes = self.holes.iter().filter(|hole| wanted(&hole.source));
+        let delimiters: BTreeSet<char> = holes.filter_map(|hole| hole.delimiter).collect();
+        delimiters.into_iter().collect()
+    }
+
+    /// Refuses a template that no value can make a valid key.
+    pub(crate) fn check_length(&self, prefix: Option<&LitStr>, mistakes: &mut Mistakes) {
+        let prefix_bytes = prefix.map_or(0, |prefix| prefix.value().len());
+        if self.least_bytes.saturating_add(prefix_bytes) > MAX_KEY_BYTES {
+            let message =
+                "the lock key is longer than 1 KiB\nhelp: put an id into it, not the data";
+            mistakes.add(self.literal.span(), message);
+        }
+    }
+}
+
+/// A part of a template as it stands between braces or outside of them.
+#[derive(Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    /// `{argument:spec}`.
+    Hole {
+        argument: String,
+        spec: Option<String>,
+    },
+}
+
+impl Piece {
+    fn least_bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            // A value that displays as nothing is no part of a key.
+            Self::Hole { .. } => 1,
+        }
+    }
+}
+
+/// Splits a template as `format_args!` does; `None` where the braces do not match.
+fn split(text: &str) -> Option<Vec<Piece>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '}']) {
+        let (before, from) = rest.split_at_checked(at)?;
+        push_text(&mut pieces, before);
+        if let Some(after) = from.strip_prefix("{{").or_else(|| from.strip_prefix("}}")) {
+            push_text(&mut pieces, from.get(..1)?);
+            rest = after;
+        } else {
+            let (inside, after) = from.strip_prefix('{')?.split_once('}')?;
+            pieces.push(hole(inside)?);
+            rest = after;
+        }
+    }
+    push_text(&mut pieces, rest);
+    Some(pieces)
+}
+
+fn push_text(pieces: &mut Vec<Piece>, more: &str) {
+    match pieces.last_mut() {
+        _ if more.is_empty() => {}
+        Some(Piece::Text(text)) => text.push_str(more),
+        _ => pieces.push(Piece::Text(more.to_owned())),
+    }
+}
+
+fn hole(inside: &str) -> Option<Piece> {
+    if inside.contains('{') {
+        return None;
+    }
+    // The `::` of a path starts no format spec.
+    let colon = inside.find(':').filter(|at| inside.get(*at..*at + 2) != Some("::"));
+    let (argument, spec) = match colon {
+        Some(at) => (inside.get(..at)?, inside.get(at + 1..).filter(|spec| !spec.is_empty())),
+        None => (inside, None),
+    };
+    Some(Piece::Hole { argument: argument.trim().to_owned(), spec: spec.map(str::to_owned) })
+}
+
+/// The holes whose sources are known, with the character that must end each value.
+fn holes(pieces: &[Piece]) -> Vec<Hole> {
+    let mut next_place = 0..;
+    let mut holes = Vec::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        let Piece::Hole { argument, .. } = piece else { continue };
+        let source = match argument.as_str() {
+            "" => next_place.next().map(Source::Place),
+            digits if digits.bytes().all(|b| b.is_ascii_digit()) => {
+                digits.parse().ok().map(Source::Place)
+            }
+            name => is_name(name).then(|| Source::Name(name.to_owned())),
+        };
+        let delimiter = match (pieces.get(at + 1), pieces.get(at + 2)) {
+            (Some(Piece::Text(text)), Some(Piece::Hole { .. })) => text.chars().next(),
+            _ => None,
+        };
+        holes.extend(source.map(|source| Hole { source, delimiter }));
+    }
+    holes
+}
+
+fn check_pieces(pieces: &[Piece], span: Span, mistakes: &mut Mistakes) {
+    let expression = pieces.iter().find_map(|piece| match piece {
+        Piece::Hole { argument, .. } if is_expression(argument) => Some(argument),
+        _ => None,
+    });
+    if let Some(expression) = expression {
+        mistakes.add(span, expression_in_hole(expression, pieces));
+    }
+    for (piece, next) in pieces.iter().zip(pieces.iter().skip(1).map(Some).chain([None])) {
+        match piece {
+            Piece::Text(text) if text.contains('%') => mistakes.add(span, PERCENT),
+            Piece::Text(_) => {}
+            Piece::Hole { argument, spec } => {
+                if matches!(next, Some(Piece::Hole { .. })) {
+                    mistakes.add(span, ADJACENT);
+                }
+                check_spec(argument, spec.as_deref(), span, mistakes);
+            }
+        }
+    }
+}
+
+fn check_spec(argument: &str, spec: Option<&str>, span: Span, mistakes: &mut Mistakes) {
+    match spec {
+        Some(spec) if spec.ends_with(['?', 'p']) => {
+            mistakes.add(span, unstable_output(argument, spec));
+        }
+        Some(_) => mistakes.add(span, FORMAT_SPEC),
+        None => {}
+    }
+}
+
+/// Whether `format_args!` takes this as the name of an argument or of something in scope.
+fn is_name(text: &str) -> bool {
+    text != "_" && !text.starts_with("r#") && Ident::parse_any.parse_str(text).is_ok()
+}
+
+/// Whether this is a value that has to be an argument of `key(..)`, such as `self.id`.
+fn is_expression(text: &str) -> bool {
+    let is_number = text.bytes().all(|b| b.is_ascii_digit());
+    let is_raw_name = text.starts_with("r#") && !text.contains('.');
+    let is_simple = is_number || is_raw_name || text == "_" || is_name(text);
+    !is_simple && syn::parse_str::<Expr>(text).is_ok()
+}
+
+/// Names the form that works, with the holes that hold expressions moved into arguments.
+fn expression_in_hole(argument: &str, pieces: &[Piece]) -> String {
+    let mut template = String::new();
+    let mut arguments = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => template.push_str(&text.replace('{', "{{").replace('}', "}}")),
+            Piece::Hole { argument, .. } if is_expression(argument) => {
+                template.push_str("{}");
+                arguments.push_str(", ");
+                arguments.push_str(argument);
+            }
+            Piece::Hole { argument, .. } => template.extend(["{", argument, "}"]),
+        }
+    }
+    format!(
+        "a hole takes a name, `{argument}` is an expression\nhelp: write `key({template:?}{arguments})`"
+    )
+}
+
+fn unstable_output(argument: &str, spec: &str) -> String {
+    let name = if argument.is_empty() { "id" } else { argument };
+    format!(
+        "`{{:{spec}}}` output is not stable enough for a lock key\n\
+         help: implement `Display` or build the part: `key(\"{{}}\", {name}.as_str())`"
+    )
+}
+
+const PERCENT: &str = "no `%` in a key\n\
+     help: in a lock key `%` starts an escaped character of an inserted value";
+
+const ADJACENT: &str = "two holes with nothing between them\n\
+     help: put a character such as `:` between them, or different values give the same key";
+
+const FORMAT_SPEC: &str = "no format spec in a key\n\
+     help: `key(\"{}\", format!(..))`";
+
+#[cfg(test)]
+mod tests;

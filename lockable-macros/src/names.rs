@@ -1,0 +1,74 @@
+//! The names that a signature binds.
+
+use proc_macro2::Span;
+use syn::ext::IdentExt;
+use syn::{Attribute, FnArg, GenericParam, Ident, Pat, Signature};
+
+/// A name bound by a parameter's pattern, or by a `const` parameter.
+pub(crate) struct Bound<'a> {
+    pub(crate) ident: &'a Ident,
+    /// Whether a `cfg` may take the parameter away.
+    pub(crate) is_conditional: bool,
+}
+
+/// Everything that a key may name because the signature binds it, `self` excepted.
+pub(crate) fn bound_by(sig: &Signature) -> Vec<Bound<'_>> {
+    let consts = sig.generics.params.iter().filter_map(|param| match param {
+        GenericParam::Const(param) => Some(Bound { ident: &param.ident, is_conditional: false }),
+        _ => None,
+    });
+    parameters(sig).chain(consts).collect()
+}
+
+/// The names bound by the parameters' patterns, in order.
+pub(crate) fn parameters(sig: &Signature) -> impl Iterator<Item = Bound<'_>> {
+    sig.inputs.iter().flat_map(|input| {
+        let FnArg::Typed(param) = input else { return Vec::new() };
+        let mut idents = Vec::new();
+        in_pattern(&param.pat, &mut idents);
+        let is_conditional = param.attrs.iter().any(is_cfg);
+        idents.into_iter().map(|ident| Bound { ident, is_conditional }).collect()
+    })
+}
+
+fn is_cfg(attr: &Attribute) -> bool {
+    attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr")
+}
+
+fn in_pattern<'a>(pattern: &'a Pat, names: &mut Vec<&'a Ident>) {
+    match pattern {
+        Pat::Ident(name) => {
+            names.push(&name.ident);
+            if let Some((_, inner)) = &name.subpat {
+                in_pattern(inner, names);
+            }
+        }
+        // Every alternative binds the same names.
+        Pat::Or(or) => or.cases.first().into_iter().for_each(|case| in_pattern(case, names)),
+        Pat::Paren(paren) => in_pattern(&paren.pat, names),
+        Pat::Reference(reference) => in_pattern(&reference.pat, names),
+        Pat::Type(typed) => in_pattern(&typed.pat, names),
+        Pat::Slice(slice) => slice.elems.iter().for_each(|elem| in_pattern(elem, names)),
+        Pat::Tuple(tuple) => tuple.elems.iter().for_each(|elem| in_pattern(elem, names)),
+        Pat::TupleStruct(tuple) => tuple.elems.iter().for_each(|elem| in_pattern(elem, names)),
+        Pat::Struct(record) => {
+            record.fields.iter().for_each(|field| in_pattern(&field.pat, names));
+        }
+        _ => {}
+    }
+}
+
+/// A name as it stands in a hole, without `r#`.
+pub(crate) fn unraw(ident: &Ident) -> String {
+    ident.unraw().to_string()
+}
+
+/// The identifier for a name in a hole, which may be a keyword there: `{type}` is `r#type`.
+pub(crate) fn ident(name: &str, span: Span) -> Ident {
+    let cannot_be_raw = matches!(name, "self" | "Self" | "super" | "crate");
+    if cannot_be_raw || syn::parse_str::<Ident>(name).is_ok() {
+        Ident::new(name, span)
+    } else {
+        Ident::new_raw(name, span)
+    }
+}

@@ -1,0 +1,31 @@
+#[distributed_lock(key = "a", on_error = |err| -> Option<u8> { log(err) })]
+async fn only() -> Option<u8> { Some(1) }
+// ---------------------------------------- becomes
+async fn only()-> Option <u8>  {
+    let call = ::lockable_runtime::__private::Call::new("a", ::core::format_args!("a"));
+    let body = ::lockable_runtime::__private::Body::new(move |_:::lockable_runtime::__private::Lease |async move {
+        if let::core::option::Option::Some(value)= ::core::option::Option::None::<Option <u8> >  {
+            return value;
+        }
+         {
+            Some(1)
+        }
+    }
+    );
+    let error = match call.acquire().await {
+        ::core::result::Result::Ok(guard)=>  {
+            let body = ::core::pin::pin!(::core::option::Option::Some(body.start(guard.lease())));
+            match::lockable_runtime::__private::hold(guard, body).await {
+                ::core::result::Result::Ok(value)=> return value, ::core::result::Result::Err(error)=> error,
+            }
+        }
+        ::core::result::Result::Err(error)if error.is_contended()=> return <Option <u8> as::lockable_runtime::__private::Refused> ::refused(error), ::core::result::Result::Err(error)=> error,
+    }
+    ;
+    let err = error;
+    let value:Option <u8> =  {
+        log(err)
+    }
+    ;
+    value
+}

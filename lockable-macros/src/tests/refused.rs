@@ -1,0 +1,12 @@
+#[distributed_lock(key = "", expires = 3)]
+async fn f(id: u64) { g(id).await }
+// ---------------------------------------- becomes
+async fn f(id:u64) {
+    g(id).await
+}
+::core::compile_error! {
+    "the lock key is empty\nhelp: every function with an empty key would share one lock"
+}
+::core::compile_error! {
+    "unknown option `expires`, did you mean `expire`?\nhelp: the options are `key`, `prefix`, `expire`, `on_busy`, `on_error`, `guard`, `locker`, `crate`"
+}
