@@ -1,4 +1,4 @@
-#![cfg_attr(not(test), doc = include_str!("../../README.md"))]
+#![doc = include_str!("../README.md")]
 
 mod acquire;
 mod attribute;

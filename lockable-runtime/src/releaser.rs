@@ -184,10 +184,8 @@ async fn release_late_grant(ticket: Ticket, attempt: Arc<Attempt>, reply: Reply<
     let rest = releaser.end_of(&attempt).since(releaser.backend.now());
     let known = match within(|| releaser.backend.timer(rest), reply).await {
         Some(Ok(Acquisition::Granted { .. })) => Known::Granted,
-        Some(Ok(Acquisition::Contended)) => return,
-        Some(Err(fault)) if fault.proves_absence() => return,
-        Some(Err(_)) => Known::Unknown,
-        None => return,
+        Some(Err(fault)) if !fault.proves_absence() => Known::Unknown,
+        Some(Ok(Acquisition::Contended) | Err(_)) | None => return,
     };
     release_until_ended(ticket, attempt, known).await;
 }
@@ -223,13 +221,11 @@ pub(crate) async fn try_release(
 ) -> Result<Release, Fault> {
     let backend = releaser.backend();
     let limit = releaser.command_deadline();
-    match within(|| backend.timer(limit), backend.release(Arc::clone(attempt))).await {
-        Some(outcome) => outcome,
-        None => {
-            backend.unanswered();
-            Err(no_answer(backend.name(), limit))
-        }
-    }
+    let outcome = within(|| backend.timer(limit), backend.release(Arc::clone(attempt))).await;
+    outcome.unwrap_or_else(|| {
+        backend.unanswered();
+        Err(no_answer(backend.name(), limit))
+    })
 }
 
 /// A command that was not answered in time.
@@ -270,14 +266,12 @@ pub async fn shutdown(deadline: Duration) -> Result<(), LockError> {
         }
     };
     let background = Background::start().map_err(|error| unreleased(&error.to_string()))?;
-    match within(|| timer_on(background.handle(), deadline), all_drained).await {
-        Some(()) => Ok(()),
-        None => {
-            let count: usize =
-                releasers.iter().map(|releaser| releaser.open.load(Ordering::Acquire)).sum();
-            Err(unreleased(&format!("{count} locks were not released within {deadline:?}")))
-        }
-    }
+    let drained = within(|| timer_on(background.handle(), deadline), all_drained).await;
+    drained.ok_or_else(|| {
+        let open = releasers.iter().map(|releaser| releaser.open.load(Ordering::Acquire));
+        let count: usize = open.sum();
+        unreleased(&format!("{count} locks were not released within {deadline:?}"))
+    })
 }
 
 fn unreleased(what: &str) -> LockError {

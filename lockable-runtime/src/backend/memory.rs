@@ -160,14 +160,12 @@ impl State {
     /// Makes the attempt the holder of a free key; an attempt that holds it already stays so.
     fn take(&mut self, attempt: &Attempt, now: Moment) -> bool {
         let key = attempt.key.as_str();
-        match self.holder(key, now) {
-            Some(owner) => *owner == attempt.owner,
-            None => {
-                let expires = now.after(attempt.ttl.duration());
-                self.locks.insert(key.to_owned(), Held { owner: attempt.owner.clone(), expires });
-                true
-            }
+        if let Some(owner) = self.holder(key, now) {
+            return *owner == attempt.owner;
         }
+        let expires = now.after(attempt.ttl.duration());
+        self.locks.insert(key.to_owned(), Held { owner: attempt.owner.clone(), expires });
+        true
     }
 
     fn next_token(&mut self, attempt: &Attempt, now: Moment, seed: u64) -> FencingToken {
@@ -244,26 +242,24 @@ mod tests {
         Attempt::new(LockKey::from_static(key), Ttl::DEFAULT)
     }
 
-    fn token(acquisition: Acquisition) -> u64 {
-        match acquisition {
-            Acquisition::Granted { fencing_token, .. } => fencing_token.into(),
-            Acquisition::Contended => panic!("contended"),
-        }
+    fn token(acquisition: &Acquisition) -> u64 {
+        let Acquisition::Granted { fencing_token, .. } = acquisition else { panic!("contended") };
+        (*fencing_token).into()
     }
 
     #[test]
     fn a_repeated_attempt_finds_its_own_token() {
         let store = Memory::open("").unwrap();
         let attempt = attempt("k");
-        let first = token(store.acquire_now(&attempt));
-        assert!(token(store.acquire_now(&attempt)) > first);
+        let first = token(&store.acquire_now(&attempt));
+        assert!(token(&store.acquire_now(&attempt)) > first);
     }
 
     #[test]
     fn a_release_by_another_changes_nothing() {
         let store = Memory::open("").unwrap();
         let (holder, other) = (attempt("k"), attempt("k"));
-        token(store.acquire_now(&holder));
+        token(&store.acquire_now(&holder));
         assert_eq!(store.release_now(&other), Release::Taken);
         assert!(matches!(store.acquire_now(&other), Acquisition::Contended));
         assert_eq!(store.release_now(&holder), Release::Released);
@@ -277,7 +273,7 @@ mod tests {
         for _ in 0..3 {
             let holder = attempt("k");
             for _ in 0..5 {
-                let next = token(store.acquire_now(&holder));
+                let next = token(&store.acquire_now(&holder));
                 assert!(next > latest);
                 latest = next;
             }

@@ -179,12 +179,11 @@ fn client(info: ConnectionInfo, settings: &Settings) -> Result<Client, ::redis::
 
 fn describe(info: &ConnectionInfo) -> String {
     let database = info.redis_settings().db();
-    let address = match info.addr() {
+    match info.addr() {
         ConnectionAddr::Unix(path) => format!("redis+unix://{}?db={database}", path.display()),
         address @ ConnectionAddr::TcpTls { .. } => format!("rediss://{address}/{database}"),
         address => format!("redis://{address}/{database}"),
-    };
-    address
+    }
 }
 
 fn no_thread(error: &std::io::Error) -> LockError {
