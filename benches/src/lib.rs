@@ -1,47 +1,47 @@
-//! What the benches share: a Redis server of their own, and numbers compared as ratios.
+//! What the benches share: a Redis server of their own, cores kept awake, and numbers compared as
+//! ratios.
 //!
 //! The machines that these run on drift, so an absolute figure proves nothing: every contender runs
 //! a short round in turn, and what counts is the median of the ratios within one turn.
 
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
+
+/// A process of ours, ended when this is dropped.
+#[derive(Debug)]
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.kill().and_then(|()| self.0.wait()).expect("a process of ours ends");
+    }
+}
 
 /// A redis-server on a free port of 127.0.0.1, ended when this is dropped.
 #[derive(Debug)]
 pub struct Server {
-    process: Child,
     port: u16,
+    _process: Process,
 }
 
 impl Server {
     /// Starts `redis-server` from the path and waits until it takes connections.
-    ///
-    /// # Panics
-    /// When there is none, or it does not start within five seconds.
     #[must_use]
     pub fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|socket| socket.local_addr())
-            .expect("a free port")
-            .port();
-        let process = Command::new("redis-server")
-            .args([
-                "--port",
-                &port.to_string(),
-                "--bind",
-                "127.0.0.1",
-                "--save",
-                "",
-                "--appendonly",
-                "no",
-            ])
+        let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = free.local_addr().expect("an address").port();
+        drop(free);
+        let server = Command::new("redis-server")
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+            .args(["--save", "", "--appendonly", "no"])
             .stdout(Stdio::null())
             .spawn()
             .expect("redis-server is on the path");
-        let server = Self { process, port };
+        let server = Self { port, _process: Process(server) };
         let started = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(started.elapsed() < Duration::from_secs(5), "redis-server does not start");
             std::thread::yield_now();
         }
@@ -55,18 +55,34 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.process.kill().and_then(|()| self.process.wait()).expect("our own redis-server ends");
+/// Keeps the cores awake while it lives: waking a sleeping one costs more than a lock does.
+///
+/// The loops run at idle priority, so they take nothing from whoever has work to do.
+#[derive(Debug)]
+pub struct AwakeCores {
+    _spinners: Vec<Process>,
+}
+
+impl AwakeCores {
+    /// One loop a core; none, with a note, where `chrt` is missing.
+    #[must_use]
+    pub fn start() -> Self {
+        let cores = available_parallelism().map_or(1, usize::from);
+        let spinner =
+            || Command::new("chrt").args(["-i", "0", "sh", "-c", "while :; do :; done"]).spawn();
+        let spinners: Vec<Process> =
+            (0..cores).filter_map(|_| spinner().ok()).map(Process).collect();
+        if spinners.is_empty() {
+            println!("note: no `chrt` here, so idle cores go to sleep between requests");
+        }
+        Self { _spinners: spinners }
     }
 }
 
 /// The middle one of some numbers.
-///
-/// # Panics
-/// When there are none.
 #[must_use]
-pub fn median(mut numbers: Vec<f64>) -> f64 {
+pub fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
+    let mut numbers: Vec<f64> = numbers.into_iter().collect();
     numbers.sort_by(f64::total_cmp);
     numbers[numbers.len() / 2]
 }

@@ -64,7 +64,7 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
     let now = boot_time();
     let since = attempt.mark_sent(now);
     let seed = clock.micros(now);
-    let acquire = command::Acquire { attempt, seed, asks_time: clock.is_due(now) };
+    let acquire = command::Acquire { attempt, seed, asks_time: clock.take_turn(now) };
     let replies = connection.call(&acquire.commands()).await?;
     let [locked, _, counted, time @ ..] = replies.as_slice() else {
         return Err(connection.unexpected("SET, SET and INCR"));

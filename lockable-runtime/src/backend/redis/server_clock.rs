@@ -1,7 +1,6 @@
 //! An estimate of the server's calendar time, from which fencing floors start.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::redis::{FromRedisValue, Value};
@@ -23,26 +22,28 @@ const OLD_AFTER: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct ServerClock(Mutex<Estimate>);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Estimate {
     /// Server's microseconds since 1970 less this machine's since boot.
     offset: i64,
     sampled: Moment,
+    /// When a sample was last asked for, answered or not.
+    asked: Moment,
 }
 
 impl ServerClock {
     /// An estimate from the server's replies to `TIME`, each with when it was asked and answered.
     pub(super) fn start(time: &Value, sent: Moment, received: Moment) -> Option<Self> {
         let (lowest, _) = bounds(time, sent, received)?;
-        Some(Self(Mutex::new(Estimate { offset: lowest, sampled: received })))
+        Some(Self(Mutex::new(Estimate { offset: lowest, sampled: received, asked: sent })))
     }
 
     /// Takes a further reply to `TIME` into account; anything else changes nothing.
     pub(super) fn sample(&self, time: &Value, sent: Moment, received: Moment) {
         if let Some((lowest, highest)) = bounds(time, sent, received) {
-            let mut estimate = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let offset = estimate.offset.clamp(lowest, highest);
-            *estimate = Estimate { offset, sampled: received };
+            let mut estimate = self.estimate();
+            estimate.offset = estimate.offset.clamp(lowest, highest);
+            estimate.sampled = received;
         }
     }
 
@@ -51,16 +52,23 @@ impl ServerClock {
         micros(now).saturating_add(self.estimate().offset).unsigned_abs()
     }
 
-    pub(super) fn is_due(&self, now: Moment) -> bool {
-        now.since(self.estimate().sampled) >= DUE_AFTER
+    /// Whether this request is the one to take the server's time along.
+    pub(super) fn take_turn(&self, now: Moment) -> bool {
+        let mut estimate = self.estimate();
+        let is_due = now.since(estimate.asked) >= DUE_AFTER;
+        if is_due {
+            estimate.asked = now;
+        }
+        is_due
     }
 
     pub(super) fn is_old(&self, now: Moment) -> bool {
         now.since(self.estimate().sampled) >= OLD_AFTER
     }
 
-    fn estimate(&self) -> Estimate {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn estimate(&self) -> MutexGuard<'_, Estimate> {
+        // Numbers are assigned one by one, so a panic elsewhere leaves them sound.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -126,10 +134,17 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_due_after_a_second_and_old_after_a_minute() {
+    fn one_request_a_second_takes_the_time_along() {
         let clock = clock();
+        let later = |seconds| Moment::from_nanos(at(100).as_nanos() + seconds * SECOND);
+        assert!(!clock.take_turn(later(0)));
+        assert!(clock.take_turn(later(1)));
+        assert!(!clock.take_turn(later(1)) && clock.take_turn(later(2)));
+    }
+
+    #[test]
+    fn a_sample_is_old_after_a_minute() {
         let later = |seconds| Moment::from_nanos(at(300).as_nanos() + seconds * SECOND);
-        assert!(!clock.is_due(later(0)) && clock.is_due(later(1)));
-        assert!(!clock.is_old(later(59)) && clock.is_old(later(60)));
+        assert!(!clock().is_old(later(59)) && clock().is_old(later(60)));
     }
 }

@@ -1,0 +1,100 @@
+//! A flash sale: several instances of a shop sell one stock, without and with a lock.
+//!
+//! Run it with `cargo run --example flash_sale`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep
+//! the lock in Redis, and start it several times. Watch the number of items sold that were not
+//! there: it is zero only with the lock.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use lockable_runtime::{LockError, Locker, distributed_lock};
+use tokio::task::JoinSet;
+
+const INSTANCES: usize = 4;
+const BUYERS: usize = 400;
+const STOCK: u32 = 100;
+
+/// The row in the database: read, changed and written back, as applications do.
+#[derive(Default)]
+struct Row {
+    stock: AtomicU32,
+    sold: AtomicU32,
+}
+
+/// One instance of the service.
+#[derive(Clone)]
+struct Shop {
+    locks: Locker,
+    row: Arc<Row>,
+}
+
+impl Shop {
+    /// One sale at a time, over all instances; busy is an error that the buyer can act on.
+    #[distributed_lock(key = "stock:{item}", expire = 10, locker = self.locks)]
+    async fn sell(&self, item: u32) -> Result<bool, LockError> {
+        Ok(self.sell_unlocked().await)
+    }
+
+    async fn sell_unlocked(&self) -> bool {
+        let stock = self.row.stock.load(Ordering::Relaxed);
+        if stock == 0 {
+            return false;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        self.row.stock.store(stock - 1, Ordering::Relaxed);
+        self.row.sold.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    /// A buyer tries again while somebody else is buying.
+    async fn buy(&self, locked: bool) -> Result<(), LockError> {
+        while locked {
+            match self.sell(7).await {
+                Err(error) if error.is_contended() => {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                outcome => return outcome.map(drop),
+            }
+        }
+        self.sell_unlocked().await;
+        Ok(())
+    }
+}
+
+/// Lets every buyer buy one, at all instances at once.
+async fn sale(shops: &[Shop], locked: bool) -> Result<(), Box<dyn Error>> {
+    let row = &shops[0].row;
+    row.stock.store(STOCK, Ordering::Relaxed);
+    row.sold.store(0, Ordering::Relaxed);
+    let mut buyers = JoinSet::new();
+    for shop in shops.iter().cycle().take(BUYERS).cloned() {
+        buyers.spawn(async move { shop.buy(locked).await });
+    }
+    while let Some(buyer) = buyers.join_next().await {
+        buyer??;
+    }
+    let sold = row.sold.load(Ordering::Relaxed);
+    let name = if locked { "with the lock:   " } else { "without the lock:" };
+    println!("{name} {sold} sold of {STOCK}, {} of them not there", sold.saturating_sub(STOCK));
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let url = std::env::var("LOCKABLE_URL").unwrap_or_else(|_| "memory://flash-sale".to_owned());
+    match url.strip_prefix("memory://") {
+        Some(_) => println!("the locks are in memory; set LOCKABLE_URL to keep them in Redis"),
+        None => println!("the locks are in Redis, as LOCKABLE_URL says"),
+    }
+    let row = Arc::new(Row::default());
+    let mut shops = Vec::new();
+    for _ in 0..INSTANCES {
+        // A locker of its own for each instance, as if each were a process.
+        shops.push(Shop { locks: Locker::connect(&url).await?, row: Arc::clone(&row) });
+    }
+    println!("{BUYERS} buyers at {INSTANCES} instances, {STOCK} items:");
+    sale(&shops, false).await?;
+    sale(&shops, true).await
+}
