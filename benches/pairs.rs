@@ -103,21 +103,21 @@ async fn pairs(mut contender: Contender, key: String, started: Instant) -> Vec<f
     let mut acquires = Vec::with_capacity(10_000);
     while started.elapsed() < ROUND {
         let before = Instant::now();
-        let mut acquired = || acquires.push(before.elapsed().as_secs_f64() * 1e6);
+        let mut note = || acquires.push(before.elapsed().as_secs_f64() * 1e6);
         match &mut contender {
             Contender::Lockable(locker) => {
                 let guard = locker.lock(&key).acquire().await.expect("uncontended");
-                acquired();
+                note();
                 guard.release().await.expect("held");
             }
             Contender::Same(connection, script) => {
                 same_acquire(connection, &name, &floor).await;
-                acquired();
+                note();
                 release(connection, script, &name).await;
             }
             Contender::Bare(connection, script) => {
                 bare_acquire(connection, &name).await;
-                acquired();
+                note();
                 release(connection, script, &name).await;
             }
         }

@@ -49,17 +49,15 @@ impl Shop {
     }
 
     /// A buyer tries again while somebody else is buying.
-    async fn buy(&self, locked: bool) -> Result<(), LockError> {
-        while locked {
+    async fn buy(&self) -> Result<bool, LockError> {
+        loop {
             match self.sell(7).await {
                 Err(error) if error.is_contended() => {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }
-                outcome => return outcome.map(drop),
+                outcome => return outcome,
             }
         }
-        self.sell_unlocked().await;
-        Ok(())
     }
 }
 
@@ -69,8 +67,11 @@ async fn sale(shops: &[Shop], locked: bool) -> Result<(), Box<dyn Error>> {
     row.stock.store(STOCK, Ordering::Relaxed);
     row.sold.store(0, Ordering::Relaxed);
     let mut buyers = JoinSet::new();
-    for shop in shops.iter().cycle().take(BUYERS).cloned() {
-        buyers.spawn(async move { shop.buy(locked).await });
+    for shop in shops.iter().cycle().take(BUYERS) {
+        let shop = shop.clone();
+        buyers.spawn(async move {
+            if locked { shop.buy().await } else { Ok(shop.sell_unlocked().await) }
+        });
     }
     while let Some(buyer) = buyers.join_next().await {
         buyer??;
