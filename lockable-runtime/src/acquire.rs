@@ -18,18 +18,16 @@ use crate::releaser::{Known, Releaser, no_answer};
 /// # Cancel safety
 /// A request that was sent is waited for in the background, and what it grants is released.
 pub(crate) async fn try_acquire(
-    releaser: &Arc<Releaser>,
+    releaser: Arc<Releaser>,
     key: LockKey,
     ttl: Ttl,
 ) -> Result<Result<LockGuard, LockKey>, LockError> {
     releaser.settled(&key).await;
     let attempt = Arc::new(Attempt::new(key, ttl));
-    match Asked::new(releaser, &attempt).answer().await {
+    match Asked::new(&releaser, &attempt).answer().await {
         Ok(Acquisition::Contended) => Ok(Err(attempt.key.clone())),
         Ok(Acquisition::Granted { fencing_token, since }) => {
-            let backend = Arc::clone(releaser.backend());
-            let lease = Lease::new(attempt, fencing_token, since, backend);
-            start(LockGuard::new(lease, Arc::clone(releaser))).map(Ok)
+            start(LockGuard::new(Lease::new(attempt, fencing_token, since, releaser))).map(Ok)
         }
         Err(fault) => Err(LockError::from(fault).with_key(attempt.key.as_str())),
     }

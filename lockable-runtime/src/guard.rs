@@ -39,14 +39,13 @@ use crate::token::FencingToken;
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct LockGuard {
     lease: Lease,
-    releaser: Arc<Releaser>,
     /// What a drop still has to release.
     duty: Option<Known>,
 }
 
 impl LockGuard {
-    pub(crate) fn new(lease: Lease, releaser: Arc<Releaser>) -> Self {
-        Self { lease, releaser, duty: Some(Known::Granted) }
+    pub(crate) fn new(lease: Lease) -> Self {
+        Self { lease, duty: Some(Known::Granted) }
     }
 
     /// The whole name of the lock, prefix included.
@@ -80,7 +79,7 @@ impl LockGuard {
     }
 
     pub(crate) fn releaser(&self) -> &Arc<Releaser> {
-        &self.releaser
+        self.lease.releaser()
     }
 
     /// Releases the lock and waits, at most one command deadline, until it is done.
@@ -115,7 +114,7 @@ impl LockGuard {
     async fn try_release(&mut self) -> Result<Release, Fault> {
         self.lease.end();
         self.duty = Some(Known::Releasing);
-        let outcome = try_release(&self.releaser, self.lease.attempt()).await;
+        let outcome = try_release(self.releaser(), self.lease.attempt()).await;
         if outcome.is_ok() {
             self.duty = None;
         }
@@ -127,7 +126,7 @@ impl Drop for LockGuard {
     fn drop(&mut self) {
         if let Some(known) = self.duty {
             self.lease.end();
-            self.releaser.hand_over(Arc::clone(self.lease.attempt()), known);
+            self.releaser().hand_over(Arc::clone(self.lease.attempt()), known);
         }
     }
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::backend::{Attempt, Backend};
+use crate::backend::Attempt;
 use crate::clock::Moment;
 use crate::key::LockKey;
+use crate::releaser::Releaser;
 use crate::token::FencingToken;
 
 /// The lease of a held lock: a handle that tells about it and does not keep it.
@@ -36,7 +37,7 @@ struct Shared {
     attempt: Arc<Attempt>,
     fencing_token: FencingToken,
     valid_until: Moment,
-    backend: Arc<dyn Backend>,
+    releaser: Arc<Releaser>,
     /// Set by the guard when it starts to release; never unset.
     ended: AtomicBool,
 }
@@ -47,11 +48,11 @@ impl Lease {
         attempt: Arc<Attempt>,
         fencing_token: FencingToken,
         since: Moment,
-        backend: Arc<dyn Backend>,
+        releaser: Arc<Releaser>,
     ) -> Self {
         let valid_until = since.after(attempt.ttl.usable());
         let ended = AtomicBool::new(false);
-        Self(Arc::new(Shared { attempt, fencing_token, valid_until, backend, ended }))
+        Self(Arc::new(Shared { attempt, fencing_token, valid_until, releaser, ended }))
     }
 
     /// The whole name of the lock, prefix included.
@@ -75,7 +76,7 @@ impl Lease {
         if self.0.ended.load(Ordering::Acquire) {
             return Duration::ZERO;
         }
-        self.0.valid_until.since(self.0.backend.now())
+        self.0.valid_until.since(self.0.releaser.backend().now())
     }
 
     /// Whether the holder may still count on the lock.
@@ -90,6 +91,10 @@ impl Lease {
 
     pub(crate) fn end(&self) {
         self.0.ended.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn releaser(&self) -> &Arc<Releaser> {
+        &self.0.releaser
     }
 
     pub(crate) fn attempt(&self) -> &Arc<Attempt> {

@@ -118,7 +118,7 @@ impl Locker {
 
     pub(crate) fn lock_with_prefix(&self, prefix: &str, key: &str) -> LockRequest {
         let key = LockKey::prefixed(prefix, key);
-        LockRequest { locker: self.clone(), key, ttl: Ok(self.0.ttl) }
+        LockRequest { releaser: Arc::clone(&self.0.releaser), key, ttl: Ok(self.0.ttl) }
     }
 
     pub(crate) fn prefix(&self) -> &str {
@@ -258,7 +258,7 @@ impl fmt::Debug for LockerBuilder {
 #[derive(Debug)]
 #[must_use = "a request does nothing until it is acquired"]
 pub struct LockRequest {
-    locker: Locker,
+    releaser: Arc<Releaser>,
     key: Result<LockKey, LockError>,
     ttl: Result<Ttl, LockError>,
 }
@@ -317,7 +317,7 @@ impl LockRequest {
     async fn grant_or_key(self) -> Result<Result<LockGuard, LockKey>, LockError> {
         let key = self.key?;
         match self.ttl {
-            Ok(ttl) => try_acquire(&self.locker.0.releaser, key, ttl).await,
+            Ok(ttl) => try_acquire(self.releaser, key, ttl).await,
             Err(error) => Err(error.with_key(key.as_str())),
         }
     }

@@ -3,6 +3,7 @@
 //!
 //! - [`Server`] is a `redis-server` of the test's own, and [`Admin`] looks into it.
 //! - [`Proxy`] stands between a client and a server; it counts what passes and can hold it back.
+//! - [`Peer`] is another process that the test talks with.
 //! - [`wait`] polls for a state that has no event.
 //! - [`Tls`] makes the certificates of a test server.
 //! - [`python`] finds the interpreter for tests against clients in other languages.
@@ -13,6 +14,7 @@ pub mod python;
 pub mod wait;
 
 mod admin;
+mod peer;
 mod proxy;
 mod server;
 mod tls;
@@ -22,6 +24,7 @@ mod resp;
 mod spawner;
 
 pub use admin::Admin;
+pub use peer::Peer;
 pub use proxy::{Proxy, traffic::ConnectionTraffic};
 pub use server::{Server, ServerBuilder};
 pub use tls::Tls;

@@ -130,7 +130,7 @@ impl Server {
         let configuration = self.file("redis.conf");
         fs::write(&configuration, self.configuration())?;
         let log = File::options().create(true).append(true).open(self.log_file())?;
-        let mut command = spawner::command(&program());
+        let mut command = spawner::command(program().as_ref());
         command.arg(configuration).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         spawner::spawn(command)
     }

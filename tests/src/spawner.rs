@@ -1,5 +1,6 @@
 //! Child processes that do not outlive the test process, however it ends.
 
+use std::ffi::OsStr;
 use std::io;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -20,12 +21,12 @@ pub(crate) fn spawn(command: Command) -> io::Result<Child> {
 }
 
 /// A command that runs `program` under the parent's death signal, in a process of the same id.
-pub(crate) fn command(program: &str) -> Command {
+pub(crate) fn command(program: &OsStr) -> Command {
     if !has_setpriv() {
         return Command::new(program);
     }
     let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL", program]);
+    command.args(["--pdeathsig", "KILL"]).arg(program);
     command
 }
 

@@ -121,7 +121,7 @@ impl Connections {
         let (client, name) = (self.client.clone(), Arc::clone(&self.name));
         let (timers, limit) = (self.background.handle().clone(), self.connect_deadline);
         drop(runtime.spawn(async move {
-            let open = Connection::open(&client, Arc::clone(&name));
+            let open = Box::pin(Connection::open(&client, Arc::clone(&name)));
             let connection = within(|| timer_on(&timers, limit), open).await;
             let connection =
                 connection.unwrap_or_else(|| Err(fault::connect_timeout(&name, limit)));
