@@ -11,7 +11,7 @@ use crate::guard::LockGuard;
 use crate::key::LockKey;
 use crate::lease::Lease;
 use crate::options::Ttl;
-use crate::releaser::{Known, Releaser, no_answer};
+use crate::releaser::{Known, Releaser};
 
 /// Tries once; gives the key back when another holder has the lock.
 ///
@@ -72,7 +72,7 @@ impl<'a> Asked<'a> {
             match timer.as_mut().as_pin_mut() {
                 Some(timer) => timer.poll(cx).map(|()| {
                     backend.unanswered();
-                    Err(no_answer(backend.name(), limit))
+                    Err(Fault::no_answer(backend.name(), limit))
                 }),
                 None => Poll::Pending,
             }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::acquire::try_acquire;
-use crate::backend::{Settings, open};
+use crate::backend::{Fault, Settings, open};
 use crate::clock::within;
 use crate::error::{LockError, LockErrorKind};
 use crate::guard::LockGuard;
 use crate::hold::hold;
 use crate::key::LockKey;
 use crate::options::Ttl;
-use crate::releaser::{Releaser, no_answer};
+use crate::releaser::Releaser;
 
 /// What every lock key starts with unless another prefix is set.
 pub(crate) const DEFAULT_PREFIX: &str = "disLock:";
@@ -227,7 +227,7 @@ impl LockerBuilder {
         let limit = deadlines.connect + deadlines.command;
         match within(|| backend.timer(limit), backend.connect()).await {
             Some(outcome) => outcome?,
-            None => return Err(no_answer(backend.name(), limit).into()),
+            None => return Err(Fault::no_answer(backend.name(), limit).into()),
         }
         Ok(locker)
     }

@@ -224,14 +224,8 @@ pub(crate) async fn try_release(
     let outcome = within(|| backend.timer(limit), backend.release(Arc::clone(attempt))).await;
     outcome.unwrap_or_else(|| {
         backend.unanswered();
-        Err(no_answer(backend.name(), limit))
+        Err(Fault::no_answer(backend.name(), limit))
     })
-}
-
-/// A command that was not answered in time.
-pub(crate) fn no_answer(backend: &str, limit: Duration) -> Fault {
-    let message = format!("{backend}: no answer within {limit:?}");
-    Fault::new(LockErrorKind::Unavailable, message)
 }
 
 /// Waits, at most `deadline`, until every lock that was handed to the background is released.

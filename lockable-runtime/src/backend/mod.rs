@@ -136,6 +136,11 @@ impl Fault {
         Self { kind, message: message.into(), source: None }
     }
 
+    /// A command that was not answered in time.
+    pub(crate) fn no_answer(backend: &str, limit: Duration) -> Self {
+        Self::new(LockErrorKind::Unavailable, format!("{backend}: no answer within {limit:?}"))
+    }
+
     /// Whether an attempt with this fault is certain to hold nothing.
     pub(crate) fn proves_absence(&self) -> bool {
         self.kind == LockErrorKind::WrongType

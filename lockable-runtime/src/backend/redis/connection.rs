@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{
@@ -9,11 +10,13 @@ use ::redis::{
     Value,
 };
 
+use tokio::runtime::Handle;
+
 use super::script::{Release, Script};
 use super::server_clock::ServerClock;
 use super::{command, fault};
 use crate::backend::Fault;
-use crate::clock::boot_time;
+use crate::clock::{boot_time, timer_on, within};
 
 /// So many calls in a row without an answer, and the connection is given up.
 const UNANSWERED_LIMIT: u32 = 3;
@@ -26,6 +29,18 @@ const QUEUE: usize = 1024;
 /// and 8 KiB this was the fastest by `benches/pairs.rs`.
 const FLUSH: usize = 2048;
 
+/// Everything that opening a connection takes.
+#[derive(Clone, Debug)]
+pub(super) struct Opener {
+    pub(super) client: Client,
+    /// Where the server is, without credentials.
+    pub(super) server: Arc<str>,
+    /// The runtime whose timers keep the deadlines.
+    pub(super) timers: Handle,
+    pub(super) connect_deadline: Duration,
+    pub(super) command_deadline: Duration,
+}
+
 /// A connection to a server that was asked for its version, its time and its scripts.
 ///
 /// Commands run in the order of their calls. Whoever waits for an answer owns a part of the
@@ -37,6 +52,8 @@ pub(super) struct Connection {
     clock: ServerClock,
     /// What the server calls the release script; `None` when it may not be asked to keep one.
     release: Option<String>,
+    timers: Handle,
+    command_deadline: Duration,
     /// Set by whoever finds the connection unusable; never unset. New calls connect anew then.
     retired: AtomicBool,
     unanswered: AtomicU32,
@@ -44,7 +61,8 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects, logs in and greets, without a limit of its own.
-    pub(super) async fn open(client: &Client, server: Arc<str>) -> Result<Self, Fault> {
+    pub(super) async fn open(opener: Opener) -> Result<Self, Fault> {
+        let Opener { client, server, timers, command_deadline, .. } = opener;
         // Deadlines are ours: the client's would run on the caller's clock, which may be paused.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
@@ -60,7 +78,7 @@ impl Connection {
         let clock = learn_time(&mut commands).await.map_err(|error| failed(&error))?;
         let clock = clock.ok_or_else(|| fault::unexpected(&server, "TIME"))?;
         let (retired, unanswered) = (AtomicBool::new(false), AtomicU32::new(0));
-        Ok(Self { server, commands, clock, release, retired, unanswered })
+        Ok(Self { server, commands, clock, release, timers, command_deadline, retired, unanswered })
     }
 
     pub(super) fn clock(&self) -> &ServerClock {
@@ -70,11 +88,13 @@ impl Connection {
     /// Asks for the server's time when the last answer is too old to start a fencing floor from.
     pub(super) async fn refresh_clock(&self) -> Result<(), Fault> {
         let sent = boot_time();
-        if self.clock.is_old(sent) {
-            let time =
-                self.answered(self.commands.clone().send_packed_command(&command::time()).await)?;
-            self.clock.sample(&time, sent, boot_time());
-        }
+        let (mut commands, time) = (self.commands.clone(), command::time());
+        let timer = || timer_on(&self.timers, self.command_deadline);
+        let Some(answer) = within(timer, commands.send_packed_command(&time)).await else {
+            self.unanswered();
+            return Err(Fault::no_answer(&self.server, self.command_deadline));
+        };
+        self.clock.sample(&self.answered(answer)?, sent, boot_time());
         Ok(())
     }
 

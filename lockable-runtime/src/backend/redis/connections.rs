@@ -9,7 +9,7 @@ use ::redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
-use super::connection::Connection;
+use super::connection::{Connection, Opener};
 use super::fault;
 use crate::backend::{Fault, Settings};
 use crate::background::Background;
@@ -25,10 +25,8 @@ type Opening = watch::Receiver<Option<Result<Arc<Connection>, Fault>>>;
 /// makes one. Callers outside any runtime use the background runtime's.
 #[derive(Debug)]
 pub(super) struct Connections {
-    name: Arc<str>,
-    client: Client,
+    opener: Opener,
     background: Background,
-    connect_deadline: Duration,
     openings: Mutex<HashMap<Id, Opening>>,
 }
 
@@ -38,18 +36,19 @@ impl Connections {
         let info = settings.url.as_str().into_connection_info();
         let info = info.map_err(|error| fault::bad_url(&error))?;
         let info = info.set_tcp_settings(tcp_settings(settings.deadlines.command));
-        Ok(Self {
-            name: describe(&info).into(),
+        let opener = Opener {
+            server: describe(&info).into(),
             client: client(info, settings).map_err(|error| fault::bad_url(&error))?,
-            background,
+            timers: background.handle().clone(),
             connect_deadline: settings.deadlines.connect,
-            openings: Mutex::default(),
-        })
+            command_deadline: settings.deadlines.command,
+        };
+        Ok(Self { opener, background, openings: Mutex::default() })
     }
 
     /// Where the server is, without credentials.
     pub(super) fn name(&self) -> &str {
-        &self.name
+        &self.opener.server
     }
 
     pub(super) fn background(&self) -> &Background {
@@ -61,7 +60,7 @@ impl Connections {
     /// # Cancel safety
     /// Opening goes on when the caller is dropped, and serves the next one.
     pub(super) async fn ready(&self) -> Result<Arc<Connection>, Fault> {
-        let runtime = Handle::try_current().unwrap_or_else(|_| self.background.handle().clone());
+        let runtime = self.runtime();
         match self.open_already(&runtime) {
             Some(connection) => Ok(connection),
             // Boxed, because every call carries the room for this and hardly one needs it.
@@ -81,20 +80,23 @@ impl Connections {
 
     async fn opened(&self, runtime: &Handle) -> Result<Arc<Connection>, Fault> {
         let mut opening = self.opening(runtime);
-        let timer = || timer_on(self.background.handle(), self.connect_deadline);
-        match within(timer, opening.wait_for(Option::is_some)).await {
-            None => Err(fault::connect_timeout(&self.name, self.connect_deadline)),
-            Some(Err(_)) => Err(fault::runtime_ended(&self.name)),
-            Some(Ok(outcome)) => {
-                outcome.clone().unwrap_or_else(|| Err(fault::runtime_ended(&self.name)))
-            }
+        let Opener { server, timers, connect_deadline: limit, .. } = &self.opener;
+        let opened = within(|| timer_on(timers, *limit), opening.wait_for(Option::is_some)).await;
+        match opened.map(|outcome| outcome.ok().and_then(|outcome| outcome.clone())) {
+            Some(Some(outcome)) => outcome,
+            Some(None) => Err(fault::runtime_ended(server)),
+            None => Err(fault::connect_timeout(server, *limit)),
         }
+    }
+
+    /// The calling task's runtime, or the background's where there is none.
+    fn runtime(&self) -> Handle {
+        Handle::try_current().unwrap_or_else(|_| self.background.handle().clone())
     }
 
     /// The calling task gave up on an answer.
     pub(super) fn unanswered(&self) {
-        let Ok(runtime) = Handle::try_current() else { return };
-        if let Some(opening) = self.openings().get(&runtime.id())
+        if let Some(opening) = self.openings().get(&self.runtime().id())
             && let Some(Ok(connection)) = &*opening.borrow()
         {
             connection.unanswered();
@@ -118,13 +120,13 @@ impl Connections {
 
     fn start_opening(&self, runtime: &Handle) -> Opening {
         let (outcome, opening) = watch::channel(None);
-        let (client, name) = (self.client.clone(), Arc::clone(&self.name));
-        let (timers, limit) = (self.background.handle().clone(), self.connect_deadline);
+        let opener = self.opener.clone();
         drop(runtime.spawn(async move {
-            let open = Box::pin(Connection::open(&client, Arc::clone(&name)));
-            let connection = within(|| timer_on(&timers, limit), open).await;
+            let limit = opener.connect_deadline;
+            let open = Box::pin(Connection::open(opener.clone()));
+            let connection = within(|| timer_on(&opener.timers, limit), open).await;
             let connection =
-                connection.unwrap_or_else(|| Err(fault::connect_timeout(&name, limit)));
+                connection.unwrap_or_else(|| Err(fault::connect_timeout(&opener.server, limit)));
             outcome.send_replace(Some(connection.map(Arc::new)));
             // Stays until nobody looks for the connection any more, or the runtime ends: then the
             // channel closes, which tells the others.

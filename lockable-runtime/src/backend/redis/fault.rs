@@ -7,6 +7,7 @@ use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::backend::Fault;
 use crate::error::{LockError, LockErrorKind};
+use crate::key::LockKey;
 
 /// An error of the connection, or one that the server answered.
 pub(super) fn of(server: &str, error: &RedisError) -> Fault {
@@ -17,6 +18,18 @@ pub(super) fn of(server: &str, error: &RedisError) -> Fault {
         advice => format!("{server}: {cause}; {advice}"),
     };
     Fault { kind, message, source: Some(Arc::new(error.clone())) }
+}
+
+/// A fault in counting up the floor. Unlike other data at the lock's key, it proves nothing about
+/// the lock, which may be held now.
+pub(super) fn of_floor(mut fault: Fault, key: &LockKey) -> Fault {
+    let floor = key.companion("floor");
+    if fault.kind == LockErrorKind::WrongType {
+        fault.kind = LockErrorKind::Refused;
+        fault.message = "other data is in the way".to_owned();
+    }
+    fault.message = format!("{}, in counting up the fencing floor `{floor}`", fault.message);
+    fault
 }
 
 fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {

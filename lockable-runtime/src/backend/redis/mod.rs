@@ -76,7 +76,8 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
     if !granted.map_err(|error| connection.fault(&error))? {
         return Ok(Acquisition::Contended);
     }
-    let counted = command::integer(counted).map_err(|error| connection.fault(&error))?;
+    let counted = command::integer(counted)
+        .map_err(|error| fault::of_floor(connection.fault(&error), &attempt.key))?;
     // A floor comes from the time, and no server's clock has gone back by half of its reading.
     let token = if counted < seed / 2 {
         Box::pin(restart_floor(connection, attempt, seed)).await?
