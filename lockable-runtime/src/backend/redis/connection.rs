@@ -9,7 +9,6 @@ use ::redis::{
     AsyncConnectionConfig, Client, Cmd, FromRedisValue, Pipeline, RedisError, ServerErrorKind,
     Value,
 };
-
 use tokio::runtime::Handle;
 
 use super::script::{Release, Script};
@@ -47,13 +46,11 @@ pub(super) struct Opener {
 /// connection, so it lives until the last answer has come, also after it was retired.
 #[derive(Debug)]
 pub(super) struct Connection {
-    server: Arc<str>,
+    opener: Opener,
     commands: MultiplexedConnection,
     clock: ServerClock,
     /// What the server calls the release script; `None` when it may not be asked to keep one.
     release: Option<String>,
-    timers: Handle,
-    command_deadline: Duration,
     /// Set by whoever finds the connection unusable; never unset. New calls connect anew then.
     retired: AtomicBool,
     unanswered: AtomicU32,
@@ -62,15 +59,16 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects, logs in and greets, without a limit of its own.
     pub(super) async fn open(opener: Opener) -> Result<Self, Fault> {
-        let Opener { client, server, timers, command_deadline, .. } = opener;
         // Deadlines are ours: the client's would run on the caller's clock, which may be paused.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None)
             .set_pipeline_buffer_size(QUEUE)
             .set_write_backpressure_boundary(FLUSH);
+        let server = Arc::clone(&opener.server);
         let failed = |error: &RedisError| fault::of(&server, error);
-        let mut commands = client
+        let mut commands = opener
+            .client
             .get_multiplexed_async_connection_with_config(&config)
             .await
             .map_err(|error| failed(&error))?;
@@ -78,7 +76,7 @@ impl Connection {
         let clock = learn_time(&mut commands).await.map_err(|error| failed(&error))?;
         let clock = clock.ok_or_else(|| fault::unexpected(&server, "TIME"))?;
         let (retired, unanswered) = (AtomicBool::new(false), AtomicU32::new(0));
-        Ok(Self { server, commands, clock, release, timers, command_deadline, retired, unanswered })
+        Ok(Self { opener, commands, clock, release, retired, unanswered })
     }
 
     pub(super) fn clock(&self) -> &ServerClock {
@@ -89,10 +87,11 @@ impl Connection {
     pub(super) async fn refresh_clock(&self) -> Result<(), Fault> {
         let sent = boot_time();
         let (mut commands, time) = (self.commands.clone(), command::time());
-        let timer = || timer_on(&self.timers, self.command_deadline);
+        let limit = self.opener.command_deadline;
+        let timer = || timer_on(&self.opener.timers, limit);
         let Some(answer) = within(timer, commands.send_packed_command(&time)).await else {
             self.unanswered();
-            return Err(Fault::no_answer(&self.server, self.command_deadline));
+            return Err(Fault::no_answer(&self.opener.server, limit));
         };
         self.clock.sample(&self.answered(answer)?, sent, boot_time());
         Ok(())
@@ -131,7 +130,7 @@ impl Connection {
             }
             Err(error) => {
                 self.retire();
-                Err(fault::of(&self.server, &error))
+                Err(fault::of(&self.opener.server, &error))
             }
         }
     }
@@ -141,12 +140,12 @@ impl Connection {
         if error.kind() == ServerErrorKind::ReadOnly.into() {
             self.retire();
         }
-        fault::of(&self.server, error)
+        fault::of(&self.opener.server, error)
     }
 
     pub(super) fn unexpected(&self, what: &str) -> Fault {
         self.retire();
-        fault::unexpected(&self.server, what)
+        fault::unexpected(&self.opener.server, what)
     }
 
     pub(super) fn unanswered(&self) {

@@ -26,9 +26,11 @@ pub(super) fn of_floor(mut fault: Fault, key: &LockKey) -> Fault {
     let floor = key.companion("floor");
     if fault.kind == LockErrorKind::WrongType {
         fault.kind = LockErrorKind::Refused;
-        fault.message = "other data is in the way".to_owned();
+        fault.message =
+            format!("the fencing floor `{floor}` holds other data; delete or rename it");
+    } else {
+        fault.message = format!("{}; in counting up the fencing floor `{floor}`", fault.message);
     }
-    fault.message = format!("{}, in counting up the fencing floor `{floor}`", fault.message);
     fault
 }
 
