@@ -42,7 +42,7 @@ pub(super) fn time() -> Cmd {
     time
 }
 
-fn set_lock(attempt: &Attempt) -> Cmd {
+pub(super) fn set_lock(attempt: &Attempt) -> Cmd {
     let mut set = command("SET", 7, attempt.key.as_str());
     set.arg(attempt.owner.as_str()).arg("NX").arg("GET").arg("PX").arg(attempt.ttl.as_millis());
     set

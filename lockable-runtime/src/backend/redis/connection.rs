@@ -5,13 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{
-    AsyncConnectionConfig, Client, Cmd, FromRedisValue, Pipeline, RedisError, ServerErrorKind,
-    Value,
-};
+use ::redis::{AsyncConnectionConfig, Client, Pipeline, RedisError, ServerErrorKind, Value};
 use tokio::runtime::Handle;
 
-use super::script::{Release, Script};
+use super::greeting::{Greeting, greet};
+use super::script::Release;
 use super::server_clock::ServerClock;
 use super::{command, fault};
 use crate::backend::Fault;
@@ -65,16 +63,9 @@ impl Connection {
             .set_response_timeout(None)
             .set_pipeline_buffer_size(QUEUE)
             .set_write_backpressure_boundary(FLUSH);
-        let server = Arc::clone(&opener.server);
-        let failed = |error: &RedisError| fault::of(&server, error);
-        let mut commands = opener
-            .client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await
-            .map_err(|error| failed(&error))?;
-        let release = greet(&mut commands, &server).await?;
-        let clock = learn_time(&mut commands).await.map_err(|error| failed(&error))?;
-        let clock = clock.ok_or_else(|| fault::unexpected(&server, "TIME"))?;
+        let commands = opener.client.get_multiplexed_async_connection_with_config(&config).await;
+        let mut commands = commands.map_err(|error| fault::of(&opener.server, &error))?;
+        let Greeting { release, clock } = greet(&mut commands, &opener.server).await?;
         let (retired, unanswered) = (AtomicBool::new(false), AtomicU32::new(0));
         Ok(Self { opener, commands, clock, release, retired, unanswered })
     }
@@ -103,7 +94,7 @@ impl Connection {
         self.answered(self.commands.clone().send_packed_commands(pipeline, 0, count).await)
     }
 
-    /// Runs a script by its name, and by its text where the server does not know it.
+    /// Runs the script by its name, and by its text where the server does not know it.
     pub(super) async fn run(&self, script: &Release<'_>) -> Result<Value, Fault> {
         if let Some(name) = &self.release {
             let reply = self.evaluate("EVALSHA", name, script).await?;
@@ -114,10 +105,8 @@ impl Connection {
         self.evaluate("EVAL", Release::SOURCE, script).await
     }
 
-    async fn evaluate(&self, verb: &str, text: &str, script: &impl Script) -> Result<Value, Fault> {
-        let mut command = Cmd::with_capacity(5, text.len() + 128);
-        command.arg(verb).arg(text);
-        script.complete(&mut command);
+    async fn evaluate(&self, verb: &str, text: &str, script: &Release<'_>) -> Result<Value, Fault> {
+        let command = script.call(verb, text);
         self.answered(self.commands.clone().send_packed_command(&command).await)
     }
 
@@ -165,70 +154,4 @@ impl Connection {
 
 fn is_unknown_script(reply: &Value) -> bool {
     matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript))
-}
-
-/// Asks for the version and leaves the release script with the server.
-///
-/// A user who may do neither can still lock: the script is then sent whole each time.
-async fn greet(
-    commands: &mut MultiplexedConnection,
-    server: &str,
-) -> Result<Option<String>, Fault> {
-    let mut pipeline = Pipeline::with_capacity(2);
-    pipeline.cmd("HELLO");
-    pipeline.cmd("SCRIPT").arg("LOAD").arg(Release::SOURCE);
-    let replies = commands.send_packed_commands(&pipeline, 0, 2).await;
-    let replies = replies.map_err(|error| fault::of(server, &error))?;
-    let [hello, release] = replies.as_slice() else {
-        return Err(fault::unexpected(server, "HELLO"));
-    };
-    match version(hello) {
-        Some(version) if !is_supported(&version) => Err(fault::too_old(server, &version)),
-        _ => Ok(String::from_redis_value_ref(release).ok()),
-    }
-}
-
-/// The version that the server tells; before 6.2 there is no such greeting.
-fn version(hello: &Value) -> Option<String> {
-    if let Value::ServerError(error) = hello {
-        return (error.code() == "ERR").then(|| "older than 6.2".to_owned());
-    }
-    let fields = Vec::<(String, Value)>::from_redis_value_ref(hello).ok()?;
-    let (_, version) = fields.into_iter().find(|(name, _)| name == "version")?;
-    String::from_redis_value(version).ok()
-}
-
-fn is_supported(version: &str) -> bool {
-    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-    major.is_some_and(|major| major >= 7)
-}
-
-/// The quickest of three answers bounds the server's time best.
-async fn learn_time(
-    commands: &mut MultiplexedConnection,
-) -> Result<Option<ServerClock>, RedisError> {
-    let mut clock: Option<ServerClock> = None;
-    for _ in 0..3 {
-        let sent = boot_time();
-        let time = commands.send_packed_command(&command::time()).await?.extract_error()?;
-        match &clock {
-            None => clock = ServerClock::start(&time, sent, boot_time()),
-            Some(clock) => clock.sample(&time, sent, boot_time()),
-        }
-    }
-    Ok(clock)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_from_seven_on_are_supported() {
-        for (version, supported) in
-            [("7.0.15", true), ("8.6.0", true), ("10.0.0", true), ("6.2.14", false), ("old", false)]
-        {
-            assert_eq!(is_supported(version), supported, "{version}");
-        }
-    }
 }

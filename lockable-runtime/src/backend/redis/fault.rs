@@ -20,6 +20,17 @@ pub(super) fn of(server: &str, error: &RedisError) -> Fault {
     Fault { kind, message, source: Some(Arc::new(error.clone())) }
 }
 
+/// The user lacks a right, found before any lock was asked for.
+pub(super) fn missing_right(server: &str, error: &RedisError) -> Fault {
+    let mut fault = of(server, error);
+    fault.kind = LockErrorKind::Refused;
+    fault.message.push_str(
+        "; locks need `set`, `get`, `del`, `incr`, `time`, `eval` and `evalsha`, on the keys of \
+         their prefix and on `lockable:*`",
+    );
+    fault
+}
+
 /// A fault in counting up the floor. Unlike other data at the lock's key, it proves nothing about
 /// the lock, which may be held now.
 pub(super) fn of_floor(mut fault: Fault, key: &LockKey) -> Fault {
@@ -44,9 +55,7 @@ fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
         (ErrorKind::AuthenticationFailed, _) | (_, Some("WRONGPASS" | "NOAUTH")) => {
             (Refused, "put the right user and password into the URL")
         }
-        (ErrorKind::Server(ServerErrorKind::NoPerm), _) => {
-            (Refused, "grant this right with `ACL SETUSER`")
-        }
+        (ErrorKind::Server(ServerErrorKind::NoPerm), _) => (Refused, "grant it with `ACL SETUSER`"),
         (_, Some("OOM")) => (Unavailable, "the server is out of memory; see `maxmemory`"),
         (_, Some("MISCONF")) => (Unavailable, "the server cannot save and refuses writes"),
         (ErrorKind::Server(ServerErrorKind::ReadOnly), _) => {

@@ -19,6 +19,7 @@ mod command;
 mod connection;
 mod connections;
 mod fault;
+mod greeting;
 mod script;
 mod server_clock;
 

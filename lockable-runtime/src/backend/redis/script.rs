@@ -4,28 +4,22 @@ use ::redis::{Cmd, ErrorKind, FromRedisValue, RedisError, Value};
 
 use crate::backend::{self, Attempt};
 
-/// A Lua script with its keys and arguments.
-pub(super) trait Script {
-    const SOURCE: &'static str;
-
-    /// Adds the number of keys, the keys and the arguments.
-    fn complete(&self, command: &mut Cmd);
-}
-
 /// Frees a lock that `attempt` holds, and nobody else's.
 pub(super) struct Release<'a> {
     pub(super) attempt: &'a Attempt,
 }
 
-impl Script for Release<'_> {
-    const SOURCE: &'static str = include_str!("../../../scripts/release.lua");
-
-    fn complete(&self, command: &mut Cmd) {
-        command.arg(1).arg(self.attempt.key.as_str()).arg(self.attempt.owner.as_str());
-    }
-}
-
 impl Release<'_> {
+    pub(super) const SOURCE: &'static str = include_str!("../../../scripts/release.lua");
+
+    /// `EVALSHA` with the script's name, or `EVAL` with its text.
+    pub(super) fn call(&self, verb: &str, script: &str) -> Cmd {
+        let (key, owner) = (self.attempt.key.as_str(), self.attempt.owner.as_str());
+        let mut command = Cmd::with_capacity(5, script.len() + key.len() + owner.len() + 16);
+        command.arg(verb).arg(script).arg(1).arg(key).arg(owner);
+        command
+    }
+
     pub(super) fn outcome(reply: Value) -> Result<backend::Release, RedisError> {
         match reply.extract_error().map(i64::from_redis_value)? {
             Ok(1) => Ok(backend::Release::Released),
