@@ -153,7 +153,7 @@ impl IntoExpire for Duration {
 /// What a decorated function gives back when its body did not run, or was stopped.
 #[diagnostic::on_unimplemented(
     message = "a function locked with `#[distributed_lock]` cannot return `{Self}`",
-    label = "no value to return when the lock is busy",
+    label = "no value to return when the body cannot run, or is stopped",
     note = "return `()`, `Option<T>` or `Result<T, E>` with `E: From<LockError>`, or add `on_busy = <expression>` and `on_error = |err| <expression>`"
 )]
 pub trait Refused: Sized {
@@ -183,7 +183,7 @@ impl<T, E: FromLockError> Refused for Result<T, E> {
 /// An error type that a busy lock can be told in.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be made from a `LockError`",
-    label = "no error to return when the lock is busy",
+    label = "no error to return when the body cannot run, or is stopped",
     note = "implement `From<LockError> for {Self}`, or add `on_busy = Err(..)` and `on_error = |err| Err(..)`"
 )]
 pub trait FromLockError {

@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use crate::error::{LockError, LockErrorKind};
 
+/// Redis keeps the end of a life in 63 bits of milliseconds since 1970; half of that is left for
+/// the time that has gone by.
+const LONGEST: u64 = i64::MAX.unsigned_abs() / 2;
+
 /// How long a lease lives in the backend, in whole milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ttl(u64);
@@ -22,9 +26,9 @@ impl Ttl {
         if millis < u128::from(Self::MIN.0) {
             return Err(invalid(format!("`expire` must be at least 10ms, got {expire:?}")));
         }
-        match i64::try_from(millis) {
-            Ok(millis) => Ok(Self(millis.unsigned_abs())),
-            Err(_) => Err(invalid("`expire` is longer than Redis can hold".to_owned())),
+        match u64::try_from(millis) {
+            Ok(millis) if millis <= LONGEST => Ok(Self(millis)),
+            _ => Err(invalid("`expire` is longer than Redis can hold".to_owned())),
         }
     }
 
@@ -51,7 +55,6 @@ impl Ttl {
     /// A floor that is gone starts again from the time, which has gone on since; ten minutes are
     /// more than clocks that are looked after ever differ by.
     pub(crate) fn floor_life(self) -> Duration {
-        const LONGEST: u64 = i64::MAX.unsigned_abs() / 2;
         Duration::from_millis(self.0.saturating_mul(10).clamp(600_000, LONGEST))
     }
 }
@@ -90,8 +93,9 @@ mod tests {
     #[test]
     fn a_lease_fits_what_redis_can_hold() {
         assert!(Ttl::new(Duration::MAX).unwrap_err().is_invalid_option());
-        let longest = ttl(i64::MAX.unsigned_abs());
-        assert!(longest.floor_life().as_millis() <= i64::MAX as u128);
+        assert!(Ttl::new(Duration::from_millis(LONGEST + 1)).unwrap_err().is_invalid_option());
+        let longest = ttl(LONGEST);
+        assert!(longest.floor_life().as_millis() <= u128::from(LONGEST));
     }
 
     #[test]

@@ -80,8 +80,8 @@ async fn rehearse(
     pipeline.add_command(command::set_lock(&attempt));
     pipeline.add_command(Release { attempt: &attempt }.call(verb, text));
     let replies = commands.send_packed_commands(&pipeline, 0, 2).await?;
-    let errors = replies.into_iter().filter_map(|reply| reply.extract_error().err());
-    Ok(errors.into_iter().find(is_missing_right))
+    let mut errors = replies.into_iter().filter_map(|reply| reply.extract_error().err());
+    Ok(errors.find(is_missing_right))
 }
 
 /// Inside a script the server tells a missing right by its words alone.
