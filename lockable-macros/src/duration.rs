@@ -62,7 +62,7 @@ fn wrong_term(text: &str, digits: &str, unit: &str) -> String {
         return format!("in `{text}` the unit `{unit}` comes after a smaller or equal one");
     }
     match unit {
-        "" => format!("`{text}` has no unit after `{digits}`"),
+        "" => format!("no unit of time after `{digits}`"),
         _ if unit.starts_with('.') || digits.is_empty() => format!("`{text}` is no duration"),
         _ => format!("`{unit}` is no unit of time here"),
     }

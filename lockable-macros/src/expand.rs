@@ -2,6 +2,8 @@
 //!
 //! Every name of the runtime that an expansion uses is in this file.
 
+use std::collections::BTreeMap;
+
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -9,8 +11,8 @@ use syn::{ExprClosure, Ident, ReturnType, Type};
 
 use crate::args::{Expire, Key, KeyArgument, OnBusy};
 use crate::key::{KeyTemplate, Source};
-use crate::model::{self, LockedFn};
-use crate::names::{self, Bound};
+use crate::model::LockedFn;
+use crate::names;
 use crate::output;
 
 /// The function with its lock.
@@ -53,8 +55,9 @@ fn statements(locked: &LockedFn) -> TokenStream {
     let granted = granted(locked);
     let busy = busy_arm(locked);
     let refused = refused(locked);
-    // In an `async fn` the body may give a future; clippy takes our async block for a mistake.
-    let allow = output::may_be_future(&locked.target.sig.output)
+    // The body may give a future, and clippy takes our async block for a mistake then. A future has
+    // no answer of its own, so such a function has both options.
+    let allow = (locked.on_busy.is_some() && locked.on_error.is_some())
         .then(|| quote_spanned!(mixed()=> #[allow(clippy::async_yields_async)]));
     quote_spanned! {mixed()=>
         let call = #call;
@@ -153,7 +156,7 @@ fn captured(
         |name: &&str| !arguments.iter().any(|arg| arg.name.as_ref().is_some_and(|n| n == name));
     let names = template.names().into_iter().filter(not_given);
     let value = |name: &str| match name {
-        "self" => model::has_receiver(&locked.target.sig).then(|| Ident::new("self", at)),
+        "self" => locked.target.sig.receiver().map(|_| Ident::new("self", at)),
         _ if bound.iter().any(|bound| names::unraw(bound.ident) == name) => {
             Some(names::ident(name, at))
         }
@@ -184,6 +187,7 @@ fn part(value: &impl ToTokens, delimiters: &str, locked: &LockedFn) -> TokenStre
 /// Input:  guard = lock, on_busy = BUSY
 /// Output: move |granted: Option<Lease>| async move {
 ///             FAKE_RETURN
+///             let _ = (PARAMETERS,);
 ///             match granted { None => BUSY, Some(lock) => { BODY } }
 ///         }
 /// ```
@@ -231,20 +235,54 @@ fn fake_return(locked: &LockedFn) -> TokenStream {
     }
 }
 
-/// Moves parameters such as `_permit` into the body, which otherwise would not mention them: they
-/// must be dropped before the lock is released.
+/// Moves parameters into the body whole, so that they are dropped before the lock is released.
+///
+/// Left alone, the closure would take only the fields that the body mentions, and nothing of a
+/// `_permit`. The order is that of an `async fn`, which drops the last parameter first. What nobody
+/// mentions is left out: rustc reports it as unused.
 fn kept_parameters(locked: &LockedFn) -> TokenStream {
-    let is_kept =
-        |param: &Bound<'_>| param.ident.to_string().starts_with('_') && !param.is_conditional;
-    let mut kept =
-        names::parameters(&locked.target.sig).filter(is_kept).map(|param| param.ident).peekable();
-    if kept.peek().is_none() {
+    let sig = &locked.target.sig;
+    let mentioned = mentioned(locked);
+    let receiver = sig.receiver().map(|receiver| Ident::new("self", receiver.self_token.span));
+    let parameters = names::parameters(sig).filter(|param| !param.is_conditional);
+    let names = receiver.into_iter().chain(parameters.map(|param| param.ident.clone()));
+    let mut kept: Vec<Ident> = names
+        .filter_map(|mut name| {
+            let text = names::unraw(&name);
+            let unmentioned = || text.starts_with('_').then(|| name.span());
+            // Errors about a moved parameter then show where it is used.
+            let place = mentioned.get(&text).copied().or_else(unmentioned)?;
+            name.set_span(name.span().located_at(place));
+            Some(name)
+        })
+        .collect();
+    if kept.is_empty() {
         return TokenStream::new();
     }
+    kept.reverse();
+    let has_underscore = kept.iter().any(|name| name.to_string().starts_with('_'));
+    let allow =
+        has_underscore.then(|| quote_spanned!(mixed()=> #[allow(clippy::used_underscore_binding)]));
     quote_spanned! {mixed()=>
-        #[allow(clippy::used_underscore_binding)]
+        #allow
         let _ = (#(&#kept,)*);
     }
+}
+
+/// The names that the body mentions, and those in the key's template: both are used, so that to
+/// mention them once more hides no warning. An argument of the key may have been moved into it.
+fn mentioned(locked: &LockedFn) -> BTreeMap<String, Span> {
+    let mut mentioned = BTreeMap::new();
+    names::mentioned_in(locked.target.body.clone(), &mut mentioned);
+    if let Some(OnBusy::Value(value)) = &locked.on_busy {
+        names::mentioned_in(value.to_token_stream(), &mut mentioned);
+    }
+    if let Key::Template(template, arguments) = &locked.key {
+        for (name, value) in captured(template, arguments, locked) {
+            mentioned.entry(name).or_insert_with(|| value.span());
+        }
+    }
+    mentioned
 }
 
 /// What the closure is given when the lock is granted.

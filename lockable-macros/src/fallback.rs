@@ -13,7 +13,8 @@ pub(crate) fn refused(item: TokenStream, mistakes: &Error) -> TokenStream {
     // A second attribute would repeat these mistakes, or expand as if nothing were wrong.
     let item = target::without_our_attributes(item);
     let errors = mistakes.to_compile_error();
-    quote!(#item #errors)
+    // What only the key would have used is no second mistake.
+    quote!(#[allow(unused)] #item #errors)
 }
 
 /// The same with an empty body, for bodies that use a name which only the attribute binds.

@@ -3,7 +3,7 @@
 //! This is the only place that refuses a combination.
 
 use proc_macro2::Span;
-use syn::{Expr, ExprClosure, FnArg, Ident, LitStr, Path, Result, ReturnType, Signature};
+use syn::{Expr, ExprClosure, Ident, LitStr, Path, Result, ReturnType, Signature};
 
 use crate::args::{Expire, Key, LockArgs, OnBusy};
 use crate::mistakes::Mistakes;
@@ -87,9 +87,4 @@ fn check_guard(guard: Option<&Ident>, sig: &Signature, mistakes: &mut Mistakes) 
     if guard == "_" {
         mistakes.add(guard.span(), "`guard` takes a name that the body can use");
     }
-}
-
-/// Whether the function has a `self`.
-pub(crate) fn has_receiver(sig: &Signature) -> bool {
-    matches!(sig.inputs.first(), Some(FnArg::Receiver(_)))
 }

@@ -1,6 +1,8 @@
 //! The names that a signature binds.
 
-use proc_macro2::Span;
+use std::collections::BTreeMap;
+
+use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::{Attribute, FnArg, GenericParam, Ident, Pat, Signature};
 
@@ -55,6 +57,23 @@ fn in_pattern<'a>(pattern: &'a Pat, names: &mut Vec<&'a Ident>) {
             record.fields.iter().for_each(|field| in_pattern(&field.pat, names));
         }
         _ => {}
+    }
+}
+
+/// Adds every word in the tokens, at any depth, but for the names of fields and methods; of each
+/// the place of its first use.
+pub(crate) fn mentioned_in(tokens: TokenStream, mentioned: &mut BTreeMap<String, Span>) {
+    let mut dots = 0;
+    for token in tokens {
+        match &token {
+            TokenTree::Ident(ident) if dots != 1 => {
+                mentioned.entry(unraw(ident)).or_insert_with(|| ident.span());
+            }
+            TokenTree::Group(group) => mentioned_in(group.stream(), mentioned),
+            _ => {}
+        }
+        let is_dot = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '.');
+        dots = if is_dot { dots + 1 } else { 0 };
     }
 }
 

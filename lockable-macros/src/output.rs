@@ -1,7 +1,7 @@
 //! The return type: what it says about a future, and how to write it inside the function.
 
 use quote::{ToTokens, quote_spanned};
-use syn::{GenericArgument, PathArguments, ReturnType, Type, TypeParamBound, parse_quote};
+use syn::{GenericArgument, Path, PathArguments, ReturnType, Type, TypeParamBound, parse_quote};
 
 /// The return type with `_` for each `impl Trait`, which only a signature may name.
 ///
@@ -25,6 +25,11 @@ fn erase(ty: &mut Type) {
         Type::ImplTrait(hidden) => {
             *ty = Type::Verbatim(quote_spanned!(hidden.impl_token.span=> _));
         }
+        // As in `&'a (impl Display + 'a)`; around a `_` the parentheses would be a warning.
+        Type::Paren(paren) if matches!(*paren.elem, Type::ImplTrait(_)) => {
+            *ty = (*paren.elem).clone();
+            erase(ty);
+        }
         Type::Array(ty) => erase(&mut ty.elem),
         Type::Group(ty) => erase(&mut ty.elem),
         Type::Paren(ty) => erase(&mut ty.elem),
@@ -32,33 +37,28 @@ fn erase(ty: &mut Type) {
         Type::Reference(ty) => erase(&mut ty.elem),
         Type::Slice(ty) => erase(&mut ty.elem),
         Type::Tuple(ty) => ty.elems.iter_mut().for_each(erase),
-        Type::Path(ty) => {
-            for segment in &mut ty.path.segments {
-                erase_in(&mut segment.arguments);
+        Type::Path(ty) => erase_in(&mut ty.path),
+        Type::TraitObject(ty) => {
+            for bound in &mut ty.bounds {
+                if let TypeParamBound::Trait(bound) = bound {
+                    erase_in(&mut bound.path);
+                }
             }
         }
         _ => {}
     }
 }
 
-fn erase_in(arguments: &mut PathArguments) {
-    let PathArguments::AngleBracketed(arguments) = arguments else { return };
-    for argument in &mut arguments.args {
-        if let GenericArgument::Type(ty) = argument {
-            erase(ty);
+fn erase_in(path: &mut Path) {
+    for segment in &mut path.segments {
+        let PathArguments::AngleBracketed(arguments) = &mut segment.arguments else { continue };
+        for argument in &mut arguments.args {
+            match argument {
+                GenericArgument::Type(ty) => erase(ty),
+                GenericArgument::AssocType(assoc) => erase(&mut assoc.ty),
+                _ => {}
+            }
         }
-    }
-}
-
-/// Whether the written return type looks like a future. For lints only: a name proves nothing.
-pub(crate) fn may_be_future(output: &ReturnType) -> bool {
-    let ReturnType::Type(_, ty) = output else { return false };
-    match &**ty {
-        Type::ImplTrait(_) => true,
-        Type::Path(path) => ["Future", "Pin", "Handle"].iter().any(|word| {
-            path.path.segments.last().is_some_and(|last| last.ident.to_string().ends_with(word))
-        }),
-        _ => false,
     }
 }
 

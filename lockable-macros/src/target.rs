@@ -24,14 +24,15 @@ impl Target {
     /// Reads a function; anything else is refused at the token that says what it is.
     pub(crate) fn parse(item: &TokenStream) -> Result<Self> {
         let mut head: Vec<TokenTree> = item.clone().into_iter().collect();
-        let last = head.pop();
+        // A body that a `macro_rules!` took as a `block` stands in such a group.
+        let last = head.pop().map(|last| without_invisible_groups(last.into()));
         let head: TokenStream = head.into_iter().collect();
         let (attrs, sig) = match parse_head.parse2(head.clone()) {
             Ok(Head::Function(attrs, sig)) => (attrs, *sig),
             Ok(Head::Other(what)) => return Err(not_a_function(&what)),
             Err(error) => return Err(error),
         };
-        let Some(TokenTree::Group(braces)) = last else {
+        let Some(TokenTree::Group(braces)) = last.and_then(|last| last.into_iter().next()) else {
             return Err(no_body(&sig));
         };
         let (inner_attrs, body) = split_inner_attributes(braces.stream());

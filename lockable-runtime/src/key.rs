@@ -59,7 +59,7 @@ impl LockKey {
         whole.push_str(text);
         match flaw(text, &whole) {
             None => Ok(Self(Cow::Owned(whole))),
-            Some(flaw) => Err(LockError::invalid_key(&whole, flaw)),
+            Some(flaw) => Err(LockError::invalid_key(&beginning(&whole), flaw)),
         }
     }
 
@@ -89,12 +89,23 @@ impl Display for LockKey {
     }
 }
 
+const TOO_LONG: &str = "the key is longer than 1 KiB; put an id into it, not the data";
+
+/// As much of a key as a message shows of one that cannot be used.
+fn beginning(key: &str) -> String {
+    const SHOWN: usize = 48;
+    match key.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", key.get(..end).unwrap_or_default()),
+        None => key.to_owned(),
+    }
+}
+
 fn flaw(text: &str, whole: &str) -> Option<&'static str> {
     if text.is_empty() {
         return Some("the key is empty; every call with an empty key would share one lock");
     }
     if whole.len() > MAX_KEY_BYTES {
-        return Some("the key is longer than 1 KiB; put an id into it, not the data");
+        return Some(TOO_LONG);
     }
     if !has_sound_braces(whole) {
         return Some(
@@ -202,10 +213,7 @@ pub(crate) fn render(template: fmt::Arguments<'_>) -> Result<String, (String, &'
     let mut key = Bounded(String::with_capacity(48));
     match key.write_fmt(template) {
         Ok(()) => Ok(key.0),
-        Err(fmt::Error) if key.0.len() > MAX_KEY_BYTES => {
-            let start = key.0.chars().take(48).collect();
-            Err((start, "the key is longer than 1 KiB; put an id into it, not the data"))
-        }
+        Err(fmt::Error) if key.0.len() > MAX_KEY_BYTES => Err((beginning(&key.0), TOO_LONG)),
         Err(fmt::Error) => {
             Err((key.0, "the value of the next hole is empty or cannot be displayed"))
         }

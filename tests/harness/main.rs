@@ -1,4 +1,5 @@
 //! The harness itself does what its documentation says.
 
+mod peer;
 mod proxy;
 mod server;

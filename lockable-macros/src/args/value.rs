@@ -1,6 +1,7 @@
 //! The values of the options, each read and refused by itself.
 
 use proc_macro2::TokenStream;
+use quote::ToTokens;
 use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -157,10 +158,10 @@ fn literal_milliseconds(literal: &Lit) -> Result<u64> {
         }
         Lit::Str(text) => duration::from_text(&text.value()).map_err(flaw_to_error),
         Lit::Int(_) | Lit::Float(_) => {
-            let message = format!(
-                "`expire` takes whole seconds, or text with a unit\nhelp: `expire = \"{}\"`",
-                in_milliseconds(literal)
-            );
+            // `10s` is a text without its quotes.
+            let written = literal.to_token_stream().to_string();
+            duration::from_text(&written).map_err(flaw_to_error)?;
+            let message = format!("a text needs quotes\nhelp: `expire = \"{written}\"`");
             Err(Error::new(literal.span(), message))
         }
         other => {
@@ -171,14 +172,6 @@ fn literal_milliseconds(literal: &Lit) -> Result<u64> {
 
 fn is_integer_suffix(suffix: &str) -> bool {
     suffix.is_empty() || matches!(suffix.as_bytes().first(), Some(b'u' | b'i'))
-}
-
-/// `10s` is `"10s"` without its quotes; `1.5` has to be told in a smaller unit.
-fn in_milliseconds(literal: &Lit) -> String {
-    match literal {
-        Lit::Int(int) if duration::from_text(&int.to_string()).is_ok() => int.to_string(),
-        _ => "1500ms".to_owned(),
-    }
 }
 
 fn is_negative_literal(unary: &syn::ExprUnary) -> bool {

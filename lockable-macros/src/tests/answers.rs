@@ -3,11 +3,11 @@ async fn answer(id: String, _permit: Permit) -> Reply { Reply::ok(id, lock) }
 // ---------------------------------------- becomes
 async fn answer(id:String, _permit:Permit)-> Reply {
     let call = ::lockable_runtime::__private::Call::new("a", ::core::format_args!("a"));
-    let body = ::lockable_runtime::__private::Body::new(move |granted:::core::option::Option <::lockable_runtime::__private::Lease> |async move {
+    #[allow (clippy :: async_yields_async)]let body = ::lockable_runtime::__private::Body::new(move |granted:::core::option::Option <::lockable_runtime::__private::Lease> |async move {
         if let::core::option::Option::Some(value)= ::core::option::Option::None::<Reply>  {
             return value;
         }
-        #[allow (clippy :: used_underscore_binding)]let _= (&_permit, );
+        #[allow (clippy :: used_underscore_binding)]let _= (&_permit, &id, );
         match granted {
             ::core::option::Option::None => Reply::busy(&id), ::core::option::Option::Some(lock)=>  {
                 Reply::ok(id, lock)

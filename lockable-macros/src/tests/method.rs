@@ -7,6 +7,7 @@ async fn sell(&mut self, item:&Item)-> Result <u32, ShopError>  {
         if let::core::option::Option::Some(value)= ::core::option::Option::None::<Result <u32, ShopError> >  {
             return value;
         }
+        let _= (&item, &self, );
          {
             self.db.take_one(item, lock.fencing_token()).await
         }

@@ -7,6 +7,7 @@ pub async fn settle(order_id:u64, line:u8)-> Option <Receipt>  {
         if let::core::option::Option::Some(value)= ::core::option::Option::None::<Option <Receipt> >  {
             return value;
         }
+        let _= (&line, &order_id, );
          {
             charge(order_id, line).await
         }

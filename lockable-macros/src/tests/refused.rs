@@ -1,7 +1,7 @@
 #[distributed_lock(key = "", expires = 3)]
 async fn f(id: u64) { g(id).await }
 // ---------------------------------------- becomes
-async fn f(id:u64) {
+#[allow (unused)]async fn f(id:u64) {
     g(id).await
 }
 ::core::compile_error! {

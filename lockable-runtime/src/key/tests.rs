@@ -42,7 +42,13 @@ fn a_whole_key_over_one_kibibyte_is_refused() {
     assert!(LockKey::prefixed("p:", &"x".repeat(MAX_KEY_BYTES - 1)).is_err());
     assert!(LockKey::new("x".repeat(MAX_KEY_BYTES)).is_ok());
     let (so_far, flaw) = render(format_args!("{long}{}", Part::new("y", ""))).unwrap_err();
-    assert!(so_far.len() <= 48 && flaw.contains("1 KiB"));
+    assert!(so_far.chars().count() <= 49 && flaw.contains("1 KiB"));
+}
+
+#[test]
+fn a_message_shows_the_beginning_of_a_long_key() {
+    let message = LockKey::new("é".repeat(10_000)).unwrap_err().to_string();
+    assert!(message.contains("éé…") && message.len() < 250, "{message}");
 }
 
 /// Every pair of short values, over an alphabet of the characters that could confuse a template

@@ -1,0 +1,101 @@
+//! The process-wide locker: installed, from the environment, or missing.
+//!
+//! It is one for the whole process, so each of these tests runs in a process of its own.
+
+use std::env;
+use std::process::Command;
+
+use lockable_runtime::{LockError, Locker, distributed_lock, install};
+use tokio::runtime::Runtime;
+
+use crate::support::is_free;
+
+/// The name of the test that a child process is to run.
+const CHILD: &str = "LOCKABLE_TEST_CHILD";
+
+/// Runs the body in a process of its own, which has no other locker variables than the given ones.
+fn in_own_process(test: &str, variables: &[(&str, &str)], body: impl AsyncFnOnce()) {
+    if env::var(CHILD).is_ok_and(|child| child == test) {
+        return Runtime::new().unwrap().block_on(body());
+    }
+    let mut child = Command::new(env::current_exe().unwrap());
+    child.args(["--exact", &format!("environment::{test}"), "--nocapture"]);
+    child.env_remove("LOCKABLE_URL").env_remove("REDIS_URL").env(CHILD, test);
+    let output = child.envs(variables.iter().copied()).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.contains("1 passed"), "{told}");
+}
+
+#[distributed_lock(key = "k")]
+async fn call() -> Result<u8, LockError> {
+    Ok(7)
+}
+
+#[test]
+fn without_a_locker_a_call_is_not_configured_and_does_not_run() {
+    in_own_process("without_a_locker_a_call_is_not_configured_and_does_not_run", &[], async || {
+        let error = call().await.unwrap_err();
+        assert!(error.is_not_configured());
+        assert!(error.to_string().contains("LOCKABLE_URL"), "{error}");
+        install(Locker::connect("memory://").await.unwrap()).unwrap();
+        assert_eq!(call().await.unwrap(), 7);
+    });
+}
+
+#[test]
+fn a_second_install_names_the_first() {
+    in_own_process("a_second_install_names_the_first", &[], async || {
+        install(Locker::connect("memory://first").await.unwrap()).unwrap();
+        let error = install(Locker::connect("memory://second").await.unwrap()).unwrap_err();
+        assert!(error.is_already_installed());
+        let message = error.to_string();
+        assert!(message.contains("memory://first"), "{message}");
+        assert!(message.contains("environment.rs"), "{message}");
+        assert!(!message.contains("second"), "{message}");
+    });
+}
+
+#[test]
+fn calls_use_the_installed_locker() {
+    in_own_process("calls_use_the_installed_locker", &[], async || {
+        #[distributed_lock(key = "held")]
+        async fn is_held(locks: &Locker) -> Option<bool> {
+            Some(!is_free(locks, "held").await)
+        }
+        let locks = Locker::connect("memory://").await.unwrap();
+        install(locks.clone()).unwrap();
+        assert_eq!(is_held(&locks).await, Some(true));
+    });
+}
+
+#[test]
+fn the_first_call_takes_the_locker_of_the_environment() {
+    let variables = [("LOCKABLE_URL", "memory://lazy"), ("REDIS_URL", "nonsense")];
+    in_own_process("the_first_call_takes_the_locker_of_the_environment", &variables, async || {
+        assert_eq!(call().await.unwrap(), 7);
+        let error = install(Locker::connect("memory://").await.unwrap()).unwrap_err();
+        assert!(error.to_string().contains("LOCKABLE_URL"), "{error}");
+    });
+}
+
+#[test]
+fn an_installed_locker_goes_before_the_environment() {
+    let variables = [("LOCKABLE_URL", "nonsense")];
+    in_own_process("an_installed_locker_goes_before_the_environment", &variables, async || {
+        install(Locker::connect("memory://").await.unwrap()).unwrap();
+        assert_eq!(call().await.unwrap(), 7);
+    });
+}
+
+#[test]
+fn a_wrong_variable_is_named_in_the_error() {
+    in_own_process(
+        "a_wrong_variable_is_named_in_the_error",
+        &[("REDIS_URL", "nonsense")],
+        async || {
+            let error = call().await.unwrap_err();
+            assert!(error.is_invalid_url());
+            assert!(error.to_string().contains("REDIS_URL"), "{error}");
+        },
+    );
+}

@@ -1,0 +1,152 @@
+//! What the attribute adds to a future: few bytes, and nothing that cannot be sent.
+
+use std::cell::Cell;
+use std::fmt::Display;
+use std::rc::Rc;
+
+use lockable_runtime::{Lease, LockError, Locker, distributed_lock};
+
+use crate::support::{ShopError, pause};
+
+/// The most that a decorated future may be larger than the plain one.
+const MOST: usize = 1024;
+/// The most that an argument may take beyond what it takes in the plain one.
+const MOST_FOR_ARGUMENT: usize = 64;
+
+/// An argument that is moved, and dropped, rather than copied.
+struct Owned([u8; 1024]);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.0[0] = 0;
+    }
+}
+
+fn look<T>(value: &T) -> usize {
+    size_of_val(value)
+}
+
+/// The sizes of a plain future and of the decorated one, with the same parameters and body.
+macro_rules! sizes {
+    ($parameter:ident [$($option:tt)*] $value:expr => $type:ty) => {{
+        async fn plain(id: u64, $parameter: $type) -> Option<usize> {
+            pause().await;
+            let size = look(&$parameter);
+            pause().await;
+            Some(size + look(&id))
+        }
+        #[distributed_lock(key = "k:{id}" $($option)*)]
+        async fn decorated(id: u64, $parameter: $type) -> Option<usize> {
+            pause().await;
+            let size = look(&$parameter);
+            pause().await;
+            Some(size + look(&id))
+        }
+        (size_of_val(&plain(1, $value)), size_of_val(&decorated(1, $value)))
+    }};
+}
+
+macro_rules! assert_small {
+    ($parameter:ident [$($option:tt)*]) => {{
+        let empty = sizes!($parameter [$($option)*] [] => [u8; 0]);
+        assert!(empty.1 <= empty.0 + MOST, "{empty:?}");
+        let copied = sizes!($parameter [$($option)*] [0; 1024] => [u8; 1024]);
+        let owned = sizes!($parameter [$($option)*] Owned([0; 1024]) => Owned);
+        for large in [copied, owned] {
+            let (plain, decorated) = (large.0 - empty.0, large.1 - empty.1);
+            assert!(decorated <= plain + MOST_FOR_ARGUMENT, "{empty:?} {large:?}");
+        }
+    }};
+}
+
+#[test]
+fn a_decorated_future_is_little_larger_than_the_plain_one() {
+    assert_small!(value []);
+    assert_small!(value [, expire = "3s", prefix = "p:"]);
+    assert_small!(value [, guard = _lock]);
+    assert_small!(value [, on_busy = skip]);
+    assert_small!(value [, on_busy = Some(look(&value))]);
+    assert_small!(value [, on_busy = Some(look(&value)), guard = _lock, on_error = |_| None]);
+    assert_small!(value [, on_error = |err| Some(look(&err))]);
+}
+
+struct Counter(u64);
+
+impl Counter {
+    async fn plain<T>(&self, value: T) -> Option<usize> {
+        pause().await;
+        let size = look(&value);
+        pause().await;
+        Some(size + look(&self.0))
+    }
+
+    #[distributed_lock(key("{}", self.0))]
+    async fn decorated<T>(&self, value: T) -> Option<usize> {
+        pause().await;
+        let size = look(&value);
+        pause().await;
+        Some(size + look(&self.0))
+    }
+}
+
+#[test]
+fn a_decorated_method_is_little_larger_than_the_plain_one() {
+    fn sizes<T>(value: T, same: T) -> (usize, usize) {
+        let counter = Counter(1);
+        (size_of_val(&counter.plain(value)), size_of_val(&counter.decorated(same)))
+    }
+    let empty = sizes([0_u8; 0], [0; 0]);
+    for large in [sizes([0_u8; 1024], [0; 1024]), sizes(Owned([0; 1024]), Owned([0; 1024]))] {
+        assert!(empty.1 <= empty.0 + MOST, "{empty:?}");
+        let (plain, decorated) = (large.0 - empty.0, large.1 - empty.1);
+        assert!(decorated <= plain + MOST_FOR_ARGUMENT, "{empty:?} {large:?}");
+    }
+}
+
+#[distributed_lock(key = "{id}")]
+async fn unit(id: u64) {
+    pause().await;
+}
+
+#[distributed_lock(key = "{value}", guard = lock)]
+async fn generic<T: Display>(value: &T) -> Result<Lease, ShopError> {
+    pause().await;
+    Ok(lock)
+}
+
+#[distributed_lock(key("{}", text.len()), on_busy = Ok(text), locker = locks)]
+async fn answered(text: String, locks: &Locker) -> Result<String, LockError> {
+    pause().await;
+    Ok(text)
+}
+
+#[distributed_lock(key = "k", on_busy = { pause().await; 1 }, on_error = |_| 2)]
+async fn not_sync(cell: Cell<u8>, list: Box<dyn Iterator<Item = u8> + Send>) -> u8 {
+    pause().await;
+    cell.get() + list.sum::<u8>()
+}
+
+#[distributed_lock(key("{}", *number))]
+async fn not_send(number: Rc<u8>) -> Option<u8> {
+    pause().await;
+    Some(*number)
+}
+
+#[test]
+fn a_decorated_future_can_be_sent_when_the_plain_one_can() {
+    fn assert_send<T: Send>(_: T) {}
+
+    let locks = Locker::builder().url("memory://").connect_lazy().unwrap();
+    assert_send(unit(1));
+    assert_send(generic(&1));
+    assert_send(answered(String::new(), &locks));
+    assert_send(not_sync(Cell::new(1), Box::new([1].into_iter())));
+    assert_send(Counter(1).decorated(2));
+    drop(not_send(Rc::new(1)));
+}
+
+#[test]
+fn the_bodys_handle_goes_anywhere() {
+    fn assert_bounds<T: Send + Sync + Unpin + Clone + 'static>() {}
+    assert_bounds::<Lease>();
+}

@@ -1,0 +1,129 @@
+//! What the tests share: lockers, a look at a lock, an error type, and things that tell when they
+//! are dropped.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use lockable_runtime::{LockError, LockGuard, Locker};
+
+/// A locker with an empty store of its own.
+pub(crate) async fn locker() -> Locker {
+    Locker::connect("memory://").await.unwrap()
+}
+
+pub(crate) async fn is_free(locks: &Locker, key: &str) -> bool {
+    match locks.lock(key).try_acquire().await.unwrap() {
+        Some(guard) => guard.release().await.is_ok(),
+        None => false,
+    }
+}
+
+/// Another holder.
+pub(crate) async fn hold(locks: &Locker, key: &str) -> LockGuard {
+    locks.lock(key).acquire().await.unwrap()
+}
+
+/// Gives every other task a turn, so that the caller's future is polled at least twice.
+pub(crate) async fn pause() {
+    tokio::task::yield_now().await;
+}
+
+/// Polls once and gives the value if there is one already.
+pub(crate) async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+    poll_fn(|cx| {
+        Poll::Ready(match future.as_mut().poll(cx) {
+            Poll::Ready(value) => Some(value),
+            Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+/// Starts a call and drops its future in the middle of the body.
+pub(crate) async fn start_and_drop<F: Future>(call: F) {
+    let mut call = pin!(call);
+    assert!(poll_once(call.as_mut()).await.is_none(), "the call ended at once");
+}
+
+/// An error type as an application has it.
+#[derive(Debug)]
+pub(crate) enum ShopError {
+    Lock(LockError),
+    SoldOut,
+}
+
+impl fmt::Display for ShopError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lock(error) => error.fmt(f),
+            Self::SoldOut => f.write_str("sold out"),
+        }
+    }
+}
+
+impl std::error::Error for ShopError {}
+
+impl From<LockError> for ShopError {
+    fn from(error: LockError) -> Self {
+        Self::Lock(error)
+    }
+}
+
+/// What happened, in order.
+#[derive(Clone, Default)]
+pub(crate) struct Journal(Arc<Mutex<Vec<String>>>);
+
+impl Journal {
+    pub(crate) fn write(&self, what: impl Into<String>) {
+        self.0.lock().unwrap().push(what.into());
+    }
+
+    pub(crate) fn entries(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Something that writes its name, and the state of the lock, when it is dropped.
+    pub(crate) fn drops(&self, name: &'static str) -> Drops {
+        Drops { name, journal: self.clone(), lock: None }
+    }
+}
+
+/// Tells of its drop; with a lock to look at, also whether that was held then.
+pub(crate) struct Drops {
+    name: &'static str,
+    journal: Journal,
+    lock: Option<(Locker, &'static str)>,
+}
+
+impl Drops {
+    pub(crate) fn looking_at(mut self, locks: &Locker, key: &'static str) -> Self {
+        self.lock = Some((locks.clone(), key));
+        self
+    }
+
+    fn state(&self) -> &'static str {
+        let Some((locks, key)) = &self.lock else { return "" };
+        // Nothing in memory ever waits, so one poll is the whole of it.
+        let mut look = pin!(is_free(locks, key));
+        match look.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
+            Poll::Ready(true) => " when free",
+            Poll::Ready(false) => " when held",
+            Poll::Pending => " when the store did not answer",
+        }
+    }
+}
+
+impl fmt::Display for Drops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Drop for Drops {
+    fn drop(&mut self) {
+        self.journal.write(format!("{}{}", self.name, self.state()));
+    }
+}

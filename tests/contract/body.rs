@@ -1,0 +1,182 @@
+//! A body runs only while its lease is held.
+
+use std::cell::Cell;
+use std::future::{Future, pending, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
+use std::task::Poll;
+
+use lockable_runtime::LockRequest;
+use tokio::task::yield_now;
+
+use crate::cancellation::give_up_after;
+use crate::fixture::{Fixture, KEY, NAME, hold};
+
+every_backend! { one_thread: [
+    a_run_gives_the_bodys_value_and_releases,
+    a_run_gives_the_bodys_own_error_and_releases,
+    a_body_does_not_start_while_another_holds_the_lock,
+    a_body_that_waits_is_stopped_at_the_end_of_its_lease,
+    a_body_is_not_polled_once_its_lease_has_passed,
+    a_body_that_blocks_past_its_lease_is_reported_as_completed,
+    a_panicking_body_releases_and_the_panic_goes_on,
+    a_body_is_dropped_before_its_lock_is_released,
+    a_stopped_body_leaves_the_next_holder_alone,
+    a_value_is_given_back_although_the_lock_was_lost_meanwhile,
+] }
+
+async fn a_run_gives_the_bodys_value_and_releases<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for round in 0..20 {
+        let body = async {
+            yield_now().await;
+            assert!(store.has(NAME));
+            round
+        };
+        assert_eq!(locker.lock(KEY).run(body).await.unwrap(), round);
+        assert!(!store.has(NAME));
+    }
+}
+
+async fn a_run_gives_the_bodys_own_error_and_releases<F: Fixture>(store: &F) {
+    let outcome = store.locker().await.lock(KEY).run(async { Err::<(), _>("sold out") }).await;
+    assert_eq!(outcome.unwrap(), Err("sold out"));
+    assert!(!store.has(NAME));
+}
+
+async fn a_body_does_not_start_while_another_holds_the_lock<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let held = hold(&locker).await;
+    let never = async { unreachable!("the body runs without its lock") };
+    let error = other.lock(KEY).run::<_>(never).await.unwrap_err();
+    assert!(error.is_contended() && error.key() == Some(NAME), "{error}");
+    held.release().await.unwrap();
+}
+
+async fn a_body_that_waits_is_stopped_at_the_end_of_its_lease<F: Fixture>(store: &F) {
+    let dropped = Cell::new(false);
+    let body = async {
+        let _end = OnDrop(|| dropped.set(true));
+        pending::<()>().await;
+    };
+    let error = shortly(store).await.run(body).await.unwrap_err();
+    assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert_eq!(error.key(), Some(NAME));
+    assert!(dropped.get());
+}
+
+/// Goal: one more step of a body whose process stood still past the lease.
+/// Method: the body blocks its thread that long at its first poll, having asked for the next.
+async fn a_body_is_not_polled_once_its_lease_has_passed<F: Fixture>(store: &F) {
+    let polls = Cell::new(0);
+    let body = poll_fn(|cx| {
+        polls.set(polls.get() + 1);
+        store.block(F::LEASE);
+        cx.waker().wake_by_ref();
+        Poll::<()>::Pending
+    });
+    let error = shortly(store).await.run(body).await.unwrap_err();
+    assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert_eq!(polls.get(), 1);
+}
+
+async fn a_body_that_blocks_past_its_lease_is_reported_as_completed<F: Fixture>(store: &F) {
+    let error = shortly(store).await.run(async { store.block(F::LEASE) }).await.unwrap_err();
+    assert!(error.is_lost() && error.is_completed(), "{error}");
+    assert_eq!(error.key(), Some(NAME));
+}
+
+async fn a_panicking_body_releases_and_the_panic_goes_on<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for yields in 0..2 {
+        let body = async {
+            for _ in 0..yields {
+                yield_now().await;
+            }
+            resume_unwind(Box::new("the body's own"));
+        };
+        let panic = caught(locker.lock(KEY).run::<_>(body)).await.unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"the body's own"));
+        hold(&locker).await.release().await.unwrap();
+    }
+}
+
+/// Goal: a body, and what it owns, that outlives its lock.
+/// Method: what the body owns looks for the lock in the store when it is dropped.
+async fn a_body_is_dropped_before_its_lock_is_released<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let (polls, in_time) = (&Cell::new(0), &Cell::new(0));
+    let body = |step: fn() -> Poll<()>| {
+        let owned = OnDrop(|| in_time.set(in_time.get() + u32::from(store.has(NAME))));
+        poll_fn(move |_| {
+            let _owned = &owned;
+            polls.set(polls.get() + 1);
+            step()
+        })
+    };
+    locker.lock(KEY).run(body(|| Poll::Ready(()))).await.unwrap();
+    assert_eq!((polls.get(), in_time.get()), (1, 1), "at its end");
+    let panicking = locker.lock(KEY).run(body(|| resume_unwind(Box::new(()))));
+    assert!(caught(panicking).await.is_err());
+    assert_eq!((polls.get(), in_time.get()), (2, 2), "by a panic");
+    let mut call = Box::pin(locker.lock(KEY).run(body(|| Poll::Pending)));
+    while polls.get() < 3 {
+        assert!(!give_up_after(1, call.as_mut()).await);
+        yield_now().await;
+    }
+    assert_eq!(in_time.get(), 2);
+    drop(call);
+    assert_eq!(in_time.get(), 3, "with its call");
+}
+
+async fn a_stopped_body_leaves_the_next_holder_alone<F: Fixture>(store: &F) {
+    let other = store.locker().await;
+    let next = Cell::new(None);
+    let body = async {
+        store.pass(NAME).await;
+        next.set(Some(hold(&other).await));
+    };
+    // The body cannot get as far as the next holder: it is stopped first.
+    assert!(shortly(store).await.run(body).await.unwrap_err().is_lost());
+    assert!(next.take().is_none());
+    store.pass(NAME).await;
+    let next = hold(&other).await;
+    assert!(store.locker().await.lock(KEY).try_acquire().await.unwrap().is_none());
+    next.release().await.unwrap();
+}
+
+/// The lease had not passed, so the holder could not know.
+async fn a_value_is_given_back_although_the_lock_was_lost_meanwhile<F: Fixture>(store: &F) {
+    let body = async {
+        store.lose_all_data();
+        42
+    };
+    assert_eq!(store.locker().await.lock(KEY).run(body).await.unwrap(), 42);
+}
+
+/// A request for the fixture's short lease.
+async fn shortly<F: Fixture>(store: &F) -> LockRequest {
+    store.locker().await.lock(KEY).expire(F::LEASE)
+}
+
+/// The future's value, or what it panicked with.
+async fn caught<T>(future: impl Future<Output = T>) -> std::thread::Result<T> {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+        match polled {
+            Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    })
+    .await
+}
+
+struct OnDrop<F: Fn()>(F);
+
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}

@@ -1,0 +1,166 @@
+//! A call that is given up at any point leaves no lock behind.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+use lockable_runtime::Locker;
+use tokio::task::yield_now;
+
+use crate::fixture::{Fixture, KEY, NAME, hold};
+
+every_backend! { one_thread: [
+    an_acquisition_given_up_at_any_poll_leaves_nothing,
+    a_first_acquisition_given_up_at_any_poll_leaves_nothing,
+    an_acquisition_given_up_behind_a_drop_leaves_nothing,
+    a_try_given_up_on_a_held_lock_leaves_the_holder_alone,
+    many_given_up_at_once_leave_nothing,
+    a_runtime_that_ends_in_the_middle_leaves_nothing,
+    a_run_given_up_at_any_poll_leaves_nothing,
+] }
+
+async fn an_acquisition_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    give_up_at_every_poll(store, || locker.clone()).await;
+}
+
+/// The first call of a locker connects, which takes more polls.
+async fn a_first_acquisition_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
+    let cold = || Locker::builder().url(store.url()).connect_lazy().unwrap();
+    give_up_at_every_poll(store, cold).await;
+}
+
+/// A call that comes after a dropped guard waits for its release first.
+async fn an_acquisition_given_up_behind_a_drop_leaves_nothing<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for polls in 0.. {
+        drop(hold(&locker).await);
+        let is_done = give_up_after(polls, locker.lock(KEY).acquire()).await;
+        assert_nothing_left(store, &locker).await;
+        if is_done {
+            return;
+        }
+    }
+}
+
+async fn a_try_given_up_on_a_held_lock_leaves_the_holder_alone<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let held = hold(&locker).await;
+    for polls in 0.. {
+        if give_up_after(polls, other.lock(KEY).try_acquire()).await {
+            break;
+        }
+    }
+    // This one comes after the releases of what was given up.
+    assert!(other.lock(KEY).try_acquire().await.unwrap().is_none());
+    assert!(store.has(NAME));
+    held.release().await.unwrap();
+}
+
+async fn many_given_up_at_once_leave_nothing<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for turns in 0..TURNS {
+        let request = |number: u32| locker.lock((number % 50).to_string());
+        let mut calls: Vec<_> = (0..200).map(|key| Box::pin(request(key).try_acquire())).collect();
+        for call in &mut calls {
+            give_up_after(1, call.as_mut()).await;
+        }
+        let_others_run(turns).await;
+        drop(calls);
+        for key in 0..50 {
+            request(key).acquire().await.unwrap().release().await.unwrap();
+        }
+        assert_eq!(store.locks(), [""; 0]);
+    }
+}
+
+/// Goal: a request that was sent, or was about to be, when everything that drives it went away.
+/// Method: a runtime of its own is dropped after so many polls, with the call in it.
+async fn a_runtime_that_ends_in_the_middle_leaves_nothing<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for polls in 1..6 {
+        let request = locker.lock(KEY).expire(F::LEASE);
+        let interrupted = || {
+            F::runtime().block_on(async {
+                let mut call = Box::pin(request.acquire());
+                if !give_up_after(polls, call.as_mut()).await {
+                    tokio::spawn(call);
+                }
+            });
+        };
+        std::thread::scope(|scope| scope.spawn(interrupted).join().unwrap());
+        // What was sent may land after its first release, on another connection, was tried.
+        while locker.lock(KEY).try_acquire().await.unwrap().is_none() {
+            store.eventually(|| !store.has(NAME)).await;
+        }
+    }
+}
+
+async fn a_run_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for polls in 0.. {
+        let body = async {
+            for _ in 0..3 {
+                yield_now().await;
+            }
+        };
+        let is_done = give_up_after(polls, locker.lock(KEY).run(body)).await;
+        assert_nothing_left(store, &locker).await;
+        if is_done {
+            break;
+        }
+    }
+}
+
+/// Gives an acquisition up after each number of polls, until one is enough for it to end, and then
+/// at each point on the way of what it sent: not sent yet, sent, answered.
+async fn give_up_at_every_poll<F: Fixture>(store: &F, locker: impl Fn() -> Locker) {
+    for turns in 0..TURNS {
+        for polls in 0.. {
+            let locker = locker();
+            let mut call = Box::pin(locker.lock(KEY).acquire());
+            let is_done = give_up_after(polls, call.as_mut()).await;
+            let_others_run(turns).await;
+            drop(call);
+            assert_nothing_left(store, &locker).await;
+            if is_done {
+                break;
+            }
+        }
+    }
+}
+
+/// Gives the connection so many turns of the runtime; it needs one to send and one to take in.
+async fn let_others_run(turns: u32) {
+    for _ in 0..turns {
+        yield_now().await;
+    }
+}
+
+const TURNS: u32 = 8;
+
+/// The next call of a locker comes after what was given up, and finds the lock free at its
+/// first try.
+async fn assert_nothing_left<F: Fixture>(store: &F, locker: &Locker) {
+    hold(locker).await.release().await.unwrap();
+    assert_eq!(store.locks(), [""; 0]);
+}
+
+/// Polls the future at most so many times, each time it was woken, and then drops it; whether it
+/// has come to its end.
+pub(crate) async fn give_up_after<T>(polls: u32, future: impl Future<Output = T>) -> bool {
+    let mut future = pin!(future);
+    let mut left = polls;
+    poll_fn(|cx| {
+        if left == 0 {
+            return Poll::Ready(false);
+        }
+        left -= 1;
+        match future.as_mut().poll(cx) {
+            Poll::Ready(_) => Poll::Ready(true),
+            Poll::Pending if left == 0 => Poll::Ready(false),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}

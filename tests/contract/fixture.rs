@@ -1,0 +1,260 @@
+//! What a claim needs of a backend besides lockers.
+
+use std::panic::resume_unwind;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::task::{Context, Waker};
+use std::thread;
+use std::time::Duration;
+
+use lockable_runtime::__testing::MemoryStore;
+use lockable_runtime::{LockGuard, Locker};
+use lockable_tests::{Admin, Server, wait};
+use tokio::runtime::{Builder, Runtime};
+
+/// A store of the test's own, with power over its time and its data.
+pub(crate) trait Fixture: Sized {
+    /// The shortest lease that a busy machine does not lose by accident.
+    const LEASE: Duration;
+
+    fn start() -> Self;
+
+    /// A runtime of one thread, on which the store's time is in the fixture's hands.
+    fn runtime() -> Runtime;
+
+    /// Where the store is. A locker that connects there has nothing in common with the others but
+    /// the store, as if it were another process's.
+    fn url(&self) -> String;
+
+    /// All names in the store and how long each still lives; `None` is for ever.
+    fn keyspace(&self) -> Vec<(String, Option<Duration>)>;
+
+    /// The text that is stored under a lock's name, where the store keeps one that can be seen.
+    fn owner(&self, key: &str) -> Option<String>;
+
+    /// How many requests have reached the store, but for the fixture's own; zero where there are
+    /// no requests.
+    fn requests(&self) -> u64;
+
+    /// Forgets everything, as a server does that restarts without its data.
+    fn lose_all_data(&self);
+
+    /// Returns once the store has let the lease under this name pass.
+    async fn pass(&self, key: &str);
+
+    /// Takes the thread's time and lets nothing else run on it meanwhile.
+    fn block(&self, duration: Duration);
+
+    /// Returns once the condition holds, without letting a lease of the default length pass.
+    async fn eventually(&self, condition: impl FnMut() -> bool);
+
+    async fn locker(&self) -> Locker {
+        Locker::connect(&self.url()).await.unwrap()
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.keyspace().iter().any(|(name, _)| name == key)
+    }
+
+    /// All names in the store but for the fencing floors.
+    fn locks(&self) -> Vec<String> {
+        let names = self.keyspace().into_iter().map(|(name, _)| name);
+        names.filter(|name| !name.starts_with(FLOOR)).collect()
+    }
+
+    /// How long the store still keeps the lock under this name.
+    fn life(&self, key: &str) -> Option<Duration> {
+        self.keyspace().into_iter().find(|(name, _)| name == key)?.1
+    }
+}
+
+/// Runs a claim on one thread, where time that is in the fixture's hands stands still.
+pub(crate) fn one_thread<F: Fixture>(claim: impl AsyncFnOnce(&F) + Send + 'static) {
+    within_limit(|| run(&F::runtime(), claim));
+}
+
+/// Runs a claim on several threads, in real time.
+pub(crate) fn many_threads<F: Fixture>(claim: impl AsyncFnOnce(&F) + Send + 'static) {
+    let mut runtime = Builder::new_multi_thread();
+    within_limit(move || run(&runtime.worker_threads(4).enable_all().build().unwrap(), claim));
+}
+
+/// Fails a test that hangs. The limit is real time, whatever the runtime's clock does.
+fn within_limit(test: impl FnOnce() + Send + 'static) {
+    let (ended, end) = channel();
+    let name = thread::current().name().unwrap_or_default().to_owned();
+    let thread = thread::Builder::new().name(name).spawn(move || {
+        // Dropped at the end, also by a panic.
+        let _ended: Sender<()> = ended;
+        test();
+    });
+    let thread = thread.expect("a thread can start");
+    let hangs = end.recv_timeout(TEST_LIMIT) == Err(RecvTimeoutError::Timeout);
+    assert!(!hangs, "the test has not ended within {TEST_LIMIT:?}");
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+}
+
+/// The claim, and then the one that every test makes: nothing is left but floors that have an end.
+fn run<F: Fixture>(runtime: &Runtime, claim: impl AsyncFnOnce(&F)) {
+    let store = F::start();
+    runtime.block_on(async {
+        claim(&store).await;
+        // Otherwise a request that was given up may still be on its way to the store.
+        lockable_runtime::shutdown(DRAIN_LIMIT).await.unwrap();
+        assert_eq!(store.locks(), [""; 0]);
+        for (name, life) in store.keyspace() {
+            let life = life.unwrap_or_else(|| panic!("{name} stays for ever"));
+            assert!(Duration::ZERO < life && life <= FLOOR_LIFE, "{name} lives for {life:?}");
+            assert!(name.starts_with(FLOOR) && name.contains('{'), "{name}");
+        }
+    });
+}
+
+/// The name of the lock that most claims are about, before and with its prefix.
+pub(crate) const KEY: &str = "order:7";
+pub(crate) const NAME: &str = "disLock:order:7";
+
+/// The only names that may stay when nobody holds a lock.
+const FLOOR: &str = "lockable:floor:";
+
+/// How long a floor may stay, for leases of at most a minute. It is ten minutes, but the clocks of
+/// two paused runtimes may stand a little apart.
+const FLOOR_LIFE: Duration = Duration::from_secs(601);
+
+/// How long the background may take. It is the same for all tests of this process, so this is
+/// longer than what one that failed leaves to it.
+const DRAIN_LIMIT: Duration = Duration::from_secs(30);
+
+/// Far more than the longest test takes on a busy machine.
+const TEST_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long a state may be waited for; less than a lease of the default length, so that a lock that
+/// was left behind is noticed.
+pub(crate) const LIMIT: Duration = Duration::from_secs(8);
+
+/// The lock `order:7`, which must be free.
+pub(crate) async fn hold(locker: &Locker) -> LockGuard {
+    locker.lock(KEY).acquire().await.unwrap()
+}
+
+/// The lock `order:7` for the fixture's short lease, which must be free.
+pub(crate) async fn hold_shortly<F: Fixture>(_: &F, locker: &Locker) -> LockGuard {
+    locker.lock(KEY).expire(F::LEASE).acquire().await.unwrap()
+}
+
+pub(crate) struct Memory {
+    url: String,
+    store: MemoryStore,
+}
+
+impl Fixture for Memory {
+    const LEASE: Duration = Duration::from_secs(10);
+
+    fn start() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("contract-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        Self { url: format!("memory://{name}"), store: MemoryStore::open(&name).unwrap() }
+    }
+
+    fn runtime() -> Runtime {
+        Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
+    }
+
+    fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    fn keyspace(&self) -> Vec<(String, Option<Duration>)> {
+        self.store.keyspace().into_iter().map(|(name, life)| (name, Some(life))).collect()
+    }
+
+    fn owner(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn requests(&self) -> u64 {
+        0
+    }
+
+    fn lose_all_data(&self) {
+        self.store.flush();
+    }
+
+    async fn pass(&self, key: &str) {
+        tokio::time::advance(self.life(key).unwrap_or_default()).await;
+    }
+
+    fn block(&self, duration: Duration) {
+        // The clock goes forward at the first poll; the second would be another turn of the runtime.
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(pin!(tokio::time::advance(duration)).poll(&mut context).is_pending());
+    }
+
+    /// Keeps the thread, because on an idle one the paused clock would go forward by itself.
+    async fn eventually(&self, condition: impl FnMut() -> bool) {
+        wait::until(LIMIT, condition);
+    }
+}
+
+pub(crate) struct Redis {
+    server: Server,
+    admin: Admin,
+}
+
+impl Fixture for Redis {
+    const LEASE: Duration = Duration::from_millis(500);
+
+    fn start() -> Self {
+        let server = Server::start();
+        Self { admin: server.admin(), server }
+    }
+
+    fn runtime() -> Runtime {
+        Builder::new_current_thread().enable_all().build().unwrap()
+    }
+
+    fn url(&self) -> String {
+        self.server.url()
+    }
+
+    fn keyspace(&self) -> Vec<(String, Option<Duration>)> {
+        let names = self.admin.keys("*").into_iter().map(|name| (self.admin.pttl(&name), name));
+        let alive = names.filter(|(life, _)| *life != -2);
+        alive
+            .map(|(life, name)| (name, u64::try_from(life).ok().map(Duration::from_millis)))
+            .collect()
+    }
+
+    fn owner(&self, key: &str) -> Option<String> {
+        self.admin.get(key)
+    }
+
+    fn requests(&self) -> u64 {
+        let statistics = self.admin.info("commandstats");
+        let calls = statistics.lines().filter_map(|line| {
+            let (name, numbers) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+            let is_own = ["info", "keys", "pttl"].contains(&name);
+            let (calls, _) = numbers.split_once(',')?;
+            (!is_own).then(|| calls.parse::<u64>().unwrap())
+        });
+        calls.sum()
+    }
+
+    fn lose_all_data(&self) {
+        self.admin.flush();
+    }
+
+    async fn pass(&self, key: &str) {
+        wait::until_async(LIMIT, async || !self.has(key)).await;
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a thread that stands still is the subject")]
+    fn block(&self, duration: Duration) {
+        thread::sleep(duration);
+    }
+
+    async fn eventually(&self, mut condition: impl FnMut() -> bool) {
+        wait::until_async(LIMIT, async || condition()).await;
+    }
+}

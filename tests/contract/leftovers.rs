@@ -1,0 +1,124 @@
+//! What is refused never reaches the store, and what reaches it does not stay.
+//!
+//! Every test of this suite ends by looking for leftovers; these make some on purpose.
+
+use std::time::Duration;
+
+use lockable_runtime::{LockError, LockRequest, Locker};
+
+use crate::fixture::{Fixture, KEY, NAME, hold};
+
+every_backend! { one_thread: [
+    an_invalid_key_is_refused_before_anything_is_sent,
+    an_invalid_lease_is_refused_before_anything_is_sent,
+    a_refused_run_does_not_start_its_body,
+    the_longest_key_and_the_shortest_lease_are_good,
+    a_lockers_own_lease_is_checked_when_it_is_made,
+    a_request_that_is_never_acquired_does_nothing,
+    a_released_lock_leaves_one_floor_for_ten_minutes,
+    the_floor_of_a_long_lease_outlives_it_tenfold,
+    the_floor_of_a_tagged_key_has_the_same_tag,
+] }
+
+async fn an_invalid_key_is_refused_before_anything_is_sent<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let too_long = "k".repeat(1025 - "disLock:".len());
+    let before = store.requests();
+    for key in ["", &too_long, "{", "}", "{}", "a{}b", "a}b", "a{b", "}a{", "{}{a}"] {
+        let error = refusal(|| locker.lock(key)).await;
+        assert!(error.is_invalid_key(), "{key}: {error}");
+        let whole = format!("disLock:{key}");
+        assert_eq!(error.key(), Some(whole.as_str()));
+    }
+    assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
+}
+
+async fn an_invalid_lease_is_refused_before_anything_is_sent<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let before = store.requests();
+    for expire in [Duration::ZERO, Duration::from_micros(9_999), Duration::MAX] {
+        let error = refusal(|| locker.lock(KEY).expire(expire)).await;
+        assert!(error.is_invalid_option(), "{expire:?}: {error}");
+        assert_eq!(error.key(), Some(NAME));
+    }
+    assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
+}
+
+async fn a_refused_run_does_not_start_its_body<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let never = async || unreachable!("the body runs without its lock");
+    assert!(locker.lock("").run(never()).await.unwrap_err().is_invalid_key());
+    let request = locker.lock(KEY).expire(Duration::ZERO);
+    assert!(request.run(never()).await.unwrap_err().is_invalid_option());
+    assert_eq!(store.keyspace(), vec![]);
+}
+
+async fn the_longest_key_and_the_shortest_lease_are_good<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let key = "k".repeat(1024 - "disLock:".len());
+    let guard = locker.lock(&key).acquire().await.unwrap();
+    assert_eq!(guard.key().as_str().len(), 1024);
+    drop(guard);
+    // On a busy machine the answer may come after such a short lease; nothing else may go wrong.
+    match locker.lock(KEY).expire(Duration::from_millis(10)).acquire().await {
+        Ok(guard) => assert!(guard.remaining() < Duration::from_millis(8)),
+        Err(error) => assert!(error.is_unavailable(), "{error}"),
+    }
+}
+
+async fn a_lockers_own_lease_is_checked_when_it_is_made<F: Fixture>(store: &F) {
+    // Redis adds the lease to its calendar, in 63 bits.
+    let endless = Duration::from_millis(i64::MAX.unsigned_abs());
+    let before = store.requests();
+    for expire in [Duration::from_millis(9), endless] {
+        let builder = Locker::builder().url(store.url()).expire(expire);
+        assert!(builder.clone().connect_lazy().is_err_and(|error| error.is_invalid_option()));
+        assert!(builder.connect().await.is_err_and(|error| error.is_invalid_option()));
+    }
+    assert_eq!(store.requests(), before);
+}
+
+async fn a_request_that_is_never_acquired_does_nothing<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let before = store.requests();
+    drop(locker.lock(KEY));
+    drop(locker.lock(KEY).acquire());
+    drop(locker.lock(KEY).run(async {}));
+    assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
+}
+
+async fn a_released_lock_leaves_one_floor_for_ten_minutes<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for _ in 0..20 {
+        hold(&locker).await.release().await.unwrap();
+    }
+    let minutes = |count: u64| Duration::from_secs(60 * count);
+    let [(name, Some(life))] = &store.keyspace()[..] else {
+        panic!("{:?}", store.keyspace());
+    };
+    assert_eq!(name, "lockable:floor:{disLock:order:7}");
+    assert!(minutes(9) < *life && *life <= minutes(10), "{life:?}");
+}
+
+async fn the_floor_of_a_long_lease_outlives_it_tenfold<F: Fixture>(store: &F) {
+    let hour = Duration::from_secs(3600);
+    let guard = store.locker().await.lock(KEY).expire(hour).acquire().await.unwrap();
+    let life = store.life("lockable:floor:{disLock:order:7}").unwrap();
+    assert!(9 * hour < life && life <= 10 * hour, "{life:?}");
+    guard.release().await.unwrap();
+    // Longer than the last look of every test allows.
+    store.lose_all_data();
+}
+
+async fn the_floor_of_a_tagged_key_has_the_same_tag<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    locker.lock("{user}:7").acquire().await.unwrap().release().await.unwrap();
+    assert!(store.has("lockable:floor:disLock:{user}:7"), "{:?}", store.keyspace());
+}
+
+/// The error of both ways to ask.
+async fn refusal(request: impl Fn() -> LockRequest) -> LockError {
+    let error = request().try_acquire().await.unwrap_err();
+    assert_eq!(request().acquire().await.unwrap_err().kind(), error.kind());
+    error
+}

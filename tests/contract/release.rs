@@ -1,0 +1,179 @@
+//! A release frees its own lock and no other, however it comes about.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+use std::time::Duration;
+
+use lockable_runtime::LockGuard;
+
+use crate::fixture::{Fixture, KEY, LIMIT, NAME, hold, hold_shortly};
+
+every_backend! { one_thread: [
+    a_released_lock_is_free_at_once,
+    a_released_lock_is_not_held_in_the_words_of_its_lease,
+    a_release_after_the_lease_says_lost,
+    a_release_after_a_loss_of_all_data_says_lost,
+    a_late_release_leaves_the_next_holder_alone_and_says_lost,
+    a_late_drop_leaves_the_next_holder_alone,
+    a_dropped_guard_releases,
+    a_guard_dropped_on_another_thread_releases,
+    a_guard_dropped_after_its_runtime_ended_releases,
+    a_guard_dropped_by_a_panic_releases,
+    an_acquisition_right_after_a_drop_succeeds_at_its_first_try,
+    a_release_that_was_given_up_still_releases,
+    shutdown_waits_for_what_was_dropped,
+    every_acquisition_has_an_owner_of_its_own,
+] }
+
+async fn a_released_lock_is_free_at_once<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    for _ in 0..20 {
+        hold(&locker).await.release().await.unwrap();
+        assert!(!store.has(NAME));
+        hold(&other).await.release().await.unwrap();
+    }
+}
+
+async fn a_released_lock_is_not_held_in_the_words_of_its_lease<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let ends: [fn(LockGuard); 2] = [drop, |guard| drop(guard.release())];
+    for end in ends {
+        let guard = hold(&locker).await;
+        let (lease, token) = (guard.lease(), guard.fencing_token());
+        assert!(lease.is_held() && lease.remaining() > Duration::ZERO);
+        end(guard);
+        assert!(!lease.is_held());
+        assert_eq!((lease.remaining(), lease.fencing_token()), (Duration::ZERO, token));
+        assert_eq!(lease.key().as_str(), NAME);
+    }
+    let guard = hold(&locker).await;
+    let lease = guard.lease();
+    guard.release().await.unwrap();
+    assert!(!lease.is_held());
+}
+
+async fn a_release_after_the_lease_says_lost<F: Fixture>(store: &F) {
+    let guard = hold_shortly(store, &store.locker().await).await;
+    store.pass(NAME).await;
+    assert_lost(guard).await;
+}
+
+async fn a_release_after_a_loss_of_all_data_says_lost<F: Fixture>(store: &F) {
+    let guard = hold(&store.locker().await).await;
+    store.lose_all_data();
+    assert_lost(guard).await;
+}
+
+async fn a_late_release_leaves_the_next_holder_alone_and_says_lost<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    for next in [&locker, &other] {
+        let late = hold_shortly(store, &locker).await;
+        store.pass(NAME).await;
+        let next = hold(next).await;
+        assert_lost(late).await;
+        assert_still_held(store, next).await;
+    }
+}
+
+async fn a_late_drop_leaves_the_next_holder_alone<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let late = hold_shortly(store, &locker).await;
+    store.pass(NAME).await;
+    let next = hold(&other).await;
+    drop(late);
+    // This one comes after the release of the dropped guard, and finds the lock busy.
+    assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+    assert_still_held(store, next).await;
+}
+
+async fn a_dropped_guard_releases<F: Fixture>(store: &F) {
+    let guard = hold(&store.locker().await).await;
+    drop(guard);
+    store.eventually(|| !store.has(NAME)).await;
+}
+
+async fn a_guard_dropped_on_another_thread_releases<F: Fixture>(store: &F) {
+    let guard = hold(&store.locker().await).await;
+    thread::spawn(|| drop(guard)).join().unwrap();
+    store.eventually(|| !store.has(NAME)).await;
+}
+
+async fn a_guard_dropped_after_its_runtime_ended_releases<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let release_late = || {
+        let runtime = F::runtime();
+        let guard = runtime.block_on(hold(&locker));
+        drop(runtime);
+        drop(guard);
+    };
+    thread::scope(|scope| scope.spawn(release_late).join().unwrap());
+    store.eventually(|| !store.has(NAME)).await;
+    hold(&locker).await.release().await.unwrap();
+}
+
+async fn a_guard_dropped_by_a_panic_releases<F: Fixture>(store: &F) {
+    let guard = hold(&store.locker().await).await;
+    let panicking = AssertUnwindSafe(|| {
+        let _guard = guard;
+        std::panic::resume_unwind(Box::new("a test's own"));
+    });
+    assert!(catch_unwind(panicking).is_err());
+    store.eventually(|| !store.has(NAME)).await;
+}
+
+async fn an_acquisition_right_after_a_drop_succeeds_at_its_first_try<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for _ in 0..200 {
+        drop(hold(&locker).await);
+    }
+    for _ in 0..20 {
+        let guard = hold(&locker).await;
+        thread::spawn(|| drop(guard)).join().unwrap();
+    }
+}
+
+async fn a_release_that_was_given_up_still_releases<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for polls in 0..3 {
+        let guard = hold(&locker).await;
+        crate::cancellation::give_up_after(polls, guard.release()).await;
+        store.eventually(|| !store.has(NAME)).await;
+        hold(&locker).await.release().await.unwrap();
+    }
+}
+
+async fn shutdown_waits_for_what_was_dropped<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let mut guards = Vec::new();
+    for key in 0..20 {
+        guards.push(locker.lock(key.to_string()).acquire().await.unwrap());
+    }
+    drop(guards);
+    lockable_runtime::shutdown(LIMIT).await.unwrap();
+    assert_eq!(store.locks(), [""; 0]);
+    hold(&locker).await.release().await.unwrap();
+}
+
+async fn every_acquisition_has_an_owner_of_its_own<F: Fixture>(store: &F) {
+    let lockers = [store.locker().await, store.locker().await];
+    let mut owners = HashSet::new();
+    for round in 0..20 {
+        let guard = hold(&lockers[round % 2]).await;
+        let is_new = store.owner(NAME).is_none_or(|owner| owners.insert(owner));
+        assert!(is_new, "an owner comes twice");
+        guard.release().await.unwrap();
+    }
+}
+
+async fn assert_lost(guard: LockGuard) {
+    let error = guard.release().await.unwrap_err();
+    assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert_eq!(error.key(), Some(NAME));
+}
+
+async fn assert_still_held<F: Fixture>(store: &F, guard: LockGuard) {
+    assert!(guard.is_held() && store.has(NAME));
+    assert!(store.locker().await.lock(KEY).try_acquire().await.unwrap().is_none());
+    guard.release().await.unwrap();
+}

@@ -1,0 +1,221 @@
+//! Servers and connections that go away and come back; the locker stays the same.
+
+use std::thread;
+
+use lockable_runtime::Locker;
+use lockable_tests::{ConnectionTraffic, Server, wait};
+
+use crate::runtimes::block_on;
+use crate::support::{
+    COMMAND, KEY, LIMIT, connect, freed, freed_blocking, impatient, in_time, patient,
+    server_and_proxy,
+};
+
+#[tokio::test]
+async fn a_restarted_server_is_used_again_at_the_next_call() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    pair(&locker).await;
+    server.kill();
+    assert!(locker.lock("k").acquire().await.unwrap_err().is_unavailable());
+    server.restart();
+    pair(&locker).await;
+}
+
+#[tokio::test]
+async fn a_restart_that_nobody_noticed_costs_no_call() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    pair(&locker).await;
+    server.restart();
+    pair(&locker).await;
+}
+
+#[test]
+fn a_restarted_server_is_used_again_from_every_runtime() {
+    let server = Server::start();
+    let locker = patient(&server.url()).connect_lazy().unwrap();
+    let runtimes: Vec<_> = (0..3).map(|_| runtime()).collect();
+    let pair_everywhere = || {
+        thread::scope(|scope| {
+            for (number, runtime) in runtimes.iter().enumerate() {
+                let request = locker.lock(format!("n:{number}"));
+                scope.spawn(|| runtime.block_on(request.run(async {})).unwrap());
+            }
+        });
+        runtime().block_on(pair(&locker));
+    };
+    pair_everywhere();
+    server.restart();
+    pair_everywhere();
+}
+
+#[tokio::test]
+async fn a_guard_that_outlives_its_server_leaves_the_next_holder_alone() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    server.restart();
+    let next = locker.lock("k").acquire().await.unwrap();
+    assert!(guard.release().await.unwrap_err().is_lost());
+    assert!(server.admin().get(KEY).is_some());
+    next.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_that_was_cut_while_idle_loses_no_call() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    for _ in 0..10 {
+        proxy.cut();
+        let guard = locker.lock("k").acquire().await.unwrap();
+        proxy.cut();
+        guard.release().await.unwrap();
+        assert_eq!(server.admin().get(KEY), None);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_the_server_closed_loses_no_call() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    let admin = server.admin();
+    let close_all = || admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
+    for _ in 0..10 {
+        assert_eq!(close_all(), 1);
+        let guard = locker.lock("k").acquire().await.unwrap();
+        assert_eq!(close_all(), 1);
+        guard.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_reply_was_lost_with_its_connection_is_granted_once() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    pair(&locker).await;
+    proxy.hold_open_replies();
+    let cut = async {
+        proxy.wait_reply_held(LIMIT).await;
+        proxy.cut();
+    };
+    let (guard, ()) = tokio::join!(locker.lock("k").acquire(), cut);
+    let guard = guard.unwrap();
+    assert!(server.admin().get(KEY).is_some());
+    guard.release().await.unwrap();
+    assert_eq!(server.admin().get(KEY), None);
+}
+
+#[tokio::test]
+async fn a_release_whose_reply_was_lost_with_its_connection_has_released() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    proxy.hold_open_replies();
+    let cut = async {
+        proxy.wait_reply_held(LIMIT).await;
+        assert_eq!(server.admin().get(KEY), None);
+        proxy.cut();
+    };
+    let (outcome, ()) = tokio::join!(guard.release(), cut);
+    outcome.unwrap();
+}
+
+#[tokio::test]
+async fn a_release_goes_on_until_the_server_is_back() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    proxy.refuse();
+    proxy.cut();
+    assert!(guard.release().await.unwrap_err().is_unavailable());
+    assert!(server.admin().get(KEY).is_some());
+    proxy.accept();
+    freed(&server).await;
+}
+
+#[tokio::test]
+async fn a_release_whose_connection_hangs_goes_on_over_another_one() {
+    let (server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let guard = locker.lock("k").acquire().await.unwrap();
+    proxy.hold_open_requests();
+    assert!(in_time(COMMAND, guard.release()).await.unwrap_err().is_unavailable());
+    freed(&server).await;
+}
+
+/// As above, where the connection that hangs is the one that the background uses.
+#[test]
+fn a_release_outside_a_runtime_whose_connection_hangs_goes_on_over_another_one() {
+    let (server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect_lazy().unwrap();
+    let guard = block_on(locker.lock("k").acquire()).unwrap();
+    proxy.hold_open_requests();
+    assert!(block_on(guard.release()).unwrap_err().is_unavailable());
+    freed_blocking(&server);
+}
+
+#[tokio::test]
+async fn a_server_that_forgot_its_scripts_releases_all_the_same() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    for _ in 0..3 {
+        let guard = locker.lock("k").acquire().await.unwrap();
+        server.admin().command::<()>(&["SCRIPT", "FLUSH"]);
+        guard.release().await.unwrap();
+        assert_eq!(server.admin().get(KEY), None);
+    }
+}
+
+#[tokio::test]
+async fn after_three_unanswered_calls_a_new_connection_is_opened() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    proxy.hold_open_replies();
+    for n in 0..3 {
+        let call = locker.lock(format!("n:{n}")).acquire();
+        let error = in_time(COMMAND, call).await.unwrap_err();
+        assert!(error.is_unavailable(), "{error}");
+    }
+    locker.lock("k").run(async {}).await.unwrap();
+    // The first one still hangs.
+    assert!(proxy.connection(0, ConnectionTraffic::is_open) && proxy.accepted() >= 2);
+    proxy.release_replies();
+    wait::until_async(LIMIT, async || proxy.open() <= 2).await;
+}
+
+/// As above, where no runtime is around the call and the background's carries it. That one also
+/// releases, and what it does not get answered counts too.
+#[test]
+fn after_three_unanswered_calls_outside_a_runtime_a_new_connection_is_opened() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect_lazy().unwrap();
+    block_on(pair(&locker));
+    proxy.hold_open_replies();
+    let call = |n| block_on(locker.lock(format!("n:{n}")).acquire());
+    let unanswered = (0..10).map(call).take_while(Result::is_err).count();
+    assert!((1..=3).contains(&unanswered), "{unanswered}");
+}
+
+/// An answer in between shows that the connection lives.
+#[tokio::test]
+async fn unanswered_calls_count_only_in_a_row() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    for _ in 0..4 {
+        proxy.hold_open_replies();
+        assert!(locker.lock("k").acquire().await.unwrap_err().is_unavailable());
+        proxy.release_replies();
+        pair(&locker).await;
+    }
+    // The second connection is the background's, which released the late grants.
+    assert!(proxy.accepted() <= 2, "{}", proxy.accepted());
+}
+
+async fn pair(locker: &Locker) {
+    locker.lock("k").acquire().await.unwrap().release().await.unwrap();
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}

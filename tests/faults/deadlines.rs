@@ -1,0 +1,220 @@
+//! Every command has a deadline, and so has connecting; the body does not run.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use lockable_runtime::{LockError, Locker};
+use lockable_tests::{Server, wait};
+
+use crate::support::{
+    COMMAND, CONNECT, KEY, LIMIT, MARGIN, Runs, connect, decorated, freed, impatient, in_time, now,
+    patient, server_and_proxy,
+};
+
+#[tokio::test]
+async fn an_acquire_on_a_server_that_stands_still_ends_at_its_deadline() {
+    let server = Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    server.pause();
+    let runs = Runs::default();
+    let error = in_time(COMMAND, run(&locker, &runs)).await.unwrap_err();
+    assert_unavailable(&error, &server.url());
+    let error = in_time(COMMAND, decorated(&locker, &runs)).await.unwrap_err();
+    assert_unavailable(&error, &server.url());
+    assert_eq!(runs.count(), 0);
+    server.resume();
+    freed_after_late_grants(&server, &locker).await;
+}
+
+#[tokio::test]
+async fn the_default_deadline_is_one_second() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    server.pause();
+    let start = now();
+    let default = Duration::from_secs(1);
+    let error = in_time(default, locker.lock("k").acquire()).await.unwrap_err();
+    assert!(start.elapsed() >= default, "{:?}", start.elapsed());
+    assert_unavailable(&error, &server.url());
+    server.resume();
+}
+
+#[tokio::test]
+async fn a_hundred_calls_at_once_have_their_deadlines_side_by_side() {
+    let server = Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    server.pause();
+    let calls = (0..100).map(|_| {
+        let locker = locker.clone();
+        tokio::spawn(async move { locker.lock("k").acquire().await.map(drop) })
+    });
+    let calls: Vec<_> = calls.collect();
+    in_time(COMMAND, async {
+        for call in calls {
+            assert_unavailable(&call.await.unwrap().unwrap_err(), &server.url());
+        }
+    })
+    .await;
+    server.resume();
+    freed_after_late_grants(&server, &locker).await;
+}
+
+#[tokio::test]
+async fn a_release_on_a_server_that_stands_still_ends_at_its_deadline_and_goes_on() {
+    let server = Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    let guard = locker.lock("k").acquire().await.unwrap();
+    server.pause();
+    let error = in_time(COMMAND, guard.release()).await.unwrap_err();
+    assert_unavailable(&error, &server.url());
+    server.resume();
+    freed(&server).await;
+}
+
+#[tokio::test]
+async fn a_body_gives_its_value_although_the_release_finds_the_server_standing_still() {
+    let server = Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    let body = async {
+        server.pause();
+        7
+    };
+    assert_eq!(in_time(COMMAND, locker.lock("k").run(body)).await.unwrap(), 7);
+    server.resume();
+    freed(&server).await;
+}
+
+#[tokio::test]
+async fn connecting_to_a_server_that_stands_still_ends_at_its_deadline() {
+    let server = Server::start();
+    server.pause();
+    let error = in_time(CONNECT, impatient(&server.url()).connect()).await.unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains(&server.url()), "{error}");
+    let locker = impatient(&server.url()).connect_lazy().unwrap();
+    let runs = Runs::default();
+    let error = in_time(CONNECT, run(&locker, &runs)).await.unwrap_err();
+    assert_unavailable(&error, &server.url());
+    assert_eq!(runs.count(), 0);
+}
+
+/// Nothing of an attempt to connect that has failed is left to the next call.
+#[tokio::test]
+async fn a_call_right_after_one_that_could_not_connect_connects_anew() {
+    let server = Server::start();
+    server.pause();
+    let locker = impatient(&server.url()).connect_lazy().unwrap();
+    let runs = Runs::default();
+    assert_unavailable(&run(&locker, &runs).await.unwrap_err(), &server.url());
+    server.resume();
+    run(&locker, &runs).await.unwrap();
+    assert_eq!(runs.count(), 1);
+}
+
+#[tokio::test]
+async fn a_listener_that_never_answers_is_left_at_the_deadline() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://{}", silent.local_addr().unwrap());
+    let error = in_time(CONNECT, impatient(&url).connect()).await.unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains(&url), "{error}");
+    let locker = impatient(&url).connect_lazy().unwrap();
+    let runs = Runs::default();
+    assert_unavailable(&in_time(CONNECT, decorated(&locker, &runs)).await.unwrap_err(), &url);
+    assert_eq!(runs.count(), 0);
+}
+
+#[tokio::test]
+async fn a_port_with_nobody_is_an_error_at_once() {
+    let (_server, proxy) = server_and_proxy();
+    proxy.refuse();
+    let long = patient(&proxy.url()).connect_deadline(LIMIT).command_deadline(LIMIT);
+    let error = in_time(Duration::ZERO, long.clone().connect()).await.unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains(&proxy.url()), "{error}");
+    let (locker, runs) = (long.connect_lazy().unwrap(), Runs::default());
+    let error = in_time(Duration::ZERO, run(&locker, &runs)).await.unwrap_err();
+    assert_unavailable(&error, &proxy.url());
+    assert!(error.to_string().contains("refused"), "{error}");
+    assert!(std::error::Error::source(&error).is_some());
+    let error = in_time(Duration::ZERO, decorated(&locker, &runs)).await.unwrap_err();
+    assert_unavailable(&error, &proxy.url());
+    assert_eq!(runs.count(), 0);
+}
+
+#[tokio::test]
+async fn a_reply_that_does_not_come_is_given_up_at_the_deadline() {
+    let (server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let runs = Runs::default();
+    proxy.hold_replies();
+    let error = in_time(COMMAND, run(&locker, &runs)).await.unwrap_err();
+    assert_unavailable(&error, &proxy.url());
+    assert_eq!(runs.count(), 0);
+    assert!(server.admin().get(KEY).is_some());
+    proxy.release_replies();
+    freed(&server).await;
+}
+
+#[tokio::test]
+async fn a_greeting_that_does_not_come_is_given_up_at_the_deadline() {
+    let (_server, proxy) = server_and_proxy();
+    proxy.hold_replies();
+    let error = in_time(CONNECT, impatient(&proxy.url()).connect()).await.unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains(&proxy.url()), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_clock_makes_no_deadline_pass() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    for _ in 0..50 {
+        assert_eq!(locker.lock("k").run(async { 7 }).await.unwrap(), 7);
+    }
+    let runs = Runs::default();
+    decorated(&locker, &runs).await.unwrap();
+    // An answer that takes its time, while the paused clock runs ahead to every timer there is.
+    proxy.hold_replies();
+    let release = async {
+        proxy.wait_reply_held(LIMIT).await;
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        proxy.release_replies();
+    };
+    let (guard, ()) = tokio::join!(locker.lock("k").acquire(), release);
+    let guard = guard.unwrap();
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+    assert_eq!(server.admin().get(KEY), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_clock_stops_no_deadline() {
+    let server = Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    server.pause();
+    let start = now();
+    let runs = Runs::default();
+    let error = run(&locker, &runs).await.unwrap_err();
+    assert_unavailable(&error, &server.url());
+    let elapsed = start.elapsed();
+    assert!((COMMAND..COMMAND + MARGIN).contains(&elapsed), "{elapsed:?}");
+    assert_eq!(runs.count(), 0);
+    server.resume();
+    freed(&server).await;
+}
+
+async fn run(locker: &Locker, runs: &Runs) -> Result<(), LockError> {
+    locker.lock("k").run(async { runs.add() }).await
+}
+
+fn assert_unavailable(error: &LockError, url: &str) {
+    assert!(error.is_unavailable() && !error.is_refused(), "{error:?}");
+    assert_eq!(error.key(), Some(KEY));
+    let text = error.to_string();
+    assert!(text.contains(KEY) && text.contains(url), "{text}");
+}
+
+/// What was sent and given up still lands; another call on the same connection comes behind it.
+async fn freed_after_late_grants(server: &Server, locker: &Locker) {
+    let landed = async || locker.lock("behind").run(async {}).await.is_ok();
+    wait::until_async(LIMIT, landed).await;
+    freed(server).await;
+}

@@ -1,0 +1,7 @@
+//! Servers that answer, and refuse.
+
+mod data;
+mod rights;
+mod states;
+mod urls;
+mod versions;

@@ -1,0 +1,166 @@
+//! Other people's data at the names of locks, and tampering with the fencing floor.
+
+use lockable_runtime::Locker;
+use lockable_tests::{Admin, Server, wait};
+
+use crate::support::{FLOOR, KEY, LIMIT, Runs, connect, decorated, freed};
+
+#[tokio::test]
+async fn data_of_another_type_is_reported_and_left_as_it_was() {
+    let data: [&[&str]; 5] = [
+        &["RPUSH", KEY, "a", "b"],
+        &["HSET", KEY, "field", "value"],
+        &["SADD", KEY, "member"],
+        &["ZADD", KEY, "1", "member"],
+        &["XADD", KEY, "1-1", "field", "value"],
+    ];
+    let (server, admin, locker) = prepared().await;
+    for command in data {
+        admin.flush();
+        admin.try_command(command).unwrap();
+        let before = dump(&admin);
+        let runs = Runs::default();
+        let error = decorated(&locker, &runs).await.unwrap_err();
+        assert!(error.is_wrong_type() && !error.is_contended(), "{command:?}: {error:?}");
+        assert_eq!((error.key(), runs.count()), (Some(KEY), 0));
+        assert!(error.to_string().contains("other data"), "{error}");
+        assert_eq!((dump(&admin), admin.pttl(KEY)), (before, -1), "{command:?}");
+    }
+    drop(server);
+}
+
+#[tokio::test]
+async fn a_text_that_somebody_else_put_there_is_another_holder() {
+    let (_server, admin, locker) = prepared().await;
+    for value in ["their token", "", "0"] {
+        admin.set(KEY, value);
+        assert!(locker.lock("k").acquire().await.unwrap_err().is_contended());
+        assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
+        assert_eq!((admin.get(KEY).as_deref(), admin.pttl(KEY)), (Some(value), -1));
+    }
+    admin.del(KEY);
+    locker.lock("k").run(async {}).await.unwrap();
+}
+
+#[tokio::test]
+async fn data_that_replaced_a_held_lock_outlives_its_release() {
+    let (_server, admin, locker) = prepared().await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    admin.del(KEY);
+    admin.try_command(&["RPUSH", KEY, "a"]).unwrap();
+    let before = dump(&admin);
+    let error = guard.release().await.unwrap_err();
+    assert!(error.is_wrong_type() || error.is_lost(), "{error:?}");
+    assert_eq!(dump(&admin), before);
+}
+
+#[tokio::test]
+async fn fencing_tokens_rise_although_the_floor_is_gone() {
+    let (_server, admin, locker) = prepared().await;
+    let mut newest = token(&locker).await;
+    for _ in 0..20 {
+        admin.del(FLOOR);
+        newest = assert_rises(&locker, newest).await;
+        assert_floor_expires(&admin);
+    }
+}
+
+#[tokio::test]
+async fn fencing_tokens_rise_although_everything_was_flushed_or_restarted() {
+    let (server, admin, locker) = prepared().await;
+    let mut newest = token(&locker).await;
+    admin.flush();
+    newest = assert_rises(&locker, newest).await;
+    server.restart();
+    assert_rises(&locker, newest).await;
+    assert_floor_expires(&server.admin());
+}
+
+#[tokio::test]
+async fn fencing_tokens_rise_although_the_floor_expired() {
+    let (_server, admin, locker) = prepared().await;
+    let newest = token(&locker).await;
+    admin.command::<()>(&["PEXPIRE", FLOOR, "1"]);
+    wait::until(LIMIT, || admin.get(FLOOR).is_none());
+    assert_rises(&locker, newest).await;
+    assert_floor_expires(&admin);
+}
+
+/// What the floor is when it is deleted between the two commands about it, and other small numbers.
+#[tokio::test]
+async fn a_floor_that_does_not_come_from_the_time_is_mended() {
+    let (_server, admin, locker) = prepared().await;
+    let mut newest = token(&locker).await;
+    for floor in ["0", "1", "42", "-7", "1700000000"] {
+        admin.set(FLOOR, floor);
+        newest = assert_rises(&locker, newest).await;
+        assert_floor_expires(&admin);
+    }
+}
+
+#[tokio::test]
+async fn a_floor_ahead_of_the_time_is_counted_on() {
+    let (_server, admin, locker) = prepared().await;
+    let newest = token(&locker).await;
+    let ahead = newest + 3_600_000_000;
+    admin.command::<()>(&["SET", FLOOR, &ahead.to_string(), "PX", "600000"]);
+    assert_eq!(token(&locker).await, ahead + 1);
+}
+
+#[tokio::test]
+async fn a_floor_that_cannot_be_counted_is_an_error_and_the_lock_is_freed() {
+    for floor in ["text", "9223372036854775807", "1.5"] {
+        let (server, admin, locker) = prepared().await;
+        admin.set(FLOOR, floor);
+        let runs = Runs::default();
+        let error = decorated(&locker, &runs).await.unwrap_err();
+        assert!(!error.is_contended(), "{error:?}");
+        assert_eq!((error.key(), runs.count()), (Some(KEY), 0));
+        freed(&server).await;
+        assert_eq!(admin.get(FLOOR).as_deref(), Some(floor));
+    }
+}
+
+#[tokio::test]
+async fn a_floor_of_another_type_is_an_error_that_names_it_and_the_lock_is_freed() {
+    let (server, admin, locker) = prepared().await;
+    admin.try_command(&["RPUSH", FLOOR, "a"]).unwrap();
+    let runs = Runs::default();
+    let error = decorated(&locker, &runs).await.unwrap_err();
+    assert!(!error.is_contended(), "{error:?}");
+    assert_eq!((error.key(), runs.count()), (Some(KEY), 0));
+    freed(&server).await;
+    assert_eq!(admin.type_of(FLOOR), "list");
+    assert!(error.to_string().contains("lockable:floor:"), "{error}");
+}
+
+async fn prepared() -> (Server, Admin, Locker) {
+    let server = Server::start();
+    let (admin, locker) = (server.admin(), connect(&server.url()).await);
+    (server, admin, locker)
+}
+
+async fn token(locker: &Locker) -> u64 {
+    let guard = locker.lock("k").acquire().await.unwrap();
+    let token = guard.fencing_token().into();
+    guard.release().await.unwrap();
+    token
+}
+
+/// Gives the newer token.
+async fn assert_rises(locker: &Locker, newest: u64) -> u64 {
+    let token = token(locker).await;
+    assert!(token > newest, "{token} after {newest}");
+    // Microseconds since 1970 have sixteen digits until the year 2286.
+    assert_eq!(token.to_string().len(), 16, "{token}");
+    token
+}
+
+fn assert_floor_expires(admin: &Admin) {
+    let pttl = admin.pttl(FLOOR);
+    assert!((590_000..=600_000).contains(&pttl), "{pttl}");
+}
+
+fn dump(admin: &Admin) -> Vec<u8> {
+    admin.command(&["DUMP", KEY])
+}

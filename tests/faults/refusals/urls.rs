@@ -1,0 +1,66 @@
+//! URLs that name no server, or no database of it.
+
+use lockable_runtime::{LockError, Locker};
+use lockable_tests::Server;
+
+use crate::support::everything;
+
+#[tokio::test]
+async fn a_url_that_names_no_backend_says_what_to_write() {
+    for url in ["", "localhost", "127.0.0.1:6379", "http://localhost", "redis:/localhost"] {
+        let error = refusal(url).await;
+        assert!(error.to_string().contains("`redis://`"), "{url}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_url_that_is_wrong_in_a_part_shows_a_right_one() {
+    let urls = [
+        "redis://localhost:port",
+        "redis://localhost:99999",
+        "redis://localhost/database",
+        "redis://",
+        "redis://[::1",
+        "redis://user:s3cr3t@localhost:99999",
+        "redis://user:s3cr3t@localhost/x",
+        "redis://:s3cr3t@localhost:port/0",
+        "redis://user:s3cr3t%zz@local host/0",
+        "rediss://user:s3cr3t@localhost/x",
+        "redis+unix://user:s3cr3t@/path?db=x",
+        "unix:///path?pass=s3cr3t&db=x",
+    ];
+    for url in urls {
+        let error = refusal(url).await;
+        assert!(error.to_string().contains("redis://user:password@host:6379/0"), "{url}: {error}");
+        assert!(!everything(&error).contains("s3cr3t"), "{url}: {}", everything(&error));
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_the_server_does_not_have_is_refused_and_named() {
+    let server = Server::builder().config("databases", "4").start();
+    for database in ["4", "-1", "999999999"] {
+        let url = format!("{}/{database}", server.url());
+        let error = Locker::connect(&url).await.unwrap_err();
+        assert!(error.is_refused(), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains(&url) && text.contains("out of range"), "{text}");
+    }
+    Locker::connect(&format!("{}/3", server.url())).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_host_that_does_not_exist_is_unavailable_and_named() {
+    let error = Locker::connect("redis://no-such-host.invalid").await.unwrap_err();
+    assert!(error.is_unavailable() && !error.is_refused(), "{error:?}");
+    assert!(error.to_string().contains("no-such-host.invalid"), "{error}");
+}
+
+async fn refusal(url: &str) -> LockError {
+    let lazy = Locker::builder().url(url).connect_lazy();
+    let error = lazy.expect_err(url);
+    assert!(error.is_invalid_url(), "{url}: {error:?}");
+    let connected = Locker::connect(url).await.unwrap_err();
+    assert_eq!(connected.to_string(), error.to_string());
+    error
+}

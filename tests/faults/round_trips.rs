@@ -1,0 +1,108 @@
+//! What a lock costs.
+
+use lockable_runtime::Locker;
+use lockable_tests::Proxy;
+
+use crate::support::{Runs, connect, decorated, now, server_and_proxy};
+
+#[tokio::test]
+async fn the_first_pair_after_connecting_costs_two_round_trips() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let start = Counts::of(&proxy);
+    pair(&locker).await;
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1));
+}
+
+#[tokio::test]
+async fn a_hundred_pairs_cost_two_hundred_round_trips() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let start = Counts::of(&proxy);
+    for _ in 0..100 {
+        pair(&locker).await;
+    }
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(100));
+    assert_eq!(proxy.accepted(), 1);
+}
+
+#[tokio::test]
+async fn a_decorated_call_and_a_run_cost_two_round_trips_each() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let start = Counts::of(&proxy);
+    decorated(&locker, &Runs::default()).await.unwrap();
+    locker.lock("k").run(async {}).await.unwrap();
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(2));
+}
+
+#[tokio::test]
+async fn the_time_is_asked_for_at_most_once_a_second_and_on_the_way() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let (start, times, begun) = (Counts::of(&proxy), proxy.commands("TIME"), now());
+    let mut pairs = 0;
+    // Time itself is the subject: the pairs go on over the second at which the clock is due.
+    while begun.elapsed().as_millis() < 1_300 {
+        pair(&locker).await;
+        pairs += 1;
+    }
+    let asked = proxy.commands("TIME") - times;
+    // The first second had begun with the connection.
+    assert!((1..=1 + begun.elapsed().as_secs()).contains(&asked), "{asked} times");
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(pairs));
+}
+
+#[tokio::test]
+async fn a_busy_lock_costs_one_round_trip() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    let start = Counts::of(&proxy);
+    assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
+    let busy = Counts { round_trips: 1, sets: 2, increments: 1, scripts: 0, others: 0 };
+    assert_eq!(Counts::of(&proxy).since(start), busy);
+    guard.release().await.unwrap();
+}
+
+async fn pair(locker: &Locker) {
+    locker.lock("k").acquire().await.unwrap().release().await.unwrap();
+}
+
+/// What has passed, but for the server's time, which rides along now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Counts {
+    round_trips: u64,
+    sets: u64,
+    increments: u64,
+    scripts: u64,
+    others: u64,
+}
+
+impl Counts {
+    fn of(proxy: &Proxy) -> Self {
+        let all = (0..proxy.accepted()).map(|number| {
+            proxy.connection(number, |traffic| traffic.commands().values().sum::<u64>())
+        });
+        let all: u64 = all.sum();
+        let count = |name| proxy.commands(name);
+        let (sets, increments, scripts) = (count("SET"), count("INCR"), count("EVALSHA"));
+        let others = all - sets - increments - scripts - count("TIME");
+        Self { round_trips: proxy.round_trips(), sets, increments, scripts, others }
+    }
+
+    fn of_pairs(pairs: u64) -> Self {
+        let (sets, increments, scripts) = (2 * pairs, pairs, pairs);
+        Self { round_trips: 2 * pairs, sets, increments, scripts, others: 0 }
+    }
+
+    fn since(self, start: Self) -> Self {
+        Self {
+            round_trips: self.round_trips - start.round_trips,
+            sets: self.sets - start.sets,
+            increments: self.increments - start.increments,
+            scripts: self.scripts - start.scripts,
+            others: self.others - start.others,
+        }
+    }
+}

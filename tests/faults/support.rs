@@ -1,0 +1,104 @@
+//! What the tests share: lockers, limits, and the body that must or must not run.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use lockable_runtime::{LockError, Locker, LockerBuilder, distributed_lock};
+use lockable_tests::{Proxy, Server, wait};
+
+/// How long a test waits for an event that must come. Leases are longer, so that none of them ends
+/// by itself meanwhile.
+pub(crate) const LIMIT: Duration = Duration::from_secs(10);
+
+/// A lease that no test outlives.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// What a busy machine may add to a deadline.
+pub(crate) const MARGIN: Duration = Duration::from_secs(1);
+
+/// Deadlines that a test can wait for.
+pub(crate) const COMMAND: Duration = Duration::from_millis(400);
+pub(crate) const CONNECT: Duration = Duration::from_millis(600);
+
+/// A locker with the defaults, but for the lease.
+pub(crate) async fn connect(url: &str) -> Locker {
+    patient(url).connect().await.unwrap()
+}
+
+/// The defaults, but for the lease.
+pub(crate) fn patient(url: &str) -> LockerBuilder {
+    Locker::builder().url(url).expire(LONG)
+}
+
+/// Short deadlines and a long lease.
+pub(crate) fn impatient(url: &str) -> LockerBuilder {
+    patient(url).command_deadline(COMMAND).connect_deadline(CONNECT)
+}
+
+pub(crate) fn server_and_proxy() -> (Server, Proxy) {
+    let server = Server::start();
+    let proxy = Proxy::start(&server);
+    (server, proxy)
+}
+
+/// The name in the server of the lock that the tests call `k`.
+pub(crate) const KEY: &str = "disLock:k";
+
+/// The companion key that the fencing tokens of `k` come from.
+pub(crate) const FLOOR: &str = "lockable:floor:{disLock:k}";
+
+/// The future's output, which must come before the deadline and the margin have passed.
+pub(crate) async fn in_time<F: Future>(deadline: Duration, future: F) -> F::Output {
+    let start = now();
+    let output = tokio::time::timeout(deadline + 5 * MARGIN, future).await;
+    let output = output.expect("the call ends at all");
+    let elapsed = now() - start;
+    assert!(elapsed <= deadline + MARGIN, "it took {elapsed:?} with a deadline of {deadline:?}");
+    output
+}
+
+#[expect(clippy::disallowed_methods, reason = "a deadline is tested in real time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Waits until nobody has the lock `k`.
+pub(crate) async fn freed(server: &Server) {
+    let admin = server.admin();
+    wait::until_async(LIMIT, async || admin.get(KEY).is_none()).await;
+}
+
+/// [`freed`] for a test without a runtime.
+pub(crate) fn freed_blocking(server: &Server) {
+    let admin = server.admin();
+    wait::until(LIMIT, || admin.get(KEY).is_none());
+}
+
+/// Counts how often a body has run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Runs(Arc<AtomicU64>);
+
+impl Runs {
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn add(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// A decorated function whose body says that it ran.
+#[distributed_lock(key = "k", expire = 60, locker = locker.clone())]
+pub(crate) async fn decorated(locker: &Locker, runs: &Runs) -> Result<u64, LockError> {
+    runs.add();
+    Ok(runs.count())
+}
+
+/// Everything that an error shows, in any way.
+pub(crate) fn everything(error: &(dyn std::error::Error + 'static)) -> String {
+    let sources = std::iter::successors(Some(error), |error| error.source());
+    sources.fold(String::new(), |all, error| all + &format!("{error}\n{error:?}\n{error:#?}\n"))
+}

@@ -1,0 +1,157 @@
+//! Ways to lose a guard that is held by hand.
+
+use std::cell::RefCell;
+use std::future::pending;
+use std::thread;
+
+use lockable_runtime::{LockGuard, Locker};
+use lockable_tests::Server;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+
+use crate::runtimes::{block_on, one_thread, two_threads};
+use crate::support::{KEY, connect, freed, freed_blocking, patient};
+
+#[tokio::test]
+async fn a_guard_dropped_in_its_runtime_frees_the_lock() {
+    let (server, guard) = held().await;
+    drop(guard);
+    freed(&server).await;
+}
+
+#[tokio::test]
+async fn a_guard_dropped_on_a_plain_thread_frees_the_lock() {
+    let (server, guard) = held().await;
+    thread::spawn(move || drop(guard)).join().unwrap();
+    freed(&server).await;
+}
+
+/// Thread-locals are dropped when the thread's own are partly gone.
+#[tokio::test]
+async fn a_guard_dropped_with_the_thread_locals_of_a_thread_frees_the_lock() {
+    thread_local! {
+        static KEPT: RefCell<Option<LockGuard>> = const { RefCell::new(None) };
+    }
+    let (server, guard) = held().await;
+    thread::spawn(move || KEPT.with_borrow_mut(|kept| *kept = Some(guard))).join().unwrap();
+    freed(&server).await;
+}
+
+#[tokio::test]
+async fn a_guard_dropped_by_a_panic_frees_the_lock() {
+    let (server, guard) = held().await;
+    let thread = thread::spawn(move || {
+        let _guard = guard;
+        panic!("the thread of the test panics");
+    });
+    thread.join().unwrap_err();
+    freed(&server).await;
+}
+
+#[test]
+fn a_guard_that_outlives_its_runtime_frees_the_lock() {
+    for runtime in [one_thread(), two_threads()] {
+        let (server, guard) = runtime.block_on(held());
+        drop(runtime);
+        drop(guard);
+        freed_blocking(&server);
+    }
+}
+
+#[test]
+fn a_guard_that_outlives_its_runtime_can_be_released() {
+    for runtime in [one_thread(), two_threads()] {
+        let (server, guard) = runtime.block_on(held());
+        drop(runtime);
+        block_on(guard.release()).unwrap();
+        assert_eq!(server.admin().get(KEY), None);
+    }
+}
+
+#[test]
+fn a_runtime_that_is_dropped_frees_the_locks_of_its_tasks() {
+    for runtime in [one_thread(), two_threads()] {
+        guard_in(runtime, drop);
+    }
+}
+
+#[test]
+fn a_runtime_that_is_shut_down_in_the_background_frees_the_locks_of_its_tasks() {
+    for runtime in [one_thread(), two_threads()] {
+        guard_in(runtime, Runtime::shutdown_background);
+    }
+}
+
+/// Ends a runtime in which a task holds a guard.
+fn guard_in(runtime: Runtime, end: impl FnOnce(Runtime)) {
+    let server = Server::start();
+    let locker = patient(&server.url()).connect_lazy().unwrap();
+    let (held, is_held) = oneshot::channel();
+    runtime.spawn(async move {
+        let _guard = locker.lock("k").acquire().await.unwrap();
+        held.send(()).unwrap();
+        pending::<()>().await;
+    });
+    runtime.block_on(is_held).unwrap();
+    assert!(server.admin().get(KEY).is_some());
+    end(runtime);
+    freed_blocking(&server);
+}
+
+/// Another holder came after the lock was deleted from outside.
+#[tokio::test]
+async fn a_guard_that_was_overtaken_leaves_the_other_holders_lock() {
+    let (server, guard) = held().await;
+    let admin = server.admin();
+    admin.set(KEY, "theirs");
+    assert!(guard.release().await.unwrap_err().is_lost());
+    assert_eq!(admin.get(KEY).as_deref(), Some("theirs"));
+    admin.del(KEY);
+
+    let locker = connect(&server.url()).await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    admin.set(KEY, "theirs");
+    drop(guard);
+    // The drop's release goes before the next call on the same key.
+    assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
+    assert_eq!(admin.get(KEY).as_deref(), Some("theirs"));
+}
+
+#[tokio::test]
+async fn a_call_right_after_a_dropped_guard_succeeds_at_its_first_try_a_thousand_times() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    for turn in 0..1_000 {
+        let guard = locker.lock("k").try_acquire().await.unwrap();
+        drop(guard.unwrap_or_else(|| panic!("contended at turn {turn}")));
+    }
+    freed(&server).await;
+}
+
+/// As above, where the calls come from other tasks and threads than the drops.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_after_a_guard_was_dropped_elsewhere_succeeds_at_its_first_try() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    for turn in 0..300 {
+        let guard = acquire_elsewhere(&locker).await;
+        let guard = guard.unwrap_or_else(|| panic!("contended at turn {turn}"));
+        if turn % 2 == 0 {
+            thread::spawn(move || drop(guard)).join().unwrap();
+        } else {
+            tokio::spawn(async move { drop(guard) }).await.unwrap();
+        }
+    }
+}
+
+async fn acquire_elsewhere(locker: &Locker) -> Option<LockGuard> {
+    let call = locker.lock("k").try_acquire();
+    tokio::spawn(call).await.unwrap().unwrap()
+}
+
+async fn held() -> (Server, LockGuard) {
+    let server = Server::start();
+    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    assert!(server.admin().get(KEY).is_some());
+    (server, guard)
+}

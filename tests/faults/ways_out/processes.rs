@@ -1,0 +1,183 @@
+//! Draining before the end of a process. Draining is about all lockers of a process, so each of
+//! these tests runs in a process of its own.
+
+use std::env;
+use std::process::{Command, exit};
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, Locker, shutdown};
+use lockable_tests::Server;
+
+use crate::runtimes::{block_on, one_thread};
+use crate::support::{COMMAND, LIMIT, connect, impatient, in_time, patient};
+
+#[tokio::test]
+async fn after_a_drain_no_lock_is_left() {
+    if !is_alone("after_a_drain_no_lock_is_left") {
+        return;
+    }
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    for _ in 0..5 {
+        drop(guards(&locker, 40).await);
+        shutdown(LIMIT).await.unwrap();
+        assert_eq!(server.admin().keys("disLock:*"), [""; 0]);
+    }
+    locker.lock("k").run(async {}).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_drain_with_nothing_to_do_is_done() {
+    if !is_alone("a_drain_with_nothing_to_do_is_done") {
+        return;
+    }
+    shutdown(Duration::ZERO).await.unwrap();
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    locker.lock("k").run(async {}).await.unwrap();
+    let _held = locker.lock("k").acquire().await.unwrap();
+    shutdown(Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_drain_of_a_server_that_stands_still_ends_in_time_and_the_locks_are_freed_later() {
+    let name = "a_drain_of_a_server_that_stands_still_ends_in_time_and_the_locks_are_freed_later";
+    if !is_alone(name) {
+        return;
+    }
+    let server = Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    let guards = guards(&locker, 3).await;
+    server.pause();
+    drop(guards);
+    let deadline = Duration::from_millis(300);
+    let error = in_time(deadline, shutdown(deadline)).await.unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains("3 locks"), "{error}");
+    server.resume();
+    shutdown(LIMIT).await.unwrap();
+    assert_eq!(server.admin().keys("disLock:*"), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_drain_may_be_dropped_and_asked_for_again() {
+    if !is_alone("a_drain_may_be_dropped_and_asked_for_again") {
+        return;
+    }
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    let guards = guards(&locker, 10).await;
+    server.pause();
+    drop(guards);
+    assert!(tokio::time::timeout(COMMAND, shutdown(LIMIT)).await.is_err());
+    server.resume();
+    shutdown(LIMIT).await.unwrap();
+    assert_eq!(server.admin().keys("disLock:*"), [""; 0]);
+}
+
+#[test]
+fn a_drain_needs_no_runtime_and_no_runtime_that_goes_on() {
+    if !is_alone("a_drain_needs_no_runtime_and_no_runtime_that_goes_on") {
+        return;
+    }
+    let server = Server::start();
+    let locker = patient(&server.url()).connect_lazy().unwrap();
+    drop(one_thread().block_on(guards(&locker, 40)));
+    drop(locker);
+    block_on(shutdown(LIMIT)).unwrap();
+    assert_eq!(server.admin().keys("disLock:*"), [""; 0]);
+}
+
+/// Calls that were refused for certain hold nothing that a drain would have to wait for.
+#[tokio::test]
+async fn a_drain_does_not_wait_for_calls_that_the_server_refused() {
+    if !is_alone("a_drain_does_not_wait_for_calls_that_the_server_refused") {
+        return;
+    }
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    server.admin().command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
+    assert!(locker.lock("k").acquire().await.unwrap_err().is_unavailable());
+    in_time(Duration::ZERO, shutdown(LIMIT)).await.unwrap();
+}
+
+/// Calls that nobody could have heard of hold nothing either.
+#[tokio::test]
+async fn a_drain_does_not_wait_for_calls_that_never_reached_a_server() {
+    if !is_alone("a_drain_does_not_wait_for_calls_that_never_reached_a_server") {
+        return;
+    }
+    let server = Server::start();
+    let locker = patient(&server.url()).connect_lazy().unwrap();
+    server.kill();
+    assert!(locker.lock("k").acquire().await.unwrap_err().is_unavailable());
+    in_time(Duration::ZERO, shutdown(LIMIT)).await.unwrap();
+}
+
+/// A task that is aborted in the middle of its call counts as well.
+#[tokio::test]
+async fn a_drain_waits_for_calls_that_were_given_up() {
+    if !is_alone("a_drain_waits_for_calls_that_were_given_up") {
+        return;
+    }
+    let server = Server::start();
+    let proxy = lockable_tests::Proxy::start(&server);
+    let locker = connect(&proxy.url()).await;
+    proxy.hold_open_requests();
+    let call = tokio::spawn(locker.lock("k").acquire());
+    proxy.wait_held(LIMIT).await;
+    call.abort();
+    assert!(call.await.unwrap_err().is_cancelled());
+    assert!(shutdown(COMMAND).await.unwrap_err().is_unavailable());
+    proxy.release_requests();
+    shutdown(LIMIT).await.unwrap();
+    assert_eq!(server.admin().get(crate::support::KEY), None);
+}
+
+/// The first half is the process that ends, the second the one that looks.
+#[test]
+fn a_process_that_drains_before_its_end_leaves_no_lock() {
+    const URL: &str = "LOCKABLE_TEST_SERVER";
+    if let Ok(url) = env::var(URL) {
+        return one_thread().block_on(drop_drain_and_exit(&url));
+    }
+    let server = Server::start();
+    let name = "a_process_that_drains_before_its_end_leaves_no_lock";
+    assert!(again(name).env(URL, server.url()).status().unwrap().success());
+    assert_eq!(server.admin().keys("disLock:*"), [""; 0]);
+    assert!(server.admin().command_calls("del") >= 40);
+}
+
+async fn drop_drain_and_exit(url: &str) {
+    let locker = connect(url).await;
+    drop(guards(&locker, 40).await);
+    shutdown(LIMIT).await.unwrap();
+    exit(0);
+}
+
+async fn guards(locker: &Locker, count: usize) -> Vec<LockGuard> {
+    let mut guards = Vec::new();
+    for n in 0..count {
+        guards.push(locker.lock(format!("n:{n}")).acquire().await.unwrap());
+    }
+    guards
+}
+
+/// Whether this is the test's own process; otherwise runs the test in one.
+fn is_alone(test: &str) -> bool {
+    const ALONE: &str = "LOCKABLE_TEST_ALONE";
+    if env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let output = again(test).env(ALONE, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("1 passed"), "{said}");
+    false
+}
+
+/// This test program with one test.
+fn again(test: &str) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", &format!("ways_out::processes::{test}"), "--nocapture"]);
+    command
+}

@@ -1,0 +1,52 @@
+"""The lock of redis-py, told what to do by one line after the other; each is answered by one.
+
+    python redis_py_lock.py URL NAME
+
+    acquire SECONDS   True or False: one try, without waiting
+    owned             True or False: whether the lock is still this one's
+    release           released, or the name of the exception
+    count TIMES       counted: so often under the lock, reads `count`, waits, and writes it back
+"""
+
+import sys
+import time
+
+import redis
+
+client = redis.from_url(sys.argv[1])
+lock = None
+
+
+def new_lock(seconds):
+    return client.lock(sys.argv[2], timeout=seconds, sleep=0.002)
+
+
+def release():
+    try:
+        lock.release()
+    except redis.exceptions.LockError as error:
+        return type(error).__name__
+    return "released"
+
+
+def count(times):
+    for _ in range(times):
+        with new_lock(10):
+            number = int(client.get("count"))
+            time.sleep(0.002)
+            client.set("count", number + 1)
+    return "counted"
+
+
+for line in sys.stdin:
+    match line.split():
+        case ["acquire", seconds]:
+            lock = new_lock(float(seconds))
+            answer = lock.acquire(blocking=False)
+        case ["owned"]:
+            answer = lock.owned()
+        case ["release"]:
+            answer = release()
+        case ["count", times]:
+            answer = count(int(times))
+    print(answer, flush=True)

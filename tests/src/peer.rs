@@ -1,0 +1,83 @@
+//! Another process that a test talks with.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use crate::{spawner, wait};
+
+/// A child process that is told and tells one line at a time, and ends with this value, also by a
+/// panic, and when the test process is killed.
+///
+/// What it writes to its standard error is shown as it comes.
+pub struct Peer {
+    child: Child,
+    /// `None` once the process was told that nothing more will come.
+    input: Option<ChildStdin>,
+    output: Receiver<String>,
+}
+
+impl Peer {
+    /// Starts a program.
+    pub fn start<A: AsRef<OsStr>>(
+        program: impl AsRef<OsStr>,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Self {
+        let mut command = spawner::command(program.as_ref());
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let child = spawner::spawn(command);
+        let mut child =
+            child.unwrap_or_else(|error| panic!("{}: {error}", program.as_ref().display()));
+        let input = child.stdin.take();
+        let (sender, output) = channel();
+        let lines = BufReader::new(child.stdout.take().expect("the output is a pipe")).lines();
+        thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Self { child, input, output }
+    }
+
+    /// Says a line.
+    pub fn say(&mut self, line: &str) {
+        let input = self.input.as_mut().expect("the process was not told the end");
+        writeln!(input, "{line}").expect("the process listens");
+    }
+
+    /// Waits for the next line that the process says.
+    pub fn hear(&self) -> String {
+        self.output.recv_timeout(PATIENCE).expect("the process says something in time")
+    }
+
+    /// Says a line and waits for the answer.
+    pub fn ask(&mut self, line: &str) -> String {
+        self.say(line);
+        self.hear()
+    }
+
+    /// Tells the process that nothing more will come, and waits until it has ended well.
+    pub fn finish(mut self) {
+        self.input = None;
+        let status = wait::poll(PATIENCE, || self.child.try_wait().expect("a child can be seen"));
+        let status = status.expect("the process ends in time");
+        assert!(status.success(), "the process ended with {status}");
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // It has ended already, but in a test that fails.
+        drop(self.child.kill());
+        self.child.wait().expect("a child can be waited for");
+    }
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Peer").field("pid", &self.child.id()).finish_non_exhaustive()
+    }
+}
+
+/// Longer than anything that a process of the tests does at one go.
+const PATIENCE: Duration = Duration::from_secs(60);

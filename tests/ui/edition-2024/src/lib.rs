@@ -1,0 +1,23 @@
+//! Functions that the attribute must take without a warning of rustc or clippy, in edition 2024.
+#![deny(warnings)]
+#![allow(clippy::missing_errors_doc, clippy::missing_panics_doc, reason = "nobody calls them")]
+
+#[path = "../../pass/attributes.rs"]
+pub mod attributes;
+#[path = "../../pass/flow.rs"]
+pub mod flow;
+#[path = "../../pass/generics.rs"]
+pub mod generics;
+#[path = "../../pass/keys.rs"]
+pub mod keys;
+#[path = "../../pass/methods.rs"]
+pub mod methods;
+#[path = "../../pass/parameters.rs"]
+pub mod parameters;
+#[path = "../../pass/returns.rs"]
+pub mod returns;
+
+/// Waits once.
+async fn pause() {
+    std::future::ready(()).await;
+}

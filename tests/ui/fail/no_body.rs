@@ -1,0 +1,8 @@
+use lockable_runtime::distributed_lock;
+
+trait Job {
+    #[distributed_lock(key = "k")]
+    async fn run(&self);
+}
+
+fn main() {}

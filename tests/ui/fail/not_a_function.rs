@@ -1,0 +1,15 @@
+use lockable_runtime::distributed_lock;
+
+#[distributed_lock(key = "k")]
+struct Order;
+
+#[distributed_lock(key = "k")]
+pub const LIMIT: u8 = 3;
+
+#[distributed_lock(key = "k")]
+impl Order {}
+
+#[distributed_lock(key = "k")]
+pub unsafe trait Job {}
+
+fn main() {}

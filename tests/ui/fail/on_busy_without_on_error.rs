@@ -1,0 +1,13 @@
+use lockable_runtime::distributed_lock;
+
+#[distributed_lock(key = "k", on_busy = false)]
+async fn settle() -> bool {
+    true
+}
+
+#[distributed_lock(key = "k", on_error = |_| false)]
+async fn the_other_way() -> bool {
+    true
+}
+
+fn main() {}
