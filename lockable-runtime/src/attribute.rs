@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::blocking::acquire_blocking;
+pub use crate::blocking::hold_blocking;
 use crate::error::LockError;
 use crate::global::default_locker;
 use crate::guard::LockGuard;
@@ -10,7 +12,7 @@ pub use crate::hold::hold;
 pub use crate::key::Part;
 use crate::key::{LockKey, render};
 pub use crate::lease::Lease;
-use crate::locker::Locker;
+use crate::locker::{LockRequest, Locker};
 use crate::telemetry;
 
 /// One call of a decorated function, before its lock is acquired.
@@ -61,23 +63,39 @@ impl Call {
     /// # Errors
     /// As [`LockRequest::acquire`](crate::LockRequest::acquire), and when there is no locker.
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
+        told(self.request()?.acquire().await)
+    }
+
+    /// The same for a sync function: waits on this thread, wherever that is.
+    ///
+    /// # Errors
+    /// As [`acquire`](Call::acquire).
+    pub fn acquire_blocking(self) -> Result<LockGuard, LockError> {
+        told(acquire_blocking(self.request()?))
+    }
+
+    fn request(self) -> Result<LockRequest, LockError> {
         let locker = match self.locker {
             Some(locker) => locker,
             None => default_locker()?.clone(),
         };
         let prefix = self.prefix.unwrap_or(locker.prefix());
-        let mut request = locker.lock_with_prefix(prefix, &self.key?);
-        if let Some(expire) = self.expire {
-            request = request.expire(expire);
-        }
-        let outcome = request.acquire().await;
-        if let Err(error) = &outcome
-            && error.is_contended()
-        {
-            telemetry::contended(error.key().unwrap_or_default());
-        }
-        outcome
+        let request = locker.lock_with_prefix(prefix, &self.key?);
+        Ok(match self.expire {
+            Some(expire) => request.expire(expire),
+            None => request,
+        })
     }
+}
+
+/// A busy lock is told at info level.
+fn told(outcome: Result<LockGuard, LockError>) -> Result<LockGuard, LockError> {
+    if let Err(error) = &outcome
+        && error.is_contended()
+    {
+        telemetry::contended(error.key().unwrap_or_default());
+    }
+    outcome
 }
 
 /// The body of a decorated function before it starts.

@@ -4,6 +4,7 @@ mod acquire;
 mod attribute;
 mod backend;
 mod background;
+mod blocking;
 mod clock;
 mod error;
 mod global;
@@ -134,6 +135,7 @@ pub use lockable_macros::distributed_lock;
 pub mod __private {
     pub use crate::attribute::{
         Body, Call, FromLockError, IntoExpire, IntoLockKey, Lease, Part, Refused, Skip, hold,
+        hold_blocking,
     };
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::acquire::try_acquire;
-use crate::backend::{Fault, Settings, open};
+use crate::backend::{Backend, Fault, Settings, open};
 use crate::clock::within;
 use crate::error::{LockError, LockErrorKind};
 use crate::guard::LockGuard;
@@ -264,6 +264,10 @@ pub struct LockRequest {
 }
 
 impl LockRequest {
+    pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
+        self.releaser.backend()
+    }
+
     /// How long the lock is held at most, in whole milliseconds; the locker's `expire` by default,
     /// at least 10 ms.
     pub fn expire(mut self, expire: Duration) -> Self {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 const ROOMS: [&str; 17] = [
     "attribute",
     "global",
+    "blocking",
     "locker",
     "testing",
     "hold",
