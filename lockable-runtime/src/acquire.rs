@@ -85,7 +85,7 @@ impl<'a> Asked<'a> {
         let answer = reply.as_mut().poll(cx);
         if let Poll::Ready(answer) = &answer {
             self.reply = None;
-            if answer.as_ref().is_err_and(|fault| !fault.proves_absence()) && self.may_hold() {
+            if answer.as_ref().is_err_and(|fault| !fault.proves_absence) && self.may_hold() {
                 self.releaser.hand_over(Arc::clone(self.attempt), Known::Unknown);
             }
         }

@@ -336,7 +336,7 @@ impl LockRequest {
     /// ended before the body did.
     ///
     /// # Panics
-    /// When the body does; the lock is released first.
+    /// When the body does; the release is handed to the background first.
     ///
     /// # Cancel safety
     /// Dropping the future drops the body, then releases in the background.

@@ -181,11 +181,13 @@ impl Drop for Ticket {
 
 async fn release_late_grant(ticket: Ticket, attempt: Arc<Attempt>, reply: Reply<Acquisition>) {
     let releaser = Arc::clone(&ticket.releaser);
-    let rest = releaser.end_of(&attempt).since(releaser.backend.now());
-    let known = match within(|| releaser.backend.timer(rest), reply).await {
+    let timer = || releaser.backend.timer(releaser.command_deadline);
+    let known = match within(timer, reply).await {
         Some(Ok(Acquisition::Granted { .. })) => Known::Granted,
-        Some(Err(fault)) if !fault.proves_absence() => Known::Unknown,
-        Some(Ok(Acquisition::Contended) | Err(_)) | None => return,
+        Some(Err(fault)) if !fault.proves_absence => Known::Unknown,
+        Some(Ok(Acquisition::Contended) | Err(_)) => return,
+        // The connection hangs; what it may still bring is released over another one.
+        None => Known::Unknown,
     };
     release_until_ended(ticket, attempt, known).await;
 }
@@ -198,7 +200,8 @@ async fn release_until_ended(mut ticket: Ticket, attempt: Arc<Attempt>, mut know
     loop {
         let outcome = try_release(&releaser, &attempt).await;
         ticket.mark_tried();
-        let is_last = releaser.backend.now().after(pause) > end;
+        let rest = end.since(releaser.backend.now());
+        let is_last = rest.is_zero();
         match (outcome, known) {
             (Ok(Release::Released), _) | (Ok(_), Known::Releasing) => return,
             (Ok(found), Known::Granted) => {
@@ -209,7 +212,7 @@ async fn release_until_ended(mut ticket: Ticket, attempt: Arc<Attempt>, mut know
             (Err(_), Known::Granted) => known = Known::Releasing,
             (Ok(_), Known::Unknown) | (Err(_), _) => {}
         }
-        releaser.pause(pause).await;
+        releaser.pause(pause.min(rest)).await;
         pause = LONGEST_PAUSE.min(2 * pause);
     }
 }

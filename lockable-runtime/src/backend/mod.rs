@@ -129,21 +129,18 @@ pub(crate) struct Fault {
     pub(crate) kind: LockErrorKind,
     pub(crate) message: String,
     pub(crate) source: Option<Cause>,
+    /// Whether the attempt is certain to hold nothing, so that there is nothing to release.
+    pub(crate) proves_absence: bool,
 }
 
 impl Fault {
     pub(crate) fn new(kind: LockErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
+        Self { kind, message: message.into(), source: None, proves_absence: false }
     }
 
     /// A command that was not answered in time.
     pub(crate) fn no_answer(backend: &str, limit: Duration) -> Self {
         Self::new(LockErrorKind::Unavailable, format!("{backend}: no answer within {limit:?}"))
-    }
-
-    /// Whether an attempt with this fault is certain to hold nothing.
-    pub(crate) fn proves_absence(&self) -> bool {
-        self.kind == LockErrorKind::WrongType
     }
 }
 

@@ -85,7 +85,11 @@ impl Connections {
         match opened.map(|outcome| outcome.ok().and_then(|outcome| outcome.clone())) {
             Some(Some(outcome)) => outcome,
             Some(None) => Err(fault::runtime_ended(server)),
-            None => Err(fault::connect_timeout(server, *limit)),
+            None => {
+                // The next call shall not join what this one gave up.
+                self.openings().retain(|_, other| !other.same_channel(&opening));
+                Err(fault::connect_timeout(server, *limit))
+            }
         }
     }
 

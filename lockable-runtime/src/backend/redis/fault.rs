@@ -17,22 +17,17 @@ pub(super) fn of(server: &str, error: &RedisError) -> Fault {
         "" => format!("{server}: {cause}"),
         advice => format!("{server}: {cause}; {advice}"),
     };
-    Fault { kind, message, source: Some(Arc::new(error.clone())) }
+    Fault { source: Some(Arc::new(error.clone())), ..Fault::new(kind, message) }
 }
 
-/// The user lacks a right, found before any lock was asked for.
-pub(super) fn missing_right(server: &str, error: &RedisError) -> Fault {
-    let mut fault = of(server, error);
-    fault.kind = LockErrorKind::Refused;
-    fault.message.push_str(
-        "; locks need `set`, `get`, `del`, `incr`, `time`, `eval` and `evalsha`, on the keys of \
-         their prefix and on `lockable:*`",
-    );
+/// An error in place of the lock. Nothing was granted by this request; an earlier one of the same
+/// attempt, which was not answered, may have been.
+pub(super) fn of_lock(mut fault: Fault, is_first_request: bool) -> Fault {
+    fault.proves_absence = is_first_request;
     fault
 }
 
-/// A fault in counting up the floor. Unlike other data at the lock's key, it proves nothing about
-/// the lock, which may be held now.
+/// A fault in counting up the floor; the lock may be held by then.
 pub(super) fn of_floor(mut fault: Fault, key: &LockKey) -> Fault {
     let floor = key.companion("floor");
     if fault.kind == LockErrorKind::WrongType {
@@ -45,8 +40,17 @@ pub(super) fn of_floor(mut fault: Fault, key: &LockKey) -> Fault {
     fault
 }
 
+/// Inside a script the server tells a missing right by its words alone.
+pub(super) fn is_missing_right(error: &RedisError) -> bool {
+    error.kind() == ServerErrorKind::NoPerm.into()
+        || error.detail().is_some_and(|detail| detail.contains("can't run this command"))
+}
+
 fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
     use LockErrorKind::{Refused, Unavailable, WrongType};
+    if is_missing_right(error) {
+        return (Refused, RIGHTS);
+    }
     match (error.kind(), error.code()) {
         (_, Some("WRONGTYPE")) => (
             WrongType,
@@ -55,18 +59,19 @@ fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
         (ErrorKind::AuthenticationFailed, _) | (_, Some("WRONGPASS" | "NOAUTH")) => {
             (Refused, "put the right user and password into the URL")
         }
-        (ErrorKind::Server(ServerErrorKind::NoPerm), _) => (Refused, "grant it with `ACL SETUSER`"),
         (_, Some("OOM")) => (Unavailable, "the server is out of memory; see `maxmemory`"),
         (_, Some("MISCONF")) => (Unavailable, "the server cannot save and refuses writes"),
+        (_, Some("NOREPLICAS")) => (Unavailable, "the server waits for its replicas"),
         (ErrorKind::Server(ServerErrorKind::ReadOnly), _) => {
             (Unavailable, "this server is a replica now; the next call connects anew")
         }
-        (ErrorKind::Server(ServerErrorKind::ResponseError) | ErrorKind::Extension, _) => {
-            (Refused, "")
-        }
+        (ErrorKind::Server(ServerErrorKind::ResponseError), _) => (Refused, ""),
         _ => (Unavailable, ""),
     }
 }
+
+const RIGHTS: &str = "grant it with `ACL SETUSER`: locks need `set`, `get`, `del`, `incr`, `time`, \
+                      `eval` and `evalsha`, on the keys of their prefix and on `lockable:*`";
 
 /// The client library's own words; a server's are there already.
 fn one_line(error: &RedisError) -> String {
@@ -92,7 +97,9 @@ pub(super) fn too_old(server: &str, version: &str) -> Fault {
 }
 
 pub(super) fn runtime_ended(server: &str) -> Fault {
-    let message = format!("{server}: the tokio runtime ended while it was connecting");
+    let message = format!(
+        "{server}: the tokio runtime ended while it was connecting, or has no I/O (`enable_io`)"
+    );
     Fault::new(LockErrorKind::Unavailable, message)
 }
 

@@ -2,7 +2,7 @@
 //! user, and its time.
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{FromRedisValue, Pipeline, RedisError, ServerErrorKind, Value};
+use ::redis::{FromRedisValue, Pipeline, RedisError, Value};
 
 use super::script::Release;
 use super::server_clock::ServerClock;
@@ -31,7 +31,7 @@ pub(super) async fn greet(
     }
     let release = String::from_redis_value(release).ok();
     if let Some(error) = rehearse(commands, release.as_deref()).await.map_err(failed)? {
-        return Err(fault::missing_right(server, &error));
+        return Err(fault::of(server, &error));
     }
     let clock = learn_time(commands).await.map_err(failed)?;
     let clock = clock.ok_or_else(|| fault::unexpected(server, "TIME"))?;
@@ -81,13 +81,7 @@ async fn rehearse(
     pipeline.add_command(Release { attempt: &attempt }.call(verb, text));
     let replies = commands.send_packed_commands(&pipeline, 0, 2).await?;
     let mut errors = replies.into_iter().filter_map(|reply| reply.extract_error().err());
-    Ok(errors.find(is_missing_right))
-}
-
-/// Inside a script the server tells a missing right by its words alone.
-fn is_missing_right(error: &RedisError) -> bool {
-    error.kind() == ServerErrorKind::NoPerm.into()
-        || error.detail().is_some_and(|detail| detail.contains("can't run this command"))
+    Ok(errors.find(fault::is_missing_right))
 }
 
 /// The quickest of three answers bounds the server's time best.

@@ -36,20 +36,21 @@ impl Redis {
         Ok(Self { connections: Arc::new(Connections::open(settings)?) })
     }
 
-    /// Runs the verb on this runtime's connection; once more, on a new one, when that broke.
+    /// Runs the verb on this runtime's connection; once more, on a new one, when that broke. Tells
+    /// whether it ran twice.
     ///
     /// Verbs may be repeated: the owner token makes the second request find what the first one did.
     async fn on_connection<T>(
         &self,
         verb: impl AsyncFn(&Connection) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+    ) -> Result<(T, bool), Fault> {
         let connection = self.connections.ready().await?;
         let outcome = verb(&connection).await;
         if outcome.is_err() && connection.is_retired() {
             let connection = self.connections.ready().await?;
-            return Box::pin(verb(&connection)).await;
+            return Ok((Box::pin(verb(&connection)).await?, true));
         }
-        outcome
+        Ok((outcome?, false))
     }
 }
 
@@ -73,8 +74,9 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
     if let [time] = time {
         clock.sample(time, now, boot_time());
     }
-    let granted = command::is_granted(locked, attempt);
-    if !granted.map_err(|error| connection.fault(&error))? {
+    let granted = command::is_granted(locked, attempt)
+        .map_err(|error| fault::of_lock(connection.fault(&error), since == now))?;
+    if !granted {
         return Ok(Acquisition::Contended);
     }
     let counted = command::integer(counted)
@@ -134,13 +136,19 @@ impl Backend for Redis {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
         let this = self.clone();
         let acquire = async move |connection: &Connection| acquire_on(connection, &attempt).await;
-        Box::pin(async move { this.on_connection(acquire).await })
+        Box::pin(async move { this.on_connection(acquire).await.map(|(outcome, _)| outcome) })
     }
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
         let this = self.clone();
         let release = async move |connection: &Connection| release_on(connection, &attempt).await;
-        Box::pin(async move { this.on_connection(release).await })
+        Box::pin(async move {
+            match this.on_connection(release).await? {
+                // The first request, whose answer was lost with its connection, has released it.
+                (Release::Absent, true) => Ok(Release::Released),
+                (found, _) => Ok(found),
+            }
+        })
     }
 
     fn unanswered(&self) {

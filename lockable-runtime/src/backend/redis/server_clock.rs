@@ -14,11 +14,16 @@ const DUE_AFTER: Duration = Duration::from_secs(1);
 /// After so long without a sample the next request waits for one: drift would be some milliseconds.
 const OLD_AFTER: Duration = Duration::from_secs(60);
 
+/// So many parts of a second may two clocks that nobody sets drift apart in one: a ten-thousandth.
+const DRIFT: u32 = 10_000;
+
 /// The server's time as this machine's boot time plus an offset.
 ///
-/// Each sample bounds the offset: the server read its clock after the request was sent and before
-/// the reply came. The estimate is the lowest that the first sample allows, and then moves only as
-/// far as the newer ones demand, so it is never ahead of the server by more than drift.
+/// Each sample bounds the offset from both sides: the server read its clock after the request was
+/// sent and before the reply came. The estimate is the upper bound, as if the request had taken no
+/// time. That is right for what a request carries: its seed is used after a delay of the same kind,
+/// so delays of the link cancel out, and the quickest sample makes seeds that are not ahead of the
+/// server's clock when it reads them.
 #[derive(Debug)]
 pub(super) struct ServerClock(Mutex<Estimate>);
 
@@ -34,20 +39,22 @@ struct Estimate {
 impl ServerClock {
     /// An estimate from the server's replies to `TIME`, each with when it was asked and answered.
     pub(super) fn start(time: &Value, sent: Moment, received: Moment) -> Option<Self> {
-        let (lowest, _) = bounds(time, sent, received)?;
-        Some(Self(Mutex::new(Estimate { offset: lowest, sampled: received, asked: sent })))
+        let (_, highest) = bounds(time, sent, received)?;
+        Some(Self(Mutex::new(Estimate { offset: highest, sampled: received, asked: sent })))
     }
 
     /// Takes a further reply to `TIME` into account; anything else changes nothing.
     pub(super) fn sample(&self, time: &Value, sent: Moment, received: Moment) {
         if let Some((lowest, highest)) = bounds(time, sent, received) {
             let mut estimate = self.estimate();
-            estimate.offset = estimate.offset.clamp(lowest, highest);
+            // As much as the server's clock may have run ahead since, or the bound would only sink.
+            let drift = micros_in(received.since(estimate.sampled) / DRIFT);
+            estimate.offset = (estimate.offset + drift).clamp(lowest, highest);
             estimate.sampled = received;
         }
     }
 
-    /// Microseconds since 1970 on the server's clock.
+    /// Microseconds since 1970 on the server's clock when a request of now reaches it.
     pub(super) fn micros(&self, now: Moment) -> u64 {
         micros(now).saturating_add(self.estimate().offset).unsigned_abs()
     }
@@ -79,6 +86,10 @@ fn bounds(time: &Value, sent: Moment, received: Moment) -> Option<(i64, i64)> {
     Some((server - micros(received), server - micros(sent)))
 }
 
+fn micros_in(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
 fn micros(moment: Moment) -> i64 {
     i64::try_from(moment.as_nanos() / 1_000).unwrap_or(i64::MAX)
 }
@@ -103,17 +114,33 @@ mod tests {
     }
 
     #[test]
-    fn the_first_estimate_is_never_ahead_of_the_server() {
-        assert_eq!(clock().micros(at(300)), 1_000_000_000);
+    fn a_seed_is_right_when_it_arrives_however_slow_the_link_is() {
+        // The server's clock is 1 000 s ahead of ours; a request takes 40 µs, a reply 60 000 µs.
+        let arrived = |sent: u64| time(1_000, sent + 40);
+        let clock = ServerClock::start(&arrived(100), at(100), at(60_140)).unwrap();
+        assert_eq!(clock.micros(at(70_000)), 1_000_070_040);
     }
 
     #[test]
-    fn a_better_sample_moves_the_estimate_up_and_a_worse_one_leaves_it() {
+    fn the_quickest_request_counts() {
         let clock = clock();
-        clock.sample(&time(1_000, 1_000), at(1_150), at(1_160));
-        assert_eq!(clock.micros(at(1_160)), 1_000_001_000);
-        clock.sample(&time(1_000, 2_000), at(2_100), at(9_000));
-        assert_eq!(clock.micros(at(2_160)), 1_000_002_000);
+        clock.sample(&time(1_000, 1_000), at(1_150), at(1_360));
+        assert_eq!(clock.micros(at(1_150)), 1_000_001_000);
+        clock.sample(&time(1_000, 9_000), at(2_100), at(9_200));
+        assert_eq!(clock.micros(at(2_150)), 1_000_002_000);
+    }
+
+    #[test]
+    fn a_server_clock_that_runs_faster_is_followed() {
+        let clock = clock();
+        // After each second the server is another 100 µs ahead, and all requests take equally long.
+        for second in 1..=1_000 {
+            let sent = at(100 + second * 1_000_000);
+            let received = at(300 + second * 1_000_000);
+            clock.sample(&time(1_000 + second, second * 100), sent, received);
+            let behind = (1_000 + second) * 1_000_000 + second * 100 - clock.micros(sent);
+            assert!(behind <= 1, "{behind} µs behind after {second} s");
+        }
     }
 
     #[test]
@@ -129,7 +156,7 @@ mod tests {
     fn an_answer_that_is_no_time_changes_nothing() {
         let clock = clock();
         clock.sample(&Value::Okay, at(1_000), at(1_100));
-        assert_eq!(clock.micros(at(300)), 1_000_000_000);
+        assert_eq!(clock.micros(at(100)), 1_000_000_000);
         assert!(ServerClock::start(&Value::Nil, at(1), at(2)).is_none());
     }
 
