@@ -28,7 +28,11 @@ async fn an_invalid_key_is_refused_before_anything_is_sent<F: Fixture>(store: &F
         let error = refusal(|| locker.lock(key)).await;
         assert!(error.is_invalid_key(), "{key}: {error}");
         let whole = format!("disLock:{key}");
-        assert_eq!(error.key(), Some(whole.as_str()));
+        let shown = error.key().unwrap();
+        // Of a key that is too long, the beginning.
+        assert!(
+            shown == whole || shown.len() < 64 && whole.starts_with(shown.trim_end_matches('…'))
+        );
     }
     assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
 }
