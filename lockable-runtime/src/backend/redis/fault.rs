@@ -40,10 +40,12 @@ pub(super) fn of_floor(mut fault: Fault, key: &LockKey) -> Fault {
     fault
 }
 
-/// Inside a script the server tells a missing right by its words alone.
+/// Inside a script the server tells a missing right by its words alone: 7.0 by the first of these,
+/// later ones by the second.
 pub(super) fn is_missing_right(error: &RedisError) -> bool {
+    const WORDS: [&str; 2] = ["The user executing the script can't", "ACL failure in script"];
     error.kind() == ServerErrorKind::NoPerm.into()
-        || error.detail().is_some_and(|detail| detail.contains("can't run this command"))
+        || error.detail().is_some_and(|detail| WORDS.iter().any(|words| detail.contains(words)))
 }
 
 fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
