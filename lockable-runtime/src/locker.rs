@@ -224,7 +224,7 @@ impl LockerBuilder {
         let locker = self.connect_lazy()?;
         let backend = locker.0.releaser.backend();
         // The backend keeps the deadline itself; this one covers a runtime that does not run.
-        let limit = deadlines.connect + deadlines.command;
+        let limit = deadlines.connect.saturating_add(deadlines.command);
         match within(|| backend.timer(limit), backend.connect()).await {
             Some(outcome) => outcome?,
             None => return Err(Fault::no_answer(backend.name(), limit).into()),

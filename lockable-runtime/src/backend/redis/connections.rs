@@ -163,7 +163,11 @@ fn tcp_settings(command_deadline: Duration) -> TcpSettings {
         .with_interval(Duration::from_secs(15));
     let settings = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive);
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    let settings = settings.set_user_timeout(5 * command_deadline);
+    let settings = {
+        // The system refuses what does not fit its 31 bits of milliseconds.
+        let day = Duration::from_secs(86_400);
+        settings.set_user_timeout(command_deadline.saturating_mul(5).min(day))
+    };
     settings
 }
 
