@@ -1,31 +1,41 @@
 //! The expansion of a proven function. It cannot fail.
 //!
-//! Every name of the runtime that an expansion uses is in this file.
-
-use std::collections::BTreeMap;
+//! Every name of the runtime that an expansion uses is in this file or in its folder.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{ExprClosure, Ident, ReturnType, Type};
+use syn::{ReturnType, Type};
 
-use crate::args::{Expire, Key, KeyArgument, OnBusy};
-use crate::key::{KeyTemplate, Source};
-use crate::model::LockedFn;
-use crate::names;
+use crate::args::OnBusy;
+use crate::expand::answers::{busy_arm, refused};
+use crate::expand::call::{call, warnings};
+use crate::expand::parameters::kept_parameters;
+use crate::model::{LockedFn, Road};
 use crate::output;
+
+mod answers;
+mod call;
+mod parameters;
 
 /// The function with its lock.
 ///
 /// ```text
 /// Input:  async fn f(id: u64) -> Option<u8> { BODY }
 /// Output: async fn f(id: u64) -> Option<u8> { LOCKED }
+///
+/// Input:  fn f(id: u64) -> BoxFuture<'_, Option<u8>> { BODY }
+/// Output: fn f(id: u64) -> BoxFuture<'_, Option<u8>> { Box::pin(async move { LOCKED }) }
 /// ```
 pub(crate) fn expand(locked: &LockedFn) -> TokenStream {
     let inner_attrs = &locked.target.inner_attrs;
     let statements = statements(locked);
+    let whole = match &locked.road {
+        Road::Async | Road::Sync => statements,
+        Road::Boxed(_) => boxed(&statements),
+    };
     // The user's own braces: without their span an unused function is not reported as one.
-    let block = braced(quote!(#inner_attrs #statements), locked.target.braces.span());
+    let block = braced(quote!(#inner_attrs #whole), locked.target.braces.span());
     let head = &locked.target.head;
     quote!(#head #block)
 }
@@ -50,24 +60,28 @@ pub(crate) fn expand(locked: &LockedFn) -> TokenStream {
 /// captures while the lock is acquired, then in the body's future, which takes their place.
 fn statements(locked: &LockedFn) -> TokenStream {
     let private = private(locked);
+    let warnings = warnings(locked);
     let call = call(locked);
+    let allow = allowed(locked);
+    let allow_never = allowed_of_never(locked);
     let body = body(locked);
-    let granted = granted(locked);
+    let Steps { acquire, start, hold, check } = steps(locked);
     let busy = busy_arm(locked);
     let refused = refused(locked);
-    // The body may give a future, and clippy takes our async block for a mistake then. A future has
-    // no answer of its own, so such a function has both options.
-    let allow = (locked.on_busy.is_some() && locked.on_error.is_some())
-        .then(|| quote_spanned!(mixed()=> #[allow(clippy::async_yields_async)]));
     quote_spanned! {mixed()=>
+        #warnings
         let call = #call;
         #allow
         let body = #private::Body::new(#body);
-        let error = match call.acquire().await {
+        #allow_never
+        let error = match #acquire {
             ::core::result::Result::Ok(guard) => {
-                let body = ::core::pin::pin!(::core::option::Option::Some(body.start(#granted)));
-                match #private::hold(guard, body).await {
-                    ::core::result::Result::Ok(value) => return value,
+                #start
+                match #hold {
+                    ::core::result::Result::Ok(value) => {
+                        #check
+                        return value;
+                    }
                     ::core::result::Result::Err(error) => error,
                 }
             }
@@ -78,107 +92,73 @@ fn statements(locked: &LockedFn) -> TokenStream {
     }
 }
 
-/// The call with its key and options; everything the user wrote is evaluated here, once.
-///
+/// What a function that waits on its thread does differently.
+struct Steps {
+    acquire: TokenStream,
+    start: TokenStream,
+    hold: TokenStream,
+    check: TokenStream,
+}
+
 /// ```text
-/// Input:  key = "order:{id}", expire = 10
-/// Output: Call::new("order:{id}", KEY).expire(Duration::from_millis(10000))
+/// Output: call.acquire_blocking()
+///         let lease = guard.lease(); let body = move || body.start(lease);
+///         hold_blocking(guard, body)
+///         Returned::new(&value).is_no_future();
 /// ```
-fn call(locked: &LockedFn) -> TokenStream {
+fn steps(locked: &LockedFn) -> Steps {
     let private = private(locked);
-    let mut call = match &locked.key {
-        Key::Value(value) => {
-            quote_spanned!(mixed()=> #private::Call::with_key(#value))
-        }
-        Key::Template(template, arguments) => {
-            let text = template.literal.value();
-            let key = key(template, arguments, locked);
-            quote_spanned!(mixed()=> #private::Call::new(#text, #key))
-        }
-    };
-    if let Some(prefix) = &locked.prefix {
-        call.extend(quote_spanned!(mixed()=> .prefix(#prefix)));
+    let granted = granted(locked);
+    match &locked.road {
+        Road::Async | Road::Boxed(_) => Steps {
+            acquire: quote_spanned!(mixed()=> call.acquire().await),
+            start: quote_spanned! {mixed()=>
+                let body = ::core::pin::pin!(::core::option::Option::Some(body.start(#granted)));
+            },
+            hold: quote_spanned!(mixed()=> #private::hold(guard, body).await),
+            check: TokenStream::new(),
+        },
+        Road::Sync => Steps {
+            acquire: quote_spanned!(mixed()=> call.acquire_blocking()),
+            start: quote_spanned! {mixed()=>
+                let granted = #granted;
+                let body = move || body.start(granted);
+            },
+            hold: quote_spanned!(mixed()=> #private::hold_blocking(guard, body)),
+            check: check(locked),
+        },
     }
-    match &locked.expire {
-        Some(Expire::Milliseconds(ms)) => {
-            call.extend(quote_spanned! {mixed()=>
-                .expire(::core::time::Duration::from_millis(#ms))
-            });
-        }
-        Some(Expire::Duration(value)) => call.extend(quote_spanned!(mixed()=> .expire(#value))),
-        None => {}
-    }
-    if let Some(locker) = &locked.locker {
-        let reference = reference(locker);
-        call.extend(quote_spanned!(mixed()=> .locker(#reference)));
-    }
-    call
 }
 
-/// The rendered key: the user's own literal, with every value escaped.
-///
-/// ```text
-/// Input:  key("stock:{}:{region}", item.sku), where `region` is a parameter
-/// Output: format_args!("stock:{}:{region}", Part::new(&item.sku, ":"), region = Part::new(&region, ""))
-/// ```
-///
-/// A name that the signature does not bind is left to `format_args!`, which reports a misspelt one
-/// with a caret inside the literal.
-fn key(template: &KeyTemplate, arguments: &[KeyArgument], locked: &LockedFn) -> TokenStream {
-    let literal = &template.literal;
-    let given = arguments.iter().enumerate().map(|(place, argument)| {
-        let fills = |source: &Source| match source {
-            Source::Place(wanted) => *wanted == place,
-            Source::Name(wanted) => argument.name.as_ref().is_some_and(|name| name == wanted),
-        };
-        let part = part(&argument.value, &template.delimiters(fills), locked);
-        let name = argument.name.iter();
-        quote_spanned!(mixed()=> #(#name =)* #part)
-    });
-    let captured = captured(template, arguments, locked).into_iter().map(|(name, value)| {
-        let fills = |source: &Source| matches!(source, Source::Name(wanted) if *wanted == name);
-        let part = part(&value, &template.delimiters(fills), locked);
-        let name = Ident::new(&name, mixed());
-        quote_spanned!(mixed()=> #name = #part)
-    });
-    quote_spanned!(mixed()=> ::core::format_args!(#literal #(, #given)* #(, #captured)*))
+/// Refuses a future under a name that hides it: its body would run after the release.
+fn check(locked: &LockedFn) -> TokenStream {
+    if is_never(&return_type(locked)) {
+        return TokenStream::new();
+    }
+    let private = private_at(locked, return_span(locked));
+    quote_spanned! {mixed().located_at(return_span(locked))=>
+        #private::Returned::new(&value).is_no_future();
+    }
 }
 
-/// The names in the template that are escaped by name, each with what it stands for.
-fn captured(
-    template: &KeyTemplate,
-    arguments: &[KeyArgument],
-    locked: &LockedFn,
-) -> Vec<(String, Ident)> {
-    let bound = names::bound_by(&locked.target.sig);
-    let at = template.literal.span();
-    let not_given =
-        |name: &&str| !arguments.iter().any(|arg| arg.name.as_ref().is_some_and(|n| n == name));
-    let names = template.names().into_iter().filter(not_given);
-    let value = |name: &str| match name {
-        "self" => locked.target.sig.receiver().map(|_| Ident::new("self", at)),
-        _ if bound.iter().any(|bound| names::unraw(bound.ident) == name) => {
-            Some(names::ident(name, at))
-        }
-        // A constant of the surroundings.
-        _ => name.starts_with(char::is_uppercase).then(|| names::ident(name, at)),
-    };
-    names.filter_map(|name| Some((name.to_owned(), value(name)?))).collect()
+/// `Box::pin(async move { … })`.
+fn boxed(statements: &TokenStream) -> TokenStream {
+    quote_spanned!(mixed()=> ::std::boxed::Box::pin(async move { #statements }))
 }
 
-/// One value of the key, escaped.
-fn part(value: &impl ToTokens, delimiters: &str, locked: &LockedFn) -> TokenStream {
-    let private = private_at(locked, value.span());
-    let reference = reference(value);
-    let mut part = quote_spanned!(mixed().located_at(value.span())=> #private::Part::new);
-    // From the first to the last token of the value, so that errors underline all of it.
-    let last =
-        value.to_token_stream().into_iter().last().map_or_else(|| value.span(), |t| t.span());
-    let mut call =
-        Group::new(Delimiter::Parenthesis, quote_spanned!(mixed()=> #reference, #delimiters));
-    call.set_span(mixed().located_at(last));
-    part.extend([TokenTree::Group(call)]);
-    part
+/// The body of an `async fn` may give a future, and clippy takes our async block for a mistake
+/// then. A future has no answer of its own, so such a function has both options.
+fn allowed(locked: &LockedFn) -> Option<TokenStream> {
+    let has_both = locked.on_busy.is_some() && locked.on_error.is_some();
+    (has_both && matches!(locked.road, Road::Async))
+        .then(|| quote_spanned!(mixed()=> #[allow(clippy::async_yields_async)]))
+}
+
+/// Where the body never ends, what we do with its value is never reached.
+fn allowed_of_never(locked: &LockedFn) -> Option<TokenStream> {
+    is_never(&return_type(locked)).then(
+        || quote_spanned!(mixed()=> #[allow(unreachable_code, clippy::diverging_sub_expression)]),
+    )
 }
 
 /// The body behind a closure that takes the lease, or `None` when another holder has the lock.
@@ -191,6 +171,9 @@ fn part(value: &impl ToTokens, delimiters: &str, locked: &LockedFn) -> TokenStre
 ///             match granted { None => BUSY, Some(lock) => { BODY } }
 ///         }
 /// ```
+///
+/// The body of a plain function stands there without `async move`: a sync one gives its value, the
+/// body of a boxed future gives the future.
 fn body(locked: &LockedFn) -> TokenStream {
     let private = private(locked);
     let unnamed = || quote_spanned!(mixed()=> _);
@@ -200,23 +183,32 @@ fn body(locked: &LockedFn) -> TokenStream {
     // would report a wrong tail expression at the attribute.
     let user = braced(locked.target.body.clone(), mixed().located_at(braces));
     let (parameter, outcome) = match &locked.on_busy {
-        Some(OnBusy::Value(busy)) => (
-            quote_spanned!(mixed()=> granted: ::core::option::Option<#private::Lease>),
-            quote_spanned! {mixed()=>
+        Some(OnBusy::Value(busy)) => {
+            let busy = match &locked.road {
+                Road::Async | Road::Sync => busy.to_token_stream(),
+                Road::Boxed(_) => boxed(&busy.to_token_stream()),
+            };
+            let parameter =
+                quote_spanned!(mixed()=> granted: ::core::option::Option<#private::Lease>);
+            let outcome = quote_spanned! {mixed()=>
                 match granted {
                     ::core::option::Option::None => #busy,
                     ::core::option::Option::Some(#lease) => #user
                 }
-            },
-        ),
+            };
+            (parameter, outcome)
+        }
         _ => (quote_spanned!(mixed()=> #lease: #private::Lease), user.into()),
     };
     let fake_return = fake_return(locked);
     let kept = kept_parameters(locked);
     // The user's span again, or the body is lost to coverage.
     let block = braced(quote!(#fake_return #kept #outcome), braces);
-    let future = quote_spanned!(braces=> async move #block);
-    quote_spanned!(mixed()=> move |#parameter| #future)
+    let block = match &locked.road {
+        Road::Async => quote_spanned!(braces=> async move #block),
+        Road::Sync | Road::Boxed(_) => block.into(),
+    };
+    quote_spanned!(mixed()=> move |#parameter| #block)
 }
 
 /// Tells the compiler what the body must be, before it sees the body.
@@ -224,8 +216,8 @@ fn body(locked: &LockedFn) -> TokenStream {
 /// Without it `Ok(Box::new(|| ()))` is not coerced to what the signature says, and a wrong type is
 /// reported at the attribute.
 fn fake_return(locked: &LockedFn) -> TokenStream {
-    let ty = return_type(locked);
-    if matches!(ty, Type::Never(_)) || ty.to_token_stream().to_string() == "_" {
+    let ty = output::written_inside(&locked.target.sig.output);
+    if is_never(&ty) || ty.to_token_stream().to_string() == "_" {
         return TokenStream::new();
     }
     quote_spanned! {mixed().located_at(return_span(locked))=>
@@ -235,54 +227,9 @@ fn fake_return(locked: &LockedFn) -> TokenStream {
     }
 }
 
-/// Moves parameters into the body whole, so that they are dropped before the lock is released.
-///
-/// Left alone, the closure would take only the fields that the body mentions, and nothing of a
-/// `_permit`. The order is that of an `async fn`, which drops the last parameter first. What nobody
-/// mentions is left out: rustc reports it as unused.
-fn kept_parameters(locked: &LockedFn) -> TokenStream {
-    let sig = &locked.target.sig;
-    let mentioned = mentioned(locked);
-    let receiver = sig.receiver().map(|receiver| Ident::new("self", receiver.self_token.span));
-    let parameters = names::parameters(sig).filter(|param| !param.is_conditional);
-    let names = receiver.into_iter().chain(parameters.map(|param| param.ident.clone()));
-    let mut kept: Vec<Ident> = names
-        .filter_map(|mut name| {
-            let text = names::unraw(&name);
-            let unmentioned = || text.starts_with('_').then(|| name.span());
-            // Errors about a moved parameter then show where it is used.
-            let place = mentioned.get(&text).copied().or_else(unmentioned)?;
-            name.set_span(name.span().located_at(place));
-            Some(name)
-        })
-        .collect();
-    if kept.is_empty() {
-        return TokenStream::new();
-    }
-    kept.reverse();
-    let has_underscore = kept.iter().any(|name| name.to_string().starts_with('_'));
-    let allow =
-        has_underscore.then(|| quote_spanned!(mixed()=> #[allow(clippy::used_underscore_binding)]));
-    quote_spanned! {mixed()=>
-        #allow
-        let _ = (#(&#kept,)*);
-    }
-}
-
-/// The names that the body mentions, and those in the key's template: both are used, so that to
-/// mention them once more hides no warning. An argument of the key may have been moved into it.
-fn mentioned(locked: &LockedFn) -> BTreeMap<String, Span> {
-    let mut mentioned = BTreeMap::new();
-    names::mentioned_in(locked.target.body.clone(), &mut mentioned);
-    if let Some(OnBusy::Value(value)) = &locked.on_busy {
-        names::mentioned_in(value.to_token_stream(), &mut mentioned);
-    }
-    if let Key::Template(template, arguments) = &locked.key {
-        for (name, value) in captured(template, arguments, locked) {
-            mentioned.entry(name).or_insert_with(|| value.span());
-        }
-    }
-    mentioned
+/// Whether this is `!`, which only a signature may name.
+fn is_never(ty: &Type) -> bool {
+    matches!(ty, Type::Never(_))
 }
 
 /// What the closure is given when the lock is granted.
@@ -294,83 +241,21 @@ fn granted(locked: &LockedFn) -> TokenStream {
     lease
 }
 
-/// The arm for a lock that another holder has, where it differs from the other failures.
-fn busy_arm(locked: &LockedFn) -> TokenStream {
-    let value = match (&locked.on_busy, &locked.on_error) {
-        // Pinned on its own, the future shares its place with the one that is held.
-        (Some(OnBusy::Value(_)), _) => quote_spanned! {mixed()=>
-            ::core::pin::pin!(body.start(::core::option::Option::None)).await
-        },
-        (Some(OnBusy::Skip(word)), _) => {
-            let private = private_at(locked, word.span());
-            quote_spanned!(mixed().located_at(word.span())=> #private::Skip::skip())
-        }
-        (None, Some(_)) => refused_by_type(locked),
-        (None, None) => return TokenStream::new(),
-    };
-    quote_spanned! {mixed()=>
-        ::core::result::Result::Err(error) if error.is_contended() => return #value,
-    }
-}
-
-/// The value of a call that did not finish under its lock.
-fn refused(locked: &LockedFn) -> TokenStream {
-    match &locked.on_error {
-        Some(closure) => answer(closure),
-        None => refused_by_type(locked),
-    }
-}
-
-/// The body of `|err| expr`, in place: a call would leave the type of `err` to be inferred.
-///
-/// ```text
-/// Input:  |err| -> Reply { Reply::from(err) }
-/// Output: let err = error;
-///         let value: Reply = { Reply::from(err) };
-///         value
-/// ```
-fn answer(closure: &ExprClosure) -> TokenStream {
-    let pattern = &closure.inputs;
-    let body = &closure.body;
-    match &closure.output {
-        ReturnType::Default => quote_spanned!(mixed()=> let #pattern = error; #body),
-        ReturnType::Type(_, ty) => quote_spanned! {mixed()=>
-            let #pattern = error;
-            let value: #ty = #body;
-            value
-        },
-    }
-}
-
-/// The return type's own answer, reported at the return type where it has none.
-fn refused_by_type(locked: &LockedFn) -> TokenStream {
-    let private = private_at(locked, return_span(locked));
-    let ty = return_type(locked);
-    quote_spanned! {mixed().located_at(return_span(locked))=>
-        <#ty as #private::Refused>::refused(error)
-    }
-}
-
+/// What a call comes to: the return type, or the output of the boxed future.
 fn return_type(locked: &LockedFn) -> Type {
-    output::written_inside(&locked.target.sig.output)
+    match &locked.road {
+        Road::Async | Road::Sync => output::written_inside(&locked.target.sig.output),
+        Road::Boxed(output) => Type::clone(output),
+    }
 }
 
-/// The return type, or the function's name where there is none.
+/// That type, or the function's name where there is none.
 fn return_span(locked: &LockedFn) -> Span {
-    match &locked.target.sig.output {
-        ReturnType::Default => locked.target.sig.ident.span(),
-        ReturnType::Type(_, ty) => ty.span(),
+    match (&locked.road, &locked.target.sig.output) {
+        (Road::Boxed(output), _) => output.span(),
+        (_, ReturnType::Default) => locked.target.sig.ident.span(),
+        (_, ReturnType::Type(_, ty)) => ty.span(),
     }
-}
-
-/// `&value`, with parentheses where the value is more than one token.
-fn reference(value: &impl ToTokens) -> TokenStream {
-    let span = mixed().located_at(value.span());
-    let tokens = value.to_token_stream();
-    if tokens.clone().into_iter().nth(1).is_none() {
-        return quote_spanned!(span=> &#tokens);
-    }
-    quote_spanned!(span=> &(#tokens))
 }
 
 fn braced(tokens: TokenStream, span: Span) -> TokenTree {

@@ -17,6 +17,8 @@ const MAX_KEY_BYTES: usize = 1024;
 pub(crate) struct KeyTemplate {
     pub(crate) literal: LitStr,
     holes: Vec<Hole>,
+    /// What stands between braces in the key itself: `id` of `"order:{{id}}"`.
+    in_braces: Vec<String>,
     /// The least number of bytes that a rendered key can have.
     least_bytes: usize,
 }
@@ -55,7 +57,20 @@ impl KeyTemplate {
         let pieces = split(&text).unwrap_or_default();
         check_pieces(&pieces, span, mistakes);
         let least_bytes = pieces.iter().map(Piece::least_bytes).sum();
-        Self { holes: holes(&pieces), least_bytes, literal }
+        let in_braces = pieces.iter().flat_map(Piece::in_braces).map(str::to_owned).collect();
+        Self { holes: holes(&pieces), in_braces, least_bytes, literal }
+    }
+
+    /// The same, with nothing in braces that could have been meant as a hole.
+    pub(crate) fn with_literal_braces(self) -> Self {
+        Self { in_braces: Vec::new(), ..self }
+    }
+
+    /// The names in literal braces that are no holes elsewhere in the template.
+    pub(crate) fn missed_holes(&self) -> impl Iterator<Item = &str> {
+        let names = self.names();
+        let in_braces = self.in_braces.iter().map(String::as_str);
+        in_braces.filter(move |name| !names.contains(name))
     }
 
     /// The names of the holes, each once, in the order of their first use.
@@ -109,6 +124,15 @@ impl Piece {
             // A value that displays as nothing is no part of a key.
             Self::Hole { .. } => 1,
         }
+    }
+
+    /// Literal braces come from `{{` and `}}` only.
+    fn in_braces(&self) -> impl Iterator<Item = &str> {
+        let text = match self {
+            Self::Text(text) => text.as_str(),
+            Self::Hole { .. } => "",
+        };
+        text.split('{').skip(1).filter_map(|after| Some(after.split_once('}')?.0))
     }
 }
 

@@ -23,10 +23,12 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-/// Runs every call of an async function, in every process, under one lock: the body runs only
-/// while its lease is held.
+/// Runs every call of a function, in every process, under one lock: the body runs only while its
+/// lease is held.
 ///
-/// When the lock is not acquired the body does not start; when the lease is lost the body stops.
+/// When the lock is not acquired the body does not start; when the lease is lost the body stops. The
+/// function is an `async fn`, a sync one, which cannot be stopped, or one that returns
+/// `Pin<Box<dyn Future>>` or `BoxFuture`, as methods under `#[async_trait]` do.
 ///
 /// # Options
 ///

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::{Attribute, FnArg, GenericParam, Ident, Pat, Signature};
 
@@ -60,8 +60,8 @@ fn in_pattern<'a>(pattern: &'a Pat, names: &mut Vec<&'a Ident>) {
     }
 }
 
-/// Adds every word in the tokens, at any depth, but for the names of fields and methods; of each
-/// the place of its first use.
+/// Adds every word in the tokens, at any depth, and every name in the holes of a text, but for the
+/// names of fields and methods; of each the place of its first use.
 pub(crate) fn mentioned_in(tokens: TokenStream, mentioned: &mut BTreeMap<String, Span>) {
     let mut dots = 0;
     for token in tokens {
@@ -70,11 +70,53 @@ pub(crate) fn mentioned_in(tokens: TokenStream, mentioned: &mut BTreeMap<String,
                 mentioned.entry(unraw(ident)).or_insert_with(|| ident.span());
             }
             TokenTree::Group(group) => mentioned_in(group.stream(), mentioned),
-            _ => {}
+            TokenTree::Literal(literal) => {
+                for name in in_holes(&literal.to_string()) {
+                    mentioned.entry(name.to_owned()).or_insert_with(|| literal.span());
+                }
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) => {}
         }
         let is_dot = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '.');
         dots = if is_dot { dots + 1 } else { 0 };
     }
+}
+
+/// The names that a formatting macro would take from `"{first} and {second:?}"`.
+fn in_holes(text: &str) -> impl Iterator<Item = &str> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.split('{').skip(1).filter_map(move |after| after.split(|c| !is_part(c)).next())
+}
+
+/// The names that a body binds from `__arg1` and the like, at any depth.
+///
+/// ```text
+/// Input:  let (a, b) = { let __arg1 = __arg1; __arg1 }; BODY
+/// Output: a, b
+/// ```
+pub(crate) fn taken_apart_in(body: &TokenStream, names: &mut BTreeMap<String, Span>) {
+    let tokens: Vec<TokenTree> = body.clone().into_iter().collect();
+    let is_end = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ';');
+    let is_let = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "let");
+    for statement in tokens.split(is_end) {
+        let start = statement.iter().rposition(is_let);
+        let binding = start.and_then(|start| statement.get(start + 1..)).unwrap_or_default();
+        if let [pattern @ .., TokenTree::Punct(_), TokenTree::Group(value)] = binding
+            && is_hidden_parameter(value)
+        {
+            mentioned_in(pattern.iter().cloned().collect(), names);
+        }
+    }
+    for token in tokens {
+        if let TokenTree::Group(group) = token {
+            taken_apart_in(&group.stream(), names);
+        }
+    }
+}
+
+fn is_hidden_parameter(value: &Group) -> bool {
+    let name = value.stream().into_iter().nth(1);
+    matches!(name, Some(TokenTree::Ident(name)) if name.to_string().starts_with("__arg"))
 }
 
 /// A name as it stands in a hole, without `r#`.

@@ -98,23 +98,32 @@ fn new_line(depth: usize, text: &mut String) {
 fn no_input_makes_the_macro_panic() {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let args: TokenStream = VALID_ARGS.parse().unwrap();
-    let item: TokenStream = VALID_ITEM.parse().unwrap();
-    for _ in 0..4_000 {
+    let items = VALID_ITEMS.map(|item| item.parse::<TokenStream>().unwrap());
+    for item in items.iter().cycle().take(6_000) {
         let some_args = random.tokens(3);
         let some_item = random.tokens(3);
         drop(crate::attribute(some_args.clone(), some_item));
         drop(crate::attribute(some_args, item.clone()));
         drop(crate::attribute(random.damaged(&args), item.clone()));
-        drop(crate::attribute(args.clone(), random.damaged(&item)));
+        drop(crate::attribute(args.clone(), random.damaged(item)));
     }
 }
 
-const VALID_ARGS: &str = r#"key("a:{}:{id}:{self}", self.id, n = 3), expire = "1m30s", on_busy = skip,
+const VALID_ARGS: &str = r#"key("a:{{x}}:{}:{id}:{self}", self.id, n = 3), expire = "1m30s", on_busy = skip,
     on_error = |err| -> u8 { f(err) }, guard = lock, locker = self.locks, crate = ::krate, prefix = "p""#;
 
-const VALID_ITEM: &str = "#[inline] pub(crate) async unsafe fn f<'a, const N: usize, T>(&'a self, \
-    (id, _x): (u8, T), mut y: impl Fn(u8) -> u8) -> Result<impl Iterator<Item = u8>, E> where T: Display \
-    { #![allow(unused)] let x = id; Ok(x) }";
+/// An async function, a sync one, and boxed futures by hand and as `#[async_trait]` makes them.
+const VALID_ITEMS: [&str; 4] = [
+    "#[inline] pub(crate) async unsafe fn f<'a, const N: usize, T>(&'a self, (id, _x): (u8, T), \
+     mut y: impl Fn(u8) -> u8) -> Result<impl Iterator<Item = u8>, E> where T: Display \
+     { #![allow(unused)] let x = id; Ok(x) }",
+    "pub unsafe extern \"C\" fn f(mut self: Box<Self>, id: u8, _permit: T) -> Result<u8, E> \
+     { println!(\"{id} {x:?}\"); Ok(id?) }",
+    "fn f(id: u8) -> BoxFuture<'_, Option<u8>> { Box::pin(async move { Some(id) }) }",
+    "fn f<'a>(&'a self, __arg1: (u8, u8)) -> ::core::pin::Pin<Box<dyn ::core::future::Future<Output = \
+     u8> + ::core::marker::Send + 'a>> where Self: 'a { Box::pin(async move { let (id, b) = { let \
+     __arg1 = __arg1; __arg1 }; id }) }",
+];
 
 /// A generator of pseudo-random numbers (xorshift), the same on every run.
 struct Random(u64);
@@ -219,6 +228,13 @@ const WORDS: &[&str] = &[
     "Self",
     "impl",
     "Future",
+    "Output",
+    "Pin",
+    "Box",
+    "BoxFuture",
+    "let",
+    "__arg1",
+    "\"{{id}}\"",
     "struct",
     "trait",
     "const",

@@ -1,6 +1,9 @@
 //! What an expanded function calls. Only `#[distributed_lock]` may rely on these names.
 
 use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::time::Duration;
 
 use crate::blocking::acquire_blocking;
@@ -127,6 +130,55 @@ impl<F> Body<F> {
         (self.0)(granted)
     }
 }
+
+/// What a sync function returns: looked at, not kept.
+///
+/// A future among these is found by its type, whatever that is called: where `T` is no future the
+/// method of [`Returned`] itself is out of the question, and the one behind its `Deref` is taken.
+#[derive(Debug)]
+pub struct Returned<T>(PhantomData<fn() -> T>);
+
+impl<T> Returned<T> {
+    /// Takes the type of a value.
+    #[must_use]
+    pub fn new(_: &T) -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T: Future> Returned<T> {
+    /// Never compiles.
+    pub fn is_no_future(&self)
+    where
+        T: RunsUnderTheLock,
+    {
+    }
+}
+
+impl<T> Deref for Returned<T> {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &Value
+    }
+}
+
+/// What a sync function may return.
+#[derive(Debug)]
+pub struct Value;
+
+impl Value {
+    /// Always compiles.
+    pub fn is_no_future(&self) {}
+}
+
+/// Implemented by nothing.
+#[diagnostic::on_unimplemented(
+    message = "the future would run after the lock is released",
+    label = "a future",
+    note = "write the function as `async fn`, or spell the type out as `Pin<Box<dyn Future<Output = ..>>>` or `BoxFuture<'_, ..>`"
+)]
+pub trait RunsUnderTheLock {}
 
 /// What the option `key = expr` takes.
 #[diagnostic::on_unimplemented(

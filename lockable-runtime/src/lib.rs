@@ -28,11 +28,14 @@ pub use locker::{LockRequest, Locker, LockerBuilder};
 pub use releaser::shutdown;
 pub use token::FencingToken;
 
-/// Runs every call of an async function, in every process, under one lock: the body runs only
-/// while its lease is held.
+/// Runs every call of a function, in every process, under one lock: the body runs only while its
+/// lease is held.
 ///
 /// The lock is not acquired: the body does not start. The lease is lost: the body stops. Whatever
 /// happens, the lock is released, and the body's own value or error passes through unchanged.
+///
+/// Put it on an `async fn`, on a function that returns a [boxed future](#boxed-futures), or on a
+/// [sync function](#sync-functions); free, in an `impl` or in a trait.
 ///
 /// # Options
 ///
@@ -104,6 +107,108 @@ pub use token::FencingToken;
 /// }
 /// ```
 ///
+/// A key that has the name of a parameter in doubled braces, `"order:{{id}}"`, gives a warning: every
+/// call would share one lock. Where the text is meant, say so by `key("order:{{id}}")`.
+///
+/// # One example for each option
+///
+/// ```
+/// use std::time::Duration;
+/// use lockable_runtime::{LockError, LockKey, Locker, distributed_lock};
+///
+/// const NIGHTLY: LockKey = LockKey::from_static("nightly");
+/// const LEASE: Duration = Duration::from_secs(90);
+/// # struct Stock { region: String, locks: Locker }
+/// # struct Item { sku: String }
+///
+/// #[distributed_lock(key = "order:{id}", expire = 30)]
+/// async fn settle(id: u64) {}
+///
+/// #[distributed_lock(key = NIGHTLY, prefix = "jobs:", expire = "1m30s", on_busy = skip)]
+/// async fn nightly() -> Result<(), LockError> {
+///     Ok(())
+/// }
+///
+/// #[distributed_lock(key = "visits", expire = LEASE, on_busy = 0, on_error = |_| 0)]
+/// async fn visits() -> u64 {
+///     7
+/// }
+///
+/// impl Stock {
+///     #[distributed_lock(key("stock:{}:{}", item.sku, self.region), locker = self.locks, guard = lock)]
+///     async fn sell(&self, item: &Item) -> Result<u64, LockError> {
+///         // What the lock protects refuses a smaller token than it has seen.
+///         Ok(lock.fencing_token().into())
+///     }
+/// }
+///
+/// // For a crate that re-exports this one: `crate = ::shop::locks`.
+/// #[distributed_lock(key = "elsewhere", crate = ::lockable_runtime)]
+/// async fn elsewhere() {}
+/// ```
+///
+/// # Sync functions
+///
+/// The calling thread waits for the lock and, at the end, for its release. The requests themselves
+/// run on a thread of this crate, so such a function can be called anywhere: outside of any runtime,
+/// in `spawn_blocking`, and inside a runtime of either kind, where it blocks its thread as every sync
+/// function does.
+///
+/// Nothing can stop a sync body. When its lease is lost, the call gives an error for which both
+/// [`is_lost`](LockError::is_lost) and [`is_completed`](LockError::is_completed) hold, after the body
+/// has ended; until then [`is_held`](Lease::is_held) of the guard tells. Ask it before each step that
+/// matters, or take a long `expire`.
+///
+/// ```
+/// # use lockable_runtime::{LockError, Locker, distributed_lock};
+/// #[distributed_lock(key = "rebuild:{name}", locker = locks, guard = lock)]
+/// fn rebuild(locks: &Locker, name: &str) -> Result<usize, LockError> {
+///     let built = name.len();
+///     if !lock.is_held() {
+///         return Ok(0);
+///     }
+///     Ok(built)
+/// }
+///
+/// let locks = Locker::builder().url("memory://").connect_lazy()?;
+/// assert_eq!(rebuild(&locks, "menu")?, 4);
+/// # Ok::<(), LockError>(())
+/// ```
+///
+/// A sync function that returns a future is a compile error, whatever the type is called: its body
+/// would run after the release. Write it as an `async fn`, or return a boxed future. A `const fn` is
+/// refused too.
+///
+/// # Boxed futures
+///
+/// A function that returns `Pin<Box<dyn Future<Output = T>>>`, with or without `Send` and a lifetime,
+/// `BoxFuture<'_, T>` or `LocalBoxFuture<'_, T>` is locked like an `async fn` that returns `T`: nothing
+/// happens before the first poll, not even the function's own statements, and the future is dropped
+/// before the lock is released. `T` is what `on_busy` and `on_error` give.
+///
+/// ```
+/// # use std::{future::Future, pin::Pin};
+/// # use lockable_runtime::distributed_lock;
+/// #[distributed_lock(key = "order:{id}")]
+/// fn settle<'a>(id: &'a str) -> Pin<Box<dyn Future<Output = Option<usize>> + Send + 'a>> {
+///     Box::pin(async move { Some(id.len()) })
+/// }
+/// ```
+///
+/// The attribute therefore works inside `#[async_trait]`, on methods of the trait and of the impl:
+///
+/// ```ignore
+/// #[async_trait]
+/// impl Job for Nightly {
+///     #[distributed_lock(key("job:{}:{day}", self.name), locker = self.locks)]
+///     async fn run(&self, day: u32) -> Result<(), JobError> {
+///         self.count(day).await
+///     }
+/// }
+/// ```
+///
+/// There a key cannot name a part of a destructured parameter; give the parameter a name.
+///
 /// # What it becomes
 ///
 /// ```text
@@ -120,9 +225,20 @@ pub use token::FencingToken;
 /// # With other attributes
 ///
 /// Attributes are expanded from the top, so what an attribute wraps around the body ends up inside of
-/// what the ones below it wrap. With `#[tracing::instrument]` below this attribute the span includes
-/// acquiring; above it, only the body. Two `#[distributed_lock]` on one function are refused. Commit a
+/// what the ones below it wrap. Two `#[distributed_lock]` on one function are refused. Commit a
 /// database transaction inside the body, so that the next holder sees what it changed.
+///
+/// | attribute | above this one | below this one |
+/// |---|---|---|
+/// | `#[tracing::instrument]` | the span is only the body | the span includes acquiring |
+/// | `#[tokio::main]`, `#[tokio::test]` | a sync function is left, which holds the lock around the whole runtime | an async body under its lock, inside the runtime |
+/// | `#[test]` | works | works |
+/// | `#[rstest]` | the lock moves to the single cases, which have no parameters: `key` and `guard` cannot name any | works, keys name the parameters |
+/// | `#[axum::debug_handler]` | works | works |
+/// | `#[async_recursion]` | works | works |
+/// | `#[async_trait]` | on the `impl` or the trait | not on an `impl`: this attribute is for functions |
+/// | `#[serial]` | the body moves into a function of its own, where `guard` has no name | works |
+/// | `#[cached]` | does not work: it puts this attribute on two functions, one inside the other | a hit takes no lock |
 ///
 /// # What this does not guarantee
 ///
@@ -134,8 +250,8 @@ pub use lockable_macros::distributed_lock;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::attribute::{
-        Body, Call, FromLockError, IntoExpire, IntoLockKey, Lease, Part, Refused, Skip, hold,
-        hold_blocking,
+        Body, Call, FromLockError, IntoExpire, IntoLockKey, Lease, Part, Refused, Returned,
+        RunsUnderTheLock, Skip, Value, hold, hold_blocking,
     };
 }
 

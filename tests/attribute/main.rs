@@ -4,6 +4,7 @@
 //! name it with the option `locker`.
 
 mod arguments;
+mod boxed;
 mod environment;
 mod events;
 mod flow;
@@ -14,4 +15,6 @@ mod options;
 mod outcomes;
 mod returns;
 mod sizes;
+mod stacking;
 mod support;
+mod sync;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 
 use lockable_runtime::{LockError, LockGuard, Locker};
 
@@ -19,6 +19,24 @@ pub(crate) async fn is_free(locks: &Locker, key: &str) -> bool {
         Some(guard) => guard.release().await.is_ok(),
         None => false,
     }
+}
+
+/// The same outside of any runtime: nothing in memory ever waits, so one poll is the whole of it.
+pub(crate) fn is_free_now(locks: &Locker, key: &str) -> bool {
+    now(is_free(locks, key))
+}
+
+/// The value of a future that has one at its first poll.
+pub(crate) fn now<F: Future>(future: F) -> F::Output {
+    match pin!(future).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("the future waits"),
+    }
+}
+
+/// A locker with an empty store of its own, without a runtime.
+pub(crate) fn locker_now() -> Locker {
+    Locker::builder().url("memory://").connect_lazy().unwrap()
 }
 
 /// Another holder.
@@ -106,13 +124,7 @@ impl Drops {
 
     fn state(&self) -> &'static str {
         let Some((locks, key)) = &self.lock else { return "" };
-        // Nothing in memory ever waits, so one poll is the whole of it.
-        let mut look = pin!(is_free(locks, key));
-        match look.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
-            Poll::Ready(true) => " when free",
-            Poll::Ready(false) => " when held",
-            Poll::Pending => " when the store did not answer",
-        }
+        if is_free_now(locks, key) { " when free" } else { " when held" }
     }
 }
 

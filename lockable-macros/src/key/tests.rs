@@ -169,3 +169,14 @@ fn written(piece: &Piece) -> String {
         Piece::Hole { argument, spec: Some(spec) } => format!("{{{argument}:{spec}}}"),
     }
 }
+
+#[test]
+fn a_name_in_literal_braces_may_be_a_missed_hole() {
+    let missed = |text| parse(text).0.missed_holes().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(missed("order:{{id}}"), ["id"]);
+    assert_eq!(missed("{{id}}:{{line}}:{tag}"), ["id", "line"]);
+    assert_eq!(missed("{{id}}:{id}"), Vec::<String>::new());
+    assert_eq!(missed("{{{id}}}"), Vec::<String>::new());
+    assert_eq!(missed("{{id"), Vec::<String>::new());
+    assert_eq!(missed("id:{id}"), Vec::<String>::new());
+}

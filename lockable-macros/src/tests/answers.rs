@@ -19,7 +19,10 @@ async fn answer(id:String, _permit:Permit)-> Reply {
         ::core::result::Result::Ok(guard)=>  {
             let body = ::core::pin::pin!(::core::option::Option::Some(body.start(::core::option::Option::Some(guard.lease()))));
             match::lockable_runtime::__private::hold(guard, body).await {
-                ::core::result::Result::Ok(value)=> return value, ::core::result::Result::Err(error)=> error,
+                ::core::result::Result::Ok(value)=>  {
+                    return value;
+                }
+                ::core::result::Result::Err(error)=> error,
             }
         }
         ::core::result::Result::Err(error)if error.is_contended()=> return::core::pin::pin!(body.start(::core::option::Option::None)).await, ::core::result::Result::Err(error)=> error,

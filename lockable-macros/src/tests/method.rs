@@ -17,7 +17,10 @@ async fn sell(&mut self, item:&Item)-> Result <u32, ShopError>  {
         ::core::result::Result::Ok(guard)=>  {
             let body = ::core::pin::pin!(::core::option::Option::Some(body.start(guard.lease())));
             match::lockable_runtime::__private::hold(guard, body).await {
-                ::core::result::Result::Ok(value)=> return value, ::core::result::Result::Err(error)=> error,
+                ::core::result::Result::Ok(value)=>  {
+                    return value;
+                }
+                ::core::result::Result::Err(error)=> error,
             }
         }
         ::core::result::Result::Err(error)=> error,

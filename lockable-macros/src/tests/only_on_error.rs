@@ -16,7 +16,10 @@ async fn only()-> Option <u8>  {
         ::core::result::Result::Ok(guard)=>  {
             let body = ::core::pin::pin!(::core::option::Option::Some(body.start(guard.lease())));
             match::lockable_runtime::__private::hold(guard, body).await {
-                ::core::result::Result::Ok(value)=> return value, ::core::result::Result::Err(error)=> error,
+                ::core::result::Result::Ok(value)=>  {
+                    return value;
+                }
+                ::core::result::Result::Err(error)=> error,
             }
         }
         ::core::result::Result::Err(error)if error.is_contended()=> return <Option <u8> as::lockable_runtime::__private::Refused> ::refused(error), ::core::result::Result::Err(error)=> error,

@@ -17,7 +17,10 @@ async fn hidden() -> Result<Option<impl Iterator<Item = u8>>, E> { #![allow(unus
         ::core::result::Result::Ok(guard)=>  {
             let body = ::core::pin::pin!(::core::option::Option::Some(body.start(guard.lease())));
             match::shop::locks::__private::hold(guard, body).await {
-                ::core::result::Result::Ok(value)=> return value, ::core::result::Result::Err(error)=> error,
+                ::core::result::Result::Ok(value)=>  {
+                    return value;
+                }
+                ::core::result::Result::Err(error)=> error,
             }
         }
         ::core::result::Result::Err(error)if error.is_contended()=> return::shop::locks::__private::Skip::skip(), ::core::result::Result::Err(error)=> error,

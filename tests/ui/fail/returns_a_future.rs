@@ -1,5 +1,4 @@
 use std::future::Future;
-use std::pin::Pin;
 
 use lockable_runtime::distributed_lock;
 
@@ -9,8 +8,10 @@ fn hidden() -> impl Future<Output = u8> {
 }
 
 #[distributed_lock(key = "k")]
-fn boxed() -> Pin<Box<dyn Future<Output = Option<u8>> + Send>> {
-    Box::pin(async { None })
+fn boxed_but_not_pinned() -> Box<dyn Future<Output = Option<u8>> + Unpin> {
+    Box::new(std::future::ready(None))
 }
 
-fn main() {}
+fn main() {
+    drop((hidden(), boxed_but_not_pinned()));
+}

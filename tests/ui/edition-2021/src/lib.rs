@@ -1,9 +1,16 @@
 //! Functions that the attribute must take without a warning of rustc or clippy, in edition 2021.
 #![deny(warnings)]
-#![allow(clippy::missing_errors_doc, clippy::missing_panics_doc, reason = "nobody calls them")]
+#![allow(
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    reason = "nobody calls them"
+)]
 
 #[path = "../../pass/attributes.rs"]
 pub mod attributes;
+#[path = "../../pass/boxed.rs"]
+pub mod boxed;
 #[path = "../../pass/flow.rs"]
 pub mod flow;
 #[path = "../../pass/generics.rs"]
@@ -16,6 +23,8 @@ pub mod methods;
 pub mod parameters;
 #[path = "../../pass/returns.rs"]
 pub mod returns;
+#[path = "../../pass/sync.rs"]
+pub mod sync;
 
 /// Waits once.
 async fn pause() {

@@ -1,0 +1,72 @@
+//! What a call gives back when its body did not run, or was stopped.
+
+use proc_macro2::TokenStream;
+use quote::quote_spanned;
+use syn::{ExprClosure, ReturnType};
+
+use super::{mixed, private_at, return_span, return_type};
+use crate::args::OnBusy;
+use crate::model::{LockedFn, Road};
+
+/// The arm for a lock that another holder has, where it differs from the other failures.
+pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
+    let value = match (&locked.on_busy, &locked.on_error) {
+        (Some(OnBusy::Value(_)), _) => {
+            let started = quote_spanned!(mixed()=> body.start(::core::option::Option::None));
+            match &locked.road {
+                // Pinned on its own, the future shares its place with the one that is held.
+                Road::Async | Road::Boxed(_) => {
+                    quote_spanned!(mixed()=> ::core::pin::pin!(#started).await)
+                }
+                Road::Sync => started,
+            }
+        }
+        (Some(OnBusy::Skip(word)), _) => {
+            let private = private_at(locked, word.span());
+            quote_spanned!(mixed().located_at(word.span())=> #private::Skip::skip())
+        }
+        (None, Some(_)) => refused_by_type(locked),
+        (None, None) => return TokenStream::new(),
+    };
+    quote_spanned! {mixed()=>
+        ::core::result::Result::Err(error) if error.is_contended() => return #value,
+    }
+}
+
+/// The value of a call that did not finish under its lock.
+pub(super) fn refused(locked: &LockedFn) -> TokenStream {
+    match &locked.on_error {
+        Some(closure) => answer(closure),
+        None => refused_by_type(locked),
+    }
+}
+
+/// The body of `|err| expr`, in place: a call would leave the type of `err` to be inferred.
+///
+/// ```text
+/// Input:  |err| -> Reply { Reply::from(err) }
+/// Output: let err = error;
+///         let value: Reply = { Reply::from(err) };
+///         value
+/// ```
+fn answer(closure: &ExprClosure) -> TokenStream {
+    let pattern = &closure.inputs;
+    let body = &closure.body;
+    match &closure.output {
+        ReturnType::Default => quote_spanned!(mixed()=> let #pattern = error; #body),
+        ReturnType::Type(_, ty) => quote_spanned! {mixed()=>
+            let #pattern = error;
+            let value: #ty = #body;
+            value
+        },
+    }
+}
+
+/// The return type's own answer, reported at the return type where it has none.
+fn refused_by_type(locked: &LockedFn) -> TokenStream {
+    let private = private_at(locked, return_span(locked));
+    let ty = return_type(locked);
+    quote_spanned! {mixed().located_at(return_span(locked))=>
+        <#ty as #private::Refused>::refused(error)
+    }
+}

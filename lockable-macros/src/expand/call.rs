@@ -1,0 +1,152 @@
+//! The call of the runtime: the key and the options, as the user wrote them.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use quote::{ToTokens, quote_spanned};
+use syn::Ident;
+use syn::spanned::Spanned;
+
+use super::{mixed, private, private_at};
+use crate::args::{Expire, Key, KeyArgument};
+use crate::key::{KeyTemplate, Source};
+use crate::model::LockedFn;
+use crate::names;
+
+/// The call with its key and options; everything the user wrote is evaluated here, once.
+///
+/// ```text
+/// Input:  key = "order:{id}", expire = 10
+/// Output: Call::new("order:{id}", KEY).expire(Duration::from_millis(10000))
+/// ```
+pub(super) fn call(locked: &LockedFn) -> TokenStream {
+    let private = private(locked);
+    let mut call = match &locked.key {
+        Key::Value(value) => {
+            quote_spanned!(mixed()=> #private::Call::with_key(#value))
+        }
+        Key::Template(template, arguments) => {
+            let text = template.literal.value();
+            let key = key(template, arguments, locked);
+            quote_spanned!(mixed()=> #private::Call::new(#text, #key))
+        }
+    };
+    if let Some(prefix) = &locked.prefix {
+        call.extend(quote_spanned!(mixed()=> .prefix(#prefix)));
+    }
+    match &locked.expire {
+        Some(Expire::Milliseconds(ms)) => {
+            call.extend(quote_spanned! {mixed()=>
+                .expire(::core::time::Duration::from_millis(#ms))
+            });
+        }
+        Some(Expire::Duration(value)) => call.extend(quote_spanned!(mixed()=> .expire(#value))),
+        None => {}
+    }
+    if let Some(locker) = &locked.locker {
+        let reference = reference(locker);
+        call.extend(quote_spanned!(mixed()=> .locker(#reference)));
+    }
+    call
+}
+
+/// The rendered key: the user's own literal, with every value escaped.
+///
+/// ```text
+/// Input:  key("stock:{}:{region}", item.sku), where `region` is a parameter
+/// Output: format_args!("stock:{}:{region}", Part::new(&item.sku, ":"), region = Part::new(&region, ""))
+/// ```
+///
+/// A name that the signature does not bind is left to `format_args!`, which reports a misspelt one
+/// with a caret inside the literal.
+fn key(template: &KeyTemplate, arguments: &[KeyArgument], locked: &LockedFn) -> TokenStream {
+    let literal = &template.literal;
+    let given = arguments.iter().enumerate().map(|(place, argument)| {
+        let fills = |source: &Source| match source {
+            Source::Place(wanted) => *wanted == place,
+            Source::Name(wanted) => argument.name.as_ref().is_some_and(|name| name == wanted),
+        };
+        let part = part(&argument.value, &template.delimiters(fills), locked);
+        let name = argument.name.iter();
+        quote_spanned!(mixed()=> #(#name =)* #part)
+    });
+    let captured = captured(template, arguments, locked).into_iter().map(|(name, value)| {
+        let fills = |source: &Source| matches!(source, Source::Name(wanted) if *wanted == name);
+        let part = part(&value, &template.delimiters(fills), locked);
+        let name = Ident::new(&name, mixed());
+        quote_spanned!(mixed()=> #name = #part)
+    });
+    quote_spanned!(mixed()=> ::core::format_args!(#literal #(, #given)* #(, #captured)*))
+}
+
+/// The names in the template that are escaped by name, each with what it stands for.
+pub(super) fn captured(
+    template: &KeyTemplate,
+    arguments: &[KeyArgument],
+    locked: &LockedFn,
+) -> Vec<(String, Ident)> {
+    let bound = names::bound_by(&locked.target.sig);
+    let at = template.literal.span();
+    let not_given =
+        |name: &&str| !arguments.iter().any(|arg| arg.name.as_ref().is_some_and(|n| n == name));
+    let names = template.names().into_iter().filter(not_given);
+    let value = |name: &str| match name {
+        "self" => locked.target.sig.receiver().map(|_| Ident::new("self", at)),
+        _ if bound.iter().any(|bound| names::unraw(bound.ident) == name) => {
+            Some(names::ident(name, at))
+        }
+        // A constant of the surroundings.
+        _ => name.starts_with(char::is_uppercase).then(|| names::ident(name, at)),
+    };
+    names.filter_map(|name| Some((name.to_owned(), value(name)?))).collect()
+}
+
+/// One value of the key, escaped.
+fn part(value: &impl ToTokens, delimiters: &str, locked: &LockedFn) -> TokenStream {
+    let private = private_at(locked, value.span());
+    let reference = reference(value);
+    let mut part = quote_spanned!(mixed().located_at(value.span())=> #private::Part::new);
+    // From the first to the last token of the value, so that errors underline all of it.
+    let last =
+        value.to_token_stream().into_iter().last().map_or_else(|| value.span(), |t| t.span());
+    let mut call =
+        Group::new(Delimiter::Parenthesis, quote_spanned!(mixed()=> #reference, #delimiters));
+    call.set_span(mixed().located_at(last));
+    part.extend([TokenTree::Group(call)]);
+    part
+}
+
+/// `&value`, with parentheses where the value is more than one token.
+fn reference(value: &impl ToTokens) -> TokenStream {
+    let span = mixed().located_at(value.span());
+    let tokens = value.to_token_stream();
+    if tokens.clone().into_iter().nth(1).is_none() {
+        return quote_spanned!(span=> &#tokens);
+    }
+    quote_spanned!(span=> &(#tokens))
+}
+
+/// Warns, at the template, of literal braces around the name of a parameter.
+///
+/// A macro on stable can warn only by using something that is deprecated.
+pub(super) fn warnings(locked: &LockedFn) -> TokenStream {
+    let Key::Template(template, _) = &locked.key else { return TokenStream::new() };
+    let bound = names::bound_by(&locked.target.sig);
+    let missed = template.missed_holes();
+    let missed = missed.filter(|name| bound.iter().any(|b| names::unraw(b.ident) == **name));
+    let warnings = missed.map(|name| {
+        let literal = template.literal.token();
+        let note = format!(
+            "the key contains the literal text `{{{name}}}`; write `{{{name}}}` in single braces to \
+             insert the value, or `key({literal})` where the text is meant"
+        );
+        let place = mixed().located_at(template.literal.span());
+        let constant = quote_spanned!(place=> LITERAL_BRACES);
+        quote_spanned! {mixed()=>
+            {
+                #[deprecated = #note]
+                const LITERAL_BRACES: () = ();
+                #constant
+            }
+        }
+    });
+    warnings.collect()
+}

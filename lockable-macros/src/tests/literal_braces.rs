@@ -1,0 +1,34 @@
+#[distributed_lock(key = "order:{{id}}")]
+async fn settle(id: u64) { charge(id).await }
+// ---------------------------------------- becomes
+async fn settle(id:u64) {
+     {
+        #[deprecated = "the key contains the literal text `{id}`; write `{id}` in single braces to insert the value, or `key(\"order:{{id}}\")` where the text is meant"]const LITERAL_BRACES:()= ();
+        LITERAL_BRACES
+    }
+    let call = ::lockable_runtime::__private::Call::new("order:{{id}}", ::core::format_args!("order:{{id}}"));
+    let body = ::lockable_runtime::__private::Body::new(move |_:::lockable_runtime::__private::Lease |async move {
+        if let::core::option::Option::Some(value)= ::core::option::Option::None::<()>  {
+            return value;
+        }
+        let _= (&id, );
+         {
+            charge(id).await
+        }
+    }
+    );
+    let error = match call.acquire().await {
+        ::core::result::Result::Ok(guard)=>  {
+            let body = ::core::pin::pin!(::core::option::Option::Some(body.start(guard.lease())));
+            match::lockable_runtime::__private::hold(guard, body).await {
+                ::core::result::Result::Ok(value)=>  {
+                    return value;
+                }
+                ::core::result::Result::Err(error)=> error,
+            }
+        }
+        ::core::result::Result::Err(error)=> error,
+    }
+    ;
+    <()as::lockable_runtime::__private::Refused> ::refused(error)
+}
