@@ -170,6 +170,8 @@ fn read_one(args: &mut LockArgs, input: ParseStream<'_>, mistakes: &mut Mistakes
     let written = name.unraw().to_string();
     let Some(row) = TABLE.iter().find(|row| row.name == written) else {
         mistakes.push(hints::unknown(&name));
+        // A key under another name is no missing one.
+        args.given.extend(hints::nearest(&written).filter(|near| *near == "key"));
         skip_option(input);
         return;
     };

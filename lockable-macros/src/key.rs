@@ -19,6 +19,8 @@ pub(crate) struct KeyTemplate {
     holes: Vec<Hole>,
     /// What stands between braces in the key itself: `id` of `"order:{{id}}"`.
     in_braces: Vec<String>,
+    /// What an expression language would insert: `order.id` of `"order:#order.id"`.
+    after_hash: Vec<String>,
     /// The least number of bytes that a rendered key can have.
     least_bytes: usize,
 }
@@ -58,12 +60,28 @@ impl KeyTemplate {
         check_pieces(&pieces, span, mistakes);
         let least_bytes = pieces.iter().map(Piece::least_bytes).sum();
         let in_braces = pieces.iter().flat_map(Piece::in_braces).map(str::to_owned).collect();
-        Self { holes: holes(&pieces), in_braces, least_bytes, literal }
+        let after_hash = after_hash(&text).map(str::to_owned).collect();
+        Self { holes: holes(&pieces), in_braces, after_hash, least_bytes, literal }
     }
 
-    /// The same, with nothing in braces that could have been meant as a hole.
-    pub(crate) fn with_literal_braces(self) -> Self {
-        Self { in_braces: Vec::new(), ..self }
+    /// The same, with nothing that could have been meant as a hole.
+    pub(crate) fn meant_literally(self) -> Self {
+        Self { in_braces: Vec::new(), after_hash: Vec::new(), ..self }
+    }
+
+    /// Refuses `#id` where `id` is a parameter: every call would share one lock.
+    pub(crate) fn check_hashes(&self, is_bound: impl Fn(&str) -> bool, mistakes: &mut Mistakes) {
+        let is_bound = |path: &&String| is_bound(path.split('.').next().unwrap_or_default());
+        for path in self.after_hash.iter().filter(is_bound) {
+            let is_field = path.contains('.');
+            let hole =
+                if is_field { format!("key(\"{{}}\", {path})") } else { format!("{{{path}}}") };
+            let message = format!(
+                "`#{path}` is no hole: it would stand in every key as it is\n\
+                 help: write `{hole}`, or `key(\"..\")` where the text itself is meant"
+            );
+            mistakes.add(self.literal.span(), message);
+        }
     }
 
     /// The names in literal braces that are no holes elsewhere in the template.
@@ -104,6 +122,14 @@ impl KeyTemplate {
             mistakes.add(self.literal.span(), message);
         }
     }
+}
+
+/// The names and paths that follow a `#`.
+fn after_hash(text: &str) -> impl Iterator<Item = &str> {
+    let is_path = |c: char| c == '_' || c == '.' || c.is_alphanumeric();
+    let path = move |after: &str| after.split(|c| !is_path(c)).next().unwrap_or_default().len();
+    let paths = text.split('#').skip(1).map(move |after| after.split_at(path(after)).0);
+    paths.map(|path| path.trim_end_matches('.')).filter(|path| !path.is_empty())
 }
 
 /// A part of a template as it stands between braces or outside of them.

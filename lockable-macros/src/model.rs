@@ -48,6 +48,9 @@ impl LockedFn {
         check_guard(args.guard.as_ref(), &target.sig, &mut mistakes);
         if let Some(Key::Template(template, _)) = &args.key {
             template.check_length(args.prefix.as_ref(), &mut mistakes);
+            let bound = names::bound_by(&target.sig);
+            let is_bound = |name: &str| bound.iter().any(|b| names::unraw(b.ident) == name);
+            template.check_hashes(is_bound, &mut mistakes);
         }
         if let (Road::Boxed(_), Some(Key::Template(template, arguments))) = (&road, &args.key) {
             check_destructured(template, arguments, &target, &mut mistakes);

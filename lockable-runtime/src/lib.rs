@@ -197,12 +197,17 @@ pub use token::FencingToken;
 ///
 /// The attribute therefore works inside `#[async_trait]`, on methods of the trait and of the impl:
 ///
-/// ```ignore
+/// ```
+/// # use async_trait::async_trait;
+/// # use lockable_runtime::{LockError, Locker, distributed_lock};
+/// # struct Nightly { name: String, locks: Locker }
+/// # #[async_trait]
+/// # trait Job { async fn run(&self, day: u32) -> Result<u32, LockError>; }
 /// #[async_trait]
 /// impl Job for Nightly {
 ///     #[distributed_lock(key("job:{}:{day}", self.name), locker = self.locks)]
-///     async fn run(&self, day: u32) -> Result<(), JobError> {
-///         self.count(day).await
+///     async fn run(&self, day: u32) -> Result<u32, LockError> {
+///         Ok(day)
 ///     }
 /// }
 /// ```

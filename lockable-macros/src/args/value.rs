@@ -45,7 +45,7 @@ pub(super) fn key_with_arguments(input: ParseStream<'_>, mistakes: &mut Mistakes
 fn template_and_arguments(content: ParseStream<'_>, mistakes: &mut Mistakes) -> Result<Key> {
     let template = match visible(content.parse()?) {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => {
-            KeyTemplate::parse(text, mistakes).with_literal_braces()
+            KeyTemplate::parse(text, mistakes).meant_literally()
         }
         Expr::Lit(other) => return Err(no_text_key(&other.lit)),
         other => return Err(no_literal_template(&other)),
