@@ -45,45 +45,28 @@ pub(crate) fn expand(locked: &LockedFn) -> TokenStream {
 /// ```text
 /// Input:  BODY
 /// Output: let call = CALL;
-///         let body = Body::new(move |_: Lease| async move { BODY });
-///         let error = match call.acquire().await {
-///             Ok(guard) => {
-///                 let body = pin!(Some(body.start(guard.lease())));
-///                 match hold(guard, body).await { Ok(value) => return value, Err(error) => error }
-///             }
-///             Err(error) => error,
-///         };
+///         let body = async move { BODY };
+///         let error = match run(call, body).await { Ok(value) => return value, Err(error) => error };
 ///         <Option<u8> as Refused>::refused(error)
 /// ```
 ///
-/// The closure takes the parameters before the first await, so that they are stored once: as its
-/// captures while the lock is acquired, then in the body's future, which takes their place.
+/// The body takes the parameters before the first await, so that they are stored once.
 fn statements(locked: &LockedFn) -> TokenStream {
-    let private = private(locked);
     let warnings = warnings(locked);
     let call = call(locked);
-    let allow = allowed(locked);
+    let Steps { body, run, check } = steps(locked);
     let allow_never = allowed_of_never(locked);
-    let body = body(locked);
-    let Steps { acquire, start, hold, check } = steps(locked);
     let busy = busy_arm(locked);
     let refused = refused(locked);
     quote_spanned! {mixed()=>
         #warnings
         let call = #call;
-        #allow
-        let body = #private::Body::new(#body);
+        #body
         #allow_never
-        let error = match #acquire {
-            ::core::result::Result::Ok(guard) => {
-                #start
-                match #hold {
-                    ::core::result::Result::Ok(value) => {
-                        #check
-                        return value;
-                    }
-                    ::core::result::Result::Err(error) => error,
-                }
+        let error = match #run {
+            ::core::result::Result::Ok(value) => {
+                #check
+                return value;
             }
             #busy
             ::core::result::Result::Err(error) => error,
@@ -92,42 +75,66 @@ fn statements(locked: &LockedFn) -> TokenStream {
     }
 }
 
-/// What a function that waits on its thread does differently.
+/// What differs between a function that awaits and one that waits on its thread.
 struct Steps {
-    acquire: TokenStream,
-    start: TokenStream,
-    hold: TokenStream,
+    body: TokenStream,
+    run: TokenStream,
     check: TokenStream,
 }
 
+fn steps(locked: &LockedFn) -> Steps {
+    match &locked.road {
+        Road::Async | Road::Boxed(_) => awaiting(locked),
+        Road::Sync => waiting(locked),
+    }
+}
+
 /// ```text
-/// Output: call.acquire_blocking()
-///         let lease = guard.lease(); let body = move || body.start(lease);
-///         hold_blocking(guard, body)
+/// Input:  guard = lock, on_busy = BUSY
+/// Output: let granted = Granted::default();
+///         let body = { let granted = granted.clone(); async move { … } };
+///         run(call, body).granting(granted).even_when_busy().await
+/// ```
+fn awaiting(locked: &LockedFn) -> Steps {
+    let private = private(locked);
+    let allow = allowed(locked);
+    let future = body(locked);
+    let is_told =
+        locked.guard.is_some() || answers_busy(locked) || matches!(locked.road, Road::Boxed(_));
+    let (body, granting) = if is_told {
+        let body = quote_spanned! {mixed()=>
+            let granted = #private::Granted::default();
+            #allow
+            let body = { let granted = ::core::clone::Clone::clone(&granted); #future };
+        };
+        (body, quote_spanned!(mixed()=> .granting(granted)))
+    } else {
+        (quote_spanned!(mixed()=> #allow let body = #future;), TokenStream::new())
+    };
+    let even_when_busy = answers_busy(locked).then(|| quote_spanned!(mixed()=> .even_when_busy()));
+    let run = quote_spanned!(mixed()=> #private::run(call, body) #granting #even_when_busy .await);
+    Steps { body, run, check: TokenStream::new() }
+}
+
+/// ```text
+/// Output: run_blocking(call, move |_: Lease| BODY)
 ///         Returned::new(&value).is_no_future();
 /// ```
-fn steps(locked: &LockedFn) -> Steps {
+fn waiting(locked: &LockedFn) -> Steps {
     let private = private(locked);
-    let granted = granted(locked);
-    match &locked.road {
-        Road::Async | Road::Boxed(_) => Steps {
-            acquire: quote_spanned!(mixed()=> call.acquire().await),
-            start: quote_spanned! {mixed()=>
-                let body = ::core::pin::pin!(::core::option::Option::Some(body.start(#granted)));
-            },
-            hold: quote_spanned!(mixed()=> #private::hold(guard, body).await),
-            check: TokenStream::new(),
-        },
-        Road::Sync => Steps {
-            acquire: quote_spanned!(mixed()=> call.acquire_blocking()),
-            start: quote_spanned! {mixed()=>
-                let granted = #granted;
-                let body = move || body.start(granted);
-            },
-            hold: quote_spanned!(mixed()=> #private::hold_blocking(guard, body)),
-            check: check(locked),
-        },
-    }
+    let closure = body(locked);
+    let run = if answers_busy(locked) {
+        quote_spanned!(mixed()=> #private::run_blocking_even_when_busy(call, #closure))
+    } else {
+        quote_spanned!(mixed()=> #private::run_blocking(call, #closure))
+    };
+    Steps { body: TokenStream::new(), run, check: check(locked) }
+}
+
+/// Whether the body says what the call gives when another holder has the lock: it has the
+/// parameters.
+fn answers_busy(locked: &LockedFn) -> bool {
+    matches!(locked.on_busy, Some(OnBusy::Value(_)))
 }
 
 /// Refuses a future under a name that hides it: its body would run after the release.
@@ -161,54 +168,86 @@ fn allowed_of_never(locked: &LockedFn) -> Option<TokenStream> {
     )
 }
 
-/// The body behind a closure that takes the lease, or `None` when another holder has the lock.
+/// The body as what the runtime runs.
 ///
 /// ```text
+/// Input:  guard = lock
+/// Output: async move { FAKE_RETURN let _ = (PARAMETERS,); let lock = granted.lease().await; { BODY } }
+///         move |lock: Lease| { FAKE_RETURN let _ = (PARAMETERS,); { BODY } }       of a sync function
+///         async move { start(CLOSURE, granted.lease().await).await }               of a boxed future
+///
 /// Input:  guard = lock, on_busy = BUSY
-/// Output: move |granted: Option<Lease>| async move {
+/// Output: async move {
 ///             FAKE_RETURN
 ///             let _ = (PARAMETERS,);
-///             match granted { None => BUSY, Some(lock) => { BODY } }
+///             match granted.outcome().await { None => BUSY, Some(lock) => { BODY } }
 ///         }
 /// ```
-///
-/// The body of a plain function stands there without `async move`: a sync one gives its value, the
-/// body of a boxed future gives the future.
 fn body(locked: &LockedFn) -> TokenStream {
-    let private = private(locked);
-    let unnamed = || quote_spanned!(mixed()=> _);
-    let lease = locked.guard.as_ref().map_or_else(unnamed, ToTokens::to_token_stream);
     let braces = locked.target.braces.span();
     // With the user's span rustc would find these braces unnecessary; with another location it
     // would report a wrong tail expression at the attribute.
     let user = braced(locked.target.body.clone(), mixed().located_at(braces));
-    let (parameter, outcome) = match &locked.on_busy {
-        Some(OnBusy::Value(busy)) => {
-            let busy = match &locked.road {
-                Road::Async | Road::Sync => busy.to_token_stream(),
-                Road::Boxed(_) => boxed(&busy.to_token_stream()),
-            };
-            let parameter =
-                quote_spanned!(mixed()=> granted: ::core::option::Option<#private::Lease>);
-            let outcome = quote_spanned! {mixed()=>
-                match granted {
-                    ::core::option::Option::None => #busy,
-                    ::core::option::Option::Some(#lease) => #user
-                }
-            };
-            (parameter, outcome)
+    let outcome = match (&locked.on_busy, &locked.guard, &locked.road) {
+        (Some(OnBusy::Value(busy)), ..) => busy_or_body(locked, &busy.to_token_stream(), &user),
+        (_, Some(lease), Road::Async) => {
+            quote_spanned!(mixed()=> let #lease = granted.lease().await; #user)
         }
-        _ => (quote_spanned!(mixed()=> #lease: #private::Lease), user.into()),
+        _ => user.into(),
     };
     let fake_return = fake_return(locked);
     let kept = kept_parameters(locked);
     // The user's span again, or the body is lost to coverage.
     let block = braced(quote!(#fake_return #kept #outcome), braces);
-    let block = match &locked.road {
+    match &locked.road {
         Road::Async => quote_spanned!(braces=> async move #block),
-        Road::Sync | Road::Boxed(_) => block.into(),
+        Road::Sync => closure(locked, &block),
+        Road::Boxed(_) => boxed_body(locked, &block),
+    }
+}
+
+fn busy_or_body(locked: &LockedFn, busy: &TokenStream, user: &TokenTree) -> TokenStream {
+    let lease = lease_name(locked);
+    let (granted, busy) = match &locked.road {
+        Road::Async => (quote_spanned!(mixed()=> granted.outcome().await), busy.clone()),
+        Road::Sync => (quote_spanned!(mixed()=> granted), busy.clone()),
+        Road::Boxed(_) => (quote_spanned!(mixed()=> granted), boxed(busy)),
+    };
+    quote_spanned! {mixed()=>
+        match #granted {
+            ::core::option::Option::None => #busy,
+            ::core::option::Option::Some(#lease) => #user
+        }
+    }
+}
+
+/// A body that is no async block: `return` in it gives a value, or the boxed future.
+fn closure(locked: &LockedFn, block: &TokenTree) -> TokenStream {
+    let private = private(locked);
+    let parameter = if answers_busy(locked) {
+        quote_spanned!(mixed()=> granted: ::core::option::Option<#private::Lease>)
+    } else {
+        let lease = lease_name(locked);
+        quote_spanned!(mixed()=> #lease: #private::Lease)
     };
     quote_spanned!(mixed()=> move |#parameter| #block)
+}
+
+fn boxed_body(locked: &LockedFn, block: &TokenTree) -> TokenStream {
+    let private = private(locked);
+    let closure = closure(locked, block);
+    let granted = if answers_busy(locked) {
+        quote_spanned!(mixed()=> granted.outcome().await)
+    } else {
+        quote_spanned!(mixed()=> granted.lease().await)
+    };
+    quote_spanned!(mixed()=> async move { #private::start(#closure, #granted).await })
+}
+
+/// What the body calls its lease.
+fn lease_name(locked: &LockedFn) -> TokenStream {
+    let unnamed = || quote_spanned!(mixed()=> _);
+    locked.guard.as_ref().map_or_else(unnamed, ToTokens::to_token_stream)
 }
 
 /// Tells the compiler what the body must be, before it sees the body.
@@ -230,15 +269,6 @@ fn fake_return(locked: &LockedFn) -> TokenStream {
 /// Whether this is `!`, which only a signature may name.
 fn is_never(ty: &Type) -> bool {
     matches!(ty, Type::Never(_))
-}
-
-/// What the closure is given when the lock is granted.
-fn granted(locked: &LockedFn) -> TokenStream {
-    let lease = quote_spanned!(mixed()=> guard.lease());
-    if matches!(locked.on_busy, Some(OnBusy::Value(_))) {
-        return quote_spanned!(mixed()=> ::core::option::Option::Some(#lease));
-    }
-    lease
 }
 
 /// What a call comes to: the return type, or the output of the boxed future.

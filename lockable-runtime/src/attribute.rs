@@ -6,12 +6,11 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::time::Duration;
 
-use crate::blocking::acquire_blocking;
-pub use crate::blocking::hold_blocking;
+use crate::blocking::{acquire_blocking, hold_blocking};
 use crate::error::LockError;
 use crate::global::default_locker;
 use crate::guard::LockGuard;
-pub use crate::hold::hold;
+pub use crate::hold::{Granted, Run};
 pub use crate::key::Part;
 use crate::key::{LockKey, render};
 pub use crate::lease::Lease;
@@ -62,18 +61,11 @@ impl Call {
     }
 
     /// Acquires in one try; a busy lock is told at info level.
-    ///
-    /// # Errors
-    /// As [`LockRequest::acquire`](crate::LockRequest::acquire), and when there is no locker.
-    pub async fn acquire(self) -> Result<LockGuard, LockError> {
+    async fn acquire(self) -> Result<LockGuard, LockError> {
         told(self.request()?.acquire().await)
     }
 
-    /// The same for a sync function: waits on this thread, wherever that is.
-    ///
-    /// # Errors
-    /// As [`acquire`](Call::acquire).
-    pub fn acquire_blocking(self) -> Result<LockGuard, LockError> {
+    fn acquire_blocking(self) -> Result<LockGuard, LockError> {
         told(acquire_blocking(self.request()?))
     }
 
@@ -91,6 +83,39 @@ impl Call {
     }
 }
 
+/// Acquires the lock of a call, runs the body while it is held, and releases.
+pub fn run<F: Future>(call: Call, body: F) -> Run<F> {
+    Run::new(call.acquire(), body)
+}
+
+/// The same on this thread, wherever that is; a body that has started cannot be stopped.
+///
+/// # Errors
+/// As [`LockRequest::run`], and when there is no locker.
+pub fn run_blocking<T>(call: Call, body: impl FnOnce(Lease) -> T) -> Result<T, LockError> {
+    let guard = call.acquire_blocking()?;
+    let lease = guard.lease();
+    hold_blocking(guard, || body(lease))
+}
+
+/// The same; a body without a lease says what the call gives when another holder has the lock.
+///
+/// # Errors
+/// As [`run_blocking`], but for the busy lock.
+pub fn run_blocking_even_when_busy<T>(
+    call: Call,
+    body: impl FnOnce(Option<Lease>) -> T,
+) -> Result<T, LockError> {
+    match call.acquire_blocking() {
+        Ok(guard) => {
+            let lease = guard.lease();
+            hold_blocking(guard, || body(Some(lease)))
+        }
+        Err(error) if error.is_contended() => Ok(body(None)),
+        Err(error) => Err(error),
+    }
+}
+
 /// A busy lock is told at info level.
 fn told(outcome: Result<LockGuard, LockError>) -> Result<LockGuard, LockError> {
     if let Err(error) = &outcome
@@ -101,34 +126,9 @@ fn told(outcome: Result<LockGuard, LockError>) -> Result<LockGuard, LockError> {
     outcome
 }
 
-/// The body of a decorated function before it starts.
-///
-/// It owns what the body uses from before the first await. Not `Copy` whatever it holds, so that
-/// starting it moves it and its place in the caller's future is used again.
-pub struct Body<F>(F);
-
-impl<F> fmt::Debug for Body<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Body")
-    }
-}
-
-impl<F> Body<F> {
-    /// Wraps the closure that makes the body's future.
-    pub fn new<G, T>(body: F) -> Self
-    where
-        F: FnOnce(G) -> T,
-    {
-        Self(body)
-    }
-
-    /// Makes the body's future.
-    pub fn start<G, T>(self, granted: G) -> T
-    where
-        F: FnOnce(G) -> T,
-    {
-        (self.0)(granted)
-    }
+/// Calls a closure; clippy would have it written in place.
+pub fn start<G, T>(body: impl FnOnce(G) -> T, granted: G) -> T {
+    body(granted)
 }
 
 /// What a sync function returns: looked at, not kept.

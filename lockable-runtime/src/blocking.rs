@@ -35,7 +35,7 @@ pub(crate) fn acquire_blocking(request: LockRequest) -> Result<LockGuard, LockEr
 /// # Errors
 /// When the lease ended before the body started, or before it ended. A body that has started cannot
 /// be stopped, so it has completed then.
-pub fn hold_blocking<T>(guard: LockGuard, body: impl FnOnce() -> T) -> Result<T, LockError> {
+pub(crate) fn hold_blocking<T>(guard: LockGuard, body: impl FnOnce() -> T) -> Result<T, LockError> {
     // This thread may have slept since the grant.
     if !guard.is_held() {
         return Err(lost(&guard, false));

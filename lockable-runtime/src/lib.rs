@@ -218,9 +218,9 @@ pub use token::FencingToken;
 ///
 /// ```text
 /// let call = Call::new(key).expire(…);
-/// match call.acquire().await {
-///     Ok(guard) => hold(guard, body).await,   // reads the clock before every poll of the body
-///     Err(error) => …,                        // by return type, on_busy, on_error
+/// match run(call, async move { body }).await {   // reads the clock before every poll of the body
+///     Ok(value) => value,
+///     Err(error) => …,                           // by return type, on_busy, on_error
 /// }
 /// ```
 ///
@@ -255,8 +255,8 @@ pub use lockable_macros::distributed_lock;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::attribute::{
-        Body, Call, FromLockError, IntoExpire, IntoLockKey, Lease, Part, Refused, Returned,
-        RunsUnderTheLock, Skip, Value, hold, hold_blocking,
+        Call, FromLockError, Granted, IntoExpire, IntoLockKey, Lease, Part, Refused, Returned, Run,
+        RunsUnderTheLock, Skip, Value, run, run_blocking, run_blocking_even_when_busy, start,
     };
 }
 

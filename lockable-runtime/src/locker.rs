@@ -3,7 +3,6 @@
 use std::env;
 use std::fmt;
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use crate::backend::{Backend, Fault, Settings, open};
 use crate::clock::within;
 use crate::error::{LockError, LockErrorKind};
 use crate::guard::LockGuard;
-use crate::hold::hold;
+use crate::hold::Run;
 use crate::key::LockKey;
 use crate::options::Ttl;
 use crate::releaser::Releaser;
@@ -341,7 +340,6 @@ impl LockRequest {
     /// # Cancel safety
     /// Dropping the future drops the body, then releases in the background.
     pub async fn run<F: Future>(self, body: F) -> Result<F::Output, LockError> {
-        let guard = self.acquire().await?;
-        hold(guard, pin!(Some(body))).await
+        Run::new(self.acquire(), body).await
     }
 }

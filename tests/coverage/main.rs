@@ -14,8 +14,8 @@ use tempfile::TempDir;
 
 /// A plain `async fn` makes the future of its body at once.
 const PLAIN_DEPTH: usize = 1;
-/// A decorated one in a closure, inside a future that acquires the lock first.
-const DECORATED_DEPTH: usize = 3;
+/// A decorated one makes another for it, inside the one that acquires the lock first.
+const DECORATED_DEPTH: usize = 2;
 
 #[test]
 fn a_decorated_body_has_the_counters_of_the_plain_one() {

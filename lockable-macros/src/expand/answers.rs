@@ -6,27 +6,18 @@ use syn::{ExprClosure, ReturnType};
 
 use super::{mixed, private_at, return_span, return_type};
 use crate::args::OnBusy;
-use crate::model::{LockedFn, Road};
+use crate::model::LockedFn;
 
 /// The arm for a lock that another holder has, where it differs from the other failures.
 pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
     let value = match (&locked.on_busy, &locked.on_error) {
-        (Some(OnBusy::Value(_)), _) => {
-            let started = quote_spanned!(mixed()=> body.start(::core::option::Option::None));
-            match &locked.road {
-                // Pinned on its own, the future shares its place with the one that is held.
-                Road::Async | Road::Boxed(_) => {
-                    quote_spanned!(mixed()=> ::core::pin::pin!(#started).await)
-                }
-                Road::Sync => started,
-            }
-        }
         (Some(OnBusy::Skip(word)), _) => {
             let private = private_at(locked, word.span());
             quote_spanned!(mixed().located_at(word.span())=> #private::Skip::skip())
         }
         (None, Some(_)) => refused_by_type(locked),
-        (None, None) => return TokenStream::new(),
+        // With a value the body has said it; with neither, busy is a failure as any other.
+        (Some(OnBusy::Value(_)), _) | (None, None) => return TokenStream::new(),
     };
     quote_spanned! {mixed()=>
         ::core::result::Result::Err(error) if error.is_contended() => return #value,

@@ -7,7 +7,7 @@ async fn settle(id:u64) {
         LITERAL_BRACES
     }
     let call = ::lockable_runtime::__private::Call::new("order:{{id}}", ::core::format_args!("order:{{id}}"));
-    let body = ::lockable_runtime::__private::Body::new(move |_:::lockable_runtime::__private::Lease |async move {
+    let body = async move {
         if let::core::option::Option::Some(value)= ::core::option::Option::None::<()>  {
             return value;
         }
@@ -16,16 +16,10 @@ async fn settle(id:u64) {
             charge(id).await
         }
     }
-    );
-    let error = match call.acquire().await {
-        ::core::result::Result::Ok(guard)=>  {
-            let body = ::core::pin::pin!(::core::option::Option::Some(body.start(guard.lease())));
-            match::lockable_runtime::__private::hold(guard, body).await {
-                ::core::result::Result::Ok(value)=>  {
-                    return value;
-                }
-                ::core::result::Result::Err(error)=> error,
-            }
+    ;
+    let error = match::lockable_runtime::__private::run(call, body).await {
+        ::core::result::Result::Ok(value)=>  {
+            return value;
         }
         ::core::result::Result::Err(error)=> error,
     }

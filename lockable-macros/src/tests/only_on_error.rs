@@ -3,7 +3,7 @@ async fn only() -> Option<u8> { Some(1) }
 // ---------------------------------------- becomes
 async fn only()-> Option <u8>  {
     let call = ::lockable_runtime::__private::Call::new("a", ::core::format_args!("a"));
-    let body = ::lockable_runtime::__private::Body::new(move |_:::lockable_runtime::__private::Lease |async move {
+    let body = async move {
         if let::core::option::Option::Some(value)= ::core::option::Option::None::<Option <u8> >  {
             return value;
         }
@@ -11,16 +11,10 @@ async fn only()-> Option <u8>  {
             Some(1)
         }
     }
-    );
-    let error = match call.acquire().await {
-        ::core::result::Result::Ok(guard)=>  {
-            let body = ::core::pin::pin!(::core::option::Option::Some(body.start(guard.lease())));
-            match::lockable_runtime::__private::hold(guard, body).await {
-                ::core::result::Result::Ok(value)=>  {
-                    return value;
-                }
-                ::core::result::Result::Err(error)=> error,
-            }
+    ;
+    let error = match::lockable_runtime::__private::run(call, body).await {
+        ::core::result::Result::Ok(value)=>  {
+            return value;
         }
         ::core::result::Result::Err(error)if error.is_contended()=> return <Option <u8> as::lockable_runtime::__private::Refused> ::refused(error), ::core::result::Result::Err(error)=> error,
     }

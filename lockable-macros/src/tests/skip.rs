@@ -4,7 +4,7 @@ async fn hidden() -> Result<Option<impl Iterator<Item = u8>>, E> { #![allow(unus
 // ---------------------------------------- becomes
 #[must_use]async fn hidden()-> Result <Option <impl Iterator <Item = u8>>, E>  {
     #![allow (unused)]let call = ::shop::locks::__private::Call::with_key(KEY).prefix("jobs:");
-    let body = ::shop::locks::__private::Body::new(move |_:::shop::locks::__private::Lease |async move {
+    let body = async move {
         if let::core::option::Option::Some(value)= ::core::option::Option::None::<Result <Option <_> , E> >  {
             return value;
         }
@@ -12,16 +12,10 @@ async fn hidden() -> Result<Option<impl Iterator<Item = u8>>, E> { #![allow(unus
             Ok(None)
         }
     }
-    );
-    let error = match call.acquire().await {
-        ::core::result::Result::Ok(guard)=>  {
-            let body = ::core::pin::pin!(::core::option::Option::Some(body.start(guard.lease())));
-            match::shop::locks::__private::hold(guard, body).await {
-                ::core::result::Result::Ok(value)=>  {
-                    return value;
-                }
-                ::core::result::Result::Err(error)=> error,
-            }
+    ;
+    let error = match::shop::locks::__private::run(call, body).await {
+        ::core::result::Result::Ok(value)=>  {
+            return value;
         }
         ::core::result::Result::Err(error)if error.is_contended()=> return::shop::locks::__private::Skip::skip(), ::core::result::Result::Err(error)=> error,
     }
