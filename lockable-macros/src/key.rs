@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use proc_macro2::Span;
-use syn::ext::IdentExt;
-use syn::parse::Parser;
-use syn::{Expr, Ident, LitStr};
+use syn::{Expr, LitStr};
 
 use crate::mistakes::Mistakes;
 
@@ -258,8 +256,12 @@ fn check_spec(argument: &str, spec: Option<&str>, span: Span, mistakes: &mut Mis
 }
 
 /// Whether `format_args!` takes this as the name of an argument or of something in scope.
+///
+/// By its letters, because to ask the compiler costs more than all the rest of a template; what is
+/// no name all the same, `format_args!` reports.
 fn is_name(text: &str) -> bool {
-    text != "_" && !text.starts_with("r#") && Ident::parse_any.parse_str(text).is_ok()
+    let starts_well = text.starts_with(|c: char| c == '_' || c.is_alphabetic());
+    starts_well && text != "_" && text.chars().all(|c| c == '_' || c.is_alphanumeric())
 }
 
 /// Whether this is a value that has to be an argument of `key(..)`, such as `self.id`.

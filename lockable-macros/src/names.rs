@@ -123,13 +123,3 @@ fn is_hidden_parameter(value: &Group) -> bool {
 pub(crate) fn unraw(ident: &Ident) -> String {
     ident.unraw().to_string()
 }
-
-/// The identifier for a name in a hole, which may be a keyword there: `{type}` is `r#type`.
-pub(crate) fn ident(name: &str, span: Span) -> Ident {
-    let cannot_be_raw = matches!(name, "self" | "Self" | "super" | "crate");
-    if cannot_be_raw || syn::parse_str::<Ident>(name).is_ok() {
-        Ident::new(name, span)
-    } else {
-        Ident::new_raw(name, span)
-    }
-}

@@ -88,13 +88,17 @@ pub(super) fn captured(
     let not_given =
         |name: &&str| !arguments.iter().any(|arg| arg.name.as_ref().is_some_and(|n| n == name));
     let names = template.names().into_iter().filter(not_given);
-    let value = |name: &str| match name {
-        "self" => locked.target.sig.receiver().map(|_| Ident::new("self", at)),
-        _ if bound.iter().any(|bound| names::unraw(bound.ident) == name) => {
-            Some(names::ident(name, at))
+    let parameter = |name: &str| bound.iter().find(|bound| names::unraw(bound.ident) == name);
+    let value = |name: &str| match (name, parameter(name)) {
+        ("self", _) => locked.target.sig.receiver().map(|_| Ident::new("self", at)),
+        (_, Some(parameter)) => {
+            let mut value = parameter.ident.clone();
+            // The hygiene is the literal's: a name from the macro's caller stays unknown here.
+            value.set_span(at);
+            Some(value)
         }
         // A constant of the surroundings.
-        _ => name.starts_with(char::is_uppercase).then(|| names::ident(name, at)),
+        (_, None) => name.starts_with(char::is_uppercase).then(|| Ident::new(name, at)),
     };
     names.filter_map(|name| Some((name.to_owned(), value(name)?))).collect()
 }
