@@ -46,8 +46,18 @@ pub(crate) fn expand(locked: &LockedFn) -> TokenStream {
 /// Input:  BODY
 /// Output: let call = CALL;
 ///         let body = async move { BODY };
-///         let error = match run(call, body).await { Ok(value) => return value, Err(error) => error };
-///         <Option<u8> as Refused>::refused(error)
+///         value::<Option<u8>>(run(call, body).await)
+/// ```
+///
+/// With `on_busy` or `on_error`, in place of the last line:
+///
+/// ```text
+/// Output: let error = match run(call, body).await {
+///             Ok(value) => return value,
+///             Err(error) if error.is_contended() => return BUSY,
+///             Err(error) => error,
+///         };
+///         ANSWER
 /// ```
 ///
 /// The body takes the parameters before the first await, so that they are stored once.
@@ -55,13 +65,43 @@ fn statements(locked: &LockedFn) -> TokenStream {
     let warnings = warnings(locked);
     let call = call(locked);
     let Steps { body, run, check } = steps(locked);
-    let allow_never = allowed_of_never(locked);
-    let busy = busy_arm(locked);
-    let refused = refused(locked);
+    let ending = if has_ordinary_ending(locked) {
+        ordinary_ending(locked, &run)
+    } else {
+        ending(locked, &run, &check)
+    };
     quote_spanned! {mixed()=>
         #warnings
         let call = #call;
         #body
+        #ending
+    }
+}
+
+/// Whether the return type alone says what every failure gives, which is how most functions are.
+///
+/// Their expansion is as short as it can be: the macro crate is built without optimization, and
+/// each token costs.
+fn has_ordinary_ending(locked: &LockedFn) -> bool {
+    let says_nothing = locked.on_busy.is_none() && locked.on_error.is_none();
+    says_nothing && !matches!(locked.road, Road::Sync) && !is_never(&return_type(locked))
+}
+
+/// ```text
+/// Output: value::<Option<u8>>(run(call, body).await)
+/// ```
+fn ordinary_ending(locked: &LockedFn, run: &TokenStream) -> TokenStream {
+    let place = return_span(locked);
+    let private = private_at(locked, place);
+    let ty = return_type(locked);
+    quote_spanned!(mixed().located_at(place)=> #private::value::<#ty>(#run))
+}
+
+fn ending(locked: &LockedFn, run: &TokenStream, check: &TokenStream) -> TokenStream {
+    let allow_never = allowed_of_never(locked);
+    let busy = busy_arm(locked);
+    let refused = refused(locked);
+    quote_spanned! {mixed()=>
         #allow_never
         let error = match #run {
             ::core::result::Result::Ok(value) => {
@@ -259,9 +299,10 @@ fn fake_return(locked: &LockedFn) -> TokenStream {
     if is_never(&ty) || ty.to_token_stream().to_string() == "_" {
         return TokenStream::new();
     }
+    let private = private_at(locked, return_span(locked));
     quote_spanned! {mixed().located_at(return_span(locked))=>
-        if let ::core::option::Option::Some(value) = ::core::option::Option::None::<#ty> {
-            return value;
+        if false {
+            return #private::absent::<#ty>();
         }
     }
 }

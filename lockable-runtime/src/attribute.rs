@@ -88,7 +88,18 @@ pub fn run<F: Future>(call: Call, body: F) -> Run<F> {
     Run::new(call.acquire(), body)
 }
 
-/// The same on this thread, wherever that is; a body that has started cannot be stopped.
+/// The body's value, or the return type's own answer.
+pub fn value<R: Refused>(outcome: Result<R, LockError>) -> R {
+    outcome.unwrap_or_else(R::refused)
+}
+
+/// A value for a place that is never reached, and that has a type all the same.
+#[must_use]
+pub fn absent<T>() -> T {
+    unreachable!("stands behind `if false`")
+}
+
+/// Acquires, runs the body and releases on this thread, wherever that is; a body that has started cannot be stopped.
 ///
 /// # Errors
 /// As [`LockRequest::run`], and when there is no locker.

@@ -256,7 +256,8 @@ pub use lockable_macros::distributed_lock;
 pub mod __private {
     pub use crate::attribute::{
         Call, FromLockError, Granted, IntoExpire, IntoLockKey, Lease, Part, Refused, Returned, Run,
-        RunsUnderTheLock, Skip, Value, run, run_blocking, run_blocking_even_when_busy, start,
+        RunsUnderTheLock, Skip, Value, absent, run, run_blocking, run_blocking_even_when_busy,
+        start, value,
     };
 }
 

@@ -7,8 +7,8 @@ async fn answer(id:String, _permit:Permit)-> Reply {
     #[allow (clippy :: async_yields_async)]let body =  {
         let granted = ::core::clone::Clone::clone(&granted);
         async move {
-            if let::core::option::Option::Some(value)= ::core::option::Option::None::<Reply>  {
-                return value;
+            if false {
+                return::lockable_runtime::__private::absent::<Reply> ();
             }
             #[allow (clippy :: used_underscore_binding)]let _= (&_permit, &id, );
             match granted.outcome().await {

@@ -9,8 +9,8 @@ fn settle <'a> (&'a self, id:u64)-> ::core::pin::Pin <Box <dyn Future <Output = 
             let granted = ::core::clone::Clone::clone(&granted);
             async move {
                 ::lockable_runtime::__private::start(move |granted:::core::option::Option <::lockable_runtime::__private::Lease> | {
-                    if let::core::option::Option::Some(value)= ::core::option::Option::None::<::core::pin::Pin <Box <dyn Future <Output = Option <u64> > +Send+'a> > >  {
-                        return value;
+                    if false {
+                        return::lockable_runtime::__private::absent::<::core::pin::Pin <Box <dyn Future <Output = Option <u64> > +Send+'a> > > ();
                     }
                     let _= (&id, &self, );
                     match granted {

@@ -4,20 +4,13 @@ async fn report() { work().await }
 async fn report() {
     let call = ::lockable_runtime::__private::Call::new("nightly", ::core::format_args!("nightly"));
     let body = async move {
-        if let::core::option::Option::Some(value)= ::core::option::Option::None::<()>  {
-            return value;
+        if false {
+            return::lockable_runtime::__private::absent::<()> ();
         }
          {
             work().await
         }
     }
     ;
-    let error = match::lockable_runtime::__private::run(call, body).await {
-        ::core::result::Result::Ok(value)=>  {
-            return value;
-        }
-        ::core::result::Result::Err(error)=> error,
-    }
-    ;
-    <()as::lockable_runtime::__private::Refused> ::refused(error)
+    ::lockable_runtime::__private::value::<()> (::lockable_runtime::__private::run(call, body).await)
 }

@@ -8,8 +8,8 @@ async fn settle(id:u64) {
     }
     let call = ::lockable_runtime::__private::Call::new("order:{{id}}", ::core::format_args!("order:{{id}}"));
     let body = async move {
-        if let::core::option::Option::Some(value)= ::core::option::Option::None::<()>  {
-            return value;
+        if false {
+            return::lockable_runtime::__private::absent::<()> ();
         }
         let _= (&id, );
          {
@@ -17,12 +17,5 @@ async fn settle(id:u64) {
         }
     }
     ;
-    let error = match::lockable_runtime::__private::run(call, body).await {
-        ::core::result::Result::Ok(value)=>  {
-            return value;
-        }
-        ::core::result::Result::Err(error)=> error,
-    }
-    ;
-    <()as::lockable_runtime::__private::Refused> ::refused(error)
+    ::lockable_runtime::__private::value::<()> (::lockable_runtime::__private::run(call, body).await)
 }

@@ -7,8 +7,8 @@ async fn sell(&mut self, item:&Item)-> Result <u32, ShopError>  {
     let body =  {
         let granted = ::core::clone::Clone::clone(&granted);
         async move {
-            if let::core::option::Option::Some(value)= ::core::option::Option::None::<Result <u32, ShopError> >  {
-                return value;
+            if false {
+                return::lockable_runtime::__private::absent::<Result <u32, ShopError> > ();
             }
             let _= (&item, &self, );
             let lock = granted.lease().await;
@@ -18,12 +18,5 @@ async fn sell(&mut self, item:&Item)-> Result <u32, ShopError>  {
         }
     }
     ;
-    let error = match::lockable_runtime::__private::run(call, body).granting(granted).await {
-        ::core::result::Result::Ok(value)=>  {
-            return value;
-        }
-        ::core::result::Result::Err(error)=> error,
-    }
-    ;
-    <Result <u32, ShopError> as::lockable_runtime::__private::Refused> ::refused(error)
+    ::lockable_runtime::__private::value::<Result <u32, ShopError> > (::lockable_runtime::__private::run(call, body).granting(granted).await)
 }

@@ -4,8 +4,8 @@ async fn only() -> Option<u8> { Some(1) }
 async fn only()-> Option <u8>  {
     let call = ::lockable_runtime::__private::Call::new("a", ::core::format_args!("a"));
     let body = async move {
-        if let::core::option::Option::Some(value)= ::core::option::Option::None::<Option <u8> >  {
-            return value;
+        if false {
+            return::lockable_runtime::__private::absent::<Option <u8> > ();
         }
          {
             Some(1)

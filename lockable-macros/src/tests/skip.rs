@@ -5,8 +5,8 @@ async fn hidden() -> Result<Option<impl Iterator<Item = u8>>, E> { #![allow(unus
 #[must_use]async fn hidden()-> Result <Option <impl Iterator <Item = u8>>, E>  {
     #![allow (unused)]let call = ::shop::locks::__private::Call::with_key(KEY).prefix("jobs:");
     let body = async move {
-        if let::core::option::Option::Some(value)= ::core::option::Option::None::<Result <Option <_> , E> >  {
-            return value;
+        if false {
+            return::shop::locks::__private::absent::<Result <Option <_> , E> > ();
         }
          {
             Ok(None)

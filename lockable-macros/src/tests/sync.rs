@@ -4,8 +4,8 @@ fn settle(&mut self, id: u64) -> Result<u64, ShopError> { self.charge(id, lock.f
 fn settle(&mut self, id:u64)-> Result <u64, ShopError>  {
     let call = ::lockable_runtime::__private::Call::new("order:{id}", ::core::format_args!("order:{id}", id = ::lockable_runtime::__private::Part::new(&id, "")));
     let error = match::lockable_runtime::__private::run_blocking(call, move |lock:::lockable_runtime::__private::Lease | {
-        if let::core::option::Option::Some(value)= ::core::option::Option::None::<Result <u64, ShopError> >  {
-            return value;
+        if false {
+            return::lockable_runtime::__private::absent::<Result <u64, ShopError> > ();
         }
         let _= (&id, &self, );
          {

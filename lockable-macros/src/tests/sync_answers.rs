@@ -4,8 +4,8 @@ fn answer(id: String) -> Reply { Reply::ok(id) }
 fn answer(id:String)-> Reply {
     let call = ::lockable_runtime::__private::Call::new("a", ::core::format_args!("a"));
     let error = match::lockable_runtime::__private::run_blocking_even_when_busy(call, move |granted:::core::option::Option <::lockable_runtime::__private::Lease> | {
-        if let::core::option::Option::Some(value)= ::core::option::Option::None::<Reply>  {
-            return value;
+        if false {
+            return::lockable_runtime::__private::absent::<Reply> ();
         }
         let _= (&id, );
         match granted {
