@@ -40,7 +40,7 @@ fn nanos(duration: Duration) -> u64 {
 ///
 /// A lease goes on while a laptop sleeps or a virtual machine is frozen; `Instant` would stand
 /// still meanwhile on Linux.
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(all(feature = "redis", any(target_os = "linux", target_os = "android")))]
 pub(crate) fn boot_time() -> Moment {
     use rustix::time::{ClockId, clock_gettime};
     let time = clock_gettime(ClockId::Boottime);
@@ -49,7 +49,7 @@ pub(crate) fn boot_time() -> Moment {
 }
 
 /// Time since the first use; where the system's `Instant` counts suspend, so does this.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[cfg(all(feature = "redis", not(any(target_os = "linux", target_os = "android"))))]
 pub(crate) fn boot_time() -> Moment {
     use std::time::Instant;
     #[expect(
@@ -127,6 +127,7 @@ mod tests {
         assert_eq!(tokio_time().since(before), Duration::from_secs(5));
     }
 
+    #[cfg(feature = "redis")]
     #[test]
     fn boot_time_does_not_go_back() {
         let before = boot_time();

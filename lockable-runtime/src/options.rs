@@ -32,10 +32,6 @@ impl Ttl {
         }
     }
 
-    pub(crate) fn as_millis(self) -> u64 {
-        self.0
-    }
-
     pub(crate) fn duration(self) -> Duration {
         Duration::from_millis(self.0)
     }
@@ -87,7 +83,7 @@ mod tests {
     #[test]
     fn a_lease_has_at_least_ten_milliseconds() {
         assert!(Ttl::new(Duration::from_micros(9_999)).unwrap_err().is_invalid_option());
-        assert_eq!(ttl(10).as_millis(), 10);
+        assert_eq!(ttl(10).duration(), Duration::from_millis(10));
     }
 
     #[test]

@@ -21,8 +21,10 @@ impl OwnerToken {
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         Self(format!("{:016x}.{count}", *PROCESS))
     }
+}
 
-    pub(crate) fn as_str(&self) -> &str {
+impl AsRef<str> for OwnerToken {
+    fn as_ref(&self) -> &str {
         &self.0
     }
 }
@@ -83,12 +85,12 @@ mod tests {
     fn owner_tokens_differ_and_are_plain_ascii() {
         let (first, second) = (OwnerToken::next(), OwnerToken::next());
         assert_ne!(first, second);
-        assert!(first.as_str().bytes().all(|byte| byte.is_ascii_graphic()));
+        assert!(first.as_ref().bytes().all(|byte| byte.is_ascii_graphic()));
     }
 
     #[test]
     fn owner_tokens_do_not_show_themselves() {
         let token = OwnerToken::next();
-        assert!(!format!("{token:?}").contains(token.as_str()));
+        assert!(!format!("{token:?}").contains(token.as_ref()));
     }
 }

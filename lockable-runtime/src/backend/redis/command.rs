@@ -44,7 +44,11 @@ pub(super) fn time() -> Cmd {
 
 pub(super) fn set_lock(attempt: &Attempt) -> Cmd {
     let mut set = command("SET", 7, attempt.key.as_str());
-    set.arg(attempt.owner.as_str()).arg("NX").arg("GET").arg("PX").arg(attempt.ttl.as_millis());
+    set.arg(attempt.owner.as_ref())
+        .arg("NX")
+        .arg("GET")
+        .arg("PX")
+        .arg(millis(attempt.ttl.duration()));
     set
 }
 
@@ -73,7 +77,7 @@ fn millis(duration: Duration) -> u64 {
 pub(super) fn is_granted(reply: &Value, attempt: &Attempt) -> Result<bool, RedisError> {
     match reply {
         Value::Nil => Ok(true),
-        Value::BulkString(owner) => Ok(owner == attempt.owner.as_str().as_bytes()),
+        Value::BulkString(owner) => Ok(owner == attempt.owner.as_ref().as_bytes()),
         other => Err(error_of(other)),
     }
 }

@@ -14,7 +14,7 @@ impl Release<'_> {
 
     /// `EVALSHA` with the script's name, or `EVAL` with its text.
     pub(super) fn call(&self, verb: &str, script: &str) -> Cmd {
-        let (key, owner) = (self.attempt.key.as_str(), self.attempt.owner.as_str());
+        let (key, owner) = (self.attempt.key.as_str(), self.attempt.owner.as_ref());
         let mut command = Cmd::with_capacity(5, script.len() + key.len() + owner.len() + 16);
         command.arg(verb).arg(script).arg(1).arg(key).arg(owner);
         command
