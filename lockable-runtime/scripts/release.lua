@@ -1,15 +1,41 @@
 --[[
-Frees a lock that the attempt holds, and nobody else's.
+Ends the hold of an attempt, and nobody else's: the lock goes to the first who waits, or is free.
 
 KEYS[1]  the lock
+KEYS[2]  its floor
+KEYS[3]  its queue
 ARGV[1]  the owner token of the attempt
-Output   1 released; 0 nobody holds the lock; -1 another holder has it
+ARGV[2]  for how many milliseconds the lock has to stay taken; 0 for none
+ARGV[3]  an entry of the same process to be queued behind the others; empty for none
+ARGV[4]  the owner token of that entry
+ARGV[5]  how long a queue is kept, in milliseconds
+Output   1 released; 0 nobody holds the lock; -1 another holder, or other data, has it; when the lock
+         is the entry's now: its first fencing token and the time in microseconds
 
+A lock that stays taken gets another owner, the token after a `~`, so that a renewal that is late
+does not find its own.
 Idempotent because a token is never used for two acquisitions.
 ]]
-local owner = redis.call('GET', KEYS[1])
+local owner = redis.pcall('GET', KEYS[1])
+if type(owner) == 'table' then
+  return string.sub(owner.err, 1, 9) == 'WRONGTYPE' and -1 or owner
+end
+if ARGV[3] and ARGV[3] ~= '' then
+  if owner == ARGV[4] then
+    local now = now_in_micros()
+    local first, failed = reserve(KEYS[2], now)
+    return failed or {first, now}
+  end
+  join(KEYS[3], ARGV[3], ARGV[5])
+end
 if owner == ARGV[1] then
-  redis.call('DEL', KEYS[1])
+  if ARGV[2] ~= '0' then
+    redis.call('SET', KEYS[1], '~' .. ARGV[1], 'PX', ARGV[2])
+    return 1
+  end
+  return hand_on(KEYS[1], KEYS[2], KEYS[3], ARGV[4]) or 1
+end
+if owner == '~' .. ARGV[1] then
   return 1
 end
 return owner and -1 or 0

@@ -1,46 +1,156 @@
-//! One try to acquire, which leaves nothing behind however it ends.
+//! Acquiring, in one try or by waiting for a turn; it leaves nothing behind however it ends.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use crate::backend::{Acquisition, Attempt, Fault, Reply};
+use crate::backend::{Acquisition, Attempt, Backend, Fault, Reply};
+use crate::clock::Moment;
 use crate::error::LockError;
 use crate::guard::LockGuard;
 use crate::key::LockKey;
 use crate::lease::Lease;
-use crate::options::Ttl;
+use crate::options::{Terms, Ttl};
 use crate::releaser::{Known, Releaser};
+use crate::renewal::{Care, Kept, Renewals, schedule};
+use crate::request::RequestId;
+use crate::token::FencingToken;
+use crate::waiters::{Turn, Waiters, confirm};
 
-/// Tries once; gives the key back when another holder has the lock.
-///
-/// # Cancel safety
-/// A request that was sent is waited for in the background, and what it grants is released.
-pub(crate) async fn try_acquire(
+/// What acquiring takes: who keeps leases, and who releases what nobody waits for.
+pub(crate) struct Acquirer {
     releaser: Arc<Releaser>,
-    key: LockKey,
-    ttl: Ttl,
-) -> Result<Result<LockGuard, LockKey>, LockError> {
-    releaser.settled(&key).await;
-    let attempt = Arc::new(Attempt::new(key, ttl));
-    match Asked::new(&releaser, &attempt).answer().await {
-        Ok(Acquisition::Contended) => Ok(Err(attempt.key.clone())),
-        Ok(Acquisition::Granted { fencing_token, since }) => {
-            start(LockGuard::new(Lease::new(attempt, fencing_token, since, releaser))).map(Ok)
-        }
-        Err(fault) => Err(LockError::from(fault).with_key(attempt.key.as_str())),
+    renewals: Arc<Renewals>,
+    waiters: Arc<Waiters>,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) key: LockKey,
+    pub(crate) terms: Terms,
+    /// The request that the lock is for.
+    pub(crate) identity: Option<RequestId>,
+    /// Whether the caller's thread does nothing else while the lock is held.
+    pub(crate) caller_blocks: bool,
+}
+
+impl fmt::Debug for Acquirer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Acquirer").field(&self.backend().name()).finish()
     }
 }
 
-/// An answer that came after the lease's own deadline is a failed acquisition.
-fn start(guard: LockGuard) -> Result<LockGuard, LockError> {
-    if guard.is_held() {
-        return Ok(guard);
+impl Acquirer {
+    pub(crate) fn new(backend: Arc<dyn Backend>, command_deadline: Duration) -> Arc<Self> {
+        let renewals = Renewals::new(Arc::clone(&backend), command_deadline);
+        let releaser = Releaser::new(backend, command_deadline);
+        let waiters = Waiters::new(Arc::clone(&releaser));
+        Arc::new(Self { releaser, renewals, waiters })
     }
-    let key = guard.key().clone();
-    drop(guard);
-    Err(LockError::too_late(key.as_str()))
+
+    pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
+        self.releaser.backend()
+    }
+
+    /// Tries once; gives the key back when another holder has the lock.
+    ///
+    /// # Cancel safety
+    /// A request that was sent is waited for in the background, and what it grants is released.
+    pub(crate) async fn try_acquire(
+        &self,
+        wanted: Wanted,
+    ) -> Result<Result<LockGuard, LockKey>, LockError> {
+        let Wanted { key, terms, identity, caller_blocks } = wanted;
+        self.releaser.settled(&key).await;
+        let attempt = Arc::new(Attempt::new(key, terms.ttl, identity.as_ref()));
+        match Asked::new(&self.releaser, &attempt).answer().await {
+            Ok(Acquisition::Contended) => Ok(Err(attempt.key.clone())),
+            Ok(Acquisition::Granted { fencing_token, since }) => {
+                let attempt = self.in_time(attempt, since)?;
+                let renews = terms.renew.then(|| schedule::due(since, terms.ttl));
+                let grant = (since, terms.ttl);
+                let lease = self.lease(attempt, fencing_token, grant, &terms);
+                let care = Care { claims: false, renews: terms.renew };
+                let kept = self.keep(&lease, care, renews, caller_blocks);
+                Ok(Ok(LockGuard::new(lease, kept, terms.on_lost, None)))
+            }
+            Err(fault) => Err(LockError::from(fault).with_key(attempt.key.as_str())),
+        }
+    }
+
+    /// Waits for the lock, behind those of this process who wait already.
+    ///
+    /// # Cancel safety
+    /// A waiter that is dropped leaves the queue; a lock that it is granted meanwhile goes on.
+    pub(crate) async fn acquire(&self, wanted: Wanted) -> Result<LockGuard, LockError> {
+        if !self.waiters.has_line(&wanted.key)
+            && let Ok(guard) = self.try_acquire(wanted.clone()).await?
+        {
+            return Ok(guard);
+        }
+        let Wanted { key, terms, identity, caller_blocks } = wanted;
+        let (number, ttl) = (self.waiters.number(), terms.ttl);
+        loop {
+            let turn = self.waiters.turn(number, &key, ttl, terms.fair, identity.clone()).await?;
+            if let Some(guard) = self.begin(turn, &terms, caller_blocks).await {
+                return Ok(guard);
+            }
+        }
+    }
+
+    /// The guard of a turn, unless that is over already.
+    async fn begin(&self, mut turn: Turn, terms: &Terms, caller_blocks: bool) -> Option<LockGuard> {
+        let attempt = Arc::clone(turn.attempt()?);
+        let (since, granted) = turn.grant()?;
+        let is_usable = |since: &Moment| self.backend().now() < since.after(granted.usable());
+        let since = match since.filter(is_usable) {
+            Some(since) => Some(since),
+            // It may be sound all the same: when it began was told from an answer long ago.
+            None => confirm(&self.releaser, &attempt, granted).await.ok().flatten(),
+        };
+        let Some(since) = since.filter(is_usable) else {
+            turn.lose();
+            return None;
+        };
+        turn.confirm(since);
+        let claims = granted != terms.ttl;
+        let is_kept = claims || terms.renew;
+        let due = is_kept.then(|| schedule::due(since, granted));
+        let lease = self.lease(attempt, turn.fencing_token()?, (since, granted), terms);
+        let care = Care { claims, renews: terms.renew };
+        let kept = self.keep(&lease, care, due, caller_blocks);
+        Some(LockGuard::new(lease, kept, terms.on_lost, Some(turn.guarded())))
+    }
+
+    fn lease(
+        &self,
+        attempt: Arc<Attempt>,
+        fencing_token: FencingToken,
+        grant: (Moment, Ttl),
+        terms: &Terms,
+    ) -> Lease {
+        Lease::new(attempt, fencing_token, grant, terms, Arc::clone(&self.releaser))
+    }
+
+    fn keep(&self, lease: &Lease, care: Care, due: Option<Moment>, caller_blocks: bool) -> Kept {
+        let home = self.backend().home(caller_blocks);
+        self.renewals.keep(lease, care, due, &home)
+    }
+
+    /// An answer that came after the lease's own deadline is a failed acquisition.
+    fn in_time(&self, attempt: Arc<Attempt>, since: Moment) -> Result<Arc<Attempt>, LockError> {
+        if self.backend().now() < since.after(attempt.ttl.usable()) {
+            return Ok(attempt);
+        }
+        let error = LockError::too_late(attempt.key.as_str());
+        // Most likely it has expired already, and that is no news.
+        self.releaser.hand_over(attempt, Known::Releasing);
+        Err(error)
+    }
 }
 
 /// A request and the duty to release what it may grant.
@@ -71,7 +181,7 @@ impl<'a> Asked<'a> {
             }
             match timer.as_mut().as_pin_mut() {
                 Some(timer) => timer.poll(cx).map(|()| {
-                    backend.unanswered();
+                    backend.unanswered(limit);
                     Err(Fault::no_answer(backend.name(), limit))
                 }),
                 None => Poll::Pending,

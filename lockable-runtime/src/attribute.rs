@@ -14,7 +14,9 @@ pub use crate::hold::{Granted, Run};
 pub use crate::key::Part;
 use crate::key::{LockKey, render};
 pub use crate::lease::Lease;
-use crate::locker::{LockRequest, Locker};
+use crate::lock_request::LockRequest;
+use crate::locker::Locker;
+use crate::options::{OnLost, Wait};
 use crate::telemetry;
 
 /// One call of a decorated function, before its lock is acquired.
@@ -24,6 +26,13 @@ pub struct Call {
     key: Result<String, LockError>,
     prefix: Option<&'static str>,
     expire: Option<Duration>,
+    wait: Wait,
+    fair: bool,
+    blocking: bool,
+    renew: bool,
+    max_hold: Option<Duration>,
+    min_hold: Option<Duration>,
+    on_lost: OnLost,
     locker: Option<Locker>,
 }
 
@@ -33,13 +42,28 @@ impl Call {
         let key = render(key).map_err(|(so_far, flaw)| {
             LockError::invalid_key(&so_far, format!("{flaw}, in the key template `{template}`"))
         });
-        Self { key, prefix: None, expire: None, locker: None }
+        Self::with(key)
     }
 
     /// A call whose key was made by the user.
     pub fn with_key(key: impl IntoLockKey) -> Self {
-        let key = Ok(key.into_lock_key().as_str().to_owned());
-        Self { key, prefix: None, expire: None, locker: None }
+        Self::with(Ok(key.into_lock_key().as_str().to_owned()))
+    }
+
+    fn with(key: Result<String, LockError>) -> Self {
+        Self {
+            key,
+            prefix: None,
+            expire: None,
+            wait: Wait::Never,
+            fair: false,
+            blocking: false,
+            renew: false,
+            max_hold: None,
+            min_hold: None,
+            on_lost: OnLost::Cancel,
+            locker: None,
+        }
     }
 
     /// The option `prefix`.
@@ -54,19 +78,68 @@ impl Call {
         self
     }
 
+    /// The option `wait` without a limit.
+    pub fn wait_forever(mut self) -> Self {
+        self.wait = Wait::Forever;
+        self
+    }
+
+    /// The option `wait` with its limit.
+    pub fn wait(mut self, limit: impl IntoWait) -> Self {
+        self.wait = Wait::AtMost(limit.into_wait());
+        self
+    }
+
+    /// The option `fair`.
+    pub fn fair(mut self) -> Self {
+        self.fair = true;
+        self
+    }
+
+    /// The option `blocking`.
+    pub fn blocking(mut self) -> Self {
+        self.blocking = true;
+        self
+    }
+
+    /// The option `renew`.
+    pub fn renew(mut self) -> Self {
+        self.renew = true;
+        self
+    }
+
+    /// The option `max_hold`.
+    pub fn max_hold(mut self, most: impl IntoHold) -> Self {
+        self.max_hold = Some(most.into_hold());
+        self
+    }
+
+    /// The option `min_hold`.
+    pub fn min_hold(mut self, least: impl IntoHold) -> Self {
+        self.min_hold = Some(least.into_hold());
+        self
+    }
+
+    /// The option `on_lost = finish`.
+    pub fn on_lost_finish(mut self) -> Self {
+        self.on_lost = OnLost::Finish;
+        self
+    }
+
     /// The option `locker`.
     pub fn locker(mut self, locker: &Locker) -> Self {
         self.locker = Some(locker.clone());
         self
     }
 
-    /// Acquires in one try; a busy lock is told at info level.
+    /// Acquires in one try, or waits; a busy lock is told at info level.
     async fn acquire(self) -> Result<LockGuard, LockError> {
         told(self.request()?.acquire().await)
     }
 
     fn acquire_blocking(self) -> Result<LockGuard, LockError> {
-        told(acquire_blocking(self.request()?))
+        let may_block = self.blocking;
+        told(acquire_blocking(self.request()?, may_block))
     }
 
     fn request(self) -> Result<LockRequest, LockError> {
@@ -75,11 +148,28 @@ impl Call {
             None => default_locker()?.clone(),
         };
         let prefix = self.prefix.unwrap_or(locker.prefix());
-        let request = locker.lock_with_prefix(prefix, &self.key?);
-        Ok(match self.expire {
-            Some(expire) => request.expire(expire),
-            None => request,
-        })
+        let mut request = locker.lock_with_prefix(prefix, &self.key?).on_lost(self.on_lost);
+        if let Some(expire) = self.expire {
+            request = request.expire(expire);
+        }
+        request = match self.wait {
+            Wait::Never => request,
+            Wait::AtMost(limit) => request.wait(limit),
+            Wait::Forever => request.wait_forever(),
+        };
+        if self.fair {
+            request = request.fair();
+        }
+        if self.renew {
+            request = request.renew();
+        }
+        if let Some(most) = self.max_hold {
+            request = request.max_hold(most);
+        }
+        if let Some(least) = self.min_hold {
+            request = request.min_hold(least);
+        }
+        Ok(request)
     }
 }
 
@@ -122,12 +212,12 @@ pub fn run_blocking_even_when_busy<T>(
             let lease = guard.lease();
             hold_blocking(guard, || body(Some(lease)))
         }
-        Err(error) if error.is_contended() => Ok(body(None)),
+        Err(error) if error.is_busy() => Ok(body(None)),
         Err(error) => Err(error),
     }
 }
 
-/// A busy lock is told at info level.
+/// A busy lock is told at info level; a limit that was reached, where that happened.
 fn told(outcome: Result<LockGuard, LockError>) -> Result<LockGuard, LockError> {
     if let Err(error) = &outcome
         && error.is_contended()
@@ -231,6 +321,40 @@ impl IntoExpire for Duration {
     }
 }
 
+/// What the option `wait = expr` takes.
+#[diagnostic::on_unimplemented(
+    message = "a lock's `wait` must be a duration, got `{Self}`",
+    label = "not a duration",
+    note = "write `wait` alone to wait without a limit; a limit is an integer literal (seconds), a text with a unit such as \"1500ms\", or a `std::time::Duration`"
+)]
+pub trait IntoWait {
+    /// How long the call waits.
+    fn into_wait(self) -> Duration;
+}
+
+impl IntoWait for Duration {
+    fn into_wait(self) -> Duration {
+        self
+    }
+}
+
+/// What the options `max_hold = expr` and `min_hold = expr` take.
+#[diagnostic::on_unimplemented(
+    message = "a lock's `max_hold` or `min_hold` must be a duration, got `{Self}`",
+    label = "not a duration",
+    note = "write an integer literal (seconds), a text with a unit such as \"1500ms\", or a `std::time::Duration`"
+)]
+pub trait IntoHold {
+    /// How long the lock is held.
+    fn into_hold(self) -> Duration;
+}
+
+impl IntoHold for Duration {
+    fn into_hold(self) -> Duration {
+        self
+    }
+}
+
 /// What a decorated function gives back when its body did not run, or was stopped.
 #[diagnostic::on_unimplemented(
     message = "a function locked with `#[distributed_lock]` cannot return `{Self}`",
@@ -281,7 +405,7 @@ impl<E: From<LockError>> FromLockError for E {
 
 /// A busy lock was told already.
 fn tell(error: &LockError) {
-    if !error.is_contended() {
+    if !error.is_busy() {
         telemetry::swallowed(error);
     }
 }

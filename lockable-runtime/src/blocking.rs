@@ -1,13 +1,21 @@
 //! Locks for sync functions: their requests run on the background thread, so they work on any
-//! thread, inside a runtime or outside of all.
+//! thread, inside a runtime or outside of all. Only one that waits for another holder must not stand
+//! on the thread that this holder needs.
 
+use std::cell::Cell;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, mpsc};
 
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
+
 use crate::backend::Backend;
+use crate::caller::holding;
 use crate::error::{LockError, LockErrorKind};
 use crate::guard::LockGuard;
-use crate::locker::LockRequest;
+use crate::hold::{completed, too_late};
+use crate::lock_request::LockRequest;
 use crate::telemetry;
 
 /// Waits for a future on this thread, without a runtime; `None` when the background thread has ended.
@@ -23,11 +31,64 @@ pub(crate) fn wait_for<T: Send + 'static>(
     outcome.recv().ok()
 }
 
-/// Acquires in one try, waiting on this thread.
-pub(crate) fn acquire_blocking(request: LockRequest) -> Result<LockGuard, LockError> {
+/// Acquires on this thread, in one try or waiting for its turn.
+///
+/// # Errors
+/// As the request's own, and when it would wait on the only thread of a runtime, unless it may block.
+pub(crate) fn acquire_blocking(
+    request: LockRequest,
+    may_block: bool,
+) -> Result<LockGuard, LockError> {
     let backend = Arc::clone(request.backend());
     let ended = || LockError::new(LockErrorKind::Unavailable, "the background thread has ended");
-    wait_for(&*backend, request.acquire()).unwrap_or_else(|| Err(ended()))
+    let request = request.blocking()?;
+    let Some(key) = request.waits_for().cloned() else {
+        return wait_for(&*backend, request.acquire()).unwrap_or_else(|| Err(ended()));
+    };
+    let start = backend.now();
+    let wait = || wait_elsewhere(&*backend, request.acquire()).unwrap_or_else(|| Err(ended()));
+    let outcome = if may_block { Some(wait()) } else { where_blocking_is_allowed(wait) };
+    let outcome = outcome.unwrap_or_else(|| Err(LockError::would_block_runtime(key.as_str())));
+    if outcome.as_ref().is_err_and(LockError::is_wait_limit_reached) {
+        telemetry::wait_limit_reached(key.as_str(), backend.now().since(start));
+    }
+    outcome
+}
+
+/// Waits on this thread for a future that needs none of the caller's runtime, its timers neither.
+fn wait_elsewhere<T: Send + 'static>(
+    backend: &dyn Backend,
+    future: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
+    let (answer, outcome) = mpsc::sync_channel(1);
+    drop(backend.home(true).spawn(async move {
+        // Nobody stops waiting before the answer has come.
+        drop(answer.send(future.await));
+    }));
+    outcome.recv().ok()
+}
+
+/// Runs what may block for long; `None` where nothing else could run meanwhile.
+///
+/// Outside of any runtime that is nobody's affair. A worker of a multi-thread runtime hands its tasks
+/// over first. Of a current-thread runtime nobody can tell whether this is its thread, or one for
+/// blocking.
+fn where_blocking_is_allowed<R>(block: impl FnOnce() -> R) -> Option<R> {
+    let Ok(runtime) = Handle::try_current() else { return Some(block()) };
+    if runtime.runtime_flavor() != RuntimeFlavor::MultiThread {
+        return None;
+    }
+    let has_begun = Cell::new(false);
+    let begin = || {
+        has_begun.set(true);
+        block()
+    };
+    // A `LocalSet` on such a runtime cannot be handed over: tokio panics, before it begins.
+    match catch_unwind(AssertUnwindSafe(|| block_in_place(begin))) {
+        Ok(outcome) => Some(outcome),
+        Err(panic) if has_begun.get() => resume_unwind(panic),
+        Err(_) => None,
+    }
 }
 
 /// Runs a sync body while the guard's lease is held, then releases; gives the body's value.
@@ -37,22 +98,15 @@ pub(crate) fn acquire_blocking(request: LockRequest) -> Result<LockGuard, LockEr
 /// be stopped, so it has completed then.
 pub(crate) fn hold_blocking<T>(guard: LockGuard, body: impl FnOnce() -> T) -> Result<T, LockError> {
     // This thread may have slept since the grant.
-    if !guard.is_held() {
-        return Err(lost(&guard, false));
+    if let Some(error) = too_late(&guard) {
+        return Err(error);
     }
-    let value = body();
-    if !guard.is_held() {
-        return Err(lost(&guard, true));
-    }
+    let value = holding(guard.lease_ref(), body);
+    let value = completed(&guard, value)?;
     let backend = Arc::clone(guard.releaser().backend());
     // Without an answer the guard was dropped, and its release goes on in the background.
     let _finished: Option<()> = wait_for(&*backend, guard.finish());
     Ok(value)
-}
-
-fn lost(guard: &LockGuard, completed: bool) -> LockError {
-    telemetry::lost(guard.key().as_str(), completed);
-    LockError::lost(guard.key().as_str(), completed)
 }
 
 #[cfg(test)]
@@ -66,11 +120,24 @@ mod tests {
     #[test]
     fn a_body_does_not_start_after_the_end_of_its_lease() {
         let locks = Locker::builder().url("memory://").connect_lazy().unwrap();
-        let guard = acquire_blocking(locks.lock("k").expire(Duration::from_millis(100))).unwrap();
+        let guard =
+            acquire_blocking(locks.lock("k").expire(Duration::from_millis(100)), false).unwrap();
         while guard.is_held() {
             thread::park_timeout(guard.remaining());
         }
         let error = hold_blocking(guard, || unreachable!("runs without a lock")).unwrap_err();
         assert!(error.is_lost() && !error.is_completed());
+    }
+
+    #[test]
+    fn a_body_does_not_start_after_the_end_of_its_longest_hold() {
+        let locks = Locker::builder().url("memory://").connect_lazy().unwrap();
+        let request = locks.lock("k").renew().max_hold(Duration::from_millis(1));
+        let guard = acquire_blocking(request, false).unwrap();
+        while guard.is_held() {
+            thread::park_timeout(guard.remaining());
+        }
+        let error = hold_blocking(guard, || unreachable!("runs too late")).unwrap_err();
+        assert!(error.is_held_long_enough());
     }
 }

@@ -26,6 +26,13 @@ impl Moment {
         Self(self.0.saturating_add(nanos(duration)))
     }
 
+    /// The next moment on a grid of equal steps, each a power of two of nanoseconds and at most `step`.
+    pub(crate) fn round_up(self, step: Duration) -> Self {
+        let bits = nanos(step).max(1).ilog2();
+        let rest = self.0 & ((1 << bits) - 1);
+        if rest == 0 { self } else { Self(self.0.saturating_add((1 << bits) - rest)) }
+    }
+
     /// How long after `earlier` this moment is; zero when it is not.
     pub(crate) fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -118,6 +125,14 @@ mod tests {
         let late = Moment::from_nanos(u64::MAX - 1).after(Duration::MAX);
         assert_eq!(late.as_nanos(), u64::MAX);
         assert_eq!(Moment::from_nanos(1).since(late), Duration::ZERO);
+    }
+
+    #[test]
+    fn moments_are_rounded_up_to_a_grid_of_powers_of_two() {
+        let rounded = |nanos, step| Moment::from_nanos(nanos).round_up(Duration::from_nanos(step));
+        assert_eq!(rounded(17, 15), Moment::from_nanos(24));
+        assert_eq!(rounded(24, 8), Moment::from_nanos(24));
+        assert_eq!(rounded(7, 0), Moment::from_nanos(7));
     }
 
     #[tokio::test(start_paused = true)]

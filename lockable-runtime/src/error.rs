@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A foreign cause, kept for [`Error::source`].
 pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
@@ -43,8 +44,14 @@ struct Inner {
 pub enum LockErrorKind {
     /// Another holder has the lock.
     Contended,
+    /// Another holder still had the lock when the wait limit was reached.
+    WaitLimitReached,
+    /// The code that asked holds the lock itself, and would wait for its own end.
+    HeldByCaller,
     /// The lease ended before the work did.
     Lost,
+    /// The lock was held for as long as `max_hold` allows, and its body was stopped.
+    HeldLongEnough,
     /// The backend gave no answer in time, or cannot serve anybody now.
     Unavailable,
     /// The backend answered and refused: a wrong password, a missing right, a version too old.
@@ -53,7 +60,7 @@ pub enum LockErrorKind {
     WrongType,
     /// The text cannot be a lock key.
     InvalidKey,
-    /// An option has a value that it cannot have.
+    /// An option has a value that it cannot have, or is used where it cannot be kept.
     InvalidOption,
     /// The URL does not name a backend.
     InvalidUrl,
@@ -87,18 +94,37 @@ impl LockError {
         Self::new(LockErrorKind::InvalidKey, flaw).with_key(key)
     }
 
-    /// The lease ended first; `completed` when the body had run to its end by then.
-    pub(crate) fn lost(key: &str, completed: bool) -> Self {
-        let message = if completed {
-            "the lock was lost before the body completed, and its value was dropped; its effects \
-             may overlap with the next holder's"
-        } else {
-            "the lock was lost while the body ran, and the body was stopped; give the lease a \
-             longer `expire`"
-        };
-        let mut error = Self::new(LockErrorKind::Lost, message).with_key(key);
-        error.0.completed = completed;
-        error
+    pub(crate) fn wait_limit_reached(key: &str, limit: Duration, waited: Duration) -> Self {
+        let message =
+            format!("another holder still has the lock after {waited:.0?} of at most {limit:?}");
+        Self::new(LockErrorKind::WaitLimitReached, message).with_key(key)
+    }
+
+    pub(crate) fn would_block_runtime(key: &str) -> Self {
+        let message = "a sync function with `wait` would block the only thread of this runtime, \
+                       and the holder with it; call it in `spawn_blocking` and give it the option \
+                       `blocking`, or make it an `async fn`";
+        Self::new(LockErrorKind::InvalidOption, message).with_key(key)
+    }
+
+    pub(crate) fn held_by_caller(key: &str) -> Self {
+        let message = "the body that calls this holds the lock itself, and would wait for its own \
+                       end; call it after the body, or give the two different keys";
+        Self::new(LockErrorKind::HeldByCaller, message).with_key(key)
+    }
+
+    pub(crate) fn lost(key: &str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(LockErrorKind::Lost, message).with_key(key)
+    }
+
+    pub(crate) fn held_long_enough(key: &str) -> Self {
+        let message = "the lock was held for as long as `max_hold` allows";
+        Self::new(LockErrorKind::HeldLongEnough, message).with_key(key)
+    }
+
+    pub(crate) fn with_completed(mut self, completed: bool) -> Self {
+        self.0.completed = completed;
+        self
     }
 
     /// The lock was granted, but its lease had ended by the time the answer came.
@@ -114,7 +140,7 @@ impl LockError {
         } else {
             "the lock was lost before its release: it had expired or was deleted"
         };
-        Self::new(LockErrorKind::Lost, message).with_key(key)
+        Self::lost(key, message)
     }
 
     /// What kind of thing went wrong, for counting and logging.
@@ -133,6 +159,35 @@ impl LockError {
     #[must_use]
     pub fn is_contended(&self) -> bool {
         self.0.kind == LockErrorKind::Contended
+    }
+
+    /// Another holder still had the lock at the end of `wait`: come back later, or wait longer.
+    #[must_use]
+    pub fn is_wait_limit_reached(&self) -> bool {
+        self.0.kind == LockErrorKind::WaitLimitReached
+    }
+
+    /// Another holder has the lock, or had it until the caller gave up waiting.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.is_contended() || self.is_wait_limit_reached()
+    }
+
+    /// The code that asked holds the lock itself: call this after its body, or with another key.
+    ///
+    /// Waiting would never end. Seen are calls from inside of a body that `run` or the attribute
+    /// holds the lock around; not those of tasks that it spawned, nor those under a guard that is
+    /// held by hand.
+    #[must_use]
+    pub fn is_held_by_caller(&self) -> bool {
+        self.0.kind == LockErrorKind::HeldByCaller
+    }
+
+    /// The body was stopped when `max_hold` was over: the work is too long, or hangs.
+    ///
+    /// The lock was held until then, so nothing overlaps with the next holder's work.
+    #[must_use]
+    pub fn is_held_long_enough(&self) -> bool {
+        self.0.kind == LockErrorKind::HeldLongEnough
     }
 
     /// The lease ended before the work did: what the work has done may overlap with the next holder's.
@@ -171,7 +226,8 @@ impl LockError {
         self.0.kind == LockErrorKind::InvalidKey
     }
 
-    /// An option has a value that it cannot have: mend the code that computes it.
+    /// An option has a value that it cannot have, or is used where it cannot be kept: mend the code
+    /// that computes it, or that makes this call.
     #[must_use]
     pub fn is_invalid_option(&self) -> bool {
         self.0.kind == LockErrorKind::InvalidOption

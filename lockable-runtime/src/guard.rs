@@ -6,18 +6,22 @@ use std::time::Duration;
 use crate::backend::{Fault, Release};
 use crate::error::LockError;
 use crate::key::LockKey;
-use crate::lease::Lease;
+use crate::lease::{Lease, Loss, Status};
+use crate::options::OnLost;
 use crate::releaser::{Known, Releaser, try_release};
+use crate::renewal::Kept;
 use crate::telemetry;
 use crate::token::FencingToken;
+use crate::waiters::Turn;
 
 /// A held lock, released when this is dropped.
 ///
 /// # What this does not guarantee
 /// Code under a guard that is held by hand is not stopped when the lease ends: ask
-/// [`is_held`](LockGuard::is_held) before each step that matters, or let
-/// [`run`](crate::LockRequest::run) or the attribute hold it. The lease ends by itself after
-/// `expire`, whether or not the guard still lives.
+/// [`is_held`](LockGuard::is_held) before each step that matters, wait for
+/// [`lost`](LockGuard::lost) beside it, or let [`run`](crate::LockRequest::run) or the attribute
+/// hold it. Without [`renew`](crate::LockRequest::renew) the lease ends by itself after `expire`,
+/// whether or not the guard still lives.
 ///
 /// # Cancel safety
 /// Dropping the guard, in or outside a runtime, while unwinding or while a runtime shuts down,
@@ -39,13 +43,18 @@ use crate::token::FencingToken;
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct LockGuard {
     lease: Lease,
+    on_lost: OnLost,
     /// What a drop still has to release.
     duty: Option<Known>,
+    /// Renews the lease, where that was asked for, until the release begins.
+    kept: Option<Kept>,
+    /// What others of this process wait for, where the lock came from a queue.
+    turn: Option<Turn>,
 }
 
 impl LockGuard {
-    pub(crate) fn new(lease: Lease) -> Self {
-        Self { lease, duty: Some(Known::Granted) }
+    pub(crate) fn new(lease: Lease, kept: Kept, on_lost: OnLost, turn: Option<Turn>) -> Self {
+        Self { lease, on_lost, duty: Some(Known::Granted), kept: Some(kept), turn }
     }
 
     /// The whole name of the lock, prefix included.
@@ -72,10 +81,46 @@ impl LockGuard {
         self.lease.is_held()
     }
 
+    /// Whether the lock was lost; see [`Lease::is_lost`].
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.lease.is_lost()
+    }
+
+    /// Waits until the holder may no longer count on the lock; see [`Lease::lost`].
+    ///
+    /// # Cancel safety
+    /// Nothing is missed: a lock that is lost already ends it at once.
+    pub async fn lost(&self) -> LockError {
+        self.lease.lost().await
+    }
+
+    /// Makes the lease last for `duration` from now, unless it lasts longer anyway; see
+    /// [`Lease::extend`].
+    ///
+    /// # Errors
+    /// [`is_lost`](LockError::is_lost), [`is_held_long_enough`](LockError::is_held_long_enough),
+    /// [`is_unavailable`](LockError::is_unavailable) and
+    /// [`is_invalid_option`](LockError::is_invalid_option), as [`Lease::extend`].
+    ///
+    /// # Cancel safety
+    /// A dropped call may have made the lease longer in the backend; its holder does not count on it.
+    pub async fn extend(&self, duration: Duration) -> Result<(), LockError> {
+        self.lease.extend(duration).await
+    }
+
     /// A handle that tells about the lease and does not keep it.
     #[must_use]
     pub fn lease(&self) -> Lease {
         self.lease.clone()
+    }
+
+    pub(crate) fn lease_ref(&self) -> &Lease {
+        &self.lease
+    }
+
+    pub(crate) fn on_lost(&self) -> OnLost {
+        self.on_lost
     }
 
     pub(crate) fn releaser(&self) -> &Arc<Releaser> {
@@ -84,11 +129,13 @@ impl LockGuard {
 
     /// Releases the lock and waits, at most one command deadline, until it is done.
     ///
+    /// With `min_hold` it stays taken until that is over, and this returns at once all the same.
+    ///
     /// # Errors
-    /// - [`is_lost`](LockError::is_lost) when the lease had ended: nobody, or another holder, has
-    ///   the lock now. Nothing of theirs is touched.
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer; the release
-    ///   goes on in the background.
+    /// - [`is_lost`](LockError::is_lost) when the lock was lost already: nobody, or another holder,
+    ///   has it now. Nothing of theirs is touched.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer, so that the
+    ///   outcome is unknown; the release goes on in the background.
     ///
     /// # Cancel safety
     /// The release goes on in the background when the future is dropped.
@@ -96,7 +143,7 @@ impl LockGuard {
         let outcome = self.try_release().await;
         let key = self.key().as_str();
         match outcome {
-            Ok(Release::Released) => Ok(()),
+            Ok(Release::Released) => self.lease.not_lost(),
             Ok(found) => Err(LockError::released_too_late(key, found == Release::Taken)),
             Err(fault) => Err(LockError::from(fault).with_key(key)),
         }
@@ -105,27 +152,69 @@ impl LockGuard {
     /// The release at the end of a body: what goes wrong is told as an event, never instead of
     /// the body's value.
     pub(crate) async fn finish(mut self) {
-        if let Ok(found @ (Release::Absent | Release::Taken)) = self.try_release().await {
+        let is_known = self.is_lost();
+        if let Ok(found @ (Release::Absent | Release::Taken)) = self.try_release().await
+            && !is_known
+        {
             telemetry::released_too_late(self.key().as_str(), found == Release::Taken);
         }
     }
 
     /// Without an answer the guard keeps its duty, and its drop hands the release over.
     async fn try_release(&mut self) -> Result<Release, Fault> {
-        self.lease.end();
+        if let Some(found) = self.end() {
+            return Ok(found);
+        }
         self.duty = Some(Known::Releasing);
-        let outcome = try_release(self.releaser(), self.lease.attempt()).await;
+        let attempt = Arc::clone(self.lease.attempt());
+        let outcome = match self.turn.take().and_then(Turn::end) {
+            Some(next) => next.release(self.releaser(), attempt).await,
+            None => try_release(self.releaser(), &attempt).await,
+        };
         if outcome.is_ok() {
             self.duty = None;
         }
         outcome
     }
+
+    /// Ends the lease, and its renewal; gives what a release would find, where that is known. A lock
+    /// that the next of this process may have goes to it without one.
+    fn end(&mut self) -> Option<Release> {
+        self.kept = None;
+        let status = self.lease.end();
+        if matches!(status, Status::Lost(_))
+            && let Some(turn) = self.turn.take()
+        {
+            turn.lose();
+        }
+        let found = match status {
+            Status::Lost(Loss::Absent) => Release::Absent,
+            Status::Lost(Loss::Taken) => Release::Taken,
+            Status::Lost(Loss::Deadline) => {
+                self.duty = self.duty.map(|known| known.max(Known::Releasing));
+                return None;
+            }
+            Status::Held(_) | Status::HeldLongEnough | Status::Released => {
+                let is_kept = self.lease.attempt().has_min_hold();
+                let passes = !is_kept && self.turn.as_mut().is_some_and(Turn::pass);
+                if !passes {
+                    return None;
+                }
+                Release::Released
+            }
+        };
+        self.turn = None;
+        self.duty = None;
+        Some(found)
+    }
 }
 
 impl Drop for LockGuard {
     fn drop(&mut self) {
+        if self.duty.is_some() {
+            self.end();
+        }
         if let Some(known) = self.duty {
-            self.lease.end();
             self.releaser().hand_over(Arc::clone(self.lease.attempt()), known);
         }
     }

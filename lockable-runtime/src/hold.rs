@@ -9,11 +9,12 @@ use std::task::{Context, Poll, ready};
 
 use once_cell::sync::OnceCell;
 use pin_project_lite::pin_project;
-use tokio::time::Sleep;
 
+use crate::caller::holding;
 use crate::error::LockError;
 use crate::guard::LockGuard;
-use crate::lease::Lease;
+use crate::lease::{Lease, Status};
+use crate::options::OnLost;
 use crate::telemetry;
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -40,10 +41,11 @@ enum State<T> {
     Acquiring(BoxFuture<Result<LockGuard, LockError>>),
     Holding {
         guard: LockGuard,
-        timer: Option<Pin<Box<Sleep>>>,
+        /// Ready when the lease is over; made when the body first waits.
+        lost: Option<BoxFuture<LockError>>,
     },
     Releasing {
-        value: Option<T>,
+        outcome: Option<Result<T, LockError>>,
         release: BoxFuture<()>,
     },
     /// Another holder has the lock, and the body says what the call gives then.
@@ -86,20 +88,26 @@ impl<F: Future> Future for Run<F> {
         loop {
             let next = match this.state {
                 State::Acquiring(acquire) => match ready!(acquire.as_mut().poll(cx)) {
-                    Ok(guard) => Ok(holding(guard, this.granted.as_ref())),
-                    Err(error) if error.is_contended() && *this.runs_when_busy => {
+                    Ok(guard) => match too_late(&guard) {
+                        None => Ok(start(guard, this.granted.as_ref())),
+                        Some(error) => {
+                            this.body.set(None);
+                            releasing(State::Holding { guard, lost: None }, Err(error))
+                        }
+                    },
+                    Err(error) if error.is_busy() && *this.runs_when_busy => {
                         Ok(busy(this.granted.as_ref()))
                     }
                     Err(error) => Err(Err(error)),
                 },
-                State::Holding { guard, timer } => {
-                    let outcome = ready!(poll_while_held(guard, timer, this.body.as_mut(), cx));
+                State::Holding { guard, lost } => {
+                    let outcome = ready!(poll_while_held(guard, lost, this.body.as_mut(), cx));
                     this.body.set(None);
                     releasing(mem::replace(this.state, State::Ended), outcome)
                 }
-                State::Releasing { value, release } => {
+                State::Releasing { outcome, release } => {
                     ready!(release.as_mut().poll(cx));
-                    value.take().map_or(Ok(State::Ended), |value| Err(Ok(value)))
+                    outcome.take().map_or(Ok(State::Ended), Err)
                 }
                 State::Busy => {
                     let value = ready!(poll_body(this.body.as_mut(), cx));
@@ -120,11 +128,11 @@ impl<F: Future> Future for Run<F> {
     }
 }
 
-fn holding<T>(guard: LockGuard, granted: Option<&Granted>) -> State<T> {
+fn start<T>(guard: LockGuard, granted: Option<&Granted>) -> State<T> {
     if let Some(granted) = granted {
         granted.tell(Some(guard.lease()));
     }
-    State::Holding { guard, timer: None }
+    State::Holding { guard, lost: None }
 }
 
 fn busy<T>(granted: Option<&Granted>) -> State<T> {
@@ -134,17 +142,13 @@ fn busy<T>(granted: Option<&Granted>) -> State<T> {
     State::Busy
 }
 
-/// After the body: its value waits for the release, a loss does not.
+/// After the body: its outcome waits for the release, but for a loss, which leaves nothing to wait for.
 fn releasing<T>(held: State<T>, outcome: Result<T, LockError>) -> Next<T> {
-    match (held, outcome) {
-        (State::Holding { guard, .. }, Ok(value)) => {
-            Ok(State::Releasing { value: Some(value), release: Box::pin(guard.finish()) })
+    match held {
+        State::Holding { guard, .. } if !outcome.as_ref().is_err_and(LockError::is_lost) => {
+            Ok(State::Releasing { outcome: Some(outcome), release: Box::pin(guard.finish()) })
         }
-        (_, Ok(value)) => Err(Ok(value)),
-        (_, Err(error)) => {
-            telemetry::lost(error.key().unwrap_or_default(), error.is_completed());
-            Err(Err(error))
-        }
+        _ => Err(outcome),
     }
 }
 
@@ -154,37 +158,67 @@ fn releasing<T>(held: State<T>, outcome: Result<T, LockError>) -> Next<T> {
 /// before it goes off. It only wakes a body that waits past its deadline.
 fn poll_while_held<F: Future>(
     guard: &LockGuard,
-    timer: &mut Option<Pin<Box<Sleep>>>,
+    lost: &mut Option<BoxFuture<LockError>>,
     mut body: Pin<&mut Option<F>>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<F::Output, LockError>> {
+    let lease = guard.lease_ref();
     loop {
-        if !guard.is_held() {
-            return Poll::Ready(Err(LockError::lost(guard.key().as_str(), false)));
+        // The last thing before the body: what lies between the two is a step that comes too late.
+        let step = || match stops(guard) {
+            Some(error) => Err(error),
+            None => Ok(poll_body(body.as_mut(), cx)),
+        };
+        match holding(lease, step) {
+            Err(error) => return Poll::Ready(Err(error)),
+            Ok(Poll::Ready(value)) => return Poll::Ready(completed(guard, value)),
+            Ok(Poll::Pending) => {}
         }
-        if let Poll::Ready(value) = poll_body(body.as_mut(), cx) {
-            let completed = || LockError::lost(guard.key().as_str(), true);
-            return Poll::Ready(if guard.is_held() { Ok(value) } else { Err(completed()) });
+        if lease.is_lost() {
+            // It finishes without its lock, and nothing is left to watch.
+            return Poll::Pending;
         }
-        ready!(poll_deadline(guard, timer, cx));
+        let watch = || {
+            let lease = lease.clone();
+            Box::pin(async move { lease.lost().await }) as BoxFuture<_>
+        };
+        ready!(lost.get_or_insert_with(watch).as_mut().poll(cx));
+        *lost = None;
+    }
+}
+
+/// Why a body may not start, if it may not: nothing is half done yet that it could finish.
+pub(crate) fn too_late(guard: &LockGuard) -> Option<LockError> {
+    let lease = guard.lease_ref();
+    match lease.status() {
+        Status::Held(_) | Status::Released => None,
+        Status::HeldLongEnough => Some(lease.held_long_enough()),
+        Status::Lost(loss) => Some(lease.lost_error(loss)),
+    }
+}
+
+/// Why the body may not be polled now, if it may not.
+fn stops(guard: &LockGuard) -> Option<LockError> {
+    match (guard.lease_ref().status(), guard.on_lost()) {
+        (Status::Held(_) | Status::Released, _) | (Status::Lost(_), OnLost::Finish) => None,
+        (Status::HeldLongEnough, _) => Some(guard.lease_ref().held_long_enough()),
+        (Status::Lost(loss), OnLost::Cancel) => Some(guard.lease_ref().loss_error(loss, false)),
+    }
+}
+
+/// What a body gives that came to its end; its lease may have been lost meanwhile.
+pub(crate) fn completed<T>(guard: &LockGuard, value: T) -> Result<T, LockError> {
+    let lease = guard.lease_ref();
+    let Status::Lost(loss) = lease.status() else { return Ok(value) };
+    telemetry::completed_after_loss(lease.key().as_str());
+    match guard.on_lost() {
+        OnLost::Finish => Ok(value),
+        OnLost::Cancel => Err(lease.loss_error(loss, true)),
     }
 }
 
 fn poll_body<F: Future>(body: Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll<F::Output> {
     body.as_pin_mut().map_or(Poll::Pending, |body| body.poll(cx))
-}
-
-/// Ready when the lease should have ended; a timer that went off early is set again.
-fn poll_deadline(
-    guard: &LockGuard,
-    timer: &mut Option<Pin<Box<Sleep>>>,
-    cx: &mut Context<'_>,
-) -> Poll<()> {
-    let backend = guard.releaser().backend();
-    let sleep = timer.get_or_insert_with(|| Box::pin(backend.timer(guard.remaining())));
-    ready!(sleep.as_mut().poll(cx));
-    *timer = None;
-    Poll::Ready(())
 }
 
 impl<F: Future> fmt::Debug for Run<F> {
@@ -217,6 +251,40 @@ impl Granted {
         match self.outcome().await {
             Some(lease) => lease,
             None => pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::acquire::{Acquirer, Wanted};
+    use crate::backend::{Settings, open};
+    use crate::key::LockKey;
+    use crate::options::{Terms, Ttl};
+
+    /// Goal: a process that paused between the grant and the body's first step does not take it.
+    /// Method: the clock jumps over the deadline at the end of acquiring.
+    #[tokio::test(start_paused = true)]
+    async fn a_body_does_not_start_after_the_end_of_its_lease() {
+        for on_lost in [OnLost::Cancel, OnLost::Finish] {
+            let settings = Settings { url: "memory://".to_owned(), ..Settings::default() };
+            let acquirer = Acquirer::new(open(&settings).unwrap(), Duration::from_secs(1));
+            let key = LockKey::from_static("k");
+            let terms = Terms { on_lost, ..Terms::new(Ttl::DEFAULT) };
+            let acquire = async move {
+                let wanted = Wanted { key, terms, identity: None, caller_blocks: false };
+                let guard = acquirer.try_acquire(wanted).await.unwrap().unwrap();
+                tokio::time::advance(Duration::from_secs(11)).await;
+                Ok(guard)
+            };
+            let body = async { unreachable!("runs without a lock") };
+            let outcome: Result<(), LockError> = Run::new(acquire, body).await;
+            let error = outcome.unwrap_err();
+            assert!(error.is_lost() && !error.is_completed());
+            assert!(!error.to_string().contains("stopped"), "{error}");
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) const MAX_KEY_BYTES: usize = 1024;
 /// assert_eq!(NIGHTLY.as_str(), "job:nightly");
 /// assert!(LockKey::new("a}b").is_err());
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockKey(Cow<'static, str>);
 
 impl LockKey {

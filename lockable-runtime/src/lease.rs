@@ -1,16 +1,26 @@
 //! The right to hold a lock until a time.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::future::pending;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::backend::Attempt;
-use crate::clock::Moment;
+use tokio::sync::Notify;
+
+use crate::backend::{Attempt, Backend, Fault, Renewal, Renewed, answer_within};
+use crate::clock::{Moment, within};
+use crate::error::LockError;
 use crate::key::LockKey;
+use crate::options::{Terms, Ttl};
 use crate::releaser::Releaser;
+use crate::telemetry;
 use crate::token::FencingToken;
 
-/// The lease of a held lock: a handle that tells about it and does not keep it.
+pub(crate) use self::state::{LeaseState, Loss, Status};
+
+mod state;
+
+/// The lease of a held lock: a handle that tells about it, and can extend it, but does not keep it.
 ///
 /// `guard = name` in [`distributed_lock`](crate::distributed_lock) binds one inside the body;
 /// [`LockGuard::lease`](crate::LockGuard::lease) gives another. It is cheap to clone and may
@@ -24,7 +34,7 @@ use crate::token::FencingToken;
 /// let lease = guard.lease();
 /// assert!(lease.is_held() && lease.remaining().as_secs() >= 9);
 /// guard.release().await?;
-/// assert!(!lease.is_held());
+/// assert!(!lease.is_held() && !lease.is_lost());
 /// # Ok(())
 /// # }
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
@@ -36,23 +46,32 @@ pub struct Lease(Arc<Shared>);
 struct Shared {
     attempt: Arc<Attempt>,
     fencing_token: FencingToken,
-    valid_until: Moment,
+    /// How long the lease is, once it is claimed or renewed.
+    ttl: Ttl,
+    /// Written by renewals, by the guard, and by whoever finds the deadline passed.
+    state: Mutex<LeaseState>,
+    /// Told when the lease is lost.
+    lost: Notify,
     releaser: Arc<Releaser>,
-    /// Set by the guard when it starts to release; never unset.
-    ended: AtomicBool,
 }
 
 impl Lease {
-    /// A lease counts from the sending of its request, so it ends here before it does in the backend.
+    /// The lease of a grant whose answer came just now.
     pub(crate) fn new(
         attempt: Arc<Attempt>,
         fencing_token: FencingToken,
-        since: Moment,
+        (since, granted): (Moment, Ttl),
+        terms: &Terms,
         releaser: Arc<Releaser>,
     ) -> Self {
-        let valid_until = since.after(attempt.ttl.usable());
-        let ended = AtomicBool::new(false);
-        Self(Arc::new(Shared { attempt, fencing_token, valid_until, releaser, ended }))
+        let hold_until = terms.max_hold.map(|most| since.after(most));
+        if let Some(least) = terms.min_hold {
+            // The backend granted the lock before its answer came, so this is not too short.
+            attempt.keep_until(releaser.backend().now().after(least));
+        }
+        let state = Mutex::new(LeaseState::new(since, granted, hold_until));
+        let lost = Notify::new();
+        Self(Arc::new(Shared { attempt, fencing_token, ttl: terms.ttl, state, lost, releaser }))
     }
 
     /// The whole name of the lock, prefix included.
@@ -61,7 +80,8 @@ impl Lease {
         &self.0.attempt.key
     }
 
-    /// The number that grows with every grant of this key; hand it to what the lock protects.
+    /// The number that grows with every grant of this key, and stays while it is renewed; hand it to
+    /// what the lock protects.
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
         self.0.fencing_token
@@ -70,13 +90,14 @@ impl Lease {
     /// How long the holder may still count on the lock; zero when it may not.
     ///
     /// One per cent and two milliseconds less than the backend will keep it, and counted from
-    /// before the request was sent.
+    /// before the request was sent that was granted, or last renewed. With `max_hold`, not longer
+    /// than that allows.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        if self.0.ended.load(Ordering::Acquire) {
-            return Duration::ZERO;
+        match self.status() {
+            Status::Held(rest) => rest,
+            Status::HeldLongEnough | Status::Lost(_) | Status::Released => Duration::ZERO,
         }
-        self.0.valid_until.since(self.0.releaser.backend().now())
     }
 
     /// Whether the holder may still count on the lock.
@@ -89,8 +110,197 @@ impl Lease {
         !self.remaining().is_zero()
     }
 
-    pub(crate) fn end(&self) {
-        self.0.ended.store(true, Ordering::Release);
+    /// Whether the lock was lost: its deadline passed, or a renewal found it gone. A loss is final.
+    ///
+    /// A lock that was released before is not lost, and neither is one whose `max_hold` is over, until
+    /// its lease ends without having been released.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        matches!(self.status(), Status::Lost(_))
+    }
+
+    /// Waits until the holder may no longer count on the lock; gives the error that says why.
+    ///
+    /// That is when its deadline passes, when a renewal finds that it was deleted or taken over, and
+    /// when `max_hold` is over. Without `renew`, a lock that disappears from the backend shows at
+    /// its deadline only, or when a connection was opened anew. It never ends once the lock was released.
+    ///
+    /// # Cancel safety
+    /// Nothing is missed: a lock that is lost already ends it at once.
+    ///
+    /// # Examples
+    /// Leave a loop when the lock is lost:
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # use std::time::Duration;
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// # async fn next_step() { tokio::time::sleep(Duration::from_millis(1)).await }
+    /// let guard = locker.lock("job").expire(Duration::from_millis(20)).acquire().await?;
+    /// let error = loop {
+    ///     tokio::select! {
+    ///         error = guard.lost() => break error,
+    ///         () = next_step() => {}
+    ///     }
+    /// };
+    /// assert!(error.is_lost());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn lost(&self) -> LockError {
+        loop {
+            // Registered before the look, so that a loss right after it is not missed.
+            let mut notified = pin!(self.0.lost.notified());
+            notified.as_mut().enable();
+            match self.status() {
+                Status::Held(rest) => {
+                    // A deadline that renewals have moved is waited for again.
+                    let timer = || self.backend().timer(rest);
+                    let _notified: Option<()> = within(timer, notified).await;
+                }
+                Status::HeldLongEnough => return self.held_long_enough(),
+                Status::Lost(loss) => return self.lost_error(loss),
+                Status::Released => pending().await,
+            }
+        }
+    }
+
+    /// Makes the lease last for `duration` from now, unless it lasts longer anyway.
+    ///
+    /// Renewals go on as before, and never shorten it. `max_hold` still ends it.
+    ///
+    /// # Errors
+    /// - [`is_lost`](LockError::is_lost) when the lock is not held any more: its deadline had passed,
+    ///   or the backend says that nobody or another holder has it. Nothing is ever acquired anew.
+    /// - [`is_held_long_enough`](LockError::is_held_long_enough) when `max_hold` is over.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer in time: the
+    ///   lease lasts as long as it did before, by this holder's own count.
+    /// - [`is_invalid_option`](LockError::is_invalid_option) for a duration under 10 ms.
+    ///
+    /// # Cancel safety
+    /// A dropped call may have made the lease longer in the backend; its holder does not count on it.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # use std::time::Duration;
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// let guard = locker.lock("order:7").expire(Duration::from_secs(10)).acquire().await?;
+    /// guard.extend(Duration::from_secs(60)).await?;
+    /// assert!(guard.remaining() > Duration::from_secs(58));
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn extend(&self, duration: Duration) -> Result<(), LockError> {
+        let ttl =
+            Ttl::new("extend", duration).map_err(|error| error.with_key(self.key().as_str()))?;
+        self.still_held()?;
+        let sent = self.backend().now();
+        match self.ask(Renewal::new(&self.0.attempt, Some(ttl), sent)).await {
+            Ok(Renewed::Kept) => self.renewed(sent, ttl),
+            Ok(Renewed::Absent) => self.refused(Loss::Absent),
+            Ok(Renewed::Taken) => self.refused(Loss::Taken),
+            Err(fault) => return Err(LockError::from(fault).with_key(self.key().as_str())),
+        }
+        // The answer may have come after the deadline.
+        self.still_held()
+    }
+
+    async fn ask(&self, request: Renewal) -> Result<Renewed, Fault> {
+        let (backend, limit) = (&**self.backend(), self.0.releaser.command_deadline());
+        let outcomes = answer_within(backend, limit, backend.renew(vec![request])).await?;
+        // One outcome for each request.
+        Ok(outcomes.into_iter().next().unwrap_or(Renewed::Absent))
+    }
+
+    fn still_held(&self) -> Result<(), LockError> {
+        match self.status() {
+            Status::Held(_) => Ok(()),
+            Status::HeldLongEnough => Err(self.held_long_enough()),
+            Status::Lost(loss) => Err(self.lost_error(loss)),
+            Status::Released => Err(self.error("the lock was released".to_owned())),
+        }
+    }
+
+    /// # Errors
+    /// When the lock was lost, though the backend may not have noticed.
+    pub(crate) fn not_lost(&self) -> Result<(), LockError> {
+        match self.status() {
+            Status::Lost(loss) => Err(self.lost_error(loss)),
+            Status::Held(_) | Status::HeldLongEnough | Status::Released => Ok(()),
+        }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.update(LeaseState::status)
+    }
+
+    pub(crate) fn renewed(&self, sent: Moment, ttl: Ttl) {
+        self.update(|state, now| state.renewed(sent, ttl, now));
+    }
+
+    pub(crate) fn refused(&self, loss: Loss) {
+        self.update(|state, now| state.refused(loss, now));
+    }
+
+    /// The release begins: from now on the lock is not held, and not renewed. Gives what it is then:
+    /// released, or lost before.
+    pub(crate) fn end(&self) -> Status {
+        self.update(|state, now| {
+            state.release(now);
+            state.status(now)
+        })
+    }
+
+    /// The error of a body that was stopped, or that completed although the lock was lost.
+    pub(crate) fn loss_error(&self, loss: Loss, completed: bool) -> LockError {
+        let why = why(loss);
+        let message = if completed {
+            format!(
+                "the lock was lost before the body completed, and its value was dropped; its \
+                 effects may overlap with the next holder's: {why}"
+            )
+        } else {
+            format!("the lock was lost while the body ran, and the body was stopped: {why}")
+        };
+        self.error(message).with_completed(completed)
+    }
+
+    pub(crate) fn held_long_enough(&self) -> LockError {
+        LockError::held_long_enough(self.key().as_str())
+    }
+
+    pub(crate) fn lost_error(&self, loss: Loss) -> LockError {
+        self.error(format!("the lock was lost: {}", why(loss)))
+    }
+
+    fn error(&self, message: String) -> LockError {
+        LockError::lost(self.key().as_str(), message)
+    }
+
+    /// Changes the state by the time; a loss is told once, by whoever finds it.
+    fn update<R>(&self, change: impl FnOnce(&mut LeaseState, Moment) -> R) -> R {
+        // The clock is read under the lock, so that time goes on from change to change.
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = state.loss();
+        let result = change(&mut state, self.backend().now());
+        let found = state.loss();
+        drop(state);
+        if let (None, Some(loss)) = (known, found) {
+            telemetry::lost(self.key().as_str(), reason(loss), why(loss));
+            self.0.lost.notify_waiters();
+        }
+        result
+    }
+
+    /// Where the lock lives, to be compared.
+    pub(crate) fn store(&self) -> &str {
+        self.backend().store()
+    }
+
+    pub(crate) fn ttl(&self) -> Ttl {
+        self.0.ttl
     }
 
     pub(crate) fn releaser(&self) -> &Arc<Releaser> {
@@ -99,5 +309,29 @@ impl Lease {
 
     pub(crate) fn attempt(&self) -> &Arc<Attempt> {
         &self.0.attempt
+    }
+
+    fn backend(&self) -> &Arc<dyn Backend> {
+        self.0.releaser.backend()
+    }
+}
+
+/// One word, to be counted by.
+fn reason(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Deadline => "deadline",
+        Loss::Absent => "absent",
+        Loss::Taken => "taken",
+    }
+}
+
+/// What the holder can do about it, where it can.
+fn why(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Deadline => {
+            "its lease ended; give it a longer `expire`, or `renew` it while the body runs"
+        }
+        Loss::Absent => "nobody holds it any more, because it was deleted or its server lost it",
+        Loss::Taken => "another holder has it",
     }
 }

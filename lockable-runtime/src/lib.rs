@@ -1,38 +1,54 @@
 #![doc = include_str!("../README.md")]
 
 mod acquire;
+mod agenda;
 mod attribute;
 mod backend;
 mod background;
 mod blocking;
+mod caller;
 mod clock;
 mod error;
+pub mod fencing;
 mod global;
 mod guard;
 mod hold;
+mod inspect;
 mod key;
 mod lease;
+mod lock_request;
 mod locker;
 mod options;
 mod releaser;
+mod renewal;
+mod request;
 mod telemetry;
 mod testing;
 mod token;
+#[cfg(feature = "tower")]
+pub mod tower;
+mod waiters;
+mod worker;
 
 pub use error::{LockError, LockErrorKind};
 pub use global::install;
 pub use guard::LockGuard;
+pub use inspect::Holder;
 pub use key::LockKey;
 pub use lease::Lease;
-pub use locker::{LockRequest, Locker, LockerBuilder};
+pub use lock_request::LockRequest;
+pub use locker::{Locker, LockerBuilder};
+pub use options::OnLost;
 pub use releaser::shutdown;
+pub use request::{RequestId, RequestScope};
 pub use token::FencingToken;
 
 /// Runs every call of a function, in every process, under one lock: the body runs only while its
 /// lease is held.
 ///
-/// The lock is not acquired: the body does not start. The lease is lost: the body stops. Whatever
-/// happens, the lock is released, and the body's own value or error passes through unchanged.
+/// The lock is not acquired: the body does not start. The lease is lost: the body stops, unless it may
+/// [finish](#what-becomes-of-the-lease). Whatever happens, the lock is released, and the body's own
+/// value or error passes through unchanged.
 ///
 /// Put it on an `async fn`, on a function that returns a [boxed future](#boxed-futures), or on a
 /// [sync function](#sync-functions); free, in an `impl` or in a trait.
@@ -45,7 +61,14 @@ pub use token::FencingToken;
 /// | `key = expr` | exactly a [`LockKey`]; text is never converted into one | |
 /// | `prefix = "…"` | replaces the locker's prefix, which is put before every key | the locker's, itself `"disLock:"` |
 /// | `expire = 10`, `"1500ms"`, `"1m30s"`, or a [`Duration`](std::time::Duration) expression | how long the lease is; an integer is seconds, the least is 10 ms; an expression is evaluated once a call | the locker's, itself 10 s |
-/// | `on_busy = expr`, `on_busy = skip` | the value when another holder has the lock; `expr` sees all parameters, `skip` is `()`, `None`, `Ok(())` or `Ok(None)` | by return type |
+/// | `wait`, `wait = "3s"`, a duration as `expire` takes it | waits for a lock that another holder has: without a limit, or at most so long; see [below](#waiting) | one try |
+/// | `fair` | with `wait`: the lock goes on to another process after each holder, where one waits | off |
+/// | `blocking` | with `wait`, on a sync function: this runs where blocking is welcome, as in `spawn_blocking`; see [there](#sync-functions) | off |
+/// | `renew` | keeps the lease alive while the body runs | off |
+/// | `max_hold = "5m"`, a duration as `expire` takes it | with `renew`, the longest hold, counted from the grant: then the body is dropped and the lock released | none |
+/// | `min_hold = "3s"`, a duration as `expire` takes it | the shortest hold, counted from the grant, at most `expire`: a call that ends earlier returns at once, whatever its outcome, and leaves the lock taken for the rest | none |
+/// | `on_lost = cancel`, `on_lost = finish` | what becomes of the body when the lease is lost: it is stopped, or it completes and gives its value | `cancel` |
+/// | `on_busy = expr`, `on_busy = skip` | the value when another holder has the lock, or still has it at the limit of `wait`; `expr` sees all parameters, `skip` is `()`, `None`, `Ok(())` or `Ok(None)` | by return type |
 /// | `on_error = \|err\| expr` | the value for every other way of not finishing under the lock; sees its argument, statics and `Copy` parameters | by return type |
 /// | `guard = name` | binds `name` in the body to its [`Lease`]: key, fencing token, remaining time | |
 /// | `locker = expr` | which [`Locker`], such as `self.locks`; cloned, never borrowed across the body | the process-wide one, see [`install`] |
@@ -62,8 +85,8 @@ pub use token::FencingToken;
 /// | `Result<T, E>` where `E: From<LockError>` | `Err` |
 /// | anything else | what `on_busy` and `on_error` say; both are required |
 ///
-/// A busy lock is an info event that names the key. A failure that the return type has no place for
-/// is an error event: nothing is ever run unlocked, and nothing fails in silence.
+/// A busy lock is an info event that names the key; at the limit of `wait` it is a warning. A failure that the return type has no place for
+/// is an error event: nothing fails in silence.
 ///
 /// ```
 /// # use lockable_runtime::{LockError, distributed_lock};
@@ -110,6 +133,65 @@ pub use token::FencingToken;
 /// A key that has the name of a parameter in doubled braces, `"order:{{id}}"`, gives a warning: every
 /// call would share one lock. Where the text is meant, say so by `key("order:{{id}}")`.
 ///
+/// # Waiting
+///
+/// Without `wait` a call tries once. With it, the call stands in a queue until its turn comes, or until its
+/// limit, and nothing polls meanwhile. Calls of one process run in the order of arrival. Processes take
+/// turns: a turn is one holder, and those of its process who get the lock from it, at most sixteen and within
+/// five milliseconds; with `fair` it is one holder. A call whose future is dropped leaves the queue at once.
+/// What bounds the waiting when a process dies or a message is lost is on the front page.
+///
+/// A call that gave up found the lock busy: `on_busy` answers for it, `None` and `()` mean it too, and as an
+/// `Err` it is [`is_wait_limit_reached`](LockError::is_wait_limit_reached). A limit that is computed, and comes
+/// to nothing, is one try. The lease begins when the wait ends.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use lockable_runtime::{LockError, Locker, distributed_lock};
+/// #[distributed_lock(key = "stock:{sku}", wait = "50ms", locker = locks)]
+/// async fn sell(locks: &Locker, sku: &str) -> Result<usize, LockError> {
+///     Ok(sku.len())
+/// }
+///
+/// # async fn example() -> Result<(), LockError> {
+/// let locks = Locker::connect("memory://").await?;
+/// let other = locks.lock("stock:shirt").acquire().await?;
+/// assert!(sell(&locks, "shirt").await.unwrap_err().is_wait_limit_reached());
+///
+/// let (sold, released) = tokio::join!(sell(&locks, "shirt"), other.release());
+/// assert_eq!(sold?, 5);
+/// # released
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+/// ```
+///
+/// # What becomes of the lease
+///
+/// Without `renew` a body has `expire` to end in, and is stopped midway then. With it, the lease ends
+/// only when the body does, when a renewal finds that the lock is gone, when none is answered until the
+/// deadline, or after `max_hold`. The body is not polled after that, and the call gives an error:
+///
+/// | what happened | the error |
+/// |---|---|
+/// | the lease was lost, and the body was stopped | [`is_lost`](LockError::is_lost) |
+/// | the lease was lost, and the body completed before it could be stopped | both that and [`is_completed`](LockError::is_completed) |
+/// | `max_hold` was over | [`is_held_long_enough`](LockError::is_held_long_enough) |
+/// | `max_hold` was zero, or `min_hold` longer than `expire`, and the body did not run | [`is_invalid_option`](LockError::is_invalid_option) |
+///
+/// With `on_lost = finish` a body that has started completes: its value is given back, an error event
+/// names the key, and [`is_lost`](Lease::is_lost) of the guard tells. Another holder may be at work
+/// meanwhile, so it is for work that its [fencing token](FencingToken), or its nature, makes harmless.
+///
+/// With `min_hold`, every other call within that time finds the lock busy. So a job that several
+/// machines trigger runs once, although their clocks differ by nearly as much.
+///
+/// # Calls inside of the body
+///
+/// A call for the key that the calling body holds itself could only wait for its own end. It fails at
+/// once, with `wait` too, and [`is_held_by_caller`](LockError::is_held_by_caller) holds: in a recursion, through another
+/// function, and between async, sync and boxed ones. `on_busy` is not asked. Siblings in `join!` and
+/// `select!`, and tasks that the body spawns, are other callers.
+///
 /// # One example for each option
 ///
 /// ```
@@ -128,6 +210,22 @@ pub use token::FencingToken;
 /// async fn nightly() -> Result<(), LockError> {
 ///     Ok(())
 /// }
+///
+/// #[distributed_lock(key = "report:{day}", expire = "1m", renew, max_hold = "2h", on_lost = finish)]
+/// async fn report(day: u32) -> Option<u32> {
+///     Some(day)
+/// }
+///
+/// #[distributed_lock(key = "remind", renew, min_hold = 5, on_lost = cancel)]
+/// async fn remind_everybody() {}
+///
+/// #[distributed_lock(key = "ticket:{id}", wait = "3s", fair)]
+/// async fn take(id: u64) -> Option<u64> {
+///     Some(id)
+/// }
+///
+/// #[distributed_lock(key = "menu", wait, blocking)]
+/// fn print_menu() {}
 ///
 /// #[distributed_lock(key = "visits", expire = LEASE, on_busy = 0, on_error = |_| 0)]
 /// async fn visits() -> u64 {
@@ -154,14 +252,30 @@ pub use token::FencingToken;
 /// in `spawn_blocking`, and inside a runtime of either kind, where it blocks its thread as every sync
 /// function does.
 ///
-/// Nothing can stop a sync body. When its lease is lost, the call gives an error for which both
-/// [`is_lost`](LockError::is_lost) and [`is_completed`](LockError::is_completed) hold, after the body
-/// has ended; until then [`is_held`](Lease::is_held) of the guard tells. Ask it before each step that
-/// matters, or take a long `expire`.
+/// With `wait` it may block for long, so it matters where it is called:
+///
+/// | called | it |
+/// |---|---|
+/// | outside of any runtime | waits |
+/// | anywhere in a multi-thread runtime | waits, and lets the runtime's other tasks go on as tokio's `block_in_place` does |
+/// | in a current-thread runtime, also in its `spawn_blocking` | gives an error, [`is_invalid_option`](LockError::is_invalid_option), and does not run the body: on the runtime's own thread it would keep the holder from ever releasing, and the two cannot be told apart |
+/// | the same, with the option `blocking` | waits: the option says that this is `spawn_blocking`, or another thread that may block |
+///
+/// Inside of a `LocalSet` on a multi-thread runtime it gives the same error.
+///
+/// Nothing can stop a sync body, so `on_lost = cancel` is a compile error there. When its lease is
+/// lost, the call gives an error for which both [`is_lost`](LockError::is_lost) and
+/// [`is_completed`](LockError::is_completed) hold, after the body has ended; with `on_lost = finish` it
+/// gives the body's value, and an error event. Until then [`is_held`](Lease::is_held) of the guard
+/// tells: ask it before each step that matters.
+///
+/// `renew` keeps the lease alive from the thread of this crate, however long the body blocks its own.
+/// `max_hold` ends that: `is_held` is false from then on, and the lock is lost when its last lease is
+/// over. A body that ends before gives its value.
 ///
 /// ```
 /// # use lockable_runtime::{LockError, Locker, distributed_lock};
-/// #[distributed_lock(key = "rebuild:{name}", locker = locks, guard = lock)]
+/// #[distributed_lock(key = "rebuild:{name}", renew, max_hold = "10m", locker = locks, guard = lock)]
 /// fn rebuild(locks: &Locker, name: &str) -> Result<usize, LockError> {
 ///     let built = name.len();
 ///     if !lock.is_held() {
@@ -214,6 +328,13 @@ pub use token::FencingToken;
 ///
 /// There a key cannot name a part of a destructured parameter; give the parameter a name.
 ///
+/// # Whose lock it is
+///
+/// A call inside of a [`RequestId::scope`] leaves the request's id in Redis, at the end of the lock's
+/// value, in functions of every kind. A lock that is passed on within a [turn](#waiting) keeps the id of the
+/// first in that turn. With the feature `tower` a layer makes the scope for each HTTP
+/// request.
+///
 /// # What it becomes
 ///
 /// ```text
@@ -247,23 +368,24 @@ pub use token::FencingToken;
 ///
 /// # What this does not guarantee
 ///
-/// A body longer than `expire` is stopped midway. What it spawned is not stopped. Over a network no
-/// lease can exclude two holders in every case; see the front page, and [`FencingToken`].
+/// What a stopped body spawned is not stopped. A renewed body that hangs holds its lock for as long as
+/// it hangs, or for `max_hold`. Over a network no lease can exclude two holders in every case; see the
+/// front page, and [`FencingToken`].
 #[cfg(feature = "macros")]
 pub use lockable_macros::distributed_lock;
 
 #[doc(hidden)]
 pub mod __private {
     pub use crate::attribute::{
-        Call, FromLockError, Granted, IntoExpire, IntoLockKey, Lease, Part, Refused, Returned, Run,
-        RunsUnderTheLock, Skip, Value, absent, run, run_blocking, run_blocking_even_when_busy,
-        start, value,
+        Call, FromLockError, Granted, IntoExpire, IntoHold, IntoLockKey, IntoWait, Lease, Part,
+        Refused, Returned, Run, RunsUnderTheLock, Skip, Value, absent, run, run_blocking,
+        run_blocking_even_when_busy, start, value,
     };
 }
 
 #[doc(hidden)]
 pub mod __testing {
-    pub use crate::testing::MemoryStore;
+    pub use crate::testing::{MemoryStore, VerbAttempt, Verbs};
 }
 
 /// Longer texts about this crate.

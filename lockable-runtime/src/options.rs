@@ -1,5 +1,6 @@
 //! The numbers of a lock: newtypes that cannot hold nonsense, and defaults with their reasons.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::error::{LockError, LockErrorKind};
@@ -20,20 +21,25 @@ impl Ttl {
     /// Under ten milliseconds the drift allowance and one round trip would eat the lease.
     pub(crate) const MIN: Self = Self(10);
 
-    pub(crate) fn new(expire: Duration) -> Result<Self, LockError> {
-        let invalid = |message| LockError::new(LockErrorKind::InvalidOption, message);
-        let millis = expire.as_millis();
+    /// The value of an option, whose name an error tells.
+    pub(crate) fn new(option: &str, duration: Duration) -> Result<Self, LockError> {
+        let millis = duration.as_millis();
         if millis < u128::from(Self::MIN.0) {
-            return Err(invalid(format!("`expire` must be at least 10ms, got {expire:?}")));
+            return Err(invalid(format!("`{option}` must be at least 10ms, got {duration:?}")));
         }
         match u64::try_from(millis) {
             Ok(millis) if millis <= LONGEST => Ok(Self(millis)),
-            _ => Err(invalid("`expire` is longer than Redis can hold".to_owned())),
+            _ => Err(invalid(format!("`{option}` is longer than Redis can hold"))),
         }
     }
 
     pub(crate) fn duration(self) -> Duration {
         Duration::from_millis(self.0)
+    }
+
+    /// How long a lock is granted to a waiter that may not be there any more: its first second.
+    pub(crate) fn granted(self) -> Self {
+        Self(self.0.min(1_000))
     }
 
     /// How long the holder itself may count on the lease, from the moment it asked for it.
@@ -53,6 +59,81 @@ impl Ttl {
     pub(crate) fn floor_life(self) -> Duration {
         Duration::from_millis(self.0.saturating_mul(10).clamp(600_000, LONGEST))
     }
+}
+
+fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
+    LockError::new(LockErrorKind::InvalidOption, message)
+}
+
+/// What is asked of a lock, besides its key.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) ttl: Ttl,
+    /// Whether the lease is kept alive while the lock is held.
+    pub(crate) renew: bool,
+    /// The longest that a renewed lock is held, from its grant.
+    pub(crate) max_hold: Option<Duration>,
+    /// The shortest that the lock is taken, from its grant, however soon it is released.
+    pub(crate) min_hold: Option<Duration>,
+    pub(crate) on_lost: OnLost,
+    pub(crate) wait: Wait,
+    /// Whether the lock goes on to another process after each holder.
+    pub(crate) fair: bool,
+}
+
+/// How long a call waits for a lock that another holder has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Wait {
+    #[default]
+    Never,
+    AtMost(Duration),
+    Forever,
+}
+
+impl Terms {
+    pub(crate) fn new(ttl: Ttl) -> Self {
+        Self {
+            ttl,
+            renew: false,
+            max_hold: None,
+            min_hold: None,
+            on_lost: OnLost::default(),
+            wait: Wait::Never,
+            fair: false,
+        }
+    }
+
+    /// The same terms, or what contradicts itself in them.
+    pub(crate) fn checked(self) -> Result<Self, LockError> {
+        let expire = self.ttl.duration();
+        match (self.max_hold, self.min_hold) {
+            (Some(Duration::ZERO), _) => Err(invalid("`max_hold` must be longer than zero")),
+            (Some(_), _) if !self.renew => Err(invalid(
+                "`max_hold` needs `renew`; without it the lease ends after `expire` anyway",
+            )),
+            _ if self.fair && self.wait == Wait::Never => {
+                Err(invalid("`fair` needs `wait`; a call that does not wait has no turn"))
+            }
+            (_, Some(least)) if least > expire => Err(invalid(format!(
+                "`min_hold` is at most `expire`, got {least:?} and {expire:?}"
+            ))),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// What happens to a body whose lock is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnLost {
+    /// It is stopped: not polled again, dropped, and the call gives an error. The default, because
+    /// the next holder may be at work already.
+    #[default]
+    Cancel,
+    /// It runs to its end, and its value is given back; an event at error level tells that it
+    /// completed without its lock. For work that must not be left half done and that its
+    /// [fencing token](crate::FencingToken), or its nature, makes harmless.
+    Finish,
 }
 
 /// How long the parts of a call may take.
@@ -77,19 +158,21 @@ mod tests {
     use super::*;
 
     fn ttl(millis: u64) -> Ttl {
-        Ttl::new(Duration::from_millis(millis)).unwrap()
+        Ttl::new("expire", Duration::from_millis(millis)).unwrap()
     }
 
     #[test]
     fn a_lease_has_at_least_ten_milliseconds() {
-        assert!(Ttl::new(Duration::from_micros(9_999)).unwrap_err().is_invalid_option());
+        assert!(Ttl::new("expire", Duration::from_micros(9_999)).unwrap_err().is_invalid_option());
         assert_eq!(ttl(10).duration(), Duration::from_millis(10));
     }
 
     #[test]
     fn a_lease_fits_what_redis_can_hold() {
-        assert!(Ttl::new(Duration::MAX).unwrap_err().is_invalid_option());
-        assert!(Ttl::new(Duration::from_millis(LONGEST + 1)).unwrap_err().is_invalid_option());
+        assert!(Ttl::new("expire", Duration::MAX).unwrap_err().is_invalid_option());
+        assert!(
+            Ttl::new("expire", Duration::from_millis(LONGEST + 1)).unwrap_err().is_invalid_option()
+        );
         let longest = ttl(LONGEST);
         assert!(longest.floor_life().as_millis() <= u128::from(LONGEST));
     }
@@ -99,6 +182,19 @@ mod tests {
         assert_eq!(ttl(10_000).usable(), Duration::from_millis(9_898));
         assert_eq!(ttl(10).usable(), Duration::from_micros(7_900));
         assert_eq!(ttl(150).usable(), Duration::from_micros(146_500));
+    }
+
+    #[test]
+    fn terms_that_contradict_themselves_are_refused() {
+        let second = Some(Duration::from_secs(1));
+        let refused = |terms: Terms| terms.checked().unwrap_err().to_string();
+        let terms = || Terms::new(ttl(500));
+        assert!(refused(Terms { max_hold: second, ..terms() }).contains("needs `renew`"));
+        let zero = Some(Duration::ZERO);
+        assert!(refused(Terms { max_hold: zero, renew: true, ..terms() }).contains("than zero"));
+        assert!(refused(Terms { min_hold: second, ..terms() }).contains("at most `expire`"));
+        assert!(Terms { max_hold: second, renew: true, ..terms() }.checked().is_ok());
+        assert!(Terms { min_hold: Some(ttl(500).duration()), ..terms() }.checked().is_ok());
     }
 
     #[test]

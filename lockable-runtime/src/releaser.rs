@@ -4,53 +4,48 @@
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::backend::{Acquisition, Attempt, Backend, Fault, Release, Reply};
-use crate::background::Background;
-use crate::clock::{Moment, timer_on, within};
-use crate::error::{LockError, LockErrorKind};
+use crate::agenda::{Agenda, trim};
+use crate::backend::{Acquisition, Attempt, Backend, Fault, Release, Reply, answer_within};
+use crate::clock::{Moment, within};
 use crate::key::LockKey;
 use crate::telemetry;
+use crate::token::OwnerToken;
+use crate::worker::{Agent, Worklist, attend};
 
-/// The first pause between two tries; each next one is twice as long, up to a second.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+use self::duty::{Duty, Next};
+
+pub(crate) use self::duty::Known;
+pub use self::shutdown::shutdown;
+
+mod duty;
+mod shutdown;
+
+/// So many releases may wait at the same time, about 32 MiB of them. Of more than that, while a
+/// server is down, each lock ends with its lease.
+const LIMIT: usize = 65_536;
+
+/// So many releases are asked for at the same time.
+const AT_ONCE: usize = 256;
 
 /// Releases in the background what was handed over, until it is done or the lease would have ended.
-///
-/// Memory is bounded by the leases that this process was granted within one `expire`.
 #[derive(Debug)]
 pub(crate) struct Releaser {
     backend: Arc<dyn Backend>,
     command_deadline: Duration,
-    /// How many hand-overs there are; spares the lock while there are none, which is nearly always.
+    /// How many releases wait; spares the locks while there are none, which is nearly always.
     open: AtomicUsize,
-    pending: Mutex<HashMap<LockKey, Pending>>,
-    /// Told whenever `pending` changes.
+    /// By owner token, so that a release that is handed over twice is one.
+    worklist: Worklist<OwnerToken, Duty>,
+    in_flight: AtomicUsize,
+    /// How many releases of a key have not been tried yet: a new acquisition goes behind them.
+    untried: Mutex<HashMap<LockKey, usize>>,
+    /// Told whenever a release was tried, or ended.
     changed: Notify,
-}
-
-/// The hand-overs of one key.
-#[derive(Debug, Default)]
-struct Pending {
-    /// Those whose release has not been tried yet: a new acquisition goes behind them.
-    untried: usize,
-    total: usize,
-}
-
-/// What is known of an attempt whose release was handed over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
-    /// It was granted and its release was never sent: finding it gone is worth a warning.
-    Granted,
-    /// Its release was sent and not answered: finding it gone is what was wanted.
-    Releasing,
-    /// Its request may still land: nothing found now proves nothing.
-    Unknown,
 }
 
 impl Releaser {
@@ -59,12 +54,12 @@ impl Releaser {
             backend,
             command_deadline,
             open: AtomicUsize::new(0),
-            pending: Mutex::default(),
+            worklist: Worklist::default(),
+            in_flight: AtomicUsize::new(0),
+            untried: Mutex::default(),
             changed: Notify::new(),
         });
-        let mut all = registry();
-        all.retain(|releaser| releaser.strong_count() > 0);
-        all.push(Arc::downgrade(&releaser));
+        shutdown::register(&releaser);
         releaser
     }
 
@@ -84,136 +79,220 @@ impl Releaser {
             return;
         }
         let timer = || self.backend.timer(self.command_deadline);
-        let settled =
-            self.wait_until(|pending| pending.get(key).is_none_or(|of_key| of_key.untried == 0));
+        let settled = self.wait_until(|| !self.untried().contains_key(key));
         let _in_time: Option<()> = within(timer, settled).await;
     }
 
     /// Releases the attempt without anybody waiting for it. Never blocks, never fails.
     pub(crate) fn hand_over(self: &Arc<Self>, attempt: Arc<Attempt>, known: Known) {
-        let ticket = Ticket::new(self, &attempt.key);
-        self.backend.detach(Box::pin(release_until_ended(ticket, attempt, known)));
+        self.accept(attempt, known, Some(self.backend.now()));
     }
 
     /// Keeps waiting for the answer that the caller gave up, and releases what it grants.
     pub(crate) fn adopt(self: &Arc<Self>, attempt: Arc<Attempt>, reply: Reply<Acquisition>) {
-        let ticket = Ticket::new(self, &attempt.key);
-        self.backend.detach(Box::pin(release_late_grant(ticket, attempt, reply)));
+        if self.accept(Arc::clone(&attempt), Known::Unknown, None) {
+            self.backend.detach(Box::pin(release_late_grant(Arc::clone(self), attempt, reply)));
+        }
     }
 
-    /// Waits until nothing is pending.
-    async fn drained(&self) {
-        self.wait_until(HashMap::is_empty).await;
+    /// Takes a release over, unless there are too many of them.
+    fn accept(self: &Arc<Self>, attempt: Arc<Attempt>, known: Known, due: Option<Moment>) -> bool {
+        let token = attempt.owner.clone();
+        let key = attempt.key.clone();
+        // Counted before anybody can end it.
+        *self.untried().entry(key.clone()).or_default() += 1;
+        self.open.fetch_add(1, Ordering::AcqRel);
+        let outcome = self.change(|agenda| {
+            let is_full = agenda.len() >= LIMIT;
+            match agenda.get_mut(&token) {
+                Some(duty) => {
+                    duty.merge(known);
+                    Accepted::Merged
+                }
+                None if is_full => Accepted::TooMany,
+                None => {
+                    drop(agenda.insert(token, Duty::new(attempt, known), due));
+                    Accepted::New
+                }
+            }
+        });
+        if outcome != Accepted::New {
+            self.mark_tried(&key);
+            self.mark_ended();
+        }
+        if outcome == Accepted::TooMany {
+            telemetry::release_abandoned(key.as_str(), "too many releases wait already");
+        }
+        outcome != Accepted::TooMany
     }
 
-    async fn wait_until(&self, is_met: impl Fn(&HashMap<LockKey, Pending>) -> bool) {
+    /// An answer came that was waited for: the attempt has to be released.
+    fn start(self: &Arc<Self>, attempt: &Attempt, known: Known) {
+        let now = self.backend.now();
+        self.change(|agenda| {
+            if let Some(duty) = agenda.get_mut(&attempt.owner) {
+                duty.learn(known);
+                agenda.schedule(&attempt.owner, now);
+            }
+        });
+    }
+
+    /// An answer came that was waited for: the attempt holds nothing.
+    fn forget(self: &Arc<Self>, attempt: &Attempt) {
+        if self.change(|agenda| agenda.remove(&attempt.owner)).is_some() {
+            self.mark_tried(&attempt.key);
+            self.mark_ended();
+        }
+    }
+
+    fn change<R>(self: &Arc<Self>, change: impl FnOnce(&mut Agenda<OwnerToken, Duty>) -> R) -> R {
+        let (result, starts) = self.worklist.change(change);
+        if starts {
+            self.backend.detach(Box::pin(attend(Arc::clone(self))));
+        }
+        result
+    }
+
+    /// One try, and what follows from it.
+    async fn release(self: Arc<Self>, attempt: Arc<Attempt>) {
+        let outcome = try_release(&self, &attempt).await;
+        let end = self.end_of(&attempt);
+        let now = self.backend.now();
+        let next = self.change(|agenda| {
+            let duty = agenda.get_mut(&attempt.owner)?;
+            let is_first = !duty.is_tried;
+            let next = duty.answered(&outcome, now, end);
+            match next {
+                Next::Again(moment) => agenda.schedule(&attempt.owner, moment),
+                Next::Done | Next::WasGone { .. } | Next::Abandoned => {
+                    drop(agenda.remove(&attempt.owner));
+                }
+            }
+            Some((next, is_first))
+        });
+        if self.in_flight.fetch_sub(1, Ordering::AcqRel) == AT_ONCE {
+            self.worklist.wake();
+        }
+        if let Some((next, is_first)) = next {
+            tell(&attempt.key, &next, outcome);
+            self.count(&attempt.key, &next, is_first);
+        }
+    }
+
+    fn count(&self, key: &LockKey, next: &Next, is_first: bool) {
+        if is_first {
+            self.mark_tried(key);
+        }
+        if !matches!(next, Next::Again(_)) {
+            self.mark_ended();
+        }
+    }
+
+    /// Lets the calls go on that wait for this hand-over.
+    fn mark_tried(&self, key: &LockKey) {
+        let mut untried = self.untried();
+        if let Some(count) = untried.get_mut(key) {
+            *count -= 1;
+            if *count == 0 {
+                untried.remove(key);
+                trim(&mut untried);
+            }
+        }
+        drop(untried);
+        self.changed.notify_waiters();
+    }
+
+    fn mark_ended(&self) {
+        self.open.fetch_sub(1, Ordering::AcqRel);
+        self.changed.notify_waiters();
+    }
+
+    async fn wait_until(&self, is_met: impl Fn() -> bool) {
         loop {
             // Registered before the look, so that a change right after it is not missed.
             let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
-            if is_met(&self.pending()) {
+            if is_met() {
                 return;
             }
             changed.await;
         }
     }
 
-    fn pending(&self) -> MutexGuard<'_, HashMap<LockKey, Pending>> {
+    fn untried(&self) -> MutexGuard<'_, HashMap<LockKey, usize>> {
         // Counts change one at a time, so a panic elsewhere leaves them sound.
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.untried.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// After this the backend cannot know the attempt any more, even if its request was late.
+    /// After this the backend cannot know the attempt any more, even if its last request was late.
     fn end_of(&self, attempt: &Attempt) -> Moment {
-        let sent = attempt.sent_at().unwrap_or_else(|| self.backend.now());
-        sent.after(attempt.ttl.duration()).after(self.command_deadline)
-    }
-
-    async fn pause(&self, duration: Duration) {
-        self.backend.timer(duration).await;
+        attempt.lapses_at().unwrap_or_else(|| self.backend.now()).after(self.command_deadline)
     }
 }
 
-/// Counts one hand-over for as long as it lives.
-struct Ticket {
+fn tell(key: &LockKey, next: &Next, outcome: Result<Release, Fault>) {
+    match (next, outcome) {
+        (Next::WasGone { taken }, _) => telemetry::released_too_late(key.as_str(), *taken),
+        (Next::Abandoned, Err(fault)) => {
+            telemetry::release_abandoned(key.as_str(), &fault.message);
+        }
+        _ => {}
+    }
+}
+
+/// What became of a release that was handed over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Accepted {
+    New,
+    Merged,
+    TooMany,
+}
+
+impl Agent for Releaser {
+    type Key = OwnerToken;
+    type Item = Duty;
+
+    fn worklist(&self) -> &Worklist<OwnerToken, Duty> {
+        &self.worklist
+    }
+
+    fn backend(&self) -> &Arc<dyn Backend> {
+        &self.backend
+    }
+
+    fn capacity(&self) -> usize {
+        AT_ONCE.saturating_sub(self.in_flight.load(Ordering::Acquire))
+    }
+
+    fn perform(self: &Arc<Self>, due: Vec<OwnerToken>) {
+        for token in due {
+            let attempt = |agenda: &mut Agenda<OwnerToken, Duty>| {
+                agenda.get_mut(&token).map(|duty| Arc::clone(&duty.attempt))
+            };
+            if let Some(attempt) = self.worklist.look(attempt) {
+                self.in_flight.fetch_add(1, Ordering::AcqRel);
+                self.backend.detach(Box::pin(Arc::clone(self).release(attempt)));
+            }
+        }
+    }
+}
+
+async fn release_late_grant(
     releaser: Arc<Releaser>,
-    key: LockKey,
-    tried: bool,
-}
-
-impl Ticket {
-    fn new(releaser: &Arc<Releaser>, key: &LockKey) -> Self {
-        releaser.open.fetch_add(1, Ordering::AcqRel);
-        let mut pending = releaser.pending();
-        let of_key = pending.entry(key.clone()).or_default();
-        of_key.untried += 1;
-        of_key.total += 1;
-        drop(pending);
-        Self { releaser: Arc::clone(releaser), key: key.clone(), tried: false }
-    }
-
-    /// Lets the calls go on that wait for this hand-over.
-    fn mark_tried(&mut self) {
-        if !std::mem::replace(&mut self.tried, true) {
-            if let Some(of_key) = self.releaser.pending().get_mut(&self.key) {
-                of_key.untried -= 1;
-            }
-            self.releaser.changed.notify_waiters();
-        }
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        self.mark_tried();
-        let mut pending = self.releaser.pending();
-        if let Some(of_key) = pending.get_mut(&self.key) {
-            of_key.total -= 1;
-            if of_key.total == 0 {
-                pending.remove(&self.key);
-            }
-        }
-        drop(pending);
-        self.releaser.open.fetch_sub(1, Ordering::AcqRel);
-        self.releaser.changed.notify_waiters();
-    }
-}
-
-async fn release_late_grant(ticket: Ticket, attempt: Arc<Attempt>, reply: Reply<Acquisition>) {
-    let releaser = Arc::clone(&ticket.releaser);
+    attempt: Arc<Attempt>,
+    reply: Reply<Acquisition>,
+) {
     let timer = || releaser.backend.timer(releaser.command_deadline);
     let known = match within(timer, reply).await {
-        Some(Ok(Acquisition::Granted { .. })) => Known::Granted,
-        Some(Err(fault)) if !fault.proves_absence => Known::Unknown,
-        Some(Ok(Acquisition::Contended) | Err(_)) => return,
+        Some(Ok(Acquisition::Granted { .. })) => Some(Known::Granted),
+        Some(Err(fault)) if !fault.proves_absence => Some(Known::Unknown),
+        Some(Ok(Acquisition::Contended) | Err(_)) => None,
         // The connection hangs; what it may still bring is released over another one.
-        None => Known::Unknown,
+        None => Some(Known::Unknown),
     };
-    release_until_ended(ticket, attempt, known).await;
-}
-
-async fn release_until_ended(mut ticket: Ticket, attempt: Arc<Attempt>, mut known: Known) {
-    let releaser = Arc::clone(&ticket.releaser);
-    let key = attempt.key.as_str();
-    let end = releaser.end_of(&attempt);
-    let mut pause = FIRST_PAUSE;
-    loop {
-        let outcome = try_release(&releaser, &attempt).await;
-        ticket.mark_tried();
-        let rest = end.since(releaser.backend.now());
-        let is_last = rest.is_zero();
-        match (outcome, known) {
-            (Ok(Release::Released), _) | (Ok(_), Known::Releasing) => return,
-            (Ok(found), Known::Granted) => {
-                return telemetry::released_too_late(key, found == Release::Taken);
-            }
-            (Ok(_), Known::Unknown) if is_last => return,
-            (Err(fault), _) if is_last => return telemetry::release_abandoned(key, &fault.into()),
-            (Err(_), Known::Granted) => known = Known::Releasing,
-            (Ok(_), Known::Unknown) | (Err(_), _) => {}
-        }
-        releaser.pause(pause.min(rest)).await;
-        pause = LONGEST_PAUSE.min(2 * pause);
+    match known {
+        Some(known) => releaser.start(&attempt, known),
+        None => releaser.forget(&attempt),
     }
 }
 
@@ -222,61 +301,50 @@ pub(crate) async fn try_release(
     releaser: &Releaser,
     attempt: &Arc<Attempt>,
 ) -> Result<Release, Fault> {
-    let backend = releaser.backend();
-    let limit = releaser.command_deadline();
-    let outcome = within(|| backend.timer(limit), backend.release(Arc::clone(attempt))).await;
-    outcome.unwrap_or_else(|| {
-        backend.unanswered();
-        Err(Fault::no_answer(backend.name(), limit))
-    })
+    let backend = &**releaser.backend();
+    let reply = backend.release(Arc::clone(attempt));
+    answer_within(backend, releaser.command_deadline(), reply).await
 }
 
-/// Waits, at most `deadline`, until every lock that was handed to the background is released.
-///
-/// Call it last in `main`: a guard that was dropped, or a task that was aborted, releases its lock
-/// on a background thread, which the end of the process would cut off. New locks can be acquired
-/// afterwards as before.
-///
-/// # Errors
-/// [`is_unavailable`](LockError::is_unavailable) when the deadline came first. The message says how
-/// many locks remain; each of them ends with its lease.
-///
-/// # Cancel safety
-/// The releases go on when the future is dropped.
-///
-/// # Examples
-/// ```
-/// # async fn example() -> Result<(), lockable_runtime::LockError> {
-/// use std::time::Duration;
-///
-/// // … serve until asked to stop …
-/// lockable_runtime::shutdown(Duration::from_secs(5)).await?;
-/// # Ok(())
-/// # }
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-/// ```
-pub async fn shutdown(deadline: Duration) -> Result<(), LockError> {
-    let releasers: Vec<Arc<Releaser>> = registry().iter().filter_map(Weak::upgrade).collect();
-    let all_drained = async {
-        for releaser in &releasers {
-            releaser.drained().await;
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+    use crate::backend::{Settings, open};
+    use crate::options::Ttl;
+
+    fn releaser() -> Arc<Releaser> {
+        let settings = Settings { url: "memory://".to_owned(), ..Settings::default() };
+        Releaser::new(open(&settings).unwrap(), Duration::from_secs(60))
+    }
+
+    fn attempt() -> Arc<Attempt> {
+        Arc::new(Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None))
+    }
+
+    fn waiting(releaser: &Releaser) -> usize {
+        releaser.worklist.look(|agenda| agenda.len())
+    }
+
+    #[test]
+    fn a_release_that_is_handed_over_twice_is_one() {
+        let (releaser, attempt) = (releaser(), attempt());
+        releaser.adopt(Arc::clone(&attempt), Box::pin(pending()));
+        releaser.hand_over(Arc::clone(&attempt), Known::Granted);
+        assert_eq!((waiting(&releaser), releaser.open.load(Ordering::Acquire)), (1, 1));
+        releaser.forget(&attempt);
+        assert_eq!((waiting(&releaser), releaser.open.load(Ordering::Acquire)), (0, 0));
+        assert!(releaser.untried().is_empty());
+    }
+
+    #[test]
+    fn of_too_many_releases_the_last_are_left_to_their_leases() {
+        let releaser = releaser();
+        for _ in 0..LIMIT {
+            assert!(releaser.accept(attempt(), Known::Unknown, None));
         }
-    };
-    let background = Background::start().map_err(|error| unreleased(&error.to_string()))?;
-    let drained = within(|| timer_on(background.handle(), deadline), all_drained).await;
-    drained.ok_or_else(|| {
-        let open = releasers.iter().map(|releaser| releaser.open.load(Ordering::Acquire));
-        let count: usize = open.sum();
-        unreleased(&format!("{count} locks were not released within {deadline:?}"))
-    })
-}
-
-fn unreleased(what: &str) -> LockError {
-    LockError::new(LockErrorKind::Unavailable, format!("{what}; each ends with its lease"))
-}
-
-/// All releasers of this process, for [`shutdown`].
-fn registry() -> MutexGuard<'static, Vec<Weak<Releaser>>> {
-    static ALL: Mutex<Vec<Weak<Releaser>>> = Mutex::new(Vec::new());
-    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+        assert!(!releaser.accept(attempt(), Known::Unknown, None));
+        assert_eq!((waiting(&releaser), releaser.open.load(Ordering::Acquire)), (LIMIT, LIMIT));
+    }
 }

@@ -6,20 +6,78 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use once_cell::sync::Lazy;
 
+use crate::request::RequestId;
+
 /// The text stored under a lock key: proves that one acquisition, and no other, is the holder's.
 ///
+/// It reads `<16 hex digits>.<number>`, and ` <request id>` behind that where there is one.
+///
 /// Never shown in messages or logs, because whoever knows it can release the lock.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct OwnerToken(String);
 
 impl OwnerToken {
     /// Makes a token that no other acquisition has: 64 random bits of this process and a counter.
-    pub(crate) fn next() -> Self {
-        // The standard library seeds `RandomState` from the operating system.
-        static PROCESS: Lazy<u64> = Lazy::new(|| RandomState::new().hash_one(std::process::id()));
+    pub(crate) fn next(identity: Option<&RequestId>) -> Self {
+        Self::from(Origin(*PROCESS), identity)
+    }
+
+    /// The same for one who waits.
+    pub(crate) fn from(origin: Origin, identity: Option<&RequestId>) -> Self {
         static COUNTER: AtomicU64 = AtomicU64::new(1);
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        Self(format!("{:016x}.{count}", *PROCESS))
+        Self(match identity {
+            Some(id) => format!("{origin}.{count} {id}"),
+            None => format!("{origin}.{count}"),
+        })
+    }
+}
+
+/// The standard library seeds `RandomState` from the operating system.
+static PROCESS: Lazy<u64> = Lazy::new(|| RandomState::new().hash_one(std::process::id()));
+
+/// What the tokens of one locker's waiters begin with, and where their grants are handed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin(u64);
+
+impl Origin {
+    /// An origin that no other locker has, in whatever process.
+    pub(crate) fn new() -> Self {
+        Self(RandomState::new().hash_one(std::process::id()))
+    }
+
+    /// Whether a token began here.
+    pub(crate) fn is_of(self, owner: &str) -> bool {
+        owner.split_once('.').is_some_and(|(origin, _)| origin == self.to_string())
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// The request id in the value of a lock; `None` also for a value that another library wrote.
+///
+/// A `~` in front marks a lock that is kept only until its minimum hold is over.
+pub(crate) fn identity_of(owner: &str) -> Option<&str> {
+    let owner = owner.strip_prefix('~').unwrap_or(owner);
+    let (acquisition, identity) = owner.split_once(' ')?;
+    let (process, count) = acquisition.split_once('.')?;
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    let is_ours = process.len() == 16
+        && process.bytes().all(is_hex)
+        && !count.is_empty()
+        && count.bytes().all(|byte| byte.is_ascii_digit());
+    (is_ours && !identity.is_empty()).then_some(identity)
+}
+
+impl OwnerToken {
+    /// A token that the backend told.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory none is a text"))]
+    pub(crate) fn told(text: &str) -> Self {
+        Self(text.to_owned())
     }
 }
 
@@ -38,7 +96,8 @@ impl fmt::Debug for OwnerToken {
 /// A number that grows with every grant of a key.
 ///
 /// A resource that remembers the highest token it has seen and refuses smaller ones is safe from a
-/// holder that was paused past its lease. Tokens that nobody checks protect nothing.
+/// holder that was paused past its lease. Tokens that nobody checks protect nothing:
+/// [`fencing`](crate::fencing) has the checks.
 ///
 /// # What this does not guarantee
 /// Tokens of different keys say nothing about each other, and the numbers have gaps.
@@ -63,6 +122,15 @@ impl FencingToken {
     pub(crate) fn new(value: u64) -> Self {
         Self(value)
     }
+
+    /// The token for where numbers have a sign, such as a column of type `BIGINT`.
+    ///
+    /// A token is microseconds since 1970 and a count, far below [`i64::MAX`]; one above would become
+    /// that.
+    #[must_use]
+    pub fn as_i64(self) -> i64 {
+        i64::try_from(self.0).unwrap_or(i64::MAX)
+    }
 }
 
 impl From<FencingToken> for u64 {
@@ -82,15 +150,73 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_fencing_token_is_the_same_number_with_a_sign() {
+        let signed = |value| FencingToken::new(value).as_i64();
+        assert_eq!(signed(1_750_000_000_000_001), 1_750_000_000_000_001);
+        assert_eq!([signed(0), signed(u64::MAX)], [0, i64::MAX]);
+    }
+
+    #[test]
     fn owner_tokens_differ_and_are_plain_ascii() {
-        let (first, second) = (OwnerToken::next(), OwnerToken::next());
+        let (first, second) = (OwnerToken::next(None), OwnerToken::next(None));
         assert_ne!(first, second);
         assert!(first.as_ref().bytes().all(|byte| byte.is_ascii_graphic()));
     }
 
     #[test]
     fn owner_tokens_do_not_show_themselves() {
-        let token = OwnerToken::next();
+        let token = OwnerToken::next(None);
         assert!(!format!("{token:?}").contains(token.as_ref()));
+    }
+
+    #[test]
+    fn two_acquisitions_of_one_request_have_two_tokens() {
+        let id = RequestId::new("a");
+        assert_ne!(OwnerToken::next(Some(&id)), OwnerToken::next(Some(&id)));
+    }
+
+    #[test]
+    fn a_token_gives_its_request_id_back() {
+        for text in ["a", "checkout 7", "~a.b ~c  d"] {
+            let token = OwnerToken::next(Some(&RequestId::new(text)));
+            assert_eq!(identity_of(token.as_ref()), Some(text));
+            assert_eq!(identity_of(&format!("~{}", token.as_ref())), Some(text));
+        }
+        let token = OwnerToken::next(None);
+        assert_eq!(identity_of(token.as_ref()), None);
+        assert_eq!(identity_of(&format!("~{}", token.as_ref())), None);
+    }
+
+    #[test]
+    fn values_of_other_libraries_have_no_request_id() {
+        let foreign = [
+            "",
+            "~",
+            " ",
+            "1",
+            "8f14e45f-ceea-467f-a0e6-3d0f0a1b2c3d",
+            "8f14e45f-ceea-467f-a0e6-3d0f0a1b2c3d a",
+            "host.1 thread 7",
+            "0123456789abcdef.1 ",
+            "0123456789abcdef. a",
+            "0123456789abcdef.x a",
+            "0123456789ABCDEF.1 a",
+            "0123456789abcde.1 a",
+            "0123456789abcdef0.1 a",
+            "~~0123456789abcdef.1 a",
+            " 0123456789abcdef.1 a",
+            "0123456789abcdef.1\ta",
+            "é123456789abcdef.1 a",
+        ];
+        assert_eq!(foreign.map(identity_of), [None; 17]);
+    }
+
+    #[test]
+    fn a_generated_request_id_does_not_tell_the_secret_of_the_owner_tokens() {
+        let (token, id) = (OwnerToken::next(None), RequestId::generate());
+        assert_ne!(
+            token.as_ref().split_once('.').unwrap().0,
+            id.as_str().split_once('-').unwrap().0
+        );
     }
 }

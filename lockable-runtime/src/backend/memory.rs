@@ -1,7 +1,8 @@
 //! Locks in this process: the reference that the other backends are compared with, and what tests
 //! and examples use when there is no server.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,25 +14,34 @@ use once_cell::sync::Lazy;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
-use super::{Acquisition, Attempt, Backend, Fault, Release, Reply};
+use super::{
+    Acquisition, Attempt, Backend, Enqueued, Fault, Grant, Granted, Held, Release, Renewal,
+    Renewed, Reply,
+};
 use crate::background::Background;
 use crate::clock::{Moment, timer_on, tokio_time};
 use crate::error::LockErrorKind;
-use crate::token::{FencingToken, OwnerToken};
+use crate::key::LockKey;
+use crate::options::Ttl;
+use crate::token::{FencingToken, Origin, OwnerToken};
 
 /// A store of locks in memory, measured by tokio's clock.
-#[derive(Debug)]
 pub(crate) struct Memory {
     name: String,
+    /// Differs from store to store, also where the name does not.
+    store: String,
     calendar: Calendar,
     /// For timers of callers outside any runtime.
     background: Background,
     state: Mutex<State>,
+    /// Who is told of grants, by where their tokens began.
+    listeners: Mutex<Vec<(Origin, Weak<dyn Granted>)>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    locks: HashMap<String, Held>,
+    locks: HashMap<String, Lock>,
+    queues: HashMap<String, VecDeque<Arc<Attempt>>>,
     floors: HashMap<String, Floor>,
     /// Expired entries are swept when the maps have grown to this size.
     sweep_at: usize,
@@ -64,15 +74,29 @@ impl Calendar {
 }
 
 #[derive(Debug)]
-struct Held {
+struct Lock {
     owner: OwnerToken,
     expires: Moment,
+    /// Released, and taken only until its minimum hold is over.
+    is_kept: bool,
+}
+
+impl Lock {
+    fn is_held_by(&self, attempt: &Attempt) -> bool {
+        self.owner == attempt.owner && !self.is_kept
+    }
 }
 
 #[derive(Debug)]
 struct Floor {
     value: u64,
     expires: Moment,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Memory").field(&self.name).finish()
+    }
 }
 
 impl Memory {
@@ -83,22 +107,26 @@ impl Memory {
     pub(crate) fn open(name: &str) -> Result<Arc<Self>, Fault> {
         static SHARED: Lazy<Mutex<HashMap<String, Weak<Memory>>>> = Lazy::new(Mutex::default);
         if name.is_empty() {
-            return Ok(Arc::new(Self::new("memory://".to_owned())?));
+            static COUNT: AtomicU64 = AtomicU64::new(1);
+            let store = format!("memory://#{}", COUNT.fetch_add(1, Ordering::Relaxed));
+            return Ok(Arc::new(Self::new("memory://".to_owned(), store)?));
         }
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = shared.get(name).and_then(Weak::upgrade) {
             return Ok(store);
         }
-        let store = Arc::new(Self::new(format!("memory://{name}"))?);
+        let url = format!("memory://{name}");
+        let store = Arc::new(Self::new(url.clone(), url)?);
         shared.retain(|_, store| store.strong_count() > 0);
         shared.insert(name.to_owned(), Arc::downgrade(&store));
         Ok(store)
     }
 
-    fn new(name: String) -> Result<Self, Fault> {
+    fn new(name: String, store: String) -> Result<Self, Fault> {
         let background = Background::start()
             .map_err(|error| Fault::new(LockErrorKind::Unavailable, error.to_string()))?;
-        Ok(Self { name, calendar: Calendar::start(), background, state: Mutex::default() })
+        let (state, listeners) = (Mutex::default(), Mutex::default());
+        Ok(Self { name, store, calendar: Calendar::start(), background, state, listeners })
     }
 
     /// Forgets everything, as a server does that restarts without its data.
@@ -106,12 +134,24 @@ impl Memory {
         *self.state() = State::default();
     }
 
+    /// Takes a lock away, as somebody from outside can.
+    pub(crate) fn delete(&self, key: &str) {
+        self.state().locks.remove(key);
+    }
+
+    /// Puts another holder in, whoever was there, as somebody from outside can.
+    pub(crate) fn put_foreign(&self, key: &str, life: Duration) {
+        let expires = tokio_time().after(life);
+        let lock = Lock { owner: OwnerToken::next(None), expires, is_kept: false };
+        self.state().locks.insert(key.to_owned(), lock);
+    }
+
     /// The names that live now and how long each still does.
     pub(crate) fn keyspace(&self) -> Vec<(String, Duration)> {
         let now = tokio_time();
         let mut state = self.state();
         state.sweep(now);
-        let locks = state.locks.iter().map(|(key, held)| (key.clone(), held.expires.since(now)));
+        let locks = state.locks.iter().map(|(key, lock)| (key.clone(), lock.expires.since(now)));
         let floors =
             state.floors.iter().map(|(key, floor)| (key.clone(), floor.expires.since(now)));
         locks.chain(floors).collect()
@@ -134,17 +174,98 @@ impl Memory {
         Acquisition::Granted { fencing_token, since }
     }
 
-    fn release_now(&self, attempt: &Attempt) -> Release {
+    fn enqueue_now(&self, attempt: &Arc<Attempt>) -> (Enqueued, Option<Grant>) {
+        let now = tokio_time();
+        let first = attempt.mark_sent(now);
+        let key = attempt.key.as_str();
+        let mut state = self.state();
+        let mut handed = None;
+        let is_first = state
+            .queues
+            .get(key)
+            .is_none_or(|queue| queue.front().is_none_or(|first| first.owner == attempt.owner));
+        if state.lock_of(key, now).is_none() && !is_first {
+            handed = state.hand_on(key, now, &self.calendar);
+        }
+        // One that asked long ago has what it takes now from now on.
+        let since = if state.lock_of(key, now).is_none() { now } else { first };
+        if state.take(attempt, now) {
+            state.withdraw(attempt);
+            let fence = state.reserve(attempt, now, &self.calendar);
+            let grant = grant(attempt, fence, since, attempt.ttl);
+            return (Enqueued::Granted(grant), handed);
+        }
+        let queue = state.queues.entry(key.to_owned()).or_default();
+        if !queue.iter().any(|other| other.owner == attempt.owner) {
+            queue.push_back(Arc::clone(attempt));
+        }
+        let remaining = state.lock_of(key, now).map(|lock| lock.expires.since(now));
+        (Enqueued::Queued { remaining }, handed)
+    }
+
+    fn leave_now(&self, attempt: &Attempt) -> Option<Grant> {
         let now = tokio_time();
         let mut state = self.state();
-        match state.holder(attempt.key.as_str(), now) {
-            None => Release::Absent,
-            Some(owner) if *owner != attempt.owner => Release::Taken,
-            Some(_) => {
-                state.locks.remove(attempt.key.as_str());
-                Release::Released
+        state.withdraw(attempt);
+        let key = attempt.key.as_str();
+        let is_held = state.lock_of(key, now).is_some_and(|lock| lock.is_held_by(attempt));
+        if is_held { state.hand_on(key, now, &self.calendar) } else { None }
+    }
+
+    /// Tells the locker whose grant it is, outside of the state's lock.
+    fn tell(&self, grant: Option<Grant>) {
+        let Some(grant) = grant else { return };
+        let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_owner = listeners.iter().find(|(origin, _)| origin.is_of(grant.owner.as_ref()));
+        let listener = of_owner.and_then(|(_, hook)| hook.upgrade());
+        drop(listeners);
+        if let Some(listener) = listener {
+            listener.granted(grant);
+        }
+    }
+
+    fn renew_now(&self, renewal: &Renewal) -> Renewed {
+        let now = tokio_time();
+        match self.state().lock_of(renewal.attempt.key.as_str(), now) {
+            None => Renewed::Absent,
+            Some(lock) if !lock.is_held_by(&renewal.attempt) => Renewed::Taken,
+            Some(lock) => {
+                let end = renewal.ttl.map_or(lock.expires, |ttl| now.after(ttl.duration()));
+                lock.expires = lock.expires.max(end);
+                Renewed::Kept
             }
         }
+    }
+
+    fn release_now(
+        &self,
+        attempt: &Attempt,
+        next: Option<&Arc<Attempt>>,
+    ) -> (Release, Option<Grant>) {
+        let now = tokio_time();
+        let mut state = self.state();
+        if let Some(next) = next {
+            next.mark_sent(now);
+            state
+                .queues
+                .entry(next.key.as_str().to_owned())
+                .or_default()
+                .push_back(Arc::clone(next));
+        }
+        let released = state.release(attempt, now);
+        let is_free =
+            released == Release::Released && state.lock_of(attempt.key.as_str(), now).is_none();
+        let handed = is_free.then(|| state.hand_on(attempt.key.as_str(), now, &self.calendar));
+        (released, handed.flatten())
+    }
+
+    fn inspect_now(&self, key: &str) -> Option<Held> {
+        let now = tokio_time();
+        let mut state = self.state();
+        let lock = state.lock_of(key, now)?;
+        let mark = if lock.is_kept { "~" } else { "" };
+        let owner = [mark, lock.owner.as_ref()].concat();
+        Some(Held { owner, remaining: Some(lock.expires.since(now)) })
     }
 }
 
@@ -153,19 +274,74 @@ fn micros(duration: Duration) -> u64 {
 }
 
 impl State {
-    fn holder(&self, key: &str, now: Moment) -> Option<&OwnerToken> {
-        self.locks.get(key).filter(|held| now < held.expires).map(|held| &held.owner)
+    fn lock_of(&mut self, key: &str, now: Moment) -> Option<&mut Lock> {
+        self.locks.get_mut(key).filter(|lock| now < lock.expires)
     }
 
     /// Makes the attempt the holder of a free key; an attempt that holds it already stays so.
     fn take(&mut self, attempt: &Attempt, now: Moment) -> bool {
         let key = attempt.key.as_str();
-        if let Some(owner) = self.holder(key, now) {
-            return *owner == attempt.owner;
+        if let Some(lock) = self.lock_of(key, now) {
+            return lock.is_held_by(attempt);
         }
         let expires = now.after(attempt.ttl.duration());
-        self.locks.insert(key.to_owned(), Held { owner: attempt.owner.clone(), expires });
+        let lock = Lock { owner: attempt.owner.clone(), expires, is_kept: false };
+        self.locks.insert(key.to_owned(), lock);
         true
+    }
+
+    fn release(&mut self, attempt: &Attempt, now: Moment) -> Release {
+        let Some(lock) = self.lock_of(attempt.key.as_str(), now) else {
+            return Release::Absent;
+        };
+        if lock.owner != attempt.owner {
+            return Release::Taken;
+        }
+        match attempt.kept_for(now) {
+            // A repeated release finds it so.
+            _ if lock.is_kept => {}
+            Some(rest) => {
+                lock.is_kept = true;
+                lock.expires = now.after(rest);
+            }
+            None => drop(self.locks.remove(attempt.key.as_str())),
+        }
+        Release::Released
+    }
+
+    /// Gives a lock that nobody has to the first who waits for it.
+    fn hand_on(&mut self, key: &str, now: Moment, calendar: &Calendar) -> Option<Grant> {
+        let queue = self.queues.get_mut(key)?;
+        let next = queue.pop_front();
+        if queue.is_empty() {
+            self.queues.remove(key);
+        }
+        let next = next?;
+        let ttl = next.ttl.granted();
+        let expires = now.after(ttl.duration());
+        let lock = Lock { owner: next.owner.clone(), expires, is_kept: false };
+        self.locks.insert(key.to_owned(), lock);
+        let fence = self.reserve(&next, now, calendar);
+        Some(grant(&next, fence, now, ttl))
+    }
+
+    fn withdraw(&mut self, attempt: &Attempt) {
+        let key = attempt.key.as_str();
+        if let Some(queue) = self.queues.get_mut(key) {
+            queue.retain(|other| other.owner != attempt.owner);
+            if queue.is_empty() {
+                self.queues.remove(key);
+            }
+        }
+    }
+
+    /// The first of seventeen fencing tokens, as many as a turn can need.
+    fn reserve(&mut self, attempt: &Attempt, now: Moment, calendar: &Calendar) -> u64 {
+        let first = self.next_token(attempt, now, calendar.read(now));
+        if let Some(floor) = self.floors.get_mut(&attempt.key.companion("floor")) {
+            floor.value = floor.value.saturating_add(16);
+        }
+        first.into()
     }
 
     fn next_token(&mut self, attempt: &Attempt, now: Moment, seed: u64) -> FencingToken {
@@ -188,9 +364,14 @@ impl State {
     }
 
     fn sweep(&mut self, now: Moment) {
-        self.locks.retain(|_, held| now < held.expires);
+        self.locks.retain(|_, lock| now < lock.expires);
         self.floors.retain(|_, floor| now < floor.expires);
     }
+}
+
+fn grant(attempt: &Attempt, fence: u64, since: Moment, ttl: Ttl) -> Grant {
+    let (key, owner) = (attempt.key.clone(), attempt.owner.clone());
+    Grant { key, owner, fence, since: Some(since), ttl }
 }
 
 impl Backend for Arc<Memory> {
@@ -198,13 +379,16 @@ impl Backend for Arc<Memory> {
         &self.name
     }
 
+    fn store(&self) -> &str {
+        &self.store
+    }
+
     fn now(&self) -> Moment {
         tokio_time()
     }
 
     fn timer(&self, duration: Duration) -> Sleep {
-        let runtime = Handle::try_current().unwrap_or_else(|_| self.background.handle().clone());
-        timer_on(&runtime, duration)
+        timer_on(&self.home(false), duration)
     }
 
     fn connect(&self) -> Reply<()> {
@@ -218,10 +402,63 @@ impl Backend for Arc<Memory> {
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
         let store = Arc::clone(self);
-        Box::pin(async move { Ok(store.release_now(&attempt)) })
+        Box::pin(async move {
+            let (released, grant) = store.release_now(&attempt, None);
+            store.tell(grant);
+            Ok(released)
+        })
     }
 
-    fn unanswered(&self) {}
+    fn release_to(
+        &self,
+        attempt: Arc<Attempt>,
+        next: Arc<Attempt>,
+    ) -> Reply<(Release, Option<Grant>)> {
+        let store = Arc::clone(self);
+        Box::pin(async move {
+            let (released, grant) = store.release_now(&attempt, Some(&next));
+            store.tell(grant);
+            Ok((released, None))
+        })
+    }
+
+    fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
+        let store = Arc::clone(self);
+        Box::pin(async move {
+            let (outcome, grant) = store.enqueue_now(&attempt);
+            store.tell(grant);
+            Ok(outcome)
+        })
+    }
+
+    fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
+        let store = Arc::clone(self);
+        Box::pin(async move {
+            store.tell(store.leave_now(&attempt));
+            Ok(())
+        })
+    }
+
+    fn listen(&self, origin: Origin, hook: Weak<dyn Granted>) -> Reply<()> {
+        let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        if !listeners.iter().any(|(other, _)| *other == origin) {
+            listeners.retain(|(_, other)| other.strong_count() > 0);
+            listeners.push((origin, hook));
+        }
+        Box::pin(ready(Ok(())))
+    }
+
+    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Renewed>> {
+        let store = Arc::clone(self);
+        Box::pin(async move { Ok(renewals.iter().map(|one| store.renew_now(one)).collect()) })
+    }
+
+    fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
+        let store = Arc::clone(self);
+        Box::pin(async move { Ok(store.inspect_now(key.as_str())) })
+    }
+
+    fn unanswered(&self, _: Duration) {}
 
     /// Runs the task to its end: nothing in memory ever waits.
     fn detach(&self, mut task: Pin<Box<dyn Future<Output = ()> + Send>>) {
@@ -230,16 +467,24 @@ impl Backend for Arc<Memory> {
             self.background.spawn(task);
         }
     }
+
+    /// The caller's own runtime, whose clock may be paused, unless nothing runs there meanwhile.
+    fn home(&self, caller_blocks: bool) -> Handle {
+        let current = Handle::try_current().ok().filter(|_| !caller_blocks);
+        current.unwrap_or_else(|| self.background.handle().clone())
+    }
+
+    /// There is no connection that could break.
+    fn when_connected(&self, _: Box<dyn Fn() + Send + Sync>) {}
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::LockKey;
     use crate::options::Ttl;
 
     fn attempt(key: &'static str) -> Attempt {
-        Attempt::new(LockKey::from_static(key), Ttl::DEFAULT)
+        Attempt::new(LockKey::from_static(key), Ttl::DEFAULT, None)
     }
 
     fn token(acquisition: &Acquisition) -> u64 {
@@ -260,10 +505,10 @@ mod tests {
         let store = Memory::open("").unwrap();
         let (holder, other) = (attempt("k"), attempt("k"));
         token(&store.acquire_now(&holder));
-        assert_eq!(store.release_now(&other), Release::Taken);
+        assert_eq!(store.release_now(&other, None).0, Release::Taken);
         assert!(matches!(store.acquire_now(&other), Acquisition::Contended));
-        assert_eq!(store.release_now(&holder), Release::Released);
-        assert_eq!(store.release_now(&holder), Release::Absent);
+        assert_eq!(store.release_now(&holder, None).0, Release::Released);
+        assert_eq!(store.release_now(&holder, None).0, Release::Absent);
     }
 
     #[tokio::test(start_paused = true)]
@@ -286,7 +531,7 @@ mod tests {
         let store = Memory::open("").unwrap();
         for number in 0..1_000 {
             let key = LockKey::new(format!("k{number}")).unwrap();
-            store.acquire_now(&Attempt::new(key, Ttl::DEFAULT));
+            store.acquire_now(&Attempt::new(key, Ttl::DEFAULT, None));
             tokio::time::advance(Duration::from_secs(60)).await;
         }
         assert!(store.state().locks.len() < 200);

@@ -3,17 +3,19 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
-use crate::clock::Moment;
+use crate::clock::{Moment, within};
 use crate::error::{Cause, LockError, LockErrorKind};
 use crate::key::LockKey;
 use crate::options::Ttl;
-use crate::token::{FencingToken, OwnerToken};
+use crate::request::RequestId;
+use crate::token::{FencingToken, Origin, OwnerToken};
 
 mod memory;
 #[cfg(feature = "redis")]
@@ -35,7 +37,9 @@ pub(crate) type Reply<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>
 /// - A grant ends when it is released, or `ttl` after it was made, whichever is first.
 /// - The same attempt, asked again while it is granted, is granted again: verbs may be repeated.
 /// - Fencing tokens of a key rise from grant to grant, also after the backend lost all its data.
-/// - `release` of an attempt that is not the holder changes nothing.
+/// - `renew` moves the end of a grant only forwards, and makes nothing that is not there.
+/// - `release` of an attempt that is not the holder changes nothing. After `keep_until` was set, it
+///   leaves the lock taken until then, by nobody who could renew it.
 /// - A key that holds anything but a lock is left as it is.
 ///
 /// # Cancel safety
@@ -44,6 +48,9 @@ pub(crate) type Reply<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>
 pub(crate) trait Backend: Send + Sync + fmt::Debug + 'static {
     /// Which backend this is, for messages: where it is, without credentials.
     fn name(&self) -> &str;
+
+    /// What two backends have in common exactly when they lead to the same place, as far as can be told.
+    fn store(&self) -> &str;
 
     /// The time on the clock that this backend's leases are measured by.
     fn now(&self) -> Moment;
@@ -58,11 +65,41 @@ pub(crate) trait Backend: Send + Sync + fmt::Debug + 'static {
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release>;
 
-    /// Tells the backend that the calling task gave up waiting for an answer.
-    fn unanswered(&self);
+    /// Renews leases, or only looks at them; gives one outcome for each.
+    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Renewed>>;
+
+    /// Acquires the lock when the attempt's turn has come, or queues the attempt for it.
+    fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued>;
+
+    /// Takes the attempt out of the queue; a lock that it was granted meanwhile goes on.
+    fn leave(&self, attempt: Arc<Attempt>) -> Reply<()>;
+
+    /// Releases, and queues another attempt of this process behind the others, in one step; gives
+    /// the grant when that one's turn has come at once.
+    fn release_to(
+        &self,
+        attempt: Arc<Attempt>,
+        next: Arc<Attempt>,
+    ) -> Reply<(Release, Option<Grant>)>;
+
+    /// Has this called with every grant of that origin; answers once that is sure.
+    fn listen(&self, origin: Origin, hook: Weak<dyn Granted>) -> Reply<()>;
+
+    /// Who has the lock under a key, if anybody.
+    fn inspect(&self, key: LockKey) -> Reply<Option<Held>>;
+
+    /// Tells the backend that the calling task gave up waiting for an answer, after so long.
+    fn unanswered(&self, waited: Duration);
 
     /// Runs work that must not depend on the caller: never blocks, needs no runtime around it.
     fn detach(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>);
+
+    /// The runtime on which the leases of this caller are renewed; one who blocks its own says so.
+    fn home(&self, caller_blocks: bool) -> Handle;
+
+    /// Has this called whenever a connection was opened: the server may be another one, or have
+    /// lost its data, since the others were.
+    fn when_connected(&self, hook: Box<dyn Fn() + Send + Sync>);
 }
 
 /// One acquisition, from before it is asked for until after it is released.
@@ -76,15 +113,34 @@ pub(crate) struct Attempt {
     pub(crate) ttl: Ttl,
     /// Written by the backend before the first request enters any queue; zero until then.
     sent_at: AtomicU64,
+    /// The latest end that any request so far can have given the lock; zero before the first.
+    lapses_at: AtomicU64,
+    /// Written when the lock is granted for a minimum hold; zero without one.
+    keep_until: AtomicU64,
+    /// Whether it was handed the lock, and so somebody releases it.
+    had_turn: AtomicBool,
 }
 
 impl Attempt {
-    pub(crate) fn new(key: LockKey, ttl: Ttl) -> Self {
-        Self { key, owner: OwnerToken::next(), ttl, sent_at: AtomicU64::new(0) }
+    pub(crate) fn new(key: LockKey, ttl: Ttl, identity: Option<&RequestId>) -> Self {
+        Self::owned(key, ttl, OwnerToken::next(identity))
+    }
+
+    pub(crate) fn owned(key: LockKey, ttl: Ttl, owner: OwnerToken) -> Self {
+        let never = || AtomicU64::new(0);
+        let (sent_at, lapses_at, keep_until) = (never(), never(), never());
+        Self { key, owner, ttl, sent_at, lapses_at, keep_until, had_turn: AtomicBool::new(false) }
+    }
+
+    /// How it stands in a queue: for how many milliseconds it is granted, and its owner token.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it stands itself"))]
+    pub(crate) fn entry(&self) -> String {
+        format!("{} {}", self.ttl.granted().duration().as_millis(), self.owner.as_ref())
     }
 
     /// Notes that a request goes out now; gives the time of the first one, which the lease counts from.
     pub(crate) fn mark_sent(&self, now: Moment) -> Moment {
+        self.mark_renewed(now, self.ttl);
         let first = self.sent_at.compare_exchange(
             0,
             now.as_nanos().max(1),
@@ -94,13 +150,136 @@ impl Attempt {
         Moment::from_nanos(first.map_or_else(|earlier| earlier, |_| now.as_nanos()))
     }
 
+    /// Notes that a request goes out now that can make the lock last so long.
+    pub(crate) fn mark_renewed(&self, now: Moment, ttl: Ttl) {
+        self.lapses_at.fetch_max(now.after(ttl.duration()).as_nanos(), Ordering::AcqRel);
+    }
+
     /// When the first request went out; `None` means that the backend cannot know this attempt.
     pub(crate) fn sent_at(&self) -> Option<Moment> {
-        match self.sent_at.load(Ordering::Acquire) {
-            0 => None,
-            nanos => Some(Moment::from_nanos(nanos)),
-        }
+        moment(&self.sent_at)
     }
+
+    /// When the lock ends at the latest, but for the time that its last request was under way.
+    pub(crate) fn lapses_at(&self) -> Option<Moment> {
+        moment(&self.lapses_at)
+    }
+
+    /// Notes that the lock was handed to it.
+    pub(crate) fn mark_turn(&self) {
+        self.had_turn.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn had_turn(&self) -> bool {
+        self.had_turn.load(Ordering::Acquire)
+    }
+
+    /// Keeps the lock taken until then, however soon it is released.
+    pub(crate) fn keep_until(&self, end: Moment) {
+        self.keep_until.store(end.as_nanos(), Ordering::Release);
+    }
+
+    /// Whether a minimum hold was asked for; spares a look at the clock where there is none.
+    pub(crate) fn has_min_hold(&self) -> bool {
+        self.keep_until.load(Ordering::Acquire) != 0
+    }
+
+    /// How long a release of now has to leave the lock taken, in whole milliseconds.
+    pub(crate) fn kept_for(&self, now: Moment) -> Option<Duration> {
+        const ALMOST_ONE: Duration = Duration::from_nanos(999_999);
+        let rest = moment(&self.keep_until)?.since(now);
+        let millis = u64::try_from(rest.saturating_add(ALMOST_ONE).as_millis()).unwrap_or(u64::MAX);
+        (millis > 0).then(|| Duration::from_millis(millis))
+    }
+}
+
+fn moment(nanos: &AtomicU64) -> Option<Moment> {
+    match nanos.load(Ordering::Acquire) {
+        0 => None,
+        nanos => Some(Moment::from_nanos(nanos)),
+    }
+}
+
+/// A lease that is to be renewed.
+#[derive(Clone, Debug)]
+pub(crate) struct Renewal {
+    pub(crate) attempt: Arc<Attempt>,
+    /// How long it is to last from now; `None` only asks whether it is still held.
+    pub(crate) ttl: Option<Ttl>,
+}
+
+impl Renewal {
+    /// A request that goes out now.
+    pub(crate) fn new(attempt: &Arc<Attempt>, ttl: Option<Ttl>, now: Moment) -> Self {
+        if let Some(ttl) = ttl {
+            attempt.mark_renewed(now, ttl);
+        }
+        Self { attempt: Arc::clone(attempt), ttl }
+    }
+}
+
+/// What a renewal found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Renewed {
+    /// The lock is this attempt's, and lasts as long as was asked for, or longer.
+    Kept,
+    /// Nobody holds the lock: it expired or was deleted.
+    Absent,
+    /// Another holder has the lock, or other data is there; it was left alone.
+    Taken,
+}
+
+/// A lock that somebody has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// What the holder wrote there, which is to be shown to nobody.
+    pub(crate) owner: String,
+    /// How long it lasts; `None` is without an end.
+    pub(crate) remaining: Option<Duration>,
+}
+
+/// The answer, or the fault that none came within the limit.
+pub(crate) async fn answer_within<T>(
+    backend: &dyn Backend,
+    limit: Duration,
+    reply: Reply<T>,
+) -> Result<T, Fault> {
+    let answer = within(|| backend.timer(limit), reply).await;
+    answer.unwrap_or_else(|| {
+        backend.unanswered(limit);
+        Err(Fault::no_answer(backend.name(), limit))
+    })
+}
+
+/// Who is told of grants that are handed to this process.
+pub(crate) trait Granted: Send + Sync {
+    fn granted(&self, grant: Grant);
+
+    /// Grants may have been missed: whoever waits has to ask.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory nothing is missed"))]
+    fn missed(&self);
+}
+
+/// A lock that was handed to an attempt that waited for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Grant {
+    pub(crate) key: LockKey,
+    pub(crate) owner: OwnerToken,
+    /// The first of the fencing tokens that are reserved for it.
+    pub(crate) fence: u64,
+    /// From when on it counts at the latest; `None` when nobody can tell.
+    pub(crate) since: Option<Moment>,
+    pub(crate) ttl: Ttl,
+}
+
+/// What asking for a place in the queue came to.
+#[derive(Debug)]
+pub(crate) enum Enqueued {
+    Granted(Grant),
+    /// Another holder has the lock, for so long; `None` is without an end.
+    Queued {
+        remaining: Option<Duration>,
+    },
 }
 
 /// What an attempt came to.
@@ -119,7 +298,7 @@ pub(crate) enum Release {
     Released,
     /// Nobody holds the lock: it expired or was deleted.
     Absent,
-    /// Another holder has the lock; it was left alone.
+    /// Another holder has the lock, or other data is there; it was left alone.
     Taken,
 }
 
@@ -156,10 +335,34 @@ mod tests {
 
     #[test]
     fn the_lease_counts_from_the_first_request() {
-        let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT);
+        let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None);
         assert_eq!(attempt.sent_at(), None);
         assert_eq!(attempt.mark_sent(Moment::from_nanos(5)), Moment::from_nanos(5));
         assert_eq!(attempt.mark_sent(Moment::from_nanos(9)), Moment::from_nanos(5));
         assert_eq!(attempt.sent_at(), Some(Moment::from_nanos(5)));
+    }
+
+    #[test]
+    fn a_lock_lapses_after_the_latest_end_that_was_asked_for() {
+        let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None);
+        assert_eq!(attempt.lapses_at(), None);
+        attempt.mark_sent(Moment::from_nanos(5));
+        attempt.mark_renewed(Moment::from_nanos(7), Ttl::MIN);
+        let lapse = Moment::from_nanos(5).after(Duration::from_secs(10));
+        assert_eq!(attempt.lapses_at(), Some(lapse));
+    }
+
+    #[test]
+    fn a_minimum_hold_counts_down_to_nothing() {
+        let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None);
+        let at = |millis: u64| Moment::from_nanos(millis * 1_000_000);
+        assert_eq!(attempt.kept_for(at(1)), None);
+        attempt.keep_until(at(20));
+        assert_eq!(attempt.kept_for(at(5)), Some(Duration::from_millis(15)));
+        assert_eq!(
+            attempt.kept_for(Moment::from_nanos(19_999_999)),
+            Some(Duration::from_millis(1))
+        );
+        assert_eq!(attempt.kept_for(at(20)), None);
     }
 }

@@ -20,20 +20,13 @@ impl Acquire<'_> {
         let floor = self.attempt.key.companion("floor");
         let mut pipeline = Pipeline::with_capacity(4);
         pipeline.add_command(set_lock(self.attempt));
-        pipeline.add_command(set_floor(&floor, self.attempt, self.seed, true));
+        pipeline.add_command(set_floor(&floor, self.attempt, self.seed));
         pipeline.add_command(command("INCR", 2, &floor));
         if self.asks_time {
             pipeline.add_command(time());
         }
         pipeline
     }
-}
-
-/// Sets the floor whatever it is now.
-pub(super) fn reset_floor(attempt: &Attempt, seed: u64) -> Pipeline {
-    let mut pipeline = Pipeline::with_capacity(1);
-    pipeline.add_command(set_floor(&attempt.key.companion("floor"), attempt, seed, false));
-    pipeline
 }
 
 pub(super) fn time() -> Cmd {
@@ -52,13 +45,9 @@ pub(super) fn set_lock(attempt: &Attempt) -> Cmd {
     set
 }
 
-fn set_floor(floor: &str, attempt: &Attempt, seed: u64, only_new: bool) -> Cmd {
+fn set_floor(floor: &str, attempt: &Attempt, seed: u64) -> Cmd {
     let mut set = command("SET", 6, floor);
-    set.arg(seed);
-    if only_new {
-        set.arg("NX");
-    }
-    set.arg("PX").arg(millis(attempt.ttl.floor_life()));
+    set.arg(seed).arg("NX").arg("PX").arg(millis(attempt.ttl.floor_life()));
     set
 }
 
@@ -69,7 +58,7 @@ fn command(name: &str, arguments: usize, key: &str) -> Cmd {
     command
 }
 
-fn millis(duration: Duration) -> u64 {
+pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{AsyncConnectionConfig, Client, Pipeline, RedisError, ServerErrorKind, Value};
+use ::redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, ServerErrorKind, Value};
 use tokio::runtime::Handle;
 
 use super::greeting::{Greeting, greet};
-use super::script::Release;
+use super::script::{Call, Names};
 use super::server_clock::ServerClock;
 use super::{command, fault};
 use crate::backend::Fault;
-use crate::clock::{boot_time, timer_on, within};
+use crate::clock::{Moment, boot_time, timer_on, within};
 
 /// So many calls in a row without an answer, and the connection is given up.
 const UNANSWERED_LIMIT: u32 = 3;
@@ -47,8 +47,11 @@ pub(super) struct Connection {
     opener: Opener,
     commands: MultiplexedConnection,
     clock: ServerClock,
-    /// What the server calls the release script; `None` when it may not be asked to keep one.
-    release: Option<String>,
+    /// When it was open, on the clock of this machine.
+    since: Moment,
+    /// When it was connected, in microseconds since 1970 on the server's clock.
+    connected: u64,
+    scripts: Names,
     /// Set by whoever finds the connection unusable; never unset. New calls connect anew then.
     retired: AtomicBool,
     unanswered: AtomicU32,
@@ -65,13 +68,23 @@ impl Connection {
             .set_write_backpressure_boundary(FLUSH);
         let commands = opener.client.get_multiplexed_async_connection_with_config(&config).await;
         let mut commands = commands.map_err(|error| fault::of(&opener.server, &error))?;
-        let Greeting { release, clock } = greet(&mut commands, &opener.server).await?;
+        let Greeting { scripts, clock } = greet(&mut commands, &opener.server).await?;
         let (retired, unanswered) = (AtomicBool::new(false), AtomicU32::new(0));
-        Ok(Self { opener, commands, clock, release, retired, unanswered })
+        let since = boot_time();
+        let connected = clock.micros(since);
+        Ok(Self { opener, commands, clock, since, connected, scripts, retired, unanswered })
     }
 
     pub(super) fn clock(&self) -> &ServerClock {
         &self.clock
+    }
+
+    /// When it was connected, in microseconds since 1970 on the server's clock.
+    ///
+    /// Whatever the server has lost, it had lost it by then: one that restarts breaks its
+    /// connections, and none is connected to a replica, which may yet be promoted.
+    pub(super) fn connected(&self) -> u64 {
+        self.connected
     }
 
     /// Asks for the server's time when the last answer is too old to start a fencing floor from.
@@ -81,7 +94,7 @@ impl Connection {
         let limit = self.opener.command_deadline;
         let timer = || timer_on(&self.opener.timers, limit);
         let Some(answer) = within(timer, commands.send_packed_command(&time)).await else {
-            self.unanswered();
+            self.unanswered(limit);
             return Err(Fault::no_answer(&self.opener.server, limit));
         };
         self.clock.sample(&self.answered(answer)?, sent, boot_time());
@@ -95,19 +108,16 @@ impl Connection {
     }
 
     /// Runs the script by its name, and by its text where the server does not know it.
-    pub(super) async fn run(&self, script: &Release<'_>) -> Result<Value, Fault> {
-        if let Some(name) = &self.release {
-            let reply = self.evaluate("EVALSHA", name, script).await?;
-            if !is_unknown_script(&reply) {
-                return Ok(reply);
-            }
+    pub(super) async fn run<C: Call>(&self, call: &C) -> Result<C::Outcome, Fault> {
+        let mut reply = self.evaluate(&self.scripts.command(call)).await?;
+        if is_unknown_script(&reply) {
+            reply = self.evaluate(&call.command("EVAL", call.script().source())).await?;
         }
-        self.evaluate("EVAL", Release::SOURCE, script).await
+        call.outcome(reply).map_err(|error| self.fault(&error))
     }
 
-    async fn evaluate(&self, verb: &str, text: &str, script: &Release<'_>) -> Result<Value, Fault> {
-        let command = script.call(verb, text);
-        self.answered(self.commands.clone().send_packed_command(&command).await)
+    async fn evaluate(&self, command: &Cmd) -> Result<Value, Fault> {
+        self.answered(self.commands.clone().send_packed_command(command).await)
     }
 
     /// An answer shows that the connection lives; an error here is never the server's.
@@ -126,7 +136,7 @@ impl Connection {
 
     /// An error that the server answered. A server that became a replica is left.
     pub(super) fn fault(&self, error: &RedisError) -> Fault {
-        if error.kind() == ServerErrorKind::ReadOnly.into() {
+        if fault::is_read_only(error) {
             self.retire();
         }
         fault::of(&self.opener.server, error)
@@ -137,7 +147,11 @@ impl Connection {
         fault::unexpected(&self.opener.server, what)
     }
 
-    pub(super) fn unanswered(&self) {
+    /// Somebody gave up on an answer, after so long: on this connection, unless it is younger than that.
+    pub(super) fn unanswered(&self, waited: Duration) {
+        if boot_time().since(self.since) < waited {
+            return;
+        }
         if self.unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= UNANSWERED_LIMIT {
             self.retire();
         }

@@ -1,16 +1,20 @@
 //! A connection for each tokio runtime of this process.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use ::redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
+use once_cell::sync::OnceCell;
 use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
 use super::connection::{Connection, Opener};
 use super::fault;
+use super::grants::{Grants, Subscriber};
+use super::times::Times;
 use crate::backend::{Fault, Settings};
 use crate::background::Background;
 use crate::clock::{timer_on, within};
@@ -23,12 +27,17 @@ type Opening = watch::Receiver<Option<Result<Arc<Connection>, Fault>>>;
 ///
 /// A connection works only while its runtime does, and a process may run many: each `#[tokio::test]`
 /// makes one. Callers outside any runtime use the background runtime's.
-#[derive(Debug)]
 pub(super) struct Connections {
     opener: Opener,
     background: Background,
     openings: Mutex<HashMap<Id, Opening>>,
+    grants: Grants,
+    times: Arc<Times>,
+    when_connected: Arc<OnceCell<Hook>>,
 }
+
+/// Called when a connection was opened.
+type Hook = Box<dyn Fn() + Send + Sync>;
 
 impl Connections {
     pub(super) fn open(settings: &Settings) -> Result<Self, LockError> {
@@ -43,7 +52,17 @@ impl Connections {
             connect_deadline: settings.deadlines.connect,
             command_deadline: settings.deadlines.command,
         };
-        Ok(Self { opener, background, openings: Mutex::default() })
+        let (times, when_connected) = (Arc::<Times>::default(), Arc::new(OnceCell::new()));
+        let grants = Grants::new(Subscriber {
+            client: opener.client.clone(),
+            server: Arc::clone(&opener.server),
+            runtime: background.handle().clone(),
+            connect_deadline: opener.connect_deadline,
+            command_deadline: opener.command_deadline,
+            times: Arc::clone(&times),
+        });
+        let openings = Mutex::default();
+        Ok(Self { opener, background, openings, grants, times, when_connected })
     }
 
     /// Where the server is, without credentials.
@@ -53,6 +72,19 @@ impl Connections {
 
     pub(super) fn background(&self) -> &Background {
         &self.background
+    }
+
+    pub(super) fn grants(&self) -> &Grants {
+        &self.grants
+    }
+
+    pub(super) fn times(&self) -> &Times {
+        &self.times
+    }
+
+    /// Has this called from now on; the first one stays.
+    pub(super) fn when_connected(&self, hook: Hook) {
+        drop(self.when_connected.set(hook));
     }
 
     /// The connection of the calling task's runtime, opened by whoever comes first.
@@ -98,12 +130,12 @@ impl Connections {
         Handle::try_current().unwrap_or_else(|_| self.background.handle().clone())
     }
 
-    /// The calling task gave up on an answer.
-    pub(super) fn unanswered(&self) {
+    /// The calling task gave up on an answer, after so long.
+    pub(super) fn unanswered(&self, waited: Duration) {
         if let Some(opening) = self.openings().get(&self.runtime().id())
             && let Some(Ok(connection)) = &*opening.borrow()
         {
-            connection.unanswered();
+            connection.unanswered(waited);
         }
     }
 
@@ -125,13 +157,21 @@ impl Connections {
     fn start_opening(&self, runtime: &Handle) -> Opening {
         let (outcome, opening) = watch::channel(None);
         let opener = self.opener.clone();
+        let (hook, times) = (Arc::clone(&self.when_connected), Arc::clone(&self.times));
         drop(runtime.spawn(async move {
             let limit = opener.connect_deadline;
             let open = Box::pin(Connection::open(opener.clone()));
             let connection = within(|| timer_on(&opener.timers, limit), open).await;
             let connection =
                 connection.unwrap_or_else(|| Err(fault::connect_timeout(&opener.server, limit)));
+            let is_open = connection.is_ok();
+            times.forget();
             outcome.send_replace(Some(connection.map(Arc::new)));
+            if let Some(hook) = hook.get()
+                && is_open
+            {
+                hook();
+            }
             // Stays until nobody looks for the connection any more, or the runtime ends: then the
             // channel closes, which tells the others.
             outcome.closed().await;
@@ -142,6 +182,12 @@ impl Connections {
     fn openings(&self) -> MutexGuard<'_, HashMap<Id, Opening>> {
         // Every change is one insertion or removal, so a panic elsewhere leaves the map sound.
         self.openings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connections").field("opener", &self.opener).finish_non_exhaustive()
     }
 }
 

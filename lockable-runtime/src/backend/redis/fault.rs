@@ -40,12 +40,22 @@ pub(super) fn of_floor(mut fault: Fault, key: &LockKey) -> Fault {
     fault
 }
 
+/// A fault in asking for a place in the queue, which names the floor where that is the reason.
+pub(super) fn of_queue(fault: Fault, key: &LockKey) -> Fault {
+    if fault.message.contains(&key.companion("floor")) { of_floor(fault, key) } else { fault }
+}
+
 /// Inside a script the server tells a missing right by its words alone: 7.0 by the first of these,
 /// later ones by the second.
 pub(super) fn is_missing_right(error: &RedisError) -> bool {
     const WORDS: [&str; 2] = ["The user executing the script can't", "ACL failure in script"];
     error.kind() == ServerErrorKind::NoPerm.into()
         || error.detail().is_some_and(|detail| WORDS.iter().any(|words| detail.contains(words)))
+}
+
+/// A replica refuses writes.
+pub(super) fn is_read_only(error: &RedisError) -> bool {
+    error.kind() == ServerErrorKind::ReadOnly.into()
 }
 
 fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
@@ -72,8 +82,10 @@ fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
     }
 }
 
-const RIGHTS: &str = "grant it with `ACL SETUSER`: locks need `set`, `get`, `del`, `incr`, `time`, \
-                      `eval` and `evalsha`, on the keys of their prefix and on `lockable:*`";
+const RIGHTS: &str = "grant it with `ACL SETUSER`: locks need `set`, `get`, `del`, `pexpire`, \
+                      `pttl`, `incr`, `time`, `eval`, `evalsha`, `rpush`, `lpop`, `lindex`, `lpos` \
+                      and `lrem` on the keys of their prefix and on `~lockable:*`; waiting needs \
+                      `subscribe`, `publish` and `ping` on the channels `&lockable:*`";
 
 /// The client library's own words; a server's are there already.
 fn one_line(error: &RedisError) -> String {

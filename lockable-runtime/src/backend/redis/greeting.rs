@@ -1,21 +1,23 @@
 //! What is asked of a server before the first lock: its version, its scripts, the rights of our
 //! user, and its time.
 
+use std::sync::Arc;
+
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{FromRedisValue, Pipeline, RedisError, Value};
 
-use super::script::Release;
+use super::script::{Enqueue, Leave, Names, Release, Renew, Script};
 use super::server_clock::ServerClock;
 use super::{command, fault};
-use crate::backend::{Attempt, Fault};
+use crate::backend::{Attempt, Fault, Renewal};
 use crate::clock::boot_time;
 use crate::key::LockKey;
 use crate::options::Ttl;
+use crate::token::Origin;
 
 /// What a server answered.
 pub(super) struct Greeting {
-    /// What it calls the release script; `None` when it may not be asked to keep one.
-    pub(super) release: Option<String>,
+    pub(super) scripts: Names,
     pub(super) clock: ServerClock,
 }
 
@@ -25,29 +27,31 @@ pub(super) async fn greet(
     server: &str,
 ) -> Result<Greeting, Fault> {
     let failed = |error: RedisError| fault::of(server, &error);
-    let [hello, release] = introduce(commands).await.map_err(failed)?;
+    let (hello, scripts) = introduce(commands).await.map_err(failed)?;
     if let Some(version) = version(&hello).filter(|version| !is_supported(version)) {
         return Err(fault::too_old(server, &version));
     }
-    let release = String::from_redis_value(release).ok();
-    if let Some(error) = rehearse(commands, release.as_deref()).await.map_err(failed)? {
+    if let Some(error) = rehearse(commands, &scripts).await.map_err(failed)? {
         return Err(fault::of(server, &error));
     }
     let clock = learn_time(commands).await.map_err(failed)?;
     let clock = clock.ok_or_else(|| fault::unexpected(server, "TIME"))?;
-    Ok(Greeting { release, clock })
+    Ok(Greeting { scripts, clock })
 }
 
-/// Asks for the version, and leaves the release script with the server.
+/// Asks for the version, and leaves the scripts with the server.
 ///
-/// A user who may do neither can still lock: the script is then sent whole each time.
-async fn introduce(commands: &mut MultiplexedConnection) -> Result<[Value; 2], RedisError> {
-    let mut pipeline = Pipeline::with_capacity(2);
+/// A user who may do neither can still lock: the scripts are then sent whole each time.
+async fn introduce(commands: &mut MultiplexedConnection) -> Result<(Value, Names), RedisError> {
+    let mut pipeline = Pipeline::with_capacity(1 + Script::ALL.len());
     pipeline.cmd("HELLO");
-    pipeline.cmd("SCRIPT").arg("LOAD").arg(Release::SOURCE);
-    let mut replies = commands.send_packed_commands(&pipeline, 0, 2).await?.into_iter();
-    let mut next = || replies.next().unwrap_or(Value::Nil);
-    Ok([next(), next()])
+    for script in Script::ALL {
+        pipeline.cmd("SCRIPT").arg("LOAD").arg(script.source());
+    }
+    let count = pipeline.len();
+    let mut replies = commands.send_packed_commands(&pipeline, 0, count).await?.into_iter();
+    let hello = replies.next().unwrap_or(Value::Nil);
+    Ok((hello, Names::from_replies(replies)))
 }
 
 /// The version that the server tells; before 6.2 there is no such greeting.
@@ -65,23 +69,35 @@ fn is_supported(version: &str) -> bool {
     major.is_some_and(|major| major >= 7)
 }
 
-/// Releases a lock that nobody else knows; gives the error when a right for that is missing.
+/// Does with a lock that nobody else knows what can be done with one; gives the error when a right
+/// for that is missing, or the server is a replica.
 ///
-/// The rights to acquire show when acquiring, but those to release would show only after the body
-/// has run, when the lock cannot be freed any more.
+/// The rights to acquire show when acquiring, but these would show only when the body runs already,
+/// or has run, and the lock cannot be kept or freed any more.
 async fn rehearse(
     commands: &mut MultiplexedConnection,
-    release: Option<&str>,
+    scripts: &Names,
 ) -> Result<Option<RedisError>, RedisError> {
-    // Where the floors are, because a user has to be let there in any case.
-    let attempt = Attempt::new(LockKey::from_static("lockable:floor:{lockable:probe}"), Ttl::MIN);
-    let (verb, text) = release.map_or(("EVAL", Release::SOURCE), |name| ("EVALSHA", name));
-    let mut pipeline = Pipeline::with_capacity(2);
-    pipeline.add_command(command::set_lock(&attempt));
-    pipeline.add_command(Release { attempt: &attempt }.call(verb, text));
-    let replies = commands.send_packed_commands(&pipeline, 0, 2).await?;
+    // Where the floors are, because a user has to be let there in any case; nobody else's.
+    let key =
+        LockKey::prefixed("", &format!("lockable:floor:{{lockable:probe:{}}}", Origin::new()));
+    let Ok(key) = key else { return Ok(None) };
+    let attempt = || Arc::new(Attempt::new(key.clone(), Ttl::DEFAULT, None));
+    let (holder, waiter) = (attempt(), attempt());
+    let renewal = Renewal::new(&holder, Some(Ttl::DEFAULT), boot_time());
+    let mut pipeline = Pipeline::with_capacity(6);
+    pipeline.add_command(command::set_lock(&holder));
+    pipeline.add_command(scripts.command(&Renew { renewals: &[renewal] }));
+    pipeline.add_command(scripts.command(&Enqueue { attempt: &waiter }));
+    // Nobody listens for the waiter, so the lock is free after this.
+    let release = Release { attempt: &holder, kept_for: None, next: None };
+    pipeline.add_command(scripts.command(&release));
+    pipeline.add_command(scripts.command(&Leave { attempt: &waiter }));
+    pipeline.cmd("DEL").arg(holder.key.companion("floor"));
+    let count = pipeline.len();
+    let replies = commands.send_packed_commands(&pipeline, 0, count).await?;
     let mut errors = replies.into_iter().filter_map(|reply| reply.extract_error().err());
-    Ok(errors.find(fault::is_missing_right))
+    Ok(errors.find(|error| fault::is_missing_right(error) || fault::is_read_only(error)))
 }
 
 /// The quickest of three answers bounds the server's time best.

@@ -3,25 +3,34 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 use self::connection::Connection;
 use self::connections::Connections;
-use super::{Acquisition, Attempt, Backend, Fault, Release, Reply, Settings};
+use self::script::{Handed, Place};
+use super::{
+    Acquisition, Attempt, Backend, Enqueued, Fault, Grant, Granted, Held, Release, Renewal,
+    Renewed, Reply, Settings,
+};
 use crate::clock::{Moment, boot_time, timer_on};
 use crate::error::LockError;
-use crate::token::FencingToken;
+use crate::key::LockKey;
+use crate::options::Ttl;
+use crate::token::{FencingToken, Origin};
 
 mod command;
 mod connection;
 mod connections;
 mod fault;
+mod grants;
 mod greeting;
 mod script;
 mod server_clock;
+mod times;
 
 /// A Redis or Valkey server that is reached at one address.
 #[derive(Clone)]
@@ -81,31 +90,44 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
     }
     let counted = command::integer(counted)
         .map_err(|error| fault::of_floor(connection.fault(&error), &attempt.key))?;
-    // A floor comes from the time, and no server's clock has gone back by half of its reading.
-    let token = if counted < seed / 2 {
-        Box::pin(restart_floor(connection, attempt, seed)).await?
+    let token = if counted < connection.connected() {
+        Box::pin(raise_floor(connection, attempt, seed)).await?
     } else {
         counted
     };
     Ok(Acquisition::Granted { fencing_token: FencingToken::new(token), since })
 }
 
-/// Sets up a floor that does not come from the time; gives the token of this grant.
+/// Raises a floor that is older than the connection; gives the token of this grant.
 ///
-/// When the floor expires, or is deleted, between the two commands about it, the second one makes
-/// a counter that starts at 1 and never expires. Only the holder mends it, so nobody counts back.
-async fn restart_floor(
-    connection: &Connection,
-    attempt: &Attempt,
-    seed: u64,
-) -> Result<u64, Fault> {
-    connection.call(&command::reset_floor(attempt, seed)).await?;
-    Ok(seed)
+/// Such a floor may have missed grants: a replica that was promoted, and a server that restarted
+/// with older data, are met by a new connection. One that expires, or is deleted, between the two
+/// commands about it is a counter that starts at 1 and never expires, which is older still.
+async fn raise_floor(connection: &Connection, attempt: &Attempt, seed: u64) -> Result<u64, Fault> {
+    let raised = connection.run(&script::Raise { attempt, seed }).await;
+    raised.map_err(|fault| fault::of_floor(fault, &attempt.key))
 }
 
-async fn release_on(connection: &Connection, attempt: &Attempt) -> Result<Release, Fault> {
-    let reply = connection.run(&script::Release { attempt }).await?;
-    script::Release::outcome(reply).map_err(|error| connection.fault(&error))
+async fn release_on(
+    connection: &Connection,
+    attempt: &Attempt,
+    next: Option<&Attempt>,
+) -> Result<(Release, Handed), Fault> {
+    // Asked anew for each request, because the rest of a minimum hold grows shorter.
+    let kept_for = if attempt.has_min_hold() { attempt.kept_for(boot_time()) } else { None };
+    connection.run(&script::Release { attempt, kept_for, next }).await
+}
+
+/// The server's answer to a request of that moment, as a grant of the attempt.
+fn grant(attempt: &Attempt, fence: u64, since: Moment, ttl: Ttl) -> Grant {
+    let (key, owner) = (attempt.key.clone(), attempt.owner.clone());
+    Grant { key, owner, fence, since: Some(since), ttl }
+}
+
+/// A release that was repeated and finds nothing: the first request, whose answer was lost with its
+/// connection, has released it.
+fn after(found: Release, is_second: bool) -> Release {
+    if is_second && found == Release::Absent { Release::Released } else { found }
 }
 
 impl fmt::Debug for Redis {
@@ -116,6 +138,10 @@ impl fmt::Debug for Redis {
 
 impl Backend for Redis {
     fn name(&self) -> &str {
+        self.connections.name()
+    }
+
+    fn store(&self) -> &str {
         self.connections.name()
     }
 
@@ -141,21 +167,102 @@ impl Backend for Redis {
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
         let this = self.clone();
-        let release = async move |connection: &Connection| release_on(connection, &attempt).await;
+        let release =
+            async move |connection: &Connection| release_on(connection, &attempt, None).await;
         Box::pin(async move {
-            match this.on_connection(release).await? {
-                // The first request, whose answer was lost with its connection, has released it.
-                (Release::Absent, true) => Ok(Release::Released),
-                (found, _) => Ok(found),
+            let ((found, _), is_second) = this.on_connection(release).await?;
+            Ok(after(found, is_second))
+        })
+    }
+
+    fn release_to(
+        &self,
+        attempt: Arc<Attempt>,
+        next: Arc<Attempt>,
+    ) -> Reply<(Release, Option<Grant>)> {
+        let this = self.clone();
+        let queued = Arc::clone(&next);
+        let release = async move |connection: &Connection| {
+            release_on(connection, &attempt, Some(&queued)).await
+        };
+        Box::pin(async move {
+            let sent = boot_time();
+            next.mark_sent(sent);
+            let ((found, handed), is_second) = this.on_connection(release).await?;
+            let grant = handed.map(|(fence, time)| {
+                this.connections.times().learn(sent, time);
+                grant(&next, fence, sent, next.ttl.granted())
+            });
+            Ok((after(found, is_second), grant))
+        })
+    }
+
+    fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
+        let this = self.clone();
+        let queued = Arc::clone(&attempt);
+        let enqueue = async move |connection: &Connection| {
+            let asked = connection.run(&script::Enqueue { attempt: &queued }).await;
+            asked.map_err(|fault| fault::of_queue(fault, &queued.key))
+        };
+        Box::pin(async move {
+            let sent = boot_time();
+            attempt.mark_sent(sent);
+            match this.on_connection(enqueue).await?.0 {
+                Place::Granted { fence, time } => {
+                    this.connections.times().learn(sent, time);
+                    Ok(Enqueued::Granted(grant(&attempt, fence, sent, attempt.ttl)))
+                }
+                Place::Queued { remaining, time } => {
+                    this.connections.times().learn(sent, time);
+                    Ok(Enqueued::Queued { remaining })
+                }
             }
         })
     }
 
-    fn unanswered(&self) {
-        self.connections.unanswered();
+    fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
+        let this = self.clone();
+        let leave = async move |connection: &Connection| {
+            connection.run(&script::Leave { attempt: &attempt }).await
+        };
+        Box::pin(async move { this.on_connection(leave).await.map(|((), _)| ()) })
+    }
+
+    fn listen(&self, origin: Origin, hook: Weak<dyn Granted>) -> Reply<()> {
+        let this = self.clone();
+        Box::pin(async move { this.connections.grants().listen(origin, hook).await })
+    }
+
+    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Renewed>> {
+        let this = self.clone();
+        let renew = async move |connection: &Connection| {
+            connection.run(&script::Renew { renewals: &renewals }).await
+        };
+        Box::pin(async move { this.on_connection(renew).await.map(|(outcomes, _)| outcomes) })
+    }
+
+    fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
+        let this = self.clone();
+        let inspect = async move |connection: &Connection| {
+            connection.run(&script::Inspect { key: &key }).await
+        };
+        Box::pin(async move { this.on_connection(inspect).await.map(|(held, _)| held) })
+    }
+
+    fn unanswered(&self, waited: Duration) {
+        self.connections.unanswered(waited);
     }
 
     fn detach(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
         self.connections.background().spawn(task);
+    }
+
+    /// The background runtime, which goes on while the caller's is blocked, and after it ended.
+    fn home(&self, _: bool) -> Handle {
+        self.connections.background().handle().clone()
+    }
+
+    fn when_connected(&self, hook: Box<dyn Fn() + Send + Sync>) {
+        self.connections.when_connected(hook);
     }
 }

@@ -1,34 +1,305 @@
 //! The scripts, each with the names and types of what goes in and comes out.
 
+use std::time::Duration;
+
 use ::redis::{Cmd, ErrorKind, FromRedisValue, RedisError, Value};
 
-use crate::backend::{self, Attempt};
+use super::command::{integer, millis};
+use crate::backend::{self, Attempt, Held, Renewal, Renewed};
+use crate::key::LockKey;
 
-/// Frees a lock that `attempt` holds, and nobody else's.
-pub(super) struct Release<'a> {
-    pub(super) attempt: &'a Attempt,
+/// A script that servers are asked to keep.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Script {
+    Release,
+    Renew,
+    Inspect,
+    Raise,
+    Enqueue,
+    Leave,
 }
 
-impl Release<'_> {
-    pub(super) const SOURCE: &'static str = include_str!("../../../scripts/release.lua");
+impl Script {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Release, Self::Renew, Self::Inspect, Self::Raise, Self::Enqueue, Self::Leave];
+
+    pub(super) fn source(self) -> &'static str {
+        match self {
+            Self::Release => concat!(
+                include_str!("../../../scripts/hand_on.lua"),
+                include_str!("../../../scripts/release.lua")
+            ),
+            Self::Enqueue => concat!(
+                include_str!("../../../scripts/hand_on.lua"),
+                include_str!("../../../scripts/enqueue.lua")
+            ),
+            Self::Leave => concat!(
+                include_str!("../../../scripts/hand_on.lua"),
+                include_str!("../../../scripts/leave.lua")
+            ),
+            Self::Renew => include_str!("../../../scripts/renew.lua"),
+            Self::Inspect => include_str!("../../../scripts/inspect.lua"),
+            Self::Raise => include_str!("../../../scripts/raise.lua"),
+        }
+    }
+}
+
+/// What a server calls the scripts that it keeps; nothing when it may not be asked to keep any.
+#[derive(Debug, Default)]
+pub(super) struct Names([Option<String>; Script::ALL.len()]);
+
+impl Names {
+    /// From the answers to `SCRIPT LOAD` of all scripts in their order.
+    pub(super) fn from_replies(replies: impl IntoIterator<Item = Value>) -> Self {
+        let mut replies = replies.into_iter();
+        Self(Script::ALL.map(|_| String::from_redis_value(replies.next()?).ok()))
+    }
+
+    pub(super) fn of(&self, script: Script) -> Option<&str> {
+        self.0.get(script as usize)?.as_deref()
+    }
+
+    /// The call by the script's name, or else with its text.
+    pub(super) fn command(&self, call: &impl Call) -> Cmd {
+        let script = call.script();
+        match self.of(script) {
+            Some(name) => call.command("EVALSHA", name),
+            None => call.command("EVAL", script.source()),
+        }
+    }
+}
+
+/// One call of a script.
+pub(super) trait Call {
+    type Outcome;
+
+    fn script(&self) -> Script;
 
     /// `EVALSHA` with the script's name, or `EVAL` with its text.
-    pub(super) fn call(&self, verb: &str, script: &str) -> Cmd {
-        let (key, owner) = (self.attempt.key.as_str(), self.attempt.owner.as_ref());
-        let mut command = Cmd::with_capacity(5, script.len() + key.len() + owner.len() + 16);
-        command.arg(verb).arg(script).arg(1).arg(key).arg(owner);
+    fn command(&self, verb: &str, text: &str) -> Cmd;
+
+    fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError>;
+}
+
+/// Ends the hold of `attempt`: the lock goes to the first who waits, or is free.
+pub(super) struct Release<'a> {
+    pub(super) attempt: &'a Attempt,
+    /// How long the lock has to stay taken.
+    pub(super) kept_for: Option<Duration>,
+    /// An attempt of this process that is queued with it.
+    pub(super) next: Option<&'a Attempt>,
+}
+
+/// What was handed at once to an attempt of this process: its first fencing token, and the time.
+pub(super) type Handed = Option<(u64, u64)>;
+
+impl Call for Release<'_> {
+    type Outcome = (backend::Release, Handed);
+
+    fn script(&self) -> Script {
+        Script::Release
+    }
+
+    fn command(&self, verb: &str, text: &str) -> Cmd {
+        let mut command = with_keys(verb, text, self.attempt, 5);
+        command.arg(self.attempt.owner.as_ref()).arg(self.kept_for.map_or(0, millis));
+        if let Some(next) = self.next {
+            command.arg(next.entry()).arg(next.owner.as_ref()).arg(millis(queue_life(next)));
+        }
         command
     }
 
-    pub(super) fn outcome(reply: Value) -> Result<backend::Release, RedisError> {
-        match reply.extract_error().map(i64::from_redis_value)? {
-            Ok(1) => Ok(backend::Release::Released),
-            Ok(0) => Ok(backend::Release::Absent),
-            Ok(-1) => Ok(backend::Release::Taken),
-            Ok(_) => {
-                Err((ErrorKind::UnexpectedReturnType, "unknown outcome of release.lua").into())
+    fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
+        let reply = reply.extract_error()?;
+        if let Value::Array(_) = &reply {
+            return Ok((
+                backend::Release::Released,
+                Some(FromRedisValue::from_redis_value(reply)?),
+            ));
+        }
+        let found = match i64::from_redis_value(reply)? {
+            1 => backend::Release::Released,
+            0 => backend::Release::Absent,
+            -1 => backend::Release::Taken,
+            _ => return Err(unknown("release.lua")),
+        };
+        Ok((found, None))
+    }
+}
+
+/// Acquires a lock whose turn has come to the attempt, or queues the attempt.
+pub(super) struct Enqueue<'a> {
+    pub(super) attempt: &'a Attempt,
+}
+
+/// What asking for a place came to, and the time of the server.
+pub(super) enum Place {
+    Granted { fence: u64, time: u64 },
+    Queued { remaining: Option<Duration>, time: u64 },
+}
+
+impl Call for Enqueue<'_> {
+    type Outcome = Place;
+
+    fn script(&self) -> Script {
+        Script::Enqueue
+    }
+
+    fn command(&self, verb: &str, text: &str) -> Cmd {
+        let mut command = with_keys(verb, text, self.attempt, 4);
+        command.arg(self.attempt.owner.as_ref()).arg(millis(self.attempt.ttl.duration()));
+        command.arg(self.attempt.entry()).arg(millis(queue_life(self.attempt)));
+        command
+    }
+
+    fn outcome(&self, reply: Value) -> Result<Place, RedisError> {
+        match <(i64, i64, u64)>::from_redis_value(reply.extract_error()?)? {
+            (1, fence, time) => Ok(Place::Granted { fence: fence.unsigned_abs(), time }),
+            (0, remaining, time) => {
+                let remaining = u64::try_from(remaining).ok().map(Duration::from_millis);
+                Ok(Place::Queued { remaining, time })
             }
-            Err(error) => Err(error.into()),
+            _ => Err(unknown("enqueue.lua")),
         }
     }
+}
+
+/// Takes an attempt out of the queue.
+pub(super) struct Leave<'a> {
+    pub(super) attempt: &'a Attempt,
+}
+
+impl Call for Leave<'_> {
+    type Outcome = ();
+
+    fn script(&self) -> Script {
+        Script::Leave
+    }
+
+    fn command(&self, verb: &str, text: &str) -> Cmd {
+        let mut command = with_keys(verb, text, self.attempt, 2);
+        command.arg(self.attempt.owner.as_ref()).arg(self.attempt.entry());
+        command
+    }
+
+    fn outcome(&self, reply: Value) -> Result<(), RedisError> {
+        reply.extract_error().map(drop)
+    }
+}
+
+/// A call about one lock, with its floor and its queue, and room for some arguments.
+fn with_keys(verb: &str, text: &str, attempt: &Attempt, arguments: usize) -> Cmd {
+    let (floor, queue) = (attempt.key.companion("floor"), attempt.key.companion("queue"));
+    let key = attempt.key.as_str();
+    let size = text.len() + 3 * floor.len() + 3 * attempt.owner.as_ref().len() + 64;
+    let mut command = Cmd::with_capacity(6 + arguments, size);
+    command.arg(verb).arg(text).arg(3).arg(key).arg(floor).arg(queue);
+    command
+}
+
+/// How long a queue is kept after the last who joined it, or asked again.
+fn queue_life(attempt: &Attempt) -> Duration {
+    attempt.ttl.duration().saturating_mul(3).max(Duration::from_secs(30))
+}
+
+/// Makes locks last longer that their attempts hold, and no others.
+pub(super) struct Renew<'a> {
+    pub(super) renewals: &'a [Renewal],
+}
+
+impl Call for Renew<'_> {
+    type Outcome = Vec<Renewed>;
+
+    fn script(&self) -> Script {
+        Script::Renew
+    }
+
+    fn command(&self, verb: &str, text: &str) -> Cmd {
+        let count = self.renewals.len();
+        let mut command = Cmd::with_capacity(3 + 3 * count, text.len() + 96 * count + 32);
+        command.arg(verb).arg(text).arg(count);
+        for renewal in self.renewals {
+            command.arg(renewal.attempt.key.as_str());
+        }
+        for Renewal { attempt, ttl } in self.renewals {
+            let millis = ttl.map_or(0, |ttl| millis(ttl.duration()));
+            command.arg(attempt.owner.as_ref()).arg(millis);
+        }
+        command
+    }
+
+    /// As many outcomes as there were renewals.
+    fn outcome(&self, reply: Value) -> Result<Vec<Renewed>, RedisError> {
+        let outcomes = Vec::<i64>::from_redis_value(reply.extract_error()?)?;
+        if outcomes.len() != self.renewals.len() {
+            return Err(unknown("renew.lua"));
+        }
+        let renewed = |outcome| match outcome {
+            1 => Ok(Renewed::Kept),
+            0 => Ok(Renewed::Absent),
+            -1 => Ok(Renewed::Taken),
+            _ => Err(unknown("renew.lua")),
+        };
+        outcomes.into_iter().map(renewed).collect()
+    }
+}
+
+/// Tells who has a lock.
+pub(super) struct Inspect<'a> {
+    pub(super) key: &'a LockKey,
+}
+
+impl Call for Inspect<'_> {
+    type Outcome = Option<Held>;
+
+    fn script(&self) -> Script {
+        Script::Inspect
+    }
+
+    fn command(&self, verb: &str, text: &str) -> Cmd {
+        let key = self.key.as_str();
+        let mut command = Cmd::with_capacity(4, text.len() + key.len() + 16);
+        command.arg(verb).arg(text).arg(1).arg(key);
+        command
+    }
+
+    fn outcome(&self, reply: Value) -> Result<Option<Held>, RedisError> {
+        let Some((owner, remaining)) = Option::from_redis_value(reply.extract_error()?)? else {
+            return Ok(None);
+        };
+        // Another client's value may be no text at all.
+        let owner = String::from_utf8_lossy(&Vec::<u8>::from_redis_value(owner)?).into_owned();
+        let remaining = u64::try_from(i64::from_redis_value(remaining)?);
+        Ok(Some(Held { owner, remaining: remaining.ok().map(Duration::from_millis) }))
+    }
+}
+
+/// Raises the floor of a lock to `seed`, or else counts it up.
+pub(super) struct Raise<'a> {
+    pub(super) attempt: &'a Attempt,
+    pub(super) seed: u64,
+}
+
+impl Call for Raise<'_> {
+    type Outcome = u64;
+
+    fn script(&self) -> Script {
+        Script::Raise
+    }
+
+    fn command(&self, verb: &str, text: &str) -> Cmd {
+        let floor = self.attempt.key.companion("floor");
+        let mut command = Cmd::with_capacity(6, text.len() + floor.len() + 64);
+        command.arg(verb).arg(text).arg(1).arg(floor).arg(self.seed);
+        command.arg(millis(self.attempt.ttl.floor_life()));
+        command
+    }
+
+    fn outcome(&self, reply: Value) -> Result<u64, RedisError> {
+        integer(&reply)
+    }
+}
+
+fn unknown(script: &str) -> RedisError {
+    (ErrorKind::UnexpectedReturnType, "unknown outcome", script.to_owned()).into()
 }

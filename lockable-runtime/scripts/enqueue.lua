@@ -1,0 +1,37 @@
+--[[
+Acquires a lock whose turn has come to the attempt, or queues the attempt.
+
+KEYS[1]  the lock
+KEYS[2]  its floor
+KEYS[3]  its queue
+ARGV[1]  the owner token of the attempt
+ARGV[2]  for how many milliseconds it acquires the lock
+ARGV[3]  the entry of the attempt in the queue
+ARGV[4]  how long a queue is kept, in milliseconds
+Output   1, the first fencing token and the time in microseconds: acquired, now or before; otherwise
+         0, for how many milliseconds the lock lasts, -1 when without an end, and the time
+
+A lock that nobody has, while others wait, goes to the first of them.
+Idempotent because an attempt stands in the queue once, and finds its own lock.
+]]
+local lock, floor, queue, token, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[3]
+local owner = redis.call('GET', lock)
+local now = now_in_micros()
+if not owner and redis.call('LINDEX', queue, 0) ~= entry then
+  hand_on(lock, floor, queue, token)
+  owner = redis.call('GET', lock)
+end
+if not owner or owner == token then
+  local first, failed = reserve(floor, now)
+  if failed then
+    return failed
+  end
+  if owner then
+    redis.call('PEXPIRE', lock, ARGV[2], 'GT')
+  else
+    redis.call('SET', lock, token, 'PX', ARGV[2])
+    redis.call('LREM', queue, 0, entry)
+  end
+  return {1, first, now}
+end
+return join(queue, entry, ARGV[4]) or {0, redis.call('PTTL', lock), now}

@@ -1,0 +1,21 @@
+--[[
+Takes an attempt out of the queue of a lock; a lock that was granted to it meanwhile goes on.
+
+KEYS[1]  the lock
+KEYS[2]  its floor
+KEYS[3]  its queue
+ARGV[1]  the owner token of the attempt
+ARGV[2]  the entry of the attempt in the queue
+Output   1 the lock went on; 0 the attempt did not have it
+
+Idempotent because nothing is found a second time.
+]]
+local left = redis.pcall('LREM', KEYS[3], 0, ARGV[2])
+if redis.pcall('GET', KEYS[1]) == ARGV[1] then
+  hand_on(KEYS[1], KEYS[2], KEYS[3], '')
+  return 1
+end
+if type(left) == 'table' and string.sub(left.err, 1, 9) ~= 'WRONGTYPE' then
+  return left
+end
+return 0

@@ -1,0 +1,162 @@
+//! The subscription on which grants are handed to this process, apart from the connections that
+//! carry commands.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use ::redis::aio::{PubSubSink, PubSubStream};
+use ::redis::{Client, Msg};
+use futures_core::Stream;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::fault;
+use super::times::Times;
+use crate::backend::{Fault, Grant, Granted};
+use crate::clock::{boot_time, timer_on, within};
+use crate::key::LockKey;
+use crate::options::Ttl;
+use crate::token::{Origin, OwnerToken};
+
+/// A silent subscription is asked whether it lives.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// The pause between two tries to subscribe.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The one subscription of a locker; there is none until somebody waits.
+#[derive(Debug)]
+pub(super) struct Grants {
+    subscriber: Subscriber,
+    state: Mutex<Option<watch::Receiver<State>>>,
+}
+
+/// Whether the subscription stands; `None` before the first try has ended.
+type State = Option<Result<(), Fault>>;
+
+/// What subscribing takes.
+#[derive(Clone, Debug)]
+pub(super) struct Subscriber {
+    pub(super) client: Client,
+    pub(super) server: Arc<str>,
+    /// The runtime that it lives on, whatever becomes of the callers'.
+    pub(super) runtime: Handle,
+    pub(super) connect_deadline: Duration,
+    pub(super) command_deadline: Duration,
+    pub(super) times: Arc<Times>,
+}
+
+impl Grants {
+    pub(super) fn new(subscriber: Subscriber) -> Self {
+        Self { subscriber, state: Mutex::default() }
+    }
+
+    /// Answers once the subscription is confirmed.
+    pub(super) async fn listen(
+        &self,
+        origin: Origin,
+        hook: Weak<dyn Granted>,
+    ) -> Result<(), Fault> {
+        let mut state = self.started(origin, hook);
+        let limit = self.subscriber.connect_deadline;
+        let timer = || timer_on(&self.subscriber.runtime, limit);
+        let known = within(timer, state.wait_for(Option::is_some)).await;
+        match known.map(|known| known.ok().and_then(|known| known.clone())) {
+            Some(Some(outcome)) => outcome,
+            Some(None) => Err(fault::runtime_ended(&self.subscriber.server)),
+            None => Err(fault::connect_timeout(&self.subscriber.server, limit)),
+        }
+    }
+
+    fn started(&self, origin: Origin, hook: Weak<dyn Granted>) -> watch::Receiver<State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state
+            .get_or_insert_with(|| {
+                let (confirmed, state) = watch::channel(None);
+                let subscriber = self.subscriber.clone();
+                drop(self.subscriber.runtime.spawn(subscriber.keep(origin, confirmed, hook)));
+                state
+            })
+            .clone()
+    }
+}
+
+impl Subscriber {
+    /// Subscribes, again and again, until nobody is left who could wait.
+    async fn keep(self, origin: Origin, confirmed: watch::Sender<State>, hook: Weak<dyn Granted>) {
+        while hook.strong_count() > 0 {
+            let timer = || timer_on(&self.runtime, self.connect_deadline);
+            match within(timer, self.subscribe(origin)).await {
+                Some(Ok((sink, stream))) => {
+                    confirmed.send_replace(Some(Ok(())));
+                    // What was published meanwhile is lost.
+                    if let Some(waiters) = hook.upgrade() {
+                        waiters.missed();
+                    }
+                    self.receive(sink, stream, &hook).await;
+                    confirmed.send_replace(None);
+                }
+                Some(Err(error)) => {
+                    confirmed.send_replace(Some(Err(fault::of(&self.server, &error))));
+                }
+                None => {
+                    let fault = fault::connect_timeout(&self.server, self.connect_deadline);
+                    confirmed.send_replace(Some(Err(fault)));
+                }
+            }
+            timer_on(&self.runtime, PAUSE).await;
+        }
+    }
+
+    async fn subscribe(&self, origin: Origin) -> ::redis::RedisResult<(PubSubSink, PubSubStream)> {
+        let (mut sink, stream) = self.client.get_async_pubsub().await?.split();
+        sink.subscribe(format!("lockable:grant:{origin}")).await?;
+        Ok((sink, stream))
+    }
+
+    /// Hands on what comes, until the subscription breaks or nobody is left.
+    async fn receive(
+        &self,
+        mut sink: PubSubSink,
+        mut stream: PubSubStream,
+        hook: &Weak<dyn Granted>,
+    ) {
+        loop {
+            let message = poll_fn(|cx| Pin::new(&mut stream).poll_next(cx));
+            match within(|| timer_on(&self.runtime, HEARTBEAT), message).await {
+                Some(Some(message)) => {
+                    let Some(waiters) = hook.upgrade() else { return };
+                    if let Some(grant) = self.grant(&message) {
+                        waiters.granted(grant);
+                    }
+                }
+                Some(None) => return,
+                None if hook.strong_count() == 0 => return,
+                None => {
+                    let timer = || timer_on(&self.runtime, self.command_deadline);
+                    let Some(Ok(())) = within(timer, ping(&mut sink)).await else { return };
+                }
+            }
+        }
+    }
+
+    /// `first token \n server's time \n milliseconds \n owner token \n lock key`.
+    fn grant(&self, message: &Msg) -> Option<Grant> {
+        let arrived = boot_time();
+        let text = message.get_payload::<String>().ok()?;
+        let mut parts = text.splitn(5, '\n');
+        let fence = parts.next()?.parse().ok()?;
+        let granted = parts.next()?.parse().ok()?;
+        let millis = Duration::from_millis(parts.next()?.parse().ok()?);
+        let owner = OwnerToken::told(parts.next()?);
+        let key = LockKey::prefixed("", parts.next()?).ok()?;
+        let since = self.times.since(granted, arrived);
+        Some(Grant { key, owner, fence, since, ttl: Ttl::new("expire", millis).ok()? })
+    }
+}
+
+async fn ping(sink: &mut PubSubSink) -> ::redis::RedisResult<()> {
+    sink.ping::<::redis::Value>().await.map(drop)
+}

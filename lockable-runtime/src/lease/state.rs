@@ -1,0 +1,106 @@
+//! What a lease is at a moment: the decisions, without clock, requests or timers.
+
+use std::time::Duration;
+
+use crate::clock::Moment;
+use crate::options::Ttl;
+
+/// One lease from its grant to its end. Every method is given the time, or needs none.
+///
+/// A loss is final: whatever an answer says that comes later, the body may not go on.
+#[derive(Debug)]
+pub(crate) struct LeaseState {
+    /// The holder's own deadline. Only an answered renewal moves it, and only forwards.
+    valid_until: Moment,
+    /// The end that `max_hold` sets; renewals do not move it.
+    hold_until: Option<Moment>,
+    end: Option<End>,
+}
+
+/// What a holder may think at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// The lock is held, for so long at least.
+    Held(Duration),
+    /// `max_hold` is over: the body has to stop, and the lock is released then.
+    HeldLongEnough,
+    Lost(Loss),
+    /// The release has begun.
+    Released,
+}
+
+/// Why a holder can no longer be sure that it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The deadline passed, and no renewal was answered before it.
+    Deadline,
+    /// Nobody holds the lock: it expired or was deleted.
+    Absent,
+    /// Another holder has the lock.
+    Taken,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Lost(Loss),
+    Released,
+}
+
+impl LeaseState {
+    /// A lease counts from the sending of its request, so it ends here before it does in the backend.
+    pub(crate) fn new(since: Moment, ttl: Ttl, hold_until: Option<Moment>) -> Self {
+        Self { valid_until: since.after(ttl.usable()), hold_until, end: None }
+    }
+
+    /// What holds now. A deadline that is found passed is a loss from then on.
+    pub(crate) fn status(&mut self, now: Moment) -> Status {
+        if self.end.is_none() && now >= self.valid_until {
+            self.end = Some(End::Lost(Loss::Deadline));
+        }
+        match (self.end, self.hold_until) {
+            (Some(End::Lost(loss)), _) => Status::Lost(loss),
+            (Some(End::Released), _) => Status::Released,
+            (None, Some(end)) if now >= end => Status::HeldLongEnough,
+            (None, end) => {
+                let end = end.map_or(self.valid_until, |end| end.min(self.valid_until));
+                Status::Held(end.since(now))
+            }
+        }
+    }
+
+    /// A renewal that was sent then was answered now: the lock is this holder's for `ttl` from there.
+    pub(crate) fn renewed(&mut self, sent: Moment, ttl: Ttl, now: Moment) {
+        if self.is_on(now) {
+            self.valid_until = self.valid_until.max(sent.after(ttl.usable()));
+        }
+    }
+
+    /// A renewal was refused: the lock is not this holder's any more.
+    pub(crate) fn refused(&mut self, loss: Loss, now: Moment) {
+        if self.is_on(now) {
+            self.end = Some(End::Lost(loss));
+        }
+    }
+
+    /// The release begins. What was lost before stays lost.
+    pub(crate) fn release(&mut self, now: Moment) {
+        if self.is_on(now) {
+            self.end = Some(End::Released);
+        }
+    }
+
+    /// The loss, as far as anybody has found one.
+    pub(crate) fn loss(&self) -> Option<Loss> {
+        match self.end {
+            Some(End::Lost(loss)) => Some(loss),
+            Some(End::Released) | None => None,
+        }
+    }
+
+    fn is_on(&mut self, now: Moment) -> bool {
+        matches!(self.status(now), Status::Held(_) | Status::HeldLongEnough)
+    }
+}
+
+#[cfg(test)]
+mod tests;

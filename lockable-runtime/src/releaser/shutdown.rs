@@ -1,0 +1,98 @@
+//! Waiting for the releases of the whole process, at its end.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use super::Releaser;
+use super::duty::Duty;
+use crate::agenda::Agenda;
+use crate::background::Background;
+use crate::clock::{timer_on, within};
+use crate::error::{LockError, LockErrorKind};
+use crate::key::LockKey;
+
+/// So many keys are named of those that could not be released.
+const NAMED: usize = 8;
+
+/// Waits, at most `deadline`, until every lock that was handed to the background is released.
+///
+/// Call it last in `main`: a guard that was dropped, or a task that was aborted, releases its lock
+/// on a background thread, which the end of the process would cut off. New locks can be acquired
+/// afterwards as before.
+///
+/// # What this does not guarantee
+/// Locks that are still held are not waited for. A task that was aborted holds its lock until its
+/// runtime has dropped it, which may be later than this call: await its `JoinHandle` before.
+///
+/// # Errors
+/// [`is_unavailable`](LockError::is_unavailable) when the deadline came first. The message says how
+/// many locks remain and names the first of them; each ends with its lease.
+///
+/// # Cancel safety
+/// The releases go on when the future is dropped.
+///
+/// # Examples
+/// ```
+/// # async fn example() -> Result<(), lockable_runtime::LockError> {
+/// use std::time::Duration;
+///
+/// // … serve until asked to stop …
+/// lockable_runtime::shutdown(Duration::from_secs(5)).await?;
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+/// ```
+pub async fn shutdown(deadline: Duration) -> Result<(), LockError> {
+    let releasers: Vec<Arc<Releaser>> = registry().iter().filter_map(Weak::upgrade).collect();
+    let all_drained = async {
+        for releaser in &releasers {
+            releaser.wait_until(|| releaser.open.load(Ordering::Acquire) == 0).await;
+        }
+    };
+    let background = Background::start().map_err(|error| unreleased(&error.to_string()))?;
+    let drained = within(|| timer_on(background.handle(), deadline), all_drained).await;
+    drained.ok_or_else(|| {
+        let keys: Vec<LockKey> = releasers.iter().flat_map(|releaser| releaser.keys()).collect();
+        unreleased(&format!("{} not released within {deadline:?}", counted(&keys)))
+    })
+}
+
+impl Releaser {
+    /// The locks whose release still waits.
+    fn keys(&self) -> Vec<LockKey> {
+        let keys = |duties: &mut Agenda<_, Duty>| {
+            duties.items().map(|duty| duty.attempt.key.clone()).collect()
+        };
+        self.worklist.look(keys)
+    }
+}
+
+/// "3 locks were", and which.
+fn counted(keys: &[LockKey]) -> String {
+    let named = keys.iter().take(NAMED).map(|key| format!("`{}`", key.as_str().escape_debug()));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let (verb, more) = match keys.len() {
+        1 => ("lock was", ""),
+        count if count > NAMED => ("locks were", " and others"),
+        _ => ("locks were", ""),
+    };
+    format!("{} {verb} ({named}{more})", keys.len())
+}
+
+fn unreleased(what: &str) -> LockError {
+    LockError::new(LockErrorKind::Unavailable, format!("{what}; each ends with its lease"))
+}
+
+/// Makes a releaser known to [`shutdown`].
+pub(super) fn register(releaser: &Arc<Releaser>) {
+    let mut all = registry();
+    all.retain(|releaser| releaser.strong_count() > 0);
+    all.push(Arc::downgrade(releaser));
+}
+
+/// All releasers of this process.
+fn registry() -> MutexGuard<'static, Vec<Weak<Releaser>>> {
+    static ALL: Mutex<Vec<Weak<Releaser>>> = Mutex::new(Vec::new());
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}

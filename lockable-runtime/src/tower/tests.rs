@@ -1,0 +1,209 @@
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+
+use tokio::task::yield_now;
+
+use super::*;
+
+type Seen = Arc<Mutex<Vec<String>>>;
+
+fn current() -> String {
+    RequestId::current().map_or_else(String::new, |id| id.to_string())
+}
+
+/// Notes the current id in its call, at each poll and when it is dropped.
+#[derive(Clone)]
+struct Notes(Seen);
+
+impl Service<Request<()>> for Notes {
+    type Response = Response<RequestId>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<()>) -> Self::Future {
+        let note = Note(Arc::clone(&self.0));
+        note.take("call");
+        let found = request.extensions().get::<RequestId>().unwrap().clone();
+        Box::pin(async move {
+            note.take("first");
+            yield_now().await;
+            note.take("second");
+            let mut response = Response::new(found);
+            response.headers_mut().insert(DEFAULT_HEADER, HeaderValue::from_static("handler's"));
+            response.headers_mut().append(DEFAULT_HEADER, HeaderValue::from_static("more"));
+            Ok(response)
+        })
+    }
+}
+
+struct Note(Seen);
+
+impl Note {
+    fn take(&self, what: &str) {
+        self.0.lock().unwrap().push(format!("{what} {}", current()));
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        self.take("drop");
+    }
+}
+
+fn service() -> (RequestIdService<Notes>, Seen) {
+    let seen = Seen::default();
+    (RequestIdLayer::new().layer(Notes(Arc::clone(&seen))), seen)
+}
+
+fn request(id: &[u8]) -> Request<()> {
+    let value = HeaderValue::from_bytes(id).unwrap();
+    Request::builder().header("Req-Id", value).body(()).unwrap()
+}
+
+fn taken(seen: &Seen) -> Vec<String> {
+    std::mem::take(&mut seen.lock().unwrap())
+}
+
+/// The id that the service found; the response has it in its header, once.
+async fn call(request: Request<()>) -> String {
+    let response = service().0.call(request).await.unwrap();
+    let headers: Vec<_> = response.headers().get_all(DEFAULT_HEADER).iter().collect();
+    assert_eq!(headers, [response.body().as_str()]);
+    response.into_body().to_string()
+}
+
+fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[tokio::test]
+async fn the_id_is_current_from_the_call_to_the_end() {
+    let (mut service, seen) = service();
+    service.call(request(b"a")).await.unwrap();
+    assert_eq!(taken(&seen), ["call a", "first a", "second a", "drop a"]);
+    assert_eq!(current(), "");
+}
+
+#[tokio::test]
+async fn the_id_comes_from_the_header_and_is_cleaned() {
+    assert_eq!(call(request(b"checkout-7")).await, "checkout-7");
+    assert_eq!(call(request("caf\u{e9} ".as_bytes())).await, "caf_");
+    assert_eq!(call(request(&[b'a'; 1000])).await, "a".repeat(128));
+}
+
+#[tokio::test]
+async fn the_first_of_several_headers_counts() {
+    let mut request = request(b"a");
+    request.headers_mut().append(DEFAULT_HEADER, HeaderValue::from_static("b"));
+    assert_eq!(call(request).await, "a");
+}
+
+#[tokio::test]
+async fn an_id_is_generated_where_the_header_is_absent_or_no_text() {
+    let mut ids = Vec::new();
+    for request in [Request::new(()), request(b""), request(b" \t"), request(b"a\xff")] {
+        ids.push(call(request).await);
+    }
+    assert!(ids.iter().all(|id| id.split_once('-').unwrap().0.len() == 16), "{ids:?}");
+    ids.dedup();
+    assert_eq!(ids.len(), 4);
+}
+
+#[tokio::test]
+async fn another_header_can_be_named() {
+    let name = HeaderName::from_static("x-request-id");
+    let layer = RequestIdLayer::default().header(name.clone());
+    let mut request = request(b"other");
+    request.headers_mut().insert(&name, HeaderValue::from_static("a"));
+    let response = layer.layer(Notes(Seen::default())).call(request).await.unwrap();
+    assert_eq!(response.headers()[&name], "a");
+    assert_eq!(response.headers()[DEFAULT_HEADER], "handler's");
+}
+
+#[tokio::test]
+async fn two_layers_agree_on_the_id_of_the_outer_one() {
+    let seen = Seen::default();
+    let inner = RequestIdLayer::new().layer(Notes(Arc::clone(&seen)));
+    let response = RequestIdLayer::new().layer(inner).call(Request::new(())).await.unwrap();
+    let id = response.headers()[DEFAULT_HEADER].to_str().unwrap();
+    assert_eq!(taken(&seen)[0], format!("call {id}"));
+}
+
+#[tokio::test]
+async fn requests_that_take_turns_keep_their_ids() {
+    let (mut service, seen) = service();
+    let (a, b) = (service.call(request(b"a")), service.call(request(b"b")));
+    let (a, b) = tokio::join!(biased; a, b);
+    assert_eq!((a.unwrap().body().as_str(), b.unwrap().body().as_str()), ("a", "b"));
+    let notes = taken(&seen);
+    assert_eq!(notes[..4], ["call a", "call b", "first a", "first b"]);
+    assert_eq!(notes[4..], ["second a", "drop a", "second b", "drop b"]);
+}
+
+#[test]
+fn a_request_that_is_dropped_midway_leaves_nothing() {
+    let (mut service, seen) = service();
+    let mut dropped = Box::pin(service.call(request(b"a")));
+    assert!(poll_once(dropped.as_mut()).is_pending());
+    assert_eq!(current(), "");
+    drop(dropped);
+    assert_eq!(current(), "");
+    let mut next = pin!(service.call(Request::new(())));
+    assert!(poll_once(next.as_mut()).is_pending());
+    let notes = taken(&seen);
+    assert_eq!(notes[..3], ["call a", "first a", "drop a"]);
+    assert!(!notes[3..].iter().any(|note| note.ends_with(" a")), "{notes:?}");
+}
+
+/// Ready only where it was polled, as a service is that waits for a permit.
+#[derive(Default)]
+struct Permit(AtomicBool);
+
+impl Clone for Permit {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Service<Request<()>> for Permit {
+    type Response = Response<()>;
+    type Error = &'static str;
+    type Future = Ready<Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.0.store(true, Ordering::Relaxed);
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<()>) -> Self::Future {
+        let is_ready = self.0.swap(false, Ordering::Relaxed);
+        ready(if is_ready { Ok(Response::new(())) } else { Err("not ready") })
+    }
+}
+
+#[tokio::test]
+async fn the_service_that_was_polled_ready_is_the_one_that_is_called() {
+    let mut service = RequestIdLayer::new().layer(Permit::default());
+    let ready = service.poll_ready(&mut Context::from_waker(Waker::noop()));
+    assert_eq!(ready, Poll::Ready(Ok(())));
+    let mut copy = service.clone();
+    assert!(service.call(request(b"a")).await.is_ok());
+    // Errors pass through unchanged.
+    assert_eq!(copy.call(request(b"a")).await.unwrap_err(), "not ready");
+}
+
+#[test]
+fn the_futures_go_where_those_of_the_service_go() {
+    fn sendable<T: Send>(_: &T) {}
+    let (mut service, _) = service();
+    sendable(&service);
+    sendable(&service.call(request(b"a")));
+}

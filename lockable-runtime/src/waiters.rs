@@ -1,0 +1,409 @@
+//! Waiting without polling: the lines of this process, their places in the backend's queues, and
+//! the turns that are handed to them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::agenda::Agenda;
+use crate::backend::{
+    Attempt, Backend, Enqueued, Fault, Grant, Granted, Renewal, Renewed, answer_within,
+};
+use crate::clock::{Moment, within};
+use crate::error::{LockError, LockErrorKind};
+use crate::key::LockKey;
+use crate::options::Ttl;
+use crate::releaser::{Known, Releaser};
+use crate::request::RequestId;
+use crate::token::{Origin, OwnerToken};
+use crate::worker::{Agent, Worklist, attend};
+
+use self::line::{Begun, Entry, Line};
+pub(crate) use self::turn::Turn;
+
+mod line;
+mod turn;
+
+/// A waiter asks by itself after so long, whatever became of the message it waits for: before a grant
+/// that it has not heard of ends, which lives for a second.
+const FALLBACK: Duration = Duration::from_millis(800);
+
+/// Waiters are told that the backend is unavailable after it was for so long.
+const ENDURANCE: Duration = Duration::from_secs(30);
+
+/// So many lines ask at the same time.
+const AT_ONCE: usize = 256;
+
+/// Everybody in this process who waits for a lock of one locker.
+pub(crate) struct Waiters {
+    releaser: Arc<Releaser>,
+    worklist: Worklist<LockKey, Line<Waiting>>,
+    next_id: AtomicU64,
+    origin: Origin,
+    this: Weak<Self>,
+}
+
+/// One call that waits.
+pub(crate) struct Waiting {
+    ttl: Ttl,
+    is_fair: bool,
+    identity: Option<RequestId>,
+    tell: oneshot::Sender<Result<Turn, LockError>>,
+}
+
+impl Waiters {
+    pub(crate) fn new(releaser: Arc<Releaser>) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            releaser,
+            worklist: Worklist::default(),
+            next_id: AtomicU64::new(0),
+            origin: Origin::new(),
+            this: Weak::clone(this),
+        })
+    }
+
+    /// Whether others wait for this lock already, so that a newcomer goes behind them.
+    pub(crate) fn has_line(&self, key: &LockKey) -> bool {
+        self.worklist.look(|agenda| agenda.get_mut(key).is_some_and(|line| line.len() > 0))
+    }
+
+    /// A place in the order of arrival.
+    pub(crate) fn number(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Waits for its turn, behind those who came before: whose numbers are lower.
+    ///
+    /// # Cancel safety
+    /// A waiter that is dropped leaves its line at once, and a turn that crosses this goes on.
+    pub(crate) async fn turn(
+        self: &Arc<Self>,
+        id: u64,
+        key: &LockKey,
+        ttl: Ttl,
+        is_fair: bool,
+        identity: Option<RequestId>,
+    ) -> Result<Turn, LockError> {
+        let (tell, told) = oneshot::channel();
+        self.join(key, id, Waiting { ttl, is_fair, identity, tell });
+        let mut place = Place { waiters: self, key, id, is_over: false };
+        let turn = told.await;
+        place.is_over = true;
+        turn.unwrap_or_else(|_| {
+            // The sender is never dropped unused.
+            Err(LockError::new(LockErrorKind::Unavailable, "the line was given up"))
+        })
+    }
+
+    fn join(self: &Arc<Self>, key: &LockKey, id: u64, waiting: Waiting) {
+        let now = self.backend().now();
+        self.change(|agenda| {
+            if agenda.get_mut(key).is_none() {
+                drop(agenda.insert(key.clone(), Line::default(), None));
+            }
+            let Some(line) = agenda.get_mut(key) else { return };
+            let is_first = line.len() == 0;
+            line.join(id, waiting);
+            let has_turn = line.has_turn();
+            match (is_first, has_turn) {
+                (true, false) => agenda.schedule(key, now),
+                // The holder passes its turn on, or asks for another one; if not, this does.
+                (true, true) => agenda.schedule(key, now.after(FALLBACK)),
+                (false, _) => {}
+            }
+        });
+    }
+
+    fn leave(self: &Arc<Self>, key: &LockKey, id: u64) {
+        let unused = self.change(|agenda| {
+            agenda.get_mut(key)?.leave(id);
+            close(agenda, key)
+        });
+        self.withdraw_all(unused);
+    }
+
+    fn withdraw_all(self: &Arc<Self>, entries: impl IntoIterator<Item = Entry>) {
+        entries.into_iter().for_each(|entry| self.withdraw(entry.attempt));
+    }
+
+    /// Nobody waits at this place in the queue any more.
+    fn withdraw(self: &Arc<Self>, attempt: Arc<Attempt>) {
+        if attempt.sent_at().is_none() {
+            // Whoever is about to send it looks again after that.
+            return;
+        }
+        let this = Arc::clone(self);
+        self.backend().detach(Box::pin(async move {
+            let reply = this.backend().leave(Arc::clone(&attempt));
+            let limit = this.releaser.command_deadline();
+            if answer_within(&**this.backend(), limit, reply).await.is_err() {
+                // What remains is granted at some time, and goes on by itself when nobody claims it.
+                this.releaser.hand_over(attempt, Known::Unknown);
+            }
+        }));
+    }
+
+    /// After a request of the attempt: what it left in the backend is withdrawn where nobody waits for
+    /// that any more, because a withdrawal may have overtaken it. The release of a turn may have been
+    /// overtaken likewise; that is answered first, or given up.
+    fn settle(self: &Arc<Self>, attempt: &Arc<Attempt>) {
+        let is_known = self
+            .worklist
+            .look(|agenda| agenda.get_mut(&attempt.key).is_some_and(|line| line.knows(attempt)));
+        if is_known {
+            return;
+        }
+        let (this, attempt) = (Arc::clone(self), Arc::clone(attempt));
+        if !attempt.had_turn() {
+            return this.withdraw(attempt);
+        }
+        let limit = this.releaser.command_deadline();
+        self.backend().detach(Box::pin(async move {
+            this.backend().timer(limit).await;
+            this.withdraw(attempt);
+        }));
+    }
+
+    /// Asks for this line's turn, or for its place in the queue.
+    async fn ask(self: Arc<Self>, key: LockKey) {
+        let Some(attempt) = self.entry_of(&key) else { return };
+        let backend = Arc::clone(self.backend());
+        if attempt.sent_at().is_none() {
+            // A place that no message reaches is passed over, and asks again after the fallback.
+            let timer = || backend.timer(FALLBACK);
+            let heard = within(timer, backend.listen(self.origin, self.hook())).await;
+            if let Some(Err(fault)) = heard
+                && fault.kind == LockErrorKind::Refused
+            {
+                return self.failed(&key, &fault);
+            }
+        }
+        let limit = self.releaser.command_deadline();
+        match answer_within(&*backend, limit, backend.enqueue(Arc::clone(&attempt))).await {
+            Ok(Enqueued::Granted(grant)) => self.granted(grant),
+            Ok(Enqueued::Queued { remaining }) => self.queued(&key, &attempt, remaining),
+            Err(fault) => self.failed(&key, &fault),
+        }
+        self.settle(&attempt);
+    }
+
+    fn hook(&self) -> Weak<dyn Granted> {
+        Weak::clone(&self.this) as Weak<dyn Granted>
+    }
+
+    /// The attempt that stands in the queue for this line, a new one where there is none.
+    fn entry_of(&self, key: &LockKey) -> Option<Arc<Attempt>> {
+        self.worklist.look(|agenda| {
+            let line = agenda.get_mut(key)?;
+            line.entry_or(|first| self.attempt(key, first))
+        })
+    }
+
+    fn queued(self: &Arc<Self>, key: &LockKey, attempt: &Attempt, remaining: Option<Duration>) {
+        let next = self.backend().now().after(remaining.unwrap_or(FALLBACK).min(FALLBACK));
+        self.change(|agenda| {
+            let Some(line) = agenda.get_mut(key) else { return };
+            line.answered();
+            if line.is_queued_as(attempt) {
+                agenda.schedule(key, next);
+            }
+        });
+    }
+
+    /// The line stays, and asks again, until the backend was unavailable for too long, or refuses.
+    fn failed(self: &Arc<Self>, key: &LockKey, fault: &Fault) {
+        let now = self.backend().now();
+        let given_up = self.change(|agenda| {
+            let line = agenda.get_mut(key)?;
+            let since = line.failed(now);
+            let is_lasting = fault.kind != LockErrorKind::Unavailable;
+            if !is_lasting && now.since(since) < ENDURANCE {
+                agenda.schedule(key, now.after(FALLBACK / 5));
+                return None;
+            }
+            let waiting = line.take_all();
+            Some((waiting, close(agenda, key)))
+        });
+        let Some((waiting, unused)) = given_up else { return };
+        self.withdraw_all(unused);
+        for waiting in waiting {
+            let error = LockError::from(fault.clone()).with_key(key.as_str());
+            // One who has gone needs no answer.
+            drop(waiting.tell.send(Err(error)));
+        }
+    }
+
+    fn change<R>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut Agenda<LockKey, Line<Waiting>>) -> R,
+    ) -> R {
+        let (result, starts) = self.worklist.change(change);
+        if starts {
+            drop(self.backend().home(false).spawn(attend(Arc::clone(self))));
+        }
+        result
+    }
+
+    /// Lets the line ask at once, when its turn ended without one to follow.
+    fn turn_ended(self: &Arc<Self>, ended: &Attempt) {
+        let (key, now) = (&ended.key, self.backend().now());
+        let unused = self.change(|agenda| {
+            let line = agenda.get_mut(key)?;
+            line.end_turn(ended);
+            if line.len() > 0 {
+                agenda.schedule(key, now);
+            }
+            close(agenda, key)
+        });
+        self.withdraw_all(unused);
+    }
+
+    /// The attempt that is queued by the release of a turn, where somebody waits for it.
+    fn next_entry(self: &Arc<Self>, ended: &Attempt) -> Option<Arc<Attempt>> {
+        let (key, now) = (&ended.key, self.backend().now());
+        // A lock that stays taken for a while is handed to nobody at the end of that.
+        let next = now.after(ended.kept_for(now).unwrap_or(FALLBACK).min(FALLBACK));
+        let (attempt, unused) = self.change(|agenda| {
+            let Some(line) = agenda.get_mut(key) else { return (None, None) };
+            line.end_turn(ended);
+            if line.len() == 0 {
+                return (None, close(agenda, key));
+            }
+            let attempt = line.entry_or(|first| self.attempt(key, first));
+            agenda.schedule(key, next);
+            (attempt, None)
+        });
+        self.withdraw_all(unused);
+        attempt
+    }
+
+    /// Gives a turn to the first who still waits.
+    fn give(self: &Arc<Self>, key: &LockKey, mut turn: Turn) -> Option<Turn> {
+        loop {
+            let next = self.worklist.look(|agenda| agenda.get_mut(key)?.next());
+            let Some(waiting) = next else { return Some(turn) };
+            turn.set_fair(waiting.is_fair);
+            // One who has gone gives it back.
+            let Err(Ok(returned)) = waiting.tell.send(Ok(turn)) else { return None };
+            turn = returned;
+        }
+    }
+
+    fn next_is_fair(&self, key: &LockKey) -> bool {
+        let is_fair = |line: &mut Line<Waiting>| line.first().is_some_and(|first| first.is_fair);
+        self.worklist.look(|agenda| agenda.get_mut(key).is_some_and(is_fair))
+    }
+
+    fn attempt(&self, key: &LockKey, first: &Waiting) -> Arc<Attempt> {
+        let owner = OwnerToken::from(self.origin, first.identity.as_ref());
+        Arc::new(Attempt::owned(key.clone(), first.ttl, owner))
+    }
+
+    fn backend(&self) -> &Arc<dyn Backend> {
+        self.releaser.backend()
+    }
+}
+
+/// Gives a line up for which nobody waits, and gives its place in the queue, if it has one. The line
+/// itself stays for as long as one of it has its turn.
+fn close(agenda: &mut Agenda<LockKey, Line<Waiting>>, key: &LockKey) -> Option<Entry> {
+    let line = agenda.get_mut(key)?;
+    if line.len() > 0 {
+        return None;
+    }
+    let entry = line.take_entry();
+    if !line.has_turn() {
+        drop(agenda.remove(key));
+    }
+    entry
+}
+
+impl Granted for Waiters {
+    fn granted(&self, grant: Grant) {
+        let Some(this) = self.this.upgrade() else { return };
+        let now = this.backend().now();
+        let begun = this.change(|agenda| {
+            let begun = agenda
+                .get_mut(&grant.key)
+                .map_or(Begun::Unwanted, |line| line.begin_turn(&grant.owner));
+            if matches!(begun, Begun::Turn(_)) {
+                agenda.schedule(&grant.key, now.after(FALLBACK));
+            }
+            begun
+        });
+        let attempt = match begun {
+            Begun::Turn(attempt) => attempt,
+            Begun::Already => return,
+            Begun::Unwanted => {
+                // A request for a place that was late: nobody of this locker waits for it any more.
+                let unwanted = Arc::new(Attempt::owned(grant.key, grant.ttl, grant.owner));
+                unwanted.mark_sent(now);
+                return this.releaser.hand_over(unwanted, Known::Releasing);
+            }
+        };
+        attempt.mark_renewed(now, grant.ttl);
+        let turn = Turn::new(Arc::clone(&this), attempt, &grant, now);
+        // Nobody waits any more: it ends by being dropped.
+        let _unwanted: Option<Turn> = this.give(&grant.key, turn);
+    }
+
+    fn missed(&self) {
+        let Some(this) = self.this.upgrade() else { return };
+        let now = this.backend().now();
+        this.change(|agenda| agenda.schedule_all(now));
+    }
+}
+
+impl Agent for Waiters {
+    type Key = LockKey;
+    type Item = Line<Waiting>;
+
+    fn worklist(&self) -> &Worklist<LockKey, Line<Waiting>> {
+        &self.worklist
+    }
+
+    fn backend(&self) -> &Arc<dyn Backend> {
+        self.releaser.backend()
+    }
+
+    fn capacity(&self) -> usize {
+        AT_ONCE
+    }
+
+    fn perform(self: &Arc<Self>, due: Vec<LockKey>) {
+        for key in due {
+            drop(self.backend().home(false).spawn(Arc::clone(self).ask(key)));
+        }
+    }
+}
+
+/// A place in a line, which is left when this is dropped.
+struct Place<'a> {
+    waiters: &'a Arc<Waiters>,
+    key: &'a LockKey,
+    id: u64,
+    is_over: bool,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.waiters.leave(self.key, self.id);
+        }
+    }
+}
+
+/// Makes sure of a grant whose beginning nobody can tell, before anybody relies on it.
+pub(crate) async fn confirm(
+    releaser: &Releaser,
+    attempt: &Arc<Attempt>,
+    ttl: Ttl,
+) -> Result<Option<Moment>, Fault> {
+    let backend = &**releaser.backend();
+    let sent = backend.now();
+    let reply = backend.renew(vec![Renewal::new(attempt, Some(ttl), sent)]);
+    let outcomes = answer_within(backend, releaser.command_deadline(), reply).await?;
+    Ok(outcomes.first().is_some_and(|outcome| *outcome == Renewed::Kept).then_some(sent))
+}

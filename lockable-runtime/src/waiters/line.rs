@@ -1,0 +1,225 @@
+//! Who waits in this process for one lock, in the order of arrival: bookkeeping alone.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::backend::Attempt;
+use crate::clock::Moment;
+use crate::token::OwnerToken;
+
+/// The waiters of one lock, their place in the backend's queue, and whether one of this process has
+/// its turn.
+#[derive(Debug)]
+pub(crate) struct Line<W> {
+    waiting: VecDeque<(u64, W)>,
+    entry: Option<Entry>,
+    /// Whose turn it is, by the attempt that was granted.
+    turn: Option<OwnerToken>,
+    /// Since when the backend has not answered.
+    failing_since: Option<Moment>,
+}
+
+/// A place in the backend's queue, or one that is being asked for.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) attempt: Arc<Attempt>,
+}
+
+/// What a grant means to a line.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    Turn(Arc<Attempt>),
+    /// The answer and the message of one grant both came.
+    Already,
+    /// Nobody waits for it.
+    Unwanted,
+}
+
+impl<W> Line<W> {
+    /// Takes the place among the others that the number says; a new one is the last.
+    pub(crate) fn join(&mut self, id: u64, waiting: W) {
+        let place = self.waiting.partition_point(|(other, _)| *other < id);
+        self.waiting.insert(place, (id, waiting));
+    }
+
+    /// Takes a waiter out that gives up; one who was served is gone already.
+    pub(crate) fn leave(&mut self, id: u64) {
+        // Numbers rise along the line.
+        if let Ok(place) = self.waiting.binary_search_by_key(&id, |(id, _)| *id) {
+            drop(self.waiting.remove(place));
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whose turn is next in this process.
+    pub(crate) fn first(&self) -> Option<&W> {
+        self.waiting.front().map(|(_, waiting)| waiting)
+    }
+
+    pub(crate) fn next(&mut self) -> Option<W> {
+        self.waiting.pop_front().map(|(_, waiting)| waiting)
+    }
+
+    pub(crate) fn take_all(&mut self) -> Vec<W> {
+        std::mem::take(&mut self.waiting).into_iter().map(|(_, waiting)| waiting).collect()
+    }
+
+    /// The attempt that stands in the queue, made for the first of the line where there is none.
+    pub(crate) fn entry_or(
+        &mut self,
+        make: impl FnOnce(&W) -> Arc<Attempt>,
+    ) -> Option<Arc<Attempt>> {
+        if self.entry.is_none() {
+            let attempt = make(self.first()?);
+            self.entry = Some(Entry { attempt });
+        }
+        self.entry.as_ref().map(|entry| Arc::clone(&entry.attempt))
+    }
+
+    pub(crate) fn take_entry(&mut self) -> Option<Entry> {
+        self.entry.take()
+    }
+
+    pub(crate) fn is_queued_as(&self, attempt: &Attempt) -> bool {
+        self.entry.as_ref().is_some_and(|entry| entry.attempt.owner == attempt.owner)
+    }
+
+    /// The turn begins that was granted to the place in the queue.
+    pub(crate) fn begin_turn(&mut self, owner: &OwnerToken) -> Begun {
+        if self.turn.as_ref() == Some(owner) {
+            return Begun::Already;
+        }
+        let Some(entry) = self.entry.take_if(|entry| entry.attempt.owner == *owner) else {
+            return Begun::Unwanted;
+        };
+        entry.attempt.mark_turn();
+        self.turn = Some(owner.clone());
+        self.failing_since = None;
+        Begun::Turn(entry.attempt)
+    }
+
+    pub(crate) fn has_turn(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// Ends the turn of this attempt; a later one goes on, where the lock was taken from the earlier.
+    pub(crate) fn end_turn(&mut self, attempt: &Attempt) {
+        drop(self.turn.take_if(|owner| *owner == attempt.owner));
+    }
+
+    /// Whether this line has a use for what the backend knows of the attempt.
+    pub(crate) fn knows(&self, attempt: &Attempt) -> bool {
+        self.is_queued_as(attempt) || self.turn.as_ref() == Some(&attempt.owner)
+    }
+
+    pub(crate) fn answered(&mut self) {
+        self.failing_since = None;
+    }
+
+    /// Since when no answer came.
+    pub(crate) fn failed(&mut self, now: Moment) -> Moment {
+        *self.failing_since.get_or_insert(now)
+    }
+}
+
+impl<W> Default for Line<W> {
+    fn default() -> Self {
+        Self { waiting: VecDeque::new(), entry: None, turn: None, failing_since: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::key::LockKey;
+    use crate::options::Ttl;
+
+    fn attempt() -> Arc<Attempt> {
+        Arc::new(Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None))
+    }
+
+    #[test]
+    fn a_line_has_one_place_in_the_queue() {
+        let mut line = Line::default();
+        assert!(line.entry_or(|_: &u64| unreachable!("nobody waits")).is_none());
+        line.join(1, 1);
+        let first = line.entry_or(|_| attempt()).unwrap();
+        line.join(2, 2);
+        let second = line.entry_or(|_| unreachable!("there is one")).unwrap();
+        assert!(Arc::ptr_eq(&first, &second) && line.is_queued_as(&first));
+    }
+
+    #[test]
+    fn a_turn_begins_once_and_only_for_the_place_in_the_queue() {
+        let mut line = Line::default();
+        line.join(1, ());
+        let entry = line.entry_or(|()| attempt()).unwrap();
+        assert!(matches!(line.begin_turn(&attempt().owner), Begun::Unwanted));
+        assert!(matches!(line.begin_turn(&entry.owner), Begun::Turn(_)));
+        assert!(matches!(line.begin_turn(&entry.owner), Begun::Already));
+        assert!(line.has_turn() && !line.is_queued_as(&entry));
+        line.end_turn(&entry);
+        assert!(matches!(line.begin_turn(&entry.owner), Begun::Unwanted));
+    }
+
+    proptest! {
+        #[test]
+        fn those_who_stay_are_served_in_the_order_of_arrival(
+            events in proptest::collection::vec((0_u8..4, 0_usize..64), 0..200),
+        ) {
+            let (mut line, mut model) = (Line::default(), Vec::new());
+            for (id, (event, which)) in (0_u64..).zip(events) {
+                match (event, model.get(which).copied()) {
+                    (0 | 1, _) => {
+                        line.join(id, id);
+                        model.push(id);
+                    }
+                    (2, _) if model.is_empty() => prop_assert_eq!(line.next(), None),
+                    (2, _) => prop_assert_eq!(line.next(), Some(model.remove(0))),
+                    (_, Some(gone)) => {
+                        line.leave(gone);
+                        model.retain(|other| *other != gone);
+                    }
+                    // One who was served, or never came.
+                    (_, None) => line.leave(id),
+                }
+                prop_assert_eq!(line.len(), model.len());
+                prop_assert_eq!(line.first().copied(), model.first().copied());
+            }
+        }
+    }
+
+    #[test]
+    fn one_who_comes_back_has_its_old_place() {
+        let mut line = Line::default();
+        for id in [1, 2, 3] {
+            line.join(id, id);
+        }
+        assert_eq!(line.next(), Some(1));
+        line.join(4, 4);
+        line.join(1, 1);
+        line.leave(3);
+        assert_eq!(std::iter::from_fn(|| line.next()).collect::<Vec<_>>(), [1, 2, 4]);
+    }
+
+    #[test]
+    fn the_end_of_an_earlier_turn_leaves_a_later_one_alone() {
+        let (first, second) = (attempt(), attempt());
+        let mut line = Line::default();
+        line.join(1, ());
+        for attempt in [&first, &second] {
+            assert!(line.entry_or(|()| Arc::clone(attempt)).is_some());
+            assert!(line.knows(attempt));
+            assert!(matches!(line.begin_turn(&attempt.owner), Begun::Turn(_)));
+        }
+        line.end_turn(&first);
+        assert!(line.has_turn() && line.knows(&second) && !line.knows(&first));
+        line.end_turn(&second);
+        assert!(!line.has_turn() && !line.knows(&second));
+    }
+}

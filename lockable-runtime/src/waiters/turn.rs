@@ -1,0 +1,197 @@
+//! The turn of a process: one grant, and the local passes that follow it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Waiters;
+use crate::backend::{Attempt, Fault, Grant, Granted, Release, answer_within};
+use crate::clock::Moment;
+use crate::options::Ttl;
+use crate::releaser::{Known, Releaser};
+use crate::token::FencingToken;
+
+/// A turn may be passed on so often: the fencing tokens that a grant reserves, but for its own.
+const PASSES: u64 = 16;
+
+/// A turn may be passed on for so long; other processes wait meanwhile.
+const LENGTH: Duration = Duration::from_millis(5);
+
+/// A held lock that came from a queue.
+///
+/// On its way to a waiter it releases itself when it is dropped, or goes on to the next one. A guard
+/// that has it releases for it: then whoever waits only asks for another turn.
+pub(crate) struct Turn(Option<Inner>);
+
+struct Inner {
+    waiters: Arc<Waiters>,
+    attempt: Arc<Attempt>,
+    fence: u64,
+    passes: u64,
+    began: Moment,
+    since: Option<Moment>,
+    granted: Ttl,
+    is_fair: bool,
+    has_guard: bool,
+    is_lost: bool,
+}
+
+impl Turn {
+    pub(super) fn new(
+        waiters: Arc<Waiters>,
+        attempt: Arc<Attempt>,
+        grant: &Grant,
+        now: Moment,
+    ) -> Self {
+        Self(Some(Inner {
+            waiters,
+            attempt,
+            fence: grant.fence,
+            passes: 0,
+            began: now,
+            since: grant.since,
+            granted: grant.ttl,
+            is_fair: false,
+            has_guard: false,
+            is_lost: false,
+        }))
+    }
+
+    /// A guard takes the release over.
+    pub(crate) fn guarded(mut self) -> Self {
+        if let Some(inner) = &mut self.0 {
+            inner.has_guard = true;
+        }
+        self
+    }
+
+    pub(super) fn set_fair(&mut self, is_fair: bool) {
+        if let Some(inner) = &mut self.0 {
+            inner.is_fair = is_fair;
+        }
+    }
+
+    pub(crate) fn attempt(&self) -> Option<&Arc<Attempt>> {
+        self.0.as_ref().map(|inner| &inner.attempt)
+    }
+
+    pub(crate) fn fencing_token(&self) -> Option<FencingToken> {
+        let inner = self.0.as_ref()?;
+        Some(FencingToken::new(inner.fence.saturating_add(inner.passes)))
+    }
+
+    /// From when on the grant counts, where that can be told, and how long it lasts.
+    pub(crate) fn grant(&self) -> Option<(Option<Moment>, Ttl)> {
+        self.0.as_ref().map(|inner| (inner.since, inner.granted))
+    }
+
+    /// The grant was made sure of by a request of that moment.
+    pub(crate) fn confirm(&mut self, since: Moment) {
+        if let Some(inner) = &mut self.0 {
+            inner.since = Some(since);
+        }
+    }
+
+    /// Ends a turn whose lock was lost. The process may have asked for its place anew before it heard
+    /// of the grant, so that place is given up with it.
+    pub(crate) fn lose(mut self) {
+        if let Some(inner) = &mut self.0 {
+            inner.is_lost = true;
+        }
+    }
+
+    /// Gives the lock to the next of this process, if it may; whether it did.
+    pub(crate) fn pass(&mut self) -> bool {
+        let Some(inner) = self.0.take() else { return false };
+        let now = inner.waiters.backend().now();
+        let is_held = inner.since.is_some_and(|since| now < since.after(inner.granted.usable()));
+        let is_over = !is_held
+            || inner.is_lost
+            || inner.is_fair
+            || inner.passes >= PASSES
+            || now.since(inner.began) >= LENGTH
+            || inner.waiters.next_is_fair(&inner.attempt.key);
+        if is_over {
+            self.0 = Some(inner);
+            return false;
+        }
+        let (waiters, key) = (Arc::clone(&inner.waiters), inner.attempt.key.clone());
+        let passed = Self(Some(Inner { passes: inner.passes + 1, has_guard: false, ..inner }));
+        match waiters.give(&key, passed) {
+            None => true,
+            Some(mut returned) => {
+                self.0 = returned.0.take().map(|inner| Inner { has_guard: true, ..inner });
+                false
+            }
+        }
+    }
+
+    /// Ends the turn before its release is asked for; gives the attempt to be queued with that.
+    pub(crate) fn end(mut self) -> Option<Next> {
+        let inner = self.0.take()?;
+        let attempt = inner.waiters.next_entry(&inner.attempt)?;
+        Some(Next { waiters: inner.waiters, ended: inner.attempt, attempt, is_answered: false })
+    }
+}
+
+/// The next place of this process in the queue, asked for with the release of a turn.
+pub(crate) struct Next {
+    waiters: Arc<Waiters>,
+    /// The attempt of the turn.
+    ended: Arc<Attempt>,
+    attempt: Arc<Attempt>,
+    is_answered: bool,
+}
+
+impl Next {
+    /// Releases the turn's attempt, and queues this one behind the others.
+    ///
+    /// # Cancel safety
+    /// Whoever waits asks anew.
+    pub(crate) async fn release(
+        mut self,
+        releaser: &Releaser,
+        attempt: Arc<Attempt>,
+    ) -> Result<Release, Fault> {
+        let backend = &**releaser.backend();
+        let reply = backend.release_to(attempt, Arc::clone(&self.attempt));
+        let (found, grant) = answer_within(backend, releaser.command_deadline(), reply).await?;
+        self.is_answered = true;
+        if let Some(grant) = grant {
+            self.waiters.granted(grant);
+        }
+        Ok(found)
+    }
+}
+
+impl Drop for Next {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.waiters.turn_ended(&self.ended);
+        }
+        self.waiters.settle(&self.attempt);
+    }
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Turn").field(&self.fencing_token()).finish()
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let is_on_its_way = self.0.as_ref().is_some_and(|inner| !inner.has_guard);
+        if is_on_its_way && self.pass() {
+            return;
+        }
+        if let Some(inner) = self.0.take() {
+            inner.waiters.turn_ended(&inner.attempt);
+            if inner.is_lost {
+                inner.waiters.withdraw(inner.attempt);
+            } else if is_on_its_way {
+                inner.waiters.releaser.hand_over(inner.attempt, Known::Releasing);
+            }
+        }
+    }
+}
