@@ -1,7 +1,6 @@
 //! What was written between the attribute's parentheses.
 //!
-//! The grammar is one table: a row is a name, an example, what other libraries call it, and the
-//! function that reads its value.
+//! The grammar is one table, in `args/table.rs`.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
@@ -11,22 +10,30 @@ use syn::{Error, Expr, ExprClosure, Ident, LitStr, Path, Result, Token};
 use crate::key::KeyTemplate;
 use crate::mistakes::Mistakes;
 
+pub(crate) use self::lease::{LeaseArgs, OnLost, WrittenDuration};
+use self::table::{Read, Row, TABLE};
+pub(crate) use self::wait::{Wait, WaitArgs};
+
 mod hints;
+mod lease;
+mod table;
 mod value;
+mod wait;
 
 /// The options of one attribute, each at most once, each well-formed by itself.
 #[derive(Default)]
 pub(crate) struct LockArgs {
     pub(crate) key: Option<Key>,
     pub(crate) prefix: Option<LitStr>,
-    pub(crate) expire: Option<Expire>,
+    pub(crate) wait: WaitArgs,
+    pub(crate) lease: LeaseArgs,
     pub(crate) on_busy: Option<OnBusy>,
     pub(crate) on_error: Option<ExprClosure>,
     pub(crate) guard: Option<Ident>,
     pub(crate) locker: Option<Expr>,
     pub(crate) krate: Option<Path>,
-    /// The options by name, as far as they were written at all; a refused value counts.
-    given: Vec<&'static str>,
+    /// The options by name, and where, as far as they were written at all; a refused value counts.
+    given: Vec<(&'static str, Span)>,
 }
 
 /// Where the lock key comes from.
@@ -42,92 +49,11 @@ pub(crate) struct KeyArgument {
     pub(crate) value: Expr,
 }
 
-pub(crate) enum Expire {
-    Milliseconds(u64),
-    Duration(Expr),
-}
-
 pub(crate) enum OnBusy {
     /// The bare word, kept for its span.
     Skip(Ident),
     Value(Expr),
 }
-
-/// One option of the attribute.
-struct Row {
-    name: &'static str,
-    example: &'static str,
-    /// What the same thing is called elsewhere, in lower case and without underscores.
-    elsewhere: &'static [&'static str],
-    read: Read,
-}
-
-type Read = fn(&mut LockArgs, ParseStream<'_>, &mut Mistakes) -> Result<()>;
-
-const TABLE: [Row; 8] = [
-    Row {
-        name: "key",
-        example: "key = \"order:{id}\"",
-        elsewhere: &["name", "resource", "lockname", "lockkey", "value", "template"],
-        read: |args, input, mistakes| {
-            value::key(input, mistakes).map(|value| args.key = Some(value))
-        },
-    },
-    Row {
-        name: "prefix",
-        example: "prefix = \"shop:\"",
-        elsewhere: &["keyprefix", "namespace"],
-        read: |args, input, _| value::text(input).map(|value| args.prefix = Some(value)),
-    },
-    Row {
-        name: "expire",
-        example: "expire = 10",
-        elsewhere: &[
-            "leasetime",
-            "lease",
-            "lockatmostfor",
-            "ttl",
-            "timeout",
-            "expiry",
-            "expiration",
-            "validity",
-            "px",
-            "ex",
-            "duration",
-        ],
-        read: |args, input, _| value::expire(input).map(|value| args.expire = Some(value)),
-    },
-    Row {
-        name: "on_busy",
-        example: "on_busy = skip",
-        elsewhere: &["oncontended", "busy", "ifbusy", "fallback", "otherwise", "iflocked"],
-        read: |args, input, _| value::on_busy(input).map(|value| args.on_busy = Some(value)),
-    },
-    Row {
-        name: "on_error",
-        example: "on_error = |err| Err(err.into())",
-        elsewhere: &["error", "onfailure", "onfail", "maperr", "orelse"],
-        read: |args, input, _| value::on_error(input).map(|value| args.on_error = Some(value)),
-    },
-    Row {
-        name: "guard",
-        example: "guard = lock",
-        elsewhere: &["handle", "lock", "bind", "token", "as"],
-        read: |args, input, _| value::guard(input).map(|value| args.guard = Some(value)),
-    },
-    Row {
-        name: "locker",
-        example: "locker = self.locks",
-        elsewhere: &["manager", "lockmanager", "client", "redis", "provider", "backend"],
-        read: |args, input, _| input.parse().map(|value| args.locker = Some(value)),
-    },
-    Row {
-        name: "crate",
-        example: "crate = ::lockable_runtime",
-        elsewhere: &["krate", "path", "cratepath", "runtime"],
-        read: |args, input, _| value::path(input).map(|value| args.krate = Some(value)),
-    },
-];
 
 impl LockArgs {
     /// Reads every option that can be read; what cannot is a mistake.
@@ -151,9 +77,13 @@ impl LockArgs {
         args
     }
 
-    /// Whether the option was written, with whatever value.
-    fn is_given(&self, name: &str) -> bool {
-        self.given.contains(&name)
+    /// Where the option was written, with whatever value.
+    pub(crate) fn place_of(&self, name: &str) -> Option<Span> {
+        self.given.iter().find(|(given, _)| *given == name).map(|(_, place)| *place)
+    }
+
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        self.place_of(name).is_some()
     }
 }
 
@@ -170,8 +100,10 @@ fn read_one(args: &mut LockArgs, input: ParseStream<'_>, mistakes: &mut Mistakes
     let written = name.unraw().to_string();
     let Some(row) = TABLE.iter().find(|row| row.name == written) else {
         mistakes.push(hints::unknown(&name));
-        // A key under another name is no missing one.
-        args.given.extend(hints::nearest(&written).filter(|near| *near == "key"));
+        // What others need is not missing because it has another name.
+        let meant =
+            hints::nearest(&written).filter(|near| matches!(*near, "key" | "wait" | "renew"));
+        args.given.extend(meant.map(|near| (near, name.span())));
         skip_option(input);
         return;
     };
@@ -181,7 +113,7 @@ fn read_one(args: &mut LockArgs, input: ParseStream<'_>, mistakes: &mut Mistakes
         skip_option(input);
         return;
     }
-    args.given.push(row.name);
+    args.given.push((row.name, name.span()));
     if let Err(error) = read_value(row, &name, args, input, mistakes) {
         mistakes.push(error);
         skip_option(input);
@@ -199,6 +131,25 @@ fn read_value(
         args.key = Some(value::key_with_arguments(input, mistakes)?);
         return Ok(());
     }
+    match row.read {
+        Read::Word(set) => value::nothing(name, input).map(|()| set(args)),
+        Read::WordOrValue(set, _) if !value::follows(input) => {
+            set(args);
+            Ok(())
+        }
+        Read::WordOrValue(_, read) => {
+            expect_value(row, name, input)?;
+            read(args, input)
+        }
+        Read::Value(read) => {
+            expect_value(row, name, input)?;
+            read(args, input, mistakes)
+        }
+    }
+}
+
+/// Steps over the `=` that a value follows.
+fn expect_value(row: &Row, name: &Ident, input: ParseStream<'_>) -> Result<()> {
     let example = format!("help: `{}`", row.example);
     if input.is_empty() || input.peek(Token![,]) {
         return Err(Error::new(name.span(), format!("`{name}` needs a value\n{example}")));
@@ -210,7 +161,7 @@ fn read_value(
     if input.is_empty() || input.peek(Token![,]) {
         return Err(Error::new(name.span(), format!("`{name}` needs a value\n{example}")));
     }
-    (row.read)(args, input, mistakes)
+    Ok(())
 }
 
 /// Steps over the comma after an option.
@@ -249,7 +200,7 @@ fn no_option(args: &mut LockArgs, input: ParseStream<'_>) -> Error {
     let written = input.fork();
     let error = match input.parse::<LitStr>() {
         Ok(literal) if !args.is_given("key") => {
-            args.given.push("key");
+            args.given.push(("key", literal.span()));
             let text = literal.token();
             Error::new(literal.span(), format!("name the key: `key = {text}`"))
         }

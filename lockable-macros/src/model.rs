@@ -8,7 +8,9 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::{Error, Expr, ExprClosure, Ident, LitStr, Path, Result, ReturnType, Signature, Type};
 
-use crate::args::{Expire, Key, KeyArgument, LockArgs, OnBusy};
+use crate::args::{
+    Key, KeyArgument, LeaseArgs, LockArgs, OnBusy, OnLost, WaitArgs, WrittenDuration,
+};
 use crate::key::KeyTemplate;
 use crate::mistakes::Mistakes;
 use crate::names;
@@ -21,7 +23,8 @@ pub(crate) struct LockedFn {
     pub(crate) road: Road,
     pub(crate) key: Key,
     pub(crate) prefix: Option<LitStr>,
-    pub(crate) expire: Option<Expire>,
+    pub(crate) wait: WaitArgs,
+    pub(crate) lease: LeaseArgs,
     pub(crate) locker: Option<Expr>,
     pub(crate) guard: Option<Ident>,
     pub(crate) on_busy: Option<OnBusy>,
@@ -45,6 +48,10 @@ impl LockedFn {
     pub(crate) fn prove(args: LockArgs, target: Target, mut mistakes: Mistakes) -> Result<Self> {
         check_single(&target, &mut mistakes);
         let road = road(&target.sig, &mut mistakes);
+        check_wait(&args, road.as_ref(), &mut mistakes);
+        check_max_hold(&args, &mut mistakes);
+        check_min_hold(&args.lease, &mut mistakes);
+        check_on_lost(&args.lease, road.as_ref(), &mut mistakes);
         check_guard(args.guard.as_ref(), &target.sig, &mut mistakes);
         if let Some(Key::Template(template, _)) = &args.key {
             template.check_length(args.prefix.as_ref(), &mut mistakes);
@@ -52,16 +59,19 @@ impl LockedFn {
             let is_bound = |name: &str| bound.iter().any(|b| names::unraw(b.ident) == name);
             template.check_hashes(is_bound, &mut mistakes);
         }
-        if let (Road::Boxed(_), Some(Key::Template(template, arguments))) = (&road, &args.key) {
+        if let (Some(Road::Boxed(_)), Some(Key::Template(template, arguments))) = (&road, &args.key)
+        {
             check_destructured(template, arguments, &target, &mut mistakes);
         }
-        let LockArgs { key, prefix, expire, on_busy, on_error, guard, locker, krate, .. } = args;
-        let locked = key.map(|key| Self {
+        let LockArgs { key, prefix, wait, lease, on_busy, on_error, guard, locker, krate, .. } =
+            args;
+        let locked = key.zip(road).map(|(key, road)| Self {
             target,
             road,
             key,
             prefix,
-            expire,
+            wait,
+            lease,
             locker,
             guard,
             on_busy,
@@ -80,16 +90,18 @@ fn check_single(target: &Target, mistakes: &mut Mistakes) {
     mistakes.add(last.map_or_else(Span::call_site, |last| last.ident.span()), message);
 }
 
-fn road(sig: &Signature, mistakes: &mut Mistakes) -> Road {
+/// How a call of this function is locked, if it can be.
+fn road(sig: &Signature, mistakes: &mut Mistakes) -> Option<Road> {
     if sig.asyncness.is_some() {
-        return Road::Async;
+        return Some(Road::Async);
     }
     if let Some(constness) = &sig.constness {
         let message = "`#[distributed_lock]` cannot be put on a `const fn`\n\
              help: nothing can be locked at compile time; remove `const`";
         mistakes.add(constness.span, message);
+        None
     } else if let Some(output) = output::of_boxed_future(&sig.output) {
-        return Road::Boxed(Box::new(output));
+        Some(Road::Boxed(Box::new(output)))
     } else if let (Some(future), ReturnType::Type(_, ty)) =
         (output::returned_future(&sig.output), &sig.output)
     {
@@ -99,8 +111,67 @@ fn road(sig: &Signature, mistakes: &mut Mistakes) -> Road {
             sig.ident
         );
         mistakes.push(Error::new_spanned(ty, message));
+        None
+    } else {
+        Some(Road::Sync)
     }
-    Road::Sync
+}
+
+fn check_wait(args: &LockArgs, road: Option<&Road>, mistakes: &mut Mistakes) {
+    let waits = args.is_given("wait");
+    if let Some(place) = args.place_of("fair").filter(|_| !waits) {
+        let message = "`fair` needs `wait`\n\
+             help: add `wait`, or leave `fair` out: a call that tries once stands in no queue";
+        mistakes.add(place, message);
+    }
+    let Some(place) = args.place_of("blocking") else { return };
+    match road {
+        Some(Road::Async | Road::Boxed(_)) => {
+            let message = "`blocking` is for a sync `fn`\n\
+                 help: leave it out: an async function waits without blocking its thread";
+            mistakes.add(place, message);
+        }
+        Some(Road::Sync) if !waits => {
+            let message = "`blocking` needs `wait`\n\
+                 help: add `wait`, or leave `blocking` out: a call that tries once needs no permission";
+            mistakes.add(place, message);
+        }
+        Some(Road::Sync) | None => {}
+    }
+}
+
+fn check_max_hold(args: &LockArgs, mistakes: &mut Mistakes) {
+    let Some(place) = args.place_of("max_hold") else { return };
+    if !args.is_given("renew") {
+        let message = "`max_hold` needs `renew`\n\
+             help: add `renew`, or leave `max_hold` out: the lease ends after `expire` anyway";
+        mistakes.add(place, message);
+    }
+}
+
+/// Where one of the two is an expression, the runtime compares them.
+fn check_min_hold(lease: &LeaseArgs, mistakes: &mut Mistakes) {
+    let (
+        Some(WrittenDuration::Milliseconds(expire, _)),
+        Some(WrittenDuration::Milliseconds(min_hold, place)),
+    ) = (&lease.expire, &lease.min_hold)
+    else {
+        return;
+    };
+    if min_hold > expire {
+        let message = "`min_hold` is longer than `expire`\n\
+             help: make `expire` at least as long: a process that dies keeps its lock for that time only";
+        mistakes.add(*place, message);
+    }
+}
+
+fn check_on_lost(lease: &LeaseArgs, road: Option<&Road>, mistakes: &mut Mistakes) {
+    if let (Some(OnLost::Cancel(word)), Some(Road::Sync)) = (&lease.on_lost, road) {
+        let message = "the body of a sync `fn` cannot be stopped\n\
+             help: leave `on_lost` out: the body completes, and the call then gives the loss as its error\n\
+             help: with `on_lost = finish` the call gives the body's value all the same";
+        mistakes.add(word.span(), message);
+    }
 }
 
 /// Refuses a key that names what only the body of a boxed future destructures.
@@ -144,3 +215,6 @@ fn check_guard(guard: Option<&Ident>, sig: &Signature, mistakes: &mut Mistakes) 
         mistakes.add(guard.span(), "`guard` takes a name that the body can use");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -109,8 +109,8 @@ fn no_input_makes_the_macro_panic() {
     }
 }
 
-const VALID_ARGS: &str = r#"key("a:{{x}}:{}:{id}:{self}", self.id, n = 3), expire = "1m30s", on_busy = skip,
-    on_error = |err| -> u8 { f(err) }, guard = lock, locker = self.locks, crate = ::krate, prefix = "p""#;
+const VALID_ARGS: &str = r#"key("a:{{x}}:{}:{id}:{self}", self.id, n = 3), expire = "1m30s", wait = "3s", fair, renew, max_hold = LONG,
+    min_hold = 3, on_lost = finish, on_busy = skip, on_error = |err| -> u8 { f(err) }, guard = lock, locker = self.locks, crate = ::krate, prefix = "p""#;
 
 /// An async function, a sync one, and boxed futures by hand and as `#[async_trait]` makes them.
 const VALID_ITEMS: [&str; 4] = [
@@ -180,11 +180,19 @@ const WORDS: &[&str] = &[
     "expire",
     "on_busy",
     "on_error",
+    "renew",
+    "max_hold",
+    "min_hold",
+    "on_lost",
+    "cancel",
+    "finish",
     "guard",
     "locker",
     "crate",
     "skip",
     "wait",
+    "fair",
+    "blocking",
     "=",
     "=",
     "=",

@@ -4,9 +4,10 @@ use proc_macro2::TokenStream;
 use syn::parse::discouraged::Speculative;
 use syn::parse::{ParseBuffer, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Error, Expr, Ident, Result, Token};
+use syn::{Error, Expr, Ident, Path, Result, Token};
 
-use super::{Key, LockArgs, TABLE};
+use super::table::{Read, TABLE};
+use super::{Key, LockArgs};
 use crate::key::KeyTemplate;
 
 /// Refuses a name that is no option, with what it was probably meant to be.
@@ -20,7 +21,7 @@ pub(super) fn unknown(name: &Ident) -> Error {
 /// takes its arguments, and refuses it.
 pub(super) fn arguments_after_key(args: &LockArgs, input: ParseStream<'_>) -> Option<Error> {
     let Some(Key::Template(template, given)) = &args.key else { return None };
-    let follows_key = args.given.last() == Some(&"key") && given.is_empty();
+    let follows_key = args.given.last().is_some_and(|(name, _)| *name == "key") && given.is_empty();
     if !follows_key {
         return None;
     }
@@ -49,11 +50,19 @@ fn argument<'a>(template: &KeyTemplate, input: ParseStream<'a>) -> Option<(Expr,
     let expr: Expr = ahead.parse().ok()?;
     let is_whole = ahead.is_empty() || ahead.peek(Token![,]);
     let is_argument = match &expr {
-        Expr::Path(path) if path.path.get_ident().is_some() => template.has_places(),
+        Expr::Path(path) if path.path.get_ident().is_some() => {
+            template.has_places() && !is_whole_option(&path.path)
+        }
         Expr::Field(_) | Expr::MethodCall(_) | Expr::Path(_) | Expr::Reference(_) => true,
         _ => false,
     };
     (is_whole && is_argument).then_some((expr, ahead))
+}
+
+/// Whether this is `renew` or the like, which can be complete without a value.
+fn is_whole_option(path: &Path) -> bool {
+    let words = TABLE.iter().filter(|row| !matches!(row.read, Read::Value(_)));
+    words.map(|row| row.name).any(|name| path.is_ident(name))
 }
 
 fn after_comma(input: ParseStream<'_>) -> ParseBuffer<'_> {

@@ -1,21 +1,17 @@
 //! The values of the options, each read and refused by itself.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
-    Error, Expr, ExprClosure, ExprLit, Ident, Lit, LitStr, Path, Result, Token, UnOp, parenthesized,
+    Error, Expr, ExprClosure, ExprLit, Ident, Lit, LitStr, Path, Result, Token, parenthesized,
 };
 
-use super::{Expire, Key, KeyArgument, OnBusy};
-use crate::duration::{self, Flaw};
+use super::{Key, KeyArgument, OnBusy};
 use crate::key::KeyTemplate;
 use crate::mistakes::Mistakes;
-
-/// A shorter lease would be over before its first command is answered.
-const LEAST_EXPIRE_MS: u64 = 10;
 
 /// `key = "order:{id}"`, or an expression that is a `LockKey`.
 pub(super) fn key(input: ParseStream<'_>, mistakes: &mut Mistakes) -> Result<Key> {
@@ -66,29 +62,20 @@ pub(super) fn text(input: ParseStream<'_>) -> Result<LitStr> {
     }
 }
 
-/// `10`, `"1m30s"`, or an expression that is a `Duration`.
-pub(super) fn expire(input: ParseStream<'_>) -> Result<Expire> {
-    let value = visible(input.parse()?);
-    let span = value.span();
-    let milliseconds = match &value {
-        Expr::Lit(lit) => literal_milliseconds(&lit.lit)?,
-        Expr::Unary(minus) if is_negative_literal(minus) => {
-            return Err(Error::new(
-                span,
-                "`expire` must be longer than zero\nhelp: there is no unlimited lock",
-            ));
-        }
-        _ => return Ok(Expire::Duration(value)),
-    };
-    match milliseconds {
-        0 => Err(Error::new(span, "`expire` must be longer than zero")),
-        1..LEAST_EXPIRE_MS => Err(Error::new(
-            span,
-            "`expire` must be at least 10ms\n\
-             help: a shorter lease would be over before its first command is answered",
-        )),
-        long_enough => Ok(Expire::Milliseconds(long_enough)),
+/// Whether a value follows, or what somebody took for the beginning of one.
+pub(super) fn follows(input: ParseStream<'_>) -> bool {
+    input.peek(Token![=]) || input.peek(Token![:]) || input.peek(syn::token::Paren)
+}
+
+/// Nothing, after an option that is a bare word.
+pub(super) fn nothing(name: &Ident, input: ParseStream<'_>) -> Result<()> {
+    if !follows(input) {
+        return Ok(());
     }
+    let first: TokenTree = input.parse()?;
+    let value = input.parse().map_or_else(|_| first.into(), Expr::into_token_stream);
+    let message = format!("`{name}` takes no value\nhelp: write `{name}` alone, or leave it out");
+    Err(Error::new_spanned(value, message))
 }
 
 /// The bare word `skip`, or an expression.
@@ -145,48 +132,10 @@ pub(super) fn path(input: ParseStream<'_>) -> Result<Path> {
 }
 
 /// The expression out of the invisible group that a `macro_rules!` fragment leaves around it.
-fn visible(expr: Expr) -> Expr {
+pub(super) fn visible(expr: Expr) -> Expr {
     match expr {
         Expr::Group(group) if group.attrs.is_empty() => visible(*group.expr),
         other => other,
-    }
-}
-
-fn literal_milliseconds(literal: &Lit) -> Result<u64> {
-    let flaw_to_error = |flaw| Error::new(literal.span(), wrong_expire(flaw));
-    match literal {
-        Lit::Int(int) if is_integer_suffix(int.suffix()) => {
-            duration::from_seconds(int.base10_digits()).map_err(flaw_to_error)
-        }
-        Lit::Str(text) => duration::from_text(&text.value()).map_err(flaw_to_error),
-        Lit::Int(_) | Lit::Float(_) => {
-            // `10s` is a text without its quotes.
-            let written = literal.to_token_stream().to_string();
-            duration::from_text(&written).map_err(flaw_to_error)?;
-            let message = format!("a text needs quotes\nhelp: `expire = \"{written}\"`");
-            Err(Error::new(literal.span(), message))
-        }
-        other => {
-            Err(Error::new(other.span(), wrong_expire(Flaw::Form("this is no duration".into()))))
-        }
-    }
-}
-
-fn is_integer_suffix(suffix: &str) -> bool {
-    suffix.is_empty() || matches!(suffix.as_bytes().first(), Some(b'u' | b'i'))
-}
-
-fn is_negative_literal(unary: &syn::ExprUnary) -> bool {
-    matches!((&unary.op, &*unary.expr), (UnOp::Neg(_), Expr::Lit(_)))
-}
-
-fn wrong_expire(flaw: Flaw) -> String {
-    match flaw {
-        Flaw::TooLong => "`expire` is longer than Redis can hold".to_owned(),
-        Flaw::Form(what) => format!(
-            "{what}\nhelp: `expire` is whole seconds, text with units such as \"1500ms\" or \
-             \"1m30s\", or a `Duration` expression"
-        ),
     }
 }
 

@@ -8,7 +8,8 @@ use super::{mixed, private_at, return_span, return_type};
 use crate::args::OnBusy;
 use crate::model::LockedFn;
 
-/// The arm for a lock that another holder has, where it differs from the other failures.
+/// The arm for a lock that another holder has, where it differs from the other failures; a call
+/// that gave up waiting found it so too.
 pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
     let value = match (&locked.on_busy, &locked.on_error) {
         (Some(OnBusy::Skip(word)), _) => {
@@ -19,8 +20,10 @@ pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
         // With a value the body has said it; with neither, busy is a failure as any other.
         (Some(OnBusy::Value(_)), _) | (None, None) => return TokenStream::new(),
     };
+    let gave_up = locked.wait.wait.as_ref();
+    let gave_up = gave_up.map(|_| quote_spanned!(mixed()=> || error.is_wait_limit_reached()));
     quote_spanned! {mixed()=>
-        ::core::result::Result::Err(error) if error.is_contended() => return #value,
+        ::core::result::Result::Err(error) if error.is_contended() #gave_up => return #value,
     }
 }
 

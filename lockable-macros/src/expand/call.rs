@@ -6,7 +6,7 @@ use syn::Ident;
 use syn::spanned::Spanned;
 
 use super::{mixed, private, private_at};
-use crate::args::{Expire, Key, KeyArgument};
+use crate::args::{Key, KeyArgument, LeaseArgs, OnLost, Wait, WaitArgs, WrittenDuration};
 use crate::key::{KeyTemplate, Source};
 use crate::model::LockedFn;
 use crate::names;
@@ -32,20 +32,55 @@ pub(super) fn call(locked: &LockedFn) -> TokenStream {
     if let Some(prefix) = &locked.prefix {
         call.extend(quote_spanned!(mixed()=> .prefix(#prefix)));
     }
-    match &locked.expire {
-        Some(Expire::Milliseconds(ms)) => {
-            call.extend(quote_spanned! {mixed()=>
-                .expire(::core::time::Duration::from_millis(#ms))
-            });
-        }
-        Some(Expire::Duration(value)) => call.extend(quote_spanned!(mixed()=> .expire(#value))),
-        None => {}
-    }
+    call.extend(wait(&locked.wait));
+    call.extend(lease(&locked.lease));
     if let Some(locker) = &locked.locker {
         let reference = reference(locker);
         call.extend(quote_spanned!(mixed()=> .locker(#reference)));
     }
     call
+}
+
+/// ```text
+/// Input:  wait = 3, fair
+/// Output: .wait(Duration::from_millis(3000)).fair()
+/// ```
+fn wait(args: &WaitArgs) -> TokenStream {
+    let mut calls = TokenStream::new();
+    match &args.wait {
+        None => {}
+        Some(Wait::Forever) => calls.extend(quote_spanned!(mixed()=> .wait_forever())),
+        Some(Wait::AtMost(limit)) => calls.extend(with_duration("wait", Some(limit))),
+    }
+    calls.extend(args.fair.then(|| quote_spanned!(mixed()=> .fair())));
+    calls.extend(args.blocking.then(|| quote_spanned!(mixed()=> .blocking())));
+    calls
+}
+
+/// ```text
+/// Input:  expire = 10, renew, max_hold = LONG, on_lost = finish
+/// Output: .expire(Duration::from_millis(10000)).renew().max_hold(LONG).on_lost_finish()
+/// ```
+fn lease(lease: &LeaseArgs) -> TokenStream {
+    let mut calls = TokenStream::new();
+    calls.extend(with_duration("expire", lease.expire.as_ref()));
+    calls.extend(lease.renew.then(|| quote_spanned!(mixed()=> .renew())));
+    calls.extend(with_duration("max_hold", lease.max_hold.as_ref()));
+    calls.extend(with_duration("min_hold", lease.min_hold.as_ref()));
+    if matches!(lease.on_lost, Some(OnLost::Finish)) {
+        calls.extend(quote_spanned!(mixed()=> .on_lost_finish()));
+    }
+    calls
+}
+
+fn with_duration(option: &str, written: Option<&WrittenDuration>) -> Option<TokenStream> {
+    let method = Ident::new(option, mixed());
+    Some(match written? {
+        WrittenDuration::Milliseconds(ms, _) => {
+            quote_spanned!(mixed()=> .#method(::core::time::Duration::from_millis(#ms)))
+        }
+        WrittenDuration::Expression(value) => quote_spanned!(mixed()=> .#method(#value)),
+    })
 }
 
 /// The rendered key: the user's own literal, with every value escaped.
