@@ -6,23 +6,33 @@ use std::path::{Path, PathBuf};
 /// The rooms of `lockable-runtime/src`, top first: a room imports from those below it only.
 ///
 /// A lease releases what it holds when its last handle is gone, so it stands above the releaser.
-const ROOMS: [&str; 18] = [
+const ROOMS: [&str; 28] = [
+    "tower",
     "attribute",
     "global",
     "blocking",
     "locker",
+    "lock_request",
     "testing",
+    "inspect",
     "hold",
     "acquire",
     "guard",
+    "waiters",
+    "renewal",
+    "caller",
     "lease",
     "releaser",
+    "worker",
+    "agenda",
     "telemetry",
     "backend",
     "background",
     "clock",
     "options",
+    "fencing",
     "token",
+    "request",
     "key",
     "error",
 ];

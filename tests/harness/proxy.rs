@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockable_tests::{Admin, ConnectionTraffic, Proxy, Server, wait};
 use redis::Client;
@@ -95,6 +95,20 @@ async fn a_held_reply_means_that_the_server_has_run_the_command() {
     assert_eq!(counted.await.unwrap().unwrap(), 1);
 }
 
+#[tokio::test]
+async fn held_messages_leave_the_replies_of_other_connections_alone() {
+    let (server, proxy) = server_and_proxy();
+    let client = Client::open(proxy.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let (mut sink, _stream) = client.get_async_pubsub().await.unwrap().split();
+    sink.subscribe("channel").await.unwrap();
+    proxy.hold_messages();
+    assert_eq!(server.admin().command::<u64>(&["PUBLISH", "channel", "text"]), 1);
+    proxy.wait_reply_held(LIMIT).await;
+    redis::cmd("PING").exec_async(&mut connection).await.unwrap();
+    proxy.release_messages();
+}
+
 #[test]
 fn a_cut_closes_open_connections_and_loses_what_they_held() {
     let (server, proxy) = server_and_proxy();
@@ -122,6 +136,53 @@ fn a_refusing_proxy_keeps_its_connections_and_comes_back() {
     admin.set("key", "value");
     proxy.accept();
     assert_eq!(Admin::connect(&proxy.url()).get("key").as_deref(), Some("value"));
+}
+
+#[test]
+fn a_redirected_proxy_sends_later_connections_to_the_other_server() {
+    let (server, proxy) = server_and_proxy();
+    let other = Server::start();
+    let early = Admin::connect(&proxy.url());
+    proxy.redirect(&other);
+    early.set("key", "first");
+    Admin::connect(&proxy.url()).set("key", "other");
+    assert_eq!(server.admin().get("key").as_deref(), Some("first"));
+    assert_eq!(other.admin().get("key").as_deref(), Some("other"));
+}
+
+#[test]
+fn a_proxy_that_turns_away_counts_who_came_and_keeps_its_connections() {
+    let (_server, proxy) = server_and_proxy();
+    let admin = Admin::connect(&proxy.url());
+    proxy.turn_away();
+    assert!(Client::open(proxy.url()).unwrap().get_connection().is_err());
+    assert_eq!(proxy.accepted(), 2);
+    admin.set("key", "value");
+    proxy.accept();
+    assert_eq!(Admin::connect(&proxy.url()).get("key").as_deref(), Some("value"));
+}
+
+#[test]
+fn a_delay_is_there_in_both_directions_and_ends() {
+    let (_server, proxy) = server_and_proxy();
+    let admin = Admin::connect(&proxy.url());
+    let delay = Duration::from_millis(60);
+    proxy.delay(delay);
+    let start = now();
+    admin.set("key", "value");
+    assert!(start.elapsed() >= 2 * delay, "{:?}", start.elapsed());
+    proxy.delay(Duration::ZERO);
+    let quickest = (0..50).map(|_| {
+        let start = now();
+        admin.set("key", "value");
+        start.elapsed()
+    });
+    assert!(quickest.min().unwrap() < delay);
+}
+
+#[expect(clippy::disallowed_methods, reason = "a delay is tested in real time")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 #[test]

@@ -74,6 +74,31 @@ fn a_restarted_server_is_empty_and_in_the_same_place() {
 }
 
 #[test]
+fn a_server_restarts_with_what_was_saved() {
+    let server = Server::start();
+    server.admin().set("saved", "value");
+    server.admin().command::<()>(&["SAVE"]);
+    server.admin().set("lost", "value");
+    server.restart();
+    assert_eq!(server.admin().keys("*"), ["saved"]);
+}
+
+#[test]
+fn a_replica_has_its_primarys_data_until_it_is_promoted() {
+    let (primary, replica) = (Server::start(), Server::start());
+    let (early, late) = (primary.admin(), replica.admin());
+    early.set("before", "value");
+    late.follow(primary.addr());
+    assert_eq!(late.get("before").as_deref(), Some("value"));
+    early.set("during", "value");
+    wait::until(Duration::from_secs(10), || late.get("during").is_some());
+    late.promote();
+    early.set("after", "value");
+    late.set("own", "value");
+    assert_eq!(late.keys("*"), ["before", "during", "own"]);
+}
+
+#[test]
 fn a_paused_server_answers_when_it_is_resumed() {
     let server = Server::start();
     server.pause();

@@ -1,10 +1,13 @@
 //! A look into a server, past everything that is tested.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use redis::{Client, Connection, FromRedisValue, RedisResult, Value};
+
+use crate::wait;
 
 /// A blocking connection of the test's own to a server, for preparing and asserting.
 ///
@@ -97,6 +100,18 @@ impl Admin {
     /// A section of INFO.
     pub fn info(&self, section: &str) -> String {
         self.command(&["INFO", section])
+    }
+
+    /// Makes the server a replica of the one at `primary`, and returns when it has that one's data.
+    pub fn follow(&self, primary: SocketAddr) {
+        let (host, port) = (primary.ip().to_string(), primary.port().to_string());
+        self.command::<()>(&["REPLICAOF", &host, &port]);
+        wait::until(PATIENCE, || self.info("replication").contains("master_link_status:up"));
+    }
+
+    /// Makes a replica a server of its own, with the data that it has.
+    pub fn promote(&self) {
+        self.command::<()>(&["REPLICAOF", "NO", "ONE"]);
     }
 
     /// Deletes every key of every database.

@@ -56,6 +56,31 @@ impl Peer {
         self.hear()
     }
 
+    /// Stops the process where it stands, and returns when it stands still.
+    pub fn pause(&self) {
+        spawner::pause(&self.child);
+    }
+
+    /// Lets a paused process go on.
+    pub fn resume(&self) {
+        spawner::resume(&self.child);
+    }
+
+    /// Ends the process by SIGKILL; gives what it had said and nobody has heard.
+    pub fn kill(mut self) -> Vec<String> {
+        self.child.kill().expect("a child can be killed");
+        self.child.wait().expect("a child can be waited for");
+        self.output.iter().collect()
+    }
+
+    /// Tells the process that nothing more will come, and hears it out until it has ended well.
+    pub fn hear_out(mut self) -> Vec<String> {
+        self.input = None;
+        let said = self.output.iter().collect();
+        self.finish();
+        said
+    }
+
     /// Tells the process that nothing more will come, and waits until it has ended well.
     pub fn finish(mut self) {
         self.input = None;

@@ -9,7 +9,6 @@ use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tempfile::TempDir;
 
 use crate::admin::Admin;
@@ -91,7 +90,8 @@ impl Server {
         child.kill().and_then(|()| child.wait()).expect("a child can be killed");
     }
 
-    /// Starts the server again, empty and on the same ports; ends it before if it runs.
+    /// Starts the server again on the same ports, with what `SAVE` has stored, mostly nothing; ends
+    /// it before if it runs.
     pub fn restart(&self) {
         self.kill();
         self.boot().unwrap_or_else(|log| panic!("the server did not start again:\n{log}"));
@@ -101,19 +101,12 @@ impl Server {
     ///
     /// The kernel goes on to accept its connections and to keep what they send.
     pub fn pause(&self) {
-        let pid = self.signal(Signal::STOP);
-        waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED).expect("a stopped child can be seen");
+        spawner::pause(self.child().as_ref().expect("the server runs"));
     }
 
     /// Lets a paused server go on.
     pub fn resume(&self) {
-        self.signal(Signal::CONT);
-    }
-
-    fn signal(&self, signal: Signal) -> Pid {
-        let pid = Pid::from_child(self.child().as_ref().expect("the server runs"));
-        kill_process(pid, signal).expect("a child can be sent a signal");
-        pid
+        spawner::resume(self.child().as_ref().expect("the server runs"));
     }
 
     /// Starts the process and waits until it answers; the error is the log.
@@ -154,6 +147,8 @@ impl Server {
             "bind 127.0.0.1".to_owned(),
             "save \"\"".to_owned(),
             "appendonly no".to_owned(),
+            // A replica would be kept waiting for others to come.
+            "repl-diskless-sync-delay 0".to_owned(),
             format!("user {ADMIN} on >{ADMIN} ~* &* +@all"),
         ];
         lines.extend(self.settings.lines.iter().cloned());

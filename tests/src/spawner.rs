@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
 /// Starts `command`, which ends at the latest with this process, where `setpriv` is there to see to
 /// it. Without it, a process that is killed leaves its children behind.
 ///
@@ -28,6 +30,18 @@ pub(crate) fn command(program: &OsStr) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL"]).arg(program);
     command
+}
+
+/// Stops a child where it stands, and returns when it stands still.
+pub(crate) fn pause(child: &Child) {
+    let pid = Pid::from_child(child);
+    kill_process(pid, Signal::STOP).expect("a child can be sent a signal");
+    waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED).expect("a stopped child can be seen");
+}
+
+/// Lets a child that was paused go on.
+pub(crate) fn resume(child: &Child) {
+    kill_process(Pid::from_child(child), Signal::CONT).expect("a child can be sent a signal");
 }
 
 struct Request {

@@ -1,5 +1,8 @@
 //! What the test has asked of the network, as plain state that every connection reads.
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
 /// The faults that are on. Connections are numbered in the order in which they were accepted.
 #[derive(Debug, Default)]
 pub(super) struct Control {
@@ -7,11 +10,19 @@ pub(super) struct Control {
     pub(super) accepted: usize,
     pub(super) requests: Hold,
     pub(super) replies: Hold,
+    /// The replies of connections that subscribe.
+    pub(super) messages: Hold,
     /// Connections below this number are closed on both sides.
     pub(super) cut_below: usize,
     /// Connections below this number are closed towards the client.
     pub(super) hung_up_below: usize,
     pub(super) is_refusing: bool,
+    /// Where connections go now, once it is not where they went at first.
+    pub(super) upstream: Option<SocketAddr>,
+    /// New connections are accepted and closed at once.
+    pub(super) is_turning_away: bool,
+    /// How much later than they came bytes go on, in either direction.
+    pub(super) delay: Duration,
     /// The proxy is being dropped.
     pub(super) is_closed: bool,
 }

@@ -140,6 +140,16 @@ impl Proxy {
         self.shared.control.send_modify(|control| control.replies = Hold::None);
     }
 
+    /// Holds back what the server sends on connections that have subscribed, now or later.
+    pub fn hold_messages(&self) {
+        self.shared.control.send_modify(|control| control.messages = Hold::All);
+    }
+
+    /// Lets go what was held back of the messages, and holds back no more.
+    pub fn release_messages(&self) {
+        self.shared.control.send_modify(|control| control.messages = Hold::None);
+    }
+
     /// Closes the open connections on both sides; what was held back on them is lost.
     pub fn cut(&self) {
         self.shared.control.send_modify(|control| control.cut_below = control.accepted);
@@ -163,10 +173,32 @@ impl Proxy {
         self.wait_blocking(SWITCH_LIMIT, "the proxy refuses", |traffic| !traffic.is_listening);
     }
 
+    /// Accepts new connections and closes them at once, as a machine does whose server is down
+    /// behind a balancer. They count as accepted; open ones go on.
+    pub fn turn_away(&self) {
+        self.shared.control.send_modify(|control| control.is_turning_away = true);
+    }
+
+    /// Lets everything arrive so much later, in both directions.
+    ///
+    /// It is the way that is long, not its width that is small. Zero ends it.
+    pub fn delay(&self, delay: Duration) {
+        self.shared.control.send_modify(|control| control.delay = delay);
+    }
+
     /// Accepts new connections again.
     pub fn accept(&self) {
-        self.shared.control.send_modify(|control| control.is_refusing = false);
+        self.shared.control.send_modify(|control| {
+            control.is_refusing = false;
+            control.is_turning_away = false;
+        });
         self.wait_blocking(SWITCH_LIMIT, "the proxy listens", |traffic| traffic.is_listening);
+    }
+
+    /// Sends later connections to another server, as an address does that moves in a failover. Open
+    /// ones go on with theirs.
+    pub fn redirect(&self, server: &Server) {
+        self.shared.control.send_modify(|control| control.upstream = Some(server.addr()));
     }
 
     /// Waits until a request is being held back.
@@ -310,9 +342,12 @@ impl Listener {
         self.shared.traffic.send_modify(|traffic| {
             traffic.connections.push(ConnectionTraffic::opened());
         });
-        let number = self.shared.control.borrow().accepted;
+        let (number, upstream) = {
+            let control = self.shared.control.borrow();
+            (control.accepted, control.upstream.unwrap_or(self.upstream))
+        };
         self.shared.control.send_modify(|control| control.accepted += 1);
-        tokio::spawn(pump::carry(client, self.upstream, number, self.shared.clone()));
+        tokio::spawn(pump::carry(client, upstream, number, self.shared.clone()));
     }
 }
 

@@ -1,10 +1,14 @@
 //! One connection: two pumps, each moving bytes one way.
 
+use std::collections::VecDeque;
+use std::future::pending;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use tokio::io::{self, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::{self, Instant};
 
 use super::Shared;
 use super::control::{Control, Direction};
@@ -23,6 +27,9 @@ pub(super) async fn carry(client: TcpStream, upstream: SocketAddr, number: usize
 }
 
 async fn connect_and_pump(client: TcpStream, upstream: SocketAddr, number: usize, shared: &Shared) {
+    if shared.control.borrow().is_turning_away {
+        return;
+    }
     let Ok(server) = TcpStream::connect(upstream).await else { return };
     for stream in [&client, &server] {
         stream.set_nodelay(true).expect("every TCP socket has this option");
@@ -55,12 +62,13 @@ impl Pump {
     /// Moves bytes until the source has ended and nothing is held back any more.
     async fn pump(&self, source: &mut OwnedReadHalf, sink: &mut OwnedWriteHalf) -> io::Result<()> {
         let mut control = self.shared.control.subscribe();
-        let mut waiting = Vec::new();
+        let (mut waiting, mut way) = (Vec::new(), Way::default());
         let mut has_ended = false;
         loop {
             let (is_held, is_hung_up) = self.faults(&control.borrow_and_update());
             if !is_held {
-                self.pass(sink, &mut waiting).await?;
+                let arrived = waiting.drain(..way.take_arrived()).collect();
+                self.pass(sink, arrived).await?;
             }
             self.note_held(waiting.len());
             if is_hung_up || (has_ended && waiting.is_empty()) {
@@ -71,28 +79,32 @@ impl Pump {
                 // A connection that was reset has ended too.
                 read = source.read_buf(&mut waiting), if !has_ended => has_ended = read.unwrap_or(0) == 0,
                 _changed = control.changed() => {}
+                () = way.arrival(), if !is_held && !waiting.is_empty() => {}
             }
+            way.set_out(waiting.len() - before, control.borrow().delay);
             self.note_arrived(&waiting[before..]);
         }
     }
 
     fn faults(&self, control: &Control) -> (bool, bool) {
         let is_reply = matches!(self.direction, Direction::Replies);
-        let is_held = control.hold(self.direction).covers(self.number);
+        let holds_messages = is_reply && control.messages.covers(self.number);
+        let is_held = control.hold(self.direction).covers(self.number)
+            || (holds_messages && self.is_subscribed());
         (is_held, is_reply && self.number < control.hung_up_below)
     }
 
+    fn is_subscribed(&self) -> bool {
+        let traffic = self.shared.traffic.borrow();
+        traffic.connections[self.number].commands().contains_key("SUBSCRIBE")
+    }
+
     /// Counts replies before they go, so that the client's next command finds them counted.
-    async fn pass(&self, sink: &mut OwnedWriteHalf, waiting: &mut Vec<u8>) -> io::Result<()> {
-        if waiting.is_empty() {
-            return Ok(());
+    async fn pass(&self, sink: &mut OwnedWriteHalf, bytes: Vec<u8>) -> io::Result<()> {
+        if matches!(self.direction, Direction::Replies) && !bytes.is_empty() {
+            self.shared.count(self.number, |connection| connection.replied(&bytes));
         }
-        if matches!(self.direction, Direction::Replies) {
-            self.shared.count(self.number, |connection| connection.replied(waiting));
-        }
-        sink.write_all(waiting).await?;
-        waiting.clear();
-        Ok(())
+        sink.write_all(&bytes).await
     }
 
     fn note_arrived(&self, bytes: &[u8]) {
@@ -107,5 +119,30 @@ impl Pump {
             connection.set_held(self.direction, bytes);
             is_news
         });
+    }
+}
+
+/// When the bytes that wait will have come the long way that the test asked for.
+#[derive(Default)]
+struct Way(VecDeque<(Instant, usize)>);
+
+impl Way {
+    fn set_out(&mut self, bytes: usize, delay: Duration) {
+        if bytes > 0 {
+            self.0.push_back((Instant::now() + delay, bytes));
+        }
+    }
+
+    fn take_arrived(&mut self) -> usize {
+        let now = Instant::now();
+        let count = self.0.iter().take_while(|(arrival, _)| *arrival <= now).count();
+        self.0.drain(..count).map(|(_, bytes)| bytes).sum()
+    }
+
+    async fn arrival(&self) {
+        match self.0.front() {
+            Some((arrival, _)) => time::sleep_until(*arrival).await,
+            None => pending().await,
+        }
     }
 }
