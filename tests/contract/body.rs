@@ -160,7 +160,7 @@ async fn shortly<F: Fixture>(store: &F) -> LockRequest {
 }
 
 /// The future's value, or what it panicked with.
-async fn caught<T>(future: impl Future<Output = T>) -> std::thread::Result<T> {
+pub(crate) async fn caught<T>(future: impl Future<Output = T>) -> std::thread::Result<T> {
     let mut future = pin!(future);
     poll_fn(|cx| {
         let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
@@ -173,7 +173,7 @@ async fn caught<T>(future: impl Future<Output = T>) -> std::thread::Result<T> {
     .await
 }
 
-struct OnDrop<F: Fn()>(F);
+pub(crate) struct OnDrop<F: Fn()>(pub(crate) F);
 
 impl<F: Fn()> Drop for OnDrop<F> {
     fn drop(&mut self) {

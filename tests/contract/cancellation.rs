@@ -3,11 +3,12 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use lockable_runtime::Locker;
 use tokio::task::yield_now;
 
-use crate::fixture::{Fixture, KEY, NAME, hold};
+use crate::fixture::{Fixture, KEY, NAME, assert_quiet, hold};
 
 every_backend! { one_thread: [
     an_acquisition_given_up_at_any_poll_leaves_nothing,
@@ -17,6 +18,13 @@ every_backend! { one_thread: [
     many_given_up_at_once_leave_nothing,
     a_runtime_that_ends_in_the_middle_leaves_nothing,
     a_run_given_up_at_any_poll_leaves_nothing,
+    a_renewed_acquisition_given_up_at_any_poll_is_not_renewed,
+    a_renewed_run_given_up_at_any_poll_is_not_renewed,
+    an_acquisition_given_up_for_a_minimum_hold_leaves_nothing,
+    a_release_given_up_at_any_poll_frees_the_lock,
+    an_extension_given_up_at_any_poll_leaves_the_lock_as_it_was_or_longer,
+    an_inspection_given_up_at_any_poll_changes_nothing,
+    a_wait_for_a_loss_given_up_at_any_poll_misses_nothing,
 ] }
 
 async fn an_acquisition_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
@@ -108,6 +116,133 @@ async fn a_run_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
         assert_nothing_left(store, &locker).await;
         if is_done {
             break;
+        }
+    }
+}
+
+async fn a_renewed_acquisition_given_up_at_any_poll_is_not_renewed<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    at_every_poll(store, &locker, async || locker.lock(KEY).expire(F::LEASE).renew().acquire())
+        .await;
+    assert_quiet(store).await;
+}
+
+async fn a_renewed_run_given_up_at_any_poll_is_not_renewed<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let body = async || {
+        for _ in 0..3 {
+            yield_now().await;
+        }
+    };
+    let request = || locker.lock(KEY).expire(F::LEASE).renew().max_hold(F::LEASE);
+    at_every_poll(store, &locker, async || request().run(body())).await;
+    assert_quiet(store).await;
+}
+
+/// Nobody has held the lock, so it is not kept.
+async fn an_acquisition_given_up_for_a_minimum_hold_leaves_nothing<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for turns in 0..TURNS {
+        for polls in 0.. {
+            let request = locker.lock(KEY).min_hold(F::LEASE);
+            let mut call = Box::pin(request.acquire());
+            if give_up_after(polls, call.as_mut()).await {
+                store.delete(NAME);
+                break;
+            }
+            let_others_run(turns).await;
+            drop(call);
+            assert_nothing_left(store, &locker).await;
+        }
+    }
+}
+
+async fn a_release_given_up_at_any_poll_frees_the_lock<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let renewed = async || locker.lock(KEY).expire(F::LEASE).renew().acquire().await.unwrap();
+    at_every_poll(store, &locker, async || renewed().await.release()).await;
+    assert_quiet(store).await;
+}
+
+async fn an_extension_given_up_at_any_poll_leaves_the_lock_as_it_was_or_longer<F: Fixture>(
+    store: &F,
+) {
+    let locker = store.locker().await;
+    let (first, longer) = (Duration::from_secs(20), Duration::from_secs(40));
+    for turns in 0..TURNS {
+        for polls in 0.. {
+            let guard = locker.lock(KEY).expire(first).acquire().await.unwrap();
+            let mut call = Box::pin(guard.extend(longer));
+            let is_done = give_up_after(polls, call.as_mut()).await;
+            let_others_run(turns).await;
+            drop(call);
+            assert!(guard.is_held() && guard.remaining() > first / 2);
+            // What the holder counts on, the store keeps at least.
+            assert!(store.life(NAME).unwrap() > first / 2);
+            assert_eq!(guard.remaining() > first, is_done);
+            guard.release().await.unwrap();
+            assert_eq!(store.locks(), [""; 0]);
+            if is_done {
+                break;
+            }
+        }
+    }
+}
+
+async fn an_inspection_given_up_at_any_poll_changes_nothing<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let guard = hold(&locker).await;
+    for turns in 0..TURNS {
+        for polls in 0.. {
+            let mut call = Box::pin(locker.inspect(KEY));
+            let is_done = give_up_after(polls, call.as_mut()).await;
+            let_others_run(turns).await;
+            drop(call);
+            assert!(locker.inspect(KEY).await.unwrap().is_some() && guard.is_held());
+            if is_done {
+                break;
+            }
+        }
+    }
+    guard.release().await.unwrap();
+}
+
+async fn a_wait_for_a_loss_given_up_at_any_poll_misses_nothing<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for polls in 0..3 {
+        let guard = locker.lock(KEY).expire(F::LEASE).renew().acquire().await.unwrap();
+        assert!(!give_up_after(polls.min(1), guard.lost()).await);
+        let waiting = guard.lease();
+        let waiting = tokio::spawn(async move { waiting.lost().await });
+        yield_now().await;
+        store.delete(NAME);
+        // One of two that wait goes, before the loss and after it.
+        if polls < 2 {
+            let mut other = Box::pin(guard.lost());
+            assert!(!give_up_after(1, other.as_mut()).await);
+        }
+        assert!(waiting.await.unwrap().is_lost());
+        assert!(give_up_after(1, guard.lost()).await);
+    }
+}
+
+/// Starts the call and gives it up after each number of polls, until one is enough for it to end,
+/// and then at each point on the way of what it sent.
+async fn at_every_poll<F: Fixture, C: Future>(
+    store: &F,
+    locker: &Locker,
+    start: impl AsyncFn() -> C,
+) {
+    for turns in 0..TURNS {
+        for polls in 0.. {
+            let mut call = Box::pin(start().await);
+            let is_done = give_up_after(polls, call.as_mut()).await;
+            let_others_run(turns).await;
+            drop(call);
+            assert_nothing_left(store, locker).await;
+            if is_done {
+                break;
+            }
         }
     }
 }

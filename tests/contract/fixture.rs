@@ -4,7 +4,7 @@ use std::panic::resume_unwind;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +17,9 @@ use tokio::runtime::{Builder, Runtime};
 pub(crate) trait Fixture: Sized {
     /// The shortest lease that a busy machine does not lose by accident.
     const LEASE: Duration;
+
+    /// How many of these leases a claim may let pass.
+    const LEASES: u32;
 
     fn start() -> Self;
 
@@ -40,8 +43,20 @@ pub(crate) trait Fixture: Sized {
     /// Forgets everything, as a server does that restarts without its data.
     fn lose_all_data(&self);
 
+    /// Takes a lock away, as somebody from outside can.
+    fn delete(&self, key: &str);
+
+    /// Puts another holder in, whoever was there, as somebody from outside can.
+    fn put_foreign(&self, key: &str, life: Duration);
+
     /// Returns once the store has let the lease under this name pass.
     async fn pass(&self, key: &str);
+
+    /// Lets so much of the store's time go by.
+    #[expect(clippy::disallowed_methods, reason = "leases end by the store's clock")]
+    async fn elapse(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
 
     /// Takes the thread's time and lets nothing else run on it meanwhile.
     fn block(&self, duration: Duration);
@@ -66,6 +81,24 @@ pub(crate) trait Fixture: Sized {
     /// How long the store still keeps the lock under this name.
     fn life(&self, key: &str) -> Option<Duration> {
         self.keyspace().into_iter().find(|(name, _)| name == key)?.1
+    }
+}
+
+/// What can become of a held lock in the store without its holder.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Harm {
+    Deleted,
+    Flushed,
+    Taken,
+}
+
+impl Harm {
+    pub(crate) fn befall<F: Fixture>(self, store: &F) {
+        match self {
+            Self::Deleted => store.delete(NAME),
+            Self::Flushed => store.lose_all_data(),
+            Self::Taken => store.put_foreign(NAME, 20 * F::LEASE),
+        }
     }
 }
 
@@ -143,6 +176,26 @@ pub(crate) async fn hold_shortly<F: Fixture>(_: &F, locker: &Locker) -> LockGuar
     locker.lock(KEY).expire(F::LEASE).acquire().await.unwrap()
 }
 
+/// The lock `order:7` for the fixture's short lease, renewed; it must be free.
+pub(crate) async fn hold_renewed<F: Fixture>(_: &F, locker: &Locker) -> LockGuard {
+    locker.lock(KEY).expire(F::LEASE).renew().acquire().await.unwrap()
+}
+
+/// Fails when anything is asked of the store in a time that no renewal of a short lease waits for.
+pub(crate) async fn assert_quiet<F: Fixture>(store: &F) {
+    let before = (store.requests(), store.locks());
+    store.elapse(F::LEASE / 2).await;
+    assert_eq!((store.requests(), store.locks()), before, "something is still renewed");
+}
+
+/// The value of a future that is there at its first poll.
+pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
 pub(crate) struct Memory {
     url: String,
     store: MemoryStore,
@@ -150,6 +203,7 @@ pub(crate) struct Memory {
 
 impl Fixture for Memory {
     const LEASE: Duration = Duration::from_secs(10);
+    const LEASES: u32 = 100;
 
     fn start() -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -181,6 +235,14 @@ impl Fixture for Memory {
         self.store.flush();
     }
 
+    fn delete(&self, key: &str) {
+        self.store.delete(key);
+    }
+
+    fn put_foreign(&self, key: &str, life: Duration) {
+        self.store.put_foreign(key, life);
+    }
+
     async fn pass(&self, key: &str) {
         tokio::time::advance(self.life(key).unwrap_or_default()).await;
     }
@@ -199,11 +261,23 @@ impl Fixture for Memory {
 
 pub(crate) struct Redis {
     server: Server,
-    admin: Admin,
+    pub(crate) admin: Admin,
+}
+
+/// What another client may write under a lock's name.
+const FOREIGN: &str = "another client's";
+
+impl Redis {
+    /// Puts other data in the place of a lock, in one step, so that no renewal comes between.
+    pub(crate) fn put_list(&self, key: &str) {
+        let replace = "redis.call('DEL', KEYS[1]); redis.call('RPUSH', KEYS[1], 'a')";
+        self.admin.try_command(&["EVAL", replace, "1", key]).unwrap();
+    }
 }
 
 impl Fixture for Redis {
-    const LEASE: Duration = Duration::from_millis(500);
+    const LEASE: Duration = Duration::from_secs(1);
+    const LEASES: u32 = 2;
 
     fn start() -> Self {
         let server = Server::start();
@@ -243,6 +317,14 @@ impl Fixture for Redis {
 
     fn lose_all_data(&self) {
         self.admin.flush();
+    }
+
+    fn delete(&self, key: &str) {
+        self.admin.del(key);
+    }
+
+    fn put_foreign(&self, key: &str, life: Duration) {
+        self.admin.command::<()>(&["SET", key, FOREIGN, "PX", &life.as_millis().to_string()]);
     }
 
     async fn pass(&self, key: &str) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockable_runtime::LockGuard;
 
-use crate::fixture::{Fixture, KEY, LIMIT, NAME, hold, hold_shortly};
+use crate::fixture::{Fixture, KEY, LIMIT, NAME, Redis, at_once, hold, hold_shortly};
 
 every_backend! { one_thread: [
     a_released_lock_is_free_at_once,
@@ -24,6 +24,10 @@ every_backend! { one_thread: [
     a_release_that_was_given_up_still_releases,
     shutdown_waits_for_what_was_dropped,
     every_acquisition_has_an_owner_of_its_own,
+] }
+
+every_claim! { redis_alone: Redis, one_thread, [
+    a_release_that_finds_other_data_leaves_it_and_is_done,
 ] }
 
 async fn a_released_lock_is_free_at_once<F: Fixture>(store: &F) {
@@ -164,6 +168,25 @@ async fn every_acquisition_has_an_owner_of_its_own<F: Fixture>(store: &F) {
         assert!(is_new, "an owner comes twice");
         guard.release().await.unwrap();
     }
+}
+
+/// A release that is tried again keeps everybody waiting who ends the process.
+async fn a_release_that_finds_other_data_leaves_it_and_is_done(store: &Redis) {
+    let locker = store.locker().await;
+    let ends: [fn(LockGuard); 2] = [drop, |guard| drop(at_once(guard.release()))];
+    for end in ends {
+        let guard = hold(&locker).await;
+        store.put_list(NAME);
+        end(guard);
+        lockable_runtime::shutdown(LIMIT).await.unwrap();
+        assert_eq!(store.admin.type_of(NAME), "list");
+        store.delete(NAME);
+    }
+    let guard = hold(&locker).await;
+    store.put_list(NAME);
+    let error = guard.release().await.unwrap_err();
+    assert!(error.is_lost() && error.to_string().contains("another holder"), "{error}");
+    store.delete(NAME);
 }
 
 async fn assert_lost(guard: LockGuard) {

@@ -1,0 +1,325 @@
+//! The shortest and the longest that a lock is held.
+
+use std::cell::Cell;
+use std::future::{pending, poll_fn};
+use std::panic::resume_unwind;
+use std::task::Poll;
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, LockRequest, Locker, OnLost, shutdown};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::body::{OnDrop, caught};
+use crate::fixture::{Fixture, KEY, LIMIT, NAME, assert_quiet, at_once, hold};
+
+every_backend! { one_thread: [
+    a_lock_stays_taken_until_its_minimum_hold_is_over,
+    a_minimum_hold_outlasts_every_end_and_no_call_waits_for_it,
+    a_minimum_hold_that_is_over_keeps_nothing,
+    a_minimum_hold_may_be_as_long_as_the_lease,
+    a_renewal_does_not_make_a_minimum_hold_longer,
+    a_minimum_hold_makes_nothing_again_that_was_lost,
+    hold_times_that_contradict_are_refused_by_name_before_anything_is_sent,
+    a_body_is_stopped_when_its_maximum_hold_is_over,
+    a_body_that_may_finish_is_stopped_by_its_maximum_hold_all_the_same,
+    a_body_is_not_polled_once_its_maximum_hold_is_over,
+    a_body_that_ends_before_its_maximum_hold_gives_its_value,
+    a_guard_is_told_when_its_maximum_hold_is_over_and_renewed_no_more,
+    a_maximum_hold_bounds_what_remains,
+    a_body_that_blocks_past_its_maximum_hold_and_its_lease_has_lost_it,
+    a_minimum_and_a_maximum_hold_count_from_the_grant,
+] }
+
+async fn a_lock_stays_taken_until_its_minimum_hold_is_over<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let start = Instant::now();
+    let guard = at_least(&locker, KEY, F::LEASE).acquire().await.unwrap();
+    let token = guard.fencing_token();
+    guard.release().await.unwrap();
+    let next = loop {
+        if let Some(next) = other.lock(KEY).try_acquire().await.unwrap() {
+            break next;
+        }
+        store.elapse(F::LEASE / 200).await;
+    };
+    let passed = start.elapsed();
+    assert!(passed >= F::LEASE, "{passed:?}");
+    // Far less than the lease, which ends it when nothing else does.
+    assert!(passed < 5 * F::LEASE, "{passed:?}");
+    assert!(next.fencing_token() > token);
+}
+
+/// One lock for each way out of its holder's hands.
+async fn a_minimum_hold_outlasts_every_end_and_no_call_waits_for_it<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let start = Instant::now();
+    let least = 10 * F::LEASE;
+    let request = |key: &str| at_least(&locker, key, least);
+    request("released").acquire().await.unwrap().release().await.unwrap();
+    drop(request("dropped").acquire().await.unwrap());
+    request("completed").run(async {}).await.unwrap();
+    request("failed").run(async { Err::<(), _>(()) }).await.unwrap().unwrap_err();
+    let panicking = async { resume_unwind(Box::new(())) };
+    assert!(caught(request("panicked").run::<_>(panicking)).await.is_err());
+    let limited = request("stopped").renew().max_hold(F::LEASE / 10).run(pending::<()>());
+    assert!(limited.await.unwrap_err().is_held_long_enough());
+    let (aborted, started) = running(request("aborted"));
+    started.await.unwrap();
+    aborted.abort();
+    assert!(aborted.await.unwrap_err().is_cancelled());
+    shutdown(LIMIT).await.unwrap();
+    assert!(start.elapsed() < least, "{:?}", start.elapsed());
+    assert_eq!(store.locks().len(), 7);
+    for name in store.locks() {
+        let life = store.life(&name).unwrap();
+        assert!(life > least / 2 && life <= least, "{name} lives for {life:?}");
+        let key = name.strip_prefix("disLock:").unwrap();
+        for locker in [&locker, &other] {
+            assert!(locker.lock(key).try_acquire().await.unwrap().is_none(), "{name}");
+        }
+    }
+    store.lose_all_data();
+}
+
+async fn a_minimum_hold_that_is_over_keeps_nothing<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let guard = at_least(&locker, KEY, F::LEASE / 10).acquire().await.unwrap();
+    store.elapse(F::LEASE / 5).await;
+    guard.release().await.unwrap();
+    assert!(!store.has(NAME));
+    at_least(&locker, KEY, Duration::ZERO).run(async {}).await.unwrap();
+    assert!(!store.has(NAME));
+}
+
+async fn a_minimum_hold_may_be_as_long_as_the_lease<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let request = locker.lock(KEY).expire(F::LEASE).min_hold(F::LEASE);
+    let guard = request.acquire().await.unwrap();
+    let start = Instant::now();
+    guard.release().await.unwrap();
+    let life = store.life(NAME).unwrap();
+    assert!(life <= F::LEASE && life + start.elapsed() > F::LEASE * 9 / 10, "{life:?}");
+    assert!(other.lock(KEY).try_acquire().await.unwrap().is_none());
+    store.pass(NAME).await;
+    hold(&other).await.release().await.unwrap();
+}
+
+async fn a_renewal_does_not_make_a_minimum_hold_longer<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let expire = 2 * F::LEASE;
+    let request = || locker.lock(KEY).expire(expire).renew().min_hold(expire);
+    let guard = request().acquire().await.unwrap();
+    let lease = guard.lease();
+    guard.release().await.unwrap();
+    // On a busy machine it may be over when it is looked at.
+    let life = || store.life(NAME).unwrap_or_default();
+    let (first, before, start) = (life(), store.requests(), Instant::now());
+    // A lease of this length is renewed before that.
+    store.elapse(F::LEASE).await;
+    let passed = start.elapsed();
+    let rest = life();
+    let is_shorter = rest.is_zero() || rest + passed <= first + Duration::from_millis(2);
+    assert!(is_shorter, "{rest:?} after {passed:?} of {first:?}");
+    assert!(lease.extend(20 * F::LEASE).await.is_err());
+    assert!(life() <= rest);
+    assert_eq!(store.requests(), before, "it is still renewed");
+    store.delete(NAME);
+}
+
+async fn a_minimum_hold_makes_nothing_again_that_was_lost<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let renewed = || locker.lock(KEY).expire(F::LEASE).renew().min_hold(F::LEASE);
+    let ends: [fn(LockGuard); 2] = [drop, |guard| drop(at_once(guard.release()))];
+    for end in ends {
+        // Before anybody has noticed.
+        let guard = renewed().acquire().await.unwrap();
+        store.delete(NAME);
+        end(guard);
+        shutdown(LIMIT).await.unwrap();
+        assert_eq!(store.locks(), [""; 0]);
+    }
+    let body = async {
+        store.put_foreign(NAME, 20 * F::LEASE);
+        pending::<()>().await;
+    };
+    assert!(renewed().run(body).await.unwrap_err().is_lost());
+    shutdown(LIMIT).await.unwrap();
+    assert!(store.life(NAME).unwrap() > 10 * F::LEASE);
+    store.delete(NAME);
+}
+
+async fn hold_times_that_contradict_are_refused_by_name_before_anything_is_sent<F: Fixture>(
+    store: &F,
+) {
+    let locker = store.locker().await;
+    let before = store.requests();
+    let (short, long) = (Duration::from_secs(1), Duration::from_secs(20));
+    let request = || locker.lock(KEY);
+    let refused = [
+        ("`max_hold`", request().max_hold(short)),
+        ("`renew`", request().max_hold(long)),
+        ("`max_hold`", request().renew().max_hold(Duration::ZERO)),
+        ("`min_hold`", request().min_hold(long)),
+        ("`min_hold`", request().min_hold(long).expire(short)),
+        ("`min_hold`", request().expire(short).min_hold(Duration::from_nanos(1_000_000_001))),
+        ("`min_hold`", request().renew().max_hold(long).min_hold(Duration::MAX)),
+        ("`expire`", request().expire(Duration::ZERO).min_hold(long)),
+    ];
+    for (name, request) in refused {
+        let error = request.try_acquire().await.unwrap_err();
+        assert!(error.is_invalid_option() && error.to_string().contains(name), "{error}");
+        assert_eq!(error.key(), Some(NAME));
+    }
+    let never = async { unreachable!("the body runs") };
+    assert!(request().max_hold(short).run::<_>(never).await.unwrap_err().is_invalid_option());
+    assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
+}
+
+async fn a_body_is_stopped_when_its_maximum_hold_is_over<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    // Shorter than the lease, and longer.
+    for most in [F::LEASE / 3, F::LEASE * 5 / 4] {
+        let start = Instant::now();
+        let in_time = Cell::new(false);
+        let body = async {
+            let _end = OnDrop(|| in_time.set(store.has(NAME)));
+            pending::<()>().await;
+        };
+        let error = at_most(&locker, F::LEASE, most).run(body).await.unwrap_err();
+        let passed = start.elapsed();
+        assert!(error.is_held_long_enough() && !error.is_lost(), "{error}");
+        assert!(!error.is_completed() && error.to_string().contains("`max_hold`"), "{error}");
+        assert_eq!(error.key(), Some(NAME));
+        assert!(passed >= most, "{passed:?} of {most:?}");
+        assert!(in_time.get(), "the body outlived its lock");
+        // At once.
+        assert!(!store.has(NAME));
+        hold(&other).await.release().await.unwrap();
+    }
+    assert_quiet(store).await;
+}
+
+async fn a_body_that_may_finish_is_stopped_by_its_maximum_hold_all_the_same<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let request = at_most(&locker, F::LEASE, F::LEASE / 3).on_lost(OnLost::Finish);
+    assert!(request.run(pending::<()>()).await.unwrap_err().is_held_long_enough());
+    assert!(!store.has(NAME));
+}
+
+async fn a_body_is_not_polled_once_its_maximum_hold_is_over<F: Fixture>(store: &F) {
+    let polls = Cell::new(0);
+    let body = poll_fn(|cx| {
+        polls.set(polls.get() + 1);
+        store.block(F::LEASE / 2);
+        cx.waker().wake_by_ref();
+        Poll::<()>::Pending
+    });
+    let request = at_most(&store.locker().await, 4 * F::LEASE, F::LEASE / 2);
+    assert!(request.run(body).await.unwrap_err().is_held_long_enough());
+    assert_eq!(polls.get(), 1);
+}
+
+async fn a_body_that_ends_before_its_maximum_hold_gives_its_value<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let body = async {
+        store.elapse(F::LEASE / 10).await;
+        42
+    };
+    let request = || at_most(&locker, F::LEASE, F::LEASE * 3 / 4);
+    assert_eq!(request().run(body).await.unwrap(), 42);
+    assert!(!store.has(NAME));
+    request().acquire().await.unwrap().release().await.unwrap();
+    // One that did not ask for the time until it was over held its lock all the while.
+    let blocking = async { store.block(F::LEASE / 2) };
+    at_most(&locker, 4 * F::LEASE, F::LEASE / 3).run(blocking).await.unwrap();
+    let endless = at_most(&locker, F::LEASE, Duration::MAX);
+    endless.run(async {}).await.unwrap();
+}
+
+async fn a_guard_is_told_when_its_maximum_hold_is_over_and_renewed_no_more<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let most = F::LEASE * 3 / 4;
+    let start = Instant::now();
+    let first = at_most(&locker, F::LEASE, most).acquire().await.unwrap();
+    let lease = first.lease();
+    for _ in 0..2 {
+        let error = lease.lost().await;
+        assert!(error.is_held_long_enough() && !error.is_lost(), "{error}");
+        assert_eq!(error.key(), Some(NAME));
+    }
+    assert!(start.elapsed() >= most);
+    assert!(!first.is_held() && !first.is_lost() && first.remaining().is_zero());
+    assert!(first.extend(20 * F::LEASE).await.unwrap_err().is_held_long_enough());
+    // It is this holder's all the same, and ends with its lease.
+    assert!(store.has(NAME) && other.lock(KEY).try_acquire().await.unwrap().is_none());
+    assert_quiet_until_gone(store).await;
+    drop(first);
+    let second = at_most(&locker, F::LEASE, F::LEASE / 4).acquire().await.unwrap();
+    assert!(second.lost().await.is_held_long_enough());
+    second.release().await.unwrap();
+    assert!(!store.has(NAME));
+}
+
+/// No renewal comes any more: the lock ends within one lease.
+async fn assert_quiet_until_gone<F: Fixture>(store: &F) {
+    let (before, life) = (store.requests(), store.life(NAME).unwrap());
+    assert!(life <= F::LEASE);
+    store.pass(NAME).await;
+    assert_eq!(store.requests(), before, "it is still renewed");
+}
+
+async fn a_maximum_hold_bounds_what_remains<F: Fixture>(store: &F) {
+    let most = 2 * F::LEASE;
+    let guard = at_most(&store.locker().await, 4 * F::LEASE, most).acquire().await.unwrap();
+    assert!(guard.is_held() && guard.remaining() <= most);
+    guard.extend(20 * F::LEASE).await.unwrap();
+    assert!(guard.is_held() && guard.remaining() <= most);
+    guard.release().await.unwrap();
+    assert!(!store.has(NAME));
+}
+
+async fn a_body_that_blocks_past_its_maximum_hold_and_its_lease_has_lost_it<F: Fixture>(store: &F) {
+    let request = at_most(&store.locker().await, F::LEASE, F::LEASE / 2);
+    let body = async {
+        // So that no renewal makes it last longer.
+        store.put_foreign(NAME, F::LEASE);
+        store.block(F::LEASE);
+    };
+    let error = request.run(body).await.unwrap_err();
+    assert!(error.is_lost() && error.is_completed(), "{error}");
+    store.delete(NAME);
+}
+
+async fn a_minimum_and_a_maximum_hold_count_from_the_grant<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let (least, most) = (F::LEASE, F::LEASE / 2);
+    let request = at_most(&locker, 2 * F::LEASE, most).min_hold(least);
+    let start = Instant::now();
+    assert!(request.run(pending::<()>()).await.unwrap_err().is_held_long_enough());
+    let life = store.life(NAME).unwrap_or_default();
+    // On a busy machine the request for the grant takes its time.
+    assert!(life <= least * 4 / 5, "{life:?}");
+    store.pass(NAME).await;
+    assert!(start.elapsed() >= least);
+}
+
+/// A request with a lease much longer than its minimum hold.
+fn at_least(locker: &Locker, key: &str, least: Duration) -> LockRequest {
+    locker.lock(key).expire(5 * least.max(Duration::from_secs(2))).min_hold(least)
+}
+
+fn at_most(locker: &Locker, expire: Duration, most: Duration) -> LockRequest {
+    locker.lock(KEY).expire(expire).renew().max_hold(most)
+}
+
+/// A task that holds the lock until it is aborted, and the news that it does.
+fn running(request: LockRequest) -> (JoinHandle<()>, oneshot::Receiver<()>) {
+    let (tell, started) = oneshot::channel();
+    let body = async {
+        tell.send(()).unwrap();
+        pending::<()>().await;
+    };
+    (tokio::spawn(async { request.run(body).await.unwrap() }), started)
+}

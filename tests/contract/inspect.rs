@@ -1,0 +1,150 @@
+//! Who has a lock, asked from outside.
+
+use std::time::Duration;
+
+use lockable_runtime::Locker;
+
+use crate::fixture::{Fixture, KEY, NAME, Redis, hold, hold_shortly};
+
+every_backend! { one_thread: [
+    a_free_lock_has_no_holder,
+    a_held_lock_has_one_and_says_how_long,
+    a_lock_whose_lease_passed_has_no_holder,
+    another_clients_lock_has_a_holder,
+    a_lock_that_is_kept_after_its_release_has_a_holder,
+    the_prefix_goes_before_an_inspected_key,
+    an_invalid_key_is_refused_before_anything_is_asked,
+    an_inspection_changes_nothing,
+    a_body_may_inspect_its_own_lock,
+] }
+
+every_claim! { redis_alone: Redis, one_thread, [
+    a_lock_without_an_end_is_told_as_such,
+    data_of_another_type_is_told_as_such,
+    a_holder_shows_no_owner_token,
+] }
+
+async fn a_free_lock_has_no_holder<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    assert_eq!(locker.inspect(KEY).await.unwrap(), None);
+    hold(&locker).await.release().await.unwrap();
+    assert_eq!(locker.inspect(KEY).await.unwrap(), None);
+    assert_eq!(locker.inspect("never:used").await.unwrap(), None);
+}
+
+async fn a_held_lock_has_one_and_says_how_long<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let expire = Duration::from_secs(40);
+    let guard = locker.lock(KEY).expire(expire).acquire().await.unwrap();
+    for locker in [&locker, &other] {
+        let rest = locker.inspect(KEY).await.unwrap().unwrap().remaining().unwrap();
+        assert!(rest > expire * 9 / 10 && rest <= expire, "{rest:?}");
+    }
+    guard.extend(2 * expire).await.unwrap();
+    let rest = other.inspect(KEY).await.unwrap().unwrap().remaining().unwrap();
+    assert!(rest > expire && rest <= 2 * expire, "{rest:?}");
+    // Two holders one after the other are not the same.
+    let first = locker.inspect(KEY).await.unwrap();
+    guard.release().await.unwrap();
+    let _next = hold(&locker).await;
+    assert_ne!(locker.inspect(KEY).await.unwrap(), first);
+}
+
+async fn a_lock_whose_lease_passed_has_no_holder<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let _guard = hold_shortly(store, &locker).await;
+    assert!(locker.inspect(KEY).await.unwrap().unwrap().remaining().unwrap() <= F::LEASE);
+    store.pass(NAME).await;
+    assert_eq!(locker.inspect(KEY).await.unwrap(), None);
+}
+
+async fn another_clients_lock_has_a_holder<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let life = Duration::from_secs(40);
+    store.put_foreign(NAME, life);
+    let rest = locker.inspect(KEY).await.unwrap().unwrap().remaining().unwrap();
+    assert!(rest > life * 9 / 10 && rest <= life, "{rest:?}");
+    store.delete(NAME);
+    assert_eq!(locker.inspect(KEY).await.unwrap(), None);
+}
+
+async fn a_lock_that_is_kept_after_its_release_has_a_holder<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let least = 5 * F::LEASE;
+    let guard = locker.lock(KEY).expire(5 * least).min_hold(least).acquire().await.unwrap();
+    guard.release().await.unwrap();
+    let rest = locker.inspect(KEY).await.unwrap().unwrap().remaining().unwrap();
+    assert!(rest > least / 2 && rest <= least, "{rest:?}");
+    store.lose_all_data();
+}
+
+async fn the_prefix_goes_before_an_inspected_key<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let shop = Locker::builder().url(store.url()).prefix("shop:").connect().await.unwrap();
+    let guard = hold(&shop).await;
+    assert!(shop.inspect(KEY).await.unwrap().is_some());
+    assert_eq!(locker.inspect(KEY).await.unwrap(), None);
+    let bare = Locker::builder().url(store.url()).prefix("").connect().await.unwrap();
+    assert!(bare.inspect(guard.key().as_str()).await.unwrap().is_some());
+}
+
+async fn an_invalid_key_is_refused_before_anything_is_asked<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let before = store.requests();
+    for key in ["", "{}", "a{b"] {
+        let error = locker.inspect(key).await.unwrap_err();
+        assert!(error.is_invalid_key(), "{key}: {error}");
+    }
+    assert_eq!(store.requests(), before);
+}
+
+async fn an_inspection_changes_nothing<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    locker.inspect(KEY).await.unwrap();
+    assert_eq!(store.keyspace(), vec![]);
+    let guard = hold(&locker).await;
+    let (owner, life) = (store.owner(NAME), store.life(NAME));
+    locker.inspect(KEY).await.unwrap();
+    assert!(store.owner(NAME) == owner && store.life(NAME) <= life);
+    guard.release().await.unwrap();
+}
+
+async fn a_body_may_inspect_its_own_lock<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let body = async { locker.inspect(KEY).await.unwrap() };
+    assert!(locker.lock(KEY).run(body).await.unwrap().is_some());
+}
+
+async fn a_lock_without_an_end_is_told_as_such(store: &Redis) {
+    let locker = store.locker().await;
+    // Other clients' texts need not be any.
+    for value in ["their token", "", "\u{1}"] {
+        store.admin.set(NAME, value);
+        let holder = locker.inspect(KEY).await.unwrap().unwrap();
+        assert_eq!(holder.remaining(), None);
+    }
+    store.admin.command::<()>(&["SETBIT", NAME, "0", "1"]);
+    assert!(locker.inspect(KEY).await.unwrap().is_some());
+    store.delete(NAME);
+}
+
+async fn data_of_another_type_is_told_as_such(store: &Redis) {
+    let locker = store.locker().await;
+    store.admin.command::<()>(&["RPUSH", NAME, "a"]);
+    let error = locker.inspect(KEY).await.unwrap_err();
+    assert!(error.is_wrong_type() && error.key() == Some(NAME), "{error}");
+    assert_eq!((store.admin.type_of(NAME).as_str(), store.admin.pttl(NAME)), ("list", -1));
+    store.delete(NAME);
+}
+
+/// Whoever knows the token can release the lock.
+async fn a_holder_shows_no_owner_token(store: &Redis) {
+    let locker = store.locker().await;
+    let guard = hold(&locker).await;
+    let owner = store.owner(NAME).unwrap();
+    let holder = locker.inspect(KEY).await.unwrap().unwrap();
+    for shown in [format!("{holder:?}"), format!("{holder:#?}"), format!("{guard:?}")] {
+        assert!(!shown.contains(&owner), "{shown}");
+    }
+    assert!(format!("{holder:?}").contains("remaining"));
+}

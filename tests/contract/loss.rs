@@ -1,0 +1,330 @@
+//! A holder is told when it lost its lock, once and for all.
+
+use std::cell::Cell;
+use std::future::{pending, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use lockable_runtime::{Lease, LockError, Locker, OnLost, distributed_lock};
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::{Instant, timeout};
+
+use crate::body::OnDrop;
+use crate::cancellation::give_up_after;
+use crate::fixture::{
+    Fixture, Harm, KEY, LIMIT, NAME, Redis, assert_quiet, at_once, hold, hold_renewed, hold_shortly,
+};
+
+every_backend! { one_thread: [
+    a_holder_is_told_at_its_deadline,
+    a_holder_is_told_when_a_renewal_is_refused,
+    a_loss_that_happened_is_told_at_once,
+    nobody_is_told_of_a_loss_once_the_lock_was_released,
+    all_who_wait_are_told,
+    a_loss_stays_whoever_has_the_lock_afterwards,
+    a_refused_holder_stays_lost_when_the_lock_is_free_again,
+    a_body_is_not_polled_after_a_refused_renewal,
+    a_stopped_body_is_dropped_before_the_next_holder_comes,
+    a_body_that_may_finish_gives_its_value_after_its_deadline,
+    a_body_that_may_finish_gives_its_value_after_a_refused_renewal,
+    a_body_that_may_finish_is_polled_on_and_knows_of_its_loss,
+    a_lease_in_a_body_tells_of_its_end,
+] }
+
+every_claim! { redis_alone: Redis, one_thread, [
+    a_lock_that_comes_back_stays_lost,
+    a_body_that_blocks_over_a_refused_renewal_is_reported_as_completed,
+    a_lost_lock_is_found_when_the_connection_comes_back,
+    a_lost_lock_is_found_although_its_locker_is_gone,
+] }
+
+async fn a_holder_is_told_at_its_deadline<F: Fixture>(store: &F) {
+    let guard = hold_shortly(store, &store.locker().await).await;
+    let (start, rest) = (Instant::now(), guard.remaining());
+    let lease = guard.lease();
+    let (by_guard, by_lease) = tokio::join!(guard.lost(), lease.lost());
+    // The holder's clock and this one may count nanoseconds in a different way.
+    let passed = start.elapsed() + Duration::from_millis(1);
+    assert!(passed >= rest && passed < F::LEASE * 10, "{passed:?} of {rest:?}");
+    for error in [by_guard, by_lease] {
+        assert!(error.is_lost() && !error.is_completed(), "{error}");
+        assert!(error.to_string().contains("its lease ended"), "{error}");
+        assert_eq!(error.key(), Some(NAME));
+    }
+    assert!(guard.is_lost() && lease.is_lost() && !lease.is_held());
+}
+
+async fn a_holder_is_told_when_a_renewal_is_refused<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let harms = [(Harm::Deleted, "nobody holds it"), (Harm::Taken, "another holder has it")];
+    for (harm, why) in harms {
+        let guard = hold_renewed(store, &locker).await;
+        // So that its deadline is far.
+        guard.extend(20 * F::LEASE).await.unwrap();
+        let lease = guard.lease();
+        harm.befall(store);
+        let told = async { tokio::join!(guard.lost(), lease.lost()) };
+        let (by_guard, by_lease) = timeout(10 * F::LEASE, told).await.unwrap();
+        for error in [by_guard, by_lease] {
+            assert!(error.is_lost() && error.to_string().contains(why), "{error}");
+            assert_eq!(error.key(), Some(NAME));
+        }
+        assert!(guard.is_lost() && guard.remaining().is_zero());
+        store.delete(NAME);
+    }
+}
+
+async fn a_loss_that_happened_is_told_at_once<F: Fixture>(store: &F) {
+    let guard = hold_shortly(store, &store.locker().await).await;
+    assert!(at_once(guard.lost()).is_none() && !guard.is_lost());
+    store.pass(NAME).await;
+    for _ in 0..2 {
+        assert!(at_once(guard.lost()).is_some_and(|error| error.is_lost()));
+        assert!(at_once(guard.lease().lost()).is_some_and(|error| error.is_lost()));
+    }
+}
+
+/// Goal: a signal that comes when the lease of a released lock would have ended.
+/// Method: some wait since before the release and one since after it, past that time.
+async fn nobody_is_told_of_a_loss_once_the_lock_was_released<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let (released, dropped) = (
+        hold_shortly(store, &locker).await,
+        locker.lock("other").expire(F::LEASE).acquire().await.unwrap(),
+    );
+    let leases = [released.lease(), dropped.lease()];
+    let waiting = async {
+        tokio::select! {
+            error = leases[0].lost() => panic!("{error}"),
+            error = leases[1].lost() => panic!("{error}"),
+            never = pending::<()>() => never,
+        }
+    };
+    let mut waiting = pin!(waiting);
+    assert!(at_once(waiting.as_mut()).is_none());
+    released.release().await.unwrap();
+    drop(dropped);
+    let late = tokio::spawn({
+        let lease = leases[0].clone();
+        async move { lease.lost().await }
+    });
+    assert!(timeout(F::LEASE * 6 / 5, waiting).await.is_err());
+    assert!(!late.is_finished() && leases.iter().all(|lease| !lease.is_lost() && !lease.is_held()));
+    late.abort();
+}
+
+async fn all_who_wait_are_told<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let guard = hold_renewed(store, &locker).await;
+    let mut waiting = JoinSet::new();
+    for _ in 0..20 {
+        let lease = guard.lease();
+        waiting.spawn(async move { lease.lost().await });
+    }
+    yield_now().await;
+    store.delete(NAME);
+    let told = waiting.join_all().await;
+    assert!(told.len() == 20 && told.iter().all(LockError::is_lost));
+    assert!(told.iter().all(|error| error.to_string() == told[0].to_string()));
+}
+
+async fn a_loss_stays_whoever_has_the_lock_afterwards<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let lost = hold_shortly(store, &locker).await;
+    store.pass(NAME).await;
+    assert!(lost.is_lost());
+    for next in [&other, &locker] {
+        let next = hold(next).await;
+        assert!(lost.is_lost() && !lost.is_held() && next.is_held());
+        assert!(lost.extend(F::LEASE).await.unwrap_err().is_lost());
+        assert!(at_once(lost.lost()).is_some());
+        next.release().await.unwrap();
+        assert!(lost.is_lost());
+    }
+    assert!(lost.release().await.unwrap_err().is_lost());
+}
+
+async fn a_refused_holder_stays_lost_when_the_lock_is_free_again<F: Fixture>(store: &F) {
+    let guard = hold_renewed(store, &store.locker().await).await;
+    store.put_foreign(NAME, 20 * F::LEASE);
+    let why = guard.lost().await.to_string();
+    store.delete(NAME);
+    // Still the first reason, also past the deadline.
+    store.elapse(F::LEASE).await;
+    assert!(guard.is_lost() && guard.remaining().is_zero());
+    assert_eq!(guard.lost().await.to_string(), why);
+}
+
+async fn a_body_is_not_polled_after_a_refused_renewal<F: Fixture>(store: &F) {
+    let (deleted, was_lost) = (Cell::new(false), Cell::new(false));
+    let call = guarded(&store.locker().await, F::LEASE, async |lease: Lease| {
+        loop {
+            // The loss may be found while a poll begins; then that is the last.
+            assert!(!was_lost.replace(lease.is_lost()), "polled after the loss");
+            if !deleted.replace(true) {
+                store.delete(NAME);
+            }
+            store.elapse(F::LEASE / 100).await;
+        }
+    })
+    .await;
+    let error = call.unwrap_err();
+    assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert!(error.to_string().contains("nobody holds it"), "{error}");
+}
+
+/// The lock is taken by another while the body's lease ends, and not a moment before.
+async fn a_stopped_body_is_dropped_before_the_next_holder_comes<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let dropped = Cell::new(false);
+    let body = async {
+        let _end = OnDrop(|| dropped.set(true));
+        pending::<()>().await;
+    };
+    let next = async {
+        loop {
+            if let Some(next) = other.lock(KEY).try_acquire().await.unwrap() {
+                assert!(dropped.get(), "two at the same time");
+                return next;
+            }
+            store.elapse(F::LEASE / 500).await;
+        }
+    };
+    let mut run = pin!(locker.lock(KEY).expire(F::LEASE).run(body));
+    while !store.has(NAME) {
+        assert!(!give_up_after(1, run.as_mut()).await);
+        yield_now().await;
+    }
+    let (outcome, next) = tokio::join!(run, next);
+    assert!(outcome.unwrap_err().is_lost());
+    next.release().await.unwrap();
+}
+
+async fn a_body_that_may_finish_gives_its_value_after_its_deadline<F: Fixture>(store: &F) {
+    let request = store.locker().await.lock(KEY).expire(F::LEASE).on_lost(OnLost::Finish);
+    let body = async {
+        store.block(F::LEASE);
+        yield_now().await;
+        42
+    };
+    assert_eq!(request.run(body).await.unwrap(), 42);
+}
+
+async fn a_body_that_may_finish_gives_its_value_after_a_refused_renewal<F: Fixture>(store: &F) {
+    let request = store.locker().await.lock(KEY).expire(F::LEASE).renew();
+    let body = async {
+        store.put_foreign(NAME, 20 * F::LEASE);
+        store.elapse(F::LEASE / 2).await;
+        42
+    };
+    assert_eq!(request.on_lost(OnLost::Finish).run(body).await.unwrap(), 42);
+    // The other holder's lock was left alone.
+    assert!(store.life(NAME).unwrap() > 15 * F::LEASE);
+    store.delete(NAME);
+}
+
+async fn a_body_that_may_finish_is_polled_on_and_knows_of_its_loss<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let polls = Cell::new(0);
+    let value = finishing(&locker, F::LEASE, async |lease: Lease| {
+        assert!(lease.is_held() && !lease.is_lost());
+        assert!(lease.lost().await.is_lost());
+        poll_fn(|cx| {
+            polls.set(polls.get() + 1);
+            cx.waker().wake_by_ref();
+            if polls.get() < 5 { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+        assert!(lease.is_lost() && !lease.is_held());
+        lease
+    });
+    assert!(value.await.unwrap().is_lost());
+    assert_eq!(polls.get(), 5);
+}
+
+async fn a_lease_in_a_body_tells_of_its_end<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let lease = guarded(&locker, F::LEASE, async |lease: Lease| lease).await.unwrap();
+    assert!(!lease.is_held() && !lease.is_lost() && at_once(lease.lost()).is_none());
+    hold(&locker).await.release().await.unwrap();
+}
+
+/// Somebody restores what was there: the same text, so that a renewal would find its own.
+async fn a_lock_that_comes_back_stays_lost(store: &Redis) {
+    let guard = hold_renewed(store, &store.locker().await).await;
+    let owner = store.owner(NAME).unwrap();
+    store.delete(NAME);
+    assert!(guard.lost().await.is_lost());
+    store.admin.set(NAME, &owner);
+    assert_quiet(store).await;
+    assert!(guard.is_lost() && guard.remaining().is_zero());
+    assert!(guard.extend(Redis::LEASE).await.unwrap_err().is_lost());
+    assert_eq!(store.admin.pttl(NAME), -1);
+    store.delete(NAME);
+}
+
+async fn a_body_that_blocks_over_a_refused_renewal_is_reported_as_completed(store: &Redis) {
+    let body = async {
+        store.delete(NAME);
+        store.block(Redis::LEASE / 2);
+    };
+    let request = store.locker().await.lock(KEY).expire(Redis::LEASE).renew();
+    let error = request.run(body).await.unwrap_err();
+    assert!(error.is_lost() && error.is_completed(), "{error}");
+    assert!(error.to_string().contains("nobody holds it"), "{error}");
+}
+
+/// Goal: a loss that shows long before the deadline, though nothing is renewed.
+async fn a_lost_lock_is_found_when_the_connection_comes_back(store: &Redis) {
+    let locker = store.locker().await;
+    let guard = hold(&locker).await;
+    break_connections_and_lose_all_data(store);
+    // Whatever is asked next finds the connection broken.
+    assert!(locker.inspect("other").await.unwrap().is_none());
+    let error = timeout(LIMIT, guard.lost()).await.unwrap();
+    assert!(error.is_lost() && error.to_string().contains("nobody holds it"), "{error}");
+}
+
+async fn a_lost_lock_is_found_although_its_locker_is_gone(store: &Redis) {
+    let locker = store.locker().await;
+    let renewed = locker.lock("other").expire(Redis::LEASE).renew().acquire().await.unwrap();
+    let guard = hold(&locker).await;
+    drop(locker);
+    // The renewal has a connection of its own by then, which it finds broken at its next turn.
+    store.elapse(Redis::LEASE / 2).await;
+    break_connections_and_lose_all_data(store);
+    assert!(renewed.lost().await.is_lost());
+    let error = timeout(LIMIT, guard.lost()).await.unwrap();
+    assert!(error.is_lost() && error.to_string().contains("nobody holds it"), "{error}");
+}
+
+/// As a server does that restarts.
+fn break_connections_and_lose_all_data(store: &Redis) {
+    store.lose_all_data();
+    store.admin.command::<()>(&["CLIENT", "KILL", "TYPE", "normal"]);
+}
+
+/// Runs the body under a renewed lock, with its lease.
+#[distributed_lock(
+    key = "order:7", locker = locker.clone(), expire = expire, renew, guard = lease
+)]
+async fn guarded<T>(
+    locker: &Locker,
+    expire: Duration,
+    body: impl AsyncFnOnce(Lease) -> T,
+) -> Result<T, LockError> {
+    Ok(body(lease).await)
+}
+
+/// Runs the body under a lock that is not renewed, also past its end.
+#[distributed_lock(
+    key = "order:7", locker = locker.clone(), expire = expire, on_lost = finish, guard = lease
+)]
+async fn finishing<T>(
+    locker: &Locker,
+    expire: Duration,
+    body: impl AsyncFnOnce(Lease) -> T,
+) -> Result<T, LockError> {
+    Ok(body(lease).await)
+}

@@ -1,0 +1,284 @@
+//! A body that asks for its own lock is told so, where waiting would never end.
+
+use std::cell::Cell;
+use std::future::{Future, pending};
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake};
+
+use lockable_runtime::{LockError, Locker, OnLost};
+use tokio::sync::oneshot;
+use tokio::task::{LocalSet, yield_now};
+
+use crate::body::caught;
+use crate::cancellation::give_up_after;
+use crate::fixture::{Fixture, KEY, NAME, Redis, at_once, hold};
+
+every_backend! { one_thread: [
+    a_body_that_asks_for_its_own_lock_is_told_at_once,
+    it_makes_no_difference_by_which_locker_the_body_asks,
+    a_body_may_hold_other_locks,
+    the_same_key_elsewhere_is_another_lock,
+    siblings_of_a_body_find_its_lock_busy,
+    what_a_body_spawned_finds_its_lock_busy,
+    a_guard_held_by_hand_is_not_seen,
+    nobody_is_told_after_the_body,
+    nobody_is_told_after_a_panic_in_the_body,
+    nobody_is_told_after_a_body_was_given_up,
+    a_body_in_a_body_sees_both_locks,
+    what_the_body_itself_polls_is_a_part_of_it,
+    a_call_that_was_made_outside_is_told_where_it_is_polled,
+    a_body_that_goes_on_after_its_loss_may_ask_again,
+] }
+
+every_claim! { redis_alone: Redis, one_thread, [
+    another_database_is_another_store,
+] }
+
+async fn a_body_that_asks_for_its_own_lock_is_told_at_once<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let body = async {
+        let before = store.requests();
+        for _ in 0..2 {
+            assert_told(at_once(locker.lock(KEY).acquire()).unwrap().map(drop));
+            assert_told(at_once(locker.lock(KEY).try_acquire()).unwrap().map(drop));
+            let inner = async { unreachable!("the body in the body runs") };
+            assert_told(at_once(locker.lock(KEY).run::<_>(inner)).unwrap());
+            yield_now().await;
+        }
+        assert_eq!(store.requests(), before);
+        assert!(store.has(NAME));
+        42
+    };
+    assert_eq!(locker.lock(KEY).run(body).await.unwrap(), 42);
+    hold(&locker).await.release().await.unwrap();
+}
+
+async fn it_makes_no_difference_by_which_locker_the_body_asks<F: Fixture>(store: &F) {
+    let (locker, same_place) = (store.locker().await, store.locker().await);
+    let longer =
+        Locker::builder().url(store.url()).prefix("disLock:order").connect().await.unwrap();
+    let body = async {
+        assert_told(locker.clone().lock(KEY).acquire().await.map(drop));
+        assert_told(same_place.lock(KEY).acquire().await.map(drop));
+        assert_told(longer.lock(":7").acquire().await.map(drop));
+    };
+    locker.lock(KEY).run(body).await.unwrap();
+}
+
+async fn a_body_may_hold_other_locks<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let body = async {
+        let guard = locker.lock("other").acquire().await.unwrap();
+        locker.lock("third").run(async {}).await.unwrap();
+        guard.release().await.unwrap();
+    };
+    locker.lock(KEY).run(body).await.unwrap();
+}
+
+async fn the_same_key_elsewhere_is_another_lock<F: Fixture>(store: &F) {
+    let (locker, elsewhere) = (store.locker().await, F::start());
+    let nameless = [Locker::connect("memory://").await, Locker::connect("memory://").await];
+    let body = async {
+        hold(&elsewhere.locker().await).await.release().await.unwrap();
+        let [one, another] = nameless.map(Result::unwrap);
+        let inner = async {
+            assert_told(one.clone().lock(KEY).acquire().await.map(drop));
+            hold(&another).await.release().await.unwrap();
+        };
+        one.lock(KEY).run(inner).await.unwrap();
+    };
+    locker.lock(KEY).run(body).await.unwrap();
+}
+
+async fn siblings_of_a_body_find_its_lock_busy<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let (tell, told) = oneshot::channel();
+    let (done, is_done) = oneshot::channel();
+    let body = async {
+        tell.send(()).unwrap();
+        is_done.await.unwrap();
+    };
+    let sibling = async {
+        told.await.unwrap();
+        assert!(locker.lock(KEY).acquire().await.unwrap_err().is_contended());
+        done.send(()).unwrap();
+    };
+    let (outcome, ()) = tokio::join!(locker.lock(KEY).run(body), sibling);
+    outcome.unwrap();
+    let sibling = async {
+        store.eventually(|| store.has(NAME)).await;
+        locker.lock(KEY).acquire().await
+    };
+    let error = tokio::select! {
+        _ = locker.lock(KEY).run(pending::<()>()) => unreachable!("its body never ends"),
+        outcome = after_a_poll_of_the_other(sibling) => outcome.unwrap_err(),
+    };
+    assert!(error.is_contended(), "{error}");
+}
+
+async fn what_a_body_spawned_finds_its_lock_busy<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let body = async {
+        let locker = locker.clone();
+        tokio::spawn(async move { locker.lock(KEY).acquire().await.map(drop) }).await.unwrap()
+    };
+    let error = locker.lock(KEY).run(body).await.unwrap().unwrap_err();
+    assert!(error.is_contended(), "{error}");
+}
+
+async fn a_guard_held_by_hand_is_not_seen<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let guard = hold(&locker).await;
+    assert!(locker.lock(KEY).acquire().await.unwrap_err().is_contended());
+    // Nor is one that a body holds by hand beside its own.
+    let body = async {
+        let error = locker.lock(KEY).acquire().await.unwrap_err();
+        assert!(error.is_contended(), "{error}");
+    };
+    locker.lock("other").run(body).await.unwrap();
+    guard.release().await.unwrap();
+}
+
+async fn nobody_is_told_after_the_body<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for _ in 0..3 {
+        locker.lock(KEY).run(yield_now()).await.unwrap();
+        hold(&locker).await.release().await.unwrap();
+    }
+}
+
+async fn nobody_is_told_after_a_panic_in_the_body<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let panicking = async {
+        yield_now().await;
+        resume_unwind(Box::new("the body's own"));
+    };
+    let inner = async {
+        assert!(caught(locker.lock(KEY).run::<_>(panicking)).await.is_err());
+        // On the thread of the panic, and inside of another body.
+        hold(&locker).await.release().await.unwrap();
+        assert_told(locker.lock("other").acquire().await.map(drop));
+    };
+    locker.lock("other").run(inner).await.unwrap();
+    hold(&locker).await.release().await.unwrap();
+}
+
+async fn nobody_is_told_after_a_body_was_given_up<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let started = Cell::new(false);
+    let body = async {
+        started.set(true);
+        pending::<()>().await;
+    };
+    let mut call = Box::pin(locker.lock(KEY).run(body));
+    while !started.get() {
+        assert!(!give_up_after(1, call.as_mut()).await);
+        yield_now().await;
+    }
+    drop(call);
+    hold(&locker).await.release().await.unwrap();
+}
+
+async fn a_body_in_a_body_sees_both_locks<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let innermost = async {
+        for key in [KEY, "second", "third"] {
+            assert_told(locker.lock(key).acquire().await.map(drop));
+        }
+        yield_now().await;
+    };
+    let inner = async {
+        locker.lock("third").run(innermost).await.unwrap();
+        assert_told(locker.lock(KEY).acquire().await.map(drop));
+        assert_told(locker.lock("second").acquire().await.map(drop));
+        locker.lock("third").run(async {}).await.unwrap();
+    };
+    let outer = async {
+        locker.lock("second").run(Box::pin(inner)).await.unwrap();
+        locker.lock("second").run(async {}).await.unwrap();
+        assert_told(locker.lock(KEY).acquire().await.map(drop));
+    };
+    Box::pin(locker.lock(KEY).run(outer)).await.unwrap();
+}
+
+/// As a collection of futures does that the body polls: with wakers and an order of its own.
+async fn what_the_body_itself_polls_is_a_part_of_it<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let ask = async || {
+        yield_now().await;
+        locker.lock(KEY).acquire().await.map(drop)
+    };
+    let body = async {
+        let mut calls = [Box::pin(ask()), Box::pin(ask()), Box::pin(ask())];
+        for _ in 0..2 {
+            for call in calls.iter_mut().rev() {
+                if let Poll::Ready(outcome) = poll_apart(call.as_mut()) {
+                    assert_told(outcome);
+                }
+            }
+        }
+        let (one, another) = tokio::join!(ask(), ask());
+        assert_told(one);
+        assert_told(another);
+        let local = locker.clone();
+        let set = LocalSet::new();
+        let task = async move { local.lock(KEY).acquire().await.map(drop) };
+        assert_told(set.run_until(async { set.spawn_local(task).await.unwrap() }).await);
+    };
+    locker.lock(KEY).run(body).await.unwrap();
+}
+
+async fn a_call_that_was_made_outside_is_told_where_it_is_polled<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let call = locker.lock(KEY).acquire();
+    assert_told(locker.lock(KEY).run(call).await.unwrap().map(drop));
+    let made_inside = async { locker.lock(KEY) };
+    let request = locker.lock(KEY).run(made_inside).await.unwrap();
+    request.acquire().await.unwrap().release().await.unwrap();
+}
+
+/// It holds nothing any more that it could wait for.
+async fn a_body_that_goes_on_after_its_loss_may_ask_again<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let body = async {
+        store.block(F::LEASE);
+        store.pass(NAME).await;
+        hold(&locker).await.release().await.unwrap();
+    };
+    let request = locker.lock(KEY).expire(F::LEASE).on_lost(OnLost::Finish);
+    request.run(body).await.unwrap();
+}
+
+async fn another_database_is_another_store(store: &Redis) {
+    let locker = store.locker().await;
+    let second = Locker::connect(&format!("{}/1", store.url())).await.unwrap();
+    let first = Locker::connect(&format!("{}/0", store.url())).await.unwrap();
+    let body = async {
+        hold(&second).await.release().await.unwrap();
+        assert_told(first.lock(KEY).acquire().await.map(drop));
+    };
+    locker.lock(KEY).run(body).await.unwrap();
+}
+
+fn assert_told(outcome: Result<(), LockError>) {
+    let error = outcome.unwrap_err();
+    assert!(error.is_held_by_caller() && !error.is_contended(), "{error}");
+    assert!(error.key().is_some_and(|key| error.to_string().contains(key)));
+}
+
+/// Lets whatever is polled beside it go first, once.
+async fn after_a_poll_of_the_other<T>(future: impl Future<Output = T>) -> T {
+    yield_now().await;
+    future.await
+}
+
+/// Polls with a waker that is not the task's.
+fn poll_apart<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+    struct Deaf;
+    impl Wake for Deaf {
+        fn wake(self: Arc<Self>) {}
+    }
+    future.poll(&mut Context::from_waker(&Arc::new(Deaf).into()))
+}

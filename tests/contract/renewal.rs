@@ -1,0 +1,242 @@
+//! A renewed lock is held for as long as its guard lives, and no longer.
+
+use std::future::pending;
+use std::panic::resume_unwind;
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, shutdown};
+use tokio::time::Instant;
+
+use crate::body::caught;
+use crate::cancellation::give_up_after;
+use crate::fixture::{
+    Fixture, KEY, LIMIT, Memory, NAME, Redis, assert_quiet, hold, hold_renewed, hold_shortly,
+};
+
+every_backend! { one_thread: [
+    a_renewed_lock_outlives_its_lease,
+    a_lock_that_is_not_renewed_ends_with_its_lease,
+    many_locks_are_renewed_together_also_without_their_locker,
+    the_first_renewal_comes_after_a_third_of_the_lease,
+    renewal_ends_with_the_lock_on_every_way_out,
+    a_renewal_never_makes_a_deleted_lock_again,
+    a_lock_that_another_took_is_left_alone_and_the_body_stops,
+    a_renewal_never_shortens_an_extended_lease,
+    a_body_is_stopped_when_a_renewal_finds_nobody,
+]}
+
+every_claim! { memory_alone: Memory, one_thread, [
+    the_shortest_leases_are_renewed,
+]}
+
+every_claim! { redis_alone: Redis, one_thread, [
+    a_short_lease_is_renewed_or_lost_but_never_shared,
+    a_blocked_runtime_does_not_lose_its_renewed_lock,
+    a_list_in_the_place_of_a_lock_is_left_alone_and_the_body_stops,
+    renewals_are_no_more_than_needed,
+]}
+
+async fn a_renewed_lock_outlives_its_lease<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let guard = hold_renewed(store, &locker).await;
+    let token = guard.fencing_token();
+    for _ in 0..2 * F::LEASES {
+        store.elapse(F::LEASE / 2).await;
+        assert!(guard.is_held() && !guard.is_lost() && store.has(NAME));
+        assert!(guard.remaining() < F::LEASE && store.life(NAME).unwrap() <= F::LEASE);
+        assert_eq!(guard.fencing_token(), token);
+        assert!(other.lock(KEY).try_acquire().await.unwrap().is_none());
+    }
+    guard.release().await.unwrap();
+    assert!(hold(&other).await.fencing_token() > token);
+}
+
+async fn a_lock_that_is_not_renewed_ends_with_its_lease<F: Fixture>(store: &F) {
+    let guard = hold_shortly(store, &store.locker().await).await;
+    assert!(guard.lost().await.is_lost());
+    assert!(guard.is_lost());
+    assert!(guard.release().await.unwrap_err().is_lost());
+}
+
+/// More than one command renews.
+async fn many_locks_are_renewed_together_also_without_their_locker<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let mut guards = Vec::new();
+    for number in 0..600 {
+        // Their leases differ, and so do the batches.
+        let expire = F::LEASE * (1 + number % 3);
+        let request = locker.lock(number.to_string()).expire(expire).renew();
+        guards.push(request.acquire().await.unwrap());
+    }
+    drop(locker);
+    store.elapse(F::LEASE * 5 / 4).await;
+    assert!(guards.iter().all(LockGuard::is_held));
+    assert_eq!(store.locks().len(), guards.len());
+}
+
+/// The end of a lease in the store moves only by a renewal.
+async fn the_first_renewal_comes_after_a_third_of_the_lease<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let start = Instant::now();
+    let guard = hold_renewed(store, &locker).await;
+    let mut life = store.life(NAME).unwrap();
+    loop {
+        store.elapse(F::LEASE / 200).await;
+        let next = store.life(NAME).unwrap();
+        if next > life {
+            break;
+        }
+        life = next;
+    }
+    assert!(start.elapsed() >= F::LEASE / 3, "{:?}", start.elapsed());
+    // What the holder counts on moves with it, from the two thirds that were left.
+    store.eventually(|| guard.remaining() > F::LEASE * 7 / 10).await;
+}
+
+/// Goal: a renewal that goes on, or brings a lock back, after its end.
+/// Method: one lock for each way out, each renewed before; then the store is watched.
+async fn renewal_ends_with_the_lock_on_every_way_out<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let request = |key: &str| locker.lock(key).expire(F::LEASE).renew();
+    let held = async |key| request(key).acquire().await.unwrap();
+    let (released, dropped, given_up) =
+        (held("released").await, held("dropped").await, held("given up").await);
+    let aborted = tokio::spawn(request("aborted").run(pending::<()>()));
+    let panicking = async {
+        store.elapse(F::LEASE / 2).await;
+        resume_unwind(Box::new("the body's own"));
+    };
+    let completing = async {
+        store.elapse(F::LEASE / 2).await;
+        Err::<(), _>("the body's own")
+    };
+    let (panicked, completed) = tokio::join!(
+        caught(request("panicked").run::<_>(panicking)),
+        request("completed").run(completing),
+    );
+    assert!(panicked.is_err() && completed.unwrap().is_err());
+    // A panic leaves the release to the background.
+    store.eventually(|| store.locks().len() == 4).await;
+    released.release().await.unwrap();
+    drop(dropped);
+    give_up_after(1, given_up.release()).await;
+    aborted.abort();
+    assert!(aborted.await.unwrap_err().is_cancelled());
+    shutdown(LIMIT).await.unwrap();
+    assert_eq!(store.locks(), [""; 0]);
+    assert_quiet(store).await;
+}
+
+async fn a_renewal_never_makes_a_deleted_lock_again<F: Fixture>(store: &F) {
+    let guard = hold_renewed(store, &store.locker().await).await;
+    store.elapse(F::LEASE / 2).await;
+    store.delete(NAME);
+    let error = guard.lost().await;
+    assert!(error.is_lost() && error.to_string().contains("nobody holds it"), "{error}");
+    assert_eq!(store.locks(), [""; 0]);
+    assert_quiet(store).await;
+    assert!(guard.release().await.unwrap_err().is_lost());
+    assert_eq!(store.locks(), [""; 0]);
+}
+
+async fn a_lock_that_another_took_is_left_alone_and_the_body_stops<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let body = async {
+        store.put_foreign(NAME, 20 * F::LEASE);
+        pending::<()>().await;
+    };
+    let error = locker.lock(KEY).expire(F::LEASE).renew().run(body).await.unwrap_err();
+    assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert!(error.to_string().contains("another holder"), "{error}");
+    assert_quiet(store).await;
+    let life = store.life(NAME).unwrap();
+    assert!(life > 10 * F::LEASE && life < 20 * F::LEASE, "{life:?}");
+    store.delete(NAME);
+}
+
+async fn a_renewal_never_shortens_an_extended_lease<F: Fixture>(store: &F) {
+    let guard = hold_renewed(store, &store.locker().await).await;
+    guard.extend(20 * F::LEASE).await.unwrap();
+    let before = store.requests();
+    store.elapse(F::LEASE).await;
+    assert!(guard.remaining() > 17 * F::LEASE && store.life(NAME).unwrap() > 17 * F::LEASE);
+    assert!(store.requests() >= before);
+    guard.release().await.unwrap();
+}
+
+async fn a_body_is_stopped_when_a_renewal_finds_nobody<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let body = async {
+        store.lose_all_data();
+        pending::<()>().await;
+    };
+    let error = locker.lock(KEY).expire(F::LEASE).renew().run(body).await.unwrap_err();
+    assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert!(error.to_string().contains("nobody holds it"), "{error}");
+    hold(&locker).await.release().await.unwrap();
+}
+
+async fn the_shortest_leases_are_renewed(store: &Memory) {
+    let locker = store.locker().await;
+    for millis in [10, 11, 20, 50, 200, 1_000] {
+        let expire = Duration::from_millis(millis);
+        let guard = locker.lock(KEY).expire(expire).renew().acquire().await.unwrap();
+        for _ in 0..30 {
+            store.elapse(expire / 2).await;
+            assert!(guard.is_held() && store.has(NAME), "{expire:?}");
+        }
+        guard.release().await.unwrap();
+    }
+}
+
+/// A busy machine loses such leases now and then, which is no fault.
+async fn a_short_lease_is_renewed_or_lost_but_never_shared(store: &Redis) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    for millis in [10, 20, 50, 100] {
+        let expire = Duration::from_millis(millis);
+        let Ok(guard) = locker.lock(KEY).expire(expire).renew().acquire().await else { continue };
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(150) {
+            if other.lock(KEY).try_acquire().await.unwrap().is_some() {
+                assert!(!guard.is_held(), "{expire:?} is shared");
+                break;
+            }
+        }
+        // Also while its release is still on its way.
+        drop(guard);
+        shutdown(LIMIT).await.unwrap();
+    }
+}
+
+async fn a_blocked_runtime_does_not_lose_its_renewed_lock(store: &Redis) {
+    let locker = store.locker().await;
+    let guard = hold_renewed(store, &locker).await;
+    let completed = locker.lock("other").expire(Redis::LEASE).renew();
+    completed.run(async { store.block(Redis::LEASE * 3 / 2) }).await.unwrap();
+    assert!(guard.is_held() && !guard.is_lost() && store.has(NAME));
+}
+
+async fn a_list_in_the_place_of_a_lock_is_left_alone_and_the_body_stops(store: &Redis) {
+    let locker = store.locker().await;
+    let body = async {
+        store.put_list(NAME);
+        pending::<()>().await;
+    };
+    let error = locker.lock(KEY).expire(Redis::LEASE).renew().run(body).await.unwrap_err();
+    assert!(error.is_lost() && error.to_string().contains("another holder"), "{error}");
+    assert_quiet(store).await;
+    assert_eq!((store.admin.type_of(NAME).as_str(), store.admin.pttl(NAME)), ("list", -1));
+    store.delete(NAME);
+}
+
+/// Three requests a lease, because each renewal counts from the one before; on a busy machine, where
+/// answers come too late, a ninth of a lease apart.
+async fn renewals_are_no_more_than_needed(store: &Redis) {
+    let guard = hold_renewed(store, &store.locker().await).await;
+    let (start, before) = (Instant::now(), store.admin.command_calls("pexpire"));
+    store.elapse(Redis::LEASE * 3 / 2).await;
+    let renewals = store.admin.command_calls("pexpire") - before;
+    let most = 1 + start.elapsed().as_millis() / (Redis::LEASE / 9).as_millis();
+    assert!(0 < renewals && u128::from(renewals) <= most, "{renewals}");
+    drop(guard);
+}
