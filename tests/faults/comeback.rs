@@ -7,7 +7,7 @@ use lockable_tests::{ConnectionTraffic, Server, wait};
 
 use crate::runtimes::block_on;
 use crate::support::{
-    COMMAND, KEY, LIMIT, connect, freed, freed_blocking, impatient, in_time, patient,
+    COMMAND, KEY, LIMIT, connect, elapse, freed, freed_blocking, impatient, in_time, patient,
     server_and_proxy,
 };
 
@@ -87,6 +87,29 @@ async fn a_connection_that_the_server_closed_loses_no_call() {
         assert_eq!(close_all(), 1);
         guard.release().await.unwrap();
     }
+}
+
+/// Goal: the calls that one connection leaves unanswered are not held against the next one.
+/// Method: some of them are given up when the next one is open already.
+#[tokio::test]
+async fn a_silent_connection_is_replaced_once() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let ask_thrice = || {
+        let ask = |locker: Locker| tokio::spawn(async move { locker.inspect("k").await.is_ok() });
+        [ask(locker.clone()), ask(locker.clone()), ask(locker.clone())]
+    };
+    proxy.hold_open_requests();
+    let early = ask_thrice();
+    elapse(COMMAND / 2).await;
+    let late = ask_thrice();
+    for calls in [early, late] {
+        for call in calls {
+            call.await.unwrap();
+        }
+        locker.inspect("k").await.unwrap();
+    }
+    assert_eq!(proxy.accepted(), 2);
 }
 
 #[tokio::test]

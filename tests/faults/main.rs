@@ -3,9 +3,17 @@
 mod cancellation;
 mod comeback;
 mod deadlines;
+mod events;
+mod fencing;
+mod loss;
+mod pauses;
+mod poll_times;
 mod refusals;
+mod renewal;
 mod round_trips;
 mod runtimes;
 mod support;
 mod tls;
+mod unknown;
+mod waiting;
 mod ways_out;

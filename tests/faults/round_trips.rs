@@ -1,6 +1,6 @@
 //! What a lock costs.
 
-use lockable_runtime::Locker;
+use lockable_runtime::{LockError, Locker, distributed_lock};
 use lockable_tests::Proxy;
 
 use crate::support::{Runs, connect, decorated, now, server_and_proxy};
@@ -36,6 +36,26 @@ async fn a_decorated_call_and_a_run_cost_two_round_trips_each() {
     assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(2));
 }
 
+/// What the first renewal would open, and send, comes only when it is due.
+#[tokio::test]
+async fn a_renewed_call_costs_what_another_does() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let start = Counts::of(&proxy);
+    for _ in 0..100 {
+        assert_eq!(locker.lock("k").renew().run(async { 7 }).await.unwrap(), 7);
+        renewed(&locker).await.unwrap();
+        locker.lock("k").renew().acquire().await.unwrap().release().await.unwrap();
+    }
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(300));
+    assert_eq!(proxy.accepted(), 1);
+}
+
+#[distributed_lock(key = "k", expire = 60, renew, max_hold = "5m", locker = locker.clone())]
+async fn renewed(locker: &Locker) -> Result<(), LockError> {
+    Ok(())
+}
+
 #[tokio::test]
 async fn the_time_is_asked_for_at_most_once_a_second_and_on_the_way() {
     let (_server, proxy) = server_and_proxy();
@@ -63,6 +83,21 @@ async fn a_busy_lock_costs_one_round_trip() {
     let busy = Counts { round_trips: 1, sets: 2, increments: 1, scripts: 0, others: 0 };
     assert_eq!(Counts::of(&proxy).since(start), busy);
     guard.release().await.unwrap();
+}
+
+/// It may have missed grants; see the fencing tests.
+#[tokio::test]
+async fn a_floor_older_than_the_connection_costs_one_more_round_trip_once() {
+    let (server, proxy) = server_and_proxy();
+    pair(&connect(&server.url()).await).await;
+    let locker = connect(&proxy.url()).await;
+    let start = Counts::of(&proxy);
+    pair(&locker).await;
+    let more = Counts { round_trips: 3, scripts: 2, ..Counts::of_pairs(1) };
+    assert_eq!(Counts::of(&proxy).since(start), more);
+    let start = Counts::of(&proxy);
+    pair(&locker).await;
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1));
 }
 
 async fn pair(locker: &Locker) {

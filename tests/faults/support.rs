@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use lockable_runtime::{LockError, Locker, LockerBuilder, distributed_lock};
@@ -101,4 +102,47 @@ pub(crate) async fn decorated(locker: &Locker, runs: &Runs) -> Result<u64, LockE
 pub(crate) fn everything(error: &(dyn std::error::Error + 'static)) -> String {
     let sources = std::iter::successors(Some(error), |error| error.source());
     sources.fold(String::new(), |all, error| all + &format!("{error}\n{error:?}\n{error:#?}\n"))
+}
+
+/// Time since the machine booted: the clock of the leases, which counts while a process stands
+/// still.
+pub(crate) fn boot_time() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    clock_gettime(ClockId::Boottime).try_into().unwrap()
+}
+
+/// How long a holder may count on a lease, from the moment it asked for it.
+pub(crate) fn usable(expire: Duration) -> Duration {
+    (expire * 99 / 100).saturating_sub(Duration::from_millis(2))
+}
+
+/// Lets time itself go by, where that is the subject.
+#[expect(clippy::disallowed_methods, reason = "what must not happen has no event")]
+pub(crate) async fn elapse(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}
+
+/// One test of several claims that wait most of their time: each has a thread and a runtime of its
+/// own, and all run at once.
+macro_rules! side_by_side {
+    ($test:ident: $($claim:ident,)+) => {
+        #[test]
+        fn $test() {
+            $crate::support::all_at_once(&[$((stringify!($claim), || {
+                $crate::runtimes::one_thread().block_on($claim());
+            })),+]);
+        }
+    };
+}
+pub(crate) use side_by_side;
+
+/// Runs the claims, and fails by the names of those that failed.
+pub(crate) fn all_at_once(claims: &[(&'static str, fn())]) {
+    let failed = thread::scope(|scope| {
+        let run = |&(name, claim): &(&'static str, fn())| (name, scope.spawn(claim));
+        let running: Vec<_> = claims.iter().map(run).collect();
+        let ended = running.into_iter().map(|(name, thread)| (name, thread.join()));
+        ended.filter_map(|(name, outcome)| outcome.is_err().then_some(name)).collect::<Vec<_>>()
+    });
+    assert!(failed.is_empty(), "{failed:?}");
 }

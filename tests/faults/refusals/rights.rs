@@ -8,12 +8,23 @@ use crate::support::{
 };
 
 /// What a user needs, one rule a word.
-const RIGHTS: [&str; 12] = [
+const RIGHTS: [&str; 23] = [
     "~disLock:*",
     "~lockable:*",
     "+set",
     "+get",
     "+del",
+    "+pexpire",
+    "+pttl",
+    "+rpush",
+    "+lpop",
+    "+lindex",
+    "+lpos",
+    "+lrem",
+    "+publish",
+    "+subscribe",
+    "+ping",
+    "&lockable:*",
     "+incr",
     "+time",
     "+hello",
@@ -92,13 +103,19 @@ async fn a_user_who_may_neither_greet_nor_load_scripts_can_lock() {
 
 #[tokio::test]
 async fn a_right_that_is_missing_from_the_start_is_named_before_a_body_runs() {
-    let rights: [(&[&str], &str); 8] = [
+    let rights: [(&[&str], &str); 14] = [
         (&["+set"], "set"),
         (&["+incr"], "incr"),
         (&["+time"], "time"),
         (&["+evalsha", "+eval"], "eval"),
         (&["+get"], "get"),
         (&["+del"], "del"),
+        (&["+pexpire"], "pexpire"),
+        (&["+rpush"], "rpush"),
+        (&["+lpop"], "lpop"),
+        (&["+lindex"], "lindex"),
+        (&["+lpos"], "lpos"),
+        (&["+lrem"], "lrem"),
         (&["~disLock:*"], "keys"),
         (&["~lockable:*"], "lockable:"),
     ];
@@ -106,7 +123,8 @@ async fn a_right_that_is_missing_from_the_start_is_named_before_a_body_runs() {
         let server = server_of(&without(missing));
         let locker = patient(&server.url_with("app", PASSWORD, 0)).connect_lazy().unwrap();
         let runs = Runs::default();
-        let error = decorated(&locker, &runs).await.unwrap_err();
+        let outcome = decorated(&locker, &runs).await;
+        let error = outcome.expect_err(name);
         assert_refused(&error, name);
         assert_eq!((error.key(), runs.count()), (Some(KEY), 0), "{missing:?}");
         freed(&server).await;

@@ -39,6 +39,17 @@ async fn a_server_that_became_a_replica_is_left_and_found_again() {
     assert_eq!((runs.count(), admin.get(KEY)), (1, None));
 }
 
+/// A connection from before a promotion could not tell which grants the server has missed.
+#[tokio::test]
+async fn a_replica_is_not_connected_to() {
+    let (server, admin, _locker) = prepared().await;
+    admin.command::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
+    let error = Locker::connect(&server.url()).await.unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains("replica"), "{error:?}");
+    admin.command::<()>(&["REPLICAOF", "NO", "ONE"]);
+    Locker::connect(&server.url()).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_lock_that_is_held_when_its_server_becomes_a_replica_is_released_later() {
     let (server, admin, locker) = prepared().await;

@@ -1,0 +1,165 @@
+//! Fencing tokens rise, also over servers that come back without the latest grants.
+
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, Locker};
+use lockable_tests::{Admin, Proxy, Server, wait};
+
+use super::{assert_fenced, stored, texts, write};
+use crate::support::{FLOOR, KEY, LIMIT, connect, freed, server_and_proxy};
+
+#[tokio::test]
+async fn tokens_rise_over_a_server_that_restarts_without_its_data() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    let mut latest = grants(&locker, 50).await;
+    for _ in 0..3 {
+        server.restart();
+        for locker in [&locker, &connect(&server.url()).await] {
+            let next = grants(locker, 50).await;
+            assert!(next > latest, "{next} after {latest}");
+            latest = next;
+        }
+    }
+}
+
+/// Goal: a floor that is there but has not counted the latest grants.
+/// Method: the server stores its data between two grants, and is killed after the second.
+#[tokio::test]
+async fn tokens_rise_over_a_server_that_restarts_with_older_data() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    grants(&locker, 1).await;
+    server.admin().command::<()>(&["SAVE"]);
+    let mut latest = grants(&locker, 50).await;
+    for _ in 0..3 {
+        server.restart();
+        assert!(server.admin().get(FLOOR).is_some(), "the floor is in what was stored");
+        for locker in [&locker, &connect(&server.url()).await] {
+            let next = grants(locker, 1).await;
+            assert!(next > latest, "{next} after {latest}");
+            latest = next;
+        }
+    }
+}
+
+#[tokio::test]
+async fn tokens_rise_over_a_failover_that_loses_the_grant() {
+    let pair = Pair::start();
+    let locker = connect(&pair.url()).await;
+    grants(&locker, 10).await;
+    let mut latest = pair.lose(async || grants(&locker, 10).await).await;
+    for locker in [&locker, &connect(&pair.url()).await] {
+        let new = grants(locker, 1).await;
+        assert!(new > latest, "{new} after {latest}");
+        latest = new;
+    }
+}
+
+/// The replica had never heard of the key.
+#[tokio::test]
+async fn tokens_rise_over_a_failover_that_loses_the_floor() {
+    let pair = Pair::start();
+    let locker = connect(&pair.url()).await;
+    let old = pair.lose(async || grants(&locker, 10).await).await;
+    assert_eq!(pair.replica.admin().get(FLOOR), None);
+    let new = grants(&locker, 1).await;
+    assert!(new > old, "{new} after {old}");
+}
+
+#[tokio::test]
+async fn two_holders_after_a_failover_do_not_write_over_each_other() {
+    let pair = Pair::start();
+    let locker = connect(&pair.url()).await;
+    grants(&locker, 10).await;
+    let old = pair.lose(async || locker.lock("k").acquire().await.unwrap()).await;
+    let new = connect(&pair.url()).await.lock("k").acquire().await.unwrap();
+    assert!(old.is_held() && new.is_held(), "this is what fencing is for");
+    let admin = Admin::connect(&pair.url());
+    write(&admin, token(&new), "newer").unwrap();
+    assert_fenced(write(&admin, token(&old), "late"), token(&old), token(&new));
+    assert_eq!(stored(&admin), texts("newer", token(&new)));
+}
+
+/// Goal: a holder that raises the floor after it has lost its lease does not lower it.
+/// Method: its second request is held back while others are granted.
+#[tokio::test]
+async fn a_floor_that_is_raised_too_late_does_not_sink() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&server.url()).await;
+    grants(&locker, 1).await;
+    let newcomer = connect(&proxy.url()).await;
+    proxy.hold_replies();
+    let meanwhile = async {
+        proxy.wait_reply_held(LIMIT).await;
+        proxy.hold_requests();
+        proxy.release_replies();
+        proxy.wait_for_command("EVALSHA", 1, LIMIT).await;
+        freed(&server).await;
+        let newest = grants(&connect(&server.url()).await, 3).await;
+        proxy.release_requests();
+        newest
+    };
+    let late = newcomer.lock("k").expire(SHORT).acquire();
+    let (late, newest) = tokio::join!(late, meanwhile);
+    assert!(late.is_err(), "its lease had passed");
+    let next = grants(&locker, 1).await;
+    assert!(next > newest, "{next} after {newest}");
+}
+
+/// The token of the last one of so many grants, of which none is held any more.
+async fn grants(locker: &Locker, count: usize) -> u64 {
+    let mut latest = 0;
+    for _ in 0..count {
+        let guard = locker.lock("k").acquire().await.unwrap();
+        assert!(token(&guard) > latest, "{} after {latest}", token(&guard));
+        latest = token(&guard);
+        guard.release().await.unwrap();
+    }
+    latest
+}
+
+fn token(guard: &LockGuard) -> u64 {
+    guard.fencing_token().into()
+}
+
+/// A lease whose end a test waits for.
+const SHORT: Duration = Duration::from_millis(200);
+
+/// Two servers, of which the second replicates the first, behind one address.
+struct Pair {
+    primary: Server,
+    replica: Server,
+    /// What clients connect to.
+    door: Proxy,
+    /// What the replica hears the primary through.
+    link: Proxy,
+}
+
+impl Pair {
+    fn start() -> Self {
+        let (primary, replica) = (Server::start(), Server::start());
+        let (door, link) = (Proxy::start(&primary), Proxy::start(&primary));
+        replica.admin().follow(link.addr());
+        Self { primary, replica, door, link }
+    }
+
+    fn url(&self) -> String {
+        self.door.url()
+    }
+
+    /// Makes the replica the server of all clients, without what `grant` did.
+    async fn lose<T>(&self, grant: impl AsyncFnOnce() -> T) -> T {
+        let (primary, replica) = (self.primary.admin(), self.replica.admin());
+        let state = |admin: &Admin| (admin.get(KEY), admin.get(FLOOR));
+        wait::until_async(LIMIT, async || state(&primary) == state(&replica)).await;
+        self.link.refuse();
+        self.link.cut();
+        let lost = grant().await;
+        assert_ne!(state(&primary), state(&replica), "the grant is not on the replica");
+        replica.promote();
+        self.door.redirect(&self.replica);
+        self.door.cut();
+        lost
+    }
+}

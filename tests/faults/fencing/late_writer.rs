@@ -1,0 +1,52 @@
+//! A holder that asks nobody before it writes: `faults/fencing/pause.rs` starts it.
+//!
+//! `late_writer URL KEY LEASE [--without-fence]` acquires the lock for so many milliseconds, says its
+//! fencing token, waits for a line, writes, and says `done` or the error of Redis.
+
+use std::time::Duration;
+use std::{env, io};
+
+use lockable_runtime::{FencingToken, LockGuard, Locker, fencing};
+use redis::{Client, Cmd, Connection};
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let [url, key, lease, rest @ ..] = &arguments[..] else { panic!("{arguments:?}") };
+    let mut connection = Client::open(url.as_str()).unwrap().get_connection().unwrap();
+    let guard = hold(url, key, Duration::from_millis(lease.parse().unwrap()));
+    println!("{}", guard.fencing_token());
+    io::stdin().read_line(&mut String::new()).unwrap();
+    let write = if rest.is_empty() { guarded(guard.fencing_token()) } else { unguarded() };
+    println!("{}", outcome(&write, &mut connection));
+    // Its lease is over, so there is nothing to release.
+    drop(guard);
+}
+
+fn hold(url: &str, key: &str, lease: Duration) -> LockGuard {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let locker = Locker::connect(url).await.unwrap();
+        locker.lock(key).expire(lease).acquire().await.unwrap()
+    })
+}
+
+fn guarded(token: FencingToken) -> Cmd {
+    let script = fencing::redis_script("return redis.call('SET', KEYS[1], ARGV[1])");
+    let mut eval = redis::cmd("EVAL");
+    eval.arg(script).arg(2).arg("stock:{tea}:fence").arg("stock:{tea}");
+    eval.arg(u64::from(token)).arg("late");
+    eval
+}
+
+fn unguarded() -> Cmd {
+    let mut set = redis::cmd("SET");
+    set.arg("stock:{tea}").arg("late");
+    set
+}
+
+fn outcome(write: &Cmd, connection: &mut Connection) -> String {
+    match write.exec(connection) {
+        Ok(()) => "done".to_owned(),
+        Err(error) => [error.code(), error.detail()].map(Option::unwrap_or_default).join(" "),
+    }
+}

@@ -1,0 +1,62 @@
+//! A holder that stands still until its lease is over, and then goes on as if nothing had been.
+
+use std::time::Duration;
+
+use lockable_tests::{Admin, Peer, Server, wait};
+
+use super::{assert_fenced, stored, texts, write};
+use crate::support::{LIMIT, connect};
+
+#[tokio::test]
+async fn the_write_of_a_holder_that_was_paused_past_its_lease_is_refused() {
+    let (_server, admin, late) = write_after_a_pause(&[]).await;
+    assert!(late.reply.starts_with("FENCED"), "{}", late.reply);
+    assert!(late.reply.contains(&late.token) && late.reply.contains(&late.newer), "{}", late.reply);
+    assert_eq!(stored(&admin), texts("newer", &late.newer));
+    assert_fenced(write(&admin, &late.token, "later"), &late.token, &late.newer);
+}
+
+/// The same goes wrong without the guard, so the other test proves something.
+#[tokio::test]
+async fn without_a_guard_the_late_write_is_taken() {
+    let (_server, admin, late) = write_after_a_pause(&["--without-fence"]).await;
+    assert_eq!(late.reply, "done");
+    assert_eq!(stored(&admin), texts("late", &late.newer));
+}
+
+/// What the process that was paused has said.
+struct Late {
+    token: String,
+    reply: String,
+    /// The token of the one who wrote meanwhile.
+    newer: String,
+}
+
+/// Goal: a write by a holder that does not know that its lease is over.
+/// Method: another process holds the lock and stands still. When the server lets its lease pass,
+/// the test acquires and writes. Only then the process goes on, and is told to write.
+async fn write_after_a_pause(more: &[&str]) -> (Server, Admin, Late) {
+    let server = Server::start();
+    let (admin, url, lease) = (server.admin(), server.url(), LEASE.as_millis().to_string());
+    let arguments = [&[url.as_str(), "k", &lease], more].concat();
+    let mut holder = Peer::start(env!("CARGO_BIN_EXE_late_writer"), arguments);
+    let token = holder.hear();
+    holder.pause();
+    let locker = connect(&url).await;
+    let mut next = None;
+    wait::until_async(LIMIT, async || {
+        next = locker.lock("k").try_acquire().await.unwrap();
+        next.is_some()
+    })
+    .await;
+    let newer = next.as_ref().unwrap().fencing_token().to_string();
+    assert!(newer.parse::<u64>().unwrap() > token.parse().unwrap(), "{newer} after {token}");
+    write(&admin, &newer, "newer").unwrap();
+    holder.resume();
+    let reply = holder.ask("write");
+    holder.finish();
+    (server, admin, Late { token, reply, newer })
+}
+
+/// The test waits for its end, but it must not end before the process has said that it holds.
+const LEASE: Duration = Duration::from_millis(500);

@@ -1,0 +1,146 @@
+//! Networks that fail under a renewed body.
+
+use std::time::Duration;
+
+use lockable_tests::{ConnectionTraffic, Proxy, Server, wait};
+
+use super::stepping::Stepping;
+use crate::support::{LIMIT, connect, elapse, server_and_proxy, side_by_side};
+
+side_by_side! { networks_that_fail_under_a_renewed_body:
+    a_connection_that_is_cut_again_and_again_costs_nothing,
+    a_network_that_is_gone_stops_the_body_at_its_deadline,
+    a_link_that_is_slow_costs_nothing,
+    a_link_that_is_slower_than_a_try_costs_nothing,
+    two_tries_whose_requests_are_swallowed_cost_nothing,
+    two_tries_whose_replies_are_swallowed_cost_nothing,
+    a_network_that_swallows_every_reply_stops_the_body_at_its_deadline,
+    at_least_three_tries_fit_into_a_lease,
+    a_connection_that_hangs_for_ever_is_replaced_in_time,
+    a_first_connection_that_hangs_for_ever_is_replaced_in_time,
+    a_silence_from_the_grant_on_costs_nothing_when_it_ends_in_time,
+}
+
+const LEASE: Duration = Duration::from_secs(3);
+
+async fn a_connection_that_is_cut_again_and_again_costs_nothing() {
+    let (_server, proxy, body) = at_work("cut").await;
+    for _ in 0..10 {
+        elapse(LEASE / 4).await;
+        proxy.cut();
+    }
+    assert!(body.is_at_work());
+    body.goes_on().await;
+}
+
+async fn a_network_that_is_gone_stops_the_body_at_its_deadline() {
+    let (_server, proxy, body) = at_work("gone").await;
+    proxy.refuse();
+    proxy.cut();
+    body.ends_at_its_deadline().await;
+}
+
+async fn a_link_that_is_slow_costs_nothing() {
+    let (_server, proxy, body) = at_work("slow").await;
+    proxy.delay(Duration::from_millis(60));
+    elapse(3 * LEASE).await;
+    assert!(body.is_at_work());
+}
+
+/// No try is answered in time, but each late answer counts from the sending of its try.
+async fn a_link_that_is_slower_than_a_try_costs_nothing() {
+    let (_server, proxy, body) = at_work("slower").await;
+    proxy.delay(Duration::from_millis(200));
+    elapse(3 * LEASE).await;
+    assert!(body.is_at_work());
+}
+
+async fn two_tries_whose_requests_are_swallowed_cost_nothing() {
+    let (_server, proxy, body) = at_work("two-requests").await;
+    proxy.hold_requests();
+    let tries = proxy.commands("EVALSHA");
+    proxy.wait_for_command("EVALSHA", tries + 2, LIMIT).await;
+    proxy.release_requests();
+    elapse(LEASE).await;
+    assert!(body.is_at_work());
+}
+
+async fn two_tries_whose_replies_are_swallowed_cost_nothing() {
+    let (_server, proxy, body) = at_work("two-replies").await;
+    proxy.hold_replies();
+    let tries = proxy.commands("EVALSHA");
+    proxy.wait_for_command("EVALSHA", tries + 2, LIMIT).await;
+    // Nothing of them arrives, neither in time nor late.
+    proxy.cut();
+    proxy.release_replies();
+    elapse(LEASE).await;
+    assert!(body.is_at_work());
+}
+
+/// The server keeps the lock, because the requests arrive; the holder cannot know.
+async fn a_network_that_swallows_every_reply_stops_the_body_at_its_deadline() {
+    let (server, proxy, body) = at_work("all-replies").await;
+    proxy.hold_replies();
+    let key = body.key.clone();
+    body.ends_at_its_deadline().await;
+    assert!(server.admin().pttl(&key) > 0);
+}
+
+async fn at_least_three_tries_fit_into_a_lease() {
+    let (_server, proxy, body) = at_work("three-tries").await;
+    let tries = proxy.commands("EVALSHA");
+    proxy.hold_open_replies();
+    proxy.hold_requests();
+    body.ends_at_its_deadline().await;
+    // On later connections the greeting comes first, and gets no answer.
+    let tries = proxy.commands("EVALSHA") - tries;
+    assert!((3..=9).contains(&tries), "{tries} tries");
+}
+
+async fn a_connection_that_hangs_for_ever_is_replaced_in_time() {
+    let (_server, proxy, body) = at_work("blackhole").await;
+    let accepted = proxy.accepted();
+    proxy.hold_open_requests();
+    elapse(2 * LEASE).await;
+    assert!(body.is_at_work());
+    assert!(proxy.accepted() > accepted);
+    assert!(proxy.connection(accepted - 1, ConnectionTraffic::is_open));
+}
+
+/// As above, where the connection hangs before its greeting: it is given up when connecting has
+/// taken too long, which is two seconds.
+async fn a_first_connection_that_hangs_for_ever_is_replaced_in_time() {
+    let (_server, proxy, body) = at_work_anew("hanging-greeting", 2 * LEASE).await;
+    proxy.hold_requests();
+    wait::until_async(LIMIT, async || proxy.accepted() == 2).await;
+    proxy.hold_open_requests();
+    elapse(3 * LEASE).await;
+    assert!(body.is_at_work());
+    assert!(proxy.accepted() > 2 && proxy.connection(1, ConnectionTraffic::is_open));
+}
+
+async fn a_silence_from_the_grant_on_costs_nothing_when_it_ends_in_time() {
+    let (_server, proxy, body) = at_work_anew("silence", LEASE).await;
+    proxy.hold_requests();
+    elapse(LEASE * 2 / 3).await;
+    proxy.release_requests();
+    elapse(LEASE).await;
+    assert!(body.is_at_work());
+}
+
+/// A body that was renewed twice: the connection of the renewals is open, and what was asked over it
+/// when it opened is answered.
+async fn at_work(name: &str) -> (Server, Proxy, Stepping) {
+    let (server, proxy, body) = at_work_anew(name, LEASE).await;
+    body.is_renewed().await;
+    body.is_renewed().await;
+    (server, proxy, body)
+}
+
+/// A body whose first renewal is still to come.
+async fn at_work_anew(name: &str, expire: Duration) -> (Server, Proxy, Stepping) {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let body = Stepping::start(&locker, name, expire).await;
+    (server, proxy, body)
+}

@@ -1,0 +1,51 @@
+//! Losses that another client brings, whose data is left alone.
+
+use std::time::Duration;
+
+use lockable_tests::{Admin, Server};
+
+use super::stepping::Stepping;
+use crate::support::{connect, side_by_side};
+
+side_by_side! { clients_that_take_a_renewed_lock_away:
+    a_deleted_lock_stops_the_body_at_the_next_renewal,
+    a_lock_that_another_client_took_stops_the_body_at_the_next_renewal,
+    other_data_in_the_place_of_a_lock_stops_the_body_at_the_next_renewal,
+}
+
+const LEASE: Duration = Duration::from_secs(6);
+
+async fn a_deleted_lock_stops_the_body_at_the_next_renewal() {
+    let taken = taken_over("deleted", Admin::del, "nobody holds it").await;
+    assert_eq!(taken, "none");
+}
+
+async fn a_lock_that_another_client_took_stops_the_body_at_the_next_renewal() {
+    let set = |admin: &Admin, key: &str| admin.set(key, "another");
+    let taken = taken_over("taken", set, "another holder has it").await;
+    assert_eq!(taken, "string");
+}
+
+async fn other_data_in_the_place_of_a_lock_stops_the_body_at_the_next_renewal() {
+    let push = |admin: &Admin, key: &str| {
+        admin.del(key);
+        admin.command::<()>(&["LPUSH", key, "another"]);
+    };
+    assert_eq!(taken_over("pushed", push, "another holder has it").await, "list");
+}
+
+/// What is at the key after the body was stopped, once it is known to stay.
+async fn taken_over(name: &str, takeover: impl Fn(&Admin, &str), why: &str) -> String {
+    let server = Server::start();
+    let admin = server.admin();
+    let locker = connect(&server.url()).await;
+    let body = Stepping::start(&locker, name, LEASE).await;
+    let key = body.key.clone();
+    takeover(&admin, &key);
+    body.ends_by_refusal(why).await;
+    // Also what the call hands to the background, if anything, is over then.
+    locker.lock("other").run(async {}).await.unwrap();
+    let life = admin.pttl(&key);
+    assert!(life < 0, "{key} was given {life} ms to live");
+    admin.type_of(&key)
+}

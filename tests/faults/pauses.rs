@@ -1,0 +1,106 @@
+//! A process that was stopped across the deadline of its lease takes no step more.
+
+use std::collections::hash_map::RandomState;
+use std::env;
+use std::hash::BuildHasher;
+use std::thread;
+use std::time::Duration;
+
+use lockable_tests::{Peer, Server};
+
+use crate::support::{boot_time, usable};
+
+/// Goal: whatever a process was doing when it was stopped, after its deadline it does not begin
+/// another step of the body, though timers, sockets and wakers are all due at once.
+/// Method: SIGSTOP at a random time before the deadline, SIGCONT after it, again and again. A poll
+/// that had read the clock already when the process was stopped cannot be held back; that is some
+/// microseconds of every two milliseconds here, so it happens to one stop in some thousands. A poll
+/// that begins later reaches the body never. `LOCKABLE_STOPS` sets how many stops there are.
+#[test]
+fn a_process_that_was_stopped_takes_no_step_after_its_deadline() {
+    let stops = env::var("LOCKABLE_STOPS").map_or(STOPS, |stops| stops.parse().unwrap());
+    let server = Server::start();
+    let found = thread::scope(|scope| {
+        let stop = |n| {
+            let server = &server;
+            move || stop_again_and_again(server, n, stops.div_ceil(WORKERS))
+        };
+        let workers: Vec<_> = (0..WORKERS).map(|n| scope.spawn(stop(n))).collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).fold(Found::default(), Found::and)
+    });
+    println!("{found:?}");
+    let Found { stops, steps, late, forbidden, .. } = found;
+    assert!(steps > 2 * stops, "{found:?}");
+    assert_eq!(forbidden, 0, "{found:?}");
+    assert!(late <= 3 + stops / 1_000, "{found:?}");
+}
+
+const STOPS: u64 = 300;
+const WORKERS: u64 = 4;
+const LEASE: Duration = Duration::from_millis(30);
+
+/// What the stops of one process found.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    /// Those that began before the deadline and ended after it.
+    stops: u64,
+    steps: u64,
+    late: u64,
+    /// Late steps of polls that began after the deadline.
+    forbidden: u64,
+    /// The nanoseconds by which the latest step was late.
+    latest: u64,
+}
+
+impl Found {
+    fn and(self, other: Self) -> Self {
+        Self {
+            stops: self.stops + other.stops,
+            steps: self.steps + other.steps,
+            late: self.late + other.late,
+            forbidden: self.forbidden + other.forbidden,
+            latest: self.latest.max(other.latest),
+        }
+    }
+}
+
+fn stop_again_and_again(server: &Server, number: u64, stops: u64) -> Found {
+    let millis = LEASE.as_millis().to_string();
+    let arguments = [server.url(), number.to_string(), millis];
+    let mut worker = Peer::start(env!("CARGO_BIN_EXE_step_worker"), arguments);
+    let mut found = Found::default();
+    while found.stops < stops {
+        stop_once(&mut worker, &mut found);
+    }
+    worker.finish();
+    found
+}
+
+fn stop_once(worker: &mut Peer, found: &mut Found) {
+    let answer = worker.ask("go");
+    // Without an answer in time there is nothing to stop.
+    let Some(until) = answer.strip_prefix("held ") else { return };
+    let until = Duration::from_nanos(until.parse().unwrap());
+    let before = usable(LEASE) * u32::try_from(random(1_000)).unwrap() / 1_000;
+    sleep_until(until.saturating_sub(before));
+    worker.pause();
+    let is_across = boot_time() < until;
+    sleep_until(until + Duration::from_micros(100 + random(3_000)));
+    worker.resume();
+    let answer = worker.hear();
+    let numbers: Vec<u64> = answer.split(' ').map(|number| number.parse().unwrap()).collect();
+    found.stops += u64::from(is_across);
+    found.steps += numbers[0];
+    found.late += numbers[1];
+    found.forbidden += numbers[2];
+    found.latest = found.latest.max(numbers[3]);
+}
+
+#[expect(clippy::disallowed_methods, reason = "a moment of the clock is what is waited for")]
+fn sleep_until(moment: Duration) {
+    thread::sleep(moment.saturating_sub(boot_time()));
+}
+
+fn random(below: u64) -> u64 {
+    RandomState::new().hash_one(()) % below
+}

@@ -1,0 +1,197 @@
+//! No poll of a body begins after a clock reading past its deadline.
+
+use std::collections::hash_map::RandomState;
+use std::future::{Future, poll_fn};
+use std::hash::BuildHasher;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::thread;
+use std::time::Duration;
+
+use lockable_runtime::{Lease, LockError, Locker, distributed_lock};
+use lockable_tests::Server;
+
+use crate::runtimes::{block_on, one_thread, two_threads};
+use crate::support::{boot_time, elapse, patient, usable};
+
+/// Goal: bodies that are polled at any time, for any reason, are not polled too late.
+/// Method: each poll reads the clock first. Bodies wake themselves without a pause, are woken by
+/// other threads at random, wait for timers, and keep their thread past their deadline, several at
+/// once on one runtime. Between the look at the clock that counts and the body's own lies almost
+/// nothing; when the thread is preempted just there the poll is late, which may happen to one in
+/// ten thousand, and to a few more on a busy machine. Without that look every lease would have one.
+#[test]
+fn no_poll_begins_after_the_deadline() {
+    let server = Server::start();
+    let locker = patient(&server.url()).connect_lazy().unwrap();
+    let kinds: [Kind; 4] = [self_waking, woken_by_others, waiting_for_timers, blocking];
+    let records = [const { Record::new() }; 4];
+    thread::scope(|scope| {
+        for runtime in [one_thread(), two_threads()] {
+            let (locker, records) = (&locker, &records);
+            scope.spawn(move || runtime.block_on(side_by_side(locker, &kinds, records)));
+        }
+        scope.spawn(|| without_a_runtime(&locker, &kinds, &records));
+    });
+    for (record, name) in records.iter().zip(["self-waking", "woken", "timers", "blocking"]) {
+        let Record { polls, late, latest } = record;
+        let [polls, late, latest] = [polls, late, latest].map(|n| n.load(Ordering::SeqCst));
+        println!("{name}: {late} of {polls} polls late, by {latest} ns at most");
+        assert!(polls > 100, "{name}: {polls} polls");
+        assert!(late <= 5 + polls / 10_000, "{name}: {late} of {polls}, by {latest} ns at most");
+    }
+}
+
+const ROUNDS: u64 = 40;
+
+/// All kinds at once, and another lease each time.
+async fn side_by_side(locker: &Locker, kinds: &[Kind; 4], records: &[Record; 4]) {
+    for round in 0..ROUNDS {
+        let call = |n: usize| one(locker, round, kinds[n], &records[n]);
+        tokio::join!(call(0), call(1), call(2), call(3));
+    }
+}
+
+/// One kind after another, but for the timers, which need a runtime.
+fn without_a_runtime(locker: &Locker, kinds: &[Kind; 4], records: &[Record; 4]) {
+    for round in 0..ROUNDS / 2 {
+        for n in [0, 1, 3] {
+            block_on(one(locker, round, kinds[n], &records[n]));
+        }
+    }
+}
+
+/// One call, which cannot succeed: its body has no end.
+async fn one(locker: &Locker, round: u64, kind: Kind, record: &Record) {
+    let name = format!("{round}:{}", random(u64::MAX));
+    let expire = Duration::from_millis(15 + random(35));
+    let error = call(locker, &name, expire, boot_time(), kind, record).await.unwrap_err();
+    // The answer is too late when another body has kept the thread meanwhile.
+    assert!(error.is_lost() && !error.is_completed() || error.is_unavailable(), "{error}");
+}
+
+#[distributed_lock(key = "polls:{name}", expire = expire, guard = lock, locker = locker.clone())]
+async fn call(
+    locker: &Locker,
+    name: &str,
+    expire: Duration,
+    asked: Duration,
+    kind: Kind,
+    record: &Record,
+) -> Result<(), LockError> {
+    let first = boot_time();
+    let until = deadline(&lock);
+    // What the lease says of itself is possible.
+    assert!(until <= first + usable(expire) + CLOSE, "{:?}", until.saturating_sub(first));
+    assert!(until + CLOSE >= asked + usable(expire), "{:?}", until.saturating_sub(asked));
+    let mut body = kind(expire);
+    poll_fn(|context| {
+        record.begin(boot_time(), until);
+        body.as_mut().poll(context)
+    })
+    .await;
+    Ok(())
+}
+
+/// The moment at which the lease ends, or a little later, from looks at the clock that are close to
+/// each other.
+fn deadline(lock: &Lease) -> Duration {
+    loop {
+        let before = boot_time();
+        let rest = lock.remaining();
+        let after = boot_time();
+        if after.saturating_sub(before) < CLOSE {
+            return after + rest;
+        }
+    }
+}
+
+const CLOSE: Duration = Duration::from_micros(50);
+
+type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A body that never ends, for a lease of that length.
+type Kind = fn(Duration) -> Body;
+
+fn self_waking(_: Duration) -> Body {
+    Box::pin(poll_fn(|context| {
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }))
+}
+
+/// Some of the wakers come before the deadline, some about then, some later.
+#[expect(clippy::disallowed_methods, reason = "a waker's time is in nobody's hands")]
+fn woken_by_others(expire: Duration) -> Body {
+    let wake_later = move |context: &Context<'_>| {
+        let waker = context.waker().clone();
+        let pause = part_of(expire);
+        thread::spawn(move || {
+            thread::sleep(pause);
+            waker.wake();
+        });
+    };
+    let mut wakers = 0;
+    Box::pin(poll_fn(move |context| {
+        if wakers < 16 {
+            wakers += 2;
+            wake_later(context);
+            wake_later(context);
+        }
+        Poll::Pending
+    }))
+}
+
+fn waiting_for_timers(expire: Duration) -> Body {
+    Box::pin(async move {
+        loop {
+            tokio::select! {
+                () = elapse(part_of(expire) / 8) => {}
+                () = elapse(part_of(expire) / 4) => {}
+            }
+        }
+    })
+}
+
+/// Keeps the thread, and what else runs there, for a while each time.
+#[expect(clippy::disallowed_methods, reason = "a thread that stands still is the subject")]
+fn blocking(expire: Duration) -> Body {
+    Box::pin(poll_fn(move |context| {
+        thread::sleep(part_of(expire));
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }))
+}
+
+/// Up to one and a half of a lease.
+fn part_of(expire: Duration) -> Duration {
+    expire * u32::try_from(random(1_500)).unwrap() / 1_000
+}
+
+fn random(below: u64) -> u64 {
+    RandomState::new().hash_one(()) % below
+}
+
+/// What the polls of one kind of body found.
+struct Record {
+    polls: AtomicU64,
+    late: AtomicU64,
+    /// The nanoseconds after the deadline of the latest of them.
+    latest: AtomicU64,
+}
+
+impl Record {
+    const fn new() -> Self {
+        Self { polls: AtomicU64::new(0), late: AtomicU64::new(0), latest: AtomicU64::new(0) }
+    }
+
+    fn begin(&self, now: Duration, until: Duration) {
+        self.polls.fetch_add(1, Ordering::SeqCst);
+        if now >= until {
+            self.late.fetch_add(1, Ordering::SeqCst);
+            let nanos = u64::try_from(now.saturating_sub(until).as_nanos()).unwrap();
+            self.latest.fetch_max(nanos, Ordering::SeqCst);
+        }
+    }
+}

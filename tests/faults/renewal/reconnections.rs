@@ -1,0 +1,174 @@
+//! When a connection came back every lease is checked at once, the renewed ones and the others.
+
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, Locker};
+use lockable_tests::{Proxy, Server, wait};
+
+use crate::runtimes::two_threads;
+use crate::support::{
+    CONNECT, LIMIT, LONG, connect, elapse, impatient, in_time, patient, server_and_proxy,
+    side_by_side,
+};
+
+side_by_side! { leases_are_checked_after_a_reconnection:
+    a_restart_is_told_to_every_holder_by_the_first_call,
+    a_restart_is_told_to_every_holder_by_a_call_of_another_runtime,
+    a_restart_after_refused_connections_is_told_to_every_holder,
+    a_restart_after_a_silence_is_told_to_every_holder,
+    a_restart_after_unanswered_calls_is_told_to_every_holder,
+    a_restart_is_told_to_every_holder_by_the_first_connection_of_a_runtime,
+    a_check_that_is_not_answered_is_made_again,
+    closed_connections_cost_no_lease,
+}
+
+const COUNT: usize = 50;
+
+async fn a_restart_is_told_to_every_holder_by_the_first_call() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    let guards = hold(&locker).await;
+    server.restart();
+    call(&locker).await;
+    all_lost(guards).await;
+}
+
+async fn a_restart_is_told_to_every_holder_by_a_call_of_another_runtime() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    let guards = hold(&locker).await;
+    let other = two_threads();
+    let task = locker.clone();
+    other.spawn(async move { call(&task).await }).await.unwrap();
+    server.restart();
+    let task = locker.clone();
+    other.spawn(async move { call(&task).await }).await.unwrap();
+    all_lost(guards).await;
+    other.shutdown_background();
+}
+
+async fn a_restart_after_refused_connections_is_told_to_every_holder() {
+    let (server, proxy) = server_and_proxy();
+    let (locker, guards) = hold_impatiently(&proxy).await;
+    proxy.refuse();
+    proxy.cut();
+    for _ in 0..3 {
+        assert!(locker.lock("other").acquire().await.unwrap_err().is_unavailable());
+    }
+    server.restart();
+    proxy.accept();
+    call(&locker).await;
+    all_lost(guards).await;
+}
+
+/// Goal: tries to connect that found nobody who answers do not make a reconnection look like the
+/// first connection.
+/// Method: the open connections are cut, and new ones are accepted by a server that stands still.
+async fn a_restart_after_a_silence_is_told_to_every_holder() {
+    let (server, proxy) = server_and_proxy();
+    let locker = patient(&proxy.url()).connect_deadline(CONNECT).connect().await.unwrap();
+    let guards = hold(&locker).await;
+    server.pause();
+    proxy.cut();
+    // A look leaves nothing to the background that would connect, too.
+    for _ in 0..3 {
+        assert!(locker.inspect("other").await.unwrap_err().is_unavailable());
+    }
+    server.restart();
+    call(&locker).await;
+    all_lost(guards).await;
+}
+
+async fn a_restart_after_unanswered_calls_is_told_to_every_holder() {
+    let (server, proxy) = server_and_proxy();
+    let (locker, guards) = hold_impatiently(&proxy).await;
+    proxy.hold_open_requests();
+    for n in 0..3 {
+        let request = locker.lock(format!("unanswered:{n}"));
+        assert!(request.acquire().await.unwrap_err().is_unavailable());
+    }
+    server.restart();
+    call(&locker).await;
+    all_lost(guards).await;
+}
+
+/// That connection replaces none, but the server may be another one since the others were opened.
+async fn a_restart_is_told_to_every_holder_by_the_first_connection_of_a_runtime() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    let guards = hold(&locker).await;
+    server.restart();
+    let other = two_threads();
+    other.spawn(async move { call(&locker).await }).await.unwrap();
+    all_lost(guards).await;
+    other.shutdown_background();
+}
+
+/// Goal: also leases that nobody renews are asked for until there is an answer.
+/// Method: the network fails when the call has reconnected and the background has not.
+async fn a_check_that_is_not_answered_is_made_again() {
+    let (server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let mut guards = hold(&locker).await;
+    // The renewed ones would be asked for anyway.
+    for guard in (0..COUNT / 2).map(|n| guards.remove(n)).collect::<Vec<_>>() {
+        guard.release().await.unwrap();
+    }
+    server.restart();
+    call(&locker).await;
+    proxy.hold_requests();
+    elapse(3 * CONNECT).await;
+    proxy.release_requests();
+    all_lost(guards).await;
+}
+
+async fn closed_connections_cost_no_lease() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    let guards = hold(&locker).await;
+    let admin = server.admin();
+    for _ in 0..5 {
+        admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
+        admin.reset_statistics();
+        call(&locker).await;
+        // All are asked for, and two scripts more are those of a greeting.
+        let asked = || admin.command_calls("get");
+        wait::until_async(LIMIT, async || asked() >= COUNT as u64).await;
+    }
+    assert!(guards.iter().all(LockGuard::is_held));
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+}
+
+async fn hold_impatiently(proxy: &Proxy) -> (Locker, Vec<LockGuard>) {
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let guards = hold(&locker).await;
+    (locker, guards)
+}
+
+/// Holds locks for a minute, every other one of them renewed; no renewal is due for 20 seconds.
+async fn hold(locker: &Locker) -> Vec<LockGuard> {
+    let mut guards = Vec::new();
+    for n in 0..COUNT {
+        let request = locker.lock(format!("held:{n}")).expire(LONG);
+        let request = if n % 2 == 0 { request.renew() } else { request };
+        guards.push(request.acquire().await.unwrap());
+    }
+    guards
+}
+
+async fn call(locker: &Locker) {
+    locker.lock("other").run(async {}).await.unwrap();
+}
+
+/// Every holder is told within a second, though none of the leases would end before.
+async fn all_lost(guards: Vec<LockGuard>) {
+    let lost = async {
+        for guard in &guards {
+            let error = guard.lost().await;
+            assert!(error.to_string().contains("nobody holds it"), "{error}");
+        }
+    };
+    in_time(Duration::ZERO, lost).await;
+}

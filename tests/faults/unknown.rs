@@ -1,0 +1,117 @@
+//! A release or an extension of which nobody knows the outcome.
+
+use std::time::Duration;
+
+use crate::support::{
+    COMMAND, KEY, LIMIT, LONG, elapse, freed, impatient, in_time, server_and_proxy, side_by_side,
+};
+
+side_by_side! { outcomes_that_nobody_knows:
+    a_release_whose_reply_is_swallowed_goes_on_in_the_background,
+    a_release_whose_request_is_swallowed_goes_on_in_the_background,
+    an_extension_whose_reply_is_swallowed_moves_no_deadline,
+    an_extension_whose_request_is_swallowed_moves_no_deadline,
+    an_extended_lock_is_released_for_as_long_as_it_can_last,
+    an_extension_of_unknown_outcome_is_released_for_as_long_as_it_can_last,
+}
+
+async fn a_release_whose_reply_is_swallowed_goes_on_in_the_background() {
+    let (server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    for _ in 0..3 {
+        let guard = locker.lock("k").renew().acquire().await.unwrap();
+        let scripts = proxy.commands("EVALSHA");
+        proxy.hold_open_replies();
+        let error = in_time(COMMAND, guard.release()).await.unwrap_err();
+        assert!(error.is_unavailable() && !error.is_lost(), "{error}");
+        // The server has done it, and the background asks once more.
+        freed(&server).await;
+        proxy.wait_for_command("EVALSHA", scripts + 2, LIMIT).await;
+        proxy.cut();
+        proxy.release_replies();
+        locker.lock("k").run(async {}).await.unwrap();
+    }
+}
+
+async fn a_release_whose_request_is_swallowed_goes_on_in_the_background() {
+    let (server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    for _ in 0..3 {
+        let guard = locker.lock("k").acquire().await.unwrap();
+        proxy.hold_requests();
+        let error = in_time(COMMAND, guard.release()).await.unwrap_err();
+        assert!(error.is_unavailable() && !error.is_lost(), "{error}");
+        assert!(server.admin().get(KEY).is_some());
+        proxy.cut();
+        proxy.release_requests();
+        freed(&server).await;
+    }
+}
+
+async fn an_extension_whose_reply_is_swallowed_moves_no_deadline() {
+    let (server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let guard = locker.lock("k").expire(LIMIT).acquire().await.unwrap();
+    proxy.hold_open_replies();
+    let error = in_time(COMMAND, guard.extend(LONG)).await.unwrap_err();
+    assert!(error.is_unavailable() && !error.is_lost(), "{error}");
+    assert!(guard.is_held() && guard.remaining() < LIMIT);
+    // The server has made it longer, which nobody counts on, also when the reply comes late.
+    assert!(server.admin().pttl(KEY) > 50_000);
+    proxy.release_replies();
+    guard.extend(Duration::from_millis(10)).await.unwrap();
+    assert!(guard.remaining() < LIMIT);
+    guard.release().await.unwrap();
+    assert_eq!(server.admin().get(KEY), None);
+}
+
+async fn an_extension_whose_request_is_swallowed_moves_no_deadline() {
+    let (server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let lease = Duration::from_secs(2);
+    let guard = locker.lock("k").expire(lease).acquire().await.unwrap();
+    proxy.hold_requests();
+    let error = in_time(COMMAND, guard.extend(LONG)).await.unwrap_err();
+    assert!(error.is_unavailable() && !error.is_lost(), "{error}");
+    assert!(guard.remaining() < lease);
+    assert!(in_time(lease, guard.lost()).await.is_lost());
+    proxy.cut();
+    proxy.release_requests();
+    drop(guard);
+    freed(&server).await;
+}
+
+/// Goal: the releaser goes by the extended lease, not by the one that was first asked for.
+/// Method: the server is away for longer than that one and a command deadline together.
+async fn an_extended_lock_is_released_for_as_long_as_it_can_last() {
+    let (server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let lease = Duration::from_secs(1);
+    let guard = locker.lock("k").expire(lease).acquire().await.unwrap();
+    guard.extend(LONG).await.unwrap();
+    proxy.turn_away();
+    proxy.cut();
+    drop(guard);
+    elapse(lease + 4 * COMMAND).await;
+    assert!(server.admin().pttl(KEY) > 50_000);
+    proxy.accept();
+    freed(&server).await;
+}
+
+async fn an_extension_of_unknown_outcome_is_released_for_as_long_as_it_can_last() {
+    let (server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let lease = Duration::from_secs(2);
+    let guard = locker.lock("k").expire(lease).acquire().await.unwrap();
+    proxy.hold_open_replies();
+    assert!(guard.extend(LONG).await.unwrap_err().is_unavailable());
+    assert!(server.admin().pttl(KEY) > 50_000);
+    proxy.turn_away();
+    proxy.cut();
+    proxy.release_replies();
+    assert!(guard.lost().await.is_lost());
+    assert!(guard.release().await.is_err());
+    elapse(3 * COMMAND).await;
+    proxy.accept();
+    freed(&server).await;
+}

@@ -1,0 +1,10 @@
+//! Nobody waits in vain, whatever becomes of the others, the messages and the server.
+
+mod cancellation;
+mod cohorts;
+mod disturbances;
+mod late_grants;
+mod processes;
+mod queues;
+mod subscriptions;
+mod turns;

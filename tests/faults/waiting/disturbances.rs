@@ -1,0 +1,267 @@
+//! Messages, subscriptions, servers and keys that are lost while somebody waits.
+
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, Locker};
+use lockable_tests::{Admin, Server, wait};
+
+use super::queues::{
+    AT_ONCE, FALLBACK, QUEUE, is_over, is_served, queued, waiter, waiter_for, within,
+};
+use crate::support::{FLOOR, KEY, LIMIT, connect, elapse, freed, server_and_proxy, side_by_side};
+
+side_by_side! { waiters_that_are_disturbed:
+    a_killed_subscription_costs_at_most_the_fallback,
+    a_subscription_that_was_killed_comes_back,
+    messages_that_are_lost_cost_at_most_the_fallback,
+    messages_that_are_lost_for_long_cost_at_most_the_fallback,
+    a_subscription_that_is_never_confirmed_costs_at_most_the_fallback,
+    a_server_that_comes_back_without_data_costs_little,
+    scripts_that_were_flushed_cost_nothing,
+    data_that_were_flushed_cost_at_most_the_fallback,
+    a_lock_that_was_deleted_costs_at_most_the_fallback,
+    a_queue_that_was_deleted_costs_at_most_the_fallback,
+    a_foreign_holder_that_releases_costs_at_most_the_fallback,
+    a_foreign_holder_that_dies_costs_its_lease,
+    a_foreign_lock_without_an_end_costs_at_most_the_fallback_after_its_deletion,
+}
+
+side_by_side! { data_of_others_in_the_way_of_waiters:
+    other_data_at_the_lock_are_told_and_left_alone,
+    other_data_that_come_while_somebody_waits_are_told_and_left_alone,
+    other_data_at_the_queue_are_told_and_left_alone,
+    other_data_at_the_queue_do_not_keep_a_lock_from_its_release,
+    other_data_at_the_floor_leave_no_lock_behind,
+}
+
+async fn a_killed_subscription_costs_at_most_the_fallback() {
+    let (server, locker, guard) = held().await;
+    let waiter = waiter(&locker);
+    queued(&server, 1).await;
+    kill_subscriptions(&server.admin());
+    guard.release().await.unwrap();
+    is_served("subscription killed", FALLBACK, waiter).await;
+    is_over(&server).await;
+}
+
+async fn a_subscription_that_was_killed_comes_back() {
+    let (server, locker, guard) = held().await;
+    let waiter = waiter(&locker);
+    queued(&server, 1).await;
+    let admin = server.admin();
+    kill_subscriptions(&admin);
+    wait::until_async(LIMIT, async || subscriptions(&admin) == 1).await;
+    guard.release().await.unwrap();
+    is_served("subscription came back", AT_ONCE, waiter).await;
+    is_over(&server).await;
+}
+
+async fn messages_that_are_lost_cost_at_most_the_fallback() {
+    let (server, proxy) = server_and_proxy();
+    let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
+    let mut guard = other.lock("k").acquire().await.unwrap();
+    let waiter = waiter(&locker);
+    queued(&server, 1).await;
+    proxy.hold_messages();
+    guard.release().await.unwrap();
+    guard = within("messages lost", FALLBACK, waiter).await.unwrap();
+    guard.release().await.unwrap();
+    is_over(&server).await;
+}
+
+/// For so long that the subscription is taken for dead, and no other one is confirmed.
+async fn messages_that_are_lost_for_long_cost_at_most_the_fallback() {
+    let (server, proxy) = server_and_proxy();
+    let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
+    let guard = other.lock("k").acquire().await.unwrap();
+    let waiter = waiter_for(&locker, 3 * LIMIT);
+    queued(&server, 1).await;
+    proxy.hold_messages();
+    proxy.wait_for_command("SUBSCRIBE", 2, 2 * LIMIT).await;
+    elapse(Duration::from_secs(2)).await;
+    guard.release().await.unwrap();
+    is_served("messages lost for long", FALLBACK, waiter).await;
+    is_over(&server).await;
+}
+
+async fn a_subscription_that_is_never_confirmed_costs_at_most_the_fallback() {
+    let (server, proxy) = server_and_proxy();
+    proxy.hold_messages();
+    let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
+    let guard = other.lock("k").acquire().await.unwrap();
+    let waiter = waiter(&locker);
+    queued(&server, 1).await;
+    guard.release().await.unwrap();
+    is_served("subscription never confirmed", FALLBACK, waiter).await;
+    is_over(&server).await;
+}
+
+async fn a_server_that_comes_back_without_data_costs_little() {
+    let (server, locker, guard) = held().await;
+    let (one, two) = (waiter(&locker), waiter(&connect(&server.url()).await));
+    queued(&server, 2).await;
+    server.restart();
+    let (one, two) = within("server restarted", 2 * FALLBACK, async {
+        let serve = async |waiter: tokio::task::JoinHandle<LockGuard>| {
+            waiter.await.unwrap().release().await
+        };
+        tokio::join!(serve(one), serve(two))
+    })
+    .await;
+    one.unwrap();
+    two.unwrap();
+    drop(guard);
+    is_over(&server).await;
+}
+
+async fn scripts_that_were_flushed_cost_nothing() {
+    let (server, locker, guard) = held().await;
+    let one = waiter(&locker);
+    queued(&server, 1).await;
+    server.admin().command::<()>(&["SCRIPT", "FLUSH"]);
+    guard.release().await.unwrap();
+    is_served("scripts flushed", AT_ONCE, one).await;
+    is_over(&server).await;
+}
+
+async fn data_that_were_flushed_cost_at_most_the_fallback() {
+    let (server, locker, guard) = held().await;
+    let waiter = waiter(&locker);
+    queued(&server, 1).await;
+    server.admin().flush();
+    is_served("data flushed", FALLBACK, waiter).await;
+    assert!(guard.release().await.unwrap_err().is_lost());
+    is_over(&server).await;
+}
+
+async fn a_lock_that_was_deleted_costs_at_most_the_fallback() {
+    let (server, locker, guard) = held().await;
+    let waiter = waiter(&locker);
+    queued(&server, 1).await;
+    server.admin().del(KEY);
+    is_served("lock deleted", FALLBACK, waiter).await;
+    assert!(guard.release().await.unwrap_err().is_lost());
+    is_over(&server).await;
+}
+
+async fn a_queue_that_was_deleted_costs_at_most_the_fallback() {
+    let (server, locker, guard) = held().await;
+    let waiter = waiter(&locker);
+    queued(&server, 1).await;
+    server.admin().del(QUEUE);
+    guard.release().await.unwrap();
+    is_served("queue deleted", FALLBACK, waiter).await;
+    is_over(&server).await;
+}
+
+async fn a_foreign_holder_that_releases_costs_at_most_the_fallback() {
+    let (server, locker) = server_and_locker().await;
+    let admin = server.admin();
+    admin.command::<()>(&["SET", KEY, "foreign", "NX", "PX", "60000"]);
+    let waiter = waiter(&locker);
+    queued(&server, 1).await;
+    let compare_and_delete =
+        "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0";
+    assert_eq!(admin.command::<u64>(&["EVAL", compare_and_delete, "1", KEY, "foreign"]), 1);
+    is_served("foreign holder released", FALLBACK, waiter).await;
+    is_over(&server).await;
+}
+
+async fn a_foreign_holder_that_dies_costs_its_lease() {
+    let (server, locker) = server_and_locker().await;
+    server.admin().command::<()>(&["SET", KEY, "foreign", "NX", "PX", "700"]);
+    let what = "foreign lease of 700 ms";
+    is_served(what, Duration::from_millis(700) + AT_ONCE, waiter(&locker)).await;
+    is_over(&server).await;
+}
+
+async fn a_foreign_lock_without_an_end_costs_at_most_the_fallback_after_its_deletion() {
+    let (server, locker) = server_and_locker().await;
+    server.admin().set(KEY, "foreign");
+    let waiter = waiter(&locker);
+    queued(&server, 1).await;
+    server.admin().del(KEY);
+    is_served("foreign lock without an end deleted", FALLBACK, waiter).await;
+    is_over(&server).await;
+}
+
+async fn other_data_at_the_lock_are_told_and_left_alone() {
+    let (server, locker) = server_and_locker().await;
+    let admin = server.admin();
+    admin.command::<()>(&["RPUSH", KEY, "theirs"]);
+    let wait = locker.lock("k").wait(LIMIT).acquire();
+    let error = within("other data at the lock", AT_ONCE, wait).await.unwrap_err();
+    assert!(error.is_wrong_type() && error.to_string().contains(KEY), "{error}");
+    assert_eq!(admin.command::<Vec<String>>(&["LRANGE", KEY, "0", "-1"]), ["theirs"]);
+    assert_eq!(admin.keys("lockable:queue:*"), [""; 0]);
+}
+
+async fn other_data_that_come_while_somebody_waits_are_told_and_left_alone() {
+    let (server, locker, guard) = held().await;
+    let waiter = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+    queued(&server, 1).await;
+    let admin = server.admin();
+    admin.del(KEY);
+    admin.command::<()>(&["RPUSH", KEY, "theirs"]);
+    let error = within("other data came", FALLBACK, waiter).await.unwrap().unwrap_err();
+    assert!(error.is_wrong_type() && error.to_string().contains(KEY), "{error}");
+    assert!(guard.release().await.unwrap_err().is_lost());
+    wait::until_async(LIMIT, async || admin.keys("lockable:queue:*").is_empty()).await;
+    assert_eq!(admin.command::<Vec<String>>(&["LRANGE", KEY, "0", "-1"]), ["theirs"]);
+}
+
+async fn other_data_at_the_queue_are_told_and_left_alone() {
+    let (server, locker, guard) = held().await;
+    server.admin().set(QUEUE, "theirs");
+    let wait = locker.lock("k").wait(LIMIT).acquire();
+    let error = within("other data at the queue", AT_ONCE, wait).await.unwrap_err();
+    assert!(error.is_wrong_type() && error.to_string().contains(QUEUE), "{error}");
+    guard.release().await.unwrap();
+    freed(&server).await;
+    assert_eq!(server.admin().get(QUEUE).as_deref(), Some("theirs"));
+}
+
+async fn other_data_at_the_queue_do_not_keep_a_lock_from_its_release() {
+    let (server, locker, guard) = held().await;
+    server.admin().set(QUEUE, "theirs");
+    guard.release().await.unwrap();
+    locker.lock("k").acquire().await.unwrap().release().await.unwrap();
+    freed(&server).await;
+    assert_eq!(server.admin().get(QUEUE).as_deref(), Some("theirs"));
+}
+
+async fn other_data_at_the_floor_leave_no_lock_behind() {
+    let (server, locker) = server_and_locker().await;
+    let admin = server.admin();
+    admin.command::<()>(&["SET", KEY, "foreign", "NX", "PX", "300"]);
+    admin.del(FLOOR);
+    let wait = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+    queued(&server, 1).await;
+    admin.del(FLOOR);
+    admin.command::<()>(&["RPUSH", FLOOR, "theirs"]);
+    let error = within("other data at the floor", FALLBACK, wait).await.unwrap().unwrap_err();
+    assert!(error.to_string().contains(FLOOR), "{error}");
+    is_over(&server).await;
+    assert_eq!(admin.type_of(FLOOR), "list");
+}
+
+async fn server_and_locker() -> (Server, Locker) {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    (server, locker)
+}
+
+/// A server with a holder of `k`, and a locker of its own for others.
+async fn held() -> (Server, Locker, LockGuard) {
+    let (server, locker) = server_and_locker().await;
+    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    (server, locker, guard)
+}
+
+fn kill_subscriptions(admin: &Admin) {
+    assert!(admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]) > 0);
+}
+
+fn subscriptions(admin: &Admin) -> usize {
+    admin.command::<String>(&["CLIENT", "LIST", "TYPE", "pubsub"]).lines().count()
+}

@@ -1,0 +1,90 @@
+//! A grant that arrives late is not counted from its arrival.
+
+use std::time::Duration;
+
+use lockable_tests::{Peer, wait};
+
+use super::cohorts::History;
+use super::queues::{AT_ONCE, is_over, queued};
+use crate::support::{KEY, LIMIT, connect, elapse, server_and_proxy};
+
+/// Goal: a process that hears of its grant when that is nearly over, or over, and goes on at once,
+/// does not believe longer in it than the server does.
+/// Method: the message is held back for a part of the short grant, or for longer, and another process
+/// waits behind it; both say when they believed.
+#[tokio::test]
+async fn a_message_that_is_late_makes_no_second_holder() {
+    for delay in [0, 100, 250, 500, 900, 950, 990, 1_000, 1_300] {
+        let (server, proxy) = server_and_proxy();
+        let locker = connect(&server.url()).await;
+        let guard = locker.lock("k").acquire().await.unwrap();
+        let owner = server.admin().get(KEY);
+        let mut head = watcher(&proxy.url());
+        queued(&server, 1).await;
+        let mut next = watcher(&server.url());
+        queued(&server, 2).await;
+        proxy.hold_messages();
+        guard.release().await.unwrap();
+        wait::until_async(LIMIT, async || server.admin().get(KEY) != owner).await;
+        elapse(Duration::from_millis(delay)).await;
+        proxy.release_messages();
+        let mut history = History::default();
+        history.note(&watched(&mut head, &mut next).await);
+        let report = history.checked();
+        println!("{delay} ms late: {report:?}");
+        assert!(report.longest_gap < AT_ONCE, "{report:?}");
+        assert_eq!(report.holds, 2);
+        is_over(&server).await;
+    }
+}
+
+/// The same with a process that stands still, whose message waits in its socket.
+#[tokio::test]
+async fn a_process_that_stood_still_is_no_second_holder() {
+    for pause in [0, 250, 500, 900, 990, 1_000, 1_300] {
+        let server = lockable_tests::Server::start();
+        let locker = connect(&server.url()).await;
+        let guard = locker.lock("k").acquire().await.unwrap();
+        let mut head = watcher(&server.url());
+        queued(&server, 1).await;
+        let mut next = watcher(&server.url());
+        queued(&server, 2).await;
+        head.pause();
+        guard.release().await.unwrap();
+        elapse(Duration::from_millis(pause)).await;
+        head.resume();
+        let mut history = History::default();
+        history.note(&watched(&mut head, &mut next).await);
+        let report = history.checked();
+        println!("{pause} ms stopped: {report:?}");
+        assert!(report.longest_gap < AT_ONCE, "{report:?}");
+        assert_eq!(report.holds, 2);
+        is_over(&server).await;
+    }
+}
+
+/// What both said, each of which is told to release some time after it began.
+async fn watched(head: &mut Peer, next: &mut Peer) -> Vec<String> {
+    let mut said = Vec::new();
+    elapse(Duration::from_millis(1_600)).await;
+    for peer in [&mut *head, &mut *next] {
+        peer.say("enough");
+    }
+    for peer in [head, next] {
+        loop {
+            let line = peer.hear();
+            if line == "over" {
+                break;
+            }
+            said.push(line);
+        }
+    }
+    said
+}
+
+fn watcher(url: &str) -> Peer {
+    let mut peer = Peer::start(env!("CARGO_BIN_EXE_wait_worker"), [url, "watch", "60000"]);
+    assert_eq!(peer.hear(), "ready");
+    peer.say("go");
+    peer
+}

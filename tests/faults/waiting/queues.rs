@@ -1,0 +1,65 @@
+//! What the tests of waiting share: waiters, what they cost, and who stands in the queue.
+
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, Locker};
+use lockable_tests::{Peer, Server, wait};
+use tokio::task::JoinHandle;
+
+use crate::support::{KEY, LIMIT, now};
+
+/// The companion key in which the waiters of `k` stand.
+pub(crate) const QUEUE: &str = "lockable:queue:{disLock:k}";
+
+/// What is due within about a round trip, on a machine that is busy; the fallback comes later.
+pub(crate) const AT_ONCE: Duration = Duration::from_millis(600);
+
+/// What the fallback, or a short grant that nobody takes, may cost on such a machine.
+pub(crate) const FALLBACK: Duration = Duration::from_millis(1_600);
+
+/// A lock that is waited for by a task of its own.
+pub(crate) fn waiter(locker: &Locker) -> JoinHandle<LockGuard> {
+    waiter_for(locker, LIMIT)
+}
+
+pub(crate) fn waiter_for(locker: &Locker, limit: Duration) -> JoinHandle<LockGuard> {
+    let request = locker.lock("k").wait(limit);
+    tokio::spawn(async move { request.acquire().await.unwrap() })
+}
+
+/// The output, which must come within the bound; says how long it took.
+pub(crate) async fn within<F: Future>(what: &str, bound: Duration, future: F) -> F::Output {
+    let start = now();
+    let output = tokio::time::timeout(3 * LIMIT, future).await.expect("it comes at all");
+    let elapsed = now() - start;
+    println!("{what}: {elapsed:?}");
+    assert!(elapsed <= bound, "{what}: it took {elapsed:?} of {bound:?}");
+    output
+}
+
+/// The waiter is served within the bound, and releases.
+pub(crate) async fn is_served(what: &str, bound: Duration, waiter: JoinHandle<LockGuard>) {
+    let guard = within(what, bound, waiter).await.unwrap();
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+}
+
+/// Waits until so many processes stand in the queue of `k`.
+pub(crate) async fn queued(server: &Server, count: usize) {
+    let admin = server.admin();
+    wait::until_async(LIMIT, async || admin.command::<usize>(&["LLEN", QUEUE]) == count).await;
+}
+
+/// In the end nobody has the lock, and nobody stands in the queue.
+pub(crate) async fn is_over(server: &Server) {
+    let admin = server.admin();
+    let is_over = async || admin.command::<usize>(&["EXISTS", KEY, QUEUE]) == 0;
+    wait::until_async(AT_ONCE, is_over).await;
+}
+
+/// A process that does what it is told; see `wait_worker.rs`.
+pub(crate) fn process(url: &str) -> Peer {
+    let peer = Peer::start(env!("CARGO_BIN_EXE_wait_worker"), [url]);
+    assert_eq!(peer.hear(), "ready");
+    peer
+}

@@ -1,0 +1,81 @@
+//! Which connections waiting opens, and lockers that share a process.
+
+use lockable_tests::{Admin, Proxy, Server, wait};
+
+use super::queues::{AT_ONCE, FALLBACK, is_over, is_served, queued, waiter, within};
+use crate::support::{LIMIT, connect, side_by_side};
+
+side_by_side! { subscriptions_of_a_process:
+    calls_that_do_not_wait_never_subscribe,
+    a_call_that_may_wait_and_finds_the_lock_free_does_not_subscribe,
+    a_hundred_waiters_of_ten_keys_share_one_subscription,
+    a_locker_that_lost_its_subscription_beside_one_that_has_it_waits_for_the_fallback,
+}
+
+async fn calls_that_do_not_wait_never_subscribe() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    for _ in 0..20 {
+        assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
+        assert!(locker.lock("k").acquire().await.unwrap_err().is_contended());
+    }
+    guard.release().await.unwrap();
+    assert_eq!(server.admin().command_calls("subscribe"), 0);
+}
+
+async fn a_call_that_may_wait_and_finds_the_lock_free_does_not_subscribe() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    for _ in 0..20 {
+        locker.lock("k").wait_forever().acquire().await.unwrap().release().await.unwrap();
+    }
+    assert_eq!(server.admin().command_calls("subscribe"), 0);
+}
+
+async fn a_hundred_waiters_of_ten_keys_share_one_subscription() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    let other = connect(&server.url()).await;
+    let mut guards = Vec::new();
+    for key in 0..10 {
+        guards.push(other.lock(format!("n:{key}")).acquire().await.unwrap());
+    }
+    let waiters: Vec<_> = (0..100)
+        .map(|n| tokio::spawn(locker.lock(format!("n:{}", n % 10)).wait(LIMIT).acquire()))
+        .collect();
+    let admin = server.admin();
+    wait::until_async(LIMIT, async || admin.keys("lockable:queue:*").len() == 10).await;
+    assert_eq!((subscriptions(&admin), admin.command_calls("subscribe")), (1, 1));
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+    for waiter in waiters {
+        within("one of a hundred", LIMIT, waiter).await.unwrap().unwrap().release().await.unwrap();
+    }
+    assert_eq!(admin.command_calls("subscribe"), 1);
+    assert_eq!(admin.keys("lockable:queue:*"), [""; 0]);
+    assert_eq!(admin.keys("disLock:*"), [""; 0]);
+}
+
+/// Both listen on the channel of the process, so the server takes a grant to the first for heard.
+async fn a_locker_that_lost_its_subscription_beside_one_that_has_it_waits_for_the_fallback() {
+    let server = Server::start();
+    let proxy = Proxy::start(&server);
+    let (one, two) = (connect(&proxy.url()).await, connect(&server.url()).await);
+    let holder = connect(&server.url()).await;
+    let guard = holder.lock("k").acquire().await.unwrap();
+    let first = waiter(&one);
+    queued(&server, 1).await;
+    let second = waiter(&two);
+    queued(&server, 2).await;
+    proxy.hold_messages();
+    guard.release().await.unwrap();
+    is_served("the one without its messages", FALLBACK, first).await;
+    is_served("the other one", AT_ONCE, second).await;
+    is_over(&server).await;
+}
+
+fn subscriptions(admin: &Admin) -> usize {
+    admin.command::<String>(&["CLIENT", "LIST", "TYPE", "pubsub"]).lines().count()
+}

@@ -1,0 +1,219 @@
+//! What a holder has that was handed the lock: its whole lease, its minimum, and its release.
+
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, Locker};
+use lockable_tests::{Server, wait};
+
+use super::queues::{AT_ONCE, FALLBACK, is_over, is_served, queued, waiter, within};
+use crate::support::{
+    COMMAND, KEY, LIMIT, connect, elapse, impatient, now, server_and_proxy, side_by_side,
+};
+
+side_by_side! { turns_that_last:
+    a_lock_that_was_handed_over_is_claimed_for_its_whole_lease,
+    a_lock_that_was_handed_over_and_is_renewed_goes_on,
+    a_claim_that_is_refused_stops_the_body,
+    a_minimum_hold_is_kept_before_the_next_waiter,
+    a_waiter_with_a_minimum_hold_keeps_it,
+    a_release_whose_outcome_is_unknown_serves_the_waiters,
+    a_guard_that_is_dropped_serves_the_waiters,
+    a_lease_is_made_longer_during_a_turn,
+    a_waiter_of_the_same_process_has_a_whole_lease_too,
+    a_place_that_was_asked_for_during_a_turn_is_given_up_with_it,
+    a_turn_over_a_lock_that_was_taken_away_leaves_the_next_alone,
+}
+
+async fn a_lock_that_was_handed_over_is_claimed_for_its_whole_lease() {
+    let (server, guard) = handed_over(|locker| locker.lock("k").expire(seconds(20))).await;
+    let admin = server.admin();
+    assert!(admin.pttl(KEY) <= 1_000);
+    wait::until_async(seconds(1), async || admin.pttl(KEY) > 15_000).await;
+    elapse(Duration::from_millis(1_500)).await;
+    assert!(guard.is_held() && guard.remaining() > seconds(15), "{guard:?}");
+    guard.release().await.unwrap();
+    is_over(&server).await;
+}
+
+async fn a_lock_that_was_handed_over_and_is_renewed_goes_on() {
+    let (server, guard) = handed_over(|locker| locker.lock("k").expire(seconds(2)).renew()).await;
+    elapse(seconds(5)).await;
+    assert!(guard.is_held() && server.admin().pttl(KEY) > 900, "{guard:?}");
+    guard.release().await.unwrap();
+    is_over(&server).await;
+}
+
+async fn a_claim_that_is_refused_stops_the_body() {
+    let (server, locker, holder) = held().await;
+    let admin = server.admin();
+    let request = locker.lock("k").wait(LIMIT);
+    let call = tokio::spawn(request.run(std::future::pending::<()>()));
+    queued(&server, 1).await;
+    let owner = admin.get(KEY);
+    holder.release().await.unwrap();
+    wait::until_async(LIMIT, async || admin.get(KEY) != owner).await;
+    admin.set(KEY, "theirs");
+    let bound = Duration::from_millis(334 + 63) + AT_ONCE;
+    let error = within("a refused claim", bound, call).await.unwrap().unwrap_err();
+    assert!(error.is_lost(), "{error}");
+    assert_eq!(admin.get(KEY).as_deref(), Some("theirs"));
+}
+
+async fn a_minimum_hold_is_kept_before_the_next_waiter() {
+    let server = Server::start();
+    let (locker, other) = (connect(&server.url()).await, connect(&server.url()).await);
+    let minimum = Duration::from_millis(700);
+    let start = now();
+    let guard = other.lock("k").min_hold(minimum).acquire().await.unwrap();
+    let (one, two) = (waiter(&locker), waiter(&other));
+    queued(&server, 2).await;
+    guard.release().await.unwrap();
+    let serve = async |waiter: tokio::task::JoinHandle<LockGuard>| {
+        let guard = waiter.await.unwrap();
+        assert!(now() - start >= minimum);
+        guard.release().await.unwrap();
+    };
+    let both = async { tokio::join!(serve(one), serve(two)) };
+    within("two behind a minimum of 700 ms", minimum + FALLBACK, both).await;
+    is_over(&server).await;
+}
+
+async fn a_waiter_with_a_minimum_hold_keeps_it() {
+    let (server, locker, holder) = held().await;
+    let minimum = Duration::from_millis(500);
+    let first = tokio::spawn(locker.lock("k").wait(LIMIT).min_hold(minimum).acquire());
+    queued(&server, 1).await;
+    let second = waiter(&locker);
+    holder.release().await.unwrap();
+    let guard = within("handed over", AT_ONCE, first).await.unwrap().unwrap();
+    let start = now();
+    guard.release().await.unwrap();
+    let guard = within("behind a minimum of 500 ms", minimum + FALLBACK, second).await.unwrap();
+    assert!(now() - start >= minimum * 9 / 10);
+    guard.release().await.unwrap();
+    is_over(&server).await;
+}
+
+async fn a_release_whose_outcome_is_unknown_serves_the_waiters() {
+    let (server, proxy) = server_and_proxy();
+    let holder = impatient(&proxy.url()).connect().await.unwrap();
+    let (one, two) = (waiter(&connect(&server.url()).await), waiter(&connect(&server.url()).await));
+    let guards = within("both", LIMIT, async {
+        // Whoever came first releases over the proxy in turn.
+        one.await.unwrap().release().await.unwrap();
+        two.await.unwrap().release().await.unwrap();
+        holder.lock("k").acquire().await.unwrap()
+    })
+    .await;
+    let own = waiter(&holder);
+    queued(&server, 1).await;
+    let other = waiter(&connect(&server.url()).await);
+    queued(&server, 2).await;
+    proxy.hold_open_replies();
+    assert!(guards.release().await.unwrap_err().is_unavailable());
+    let serve = async |waiter: tokio::task::JoinHandle<LockGuard>| {
+        let guard = waiter.await.unwrap();
+        drop(guard);
+    };
+    let bound = 4 * COMMAND + 2 * FALLBACK;
+    within("unknown release", bound, async { tokio::join!(serve(own), serve(other)) }).await;
+    is_over(&server).await;
+}
+
+async fn a_guard_that_is_dropped_serves_the_waiters() {
+    let (server, locker, holder) = held().await;
+    let (one, two) = (waiter(&locker), waiter(&locker));
+    queued(&server, 1).await;
+    drop(holder);
+    let guard = within("dropped guard", AT_ONCE, one).await.unwrap();
+    elapse(Duration::from_millis(20)).await;
+    drop(guard);
+    is_served("dropped guard of a turn", AT_ONCE, two).await;
+    is_over(&server).await;
+}
+
+async fn a_lease_is_made_longer_during_a_turn() {
+    let (server, guard) = handed_over(|locker| locker.lock("k").expire(seconds(2))).await;
+    guard.extend(seconds(30)).await.unwrap();
+    assert!(guard.remaining() > seconds(28) && server.admin().pttl(KEY) > 28_000);
+    elapse(seconds(3)).await;
+    assert!(guard.is_held() && guard.remaining() > seconds(20), "{guard:?}");
+    guard.release().await.unwrap();
+    is_over(&server).await;
+}
+
+async fn a_waiter_of_the_same_process_has_a_whole_lease_too() {
+    let (server, locker, holder) = held().await;
+    let first = waiter(&locker);
+    queued(&server, 1).await;
+    let long = locker.lock("k").expire(seconds(20)).wait(LIMIT);
+    let second = tokio::spawn(long.acquire());
+    holder.release().await.unwrap();
+    let first = within("first", AT_ONCE, first).await.unwrap();
+    first.release().await.unwrap();
+    let second = within("second", AT_ONCE, second).await.unwrap().unwrap();
+    elapse(Duration::from_millis(1_500)).await;
+    assert!(second.is_held() && second.remaining() > seconds(15), "{second:?}");
+    assert!(server.admin().pttl(KEY) > 15_000);
+    second.release().await.unwrap();
+    is_over(&server).await;
+}
+
+/// The fallback asks for a place while a long turn goes on; nobody waits for that in the end.
+async fn a_place_that_was_asked_for_during_a_turn_is_given_up_with_it() {
+    let (server, locker, holder) = held().await;
+    let first = waiter(&locker);
+    queued(&server, 1).await;
+    let second = waiter(&locker);
+    holder.release().await.unwrap();
+    let first = within("first", AT_ONCE, first).await.unwrap();
+    queued(&server, 1).await;
+    second.abort();
+    drop(second.await);
+    within("left during a turn", AT_ONCE, queued(&server, 0)).await;
+    assert!(first.is_held());
+    first.release().await.unwrap();
+    is_over(&server).await;
+}
+
+async fn a_turn_over_a_lock_that_was_taken_away_leaves_the_next_alone() {
+    let (server, locker, holder) = held().await;
+    let first = waiter(&locker);
+    queued(&server, 1).await;
+    let (second, third) = (waiter(&locker), waiter(&locker));
+    holder.release().await.unwrap();
+    let first = within("first", AT_ONCE, first).await.unwrap();
+    server.admin().del(KEY);
+    let second = within("after the lock was deleted", FALLBACK, second).await.unwrap();
+    let owner = server.admin().get(KEY);
+    drop(first.release().await);
+    elapse(Duration::from_millis(1_500)).await;
+    assert!(second.is_held());
+    assert_eq!(server.admin().get(KEY), owner);
+    second.release().await.unwrap();
+    is_served("third", AT_ONCE, third).await;
+    is_over(&server).await;
+}
+
+/// A lock that a waiter has from another process's release.
+async fn handed_over(
+    request: impl FnOnce(&Locker) -> lockable_runtime::LockRequest,
+) -> (Server, LockGuard) {
+    let (server, locker, holder) = held().await;
+    let waiter = tokio::spawn(request(&locker).wait(LIMIT).acquire());
+    queued(&server, 1).await;
+    holder.release().await.unwrap();
+    let guard = within("handed over", AT_ONCE, waiter).await.unwrap().unwrap();
+    (server, guard)
+}
+
+async fn held() -> (Server, Locker, LockGuard) {
+    let server = Server::start();
+    let (locker, other) = (connect(&server.url()).await, connect(&server.url()).await);
+    let guard = other.lock("k").acquire().await.unwrap();
+    (server, locker, guard)
+}
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}

@@ -1,0 +1,146 @@
+//! A process that waits for the lock `k`: `faults/waiting/*.rs` stop and kill it.
+//!
+//! `wait_worker URL` says `ready`, and then is told a line at a time. `hold MILLISECONDS` acquires the
+//! lock for so long, says `held`, and keeps it. `wait MILLISECONDS` waits for the lock; once it has it,
+//! it says `held`, and keeps it until the next line, which may be `release`.
+//!
+//! `wait_worker URL WAITERS MILLISECONDS` lets so many tasks wait, hold and release again and again,
+//! until its input ends. It says `TOKEN TIME` whenever a holder finds that it holds the lock: its
+//! fencing token, and the nanoseconds since boot of a moment just before.
+//!
+//! `wait_worker URL watch MILLISECONDS` waits for the lock once when it is told a line, and says the
+//! same until the lock is lost, or a line comes; then it says `over`.
+
+use std::env;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, LockRequest, Locker};
+use rustix::time::{ClockId, clock_gettime};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let locker = runtime.block_on(Locker::connect(&arguments[0])).unwrap();
+    println!("ready");
+    match &arguments[1..] {
+        [] => obey(&runtime, &locker),
+        [watch, millis] if watch == "watch" => self::watch(&runtime, &locker, expire(millis)),
+        [waiters, millis] => {
+            runtime.block_on(work(&locker, waiters.parse().unwrap(), expire(millis)));
+        }
+        _ => panic!("{arguments:?}"),
+    }
+}
+
+fn obey(runtime: &Runtime, locker: &Locker) {
+    let mut held = None;
+    while let Some(line) = line() {
+        let (verb, millis) = line.split_once(' ').unwrap_or((&line, "0"));
+        let request = || locker.lock("k").expire(expire(millis));
+        if let Some(guard) = Option::<LockGuard>::take(&mut held) {
+            runtime.block_on(guard.release()).unwrap();
+        }
+        held = match verb {
+            "hold" => Some(runtime.block_on(request().acquire()).unwrap()),
+            "wait" => Some(runtime.block_on(request().wait_forever().acquire()).unwrap()),
+            _ => None,
+        };
+        println!("{}", if held.is_some() { "held" } else { "free" });
+    }
+}
+
+async fn work(locker: &Locker, waiters: usize, expire: Duration) {
+    let ends = end_of_input();
+    let mut tasks = JoinSet::new();
+    for number in 0..waiters {
+        let (locker, ends) = (locker.clone(), Arc::clone(&ends));
+        tasks.spawn(async move {
+            for round in 0.. {
+                if ends.load(Ordering::Relaxed) {
+                    return;
+                }
+                if let Ok(guard) = one_of_all_kinds(&locker, number, expire).acquire().await {
+                    believe(guard, number, round).await;
+                }
+            }
+        });
+    }
+    tasks.join_all().await;
+}
+
+/// Some are fair, some renew, some keep the lock for a while, and some give up soon.
+fn one_of_all_kinds(locker: &Locker, number: usize, expire: Duration) -> LockRequest {
+    let request = locker.lock("k").expire(expire).wait_forever();
+    match number % 8 {
+        0 | 1 => request.fair(),
+        2 => request.renew(),
+        3 => request.min_hold(Duration::from_millis(3)),
+        4 => request.wait(Duration::from_millis(2)),
+        5 => request.expire(2 * expire),
+        _ => request,
+    }
+}
+
+/// Holds the lock for a moment, seldom for longer than a turn, and releases it in either way.
+async fn believe(guard: LockGuard, number: usize, round: usize) {
+    let times = if (number + round).is_multiple_of(50) { 1_000 } else { 3 };
+    for _ in 0..times {
+        tell(&guard);
+        tokio::task::yield_now().await;
+    }
+    if !round.is_multiple_of(3) {
+        // A lock that was lost while the process stood still is no fault.
+        drop(guard.release().await);
+    }
+}
+
+fn watch(runtime: &Runtime, locker: &Locker, expire: Duration) {
+    if line().is_none() {
+        return;
+    }
+    let ends = end_of_input();
+    let request = locker.lock("k").expire(expire).renew().wait_forever();
+    let guard = runtime.block_on(request.acquire()).unwrap();
+    while tell(&guard) && !ends.load(Ordering::Relaxed) {
+        thread::yield_now();
+    }
+    drop(runtime.block_on(guard.release()));
+    println!("over");
+}
+
+/// Says that the lock is held, where it is.
+fn tell(guard: &LockGuard) -> bool {
+    // Whoever holds it after this has held it at this moment.
+    let before: Duration = clock_gettime(ClockId::Boottime).try_into().unwrap();
+    let is_held = guard.is_held();
+    if is_held {
+        println!("{} {}", guard.fencing_token(), before.as_nanos());
+    }
+    is_held
+}
+
+fn end_of_input() -> Arc<AtomicBool> {
+    let ends = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&ends);
+    thread::spawn(move || {
+        line();
+        told.store(true, Ordering::Relaxed);
+    });
+    ends
+}
+
+fn line() -> Option<String> {
+    let mut line = String::new();
+    let length = io::stdin().read_line(&mut line).unwrap();
+    (length > 0).then(|| line.trim().to_owned())
+}
+
+fn expire(millis: &str) -> Duration {
+    Duration::from_millis(millis.parse().unwrap())
+}
