@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fmt::Display;
 use std::rc::Rc;
+use std::time::Duration;
 
 use lockable_runtime::{Lease, LockError, Locker, distributed_lock};
 
@@ -24,6 +25,10 @@ impl Drop for Owned {
 
 fn look<T>(value: &T) -> usize {
     size_of_val(value)
+}
+
+fn longest<T>(value: &T) -> Duration {
+    Duration::from_secs(10) + Duration::from_millis(u64::try_from(look(value)).unwrap_or(0))
 }
 
 /// The sizes of a plain future and of the decorated one, with the same parameters and body.
@@ -68,6 +73,12 @@ fn a_decorated_future_is_little_larger_than_the_plain_one() {
     assert_small!(value [, on_busy = Some(look(&value))]);
     assert_small!(value [, on_busy = Some(look(&value)), guard = _lock, on_error = |_| None]);
     assert_small!(value [, on_error = |err| Some(look(&err))]);
+    assert_small!(value [, renew]);
+    assert_small!(value [, renew, max_hold = "5m", min_hold = 3, on_lost = finish]);
+    assert_small!(value [
+        , expire = longest(&MOST), renew, max_hold = longest(&MOST), min_hold = longest(&MOST)
+        , guard = _lock, on_lost = cancel, on_busy = Some(look(&value)), on_error = |_| None
+    ]);
 }
 
 struct Counter(u64);
@@ -80,7 +91,13 @@ impl Counter {
         Some(size + look(&self.0))
     }
 
-    #[distributed_lock(key("{}", self.0))]
+    #[distributed_lock(
+        key("{}", self.0),
+        renew,
+        max_hold = longest(&self.0),
+        min_hold = longest(self),
+        on_lost = finish
+    )]
     async fn decorated<T>(&self, value: T) -> Option<usize> {
         pause().await;
         let size = look(&value);
@@ -103,7 +120,7 @@ fn a_decorated_method_is_little_larger_than_the_plain_one() {
     }
 }
 
-#[distributed_lock(key = "{id}")]
+#[distributed_lock(key = "{id}", renew, max_hold = longest(&id), on_lost = finish)]
 async fn unit(id: u64) {
     pause().await;
 }

@@ -17,6 +17,8 @@ pub mod flow;
 pub mod generics;
 #[path = "../../pass/keys.rs"]
 pub mod keys;
+#[path = "../../pass/lease.rs"]
+pub mod lease;
 #[path = "../../pass/methods.rs"]
 pub mod methods;
 #[path = "../../pass/parameters.rs"]
@@ -25,6 +27,8 @@ pub mod parameters;
 pub mod returns;
 #[path = "../../pass/sync.rs"]
 pub mod sync;
+#[path = "../../pass/waiting.rs"]
+pub mod waiting;
 
 /// Waits once.
 async fn pause() {

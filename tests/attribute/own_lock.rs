@@ -1,0 +1,286 @@
+//! A call from inside of the body that holds the lock: it fails at once, instead of waiting for its
+//! own end.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use async_recursion::async_recursion;
+use async_trait::async_trait;
+use lockable_runtime::{LockError, Locker, distributed_lock};
+use tokio::sync::Barrier;
+use tracing::Level;
+
+use crate::events;
+use crate::support::{hold, is_free, locker, locker_now, now, pause};
+
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+#[distributed_lock(key = "k:{id}", locker = locks)]
+async fn settle(locks: &Locker, id: u8) -> Result<u8, LockError> {
+    pause().await;
+    Ok(id)
+}
+
+#[distributed_lock(key = "k:{id}", locker = locks)]
+fn settle_sync(locks: &Locker, id: u8) -> Result<u8, LockError> {
+    Ok(id)
+}
+
+#[distributed_lock(key = "k:{id}", locker = locks)]
+fn settle_boxed(locks: &Locker, id: u8) -> BoxFuture<'_, Result<u8, LockError>> {
+    Box::pin(async move {
+        pause().await;
+        Ok(id)
+    })
+}
+
+/// The call failed because its caller holds the lock, and it names that.
+fn assert_own(outcome: Result<u8, LockError>) {
+    let error = outcome.unwrap_err();
+    assert!(error.is_held_by_caller() && !error.is_contended(), "{error}");
+    assert_eq!(error.key(), Some("disLock:k:7"));
+}
+
+/// Every kind of call is refused for the key 7, and free for another one.
+async fn call_all(locks: &Locker) {
+    assert_own(settle(locks, 7).await);
+    assert_own(settle_sync(locks, 7));
+    assert_own(settle_boxed(locks, 7).await);
+    assert_eq!(settle(locks, 8).await.unwrap(), 8);
+    assert_eq!(settle_sync(locks, 8).unwrap(), 8);
+    assert_eq!(settle_boxed(locks, 8).await.unwrap(), 8);
+}
+
+/// The same where nothing can be awaited; these futures have no reason to wait.
+fn call_all_now(locks: &Locker) {
+    assert_own(now(settle(locks, 7)));
+    assert_own(settle_sync(locks, 7));
+    assert_own(now(settle_boxed(locks, 7)));
+    assert_eq!(settle_sync(locks, 8).unwrap(), 8);
+}
+
+#[tokio::test]
+async fn a_body_that_asks_for_its_own_lock_is_told_so() {
+    #[distributed_lock(key = "k:{id}", locker = locks)]
+    async fn call(locks: &Locker, id: u8) -> Option<u8> {
+        call_all(locks).await;
+        pause().await;
+        call_all(locks).await;
+        Some(id)
+    }
+    let locks = locker().await;
+    // The body goes on, and a call after it finds the lock free.
+    for _ in 0..2 {
+        assert_eq!(call(&locks, 7).await, Some(7));
+        assert!(is_free(&locks, "k:7").await);
+    }
+}
+
+#[tokio::test]
+async fn a_boxed_body_that_asks_for_its_own_lock_is_told_so() {
+    #[distributed_lock(key = "k:{id}", locker = locks)]
+    fn call(locks: &Locker, id: u8) -> BoxFuture<'_, Option<u8>> {
+        call_all_now(locks);
+        Box::pin(async move {
+            pause().await;
+            call_all(locks).await;
+            Some(id)
+        })
+    }
+    assert_eq!(call(&locker().await, 7).await, Some(7));
+}
+
+#[distributed_lock(key = "k:{id}", locker = locks)]
+fn calls_all_now(locks: &Locker, id: u8) -> Option<u8> {
+    call_all_now(locks);
+    Some(id)
+}
+
+#[test]
+fn a_sync_body_that_asks_for_its_own_lock_is_told_so() {
+    let locks = locker_now();
+    assert_eq!(calls_all_now(&locks, 7), Some(7));
+    assert_eq!(calls_all_now(&locks, 7), Some(7));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sync_body_in_a_runtime_that_asks_for_its_own_lock_is_told_so() {
+    let locks = locker().await;
+    assert_eq!(calls_all_now(&locks, 7), Some(7));
+    let spawned = locks.clone();
+    assert_eq!(tokio::spawn(async move { calls_all_now(&spawned, 7) }).await.unwrap(), Some(7));
+    assert_eq!(
+        tokio::task::spawn_blocking(move || calls_all_now(&locks, 7)).await.unwrap(),
+        Some(7)
+    );
+}
+
+#[tokio::test]
+async fn a_recursion_with_one_key_is_told_so() {
+    #[distributed_lock(key = "k:7", locker = locks)]
+    async fn plain(locks: &Locker, more: u8) -> Result<u8, LockError> {
+        if more == 0 { Ok(0) } else { Box::pin(plain(locks, more - 1)).await }
+    }
+    #[async_recursion]
+    #[distributed_lock(key = "k:7", locker = locks)]
+    async fn above(locks: &Locker, more: u8) -> Result<u8, LockError> {
+        if more == 0 { Ok(0) } else { above(locks, more - 1).await }
+    }
+    #[distributed_lock(key = "k:7", locker = locks)]
+    #[async_recursion]
+    async fn below(locks: &Locker, more: u8) -> Result<u8, LockError> {
+        if more == 0 { Ok(0) } else { below(locks, more - 1).await }
+    }
+    #[distributed_lock(key = "k:7", locker = locks)]
+    fn boxed(locks: &Locker, more: u8) -> BoxFuture<'_, Result<u8, LockError>> {
+        Box::pin(async move { if more == 0 { Ok(0) } else { boxed(locks, more - 1).await } })
+    }
+    #[distributed_lock(key = "k:7", locker = locks)]
+    fn sync(locks: &Locker, more: u8) -> Result<u8, LockError> {
+        if more == 0 { Ok(0) } else { sync(locks, more - 1) }
+    }
+    let locks = locker().await;
+    assert_own(plain(&locks, 1).await);
+    assert_own(above(&locks, 1).await);
+    assert_own(below(&locks, 1).await);
+    assert_own(boxed(&locks, 1).await);
+    assert_own(sync(&locks, 1));
+    assert_eq!(plain(&locks, 0).await.unwrap(), 0);
+    assert!(is_free(&locks, "k:7").await);
+}
+
+#[tokio::test]
+async fn a_recursion_with_a_key_for_each_level_is_locked_on_every_level() {
+    #[async_recursion]
+    #[distributed_lock(key = "level:{level}", locker = locks)]
+    async fn call(locks: &Locker, level: u8) -> Result<u8, LockError> {
+        let lower = if level == 0 { 0 } else { call(locks, level - 1).await? };
+        // The outer levels hold theirs, and the inner ones have released.
+        for other in 0..=3 {
+            assert_eq!(is_free(locks, &format!("level:{other}")).await, other < level, "{other}");
+        }
+        Ok(lower + 1)
+    }
+    assert_eq!(call(&locker().await, 3).await.unwrap(), 4);
+}
+
+struct Service(Locker);
+
+#[async_trait]
+trait Job {
+    async fn run(&self, id: u8) -> Result<u8, LockError>;
+}
+
+#[async_trait]
+impl Job for Service {
+    #[distributed_lock(key = "k:{id}", locker = self.0)]
+    async fn run(&self, id: u8) -> Result<u8, LockError> {
+        pause().await;
+        self.direct(id).await
+    }
+}
+
+impl Service {
+    #[distributed_lock(key = "k:{id}", locker = self.0)]
+    async fn direct(&self, id: u8) -> Result<u8, LockError> {
+        Ok(id)
+    }
+}
+
+#[tokio::test]
+async fn a_method_that_calls_another_with_its_key_is_told_so() {
+    let service = Service(locker().await);
+    assert_own(service.run(7).await);
+    assert_eq!(service.direct(7).await.unwrap(), 7);
+}
+
+#[tokio::test]
+async fn what_counts_is_the_whole_key_and_the_store() {
+    #[distributed_lock(key = "disLock:k:{id}", prefix = "", locker = locks)]
+    async fn call(locks: &Locker, elsewhere: &Locker, id: u8) -> Option<u8> {
+        assert_own(settle(locks, id).await);
+        assert_own(settle(&locks.clone(), id).await);
+        assert_eq!(settle(elsewhere, id).await.unwrap(), id);
+        Some(id)
+    }
+    assert_eq!(call(&locker().await, &locker().await, 7).await, Some(7));
+}
+
+#[tokio::test]
+async fn siblings_are_other_callers() {
+    #[distributed_lock(key = "k:7", locker = locks)]
+    async fn holds(locks: &Locker, meeting: &Barrier) -> Option<u8> {
+        meeting.wait().await;
+        meeting.wait().await;
+        Some(1)
+    }
+    async fn asks(locks: &Locker, meeting: &Barrier) {
+        meeting.wait().await;
+        assert!(settle(locks, 7).await.unwrap_err().is_contended());
+        assert!(settle_boxed(locks, 7).await.unwrap_err().is_contended());
+        assert!(settle_sync(locks, 7).unwrap_err().is_contended());
+    }
+    let (locks, meeting) = (locker().await, Barrier::new(2));
+    let (held, ()) = tokio::join!(holds(&locks, &meeting), async {
+        asks(&locks, &meeting).await;
+        meeting.wait().await;
+    });
+    assert_eq!(held, Some(1));
+    tokio::select! {
+        biased;
+        _ = holds(&locks, &meeting) => unreachable!("waits for the second meeting"),
+        () = asks(&locks, &meeting) => {}
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_a_body_spawns_is_another_caller() {
+    #[distributed_lock(key = "k:7", locker = locks)]
+    async fn call(locks: &Locker) -> Option<u8> {
+        let locks = locks.clone();
+        tokio::spawn(async move { settle(&locks, 7).await.unwrap_err().is_contended() })
+            .await
+            .ok()
+            .map(u8::from)
+    }
+    assert_eq!(call(&locker().await).await, Some(1));
+}
+
+/// It is an error, not a busy lock: `on_busy` would hide the mistake.
+#[tokio::test]
+async fn without_a_place_in_the_return_type_it_is_an_error_event() {
+    #[distributed_lock(key = "k:7", locker = locks)]
+    async fn unit(locks: &Locker) {
+        unreachable!("runs under its caller's lock")
+    }
+    #[distributed_lock(key = "k:7", locker = locks)]
+    fn sync(locks: &Locker) {
+        unreachable!("runs under its caller's lock")
+    }
+    #[distributed_lock(key = "k:7", locker = locks)]
+    fn boxed(locks: &Locker) -> BoxFuture<'_, Option<u8>> {
+        Box::pin(async { unreachable!("runs under its caller's lock") })
+    }
+    #[distributed_lock(key = "k:7", locker = locks, on_busy = 1, on_error = |_| 2)]
+    async fn answered(locks: &Locker) -> u8 {
+        unreachable!("runs under its caller's lock")
+    }
+    #[distributed_lock(key = "k:7", locker = locks)]
+    async fn outer(locks: &Locker) -> Option<u8> {
+        unit(locks).await;
+        sync(locks);
+        assert_eq!(boxed(locks).await, None);
+        let told = events::take();
+        assert_eq!(told.len(), 3, "{told:#?}");
+        for event in told {
+            assert_eq!(event.level, Level::ERROR);
+            assert!(event.fields.contains("disLock:k:7"), "{event:?}");
+        }
+        Some(answered(locks).await)
+    }
+    let locks = locker().await;
+    events::listen();
+    assert_eq!(outer(&locks).await, Some(2));
+    let _other = hold(&locks, "k:7").await;
+    assert_eq!(answered(&locks).await, 1);
+}

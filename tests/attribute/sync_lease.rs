@@ -1,0 +1,270 @@
+//! The lease of a body that blocks its thread, as every sync one does: the clock is real, and leases
+//! are short.
+
+use std::thread;
+use std::time::Duration;
+
+use lockable_runtime::{Lease, LockError, Locker, distributed_lock};
+use lockable_tests::{Server, wait};
+use tokio::runtime::Builder;
+use tracing::Level;
+
+use crate::events;
+use crate::support::{Journal, ShopError, is_free_now, locker_now, pause};
+
+/// Short beside a test, long beside the turn of a thread on a busy machine.
+const LEASE: Duration = Duration::from_millis(500);
+/// What shall come, comes before.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// Blocks its thread until a lease of that length has come and gone.
+#[distributed_lock(key = "clock", expire = LEASE, on_lost = finish, locker = locks, guard = lock)]
+fn one_lease(locks: &Locker) -> Result<(), LockError> {
+    wait::until(LIMIT, || lock.is_lost());
+    Ok(())
+}
+
+#[distributed_lock(key = "k", locker = locks)]
+fn acquires(locks: &Locker) -> Result<(), LockError> {
+    Ok(())
+}
+
+/// Asked by another thread, which is another caller.
+fn is_taken(locks: &Locker) -> bool {
+    let outcome = thread::scope(|scope| scope.spawn(|| acquires(locks)).join().unwrap());
+    outcome.is_err_and(|error| error.is_contended())
+}
+
+#[distributed_lock(key = "k", expire = LEASE, renew, locker = locks, guard = lock)]
+fn renewed(locks: &Locker) -> Result<Lease, LockError> {
+    for _ in 0..3 {
+        one_lease(locks)?;
+        assert!(lock.is_held() && is_taken(locks));
+    }
+    Ok(lock)
+}
+
+fn outlives_its_lease(locks: &Locker) {
+    let lease = renewed(locks).unwrap();
+    assert!(!lease.is_held() && !lease.is_lost());
+    acquires(locks).unwrap();
+}
+
+#[test]
+fn a_renewed_body_outlives_its_lease_outside_of_any_runtime() {
+    outlives_its_lease(&locker_now());
+}
+
+#[tokio::test]
+async fn a_renewed_body_outlives_its_lease_and_blocks_a_current_thread_runtime() {
+    outlives_its_lease(&locker_now());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewed_body_outlives_its_lease_in_a_multi_thread_runtime() {
+    tokio::spawn(async { outlives_its_lease(&locker_now()) }).await.unwrap();
+}
+
+#[test]
+fn a_renewed_body_outlives_its_lease_on_a_server() {
+    let server = Server::start();
+    // Side by side, so with keys of their own.
+    let locker =
+        |prefix: &str| Locker::builder().url(server.url()).prefix(prefix).connect_lazy().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| outlives_its_lease(&locker("none:")));
+        scope.spawn(|| {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async { outlives_its_lease(&locker("current:")) });
+        });
+        scope.spawn(|| {
+            let runtime =
+                Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+            let locks = locker("multi:");
+            let call = runtime.spawn(async move { outlives_its_lease(&locks) });
+            runtime.block_on(call).unwrap();
+        });
+    });
+}
+
+#[tokio::test]
+async fn an_async_body_is_renewed_while_it_blocks_the_runtime_of_a_lock_on_a_server() {
+    #[distributed_lock(key = "k", expire = LEASE, renew, locker = locks, guard = lock)]
+    async fn call(locks: &Locker) -> Result<(), LockError> {
+        pause().await;
+        for _ in 0..3 {
+            one_lease(locks)?;
+            assert!(lock.is_held() && is_taken(locks));
+        }
+        Ok(())
+    }
+    let server = Server::start();
+    call(&Locker::connect(&server.url()).await.unwrap()).await.unwrap();
+}
+
+/// Goal: no answer is no renewal. Method: the server's process stands still while the body runs.
+#[test]
+fn a_renewed_body_whose_server_stands_still_is_told() {
+    #[distributed_lock(key = "k", expire = LEASE, renew, locker = locks, guard = lock)]
+    fn call(locks: &Locker, server: &Server) -> Result<(), LockError> {
+        assert!(lock.is_held());
+        server.pause();
+        wait::until(LIMIT, || lock.is_lost());
+        server.resume();
+        Ok(())
+    }
+    let server = Server::start();
+    let locks = Locker::builder().url(server.url()).connect_lazy().unwrap();
+    let error = call(&locks, &server).unwrap_err();
+    assert!(error.is_lost() && error.is_completed(), "{error}");
+    acquires(&locks).unwrap();
+}
+
+/// Exactly so many events at error level, and each names the key.
+fn assert_error_events(count: usize) {
+    let told = events::take();
+    let errors: Vec<_> = told.iter().filter(|event| event.level == Level::ERROR).collect();
+    assert_eq!(errors.len(), count, "{told:#?}");
+    assert!(errors.iter().all(|error| error.fields.contains("disLock:k")), "{errors:?}");
+}
+
+#[test]
+fn a_body_that_is_not_renewed_completes_and_its_loss_is_the_error() {
+    #[distributed_lock(key = "k", expire = LEASE, locker = locks, guard = lock)]
+    fn result(locks: &Locker, journal: &Journal) -> Result<u8, ShopError> {
+        wait::until(LIMIT, || lock.is_lost());
+        journal.write("done");
+        Ok(7)
+    }
+    #[distributed_lock(key = "k", expire = LEASE, locker = locks, guard = lock, on_busy = 1,
+        on_error = |err| if err.is_lost() && err.is_completed() { 2 } else { 3 })]
+    fn answered(locks: &Locker, journal: &Journal) -> u8 {
+        wait::until(LIMIT, || lock.is_lost());
+        journal.write("done");
+        7
+    }
+    let (locks, journal) = (locker_now(), Journal::default());
+    let Err(ShopError::Lock(error)) = result(&locks, &journal) else { panic!("not lost") };
+    assert!(error.is_lost() && error.is_completed(), "{error}");
+    assert_eq!(answered(&locks, &journal), 2);
+    assert_eq!(journal.entries(), ["done"; 2]);
+}
+
+#[test]
+fn a_body_that_may_finish_gives_its_value_and_an_error_event() {
+    #[distributed_lock(key = "k", expire = LEASE, locker = locks, on_lost = finish, guard = lock)]
+    fn result(locks: &Locker) -> Result<u8, ShopError> {
+        wait::until(LIMIT, || lock.is_lost());
+        Err(ShopError::SoldOut)
+    }
+    #[distributed_lock(key = "k", expire = LEASE, locker = locks, on_lost = finish, guard = lock)]
+    fn option(locks: &Locker) -> Option<bool> {
+        wait::until(LIMIT, || lock.is_lost());
+        Some(lock.is_held())
+    }
+    #[distributed_lock(key = "k", expire = LEASE, locker = locks, on_lost = finish, guard = lock,
+        on_busy = 1, on_error = |_| 2)]
+    fn answered(locks: &Locker) -> u8 {
+        wait::until(LIMIT, || lock.is_lost());
+        7
+    }
+    let locks = locker_now();
+    events::listen();
+    assert!(matches!(result(&locks), Err(ShopError::SoldOut)));
+    assert_error_events(1);
+    assert_eq!(option(&locks), Some(false));
+    assert_error_events(1);
+    assert_eq!(answered(&locks), 7);
+    assert_error_events(1);
+}
+
+/// Nothing can stop the body, so it goes on without renewal until its last lease ends.
+#[test]
+fn renewal_ends_when_a_body_has_held_its_lock_long_enough() {
+    #[distributed_lock(key = "k", expire = LEASE, renew, max_hold = LEASE * 4, locker = locks,
+        guard = lock)]
+    fn call(locks: &Locker) -> Result<u8, LockError> {
+        for _ in 0..2 {
+            one_lease(locks)?;
+            assert!(lock.is_held());
+        }
+        wait::until(LIMIT, || lock.is_lost());
+        wait::until(LIMIT, || !is_taken(locks));
+        Ok(7)
+    }
+    let error = call(&locker_now()).unwrap_err();
+    assert!(error.is_lost() && error.is_completed(), "{error}");
+}
+
+#[test]
+fn a_body_that_has_held_its_lock_long_enough_is_told_and_gives_its_value() {
+    #[distributed_lock(key = "k", expire = 60, renew, max_hold = "50ms", locker = locks,
+        guard = lock)]
+    fn call(locks: &Locker) -> Result<u8, LockError> {
+        wait::until(LIMIT, || !lock.is_held());
+        assert!(!lock.is_lost() && is_taken(locks));
+        Ok(7)
+    }
+    let locks = locker_now();
+    events::listen();
+    assert_eq!(call(&locks).unwrap(), 7);
+    assert_error_events(0);
+    assert!(!is_taken(&locks));
+}
+
+#[test]
+fn renewal_ends_with_a_body_that_panics() {
+    #[distributed_lock(key = "k", expire = LEASE, renew, locker = locks)]
+    fn call(locks: &Locker) {
+        panic!("on purpose")
+    }
+    let locks = locker_now();
+    let ended = thread::scope(|scope| scope.spawn(|| call(&locks)).join());
+    assert!(ended.is_err());
+    wait::until(LIMIT, || is_free_now(&locks, "k"));
+}
+
+#[test]
+fn a_second_call_within_the_shortest_hold_is_busy() {
+    #[distributed_lock(key = "k", min_hold = "300ms", locker = locks)]
+    fn result(locks: &Locker) -> Result<u8, LockError> {
+        Ok(7)
+    }
+    #[distributed_lock(key = "long", min_hold = 10, locker = locks, on_busy = 1, on_error = |_| 2)]
+    fn answered(locks: &Locker) -> u8 {
+        7
+    }
+    let locks = locker_now();
+    assert_eq!((answered(&locks), answered(&locks)), (7, 1));
+    assert_eq!(result(&locks).unwrap(), 7);
+    wait::until(LIMIT, || match result(&locks) {
+        Ok(value) => value == 7,
+        Err(error) => {
+            assert!(error.is_contended(), "{error}");
+            false
+        }
+    });
+}
+
+#[test]
+fn a_duration_is_evaluated_once_a_call_and_before_the_body() {
+    #[distributed_lock(
+        key = "k",
+        locker = locks,
+        expire = noted(&journal, "expire", 10),
+        renew,
+        max_hold = noted(&journal, "max_hold", 60),
+        min_hold = noted(&journal, "min_hold", 1)
+    )]
+    fn call(locks: &Locker, journal: Journal) -> Option<()> {
+        journal.write("body");
+        Some(())
+    }
+    fn noted(journal: &Journal, option: &str, seconds: u64) -> Duration {
+        journal.write(option);
+        Duration::from_secs(seconds)
+    }
+    let (locks, journal) = (locker_now(), Journal::default());
+    assert!(call(&locks, journal.clone()).is_some());
+    assert_eq!(journal.entries(), ["expire", "max_hold", "min_hold", "body"]);
+}
