@@ -4,6 +4,8 @@ use std::iter::repeat_with;
 
 use lockable_tests::{Admin, Peer, Server};
 
+mod queue;
+
 #[test]
 fn what_eight_processes_sell_is_missing_from_the_stock() {
     let server = Server::start();

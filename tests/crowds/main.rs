@@ -1,0 +1,67 @@
+//! What thousands of locks cost that one process holds, or has dropped while the server is away.
+//!
+//! One test at a time: the memory that is counted is the whole process's, and so is `shutdown`.
+
+use std::alloc::System;
+use std::future::Future;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use lockable_runtime::{LockGuard, LockRequest, Locker};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
+
+mod releases;
+mod renewals;
+mod waiters;
+
+#[global_allocator]
+static MEMORY: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// The bytes that are allocated now.
+fn in_use() -> usize {
+    let stats = MEMORY.stats();
+    stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
+}
+
+/// Runs a test while no other one runs.
+fn alone(test: impl Future<Output = ()>) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(TEST_LIMIT, test).await }).expect("it ends");
+}
+
+/// Acquires locks of different keys, many at the same time.
+async fn hold(locker: &Locker, count: usize, terms: fn(LockRequest) -> LockRequest) -> Guards {
+    let mut tasks = JoinSet::new();
+    for task in 0..TASKS {
+        let locker = locker.clone();
+        tasks.spawn(async move {
+            let mut guards = Vec::with_capacity(count.div_ceil(TASKS));
+            for n in (task..count).step_by(TASKS) {
+                guards.push(terms(locker.lock(format!("crowd:{n}"))).acquire().await.unwrap());
+            }
+            guards
+        });
+    }
+    let guards = tasks.join_all().await;
+    assert_eq!(guards.iter().map(Vec::len).sum::<usize>(), count);
+    guards
+}
+
+/// What [`hold`] acquired, one part a task.
+type Guards = Vec<Vec<LockGuard>>;
+
+const TASKS: usize = 50;
+
+/// How long a state may be waited for.
+const LIMIT: Duration = Duration::from_secs(20);
+
+const TEST_LIMIT: Duration = Duration::from_secs(60);
+
+#[expect(clippy::disallowed_methods, reason = "limits are real time")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,103 @@
+//! Thousands of guards that are dropped while the server is away.
+
+use std::time::Duration;
+
+use lockable_runtime::{Locker, shutdown};
+use lockable_tests::{Admin, Proxy, Server, wait};
+
+use crate::{LIMIT, alone, hold, in_use, now};
+
+const COUNT: usize = 5_000;
+
+/// So much a release that waits may take, more than its guard did.
+const MEMORY_EACH: usize = 512;
+
+#[test]
+fn five_thousand_releases_wait_for_the_server_with_patience() {
+    alone(async {
+        let (server, proxy, locker) = start().await;
+        let admin = server.admin();
+        let guards = hold(&locker, COUNT, |request| request.expire(Duration::from_secs(60))).await;
+        let start = in_use();
+        proxy.turn_away();
+        proxy.cut();
+        let accepted = proxy.accepted();
+        drop(guards);
+        let begun = now();
+        for deadline in [Duration::from_millis(200), Duration::from_millis(1_300)] {
+            is_not_over_within(deadline, COUNT).await;
+        }
+        let mut most = 0;
+        wait::until_async(LIMIT, async || {
+            most = most.max(in_use().saturating_sub(start));
+            begun.elapsed() > Duration::from_secs(4)
+        })
+        .await;
+        let connects = proxy.accepted() - accepted;
+        println!("{connects} connections tried, {most} bytes more at most");
+        // Each release pauses for up to a second, and those that try together connect together.
+        assert!((4..1_000).contains(&connects), "{connects}");
+        assert!(most <= COUNT * MEMORY_EACH, "{most} bytes");
+        assert_eq!(held(&admin), COUNT);
+        proxy.accept();
+        let begun = now();
+        shutdown(LIMIT).await.unwrap();
+        println!("released {:?} after the server is back", begun.elapsed());
+        assert_eq!(held(&admin), 0);
+    });
+}
+
+#[test]
+fn releases_end_with_their_leases_when_the_server_stays_away() {
+    alone(async {
+        let (_server, proxy, locker) = start().await;
+        let guards = hold(&locker, 500, |request| request.expire(Duration::from_secs(2))).await;
+        proxy.refuse();
+        proxy.cut();
+        drop(guards);
+        is_not_over_within(Duration::from_millis(100), 500).await;
+        // The lease and one command deadline later nobody can know of them any more.
+        shutdown(Duration::from_secs(8)).await.unwrap();
+    });
+}
+
+/// Goal: one release that is handed over twice is one.
+/// Method: a release is not answered, and its guard hands it over; meanwhile nothing else is open.
+#[test]
+fn a_release_that_is_under_way_twice_is_counted_once() {
+    alone(async {
+        let (_server, proxy, locker) = start().await;
+        let guard = locker.lock("twice").acquire().await.unwrap();
+        proxy.turn_away();
+        proxy.hold_open_requests();
+        drop(tokio::time::timeout(Duration::from_millis(50), guard.release()).await);
+        let error = shutdown(Duration::from_millis(100)).await.unwrap_err();
+        assert!(error.to_string().contains("1 lock was (`disLock:twice`) not released"), "{error}");
+        proxy.cut();
+        proxy.accept();
+        shutdown(LIMIT).await.unwrap();
+    });
+}
+
+async fn is_not_over_within(deadline: Duration, count: usize) {
+    let begun = now();
+    let error = shutdown(deadline).await.unwrap_err();
+    let elapsed = begun.elapsed();
+    assert!(error.is_unavailable(), "{error}");
+    let message = error.to_string();
+    assert!(message.contains(&format!("{count} locks were (`disLock:crowd:")), "{message}");
+    assert_eq!(message.matches("`disLock:crowd:").count(), 8, "{message}");
+    assert!(message.contains(" and others)"), "{message}");
+    assert!(elapsed >= deadline && elapsed < deadline + Duration::from_secs(1), "{elapsed:?}");
+}
+
+async fn start() -> (Server, Proxy, Locker) {
+    let server = Server::start();
+    let proxy = Proxy::start(&server);
+    let locker = Locker::connect(&proxy.url()).await.unwrap();
+    (server, proxy, locker)
+}
+
+fn held(admin: &Admin) -> usize {
+    admin.keys("disLock:*").len()
+}

@@ -1,0 +1,78 @@
+//! Ten thousand locks that are held and renewed.
+
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, Locker, shutdown};
+use lockable_tests::{Admin, Server, wait};
+
+use crate::{LIMIT, alone, hold, in_use};
+
+const COUNT: usize = 10_000;
+const LEASE: Duration = Duration::from_secs(6);
+const INTERVALS: u64 = 3;
+
+/// So much a held lock may take, without its caller's future.
+const MEMORY_EACH: usize = 2 * 1024;
+
+/// So much of it may stay after all were released: buffers of connections, and of the test.
+const LEFT: usize = 512 * 1024;
+
+#[test]
+fn ten_thousand_locks_are_renewed_a_hundred_a_command_and_two_kibibytes_each() {
+    alone(async {
+        let server = Server::start();
+        let admin = server.admin();
+        let locker = Locker::connect(&server.url()).await.unwrap();
+        warm_up(&locker).await;
+        let start = in_use();
+        let mut guards = hold(&locker, COUNT, |request| request.expire(LEASE).renew()).await;
+        let fresh = in_use() - start;
+        admin.reset_statistics();
+        let wanted = INTERVALS * COUNT as u64;
+        wait::until_async(LIMIT, async || renewals(&admin) >= wanted).await;
+        report(&admin);
+        let used = in_use() - start;
+        println!("{} bytes each at first, {} bytes each later", fresh / COUNT, used / COUNT);
+        assert!(used.max(fresh) <= COUNT * MEMORY_EACH, "{used} and {fresh} bytes");
+        let (renewed, commands) = (renewals(&admin), admin.command_calls("evalsha"));
+        assert!(commands * 100 <= renewed, "{commands} commands for {renewed} renewals");
+        assert!(guards.iter().flatten().all(LockGuard::is_held));
+        assert_eq!(held(&admin), COUNT);
+        // Half of them are released, and half are dropped.
+        for guard in guards.drain(..guards.len() / 2).flatten() {
+            guard.release().await.unwrap();
+        }
+        drop(guards);
+        shutdown(LIMIT).await.unwrap();
+        assert_eq!(held(&admin), 0);
+        let left = in_use().saturating_sub(start);
+        println!("{left} bytes left");
+        assert!(left <= LEFT, "{left} bytes left");
+    });
+}
+
+/// What is allocated once, whatever comes.
+async fn warm_up(locker: &Locker) {
+    let guards = hold(locker, 500, |request| request).await;
+    drop(guards);
+    shutdown(LIMIT).await.unwrap();
+}
+
+fn renewals(admin: &Admin) -> u64 {
+    admin.command_calls("pexpire")
+}
+
+fn held(admin: &Admin) -> usize {
+    admin.keys("disLock:*").len()
+}
+
+/// How long the server took, in its own words.
+fn report(admin: &Admin) {
+    for section in ["commandstats", "latencystats"] {
+        let statistics = admin.info(section);
+        statistics
+            .lines()
+            .filter(|line| line.contains("evalsha"))
+            .for_each(|line| println!("{line}"));
+    }
+}

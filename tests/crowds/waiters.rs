@@ -1,0 +1,71 @@
+//! Ten thousand calls that wait for a thousand locks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use lockable_runtime::Locker;
+use lockable_tests::{Server, wait};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::{LIMIT, alone, hold, in_use};
+
+const KEYS: usize = 1_000;
+const WAITERS: usize = 10_000;
+const LEASE: Duration = Duration::from_secs(60);
+
+#[test]
+fn ten_thousand_waiters_share_one_subscription_and_are_all_served() {
+    alone(async {
+        let server = Server::start();
+        let admin = server.admin();
+        let holder = Locker::connect(&server.url()).await.unwrap();
+        let held = hold(&holder, KEYS, |request| request.expire(LEASE)).await;
+        let locker = Locker::connect(&server.url()).await.unwrap();
+        let (start, count) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
+        let mut tasks = JoinSet::new();
+        for n in 0..WAITERS {
+            let (locker, start, count) = (locker.clone(), Arc::clone(&start), Arc::clone(&count));
+            tasks.spawn(async move {
+                drop(start.acquire().await.unwrap());
+                let key = format!("crowd:{}", n % KEYS);
+                let guard = locker.lock(key).wait_forever().acquire().await.unwrap();
+                count.fetch_add(1, Ordering::Relaxed);
+                guard.release().await.unwrap();
+            });
+        }
+        // The tasks, and with them the callers' futures, are there already.
+        tokio::task::yield_now().await;
+        let before = in_use();
+        start.add_permits(WAITERS);
+        let queued = || admin.keys("lockable:queue:*").len() == KEYS;
+        wait::until_async(LIMIT, async || queued()).await;
+        settled().await;
+        let each = in_use().saturating_sub(before) / WAITERS;
+        println!("{each} bytes a waiter");
+        assert!(each < 1_536, "{each} bytes a waiter");
+        let subscribed = admin.command::<String>(&["CLIENT", "LIST", "TYPE", "pubsub"]);
+        assert_eq!(subscribed.lines().count(), 1, "{subscribed}");
+        drop(held);
+        tasks.join_all().await;
+        assert_eq!(count.load(Ordering::Relaxed), WAITERS);
+        lockable_runtime::shutdown(LIMIT).await.unwrap();
+        let left = in_use().saturating_sub(before);
+        println!("{left} bytes left");
+        assert!(left < 512 * 1_024, "{left} bytes left");
+        assert_eq!(admin.keys("*").iter().filter(|key| !key.contains("floor")).count(), 0);
+    });
+}
+
+/// Returns once all wait: nothing is allocated any more, at fifty looks in a row.
+async fn settled() {
+    let (mut last, mut looks) = (0, 0);
+    wait::until_async(LIMIT, async || {
+        let now = in_use();
+        looks = if now > last { 0 } else { looks + 1 };
+        last = now.max(last);
+        looks > 50
+    })
+    .await;
+}
