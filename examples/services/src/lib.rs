@@ -1,0 +1,1 @@
+//! Services that lock: with a web framework, with a database; see the README in the folder above.
