@@ -1,5 +1,5 @@
 //! Acquire and release, uncontended: this crate beside the same commands through the client alone,
-//! and beside a bare `SET NX PX` with its release.
+//! and beside a bare `SET NX PX` with a compare-and-delete.
 //!
 //! `cargo bench --bench pairs`
 
@@ -14,7 +14,14 @@ use tokio::runtime::{Builder, Runtime};
 
 const TURNS: usize = 30;
 const ROUND: Duration = Duration::from_millis(150);
-const RELEASE: &str = include_str!("../lockable-runtime/scripts/release.lua");
+/// What this crate runs to release.
+const RELEASE: &str = concat!(
+    include_str!("../lockable-runtime/scripts/hand_on.lua"),
+    include_str!("../lockable-runtime/scripts/release.lua")
+);
+/// What a lock without a queue needs.
+const COMPARE_AND_DELETE: &str =
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 const OWNER: &str = "0123456789abcdef.1234567";
 
 /// Who acquires and releases.
@@ -65,14 +72,20 @@ fn runtimes() -> [(&'static str, Runtime); 2] {
 
 async fn contenders(url: &str) -> [Contender; 3] {
     let mut same = connection(url).await;
-    let load = redis::cmd("SCRIPT").arg("LOAD").arg(RELEASE).query_async::<String>(&mut same).await;
-    let script: Arc<str> = load.expect("the script loads").into();
+    let mut bare = connection(url).await;
+    let release = load(&mut same, RELEASE).await;
+    let compare_and_delete = load(&mut bare, COMPARE_AND_DELETE).await;
     let locker = Locker::connect(url).await.expect("a locker");
     [
         Contender::Lockable(locker),
-        Contender::Same(same, Arc::clone(&script)),
-        Contender::Bare(connection(url).await, script),
+        Contender::Same(same, release),
+        Contender::Bare(bare, compare_and_delete),
     ]
+}
+
+async fn load(connection: &mut MultiplexedConnection, script: &str) -> Arc<str> {
+    let name = redis::cmd("SCRIPT").arg("LOAD").arg(script).query_async::<String>(connection).await;
+    name.expect("the script loads").into()
 }
 
 /// The client's defaults, but without Nagle's algorithm, which would wait for more to send.
@@ -99,7 +112,8 @@ async fn round(contender: &Contender, tasks: usize) -> Round {
 
 /// Pairs on a key of this task's own; how many microseconds each acquisition took.
 async fn pairs(mut contender: Contender, key: String, started: Instant) -> Vec<f64> {
-    let (name, floor) = (format!("bench:{key}"), format!("lockable:floor:{{bench:{key}}}"));
+    let name = format!("bench:{key}");
+    let (floor, queue) = (companion("floor", &name), companion("queue", &name));
     let mut acquires = Vec::with_capacity(10_000);
     while started.elapsed() < ROUND {
         let before = Instant::now();
@@ -113,12 +127,12 @@ async fn pairs(mut contender: Contender, key: String, started: Instant) -> Vec<f
             Contender::Same(connection, script) => {
                 same_acquire(connection, &name, &floor).await;
                 note();
-                release(connection, script, &name).await;
+                release(connection, script, &[&name, &floor, &queue]).await;
             }
             Contender::Bare(connection, script) => {
                 bare_acquire(connection, &name).await;
                 note();
-                release(connection, script, &name).await;
+                release(connection, script, &[&name]).await;
             }
         }
     }
@@ -143,9 +157,13 @@ async fn bare_acquire(connection: &mut MultiplexedConnection, name: &str) {
     assert!(black_box(reply).is_some());
 }
 
-async fn release(connection: &mut MultiplexedConnection, script: &str, name: &str) {
+fn companion(what: &str, name: &str) -> String {
+    format!("lockable:{what}:{{{name}}}")
+}
+
+async fn release(connection: &mut MultiplexedConnection, script: &str, keys: &[&str]) {
     let mut call = redis::cmd("EVALSHA");
-    call.arg(script).arg(1).arg(name).arg(OWNER);
+    call.arg(script).arg(keys.len()).arg(keys).arg(OWNER).arg(0);
     let released: i64 = call.query_async(connection).await.expect("an answer");
     assert_eq!(released, 1);
 }

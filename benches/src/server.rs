@@ -1,0 +1,50 @@
+//! A Redis server for one run.
+
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use crate::Leash;
+
+/// A redis-server on a free port of 127.0.0.1, ended when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    port: u16,
+    _process: Leash,
+}
+
+impl Server {
+    /// Starts `redis-server` from the path and waits until it takes connections.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::start_as(&["redis-server"])
+    }
+
+    /// The same on the first core only, by `taskset`.
+    #[must_use]
+    pub fn start_on_first_core() -> Self {
+        Self::start_as(&["taskset", "--cpu-list", "0", "redis-server"])
+    }
+
+    fn start_as(command: &[&str]) -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = free.local_addr().expect("an address").port();
+        drop(free);
+        let options = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+        let port_option = ["--port", &port.to_string()];
+        let process = Leash::start(command[0], &[&command[1..], &port_option, &options].concat());
+        let mut process = process.expect("a shell");
+        let started = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(process.is_alive(), "{command:?} does not start");
+            assert!(started.elapsed() < Duration::from_secs(5), "redis-server does not start");
+            std::thread::yield_now();
+        }
+        Self { port, _process: process }
+    }
+
+    /// The URL of this server.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/", self.port)
+    }
+}

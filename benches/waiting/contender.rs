@@ -1,0 +1,62 @@
+//! Who locks.
+
+/// A way to lock, in processes of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Contender {
+    Ours,
+    OursFair,
+    /// Two scripts a section, and hand-offs that cost nothing.
+    Limit,
+    Rslock,
+    DistributedLock,
+    RedisPy,
+    Redlock,
+    /// `SET NX PX` and a release script, which nobody else's key stops: the yardstick.
+    Bare,
+    /// A `PING` in place of an acquisition: the other yardstick.
+    Ping,
+}
+
+impl Contender {
+    /// Those that have a row, in its order.
+    pub(crate) const ROWS: [Self; 7] = [
+        Self::Ours,
+        Self::OursFair,
+        Self::Limit,
+        Self::Rslock,
+        Self::DistributedLock,
+        Self::RedisPy,
+        Self::Redlock,
+    ];
+
+    /// What it is called in the tables, and to its process.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "lockable",
+            Self::OursFair => "lockable fair",
+            Self::Limit => "limit",
+            Self::Rslock => "rslock",
+            Self::DistributedLock => "distributed-lock",
+            Self::RedisPy => "redis-py",
+            Self::Redlock => "node redlock",
+            Self::Bare => "bare",
+            Self::Ping => "ping",
+        }
+    }
+
+    /// The commands that its processes send. The server counts what scripts call in the same way,
+    /// so none of these may be called by its scripts too.
+    pub(crate) fn sends(self) -> &'static [&'static str] {
+        match self {
+            // A try sends two SET with its INCR. The scripts call SET too, so INCR stands for all three.
+            Self::Ours | Self::OursFair => {
+                &["incr", "incr", "incr", "evalsha", "eval", "subscribe", "unsubscribe"]
+            }
+            Self::Limit => &["evalsha"],
+            Self::Redlock => &["evalsha", "eval"],
+            Self::Rslock | Self::DistributedLock | Self::RedisPy => &["set", "evalsha", "eval"],
+            Self::Bare => &["set", "evalsha"],
+            Self::Ping => &["ping"],
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! How the processes of a contender are started.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::available_parallelism;
+
+use crate::arguments::Cores;
+use crate::contender::Contender;
+use crate::install;
+
+/// A program that works as `lockable_benches::worker` describes, and its first arguments.
+pub(crate) struct Launcher {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    variables: Vec<(&'static str, PathBuf)>,
+}
+
+impl Launcher {
+    /// Builds or installs what is missing. The error is why there is none.
+    pub(crate) fn prepare(contender: Contender) -> Result<Self, String> {
+        match contender {
+            Contender::Rslock | Contender::DistributedLock => rust_peer(contender),
+            Contender::RedisPy => python_peer(),
+            Contender::Redlock => node_peer(),
+            Contender::Ours
+            | Contender::OursFair
+            | Contender::Limit
+            | Contender::Bare
+            | Contender::Ping => this_bench(contender),
+        }
+    }
+
+    pub(crate) fn command(&self, url: &str, cores: Cores) -> Command {
+        let mut command = match cores {
+            Cores::Any => Command::new(&self.program),
+            Cores::Apart => not_on_first_core(&self.program),
+        };
+        command.args(&self.arguments).arg(url).envs(self.variables.iter().cloned());
+        command
+    }
+}
+
+fn not_on_first_core(program: &Path) -> Command {
+    let last = available_parallelism().map_or(1, usize::from).max(2) - 1;
+    let mut taskset = Command::new("taskset");
+    taskset.arg("--cpu-list").arg(format!("1-{last}")).arg(program);
+    taskset
+}
+
+fn this_bench(contender: Contender) -> Result<Launcher, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let arguments = vec!["--worker".into(), contender.name().into()];
+    Ok(Launcher { program, arguments, variables: Vec::new() })
+}
+
+fn rust_peer(contender: Contender) -> Result<Launcher, String> {
+    let arguments = vec![contender.name().into()];
+    Ok(Launcher { program: install::rust()?, arguments, variables: Vec::new() })
+}
+
+fn python_peer() -> Result<Launcher, String> {
+    let arguments = vec![install::source("redis_py.py").into()];
+    Ok(Launcher { program: install::python()?, arguments, variables: Vec::new() })
+}
+
+fn node_peer() -> Result<Launcher, String> {
+    let variables = vec![("NODE_PATH", install::node()?)];
+    let arguments = vec![install::source("redlock.js").into()];
+    Ok(Launcher { program: "node".into(), arguments, variables })
+}

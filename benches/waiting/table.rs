@@ -1,0 +1,84 @@
+//! A table a scenario, in Markdown.
+
+use lockable_benches::median;
+
+use crate::arguments::Pace;
+use crate::figures::{Column, Figures};
+use crate::goals;
+use crate::runner::{Row, Runner};
+use crate::scenario;
+
+pub(crate) fn print_all(runner: &mut Runner, pace: &Pace) {
+    println!("{} turns of {} ms; medians (least to most)", pace.turns, pace.window.as_millis());
+    for scenario in scenario::all() {
+        let rows = runner.rows(&scenario, pace);
+        print(scenario.name, &rows);
+        goals::print(scenario.name, &rows);
+    }
+}
+
+fn print(name: &str, rows: &[Row]) {
+    let columns: Vec<_> = COLUMNS.into_iter().filter(|(of, _)| is_known(rows, *of)).collect();
+    let titles: Vec<&str> = columns.iter().map(|(_, title)| *title).collect();
+    let everybody = || rows.iter().filter_map(|row| row.outcome.as_ref().ok()).flatten();
+    let [bare, ping] = [Column::BarePairs, Column::Ping].map(|of| cell(everybody(), of));
+    println!(
+        "\n### {name}\n\nbare {bare} pairs/s, a PING {ping} µs\n\n| | {} |",
+        titles.join(" | ")
+    );
+    println!("|---|{}", "---|".repeat(columns.len()));
+    for row in rows {
+        match &row.outcome {
+            Ok(turns) => {
+                let cells: Vec<_> = columns.iter().map(|(of, _)| cell(turns, *of)).collect();
+                println!("| {} | {} |", row.contender.name(), cells.join(" | "));
+            }
+            Err(why) => println!("| {} | {why} |", row.contender.name()),
+        }
+    }
+}
+
+fn is_known(rows: &[Row], column: Column) -> bool {
+    let turns = rows.iter().filter_map(|row| row.outcome.as_ref().ok()).flatten();
+    turns.into_iter().any(|figures| figures.get(column).is_some())
+}
+
+fn cell<'a>(turns: impl IntoIterator<Item = &'a Figures>, column: Column) -> String {
+    let mut numbers: Vec<f64> = turns.into_iter().filter_map(|turn| turn.get(column)).collect();
+    numbers.sort_by(f64::total_cmp);
+    match (numbers.first(), numbers.last()) {
+        (Some(least), Some(most)) => {
+            let middle = short(median(numbers.iter().copied()));
+            format!("{middle} ({} to {})", short(*least), short(*most))
+        }
+        _ => "–".to_owned(),
+    }
+}
+
+/// Three digits that count.
+pub(crate) fn short(number: f64) -> String {
+    match number.abs() {
+        size if size >= 100.0 => format!("{number:.0}"),
+        size if size >= 10.0 => format!("{number:.1}"),
+        size if size >= 1.0 => format!("{number:.2}"),
+        _ => format!("{number:.3}"),
+    }
+}
+
+const COLUMNS: [(Column, &str); 15] = [
+    (Column::PerSecond, "sections/s"),
+    (Column::OverBare, "over bare"),
+    (Column::HandOffP50, "hand-off p50, µs"),
+    (Column::HandOffP99, "p99, µs"),
+    (Column::PingsP50, "p50, PINGs"),
+    (Column::PingsP99, "p99, PINGs"),
+    (Column::WaitRatio, "longest/median wait"),
+    (Column::Commands, "commands a section"),
+    (Column::WaitersDone, "waiters done, %"),
+    (Column::LeastProcess, "least process, %"),
+    (Column::MostProcess, "most process, %"),
+    (Column::Inside, "inside, %"),
+    (Column::Overhead, "overhead a section, µs"),
+    (Column::OverShare, "longest wait/fair share"),
+    (Column::Overlaps, "OVERLAPS"),
+];
