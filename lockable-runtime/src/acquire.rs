@@ -18,7 +18,7 @@ use crate::releaser::{Known, Releaser};
 use crate::renewal::{Care, Kept, Renewals, schedule};
 use crate::request::RequestId;
 use crate::token::FencingToken;
-use crate::waiters::{Turn, Waiters, confirm};
+use crate::waiters::{Turn, Waiters, claim};
 
 /// What acquiring takes: who keeps leases, and who releases what nobody waits for.
 pub(crate) struct Acquirer {
@@ -105,18 +105,11 @@ impl Acquirer {
     /// The guard of a turn, unless that is over already.
     async fn begin(&self, mut turn: Turn, terms: &Terms, caller_blocks: bool) -> Option<LockGuard> {
         let attempt = Arc::clone(turn.attempt()?);
-        let (since, granted) = turn.grant()?;
-        let is_usable = |since: &Moment| self.backend().now() < since.after(granted.usable());
-        let since = match since.filter(is_usable) {
-            Some(since) => Some(since),
-            // It may be sound all the same: when it began was told from an answer long ago.
-            None => confirm(&self.releaser, &attempt, granted).await.ok().flatten(),
-        };
-        let Some(since) = since.filter(is_usable) else {
+        let Some((since, granted)) = self.reliable(turn.grant()?, &attempt, terms.ttl).await else {
             turn.lose();
             return None;
         };
-        turn.confirm(since);
+        turn.rely_on(since, granted);
         let claims = granted != terms.ttl;
         let is_kept = claims || terms.renew;
         let due = is_kept.then(|| schedule::due(since, granted));
@@ -124,6 +117,24 @@ impl Acquirer {
         let care = Care { claims, renews: terms.renew };
         let kept = self.keep(&lease, care, due, caller_blocks);
         Some(LockGuard::new(lease, kept, terms.on_lost, Some(turn.guarded())))
+    }
+
+    /// From when on a grant counts, and for how long; nothing when it is lost.
+    ///
+    /// One that was long on its way, or that counts from an answer of long ago, is claimed first: the
+    /// body could have too little of it otherwise.
+    async fn reliable(
+        &self,
+        (since, granted): (Option<Moment>, Ttl),
+        attempt: &Arc<Attempt>,
+        ttl: Ttl,
+    ) -> Option<(Moment, Ttl)> {
+        let now = self.backend().now();
+        if let Some(since) = since.filter(|since| now < schedule::due(*since, granted)) {
+            return Some((since, granted));
+        }
+        let claimed = claim(&self.releaser, attempt, ttl).await.ok()??;
+        (self.backend().now() < claimed.after(ttl.usable())).then_some((claimed, ttl))
     }
 
     fn lease(

@@ -395,8 +395,8 @@ impl Drop for Place<'_> {
     }
 }
 
-/// Makes sure of a grant whose beginning nobody can tell, before anybody relies on it.
-pub(crate) async fn confirm(
+/// Makes a grant last for `ttl` from the moment that this gives; nothing when it is lost.
+pub(crate) async fn claim(
     releaser: &Releaser,
     attempt: &Arc<Attempt>,
     ttl: Ttl,

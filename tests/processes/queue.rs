@@ -2,6 +2,7 @@
 //! processes, take from a stock of two thousand while more than ten are left.
 
 use std::iter::repeat_with;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lockable_tests::{Peer, Server};
@@ -38,8 +39,11 @@ struct Load {
 
 const PROCESSES: usize = 50;
 
-/// Two requests at a time in each of the processes, so many one after the other.
+/// Two requests at a time in each of the processes, so many one after the other; one load at a time,
+/// because the spinning one would leave the queued ones little of the processor.
 fn load(kind: &str, requests: usize) -> Load {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let server = Server::start();
     let admin = server.admin();
     admin.set("stock", "2000");

@@ -85,10 +85,10 @@ impl Turn {
         self.0.as_ref().map(|inner| (inner.since, inner.granted))
     }
 
-    /// The grant was made sure of by a request of that moment.
-    pub(crate) fn confirm(&mut self, since: Moment) {
+    /// The grant counts from that moment, and lasts for so long from there.
+    pub(crate) fn rely_on(&mut self, since: Moment, ttl: Ttl) {
         if let Some(inner) = &mut self.0 {
-            inner.since = Some(since);
+            (inner.since, inner.granted) = (Some(since), ttl);
         }
     }
 

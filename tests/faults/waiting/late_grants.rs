@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lockable_tests::{Peer, wait};
+use tokio::spawn;
 
 use super::cohorts::History;
 use super::queues::{AT_ONCE, is_over, queued};
@@ -61,6 +62,30 @@ async fn a_process_that_stood_still_is_no_second_holder() {
         assert_eq!(report.holds, 2);
         is_over(&server).await;
     }
+}
+
+/// Goal: a holder begins with most of its lease, however late it heard of the short grant.
+/// Method: the message is held back for more than a third of the grant, and less than the whole.
+#[tokio::test]
+async fn a_grant_that_comes_late_is_claimed_before_the_holder_begins() {
+    let (server, proxy) = server_and_proxy();
+    let holder = connect(&server.url()).await;
+    let waiting = connect(&proxy.url()).await;
+    let guard = holder.lock("k").acquire().await.unwrap();
+    let owner = server.admin().get(KEY);
+    let waiter = spawn(async move {
+        let guard = waiting.lock("k").expire(LIMIT).wait_forever().acquire().await.unwrap();
+        (guard.remaining(), guard.release().await)
+    });
+    queued(&server, 1).await;
+    proxy.hold_messages();
+    guard.release().await.unwrap();
+    wait::until_async(LIMIT, async || server.admin().get(KEY) != owner).await;
+    elapse(Duration::from_millis(400)).await;
+    proxy.release_messages();
+    let (remaining, released) = waiter.await.unwrap();
+    assert!(remaining > LIMIT / 2, "{remaining:?}");
+    released.unwrap();
 }
 
 /// What both said, each of which is told to release some time after it began.
