@@ -16,6 +16,7 @@ const TURNS: usize = 30;
 const ROUND: Duration = Duration::from_millis(150);
 /// What this crate runs to release.
 const RELEASE: &str = concat!(
+    include_str!("../lockable-runtime/scripts/free.lua"),
     include_str!("../lockable-runtime/scripts/hand_on.lua"),
     include_str!("../lockable-runtime/scripts/release.lua")
 );
@@ -163,7 +164,7 @@ fn companion(what: &str, name: &str) -> String {
 
 async fn release(connection: &mut MultiplexedConnection, script: &str, keys: &[&str]) {
     let mut call = redis::cmd("EVALSHA");
-    call.arg(script).arg(keys.len()).arg(keys).arg(OWNER).arg(0);
+    call.arg(script).arg(keys.len()).arg(keys).arg(OWNER);
     let released: i64 = call.query_async(connection).await.expect("an answer");
     assert_eq!(released, 1);
 }

@@ -5,8 +5,8 @@ KEYS[1]  the lock
 KEYS[2]  its floor
 KEYS[3]  its queue
 ARGV[1]  the owner token of the attempt
-ARGV[2]  for how many milliseconds the lock has to stay taken; 0 for none
-ARGV[3]  an entry of the same process to be queued behind the others; empty for none
+ARGV[2]  for how many milliseconds the lock has to stay taken; 0 or nothing for none
+ARGV[3]  an entry of the same process to be queued behind the others, where there is one
 ARGV[4]  the owner token of that entry
 ARGV[5]  how long a queue is kept, in milliseconds
 Output   1 released; 0 nobody holds the lock; -1 another holder, or other data, has it; when the lock
@@ -20,7 +20,7 @@ local owner = redis.pcall('GET', KEYS[1])
 if type(owner) == 'table' then
   return string.sub(owner.err, 1, 9) == 'WRONGTYPE' and -1 or owner
 end
-if ARGV[3] and ARGV[3] ~= '' then
+if ARGV[3] then
   if owner == ARGV[4] then
     local now = now_in_micros()
     local first, failed = reserve(KEYS[2], now)
@@ -29,7 +29,7 @@ if ARGV[3] and ARGV[3] ~= '' then
   join(KEYS[3], ARGV[3], ARGV[5])
 end
 if owner == ARGV[1] then
-  if ARGV[2] ~= '0' then
+  if (ARGV[2] or '0') ~= '0' then
     redis.call('SET', KEYS[1], '~' .. ARGV[1], 'PX', ARGV[2])
     return 1
   end

@@ -26,6 +26,7 @@ impl Script {
     pub(super) fn source(self) -> &'static str {
         match self {
             Self::Release => concat!(
+                include_str!("../../../scripts/free.lua"),
                 include_str!("../../../scripts/hand_on.lua"),
                 include_str!("../../../scripts/release.lua")
             ),
@@ -102,7 +103,10 @@ impl Call for Release<'_> {
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
         let mut command = with_keys(verb, text, self.attempt, 5);
-        command.arg(self.attempt.owner.as_ref()).arg(self.kept_for.map_or(0, millis));
+        command.arg(self.attempt.owner.as_ref());
+        if self.kept_for.is_some() || self.next.is_some() {
+            command.arg(self.kept_for.map_or(0, millis));
+        }
         if let Some(next) = self.next {
             command.arg(next.entry()).arg(next.owner.as_ref()).arg(millis(queue_life(next)));
         }
