@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockable_runtime::LockGuard;
+use lockable_runtime::{LockGuard, Locker};
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
 
@@ -209,7 +209,8 @@ async fn a_release_after_a_known_loss_asks_nothing_more<F: Fixture>(store: &F) {
 /// Goal: an answer that says yes, and whose holder had to give up before it came.
 /// Method: the thread stands still from when the server has the request until after the deadline.
 async fn an_extension_that_is_answered_after_the_deadline_comes_too_late(store: &Redis) {
-    let guard = hold_shortly(store, &store.locker().await).await;
+    let patient = Locker::builder().url(store.url()).command_deadline(LIMIT);
+    let guard = hold_shortly(store, &patient.connect().await.unwrap()).await;
     let mut call = Box::pin(guard.extend(20 * Redis::LEASE));
     while store.life(NAME).unwrap() <= Redis::LEASE {
         assert!(!give_up_after(1, call.as_mut()).await, "answered in time");
