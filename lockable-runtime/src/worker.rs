@@ -22,8 +22,9 @@ pub(crate) struct Worklist<K, T> {
 #[derive(Debug)]
 struct State<K, T> {
     agenda: Agenda<K, T>,
-    /// Whether a task works it off; written under the lock, so none is missing and none is too many.
-    is_attended: bool,
+    /// When the task that works it off looks again, whatever happens; none when there is no task.
+    /// Written under the lock, so none is missing and none is too many.
+    attended: Option<Moment>,
 }
 
 /// What the task does next.
@@ -53,14 +54,18 @@ impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
     #[must_use = "a task may have to be started"]
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Agenda<K, T>) -> R) -> (R, bool) {
         let mut state = self.state();
-        let former = state.agenda.next_due();
         let result = change(&mut state.agenda);
         let next = state.agenda.next_due();
-        let starts = next.is_some() && !state.is_attended;
-        state.is_attended |= starts;
-        drop(state);
-        if !starts && next.is_some_and(|next| former.is_none_or(|former| next < former)) {
-            self.earlier.notify_one();
+        let starts = next.is_some() && state.attended.is_none();
+        // Only a task that sleeps for longer is told. Most leases are released long before they fall
+        // due, and then it looks once in vain.
+        let sleeps_longer = |next: &Moment| state.attended.is_none_or(|looks| *next < looks);
+        if let Some(next) = next.filter(sleeps_longer) {
+            state.attended = Some(next);
+            drop(state);
+            if !starts {
+                self.earlier.notify_one();
+            }
         }
         (result, starts)
     }
@@ -74,16 +79,15 @@ impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
         let mut state = self.state();
         let due = state.agenda.take_due(now, capacity);
         if !due.is_empty() {
+            state.attended = Some(now);
             return Step::Perform(due);
         }
-        match state.agenda.next_due() {
+        state.attended = state.agenda.next_due();
+        match state.attended {
             // More is due than may be started; whoever ends makes room, and says so.
             Some(_) if capacity == 0 => Step::Wait(Duration::MAX),
             Some(next) => Step::Wait(next.since(now)),
-            None => {
-                state.is_attended = false;
-                Step::End
-            }
+            None => Step::End,
         }
     }
 
@@ -105,7 +109,7 @@ impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
 
 impl<K, T> Default for Worklist<K, T> {
     fn default() -> Self {
-        let state = State { agenda: Agenda::default(), is_attended: false };
+        let state = State { agenda: Agenda::default(), attended: None };
         Self { state: Mutex::new(state), earlier: Notify::new() }
     }
 }
@@ -143,7 +147,54 @@ struct Attendance<A: Agent> {
 impl<A: Agent> Drop for Attendance<A> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.agent.worklist().state().is_attended = false;
+            self.agent.worklist().state().attended = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    fn at(nanos: u64) -> Moment {
+        Moment::from_nanos(nanos)
+    }
+
+    fn is_told(worklist: &Worklist<u32, ()>) -> bool {
+        pin!(worklist.earlier.notified()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn a_task_is_told_when_it_would_look_too_late_and_only_then() {
+        let worklist = Worklist::default();
+        let add =
+            |key, due| worklist.change(|agenda| drop(agenda.insert(key, (), Some(at(due))))).1;
+        assert!(add(1, 100), "somebody has to attend");
+        assert!(
+            matches!(worklist.next_step(at(0), 1), Step::Wait(pause) if pause.as_nanos() == 100)
+        );
+        worklist.look(|agenda| agenda.remove(&1));
+        assert!(!add(2, 200) && !is_told(&worklist));
+        assert!(!add(3, 50) && is_told(&worklist));
+        assert!(!add(4, 60) && !is_told(&worklist));
+        assert!(matches!(worklist.next_step(at(50), 1), Step::Perform(due) if due == [3]));
+        assert!(!add(5, 55) && !is_told(&worklist));
+        assert!(
+            matches!(worklist.next_step(at(50), 1), Step::Wait(pause) if pause.as_nanos() == 5)
+        );
+    }
+
+    #[test]
+    fn a_list_with_nothing_due_is_attended_by_nobody() {
+        let worklist = Worklist::default();
+        let add = |key, due| worklist.change(|agenda| drop(agenda.insert(key, (), due))).1;
+        assert!(!add(1, None));
+        assert!(add(2, Some(at(10))));
+        assert!(matches!(worklist.next_step(at(10), 1), Step::Perform(due) if due == [2]));
+        assert!(matches!(worklist.next_step(at(10), 1), Step::End));
+        assert!(add(3, Some(at(20))), "the task has ended");
     }
 }

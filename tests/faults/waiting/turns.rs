@@ -17,6 +17,7 @@ side_by_side! { turns_that_last:
     a_minimum_hold_is_kept_before_the_next_waiter,
     a_waiter_with_a_minimum_hold_keeps_it,
     a_release_whose_outcome_is_unknown_serves_the_waiters,
+    a_release_that_handed_the_lock_on_and_whose_reply_was_lost_has_released,
     a_guard_that_is_dropped_serves_the_waiters,
     a_lease_is_made_longer_during_a_turn,
     a_waiter_of_the_same_process_has_a_whole_lease_too,
@@ -117,6 +118,25 @@ async fn a_release_whose_outcome_is_unknown_serves_the_waiters() {
     };
     let bound = 4 * COMMAND + 2 * FALLBACK;
     within("unknown release", bound, async { tokio::join!(serve(own), serve(other)) }).await;
+    is_over(&server).await;
+}
+
+/// The repeated release finds the next holder, who is left alone.
+async fn a_release_that_handed_the_lock_on_and_whose_reply_was_lost_has_released() {
+    let (server, proxy) = server_and_proxy();
+    let guard = connect(&proxy.url()).await.lock("k").acquire().await.unwrap();
+    let next = waiter(&connect(&server.url()).await);
+    queued(&server, 1).await;
+    proxy.hold_open_replies();
+    let cut = async {
+        let next = within("handed on", AT_ONCE, next).await.unwrap();
+        proxy.wait_reply_held(LIMIT).await;
+        proxy.cut();
+        next
+    };
+    let (released, next) = tokio::join!(guard.release(), cut);
+    released.unwrap();
+    next.release().await.unwrap();
     is_over(&server).await;
 }
 

@@ -124,10 +124,10 @@ fn grant(attempt: &Attempt, fence: u64, since: Moment, ttl: Ttl) -> Grant {
     Grant { key, owner, fence, since: Some(since), ttl }
 }
 
-/// A release that was repeated and finds nothing: the first request, whose answer was lost with its
-/// connection, has released it.
+/// A release that was repeated and does not find its own: the first request, whose answer was lost
+/// with its connection, has released it, and may have handed it to whoever has it now.
 fn after(found: Release, is_second: bool) -> Release {
-    if is_second && found == Release::Absent { Release::Released } else { found }
+    if is_second { Release::Released } else { found }
 }
 
 impl fmt::Debug for Redis {
