@@ -37,7 +37,8 @@ const AT_ONCE: usize = 256;
 pub(crate) struct Releaser {
     backend: Arc<dyn Backend>,
     command_deadline: Duration,
-    /// How many releases wait; spares the locks while there are none, which is nearly always.
+    /// How many releases, and other [pending](Pending) work, wait; spares the locks while there are
+    /// none, which is nearly always.
     open: AtomicUsize,
     /// By owner token, so that a release that is handed over twice is one.
     worklist: Worklist<OwnerToken, Duty>,
@@ -93,6 +94,12 @@ impl Releaser {
         if self.accept(Arc::clone(&attempt), Known::Unknown, None) {
             self.backend.detach(Box::pin(release_late_grant(Arc::clone(self), attempt, reply)));
         }
+    }
+
+    /// Lets [`shutdown`] wait until this is dropped.
+    pub(crate) fn pending(self: &Arc<Self>) -> Pending {
+        self.open.fetch_add(1, Ordering::AcqRel);
+        Pending(Arc::clone(self))
     }
 
     /// Takes a release over, unless there are too many of them.
@@ -237,6 +244,15 @@ fn tell(key: &LockKey, next: &Next, outcome: Result<Release, Fault>) {
             telemetry::release_abandoned(key.as_str(), &fault.message);
         }
         _ => {}
+    }
+}
+
+/// Work in the background besides releases that the end of the process must not cut off.
+pub(crate) struct Pending(Arc<Releaser>);
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.mark_ended();
     }
 }
 

@@ -134,8 +134,9 @@ impl Waiters {
             // Whoever is about to send it looks again after that.
             return;
         }
-        let this = Arc::clone(self);
+        let (this, pending) = (Arc::clone(self), self.releaser.pending());
         self.backend().detach(Box::pin(async move {
+            let _until_the_end = pending;
             let reply = this.backend().leave(Arc::clone(&attempt));
             let limit = this.releaser.command_deadline();
             if answer_within(&**this.backend(), limit, reply).await.is_err() {
@@ -159,8 +160,9 @@ impl Waiters {
         if !attempt.had_turn() {
             return this.withdraw(attempt);
         }
-        let limit = this.releaser.command_deadline();
+        let (limit, pending) = (this.releaser.command_deadline(), this.releaser.pending());
         self.backend().detach(Box::pin(async move {
+            let _until_the_end = pending;
             this.backend().timer(limit).await;
             this.withdraw(attempt);
         }));

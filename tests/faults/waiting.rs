@@ -5,6 +5,6 @@ mod cohorts;
 mod disturbances;
 mod late_grants;
 mod processes;
-mod queues;
+pub(crate) mod queues;
 mod subscriptions;
 mod turns;

@@ -15,7 +15,8 @@ use crate::key::LockKey;
 /// So many keys are named of those that could not be released.
 const NAMED: usize = 8;
 
-/// Waits, at most `deadline`, until every lock that was handed to the background is released.
+/// Waits, at most `deadline`, until every lock that was handed to the background is released, and
+/// every place in a queue given up whose waiter has gone.
 ///
 /// Call it last in `main`: a guard that was dropped, or a task that was aborted, releases its lock
 /// on a background thread, which the end of the process would cut off. New locks can be acquired
@@ -73,6 +74,7 @@ fn counted(keys: &[LockKey]) -> String {
     let named = keys.iter().take(NAMED).map(|key| format!("`{}`", key.as_str().escape_debug()));
     let named = named.collect::<Vec<_>>().join(", ");
     let (verb, more) = match keys.len() {
+        0 => return "a place in a queue was".to_owned(),
         1 => ("lock was", ""),
         count if count > NAMED => ("locks were", " and others"),
         _ => ("locks were", ""),

@@ -10,6 +10,7 @@ use lockable_tests::Server;
 
 use crate::runtimes::{block_on, one_thread};
 use crate::support::{COMMAND, LIMIT, connect, impatient, in_time, patient};
+use crate::waiting::queues::{queued, waiter};
 
 #[tokio::test]
 async fn after_a_drain_no_lock_is_left() {
@@ -131,6 +132,28 @@ async fn a_drain_waits_for_calls_that_were_given_up() {
     proxy.release_requests();
     shutdown(LIMIT).await.unwrap();
     assert_eq!(server.admin().get(crate::support::KEY), None);
+}
+
+/// Otherwise the end of the process would cut that off, and the lock be handed to nobody.
+#[tokio::test]
+async fn a_drain_waits_until_a_waiter_that_gave_up_has_left_the_queue() {
+    if !is_alone("a_drain_waits_until_a_waiter_that_gave_up_has_left_the_queue") {
+        return;
+    }
+    let server = Server::start();
+    let proxy = lockable_tests::Proxy::start(&server);
+    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    let waiter = waiter(&patient(&proxy.url()).connect().await.unwrap());
+    queued(&server, 1).await;
+    proxy.hold_open_requests();
+    waiter.abort();
+    assert!(waiter.await.unwrap_err().is_cancelled());
+    let error = shutdown(COMMAND).await.unwrap_err();
+    assert!(error.to_string().contains("a place in a queue"), "{error}");
+    proxy.release_requests();
+    shutdown(LIMIT).await.unwrap();
+    queued(&server, 0).await;
+    guard.release().await.unwrap();
 }
 
 /// The first half is the process that ends, the second the one that looks.
