@@ -33,9 +33,9 @@ struct Seen {
 #[derive(Clone, Copy, Debug, Default)]
 struct Steps {
     count: u64,
-    /// When the last step began.
+    /// When the last step began that found the lock held.
     last: Duration,
-    /// Until when the lock was held, as the last step saw it.
+    /// Until when the lock was held, as that step saw it.
     until: Duration,
     /// Steps that found the lock lost at their begin.
     too_late: u64,
@@ -64,9 +64,12 @@ impl Noted {
     fn step(&self, lock: &Lease) {
         let mut steps = self.0.steps.lock().unwrap();
         steps.count += 1;
-        steps.last = boot_time();
-        steps.until = steps.last + lock.remaining();
-        steps.too_late += u64::from(!lock.is_held());
+        let (begins, remaining) = (boot_time(), lock.remaining());
+        if remaining.is_zero() {
+            steps.too_late += 1;
+        } else {
+            (steps.last, steps.until) = (begins, begins + remaining);
+        }
     }
 }
 
