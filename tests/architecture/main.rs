@@ -13,7 +13,7 @@ const ROOMS: [&str; 28] = [
     "blocking",
     "locker",
     "lock_request",
-    "testing",
+    "internals",
     "inspect",
     "hold",
     "acquire",
