@@ -4,8 +4,11 @@ use std::panic::Location;
 
 use once_cell::sync::OnceCell;
 
+use self::scope::scoped;
 use crate::error::{LockError, LockErrorKind};
 use crate::locker::Locker;
+
+pub(crate) mod scope;
 
 static INSTALLED: OnceCell<Installed> = OnceCell::new();
 
@@ -46,8 +49,13 @@ pub fn install(locker: Locker) -> Result<(), LockError> {
     })
 }
 
+/// The locker of the innermost scope around the caller, or else the process-wide one.
+pub(crate) fn default_locker() -> Result<Locker, LockError> {
+    scoped().map_or_else(|| installed().cloned(), Ok)
+}
+
 /// The process-wide locker; made from the environment when none was installed.
-pub(crate) fn default_locker() -> Result<&'static Locker, LockError> {
+fn installed() -> Result<&'static Locker, LockError> {
     let from_environment = || {
         Locker::from_environment().map(|(locker, variable)| Installed {
             locker,

@@ -24,6 +24,7 @@ mod releaser;
 mod renewal;
 mod request;
 mod telemetry;
+pub mod testing;
 mod token;
 #[cfg(feature = "tower")]
 pub mod tower;
