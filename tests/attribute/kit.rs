@@ -12,6 +12,8 @@ use lockable_runtime::testing::{
 };
 use lockable_runtime::{Lease, LockError, Locker, distributed_lock};
 
+use tokio::time::Instant;
+
 use crate::support::{elapse, is_free, now, pause, poll_once};
 
 #[distributed_lock(key = "order:{id}")]
@@ -45,6 +47,14 @@ async fn is_seen(locks: &TestLocks) -> bool {
     let outcome = ship(7, ready(())).await;
     drop(other);
     outcome.is_err_and(|error| error.is_contended())
+}
+
+/// Runs a test's calls, in which no time goes by: paused time would, where anything waited for it.
+async fn at_once<T>(calls: impl Future<Output = T>) -> T {
+    let start = Instant::now();
+    let value = calls.await;
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    value
 }
 
 #[test]
@@ -235,7 +245,7 @@ async fn another_holder_has_no_lease_that_ends() {
     assert!(locks.scope(ship(7, ready(()))).await.unwrap_err().is_contended());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_drop_of_another_holder_gives_the_lock_to_those_who_wait() {
     let locks = TestLocks::new();
     let other = locks.hold(KEY);
@@ -244,7 +254,7 @@ async fn the_drop_of_another_holder_gives_the_lock_to_those_who_wait() {
         drop(other);
     };
     let calls = (locks.scope(ship_in_turn(7, pause())), locks.scope(ship_in_turn(7, pause())));
-    let (one, two, ()) = tokio::join!(biased; calls.0, calls.1, end);
+    let (one, two, ()) = at_once(async { tokio::join!(biased; calls.0, calls.1, end) }).await;
     assert_eq!((one.unwrap(), two.unwrap(), locks.waiting(KEY)), (7, 7, 0));
     let counts = locks.counts(KEY);
     assert_eq!((counts.granted, counts.contended, counts.failed), (2, 2, 0));
@@ -307,17 +317,18 @@ async fn a_failed_call_leaves_nothing_behind() {
     let _other = locks.hold(KEY);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_body_whose_lock_is_lost_is_stopped_where_it_waits() {
     let locks = TestLocks::new();
     let loss = async { locks.lose(KEY) };
-    let (shipped, ()) = tokio::join!(biased; locks.scope(ship(7, pending())), loss);
+    let call = locks.scope(ship(7, pending()));
+    let (shipped, ()) = at_once(async { tokio::join!(biased; call, loss) }).await;
     let error = shipped.unwrap_err();
     assert!(error.is_lost() && !error.is_completed());
     assert_eq!(locks.holder(KEY), None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_body_that_loses_its_lock_itself_takes_no_further_step() {
     let locks = TestLocks::new();
     let packed = async {
@@ -325,7 +336,7 @@ async fn a_body_that_loses_its_lock_itself_takes_no_further_step() {
         pause().await;
         unreachable!("goes on without its lock")
     };
-    assert!(locks.scope(ship(7, packed)).await.unwrap_err().is_lost());
+    assert!(at_once(locks.scope(ship(7, packed))).await.unwrap_err().is_lost());
 }
 
 #[tokio::test]
@@ -349,12 +360,13 @@ async fn a_guard_and_a_sync_body_know_their_loss_at_once() {
     assert!(error.is_lost() && error.is_completed());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_first_who_waits_has_a_lost_lock_next() {
     let locks = TestLocks::new();
     let holder = locks.scope(ship(7, pending()));
     let next = locks.scope(ship_in_turn(7, ready(())));
-    let (lost, shipped, ()) = tokio::join!(biased; holder, next, async { locks.lose(KEY) });
+    let calls = async { tokio::join!(biased; holder, next, async { locks.lose(KEY) }) };
+    let (lost, shipped, ()) = at_once(calls).await;
     assert!(lost.unwrap_err().is_lost());
     assert_eq!(shipped.unwrap(), 7);
 }
@@ -426,14 +438,14 @@ async fn paused_time_moves_leases_renewals_and_wait_limits() {
         packed.await;
         Ok(id)
     }
-    #[distributed_lock(key = "order:{id}", wait = "1h")]
+    #[distributed_lock(key = "order:{id}", wait = "10m")]
     async fn ship_soon(id: u32) -> Result<u32, LockError> {
         Ok(id)
     }
     let locks = TestLocks::new();
-    let hour = Duration::from_secs(3_600);
-    assert!(locks.scope(ship(7, elapse(hour))).await.unwrap_err().is_lost());
-    assert_eq!(locks.scope(ship_renewed(7, elapse(hour))).await.unwrap(), 7);
+    let long = Duration::from_secs(600);
+    assert!(locks.scope(ship(7, elapse(long))).await.unwrap_err().is_lost());
+    assert_eq!(locks.scope(ship_renewed(7, elapse(long))).await.unwrap(), 7);
     let _other = locks.hold(KEY);
     assert!(locks.scope(ship_soon(7)).await.unwrap_err().is_wait_limit_reached());
 }
