@@ -20,7 +20,8 @@ struct Installed {
 
 /// Makes this locker the one that decorated functions of this process use.
 ///
-/// Without it, the first decorated call takes [`Locker::from_env`].
+/// Without it, the first decorated call takes [`Locker::from_env`]. A test puts one of its own in its
+/// place with [`testing`](crate::testing), and installs nothing.
 ///
 /// # Errors
 /// [`is_already_installed`](LockError::is_already_installed) when there is one, naming it and the

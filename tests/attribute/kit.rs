@@ -202,6 +202,15 @@ async fn what_inherits_is_inside_of_the_scope() {
 }
 
 #[tokio::test]
+async fn what_has_nothing_to_inherit_is_left_as_it_is() {
+    let locks = TestLocks::new();
+    let (call, work) = (inherit(ship(7, ready(()))), inherit_sync(|| ship_sync(7, || ())));
+    locks.scope(call).await.unwrap();
+    locks.sync_scope(work).unwrap();
+    assert_eq!(locks.counts(KEY).granted, 2);
+}
+
+#[tokio::test]
 async fn a_locker_in_memory_has_a_store_of_its_own() {
     let (one, other) = (Locker::in_memory(), Locker::in_memory());
     let _guard = one.clone().lock(KEY).acquire().await.unwrap();

@@ -12,8 +12,7 @@ use tokio::task::futures::TaskLocalFuture;
 use crate::locker::Locker;
 
 tokio::task_local! {
-    /// `None` inside of what inherits where there is nothing to inherit.
-    static CURRENT: Option<Locker>;
+    static CURRENT: Locker;
 }
 
 /// Whether this process ever made a scope. Where it did not, as in every program that is no test, a
@@ -63,7 +62,8 @@ static IS_USED: AtomicBool = AtomicBool::new(false);
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
 /// ```
 pub fn scope<F: Future>(locker: &Locker, future: F) -> LockerScope<F> {
-    LockerScope::new(Some(locker.clone()), future)
+    IS_USED.store(true, Ordering::Relaxed);
+    LockerScope { inner: Inner::Scoped { future: CURRENT.scope(locker.clone(), future) } }
 }
 
 /// Runs a closure with this locker in the place of the process-wide one: for sync functions.
@@ -83,7 +83,8 @@ pub fn scope<F: Future>(locker: &Locker, future: F) -> LockerScope<F> {
 /// assert_eq!(sync_scope(&Locker::in_memory(), || ship(7)), Some(7));
 /// ```
 pub fn sync_scope<T>(locker: &Locker, work: impl FnOnce() -> T) -> T {
-    enter(Some(locker.clone()), work)
+    IS_USED.store(true, Ordering::Relaxed);
+    CURRENT.sync_scope(locker.clone(), work)
 }
 
 /// Carries the locker of the [`scope`] around the caller over to a future that is to be spawned.
@@ -116,7 +117,10 @@ pub fn sync_scope<T>(locker: &Locker, work: impl FnOnce() -> T) -> T {
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
 /// ```
 pub fn inherit<F: Future>(future: F) -> LockerScope<F> {
-    LockerScope::new(scoped(), future)
+    match scoped() {
+        Some(locker) => scope(&locker, future),
+        None => LockerScope { inner: Inner::Bare { future } },
+    }
 }
 
 /// Carries the locker of the [`scope`] around the caller over to a closure that is to run on another
@@ -143,7 +147,10 @@ pub fn inherit<F: Future>(future: F) -> LockerScope<F> {
 /// ```
 pub fn inherit_sync<T, W: FnOnce() -> T>(work: W) -> impl FnOnce() -> T + use<T, W> {
     let locker = scoped();
-    move || enter(locker, work)
+    move || match locker {
+        Some(locker) => sync_scope(&locker, work),
+        None => work(),
+    }
 }
 
 /// The locker of the innermost scope around the caller, if there is one.
@@ -151,12 +158,7 @@ pub(super) fn scoped() -> Option<Locker> {
     if !IS_USED.load(Ordering::Relaxed) {
         return None;
     }
-    CURRENT.try_get().ok().flatten()
-}
-
-fn enter<T>(locker: Option<Locker>, work: impl FnOnce() -> T) -> T {
-    IS_USED.fetch_or(locker.is_some(), Ordering::Relaxed);
-    CURRENT.sync_scope(locker, work)
+    CURRENT.try_get().ok()
 }
 
 pin_project! {
@@ -165,14 +167,16 @@ pin_project! {
     #[must_use = "nothing happens until it is polled"]
     pub struct LockerScope<F> {
         #[pin]
-        future: TaskLocalFuture<Option<Locker>, F>,
+        inner: Inner<F>,
     }
 }
 
-impl<F: Future> LockerScope<F> {
-    fn new(locker: Option<Locker>, future: F) -> Self {
-        IS_USED.fetch_or(locker.is_some(), Ordering::Relaxed);
-        Self { future: CURRENT.scope(locker, future) }
+pin_project! {
+    #[project = Projected]
+    enum Inner<F> {
+        Scoped { #[pin] future: TaskLocalFuture<Locker, F> },
+        /// There was nothing to inherit.
+        Bare { #[pin] future: F },
     }
 }
 
@@ -180,7 +184,10 @@ impl<F: Future> Future for LockerScope<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.project().future.poll(cx)
+        match self.project().inner.project() {
+            Projected::Scoped { future } => future.poll(cx),
+            Projected::Bare { future } => future.poll(cx),
+        }
     }
 }
 
