@@ -56,6 +56,16 @@ impl Acquirer {
         self.releaser.backend()
     }
 
+    /// The leases of this lock that are held, or that nobody has found lost yet.
+    pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
+        self.renewals.leases(key)
+    }
+
+    /// How many calls wait for this lock.
+    pub(crate) fn waiting(&self, key: &LockKey) -> usize {
+        self.waiters.waiting(key)
+    }
+
     /// Tries once; gives the key back when another holder has the lock.
     ///
     /// # Cancel safety
@@ -87,9 +97,9 @@ impl Acquirer {
     /// # Cancel safety
     /// A waiter that is dropped leaves the queue; a lock that it is granted meanwhile goes on.
     pub(crate) async fn acquire(&self, wanted: Wanted) -> Result<LockGuard, LockError> {
-        if !self.waiters.has_line(&wanted.key)
-            && let Ok(guard) = self.try_acquire(wanted.clone()).await?
-        {
+        if self.waiters.waiting(&wanted.key) > 0 {
+            self.backend().lined_up(&wanted.key);
+        } else if let Ok(guard) = self.try_acquire(wanted.clone()).await? {
             return Ok(guard);
         }
         let Wanted { key, terms, identity, caller_blocks } = wanted;
@@ -97,6 +107,7 @@ impl Acquirer {
         loop {
             let turn = self.waiters.turn(number, &key, ttl, terms.fair, identity.clone()).await?;
             if let Some(guard) = self.begin(turn, &terms, caller_blocks).await {
+                self.backend().served(&key);
                 return Ok(guard);
             }
         }

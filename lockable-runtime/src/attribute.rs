@@ -145,7 +145,7 @@ impl Call {
     fn request(self) -> Result<LockRequest, LockError> {
         let locker = match self.locker {
             Some(locker) => locker,
-            None => default_locker()?.clone(),
+            None => default_locker()?,
         };
         let prefix = self.prefix.unwrap_or(locker.prefix());
         let mut request = locker.lock_with_prefix(prefix, &self.key?).on_lost(self.on_lost);

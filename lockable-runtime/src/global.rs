@@ -4,8 +4,11 @@ use std::panic::Location;
 
 use once_cell::sync::OnceCell;
 
+use self::scope::scoped;
 use crate::error::{LockError, LockErrorKind};
 use crate::locker::Locker;
+
+pub(crate) mod scope;
 
 static INSTALLED: OnceCell<Installed> = OnceCell::new();
 
@@ -17,7 +20,8 @@ struct Installed {
 
 /// Makes this locker the one that decorated functions of this process use.
 ///
-/// Without it, the first decorated call takes [`Locker::from_env`].
+/// Without it, the first decorated call takes [`Locker::from_env`]. A test puts one of its own in its
+/// place with [`testing`](crate::testing), and installs nothing.
 ///
 /// # Errors
 /// [`is_already_installed`](LockError::is_already_installed) when there is one, naming it and the
@@ -46,8 +50,13 @@ pub fn install(locker: Locker) -> Result<(), LockError> {
     })
 }
 
+/// The locker of the innermost scope around the caller, or else the process-wide one.
+pub(crate) fn default_locker() -> Result<Locker, LockError> {
+    scoped().map_or_else(|| installed().cloned(), Ok)
+}
+
 /// The process-wide locker; made from the environment when none was installed.
-pub(crate) fn default_locker() -> Result<&'static Locker, LockError> {
+fn installed() -> Result<&'static Locker, LockError> {
     let from_environment = || {
         Locker::from_environment().map(|(locker, variable)| Installed {
             locker,

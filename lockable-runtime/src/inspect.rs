@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::backend::{Backend, answer_within};
+use crate::backend::{Backend, Held, answer_within};
 use crate::error::LockError;
 use crate::key::LockKey;
 use crate::token::identity_of;
@@ -33,6 +33,13 @@ impl Holder {
     }
 }
 
+impl Holder {
+    pub(crate) fn of(held: &Held) -> Self {
+        let identity = identity_of(&held.owner).map(ToOwned::to_owned);
+        Self { identity, remaining: held.remaining }
+    }
+}
+
 /// Asks for the holder of a lock, within one command deadline.
 pub(crate) async fn inspect(
     backend: &dyn Backend,
@@ -42,8 +49,5 @@ pub(crate) async fn inspect(
     let name = key.clone();
     let held = answer_within(backend, limit, backend.inspect(key)).await;
     let held = held.map_err(|fault| LockError::from(fault).with_key(name.as_str()))?;
-    Ok(held.map(|held| Holder {
-        identity: identity_of(&held.owner).map(ToOwned::to_owned),
-        remaining: held.remaining,
-    }))
+    Ok(held.as_ref().map(Holder::of))
 }

@@ -14,6 +14,7 @@ mod global;
 mod guard;
 mod hold;
 mod inspect;
+mod internals;
 mod key;
 mod lease;
 mod lock_request;
@@ -23,7 +24,7 @@ mod releaser;
 mod renewal;
 mod request;
 mod telemetry;
-mod testing;
+pub mod testing;
 mod token;
 #[cfg(feature = "tower")]
 pub mod tower;
@@ -384,8 +385,8 @@ pub mod __private {
 }
 
 #[doc(hidden)]
-pub mod __testing {
-    pub use crate::testing::{MemoryStore, VerbAttempt, Verbs};
+pub mod __internals {
+    pub use crate::internals::{MemoryStore, VerbAttempt, Verbs};
 }
 
 /// Longer texts about this crate.

@@ -61,9 +61,10 @@ impl Locker {
     ///   password, port and database may be left out.
     /// - `rediss://…`: the same over TLS, with the feature `tls`.
     /// - `redis+unix:///path/to/socket?db=0`: the same over a unix socket (`unix://` works too).
-    /// - `memory://`: an empty store in this process, shared by the clones of this locker;
-    ///   `memory://name` is shared by every locker of the process that names it. Its timers are those
-    ///   of the caller's runtime, whose clock a test may pause.
+    /// - `memory://`: an empty store in this process, shared by the clones of this locker, as
+    ///   [`in_memory`](Locker::in_memory) gives; `memory://name` is shared by every locker of the
+    ///   process that names it. Its timers are those of the caller's runtime, whose clock a test may
+    ///   pause.
     ///
     /// # Errors
     /// - [`is_invalid_url`](LockError::is_invalid_url) when the URL names no backend.
@@ -79,6 +80,38 @@ impl Locker {
     /// Nothing is left behind but a connection that is being opened.
     pub async fn connect(url: &str) -> Result<Self, LockError> {
         Self::builder().url(url).connect().await
+    }
+
+    /// A locker on an empty store in this process, as `memory://` gives; shared by its clones alone.
+    ///
+    /// For tests, and for what runs in one process only. It needs no runtime, and nothing that could
+    /// be unavailable. [`TestLocks`](crate::testing::TestLocks) has a store like this, and makes the
+    /// rare cases.
+    ///
+    /// # Panics
+    /// When the system gives no thread for the background, as [`std::thread::spawn`] does.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// use lockable_runtime::Locker;
+    ///
+    /// let (one, other) = (Locker::in_memory(), Locker::in_memory());
+    /// let _guard = one.lock("order:7").acquire().await?;
+    /// assert!(one.lock("order:7").try_acquire().await?.is_none());
+    /// assert!(other.lock("order:7").try_acquire().await?.is_some());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    #[must_use]
+    #[track_caller]
+    #[expect(clippy::panic, reason = "there is nothing that a caller could do about it")]
+    pub fn in_memory() -> Self {
+        match Self::builder().url("memory://").connect_lazy() {
+            Ok(locker) => locker,
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// Starts with the defaults and sets what differs.
@@ -157,6 +190,17 @@ impl Locker {
     pub async fn inspect(&self, key: impl AsRef<str>) -> Result<Option<Holder>, LockError> {
         let key = LockKey::prefixed(&self.0.prefix, key.as_ref())?;
         inspect(&**self.0.acquirer.backend(), key, self.0.command_deadline).await
+    }
+
+    /// The same locker with another prefix.
+    pub(crate) fn with_prefix(&self, prefix: String) -> Self {
+        let Shared { acquirer, command_deadline, ttl, .. } = &*self.0;
+        let (acquirer, command_deadline, ttl) = (Arc::clone(acquirer), *command_deadline, *ttl);
+        Self(Arc::new(Shared { acquirer, command_deadline, prefix, ttl }))
+    }
+
+    pub(crate) fn acquirer(&self) -> &Acquirer {
+        &self.0.acquirer
     }
 
     pub(crate) fn prefix(&self) -> &str {

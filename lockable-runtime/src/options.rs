@@ -21,6 +21,9 @@ impl Ttl {
     /// Under ten milliseconds the drift allowance and one round trip would eat the lease.
     pub(crate) const MIN: Self = Self(10);
 
+    /// As good as without an end.
+    pub(crate) const MAX: Self = Self(LONGEST);
+
     /// The value of an option, whose name an error tells.
     pub(crate) fn new(option: &str, duration: Duration) -> Result<Self, LockError> {
         let millis = duration.as_millis();

@@ -11,6 +11,7 @@ use tokio::runtime::{Handle, Id};
 use crate::agenda::Agenda;
 use crate::backend::{Backend, Fault, Renewal, Renewed, Reply};
 use crate::clock::{Moment, within};
+use crate::key::LockKey;
 use crate::lease::{Lease, Loss};
 use crate::options::Ttl;
 use crate::telemetry;
@@ -56,6 +57,16 @@ impl Renewals {
         Kept { keeper, id, _renewals: Arc::clone(self) }
     }
 
+    /// The leases of a lock that are looked after.
+    pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
+        let is_of_key = |tracked: &&Tracked| tracked.lease.key() == key;
+        let leases = |agenda: &mut Agenda<u64, Tracked>| -> Vec<Lease> {
+            agenda.items().filter(is_of_key).map(|tracked| tracked.lease.clone()).collect()
+        };
+        let keepers = self.all_keepers();
+        keepers.iter().flat_map(|keeper| keeper.worklist.look(leases)).collect()
+    }
+
     fn keeper(&self, home: &Handle) -> Arc<Keeper> {
         let mut keepers = self.keepers();
         if let Some((_, keeper)) = keepers.iter().find(|(id, _)| *id == home.id()) {
@@ -78,8 +89,12 @@ impl Renewals {
     /// After a connection was opened every lease is checked at once: the server may have lost it.
     /// Connections that open one right after the other share a check, a moment later.
     fn check_all(&self) {
-        let keepers: Vec<_> = self.keepers().iter().map(|(_, keeper)| Arc::clone(keeper)).collect();
-        keepers.iter().for_each(Keeper::check_all);
+        self.all_keepers().iter().for_each(Keeper::check_all);
+    }
+
+    /// Each to be asked outside of the table's lock.
+    fn all_keepers(&self) -> Vec<Arc<Keeper>> {
+        self.keepers().iter().map(|(_, keeper)| Arc::clone(keeper)).collect()
     }
 
     fn keepers(&self) -> MutexGuard<'_, Vec<(Id, Arc<Keeper>)>> {
@@ -318,7 +333,6 @@ mod tests {
     use crate::backend::{Attempt, Settings, open};
     use crate::background::Background;
     use crate::clock::tokio_time;
-    use crate::key::LockKey;
     use crate::options::Terms;
     use crate::releaser::Releaser;
     use crate::token::FencingToken;

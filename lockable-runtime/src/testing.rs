@@ -1,156 +1,234 @@
-//! What this project's own test suites need to see of the backends.
+//! Tests of decorated functions, without a server: a store for each test, and the rare cases made
+//! easy.
+//!
+//! The examples test these functions:
+//!
+//! ```
+//! # use std::future::Future;
+//! use lockable_runtime::{LockError, distributed_lock};
+//!
+//! /// Ships an order as soon as it is packed.
+//! #[distributed_lock(key = "order:{id}")]
+//! async fn ship(id: u32, packed: impl Future<Output = ()>) -> Result<(), LockError> {
+//!     packed.await;
+//!     Ok(())
+//! }
+//!
+//! /// Bills an order, after whoever does so already.
+//! #[distributed_lock(key = "bill:{id}", wait = "3s")]
+//! async fn bill(id: u32) -> Result<(), LockError> {
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # A store for each test
+//!
+//! A decorated function uses the process-wide locker, and the tests of a process run side by side. So
+//! each test makes its own [`TestLocks`] and puts them in the place of that one, for as long as a
+//! future runs:
+//!
+//! ```
+//! # mod tokio { pub use ::tokio::*; pub use ::tokio::main as test; }
+//! # use std::future::{Future, ready};
+//! # use lockable_runtime::{LockError, distributed_lock};
+//! # #[distributed_lock(key = "order:{id}")]
+//! # async fn ship(id: u32, packed: impl Future<Output = ()>) -> Result<(), LockError> {
+//! #     packed.await;
+//! #     Ok(())
+//! # }
+//! use lockable_runtime::testing::TestLocks;
+//!
+//! #[tokio::test]
+//! async fn an_order_is_shipped_under_its_lock() {
+//!     let locks = TestLocks::new();
+//!     locks
+//!         .scope(async {
+//!             let packed = async { assert!(locks.holder("order:7").is_some()) };
+//!             ship(7, packed).await.unwrap();
+//!             assert!(locks.holder("order:7").is_none());
+//!             assert_eq!(locks.counts("order:7").granted, 1);
+//!         })
+//!         .await;
+//! }
+//! # an_order_is_shipped_under_its_lock();
+//! ```
+//!
+//! Nothing is installed, no environment is read, and nobody else sees those locks. A function that
+//! names its locker, with `locker = self.locks` for example, needs no scope: give it
+//! [`TestLocks::locker`].
+//!
+//! # Another holder has the lock
+//!
+//! ```
+//! # mod tokio { pub use ::tokio::*; pub use ::tokio::main as test; }
+//! # use std::future::{Future, ready};
+//! # use lockable_runtime::{LockError, distributed_lock};
+//! # use lockable_runtime::testing::TestLocks;
+//! # #[distributed_lock(key = "order:{id}")]
+//! # async fn ship(id: u32, packed: impl Future<Output = ()>) -> Result<(), LockError> {
+//! #     packed.await;
+//! #     Ok(())
+//! # }
+//! # #[distributed_lock(key = "bill:{id}", wait = "3s")]
+//! # async fn bill(id: u32) -> Result<(), LockError> {
+//! #     Ok(())
+//! # }
+//! #[tokio::test]
+//! async fn a_busy_order_is_not_shipped() {
+//!     let locks = TestLocks::new();
+//!     let other = locks.hold("order:7");
+//!     let error = locks.scope(ship(7, ready(()))).await.unwrap_err();
+//!     assert!(error.is_contended());
+//!     drop(other);
+//!     assert!(locks.scope(ship(7, ready(()))).await.is_ok());
+//! }
+//!
+//! #[tokio::test]
+//! async fn a_bill_waits_for_the_one_before() {
+//!     let locks = TestLocks::new();
+//!     let other = locks.hold("bill:7");
+//!     let end = async {
+//!         assert_eq!(locks.waiting("bill:7"), 1);
+//!         drop(other);
+//!     };
+//!     // `join!` polls in this order, so the call waits when the other holder ends.
+//!     let (billed, ()) = tokio::join!(biased; locks.scope(bill(7)), end);
+//!     assert!(billed.is_ok());
+//! }
+//! # a_busy_order_is_not_shipped();
+//! # a_bill_waits_for_the_one_before();
+//! ```
+//!
+//! # The server is unavailable
+//!
+//! ```
+//! # mod tokio { pub use ::tokio::*; pub use ::tokio::main as test; }
+//! # use std::future::Future;
+//! # use lockable_runtime::{LockError, distributed_lock};
+//! # use lockable_runtime::testing::TestLocks;
+//! # #[distributed_lock(key = "order:{id}")]
+//! # async fn ship(id: u32, packed: impl Future<Output = ()>) -> Result<(), LockError> {
+//! #     packed.await;
+//! #     Ok(())
+//! # }
+//! #[tokio::test]
+//! async fn an_order_is_not_shipped_without_its_lock() {
+//!     let locks = TestLocks::new();
+//!     locks.fail_next("order:7");
+//!     let packed = async { unreachable!("runs without a lock") };
+//!     let error = locks.scope(ship(7, packed)).await.unwrap_err();
+//!     assert!(error.is_unavailable());
+//!     assert_eq!(locks.counts("order:7").failed, 1);
+//! }
+//! # an_order_is_not_shipped_without_its_lock();
+//! ```
+//!
+//! # The lock is lost
+//!
+//! The body stops where it waits, and is dropped:
+//!
+//! ```
+//! # mod tokio { pub use ::tokio::*; pub use ::tokio::main as test; }
+//! # use std::future::{Future, pending};
+//! # use lockable_runtime::{LockError, distributed_lock};
+//! # use lockable_runtime::testing::TestLocks;
+//! # #[distributed_lock(key = "order:{id}")]
+//! # async fn ship(id: u32, packed: impl Future<Output = ()>) -> Result<(), LockError> {
+//! #     packed.await;
+//! #     Ok(())
+//! # }
+//! #[tokio::test]
+//! async fn shipping_stops_when_its_lock_is_lost() {
+//!     let locks = TestLocks::new();
+//!     let loss = async { locks.lose("order:7") };
+//!     let (shipped, ()) = tokio::join!(biased; locks.scope(ship(7, pending())), loss);
+//!     let error = shipped.unwrap_err();
+//!     assert!(error.is_lost() && !error.is_completed());
+//! }
+//! # shipping_stops_when_its_lock_is_lost();
+//! ```
+//!
+//! # Time
+//!
+//! Leases, renewals and wait limits go by tokio's clock. A test that pauses it, with tokio's feature
+//! `test-util`, is through a lease of hours at once:
+//!
+//! ```
+//! # mod tokio { pub use ::tokio::*; pub use ::tokio::main as test; }
+//! # use std::future::{Future, ready};
+//! # use lockable_runtime::{LockError, distributed_lock};
+//! # use lockable_runtime::testing::TestLocks;
+//! # #[distributed_lock(key = "order:{id}")]
+//! # async fn ship(id: u32, packed: impl Future<Output = ()>) -> Result<(), LockError> {
+//! #     packed.await;
+//! #     Ok(())
+//! # }
+//! # #[distributed_lock(key = "bill:{id}", wait = "3s")]
+//! # async fn bill(id: u32) -> Result<(), LockError> {
+//! #     Ok(())
+//! # }
+//! use std::time::Duration;
+//!
+//! #[tokio::test(flavor = "current_thread", start_paused = true)]
+//! async fn packing_may_not_take_longer_than_the_lease() {
+//!     let locks = TestLocks::new();
+//!     for (seconds, is_shipped) in [(9, true), (11, false)] {
+//!         let packed = tokio::time::sleep(Duration::from_secs(seconds));
+//!         assert_eq!(locks.scope(ship(7, packed)).await.is_ok(), is_shipped);
+//!     }
+//! }
+//!
+//! #[tokio::test(flavor = "current_thread", start_paused = true)]
+//! async fn a_bill_does_not_wait_for_ever() {
+//!     let locks = TestLocks::new();
+//!     let _other = locks.hold("bill:7");
+//!     assert!(locks.scope(bill(7)).await.unwrap_err().is_wait_limit_reached());
+//! }
+//! # packing_may_not_take_longer_than_the_lease();
+//! # a_bill_does_not_wait_for_ever();
+//! ```
+//!
+//! Without pausing, those tests take as long as the times say.
+//!
+//! # Sync functions
+//!
+//! [`TestLocks::sync_scope`] takes a closure, and all else is the same:
+//!
+//! ```
+//! use lockable_runtime::distributed_lock;
+//! use lockable_runtime::testing::TestLocks;
+//!
+//! #[distributed_lock(key = "report")]
+//! fn write_report() -> Option<usize> {
+//!     Some(3)
+//! }
+//!
+//! // #[test]
+//! fn only_one_report_is_written_at_a_time() {
+//!     let locks = TestLocks::new();
+//!     let other = locks.hold("report");
+//!     assert_eq!(locks.sync_scope(write_report), None);
+//!     drop(other);
+//!     assert_eq!(locks.sync_scope(write_report), Some(3));
+//! }
+//! # only_one_report_is_written_at_a_time();
+//! ```
+//!
+//! # What is spawned
+//!
+//! A spawned task or thread is outside of the scope. A test wraps what it spawns itself in the scope
+//! of its locks, `tokio::spawn(locks.scope(ship(7, packed)))`; code that is under test wraps what it
+//! spawns in [`inherit`] or [`inherit_sync`], or takes its locker as a value. Nothing runs
+//! unlocked because that was forgotten: without a process-wide locker the call fails.
+//!
+//! # In programs that are no tests
+//!
+//! All of this is there in every build and costs nothing until it is used: failures and counts are a
+//! matter of the store that [`TestLocks`] make, and a decorated call looks for an override by reading
+//! one flag that says whether there ever was one.
 
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+pub use self::locks::{Counts, OtherHolder, TestLocks};
+pub use crate::global::scope::{LockerScope, inherit, inherit_sync, scope, sync_scope};
 
-use crate::backend::{
-    Acquisition, Attempt, Backend, Memory, Release, Renewal, Renewed, Reply, Settings, open,
-};
-use crate::error::LockError;
-use crate::key::LockKey;
-use crate::options::Ttl;
-
-/// The store behind `memory://name`, for as long as this lives.
-#[derive(Clone)]
-pub struct MemoryStore(Arc<Memory>);
-
-impl MemoryStore {
-    /// Opens the store that lockers of `memory://name` share.
-    ///
-    /// # Errors
-    /// When the system gives no background thread.
-    pub fn open(name: &str) -> Result<Self, LockError> {
-        Ok(Self(Memory::open(name)?))
-    }
-
-    /// Forgets everything, as a server does that restarts without its data.
-    pub fn flush(&self) {
-        self.0.flush();
-    }
-
-    /// Takes a lock away, as somebody from outside can.
-    pub fn delete(&self, key: &str) {
-        self.0.delete(key);
-    }
-
-    /// Puts another holder in, whoever was there, as somebody from outside can.
-    pub fn put_foreign(&self, key: &str, life: Duration) {
-        self.0.put_foreign(key, life);
-    }
-
-    /// The names that live now and how long each still does.
-    #[must_use]
-    pub fn keyspace(&self) -> Vec<(String, Duration)> {
-        self.0.keyspace()
-    }
-}
-
-impl fmt::Debug for MemoryStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("MemoryStore").field(&self.keyspace()).finish()
-    }
-}
-
-/// The verbs of the backend at a URL, to be compared with those of another.
-#[derive(Debug)]
-pub struct Verbs(Arc<dyn Backend>);
-
-/// One acquisition, as its backend knows it.
-#[derive(Clone, Debug)]
-pub struct VerbAttempt(Arc<Attempt>);
-
-impl VerbAttempt {
-    /// An acquisition that nobody has asked for yet.
-    ///
-    /// # Errors
-    /// When the key or the lease is invalid.
-    pub fn new(key: &str, ttl: Duration) -> Result<Self, LockError> {
-        let attempt = Attempt::new(LockKey::prefixed("", key)?, Ttl::new("expire", ttl)?, None);
-        Ok(Self(Arc::new(attempt)))
-    }
-
-    /// The whole name of its lock.
-    #[must_use]
-    pub fn key(&self) -> &str {
-        self.0.key.as_str()
-    }
-
-    /// What its holder writes.
-    #[must_use]
-    pub fn owner(&self) -> &str {
-        self.0.owner.as_ref()
-    }
-}
-
-impl Verbs {
-    /// Opens the backend without connecting.
-    ///
-    /// # Errors
-    /// When the URL names none.
-    pub fn open(url: &str) -> Result<Self, LockError> {
-        Ok(Self(open(&Settings { url: url.to_owned(), ..Settings::default() })?))
-    }
-
-    /// The fencing token; `None` when another holder has the lock.
-    ///
-    /// # Errors
-    /// The backend's.
-    pub async fn acquire(&self, attempt: &VerbAttempt) -> Result<Option<u64>, LockError> {
-        match answered(self.0.try_acquire(Arc::clone(&attempt.0))).await? {
-            Acquisition::Granted { fencing_token, .. } => Ok(Some(fencing_token.into())),
-            Acquisition::Contended => Ok(None),
-        }
-    }
-
-    /// Renews for so long, or only looks; 1 kept, 0 nobody's, -1 another's.
-    ///
-    /// # Errors
-    /// The backend's, or when a lease is invalid.
-    pub async fn renew(
-        &self,
-        batch: &[(VerbAttempt, Option<Duration>)],
-    ) -> Result<Vec<i8>, LockError> {
-        let now = self.0.now();
-        let renewal = |(attempt, ttl): &(VerbAttempt, Option<Duration>)| {
-            let ttl = ttl.map(|ttl| Ttl::new("extend", ttl)).transpose()?;
-            Ok(Renewal::new(&attempt.0, ttl, now))
-        };
-        let batch = batch.iter().map(renewal).collect::<Result<_, LockError>>()?;
-        let code = |outcome| match outcome {
-            Renewed::Kept => 1,
-            Renewed::Absent => 0,
-            Renewed::Taken => -1,
-        };
-        Ok(answered(self.0.renew(batch)).await?.into_iter().map(code).collect())
-    }
-
-    /// Releases, and leaves the lock taken for so long; 1 released, 0 nobody's, -1 another's.
-    ///
-    /// # Errors
-    /// The backend's.
-    pub async fn release(&self, attempt: &VerbAttempt, keep: Duration) -> Result<i8, LockError> {
-        attempt.0.keep_until(self.0.now().after(keep));
-        match answered(self.0.release(Arc::clone(&attempt.0))).await? {
-            Release::Released => Ok(1),
-            Release::Absent => Ok(0),
-            Release::Taken => Ok(-1),
-        }
-    }
-
-    /// What the holder wrote, and for how long it has the lock.
-    ///
-    /// # Errors
-    /// The backend's, or when the key is invalid.
-    pub async fn inspect(
-        &self,
-        key: &str,
-    ) -> Result<Option<(String, Option<Duration>)>, LockError> {
-        let held = answered(self.0.inspect(LockKey::prefixed("", key)?)).await?;
-        Ok(held.map(|held| (held.owner, held.remaining)))
-    }
-}
-
-async fn answered<T>(reply: Reply<T>) -> Result<T, LockError> {
-    reply.await.map_err(LockError::from)
-}
+mod locks;
+mod staged;

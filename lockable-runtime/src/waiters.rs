@@ -64,9 +64,9 @@ impl Waiters {
         })
     }
 
-    /// Whether others wait for this lock already, so that a newcomer goes behind them.
-    pub(crate) fn has_line(&self, key: &LockKey) -> bool {
-        self.worklist.look(|agenda| agenda.get_mut(key).is_some_and(|line| line.len() > 0))
+    /// How many wait for this lock already; a newcomer goes behind them.
+    pub(crate) fn waiting(&self, key: &LockKey) -> usize {
+        self.worklist.look(|agenda| agenda.get_mut(key).map_or(0, |line| line.len()))
     }
 
     /// A place in the order of arrival.

@@ -5,6 +5,7 @@
 use std::env;
 use std::process::Command;
 
+use lockable_runtime::testing::{TestLocks, inherit, scope, sync_scope};
 use lockable_runtime::{LockError, Locker, distributed_lock, install};
 use tokio::runtime::Runtime;
 
@@ -98,4 +99,36 @@ fn a_wrong_variable_is_named_in_the_error() {
             assert!(error.to_string().contains("REDIS_URL"), "{error}");
         },
     );
+}
+
+#[test]
+fn a_scope_goes_before_the_installed_locker_until_it_ends() {
+    in_own_process("a_scope_goes_before_the_installed_locker_until_it_ends", &[], async || {
+        let (installed, locks) = (Locker::in_memory(), TestLocks::new());
+        let _guard = installed.lock("k").acquire().await.unwrap();
+        install(installed).unwrap();
+        assert!(call().await.unwrap_err().is_contended());
+        assert_eq!(locks.scope(call()).await.unwrap(), 7);
+        assert!(call().await.unwrap_err().is_contended());
+        let _other = locks.hold("k");
+        assert!(locks.scope(call()).await.unwrap_err().is_contended());
+    });
+}
+
+#[test]
+fn what_is_spawned_is_outside_of_the_scope_unless_it_inherits() {
+    in_own_process("what_is_spawned_is_outside_of_the_scope_unless_it_inherits", &[], async || {
+        let locker = Locker::in_memory();
+        scope(&locker, async {
+            let error = tokio::spawn(call()).await.unwrap().unwrap_err();
+            assert!(error.is_not_configured(), "{error}");
+            assert_eq!(tokio::spawn(inherit(call())).await.unwrap().unwrap(), 7);
+        })
+        .await;
+        let error = inherit(call()).await.unwrap_err();
+        assert!(error.is_not_configured(), "{error}");
+        // Made inside of a scope, and run after its end.
+        let made_inside = sync_scope(&locker, || inherit(call()));
+        assert_eq!(made_inside.await.unwrap(), 7);
+    });
 }

@@ -5,7 +5,7 @@ use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use lockable_runtime::__testing::MemoryStore;
+use lockable_runtime::__internals::MemoryStore;
 use lockable_runtime::{Lease, LockError, LockGuard, Locker, distributed_lock};
 use tracing::Level;
 

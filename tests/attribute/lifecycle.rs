@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use lockable_runtime::__testing::MemoryStore;
+use lockable_runtime::__internals::MemoryStore;
 use lockable_runtime::{LockError, Locker, distributed_lock};
 use tokio::sync::Barrier;
 

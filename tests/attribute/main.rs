@@ -12,6 +12,7 @@ mod events;
 mod flow;
 mod identity;
 mod keys;
+mod kit;
 mod lease;
 mod lifecycle;
 mod limits;

@@ -4,7 +4,7 @@ use std::future::{pending, poll_fn};
 use std::task::Poll;
 use std::time::Duration;
 
-use lockable_runtime::__testing::MemoryStore;
+use lockable_runtime::__internals::MemoryStore;
 use lockable_runtime::{LockError, LockErrorKind, Locker, distributed_lock};
 use tracing::Level;
 

@@ -9,7 +9,7 @@ use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 
-use lockable_runtime::__testing::MemoryStore;
+use lockable_runtime::__internals::MemoryStore;
 use lockable_runtime::{LockError, LockKey, Locker, distributed_lock};
 use tracing::Level;
 

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use lockable_runtime::__testing::MemoryStore;
+use lockable_runtime::__internals::MemoryStore;
 use lockable_runtime::{LockError, Locker, RequestId, distributed_lock};
 use lockable_tests::Server;
 use tokio::task::{JoinSet, LocalSet, spawn_blocking};

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use lockable_runtime::__testing::MemoryStore;
+use lockable_runtime::__internals::MemoryStore;
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Admin, Server, wait};
 use tokio::runtime::{Builder, Runtime};

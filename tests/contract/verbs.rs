@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use lockable_runtime::__testing::{MemoryStore, VerbAttempt, Verbs};
+use lockable_runtime::__internals::{MemoryStore, VerbAttempt, Verbs};
 use lockable_tests::Admin;
 use tokio::runtime::Runtime;
 

@@ -139,6 +139,21 @@ impl Memory {
         self.state().locks.remove(key);
     }
 
+    /// Ends a grant before its time, as a server does that loses it, and gives the lock to the first
+    /// who waits; whether anybody had it.
+    pub(crate) fn evict(&self, key: &str) -> bool {
+        let now = tokio_time();
+        let mut state = self.state();
+        if state.lock_of(key, now).is_none() {
+            return false;
+        }
+        state.locks.remove(key);
+        let grant = state.hand_on(key, now, &self.calendar);
+        drop(state);
+        self.tell(grant);
+        true
+    }
+
     /// Puts another holder in, whoever was there, as somebody from outside can.
     pub(crate) fn put_foreign(&self, key: &str, life: Duration) {
         let expires = tokio_time().after(life);

@@ -91,6 +91,12 @@ pub(crate) trait Backend: Send + Sync + fmt::Debug + 'static {
     /// Tells the backend that the calling task gave up waiting for an answer, after so long.
     fn unanswered(&self, waited: Duration);
 
+    /// Is told of a call that waits behind others of this process, and so asks nothing itself.
+    fn lined_up(&self, _: &LockKey) {}
+
+    /// Is told of a call that has its turn, which may have been granted to one before it.
+    fn served(&self, _: &LockKey) {}
+
     /// Runs work that must not depend on the caller: never blocks, needs no runtime around it.
     fn detach(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>);
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Locker, Shared};
 use crate::acquire::Acquirer;
-use crate::backend::{Fault, Settings, open};
+use crate::backend::{Backend, Fault, Settings, open};
 use crate::clock::within;
 use crate::error::LockError;
 use crate::options::Ttl;
@@ -109,9 +109,15 @@ impl LockerBuilder {
     /// [`is_invalid_option`](LockError::is_invalid_option), as [`connect`](LockerBuilder::connect).
     pub fn connect_lazy(self) -> Result<Locker, LockError> {
         let ttl = self.expire.map_or(Ok(Ttl::DEFAULT), |expire| Ttl::new("expire", expire))?;
+        let backend = open(&self.settings)?;
+        Ok(self.on(backend, ttl))
+    }
+
+    /// The locker of a backend, whatever the URL names.
+    pub(crate) fn on(self, backend: Arc<dyn Backend>, ttl: Ttl) -> Locker {
         let command_deadline = self.settings.deadlines.command;
-        let acquirer = Acquirer::new(open(&self.settings)?, command_deadline);
-        Ok(Locker(Arc::new(Shared { acquirer, command_deadline, prefix: self.prefix, ttl })))
+        let acquirer = Acquirer::new(backend, command_deadline);
+        Locker(Arc::new(Shared { acquirer, command_deadline, prefix: self.prefix, ttl }))
     }
 }
 

@@ -1,0 +1,198 @@
+//! Another locker in the place of the process-wide one, inside of a future or a closure.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+use tokio::task::futures::TaskLocalFuture;
+
+use crate::locker::Locker;
+
+tokio::task_local! {
+    static CURRENT: Locker;
+}
+
+/// Whether this process ever made a scope. Where it did not, as in every program that is no test, a
+/// lookup of the process-wide locker reads this and no thread-local.
+///
+/// Written before a scope exists. Whoever is inside of one had it handed over from there, and so sees
+/// it, whatever the ordering.
+static IS_USED: AtomicBool = AtomicBool::new(false);
+
+/// Runs a future with this locker in the place of the process-wide one.
+///
+/// Decorated functions without the option `locker` use it, however deep they are called: it is set
+/// around every poll of the future, and when the future is dropped. So it holds across `.await`, in
+/// `join!` and `select!`, and on any runtime. Between the polls other work of the same thread does
+/// not see it, and no other test does. Inside of another scope this one counts, and the other one
+/// again when it has ended, also by a panic.
+///
+/// [`TestLocks::scope`](crate::testing::TestLocks::scope) does this for its own locker; this one is
+/// for any, for example one on a real server with a prefix for each test.
+///
+/// # What this does not guarantee
+/// What the future spawns, on a runtime or on a thread, is not inside, unless it
+/// [inherits](inherit) the locker. There the process-wide locker counts; where none is installed the
+/// call fails with [`is_not_configured`](crate::LockError::is_not_configured), and does not run
+/// unlocked.
+///
+/// # Cancel safety
+/// As that of the future.
+///
+/// # Examples
+/// ```
+/// # async fn example() {
+/// use lockable_runtime::testing::scope;
+/// use lockable_runtime::{Locker, distributed_lock};
+///
+/// #[distributed_lock(key = "order:{id}")]
+/// async fn ship(id: u32) -> Option<u32> {
+///     Some(id)
+/// }
+///
+/// let locker = Locker::in_memory();
+/// let guard = locker.lock("order:7").acquire().await.unwrap();
+/// assert_eq!(scope(&locker, ship(7)).await, None);
+/// assert_eq!(scope(&Locker::in_memory(), ship(7)).await, Some(7));
+/// # drop(guard);
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
+/// ```
+pub fn scope<F: Future>(locker: &Locker, future: F) -> LockerScope<F> {
+    IS_USED.store(true, Ordering::Relaxed);
+    LockerScope { inner: Inner::Scoped { future: CURRENT.scope(locker.clone(), future) } }
+}
+
+/// Runs a closure with this locker in the place of the process-wide one: for sync functions.
+///
+/// A future that the closure returns is not inside; see [`scope`].
+///
+/// # Examples
+/// ```
+/// use lockable_runtime::testing::sync_scope;
+/// use lockable_runtime::{Locker, distributed_lock};
+///
+/// #[distributed_lock(key = "order:{id}")]
+/// fn ship(id: u32) -> Option<u32> {
+///     Some(id)
+/// }
+///
+/// assert_eq!(sync_scope(&Locker::in_memory(), || ship(7)), Some(7));
+/// ```
+pub fn sync_scope<T>(locker: &Locker, work: impl FnOnce() -> T) -> T {
+    IS_USED.store(true, Ordering::Relaxed);
+    CURRENT.sync_scope(locker.clone(), work)
+}
+
+/// Carries the locker of the [`scope`] around the caller over to a future that is to be spawned.
+///
+/// Outside of any scope it changes nothing, and costs next to nothing: code that spawns may wrap what
+/// it spawns for its tests' sake.
+///
+/// # Cancel safety
+/// As that of the future.
+///
+/// # Examples
+/// ```
+/// # async fn example() {
+/// use lockable_runtime::distributed_lock;
+/// use lockable_runtime::testing::{TestLocks, inherit};
+///
+/// #[distributed_lock(key = "order:{id}")]
+/// async fn ship(id: u32) -> Option<u32> {
+///     Some(id)
+/// }
+///
+/// async fn ship_in_the_background(id: u32) -> Option<u32> {
+///     tokio::spawn(inherit(ship(id))).await.unwrap()
+/// }
+///
+/// let locks = TestLocks::new();
+/// assert_eq!(locks.scope(ship_in_the_background(7)).await, Some(7));
+/// assert_eq!(locks.counts("order:7").granted, 1);
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
+/// ```
+pub fn inherit<F: Future>(future: F) -> LockerScope<F> {
+    match scoped() {
+        Some(locker) => scope(&locker, future),
+        None => LockerScope { inner: Inner::Bare { future } },
+    }
+}
+
+/// Carries the locker of the [`scope`] around the caller over to a closure that is to run on another
+/// thread: for `spawn_blocking` and [`std::thread::spawn`].
+///
+/// # Examples
+/// ```
+/// # async fn example() {
+/// use lockable_runtime::distributed_lock;
+/// use lockable_runtime::testing::{TestLocks, inherit_sync};
+///
+/// #[distributed_lock(key = "report")]
+/// fn write_report() -> Option<usize> {
+///     Some(3)
+/// }
+///
+/// let locks = TestLocks::new();
+/// let written = locks.scope(async {
+///     tokio::task::spawn_blocking(inherit_sync(write_report)).await.unwrap()
+/// });
+/// assert_eq!(written.await, Some(3));
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
+/// ```
+pub fn inherit_sync<T, W: FnOnce() -> T>(work: W) -> impl FnOnce() -> T + use<T, W> {
+    let locker = scoped();
+    move || match locker {
+        Some(locker) => sync_scope(&locker, work),
+        None => work(),
+    }
+}
+
+/// The locker of the innermost scope around the caller, if there is one.
+pub(super) fn scoped() -> Option<Locker> {
+    if !IS_USED.load(Ordering::Relaxed) {
+        return None;
+    }
+    CURRENT.try_get().ok()
+}
+
+pin_project! {
+    /// A future with a locker of its own in the place of the process-wide one; made by [`scope`] and
+    /// [`inherit`].
+    #[must_use = "nothing happens until it is polled"]
+    pub struct LockerScope<F> {
+        #[pin]
+        inner: Inner<F>,
+    }
+}
+
+pin_project! {
+    #[project = Projected]
+    enum Inner<F> {
+        Scoped { #[pin] future: TaskLocalFuture<Locker, F> },
+        /// There was nothing to inherit.
+        Bare { #[pin] future: F },
+    }
+}
+
+impl<F: Future> Future for LockerScope<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project().inner.project() {
+            Projected::Scoped { future } => future.poll(cx),
+            Projected::Bare { future } => future.poll(cx),
+        }
+    }
+}
+
+impl<F> fmt::Debug for LockerScope<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockerScope").finish_non_exhaustive()
+    }
+}

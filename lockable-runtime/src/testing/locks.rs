@@ -1,0 +1,252 @@
+//! A locker for one test, and power over its locks.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use super::staged::Staged;
+use crate::backend::{Acquisition, Attempt, Backend, Memory};
+use crate::blocking::wait_for;
+use crate::error::LockError;
+use crate::global::scope::{LockerScope, scope, sync_scope};
+use crate::inspect::Holder;
+use crate::key::LockKey;
+use crate::lease::Loss;
+use crate::locker::Locker;
+use crate::options::Ttl;
+use crate::request::RequestId;
+
+/// A locker for one test, on an empty store in memory, and power over its locks.
+///
+/// [`scope`](TestLocks::scope) puts it in the place of the process-wide locker, so that the decorated
+/// functions under test use it unchanged. Every method works at once, on any thread, in and outside
+/// of a runtime, and none waits for time to pass.
+///
+/// Keys are written as in a key template, with its values put in and without the prefix:
+/// `"order:7"` is the lock of `#[distributed_lock(key = "order:{id}")]`. For functions with the option
+/// `prefix` there is [`with_prefix`](TestLocks::with_prefix).
+///
+/// Cheap to clone; clones are about the same locks.
+///
+/// # Panics
+/// Every method that takes a key does when that cannot be a lock key.
+///
+/// # Examples
+/// See [the module](crate::testing).
+#[derive(Clone)]
+pub struct TestLocks {
+    staged: Arc<Staged>,
+    locker: Locker,
+}
+
+impl TestLocks {
+    /// A locker on a store of its own, with the prefix `"disLock:"` and leases of 10 s.
+    ///
+    /// # Panics
+    /// When the system gives no thread for the background, as [`std::thread::spawn`] does.
+    #[must_use]
+    #[track_caller]
+    pub fn new() -> Self {
+        let memory = match Memory::open("") {
+            Ok(memory) => memory,
+            Err(fault) => fail(&LockError::from(fault)),
+        };
+        let staged = Arc::new(Staged::new(memory));
+        let locker = Locker::builder().on(Arc::new(Arc::clone(&staged)), Ttl::DEFAULT);
+        Self { staged, locker }
+    }
+
+    /// The same locks, by keys that start with another prefix: for functions with the option `prefix`.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() {
+    /// use lockable_runtime::distributed_lock;
+    /// use lockable_runtime::testing::TestLocks;
+    ///
+    /// #[distributed_lock(key = "order:{id}", prefix = "shop:")]
+    /// async fn ship(id: u32) -> Option<u32> {
+    ///     Some(id)
+    /// }
+    ///
+    /// let locks = TestLocks::new();
+    /// let _other = locks.with_prefix("shop:").hold("order:7");
+    /// assert_eq!(locks.scope(ship(7)).await, None);
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
+    /// ```
+    #[must_use]
+    pub fn with_prefix(&self, prefix: impl Into<String>) -> Self {
+        let locker = self.locker.with_prefix(prefix.into());
+        Self { staged: Arc::clone(&self.staged), locker }
+    }
+
+    /// The locker: for functions that name theirs with the option `locker`, and for code that holds one.
+    #[must_use]
+    pub fn locker(&self) -> &Locker {
+        &self.locker
+    }
+
+    /// Runs a future with this locker in the place of the process-wide one; see
+    /// [`scope`](crate::testing::scope), also for what is spawned.
+    ///
+    /// # Cancel safety
+    /// As that of the future.
+    pub fn scope<F: Future>(&self, future: F) -> LockerScope<F> {
+        scope(&self.locker, future)
+    }
+
+    /// Runs a closure with this locker in the place of the process-wide one: for sync functions.
+    pub fn sync_scope<T>(&self, work: impl FnOnce() -> T) -> T {
+        sync_scope(&self.locker, work)
+    }
+
+    /// Lets another holder have the lock until the value is dropped, however long that is.
+    ///
+    /// Calls find it contended, and those that wait, wait; the drop gives it to the first of them.
+    ///
+    /// # Panics
+    /// When somebody holds it already.
+    #[must_use = "the lock is free again when it is dropped"]
+    #[track_caller]
+    pub fn hold(&self, key: impl AsRef<str>) -> OtherHolder {
+        let attempt = Attempt::new(self.key(key.as_ref()), Ttl::MAX, Some(&RequestId::new(OTHER)));
+        let (memory, attempt) = (Arc::clone(self.staged.memory()), Arc::new(attempt));
+        let granted = wait_for(&memory, memory.try_acquire(Arc::clone(&attempt)));
+        let is_granted = matches!(granted, Some(Ok(Acquisition::Granted { .. })));
+        assert!(is_granted, "somebody holds the lock `{}` already", attempt.key);
+        OtherHolder { memory, attempt }
+    }
+
+    /// Makes the next acquisition of this lock fail, as it does when the server is unavailable.
+    ///
+    /// It is asked for nothing, and gives [`is_unavailable`](LockError::is_unavailable). Called again
+    /// before that, it makes one more fail.
+    ///
+    /// # What this does not guarantee
+    /// A call with `wait` that finds others waiting stands behind them, and acquires nothing itself.
+    #[track_caller]
+    pub fn fail_next(&self, key: impl AsRef<str>) {
+        self.staged.fail_next(self.key(key.as_ref()));
+    }
+
+    /// Makes the next acquisition fail, whatever the lock; see [`fail_next`](TestLocks::fail_next).
+    pub fn fail_next_of_any(&self) {
+        self.staged.fail_next_of_any();
+    }
+
+    /// Takes the lock away from its holder, as a server does that loses its data.
+    ///
+    /// The holder knows it when this returns: an async body is not polled again, and its call gives
+    /// [`is_lost`](LockError::is_lost); a sync body, or code under a guard, finds that out by
+    /// [`is_held`](crate::LockGuard::is_held). The first who waits has the lock then.
+    ///
+    /// # Panics
+    /// When nobody holds it.
+    #[track_caller]
+    pub fn lose(&self, key: impl AsRef<str>) {
+        let key = self.key(key.as_ref());
+        for lease in self.locker.acquirer().leases(&key) {
+            lease.refused(Loss::Absent);
+        }
+        let was_held = self.staged.memory().evict(key.as_str());
+        assert!(was_held, "nobody holds the lock `{key}`");
+    }
+
+    /// Who has the lock now, and for how long; `None` when nobody has it.
+    ///
+    /// The [`identity`](Holder::identity) of an [`OtherHolder`] is `"another holder"`.
+    #[must_use]
+    #[track_caller]
+    pub fn holder(&self, key: impl AsRef<str>) -> Option<Holder> {
+        let (memory, key) = (self.staged.memory(), self.key(key.as_ref()));
+        wait_for(memory, memory.inspect(key))?.ok()?.as_ref().map(Holder::of)
+    }
+
+    /// How many calls wait for the lock now.
+    #[must_use]
+    #[track_caller]
+    pub fn waiting(&self, key: impl AsRef<str>) -> usize {
+        self.locker.acquirer().waiting(&self.key(key.as_ref()))
+    }
+
+    /// What became of the calls for this lock so far.
+    #[must_use]
+    #[track_caller]
+    pub fn counts(&self, key: impl AsRef<str>) -> Counts {
+        self.staged.counts(&self.key(key.as_ref()))
+    }
+
+    #[track_caller]
+    fn key(&self, key: &str) -> LockKey {
+        match LockKey::prefixed(self.locker.prefix(), key) {
+            Ok(key) => key,
+            Err(error) => fail(&error),
+        }
+    }
+}
+
+#[track_caller]
+#[expect(clippy::panic, reason = "a test that cannot mean what it says has to fail there")]
+fn fail(error: &LockError) -> ! {
+    panic!("{error}")
+}
+
+impl Default for TestLocks {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for TestLocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TestLocks").field("locker", &self.locker).finish_non_exhaustive()
+    }
+}
+
+/// How often the calls for one lock came to what.
+///
+/// A call that waits is `contended` when it finds another holder, or others who wait, and `granted`
+/// when it has its turn. [`OtherHolder`]s are not counted, and neither is a call that asks for nothing,
+/// such as one with an invalid key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// How many calls got the lock.
+    pub granted: usize,
+    /// How many calls found that another holder has it.
+    pub contended: usize,
+    /// How many calls [failed](TestLocks::fail_next), as the test asked for.
+    pub failed: usize,
+}
+
+/// A lock that another holder has; made by [`TestLocks::hold`], and released when this is dropped.
+#[must_use = "the lock is free again when it is dropped"]
+pub struct OtherHolder {
+    memory: Arc<Memory>,
+    attempt: Arc<Attempt>,
+}
+
+impl OtherHolder {
+    /// The whole name of the lock, prefix included.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        &self.attempt.key
+    }
+}
+
+impl Drop for OtherHolder {
+    fn drop(&mut self) {
+        // One that was taken away from it in the meantime is left as it is.
+        drop(wait_for(&self.memory, self.memory.release(Arc::clone(&self.attempt))));
+    }
+}
+
+impl fmt::Debug for OtherHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OtherHolder").field(self.key()).finish()
+    }
+}
+
+/// Who holds the locks that a test has another holder hold.
+const OTHER: &str = "another holder";
