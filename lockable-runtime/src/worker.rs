@@ -163,15 +163,16 @@ mod tests {
         Moment::from_nanos(nanos)
     }
 
-    fn is_told(worklist: &Worklist<u32, &str>) -> bool {
+    fn is_told(worklist: &Worklist<u32, String>) -> bool {
         pin!(worklist.earlier.notified()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
     #[test]
     fn a_task_is_told_when_it_would_look_too_late_and_only_then() {
         let worklist = Worklist::default();
-        let add =
-            |key, due| worklist.change(|agenda| drop(agenda.insert(key, "", Some(at(due))))).1;
+        let add = |key, due| {
+            worklist.change(|agenda| drop(agenda.insert(key, String::new(), Some(at(due))))).1
+        };
         assert!(add(1, 100), "somebody has to attend");
         assert!(
             matches!(worklist.next_step(at(0), 1), Step::Wait(pause) if pause.as_nanos() == 100)
@@ -190,7 +191,8 @@ mod tests {
     #[test]
     fn a_list_with_nothing_due_is_attended_by_nobody() {
         let worklist = Worklist::default();
-        let add = |key, due| worklist.change(|agenda| drop(agenda.insert(key, "", due))).1;
+        let add =
+            |key, due| worklist.change(|agenda| drop(agenda.insert(key, String::new(), due))).1;
         assert!(!add(1, None));
         assert!(add(2, Some(at(10))));
         assert!(matches!(worklist.next_step(at(10), 1), Step::Perform(due) if due == [2]));
