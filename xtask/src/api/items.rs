@@ -7,25 +7,37 @@ use super::types::{Names, entry, list_of, text};
 /// Every public item with its signature, sorted.
 pub(super) fn list(documentation: &Value) -> String {
     let names = Names(&documentation["paths"]);
-    let mut list = Listing { index: &documentation["index"], names, lines: Vec::new() };
+    let index = &documentation["index"];
+    let mut list = Listing { index, names, lines: Vec::new(), traits: Vec::new() };
     let root = list.item(&documentation["root"]);
     list.module(text(&root["name"]), root);
-    list.lines.sort();
-    list.lines.dedup();
-    list.lines.push(String::new());
-    list.lines.join("\n")
+    let traits = list.traits;
+    let is_seen = |of: Option<&Value>| of.is_none_or(|of| traits.contains(&of));
+    let seen = list.lines.into_iter().filter(|(of, _)| is_seen(*of));
+    let mut lines: Vec<_> = seen.map(|(_, line)| line).collect();
+    lines.sort();
+    lines.dedup();
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 struct Listing<'a> {
     index: &'a Value,
     names: Names<'a>,
-    lines: Vec<String>,
+    /// Each with the trait of this crate that must be seen, where it is about one.
+    lines: Vec<(Option<&'a Value>, String)>,
+    /// The ids of the traits that are seen.
+    traits: Vec<&'a Value>,
 }
 
 impl<'a> Listing<'a> {
     /// An item by its id; nothing when it is hidden, or another crate's.
     fn item(&self, id: &Value) -> &'a Value {
         &self.index[id.to_string()]
+    }
+
+    fn line(&mut self, line: String) {
+        self.lines.push((None, line));
     }
 
     fn module(&mut self, path: &str, module: &'a Value) {
@@ -43,17 +55,17 @@ impl<'a> Listing<'a> {
         match kind {
             "use" => self.import(module, item),
             "module" => {
-                self.lines.push(format!("pub mod {path}"));
+                self.line(format!("pub mod {path}"));
                 self.module(&path, item);
             }
             "function" => self.function(&path, item),
             "struct" => {
-                self.lines.push(format!("{}pub struct {path}{generics}", attributes(item)));
+                self.line(format!("{}pub struct {path}{generics}", attributes(item)));
                 self.fields(&path, &inner["kind"]);
                 self.implementations(&path, inner);
             }
             "enum" => {
-                self.lines.push(format!("{}pub enum {path}{generics}", attributes(item)));
+                self.line(format!("{}pub enum {path}{generics}", attributes(item)));
                 for id in list_of(&inner["variants"]) {
                     self.variant(&path, id);
                 }
@@ -61,14 +73,15 @@ impl<'a> Listing<'a> {
             }
             "trait" => {
                 let bounds = self.names.bounds(&inner["bounds"]);
-                self.lines.push(format!("pub trait {path}{generics}: {bounds}"));
+                self.line(format!("pub trait {path}{generics}: {bounds}"));
+                self.traits.push(&item["id"]);
                 self.members(&path, inner);
             }
             "constant" | "static" | "type_alias" => {
                 let ty = self.names.ty(&inner["type"]);
-                self.lines.push(format!("pub {kind} {path}{generics}: {ty}"));
+                self.line(format!("pub {kind} {path}{generics}: {ty}"));
             }
-            _ => self.lines.push(format!("pub {kind} {path}")),
+            _ => self.line(format!("pub {kind} {path}")),
         }
     }
 
@@ -80,9 +93,9 @@ impl<'a> Listing<'a> {
             self.module(module, target);
         } else if target.is_null() {
             let name = text(&inner["name"]);
-            self.lines.push(format!("pub use {} as {module}::{name}", text(&inner["source"])));
+            self.line(format!("pub use {} as {module}::{name}", text(&inner["source"])));
             let options = options(text(&import["docs"]));
-            self.lines.extend(options.map(|option| format!("#[{module}::{name}] {option}")));
+            options.for_each(|option| self.line(format!("#[{module}::{name}] {option}")));
         } else {
             self.add(module, text(&inner["name"]), target);
         }
@@ -90,7 +103,7 @@ impl<'a> Listing<'a> {
 
     fn function(&mut self, path: &str, item: &Value) {
         let signature = self.names.signature(path, &item["inner"]["function"]);
-        self.lines.push(format!("{}pub {signature}", attributes(item)));
+        self.line(format!("{}pub {signature}", attributes(item)));
     }
 
     fn fields(&mut self, path: &str, kind: &Value) {
@@ -99,14 +112,14 @@ impl<'a> Listing<'a> {
             let field = self.item(id);
             let Some((_, ty)) = entry(&field["inner"]) else { continue };
             let (name, ty) = (text(&field["name"]), self.names.ty(ty));
-            self.lines.push(format!("pub field {path}::{name}: {ty}"));
+            self.line(format!("pub field {path}::{name}: {ty}"));
         }
     }
 
     fn variant(&mut self, path: &str, id: &Value) {
         let variant = self.item(id);
         let path = format!("{path}::{}", text(&variant["name"]));
-        self.lines.push(format!("{}pub variant {path}", attributes(variant)));
+        self.line(format!("{}pub variant {path}", attributes(variant)));
         let kind = &variant["inner"]["variant"]["kind"];
         self.fields(&path, kind);
         self.fields(&path, &serde_json::json!({ "plain": kind["struct"] }));
@@ -120,13 +133,23 @@ impl<'a> Listing<'a> {
             if of.is_null() {
                 self.members(path, implementation);
             } else if is_of_note(implementation) {
-                let (generics, conditions) =
-                    self.names.parameters_and_conditions(&implementation["generics"]);
-                let not = if implementation["is_negative"] == true { "!" } else { "" };
-                let of = format!("{not}{}", self.names.path(of));
-                let ty = self.names.ty(&implementation["for"]);
-                self.lines.push(format!("impl{generics} {of} for {ty}{conditions}"));
-                self.associated_types(&format!("<{ty} as {of}>"), implementation);
+                self.implementation(of, implementation);
+            }
+        }
+    }
+
+    fn implementation(&mut self, of: &'a Value, implementation: &'a Value) {
+        let (generics, conditions) =
+            self.names.parameters_and_conditions(&implementation["generics"]);
+        let not = if implementation["is_negative"] == true { "!" } else { "" };
+        let (name, ty) = (self.names.path(of), self.names.ty(&implementation["for"]));
+        let ours = self.names.is_ours(of).then_some(&of["id"]);
+        self.lines.push((ours, format!("impl{generics} {not}{name} for {ty}{conditions}")));
+        for id in list_of(&implementation["items"]) {
+            let member = self.item(id);
+            if let Some(("assoc_type", inner)) = entry(&member["inner"]) {
+                let (member, is) = (text(&member["name"]), self.names.ty(&inner["type"]));
+                self.lines.push((ours, format!("type <{ty} as {name}>::{member} = {is}")));
             }
         }
     }
@@ -139,19 +162,9 @@ impl<'a> Listing<'a> {
                 Some(("function", _)) => self.function(&path, member),
                 Some((kind, inner)) => {
                     let ty = self.names.ty(&inner["type"]);
-                    self.lines.push(format!("pub {kind} {path}: {ty}"));
+                    self.line(format!("pub {kind} {path}: {ty}"));
                 }
                 None => {}
-            }
-        }
-    }
-
-    fn associated_types(&mut self, path: &str, implementation: &Value) {
-        for id in list_of(&implementation["items"]) {
-            let member = self.item(id);
-            if let Some(("assoc_type", inner)) = entry(&member["inner"]) {
-                let ty = self.names.ty(&inner["type"]);
-                self.lines.push(format!("type {path}::{} = {ty}", text(&member["name"])));
             }
         }
     }
@@ -161,7 +174,10 @@ impl<'a> Listing<'a> {
 fn is_of_note(implementation: &Value) -> bool {
     let name = text(&implementation["trait"]["path"]).rsplit("::").next().unwrap_or_default();
     let is_wanted = implementation["is_synthetic"] != true || AUTO.contains(&name);
-    is_wanted && implementation["blanket_impl"].is_null() && name != "StructuralPartialEq"
+    // A projection that the macro of pin-project-lite makes changes with its version.
+    let is_made = implementation["generics"].to_string().contains("__pin");
+    let is_everywhere = !implementation["blanket_impl"].is_null() || name == "StructuralPartialEq";
+    is_wanted && !is_made && !is_everywhere
 }
 
 /// What stands in front of an item because users' code depends on it.
@@ -199,30 +215,37 @@ mod tests {
 
     #[test]
     fn items_stand_under_the_names_of_their_users_and_are_sorted() {
-        let unit = json!({ "tuple": [] });
+        let this =
+            json!({ "borrowed_ref": { "is_mutable": false, "type": { "generic": "Self" } } });
         let function = json!({
-            "sig": { "inputs": [["self", { "borrowed_ref": {
-                "lifetime": null, "is_mutable": false, "type": { "generic": "Self" },
-            } }]], "output": unit },
-            "generics": { "params": [], "where_predicates": [] },
+            "sig": { "inputs": [["self", this]], "output": { "tuple": [] } },
             "header": { "is_async": true },
         });
+        let of =
+            |id: u32| json!({ "impl": { "trait": { "id": id }, "for": { "generic": "Shop" } } });
         let documentation = json!({
             "root": 0,
-            "paths": {},
+            "paths": {
+                "6": { "crate_id": 0, "path": ["root", "private", "Hidden"] },
+                "7": { "crate_id": 1, "path": ["core", "clone", "Clone"] },
+            },
             "index": {
                 "0": { "name": "root", "inner": { "module": { "items": [1, 4] } } },
                 "1": { "name": null, "inner": { "use": { "id": 2, "name": "Shop" } } },
-                "2": { "name": "Hidden", "attrs": ["non_exhaustive"], "inner": { "struct": {
-                    "kind": "unit", "generics": { "params": [], "where_predicates": [] }, "impls": [3],
+                "2": { "name": "Private", "attrs": ["non_exhaustive"], "inner": { "struct": {
+                    "kind": "unit", "impls": [3, 8, 9],
                 } } },
-                "3": { "name": null, "inner": { "impl": { "trait": null, "items": [5] } } },
+                "3": { "inner": { "impl": { "trait": null, "items": [5] } } },
                 "4": { "name": "a", "inner": { "module": { "items": [] } } },
                 "5": { "name": "sell", "inner": { "function": function } },
+                "6": { "name": "Hidden", "inner": { "trait": {} } },
+                "8": { "inner": of(6) },
+                "9": { "inner": of(7) },
             },
         });
         let expected = "\
 #[non_exhaustive] pub struct root::Shop
+impl Clone for Shop
 pub async fn root::Shop::sell(&self) -> ()
 pub mod root::a
 ";
@@ -232,7 +255,8 @@ pub mod root::a
     #[test]
     fn options_are_the_rows_of_the_table() {
         let text = "# Options\n\n| option | meaning | default |\n|---|---|---|\n\
-                    | `renew` | keeps | off |\n| `on_error = \\|e\\| x` | gives | |\n# Keys\n| `no` | | |";
+                    | `renew` | keeps | off |\n| `on_error = \\|e\\| x` | gives | |\n\
+                    # Keys\n| `no` | | |";
         let found: Vec<_> = options(text).collect();
         assert_eq!(found, ["`renew`, default: off", "`on_error = |e| x`, default: "]);
     }

@@ -123,6 +123,11 @@ impl Names<'_> {
         }
     }
 
+    /// Whether a path leads into this crate.
+    pub(super) fn is_ours(&self, path: &Value) -> bool {
+        self.0[path["id"].to_string()]["crate_id"] == 0
+    }
+
     /// A type or a trait with its arguments. The crate is told where it is neither this one nor the
     /// standard library.
     pub(super) fn path(&self, path: &Value) -> String {
