@@ -54,8 +54,9 @@ fn manifest(dependencies: &str) -> String {
     let ours = root().join("lockable-runtime");
     format!(
         "[package]\nname = \"first-function\"\nedition = \"2024\"\n\n{dependencies}\n\
-         [workspace]\n\n[patch.crates-io]\nlockable-runtime = {{ path = {ours:?} }}\n\n\
-         [profile.dev]\ndebug = false\n"
+         [workspace]\n\n[patch.crates-io]\nlockable-runtime = {{ path = '{}' }}\n\n\
+         [profile.dev]\ndebug = false\n",
+        ours.display()
     )
 }
 
