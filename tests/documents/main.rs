@@ -2,6 +2,7 @@
 
 mod first_function;
 mod names;
+mod operating;
 
 use std::fs;
 use std::path::{Path, PathBuf};
