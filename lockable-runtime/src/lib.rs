@@ -12,6 +12,9 @@ mod error;
 pub mod fencing;
 mod global;
 mod guard;
+// Text alone: it is there for the documentation and its tests.
+#[cfg(any(doc, doctest))]
+pub mod guide;
 mod hold;
 mod inspect;
 mod internals;

@@ -3,7 +3,7 @@
 use std::process::{Command, ExitCode};
 
 use crate::check::{self, Check, Needs, Outcome};
-use crate::{dependencies, functions, shell, workspace};
+use crate::{api, dependencies, functions, shell, workspace};
 
 pub(crate) fn run() -> ExitCode {
     if check::run_all(CHECKS, |_| true) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -17,6 +17,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "length of functions", needs: Needs::Toolchain, run: functions::mirror },
     Check { name: "clippy", needs: Needs::Toolchain, run: clippy },
     Check { name: "documentation", needs: Needs::Toolchain, run: documentation },
+    Check { name: "public API", needs: Needs::Toolchain, run: api::check },
     Check { name: "features one by one", needs: Needs::More, run: features },
     Check { name: "licences and sources", needs: Needs::More, run: licences },
     Check { name: "oldest toolchain", needs: Needs::More, run: oldest_toolchain },

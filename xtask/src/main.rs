@@ -3,7 +3,9 @@
 //! - `cargo xtask test` installs what the tests need, checks what every toolchain can check, and
 //!   runs every test.
 //! - `cargo xtask lint` runs the complete list of checks.
+//! - `cargo xtask api` writes the list of what is public in `lockable-runtime` anew.
 
+mod api;
 mod apt;
 mod check;
 mod dependencies;
@@ -19,11 +21,15 @@ use std::env;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if api::is_rustdoc() {
+        return api::run_as_rustdoc(env::args_os().skip(1));
+    }
     match env::args().nth(1).as_deref() {
         Some("test") => test::run(),
         Some("lint") => lint::run(),
+        Some("api") => api::write(),
         _ => {
-            eprintln!("usage: cargo xtask <test | lint>");
+            eprintln!("usage: cargo xtask <test | lint | api>");
             ExitCode::FAILURE
         }
     }

@@ -1,12 +1,23 @@
 //! Running other programs.
 
+use std::env;
+use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
 use crate::workspace;
 
 /// A cargo command at the root of the workspace.
+///
+/// It does not see what cargo has told this program about its own package: build scripts look at the
+/// same variables, and what depends on them would be built anew between this cargo and one that
+/// somebody calls himself.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new("cargo");
+    let is_about_package =
+        |name: &OsString| OWN.iter().any(|start| name.to_string_lossy().starts_with(start));
+    for (name, _) in env::vars_os().filter(|(name, _)| is_about_package(name)) {
+        cargo.env_remove(name);
+    }
     cargo.args(arguments).current_dir(workspace::root());
     cargo
 }
@@ -32,3 +43,6 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     }
     Err(format!("{command:?}\n{standard}{}", String::from_utf8_lossy(&output.stderr)))
 }
+
+/// How the names of those variables begin.
+const OWN: [&str; 2] = ["CARGO_PKG_", "CARGO_MANIFEST_"];

@@ -1,0 +1,67 @@
+//! The first decorated function of a reader who has nothing but the README.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use lockable_tests::Server;
+
+use crate::{blocks, read, root};
+
+const KEY: &str = "disLock:order:7";
+
+/// Goal: who copies the README's dependencies and its first program has a lock.
+/// Method: a package outside of the workspace with exactly these, but for where the crates come from
+/// and for the URL that a comment in the program offers.
+#[test]
+fn the_first_program_of_the_readme_builds_and_locks() {
+    let server = Server::start();
+    let admin = server.admin();
+    let program = build(&server.url());
+
+    assert_eq!(run(&program), "Some(\"order 7 is settled\")\n");
+    assert_eq!(admin.get(KEY), None);
+    assert!(admin.pttl("lockable:floor:{disLock:order:7}") > 0, "it has locked something");
+
+    admin.set(KEY, "another");
+    assert_eq!(run(&program), "None\n");
+    assert_eq!(admin.get(KEY).as_deref(), Some("another"));
+}
+
+/// Builds the package, and gives its program.
+///
+/// It stays from run to run, so that only the first one compiles the dependencies.
+fn build(url: &str) -> PathBuf {
+    let package = Path::new(env!("CARGO_TARGET_TMPDIR")).join("first-function");
+    fs::create_dir_all(package.join("src")).unwrap();
+    let readme = read("README.md");
+    let dependencies = blocks(&readme, "toml").remove(0);
+    fs::write(package.join("Cargo.toml"), manifest(&dependencies)).unwrap();
+    fs::copy(root().join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
+    let program = blocks(&readme, "rust").remove(0).replace("memory://", url);
+    assert!(program.contains(url), "the program has no URL to replace:\n{program}");
+    fs::write(package.join("src/main.rs"), program).unwrap();
+
+    let target = package.join("target");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--offline", "--quiet", "--target-dir"]).arg(&target);
+    let output = cargo.current_dir(&package).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    target.join("debug/first-function")
+}
+
+fn manifest(dependencies: &str) -> String {
+    let ours = root().join("lockable-runtime");
+    format!(
+        "[package]\nname = \"first-function\"\nedition = \"2024\"\n\n{dependencies}\n\
+         [workspace]\n\n[patch.crates-io]\nlockable-runtime = {{ path = '{}' }}\n\n\
+         [profile.dev]\ndebug = false\n",
+        ours.display()
+    )
+}
+
+fn run(program: &Path) -> String {
+    let output = Command::new(program).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}

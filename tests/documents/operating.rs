@@ -1,0 +1,86 @@
+//! What the guide tells the operators of a server.
+
+use std::time::Duration;
+
+use lockable_runtime::{LockError, LockGuard, Locker};
+use lockable_tests::{Server, wait};
+use tokio::task::JoinHandle;
+
+use crate::{blocks, read};
+
+const GUIDE: &str = "lockable-runtime/guide/operating.md";
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Goal: nobody finds a name in a server that the guide does not explain, nor one that lasts longer.
+/// Method: one process holds a lock and another one waits for it, which makes every name there is.
+#[tokio::test]
+async fn every_name_in_redis_is_in_the_table_of_the_guide() {
+    let server = Server::start();
+    let admin = server.admin();
+    let waited = Waited::start(&server, &server.url()).await;
+    let (guide, mut keys) = (read(GUIDE), admin.keys("*"));
+    let channels = admin.command::<Vec<String>>(&["PUBSUB", "CHANNELS"]);
+    keys.sort();
+    let names: Vec<_> = keys.iter().chain(&channels).map(|name| general(name)).collect();
+    let all = [
+        "<lock key>",
+        "lockable:floor:{<lock key>}",
+        "lockable:queue:{<lock key>}",
+        "lockable:grant:<16 hex digits>",
+    ];
+    assert_eq!(names, all);
+    for name in names {
+        let is_told = |row: &str| row.starts_with('|') && row.contains(&format!("`{name}` |"));
+        assert!(guide.lines().any(is_told), "{name} is not in the table");
+    }
+    let lives: Vec<_> = keys.iter().map(|key| admin.pttl(key)).collect();
+    for (life, most) in lives.iter().zip([10_000, 600_000, 30_000]) {
+        assert!((1..=most).contains(life), "{keys:?} live for {lives:?}");
+    }
+    waited.end().await;
+}
+
+/// Goal: the rights that the guide lists are enough to hold a lock, and to wait for one.
+#[tokio::test]
+async fn a_user_with_the_rights_of_the_guide_can_lock_and_wait() {
+    let guide = read(GUIDE);
+    let command = blocks(&guide, "text").remove(0);
+    let rules = command.split_whitespace().collect::<Vec<_>>();
+    assert_eq!(rules[..5], ["ACL", "SETUSER", "app", "on", ">password"]);
+    let server = Server::builder().user("app", &rules[3..].join(" ")).start();
+    Waited::start(&server, &server.url_with("app", "password", 0)).await.end().await;
+}
+
+/// A lock, and one who waits for it.
+struct Waited {
+    holder: LockGuard,
+    waiter: JoinHandle<Result<LockGuard, LockError>>,
+}
+
+impl Waited {
+    /// The lockers are two, as if they were two processes.
+    async fn start(server: &Server, url: &str) -> Self {
+        let (one, other) =
+            (Locker::connect(url).await.unwrap(), Locker::connect(url).await.unwrap());
+        let holder = one.lock("order:7").acquire().await.unwrap();
+        let waiter = tokio::spawn(other.lock("order:7").wait(LIMIT).acquire());
+        let admin = server.admin();
+        wait::until_async(LIMIT, async || !admin.keys("lockable:queue:*").is_empty()).await;
+        Self { holder, waiter }
+    }
+
+    /// Hands the lock over, and frees it.
+    async fn end(self) {
+        self.holder.release().await.unwrap();
+        self.waiter.await.unwrap().unwrap().release().await.unwrap();
+    }
+}
+
+/// The name with what differs from lock to lock, and from process to process, as the guide writes it.
+fn general(name: &str) -> String {
+    match name.strip_prefix("lockable:grant:") {
+        Some(digits) if digits.len() == 16 => "lockable:grant:<16 hex digits>".to_owned(),
+        _ => name.replace("disLock:order:7", "<lock key>"),
+    }
+}
