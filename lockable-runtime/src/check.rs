@@ -320,6 +320,13 @@ mod tests {
     }
 
     #[test]
+    fn bounds() {
+        fn all<T: Send + Sync + Unpin + Clone>() {}
+        all::<Report>();
+        all::<Finding>();
+    }
+
+    #[test]
     fn the_worst_finding_comes_first_and_gives_the_verdict() {
         let mut report = Report::new("redis://host:6379/0");
         assert!(report.is_ok() && report.worst().is_none());

@@ -204,3 +204,21 @@ fn failed(verb: &'static str, cause: &str, advice: &'static str) -> Finding {
     let matter = format!("{verb} failed: {cause}");
     Finding::new(Severity::Wrong, Code::VerbFailed, matter, advice).about(verb)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::script::Script;
+    use super::*;
+
+    #[test]
+    fn every_script_is_rehearsed() {
+        let Ok(probe) = Probe::new("shop:", Names::default()) else { panic!("a sound prefix") };
+        let lock = Lock::of(&probe);
+        let steps = lock.steps(&probe.scripts);
+        let sent = String::from_utf8(steps.pipeline.get_packed_pipeline()).unwrap();
+        for script in Script::ALL {
+            assert!(sent.contains(script.source()), "{script:?}");
+        }
+        assert_eq!(steps.pipeline.len(), steps.judges.len());
+    }
+}

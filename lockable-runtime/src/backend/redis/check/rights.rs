@@ -12,7 +12,7 @@ use crate::check::{Code, Finding, Severity};
 /// The commands of verbs and scripts, where they are used, and what follows the key.
 ///
 /// Each kind of key is read and written, because a rule may allow the one without the other.
-const TRIED: [(&str, Place, &[&str]); 21] = [
+const TRIED: [(&str, Place, &[&str]); 22] = [
     ("time", Place::Nowhere, &[]),
     // A script that does nothing, and one that nobody has: what those of the verbs do is tried below.
     ("eval", Place::Nowhere, &["", "0"]),
@@ -24,6 +24,8 @@ const TRIED: [(&str, Place, &[&str]); 21] = [
     ("del", Place::Lock, &[]),
     ("set", Place::Floor, &["1", "PX", "1000"]),
     ("incr", Place::Floor, &[]),
+    // Whoever may set nothing, and delete nothing, would leave it there for ever.
+    ("pexpire", Place::Floor, &["1000"]),
     ("get", Place::Floor, &[]),
     ("pttl", Place::Floor, &[]),
     ("rpush", Place::Queue, &["probe"]),
@@ -32,7 +34,7 @@ const TRIED: [(&str, Place, &[&str]); 21] = [
     ("lindex", Place::Queue, &["0"]),
     ("lrem", Place::Queue, &["0", "probe"]),
     ("lpop", Place::Queue, &[]),
-    // The rest of the check may be kept from cleaning up, and this cannot wait for it.
+    // The last two only clean up.
     ("del", Place::Floor, &[]),
     ("del", Place::Queue, &[]),
     ("publish", Place::Channel, &[""]),

@@ -53,8 +53,7 @@ fn unseen(source: Source, cause: &str) -> Finding {
         Source::Info => ("+info", "whether it has replicas (`INFO`)"),
     };
     let matter = format!("not allowed to look at the server's settings, {what}: {cause}");
-    let advice =
-        format!("look yourself; the right `{right}` is for this check alone, locks need it not");
+    let advice = format!("look yourself, or grant `{right}`, which locks do not need");
     Finding::new(Severity::Note, Code::NotLookedAt, matter, advice).about(right)
 }
 
