@@ -125,26 +125,22 @@ async fn a_server_that_keeps_nothing_is_a_risk() {
 
 #[tokio::test]
 async fn each_setting_that_endangers_locks_is_told() {
-    let cases: [(&[(&str, &str)], Code, Severity); 6] = [
-        (&[("maxmemory", "100mb")], Code::MemoryLimit, Severity::Note),
-        (
-            &[("maxmemory", "100mb"), ("maxmemory-policy", "volatile-ttl")],
-            Code::Eviction,
-            Severity::Risky,
-        ),
-        (&[("maxmemory-policy", "allkeys-lru")], Code::Eviction, Severity::Note),
-        (&[("appendfsync", "everysec")], Code::WrittenLater, Severity::Note),
-        (&[("appendfsync", "no")], Code::WrittenLater, Severity::Risky),
-        (&[("appendonly", "no"), ("save", "3600 1")], Code::SnapshotsOnly, Severity::Risky),
+    let cases = [
+        ("maxmemory 100mb", Code::MemoryLimit, Severity::Note),
+        ("maxmemory 100mb; maxmemory-policy volatile-ttl", Code::Eviction, Severity::Risky),
+        ("maxmemory-policy allkeys-lru", Code::Eviction, Severity::Note),
+        ("appendfsync everysec", Code::WrittenLater, Severity::Note),
+        ("appendfsync no", Code::WrittenLater, Severity::Risky),
+        ("appendonly no; save 3600 1", Code::SnapshotsOnly, Severity::Risky),
     ];
     for (settings, code, severity) in cases {
         let server = sound().start();
         let admin = server.admin();
-        for (name, value) in settings {
+        for (name, value) in settings.split("; ").filter_map(|setting| setting.split_once(' ')) {
             admin.command::<()>(&["CONFIG", "SET", name, value]);
         }
         let report = check(&server.url()).await;
-        assert_eq!(codes(&report), [code], "{settings:?}: {report}");
+        assert_eq!(codes(&report), [code], "{settings}: {report}");
         assert_eq!(only(&report, code).severity(), severity, "{report}");
         let subject = only(&report, code).subject().unwrap();
         assert!(report.to_string().contains(subject), "{report}");
@@ -191,6 +187,23 @@ async fn a_subscription_that_hears_nothing_is_wrong() {
     let report = check(&proxy.url()).await;
     assert_eq!(codes(&report), [Code::GrantNotHeard], "{report}");
     assert!(!report.is_ok());
+}
+
+/// Goal: an address behind which there are several servers does not pass for one.
+/// Method: the commands go to one, and the subscription, which is opened later, to another.
+#[tokio::test]
+async fn a_grant_that_another_server_would_have_to_tell_is_not_heard() {
+    let (server, other) = (sound().start(), sound().start());
+    let proxy = Proxy::start(&server);
+    proxy.hold_replies();
+    let url = proxy.url();
+    let checking = tokio::spawn(async move { check(&url).await });
+    proxy.wait_reply_held(LIMIT).await;
+    proxy.redirect(&other);
+    proxy.release_replies();
+    let report = checking.await.unwrap();
+    assert_eq!(codes(&report), [Code::GrantNotHeard], "{report}");
+    assert!(only(&report, Code::GrantNotHeard).matter().contains("published"), "{report}");
 }
 
 #[tokio::test]

@@ -91,7 +91,8 @@ async fn hear(server: &Checked<'_>, probe: &Probe, subscribed: Subscribed) -> Op
 }
 
 fn unheard(matter: String) -> Finding {
-    let advice = "see whether a proxy or a firewall is between, which lets no subscription through";
+    let advice = "see whether a proxy is between, and lets subscriptions through to the same \
+                  server as commands";
     Finding::new(Severity::Wrong, Code::GrantNotHeard, matter, advice)
 }
 
