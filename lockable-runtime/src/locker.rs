@@ -168,15 +168,14 @@ impl Locker {
     /// of each right that the user lacks by the rule that would grant it; of a version, a role and
     /// settings that locks should not have; and how long a round trip takes. What the user may not
     /// look at, because locks do not need it, is a note. A server that gives no answer is a finding
-    /// too. On `memory://` it says what that means.
+    /// too. On `memory://` it says what that means. All of it takes about a dozen round trips.
     ///
     /// # Guarantees
     /// No lock of anybody else is touched, and nothing is left behind.
     ///
     /// # What this does not guarantee
-    /// The report is as old as its way here. Whoever may lock the keys of the prefix in part only
-    /// lacks the right to the prefix here. What the user may not do shows in the server's
-    /// `ACL LOG`.
+    /// The report is as old as its way here. A user who may use some keys of the prefix only is told
+    /// that the right to all of them is missing. What was refused shows in the server's `ACL LOG`.
     ///
     /// # The least rights
     /// All that a locker ever does is allowed by this line, with a name, a password and a prefix of

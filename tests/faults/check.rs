@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use lockable_runtime::Locker;
 use lockable_runtime::check::{Code, Finding, Report, Severity};
-use lockable_tests::{Proxy, Server, wait};
+use lockable_tests::{Proxy, Server, ServerBuilder, Tls, wait};
 
 use crate::support::{
     COMMAND, CONNECT, LIMIT, connect, impatient, in_time, patient, server_and_proxy,
 };
 
 /// A server without a fault, as the harness starts none by itself.
-fn sound() -> lockable_tests::ServerBuilder {
+fn sound() -> ServerBuilder {
     Server::builder().config("appendonly", "yes").config("appendfsync", "always")
 }
 
@@ -50,6 +50,20 @@ async fn a_sound_server_is_without_findings() {
     let first = format!("locks on {}/0: ok (wrong: 0, risky: 0, notes: 0)", server.url());
     assert_eq!(text.lines().next(), Some(first.as_str()));
     assert!(text.contains(name) && text.lines().count() == 2, "{text}");
+}
+
+#[tokio::test]
+async fn a_server_is_checked_on_the_way_that_its_locks_take() {
+    let tls = Tls::generate();
+    let server = sound().tls(&tls).unix_socket().start();
+    let encrypted = patient(&server.tls_url()).root_certificate(tls.ca_pem());
+    for builder in [encrypted, patient(&server.unix_url())] {
+        let report = builder.connect_lazy().unwrap().check().await;
+        assert_eq!(codes(&report), [], "{report}");
+    }
+    let report = check(&server.tls_url()).await;
+    assert_eq!(codes(&report), [Code::Unreachable], "{report}");
+    assert!(only(&report, Code::Unreachable).matter().contains("ertificate"), "{report}");
 }
 
 #[tokio::test]

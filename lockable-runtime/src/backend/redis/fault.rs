@@ -90,7 +90,8 @@ fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
 const RIGHTS: &str = "grant it with `ACL SETUSER`: locks need `set`, `get`, `del`, `pexpire`, \
                       `pttl`, `incr`, `time`, `eval`, `evalsha`, `rpush`, `lpop`, `lindex`, `lpos` \
                       and `lrem` on the keys of their prefix and on `~lockable:*`; waiting needs \
-                      `subscribe`, `publish` and `ping` on the channels `&lockable:*`";
+                      `subscribe`, `publish` and `ping` on the channels `&lockable:*`; `Locker::check` \
+                      tells which are missing";
 
 /// The client library's own words; a server's are there already.
 fn one_line(error: &RedisError) -> String {
