@@ -18,6 +18,11 @@ fn sound() -> ServerBuilder {
 }
 
 async fn check(url: &str) -> Report {
+    patient(url).connect_lazy().unwrap().check().await
+}
+
+/// The same with deadlines that a test can wait for.
+async fn check_soon(url: &str) -> Report {
     impatient(url).connect_lazy().unwrap().check().await
 }
 
@@ -44,7 +49,7 @@ async fn a_sound_server_is_without_findings() {
     let name = report.server().unwrap();
     assert!(name.starts_with("redis ") || name.starts_with("valkey "), "{name}");
     let round_trip = report.round_trip().unwrap();
-    assert!(round_trip > Duration::ZERO && round_trip < COMMAND, "{round_trip:?}");
+    assert!(round_trip > Duration::ZERO && round_trip < Duration::from_secs(1), "{round_trip:?}");
     assert!(report.clock_difference().unwrap() < Duration::from_secs(1));
     let text = report.to_string();
     let first = format!("locks on {}/0: ok (wrong: 0, risky: 0, notes: 0)", server.url());
@@ -101,7 +106,7 @@ async fn a_check_that_is_dropped_goes_on_and_cleans_up() {
 async fn a_server_that_nobody_reaches_is_told() {
     let server = Server::start();
     server.kill();
-    let report = in_time(CONNECT, check(&server.url())).await;
+    let report = in_time(CONNECT, check_soon(&server.url())).await;
     assert_eq!(codes(&report), [Code::Unreachable], "{report}");
     assert!(!report.is_ok() && report.server().is_none() && report.round_trip().is_none());
 }
@@ -110,7 +115,7 @@ async fn a_server_that_nobody_reaches_is_told() {
 async fn a_server_that_gives_no_answer_is_told_in_time() {
     let (_server, proxy) = server_and_proxy();
     proxy.hold_replies();
-    let report = in_time(CONNECT + COMMAND, check(&proxy.url())).await;
+    let report = in_time(CONNECT + COMMAND, check_soon(&proxy.url())).await;
     assert_eq!(codes(&report), [Code::Unreachable], "{report}");
 }
 
@@ -198,7 +203,7 @@ async fn a_subscription_that_hears_nothing_is_wrong() {
     let server = sound().start();
     let proxy = Proxy::start(&server);
     proxy.hold_messages();
-    let report = check(&proxy.url()).await;
+    let report = check_soon(&proxy.url()).await;
     assert_eq!(codes(&report), [Code::GrantNotHeard], "{report}");
     assert!(!report.is_ok());
 }
