@@ -7,6 +7,7 @@ mod backend;
 mod background;
 mod blocking;
 mod caller;
+pub mod check;
 mod clock;
 mod error;
 pub mod fencing;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 pub use self::builder::LockerBuilder;
 use crate::acquire::Acquirer;
+use crate::check::{Code, Finding, Report, Severity};
 use crate::error::{LockError, LockErrorKind};
 use crate::inspect::{Holder, inspect};
 use crate::key::LockKey;
@@ -190,6 +191,77 @@ impl Locker {
     pub async fn inspect(&self, key: impl AsRef<str>) -> Result<Option<Holder>, LockError> {
         let key = LockKey::prefixed(&self.0.prefix, key.as_ref())?;
         inspect(&**self.0.acquirer.backend(), key, self.0.command_deadline).await
+    }
+
+    /// Looks whether locks can work, and what endangers them: for a log at start-up, and for a
+    /// pipeline that is to stop before a deployment.
+    ///
+    /// On Redis, everything that is done with a lock is done once, with a lock of the check's own
+    /// whose key begins with the locker's prefix, on connections of the check's own. The report tells
+    /// of each right that the user lacks by the rule that would grant it; of a version, a role and
+    /// settings that locks should not have; and how long a round trip takes. What the user may not
+    /// look at, because locks do not need it, is a note. A server that gives no answer is a finding
+    /// too. On `memory://` it says what that means. All of it takes about a dozen round trips.
+    ///
+    /// # Guarantees
+    /// No lock of anybody else is touched, and nothing is left behind.
+    ///
+    /// # What this does not guarantee
+    /// The report is as old as its way here. A user who may use some keys of the prefix only is told
+    /// that the right to all of them is missing. What was refused shows in the server's `ACL LOG`.
+    ///
+    /// # The least rights
+    /// All that a locker ever does is allowed by this line, with a name, a password and a prefix of
+    /// yours:
+    ///
+    #[doc = include_str!("../acl.md")]
+    ///
+    /// `+select` is for a URL that names another database than 0. Where nobody waits for a lock,
+    /// `+publish`, `+subscribe`, `+ping` and `&lockable:*` can be left out, and the report tells so.
+    ///
+    /// # Cancel safety
+    /// The check goes on in the background, and cleans up.
+    ///
+    /// # Examples
+    /// A service that does not start where its locks cannot work:
+    /// ```
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lockable_runtime::Locker;
+    ///
+    /// let locker = Locker::builder().url("memory://").connect_lazy()?;
+    /// let report = locker.check().await;
+    /// println!("{report}");
+    /// if !report.is_ok() {
+    ///     return Err("locks cannot work".into());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    ///
+    /// A finding in a test or in a pipeline:
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// use lockable_runtime::check::Severity;
+    ///
+    /// for finding in locker.check().await.findings() {
+    ///     if finding.severity() >= Severity::Risky {
+    ///         eprintln!("{}: {}", finding.code(), finding.advice());
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn check(&self) -> Report {
+        let mut report = self.0.acquirer.backend().check(&self.0.prefix).await;
+        if let Err(error) = LockKey::prefixed(&self.0.prefix, "key") {
+            let advice = "give the locker another `prefix`";
+            let (severity, code) = (Severity::Wrong, Code::InvalidPrefix);
+            report.add([Finding::new(severity, code, error.to_string(), advice)]);
+        }
+        report
     }
 
     /// The same locker with another prefix.

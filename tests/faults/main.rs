@@ -1,6 +1,7 @@
 //! What locks do when servers, networks, runtimes and callers fail.
 
 mod cancellation;
+mod check;
 mod comeback;
 mod deadlines;
 mod events;

@@ -50,6 +50,19 @@ pub(crate) const KEY: &str = "disLock:k";
 /// The companion key that the fencing tokens of `k` come from.
 pub(crate) const FLOOR: &str = "lockable:floor:{disLock:k}";
 
+/// The line that the documentation of `Locker::check` gives, word by word.
+pub(crate) fn acl_line() -> Vec<&'static str> {
+    let text = include_str!("../../lockable-runtime/acl.md");
+    let line = text.lines().find(|line| line.starts_with("ACL SETUSER ")).unwrap();
+    line.split_whitespace().collect()
+}
+
+/// What a user needs, one rule a word.
+pub(crate) fn acl_rights() -> Vec<&'static str> {
+    let is_right = |word: &&str| word.starts_with(['+', '~', '&']);
+    acl_line().into_iter().filter(is_right).collect()
+}
+
 /// The future's output, which must come before the deadline and the margin have passed.
 pub(crate) async fn in_time<F: Future>(deadline: Duration, future: F) -> F::Output {
     let start = now();

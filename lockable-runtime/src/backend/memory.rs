@@ -15,10 +15,11 @@ use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 use super::{
-    Acquisition, Attempt, Backend, Enqueued, Fault, Grant, Granted, Held, Release, Renewal,
-    Renewed, Reply,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Fault, Grant, Granted, Held, Release,
+    Renewal, Renewed, Reply,
 };
 use crate::background::Background;
+use crate::check::{Code, Finding, Report, Severity};
 use crate::clock::{Moment, timer_on, tokio_time};
 use crate::error::LockErrorKind;
 use crate::key::LockKey;
@@ -471,6 +472,18 @@ impl Backend for Arc<Memory> {
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         let store = Arc::clone(self);
         Box::pin(async move { Ok(store.inspect_now(key.as_str())) })
+    }
+
+    fn check(&self, _: &str) -> Checkup {
+        let mut report = Report::new(&self.name);
+        report.add([Finding::new(
+            Severity::Note,
+            Code::OneProcess,
+            "these locks are in the memory of this process: no other one sees them, and they end \
+             with it",
+            "use the URL of a Redis server where more than one process runs",
+        )]);
+        Box::pin(ready(report))
     }
 
     fn unanswered(&self, _: Duration) {}

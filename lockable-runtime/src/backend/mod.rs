@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
+use crate::check::Report;
 use crate::clock::{Moment, within};
 use crate::error::{Cause, LockError, LockErrorKind};
 use crate::key::LockKey;
@@ -29,6 +30,9 @@ pub(crate) use url::{Settings, open};
 
 /// An answer that is on its way. It borrows nothing, so it can outlive the call that asked.
 pub(crate) type Reply<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
+
+/// What a check finds, on its way.
+pub(crate) type Checkup = Pin<Box<dyn Future<Output = Report> + Send>>;
 
 /// A place where locks live.
 ///
@@ -87,6 +91,9 @@ pub(crate) trait Backend: Send + Sync + fmt::Debug + 'static {
 
     /// Who has the lock under a key, if anybody.
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>>;
+
+    /// Looks whether locks whose keys begin so can work here; touches none of them.
+    fn check(&self, prefix: &str) -> Checkup;
 
     /// Tells the backend that the calling task gave up waiting for an answer, after so long.
     fn unanswered(&self, waited: Duration);

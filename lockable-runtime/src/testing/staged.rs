@@ -11,8 +11,8 @@ use tokio::time::Sleep;
 
 use super::Counts;
 use crate::backend::{
-    Acquisition, Attempt, Backend, Enqueued, Fault, Grant, Granted, Held, Memory, Release, Renewal,
-    Renewed, Reply,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Fault, Grant, Granted, Held, Memory, Release,
+    Renewal, Renewed, Reply,
 };
 use crate::clock::Moment;
 use crate::error::LockErrorKind;
@@ -156,6 +156,10 @@ impl Backend for Arc<Staged> {
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         self.memory.inspect(key)
+    }
+
+    fn check(&self, prefix: &str) -> Checkup {
+        self.memory.check(prefix)
     }
 
     fn unanswered(&self, waited: Duration) {

@@ -4,35 +4,8 @@ use lockable_runtime::{LockError, Locker};
 use lockable_tests::{Server, wait};
 
 use crate::support::{
-    FLOOR, KEY, LIMIT, Runs, connect, decorated, everything, freed, now, patient,
+    FLOOR, KEY, LIMIT, Runs, acl_rights, connect, decorated, everything, freed, now, patient,
 };
-
-/// What a user needs, one rule a word.
-const RIGHTS: [&str; 23] = [
-    "~disLock:*",
-    "~lockable:*",
-    "+set",
-    "+get",
-    "+del",
-    "+pexpire",
-    "+pttl",
-    "+rpush",
-    "+lpop",
-    "+lindex",
-    "+lpos",
-    "+lrem",
-    "+publish",
-    "+subscribe",
-    "+ping",
-    "&lockable:*",
-    "+incr",
-    "+time",
-    "+hello",
-    "+evalsha",
-    "+eval",
-    "+script|load",
-    "+select",
-];
 
 const PASSWORD: &str = "s3cr3t-w0rd";
 
@@ -53,7 +26,8 @@ async fn a_wrong_password_is_refused_and_not_shown() {
 
 #[tokio::test]
 async fn a_wrong_user_is_refused_and_not_shown() {
-    let server = Server::builder().user("app", &format!("on >right {}", RIGHTS.join(" "))).start();
+    let server =
+        Server::builder().user("app", &format!("on >right {}", acl_rights().join(" "))).start();
     for user in ["app", "nobody"] {
         let error = Locker::connect(&server.url_with(user, PASSWORD, 0)).await.unwrap_err();
         assert_refused(&error, "user and password");
@@ -89,14 +63,14 @@ async fn a_password_that_was_changed_meanwhile_is_refused_at_the_next_connection
 
 #[tokio::test]
 async fn a_user_with_exactly_the_rights_can_lock() {
-    let (server, locker) = server_for(&RIGHTS.join(" ")).await;
+    let (server, locker) = server_for(&acl_rights().join(" ")).await;
     locker.lock("k").acquire().await.unwrap().release().await.unwrap();
     assert_eq!(server.admin().get(KEY), None);
 }
 
 #[tokio::test]
-async fn a_user_who_may_neither_greet_nor_load_scripts_can_lock() {
-    let (server, locker) = server_for(&without(&["+hello", "+script|load", "+evalsha"])).await;
+async fn a_user_who_may_not_load_scripts_can_lock() {
+    let (server, locker) = server_for(&without(&["+script|load", "+evalsha"])).await;
     locker.lock("k").acquire().await.unwrap().release().await.unwrap();
     assert_eq!(server.admin().get(KEY), None);
 }
@@ -142,7 +116,7 @@ async fn the_right_to_select_is_named_when_it_is_missing() {
 async fn a_right_to_acquire_that_was_taken_away_is_named_and_the_lock_is_freed() {
     let rights = [("-set", "set"), ("-incr", "incr"), ("resetkeys", "keys")];
     for (change, name) in rights {
-        let (server, locker) = server_for(&RIGHTS.join(" ")).await;
+        let (server, locker) = server_for(&acl_rights().join(" ")).await;
         server.admin().command::<()>(&["ACL", "SETUSER", "app", change]);
         let runs = Runs::default();
         let error = decorated(&locker, &runs).await.unwrap_err();
@@ -154,7 +128,7 @@ async fn a_right_to_acquire_that_was_taken_away_is_named_and_the_lock_is_freed()
 
 #[tokio::test]
 async fn the_right_to_the_companion_key_that_was_taken_away_is_named_and_the_lock_is_freed() {
-    let (server, locker) = server_for(&RIGHTS.join(" ")).await;
+    let (server, locker) = server_for(&acl_rights().join(" ")).await;
     let admin = server.admin();
     admin.command::<()>(&["ACL", "SETUSER", "app", "resetkeys", "~disLock:*"]);
     let error = locker.lock("k").acquire().await.unwrap_err();
@@ -167,7 +141,7 @@ async fn the_right_to_the_companion_key_that_was_taken_away_is_named_and_the_loc
 #[tokio::test]
 async fn a_right_to_release_that_was_taken_away_is_named() {
     for (change, name) in [("-evalsha", "eval"), ("-get", "get"), ("-del", "del")] {
-        let (server, locker) = server_for(&RIGHTS.join(" ")).await;
+        let (server, locker) = server_for(&acl_rights().join(" ")).await;
         let guard = locker.lock("k").acquire().await.unwrap();
         let admin = server.admin();
         admin.command::<()>(&["ACL", "SETUSER", "app", change]);
@@ -183,7 +157,7 @@ async fn a_right_to_release_that_was_taken_away_is_named() {
 /// Method: the repeated releases of an unknown outcome would come 10, 30 and 70 ms later.
 #[tokio::test]
 async fn a_refused_call_is_not_followed_by_releases() {
-    let (server, locker) = server_for(&RIGHTS.join(" ")).await;
+    let (server, locker) = server_for(&acl_rights().join(" ")).await;
     let admin = server.admin();
     admin.command::<()>(&["ACL", "SETUSER", "app", "-set"]);
     admin.reset_statistics();
@@ -216,7 +190,7 @@ fn server_of(rules: &str) -> Server {
 }
 
 fn without(missing: &[&str]) -> String {
-    RIGHTS.into_iter().filter(|right| !missing.contains(right)).collect::<Vec<_>>().join(" ")
+    acl_rights().into_iter().filter(|right| !missing.contains(right)).collect::<Vec<_>>().join(" ")
 }
 
 fn assert_refused(error: &LockError, what: &str) {

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use lockable_runtime::Locker;
+use lockable_runtime::check::{Code, Finding};
 
 use crate::support::{in_time, patient};
 
@@ -17,6 +18,17 @@ async fn a_server_that_is_too_old_is_refused_when_connecting() {
         assert!(error.is_refused(), "{error:?}");
         let text = error.to_string();
         assert!(text.contains(version) && text.contains("7.0") && text.contains(&url), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_check_says_that_a_server_is_too_old() {
+    for version in ["6.2.14", "5.0.7"] {
+        let url = serve(move |command| redis_answer(version, command));
+        let report = patient(&url).connect_lazy().unwrap().check().await;
+        let codes: Vec<_> = report.findings().map(Finding::code).collect();
+        assert_eq!(codes, [Code::TooOld], "{report}");
+        assert!(!report.is_ok() && report.to_string().contains(version), "{report}");
     }
 }
 

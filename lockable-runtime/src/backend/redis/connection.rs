@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, ServerErrorKind, Value};
+use ::redis::{
+    AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, RedisResult, ServerErrorKind, Value,
+};
 use tokio::runtime::Handle;
 
 use super::greeting::{Greeting, greet};
@@ -38,6 +40,19 @@ pub(super) struct Opener {
     pub(super) command_deadline: Duration,
 }
 
+impl Opener {
+    /// Connects and logs in.
+    pub(super) async fn connect(&self) -> RedisResult<MultiplexedConnection> {
+        // Deadlines are ours: the client's would run on the caller's clock, which may be paused.
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(QUEUE)
+            .set_write_backpressure_boundary(FLUSH);
+        self.client.get_multiplexed_async_connection_with_config(&config).await
+    }
+}
+
 /// A connection to a server that was asked for its version, its time and its scripts.
 ///
 /// Commands run in the order of their calls. Whoever waits for an answer owns a part of the
@@ -60,13 +75,7 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects, logs in and greets, without a limit of its own.
     pub(super) async fn open(opener: Opener) -> Result<Self, Fault> {
-        // Deadlines are ours: the client's would run on the caller's clock, which may be paused.
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(None)
-            .set_response_timeout(None)
-            .set_pipeline_buffer_size(QUEUE)
-            .set_write_backpressure_boundary(FLUSH);
-        let commands = opener.client.get_multiplexed_async_connection_with_config(&config).await;
+        let commands = opener.connect().await;
         let mut commands = commands.map_err(|error| fault::of(&opener.server, &error))?;
         let Greeting { scripts, clock } = greet(&mut commands, &opener.server).await?;
         let (retired, unanswered) = (AtomicBool::new(false), AtomicU32::new(0));

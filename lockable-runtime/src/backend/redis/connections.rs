@@ -70,6 +70,11 @@ impl Connections {
         &self.opener.server
     }
 
+    /// What a connection of one's own takes.
+    pub(super) fn opener(&self) -> &Opener {
+        &self.opener
+    }
+
     pub(super) fn background(&self) -> &Background {
         &self.background
     }

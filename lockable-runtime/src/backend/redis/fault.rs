@@ -11,13 +11,18 @@ use crate::key::LockKey;
 
 /// An error of the connection, or one that the server answered.
 pub(super) fn of(server: &str, error: &RedisError) -> Fault {
-    let (kind, advice) = verdict(error);
-    let cause = one_line(error);
+    let (kind, cause, advice) = explain(error);
     let message = match advice {
         "" => format!("{server}: {cause}"),
         advice => format!("{server}: {cause}; {advice}"),
     };
     Fault { source: Some(Arc::new(error.clone())), ..Fault::new(kind, message) }
+}
+
+/// Whose fault an error is, its own words, and what to do about it where that is known.
+pub(super) fn explain(error: &RedisError) -> (LockErrorKind, String, &'static str) {
+    let (kind, advice) = verdict(error);
+    (kind, one_line(error), advice)
 }
 
 /// An error in place of the lock. Nothing was granted by this request; an earlier one of the same
@@ -85,7 +90,8 @@ fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
 const RIGHTS: &str = "grant it with `ACL SETUSER`: locks need `set`, `get`, `del`, `pexpire`, \
                       `pttl`, `incr`, `time`, `eval`, `evalsha`, `rpush`, `lpop`, `lindex`, `lpos` \
                       and `lrem` on the keys of their prefix and on `~lockable:*`; waiting needs \
-                      `subscribe`, `publish` and `ping` on the channels `&lockable:*`";
+                      `subscribe`, `publish` and `ping` on the channels `&lockable:*`; `Locker::check` \
+                      tells which are missing";
 
 /// The client library's own words; a server's are there already.
 fn one_line(error: &RedisError) -> String {

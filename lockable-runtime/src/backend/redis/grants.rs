@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use ::redis::aio::{PubSubSink, PubSubStream};
-use ::redis::{Client, Msg};
+use ::redis::{Client, Msg, RedisResult, Value};
 use futures_core::Stream;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -88,7 +88,7 @@ impl Subscriber {
     async fn keep(self, origin: Origin, confirmed: watch::Sender<State>, hook: Weak<dyn Granted>) {
         while hook.strong_count() > 0 {
             let timer = || timer_on(&self.runtime, self.connect_deadline);
-            match within(timer, self.subscribe(origin)).await {
+            match within(timer, subscribe(&self.client, origin)).await {
                 Some(Ok((sink, stream))) => {
                     confirmed.send_replace(Some(Ok(())));
                     // What was published meanwhile is lost.
@@ -110,12 +110,6 @@ impl Subscriber {
         }
     }
 
-    async fn subscribe(&self, origin: Origin) -> ::redis::RedisResult<(PubSubSink, PubSubStream)> {
-        let (mut sink, stream) = self.client.get_async_pubsub().await?.split();
-        sink.subscribe(format!("lockable:grant:{origin}")).await?;
-        Ok((sink, stream))
-    }
-
     /// Hands on what comes, until the subscription breaks or nobody is left.
     async fn receive(
         &self,
@@ -124,8 +118,7 @@ impl Subscriber {
         hook: &Weak<dyn Granted>,
     ) {
         loop {
-            let message = poll_fn(|cx| Pin::new(&mut stream).poll_next(cx));
-            match within(|| timer_on(&self.runtime, HEARTBEAT), message).await {
+            match within(|| timer_on(&self.runtime, HEARTBEAT), next(&mut stream)).await {
                 Some(Some(message)) => {
                     let Some(waiters) = hook.upgrade() else { return };
                     if let Some(grant) = self.grant(&message) {
@@ -136,7 +129,7 @@ impl Subscriber {
                 None if hook.strong_count() == 0 => return,
                 None => {
                     let timer = || timer_on(&self.runtime, self.command_deadline);
-                    let Some(Ok(())) = within(timer, ping(&mut sink)).await else { return };
+                    let Some(Ok(_)) = within(timer, ping(&mut sink)).await else { return };
                 }
             }
         }
@@ -157,6 +150,27 @@ impl Subscriber {
     }
 }
 
-async fn ping(sink: &mut PubSubSink) -> ::redis::RedisResult<()> {
-    sink.ping::<::redis::Value>().await.map(drop)
+/// A subscription to the grants of that origin.
+pub(super) async fn subscribe(
+    client: &Client,
+    origin: Origin,
+) -> RedisResult<(PubSubSink, PubSubStream)> {
+    let (mut sink, stream) = client.get_async_pubsub().await?.split();
+    sink.subscribe(channel(origin)).await?;
+    Ok((sink, stream))
+}
+
+/// Where the grants of that origin are published; the scripts write the same name.
+pub(super) fn channel(origin: Origin) -> String {
+    format!("lockable:grant:{origin}")
+}
+
+/// Asks whether the subscription lives; a refusal is an answer too.
+pub(super) async fn ping(sink: &mut PubSubSink) -> RedisResult<Value> {
+    sink.ping().await
+}
+
+/// The next message; `None` when the subscription has ended.
+pub(super) async fn next(stream: &mut PubSubStream) -> Option<Msg> {
+    poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await
 }

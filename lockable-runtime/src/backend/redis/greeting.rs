@@ -42,7 +42,9 @@ pub(super) async fn greet(
 /// Asks for the version, and leaves the scripts with the server.
 ///
 /// A user who may do neither can still lock: the scripts are then sent whole each time.
-async fn introduce(commands: &mut MultiplexedConnection) -> Result<(Value, Names), RedisError> {
+pub(super) async fn introduce(
+    commands: &mut MultiplexedConnection,
+) -> Result<(Value, Names), RedisError> {
     let mut pipeline = Pipeline::with_capacity(1 + Script::ALL.len());
     pipeline.cmd("HELLO");
     for script in Script::ALL {
@@ -55,16 +57,21 @@ async fn introduce(commands: &mut MultiplexedConnection) -> Result<(Value, Names
 }
 
 /// The version that the server tells; before 6.2 there is no such greeting.
-fn version(hello: &Value) -> Option<String> {
+pub(super) fn version(hello: &Value) -> Option<String> {
     if let Value::ServerError(error) = hello {
         return (error.code() == "ERR").then(|| "older than 6.2".to_owned());
     }
-    let fields = Vec::<(String, Value)>::from_redis_value_ref(hello).ok()?;
-    let (_, version) = fields.into_iter().find(|(name, _)| name == "version")?;
-    String::from_redis_value(version).ok()
+    told(hello, "version")
 }
 
-fn is_supported(version: &str) -> bool {
+/// What a greeting tells under that name.
+pub(super) fn told(hello: &Value, name: &str) -> Option<String> {
+    let fields = Vec::<(String, Value)>::from_redis_value_ref(hello).ok()?;
+    let (_, value) = fields.into_iter().find(|(field, _)| field == name)?;
+    String::from_redis_value(value).ok()
+}
+
+pub(super) fn is_supported(version: &str) -> bool {
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
     major.is_some_and(|major| major >= 7)
 }

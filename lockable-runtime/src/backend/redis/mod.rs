@@ -13,8 +13,8 @@ use self::connection::Connection;
 use self::connections::Connections;
 use self::script::{Handed, Place};
 use super::{
-    Acquisition, Attempt, Backend, Enqueued, Fault, Grant, Granted, Held, Release, Renewal,
-    Renewed, Reply, Settings,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Fault, Grant, Granted, Held, Release,
+    Renewal, Renewed, Reply, Settings,
 };
 use crate::clock::{Moment, boot_time, timer_on};
 use crate::error::LockError;
@@ -22,6 +22,7 @@ use crate::key::LockKey;
 use crate::options::Ttl;
 use crate::token::{FencingToken, Origin};
 
+mod check;
 mod command;
 mod connection;
 mod connections;
@@ -247,6 +248,14 @@ impl Backend for Redis {
             connection.run(&script::Inspect { key: &key }).await
         };
         Box::pin(async move { this.on_connection(inspect).await.map(|(held, _)| held) })
+    }
+
+    /// On the background runtime, so that it cleans up also when nobody waits for it any more.
+    fn check(&self, prefix: &str) -> Checkup {
+        let (opener, prefix) = (self.connections.opener().clone(), prefix.to_owned());
+        let server = Arc::clone(&opener.server);
+        let checked = self.connections.background().handle().spawn(check::check(opener, prefix));
+        Box::pin(async move { checked.await.unwrap_or_else(|_| check::unchecked(&server)) })
     }
 
     fn unanswered(&self, waited: Duration) {

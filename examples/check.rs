@@ -1,0 +1,24 @@
+//! Whether locks can work on a server, and what endangers them: for a pipeline that is to stop before
+//! a deployment, and for a look at a server.
+//!
+//! Run it with `LOCKABLE_URL=redis://user:password@host:6379 cargo run --example check`; without the
+//! variable it looks at the locks in memory. It ends with 1 where something is wrong. With
+//! `LOCKABLE_PREFIX` it looks for locks that begin with another prefix than `disLock:`.
+
+use std::env;
+use std::process::ExitCode;
+
+use lockable_runtime::{LockError, Locker};
+
+#[tokio::main]
+async fn main() -> Result<ExitCode, LockError> {
+    let url = env::var("LOCKABLE_URL").unwrap_or_else(|_| "memory://".to_owned());
+    let mut builder = Locker::builder().url(url);
+    if let Ok(prefix) = env::var("LOCKABLE_PREFIX") {
+        builder = builder.prefix(prefix);
+    }
+    // Not connected, so that a server that cannot be reached is in the report too.
+    let report = builder.connect_lazy()?.check().await;
+    println!("{report}");
+    Ok(if report.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

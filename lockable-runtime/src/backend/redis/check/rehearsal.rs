@@ -1,0 +1,225 @@
+//! Everything that is done with a lock, done once with the check's own: from acquiring to a grant
+//! that is handed on and heard.
+
+use ::redis::aio::{PubSubSink, PubSubStream};
+use ::redis::{Pipeline, RedisError, Value};
+
+use super::super::command::{self, Acquire};
+use super::super::fault;
+use super::super::grants;
+use super::super::script::{Call, Enqueue, Inspect, Leave, Names, Place, Raise, Release, Renew};
+use super::rights::Missing;
+use super::{Checked, Probe};
+use crate::backend::{self, Attempt, Renewal, Renewed};
+use crate::check::{Code, Finding, Report, Severity};
+use crate::clock::{boot_time, timer_on, within};
+use crate::options::Ttl;
+use crate::token::OwnerToken;
+
+/// A subscription to the grants of the probe.
+pub(super) type Subscribed = (PubSubSink, PubSubStream);
+
+/// Subscribes as a locker does whose calls wait, and asks whether the subscription lives.
+pub(super) async fn subscribe(
+    server: &Checked<'_>,
+    probe: &Probe,
+    missing: &mut Missing,
+    report: &mut Report,
+) -> Option<Subscribed> {
+    let opener = server.opener;
+    let timer = || timer_on(&opener.timers, opener.connect_deadline);
+    let (mut sink, stream) =
+        match within(timer, grants::subscribe(&opener.client, probe.origin)).await {
+            Some(Ok(subscribed)) => subscribed,
+            failed => {
+                let error = failed.and_then(Result::err);
+                take(missing, report, "subscribe", error.as_ref());
+                return None;
+            }
+        };
+    let timer = || timer_on(&opener.timers, opener.command_deadline);
+    let lives = within(timer, grants::ping(&mut sink)).await;
+    match lives.map(|answer| answer.and_then(Value::extract_error)) {
+        Some(Ok(_)) => {}
+        failed => take(missing, report, "ping", failed.and_then(Result::err).as_ref()),
+    }
+    Some((sink, stream))
+}
+
+/// Notes why a command of the subscription failed; there is no error where no answer came.
+fn take(missing: &mut Missing, report: &mut Report, name: &str, error: Option<&RedisError>) {
+    match error {
+        Some(error) if fault::is_missing_right(error) => missing.add_of_subscription(name, error),
+        Some(error) => {
+            let cause = fault::explain(error).1;
+            report.add([unheard(format!("`{name}` failed: {cause}"))]);
+        }
+        None => report.add([unheard(format!("`{name}` was not answered in time"))]),
+    }
+}
+
+/// Does everything; gives what went wrong and is not told by a missing right.
+pub(super) async fn run(
+    server: &Checked<'_>,
+    probe: &Probe,
+    subscribed: Option<Subscribed>,
+    missing: &Missing,
+) -> Result<Option<Finding>, Finding> {
+    let lock = Lock::of(probe);
+    let mut steps = lock.steps(&probe.scripts);
+    lock.clean_up(&mut steps.pipeline);
+    let replies = server.call(&steps.pipeline).await?;
+    let was_published = match steps.judge(replies, missing) {
+        Err(finding) => return Ok(Some(finding)),
+        Ok(is_complete) => is_complete && !missing.explains_silence(),
+    };
+    match subscribed {
+        Some(subscribed) if was_published => Ok(hear(server, probe, subscribed).await),
+        _ => Ok(None),
+    }
+}
+
+/// Waits for the grant that the release has published.
+async fn hear(server: &Checked<'_>, probe: &Probe, subscribed: Subscribed) -> Option<Finding> {
+    let (_sink, mut stream) = subscribed;
+    let limit = server.opener.command_deadline;
+    let timer = || timer_on(&server.opener.timers, limit);
+    let message = within(timer, grants::next(&mut stream)).await.flatten();
+    let text = message.and_then(|message| message.get_payload::<String>().ok());
+    let is_heard = text.is_some_and(|text| text.ends_with(probe.key.as_str()));
+    (!is_heard).then(|| unheard(format!("a grant that was published was not heard in {limit:?}")))
+}
+
+fn unheard(matter: String) -> Finding {
+    let advice = "see whether a proxy is between, and lets subscriptions through to the same \
+                  server as commands";
+    Finding::new(Severity::Wrong, Code::GrantNotHeard, matter, advice)
+}
+
+/// The lock, and those who want it.
+struct Lock {
+    holder: Attempt,
+    waiter: Attempt,
+    /// Gives up waiting.
+    leaver: Attempt,
+    next: Attempt,
+    renewals: [Renewal; 1],
+}
+
+impl Lock {
+    fn of(probe: &Probe) -> Self {
+        // The shortest lives, because nobody cleans up after a process that is killed.
+        let attempt = || {
+            let owner = OwnerToken::from(probe.origin, None);
+            Attempt::owned(probe.key.clone(), Ttl::DEFAULT.granted(), owner)
+        };
+        let holder = attempt();
+        let renewed = Attempt::owned(probe.key.clone(), holder.ttl, holder.owner.clone()).into();
+        let renewals = [Renewal::new(&renewed, Some(holder.ttl), boot_time())];
+        Self { holder, waiter: attempt(), leaver: attempt(), next: attempt(), renewals }
+    }
+
+    /// Every verb and every script.
+    fn steps<'a>(&'a self, scripts: &'a Names) -> Steps<'a> {
+        let Self { holder, waiter, leaver, next, renewals } = self;
+        let acquire = Acquire { attempt: holder, seed: 1, asks_time: false };
+        let is_done = |reply: Value| reply.extract_error().map(|_| true);
+        let judges: Vec<(_, Judge<'a>)> = vec![
+            ("acquiring a lock", Box::new(|reply| command::is_granted(&reply, holder))),
+            ("setting a floor", Box::new(is_done)),
+            ("counting up a floor", Box::new(is_done)),
+        ];
+        let mut steps = Steps { scripts, pipeline: acquire.commands(), judges };
+        steps.script("raising a floor", Raise { attempt: holder, seed: 2 }, |token| *token > 1);
+        steps.script("renewing a lock", Renew { renewals }, |found| found == &[Renewed::Kept]);
+        steps.script("inspecting a lock", Inspect { key: &holder.key }, Option::is_some);
+        for attempt in [waiter, leaver] {
+            let is_queued = |place: &Place| matches!(place, Place::Queued { .. });
+            steps.script("queueing for a lock", Enqueue { attempt }, is_queued);
+        }
+        steps.script("leaving a queue", Leave { attempt: leaver }, |()| true);
+        let release = |attempt, next| Release { attempt, kept_for: None, next };
+        let is_released = |(found, _): &(backend::Release, _)| *found == backend::Release::Released;
+        steps.script("releasing a lock", release(holder, None), is_released);
+        // Whether the waiter has it now depends on whether anybody hears of the grant.
+        steps.script("handing a lock on", release(waiter, Some(next)), |_| true);
+        steps.script("releasing a lock at the end of a turn", release(next, None), |_| true);
+        steps
+    }
+
+    /// Leaves nothing behind, and for a moment only where nothing may be deleted.
+    fn clean_up(&self, pipeline: &mut Pipeline) {
+        let key = &self.holder.key;
+        let (floor, queue) = (key.companion("floor"), key.companion("queue"));
+        for companion in [&floor, &queue] {
+            pipeline.cmd("PEXPIRE").arg(companion).arg(1);
+        }
+        pipeline.cmd("DEL").arg(key.as_str()).arg(floor).arg(queue);
+    }
+}
+
+/// Whether a reply is what it should be.
+type Judge<'a> = Box<dyn FnOnce(Value) -> Result<bool, RedisError> + Send + 'a>;
+
+/// Commands, and what is expected of each.
+struct Steps<'a> {
+    scripts: &'a Names,
+    pipeline: Pipeline,
+    judges: Vec<(&'static str, Judge<'a>)>,
+}
+
+impl<'a> Steps<'a> {
+    fn script<C: Call + Send + 'a>(
+        &mut self,
+        verb: &'static str,
+        call: C,
+        is_expected: impl FnOnce(&C::Outcome) -> bool + Send + 'a,
+    ) {
+        self.pipeline.add_command(self.scripts.command(&call));
+        let judge = move |reply| call.outcome(reply).map(|outcome| is_expected(&outcome));
+        self.judges.push((verb, Box::new(judge)));
+    }
+
+    /// Whether all went well, or the first step that went wrong. Where a right is missing, which is
+    /// told already, the steps after it find what they should not.
+    fn judge(self, replies: Vec<Value>, missing: &Missing) -> Result<bool, Finding> {
+        let mut is_complete = true;
+        for ((verb, judge), reply) in self.judges.into_iter().zip(replies) {
+            match judge(reply) {
+                Ok(true) => {}
+                Err(error) if missing.explain(&error) => is_complete = false,
+                Ok(false) if !is_complete => {}
+                Ok(false) => return Err(failed(verb, "an outcome that no Redis server gives", "")),
+                Err(error) => {
+                    let (_, cause, advice) = fault::explain(&error);
+                    return Err(failed(verb, &cause, advice));
+                }
+            }
+        }
+        Ok(is_complete)
+    }
+}
+
+fn failed(verb: &'static str, cause: &str, advice: &'static str) -> Finding {
+    let advice = if advice.is_empty() { "see what the server's log says" } else { advice };
+    let matter = format!("{verb} failed: {cause}");
+    Finding::new(Severity::Wrong, Code::VerbFailed, matter, advice).about(verb)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::script::Script;
+    use super::*;
+
+    #[test]
+    fn every_script_is_rehearsed() {
+        let Ok(probe) = Probe::new("shop:", Names::default()) else { panic!("a sound prefix") };
+        let lock = Lock::of(&probe);
+        let steps = lock.steps(&probe.scripts);
+        let sent = String::from_utf8(steps.pipeline.get_packed_pipeline()).unwrap();
+        for script in Script::ALL {
+            assert!(sent.contains(script.source()), "{script:?}");
+        }
+        assert_eq!(steps.pipeline.len(), steps.judges.len());
+    }
+}

@@ -1,0 +1,244 @@
+//! What a check says of servers, and that it leaves nothing there.
+
+mod rights;
+
+use std::time::Duration;
+
+use lockable_runtime::Locker;
+use lockable_runtime::check::{Code, Finding, Report, Severity};
+use lockable_tests::{Proxy, Server, ServerBuilder, Tls, wait};
+
+use crate::support::{
+    COMMAND, CONNECT, LIMIT, connect, impatient, in_time, patient, server_and_proxy,
+};
+
+/// A server without a fault, as the harness starts none by itself.
+fn sound() -> ServerBuilder {
+    Server::builder().config("appendonly", "yes").config("appendfsync", "always")
+}
+
+async fn check(url: &str) -> Report {
+    patient(url).connect_lazy().unwrap().check().await
+}
+
+/// The same with deadlines that a test can wait for.
+async fn check_soon(url: &str) -> Report {
+    impatient(url).connect_lazy().unwrap().check().await
+}
+
+fn codes(report: &Report) -> Vec<Code> {
+    report.findings().map(Finding::code).collect()
+}
+
+/// The finding of that kind, which must be there once.
+fn only(report: &Report, code: Code) -> &Finding {
+    let mut found = report.findings().filter(|finding| finding.code() == code);
+    let first = found.next().unwrap_or_else(|| panic!("no {code} in {report}"));
+    assert!(found.next().is_none(), "{report}");
+    first
+}
+
+#[tokio::test]
+async fn a_sound_server_is_without_findings() {
+    let server = sound().start();
+    let report = tokio::spawn(async move { (check(&server.url()).await, server) }).await;
+    let (report, server) = report.unwrap();
+    assert_eq!(codes(&report), [], "{report}");
+    assert!(report.is_ok() && report.worst().is_none());
+    assert_eq!(report.backend(), format!("{}/0", server.url()));
+    let name = report.server().unwrap();
+    assert!(name.starts_with("redis ") || name.starts_with("valkey "), "{name}");
+    let round_trip = report.round_trip().unwrap();
+    assert!(round_trip > Duration::ZERO && round_trip < Duration::from_secs(1), "{round_trip:?}");
+    assert!(report.clock_difference().unwrap() < Duration::from_secs(1));
+    let text = report.to_string();
+    let first = format!("locks on {}/0: ok (wrong: 0, risky: 0, notes: 0)", server.url());
+    assert_eq!(text.lines().next(), Some(first.as_str()));
+    assert!(text.contains(name) && text.lines().count() == 2, "{text}");
+}
+
+#[tokio::test]
+async fn a_server_is_checked_on_the_way_that_its_locks_take() {
+    let tls = Tls::generate();
+    let server = sound().tls(&tls).unix_socket().start();
+    let encrypted = patient(&server.tls_url()).root_certificate(tls.ca_pem());
+    for builder in [encrypted, patient(&server.unix_url())] {
+        let report = builder.connect_lazy().unwrap().check().await;
+        assert_eq!(codes(&report), [], "{report}");
+    }
+    let report = check(&server.tls_url()).await;
+    assert_eq!(codes(&report), [Code::Unreachable], "{report}");
+    assert!(only(&report, Code::Unreachable).matter().contains("ertificate"), "{report}");
+}
+
+#[tokio::test]
+async fn nothing_is_left_behind_and_nothing_of_others_is_touched() {
+    let server = sound().start();
+    let locker = connect(&server.url()).await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    let admin = server.admin();
+    let before = admin.keys("*");
+    assert!(locker.check().await.is_ok());
+    assert_eq!(admin.keys("*"), before);
+    guard.release().await.unwrap();
+}
+
+/// Goal: a caller who goes away midway leaves no key and no connection.
+/// Method: the first answer is held back until the caller has gone, so all of the check comes after.
+#[tokio::test]
+async fn a_check_that_is_dropped_goes_on_and_cleans_up() {
+    let server = sound().start();
+    let proxy = Proxy::start(&server);
+    proxy.hold_replies();
+    let locker = patient(&proxy.url()).connect_lazy().unwrap();
+    let checking = tokio::spawn(async move { locker.check().await });
+    proxy.wait_reply_held(LIMIT).await;
+    checking.abort();
+    assert!(checking.await.unwrap_err().is_cancelled());
+    proxy.release_replies();
+    let admin = server.admin();
+    wait::until_async(LIMIT, async || proxy.accepted() == 2 && proxy.open() == 0).await;
+    assert!(admin.command_calls("set") > 0 && admin.command_calls("rpush") > 0);
+    assert_eq!(admin.keys("*"), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_server_that_nobody_reaches_is_told() {
+    let server = Server::start();
+    server.kill();
+    let report = in_time(CONNECT, check_soon(&server.url())).await;
+    assert_eq!(codes(&report), [Code::Unreachable], "{report}");
+    assert!(!report.is_ok() && report.server().is_none() && report.round_trip().is_none());
+}
+
+#[tokio::test]
+async fn a_server_that_gives_no_answer_is_told_in_time() {
+    let (_server, proxy) = server_and_proxy();
+    proxy.hold_replies();
+    let report = in_time(CONNECT + COMMAND, check_soon(&proxy.url())).await;
+    assert_eq!(codes(&report), [Code::Unreachable], "{report}");
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_told_and_not_shown() {
+    const PASSWORD: &str = "s3cr3t-w0rd";
+    let server = Server::builder().password("right").start();
+    let report = check(&server.url_with("", PASSWORD, 0)).await;
+    assert_eq!(codes(&report), [Code::Refused], "{report}");
+    let finding = only(&report, Code::Refused);
+    assert!(finding.advice().contains("password"), "{report}");
+    assert!(!format!("{report} {report:?}").contains(PASSWORD), "{report:?}");
+    let report = check(&server.url_with("", "right", 0)).await;
+    assert!(report.is_ok(), "{report}");
+    assert!(!format!("{report} {report:?}").contains("right@"), "{report:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_keeps_nothing_is_a_risk() {
+    let report = check(&Server::start().url()).await;
+    let finding = only(&report, Code::NotPersistent);
+    assert_eq!(finding.severity(), Severity::Risky);
+    assert!(finding.matter().contains("fencing tokens still rise"), "{report}");
+    assert!(report.is_ok() && report.worst() == Some(Severity::Risky));
+}
+
+#[tokio::test]
+async fn each_setting_that_endangers_locks_is_told() {
+    let cases = [
+        ("maxmemory 100mb", Code::MemoryLimit, Severity::Note),
+        ("maxmemory 100mb; maxmemory-policy volatile-ttl", Code::Eviction, Severity::Risky),
+        ("maxmemory-policy allkeys-lru", Code::Eviction, Severity::Note),
+        ("appendfsync everysec", Code::WrittenLater, Severity::Note),
+        ("appendfsync no", Code::WrittenLater, Severity::Risky),
+        ("appendonly no; save 3600 1", Code::SnapshotsOnly, Severity::Risky),
+    ];
+    for (settings, code, severity) in cases {
+        let server = sound().start();
+        let admin = server.admin();
+        for (name, value) in settings.split("; ").filter_map(|setting| setting.split_once(' ')) {
+            admin.command::<()>(&["CONFIG", "SET", name, value]);
+        }
+        let report = check(&server.url()).await;
+        assert_eq!(codes(&report), [code], "{settings}: {report}");
+        assert_eq!(only(&report, code).severity(), severity, "{report}");
+        let subject = only(&report, code).subject().unwrap();
+        assert!(report.to_string().contains(subject), "{report}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_server_is_wrong_and_says_why() {
+    let server = sound().config("maxmemory", "1").start();
+    let report = check(&server.url()).await;
+    let finding = only(&report, Code::VerbFailed);
+    assert_eq!(finding.subject(), Some("acquiring a lock"));
+    assert!(finding.matter().contains("OOM") && finding.advice().contains("maxmemory"), "{report}");
+    assert!(!report.is_ok());
+}
+
+#[tokio::test]
+async fn replicas_that_no_write_waits_for_are_a_risk_and_a_replica_is_wrong() {
+    let (primary, replica) = (sound().start(), sound().start());
+    replica.admin().follow(primary.addr());
+    let report = check(&primary.url()).await;
+    assert_eq!(codes(&report), [Code::UnconfirmedReplication], "{report}");
+    primary.admin().command::<()>(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    let report = check(&primary.url()).await;
+    assert_eq!(codes(&report), [], "{report}");
+    let report = check(&replica.url()).await;
+    assert_eq!(codes(&report), [Code::Replica], "{report}");
+}
+
+#[tokio::test]
+async fn a_node_of_a_cluster_is_a_risk() {
+    let server = sound().config("cluster-enabled", "yes").start();
+    let report = check(&server.url()).await;
+    assert_eq!(only(&report, Code::Cluster).severity(), Severity::Risky);
+    // It has no slots yet.
+    assert!(only(&report, Code::VerbFailed).matter().contains("CLUSTERDOWN"), "{report}");
+}
+
+#[tokio::test]
+async fn a_subscription_that_hears_nothing_is_wrong() {
+    let server = sound().start();
+    let proxy = Proxy::start(&server);
+    proxy.hold_messages();
+    let report = check_soon(&proxy.url()).await;
+    assert_eq!(codes(&report), [Code::GrantNotHeard], "{report}");
+    assert!(!report.is_ok());
+}
+
+/// Goal: an address behind which there are several servers does not pass for one.
+/// Method: the commands go to one, and the subscription, which is opened later, to another.
+#[tokio::test]
+async fn a_grant_that_another_server_would_have_to_tell_is_not_heard() {
+    let (server, other) = (sound().start(), sound().start());
+    let proxy = Proxy::start(&server);
+    proxy.hold_replies();
+    let url = proxy.url();
+    let checking = tokio::spawn(async move { check(&url).await });
+    proxy.wait_reply_held(LIMIT).await;
+    proxy.redirect(&other);
+    proxy.release_replies();
+    let report = checking.await.unwrap();
+    assert_eq!(codes(&report), [Code::GrantNotHeard], "{report}");
+    assert!(only(&report, Code::GrantNotHeard).matter().contains("published"), "{report}");
+}
+
+#[tokio::test]
+async fn a_prefix_that_no_key_can_have_is_wrong() {
+    let server = sound().start();
+    for url in [server.url(), "memory://".to_owned()] {
+        let locker = patient(&url).prefix("shop{}:").connect_lazy().unwrap();
+        let report = locker.check().await;
+        assert_eq!(only(&report, Code::InvalidPrefix).severity(), Severity::Wrong, "{report}");
+    }
+}
+
+#[tokio::test]
+async fn locks_in_memory_are_those_of_one_process() {
+    let report = Locker::connect("memory://").await.unwrap().check().await;
+    assert_eq!(codes(&report), [Code::OneProcess]);
+    assert!(report.is_ok() && report.worst() == Some(Severity::Note));
+    assert_eq!(report.backend(), "memory://");
+}

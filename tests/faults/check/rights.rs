@@ -1,0 +1,132 @@
+//! The least rights, and how each that is missing is told.
+
+use std::time::Duration;
+
+use lockable_runtime::check::{Code, Finding, Report, Severity};
+use lockable_runtime::{LockError, Locker};
+use lockable_tests::{Admin, Server, wait};
+
+use super::{check, codes, only, sound};
+use crate::support::{KEY, LIMIT, LONG, acl_line, acl_rights};
+
+/// A server with the user of the documented line, and the URL of that user.
+fn documented() -> (Server, String) {
+    let server = sound().start();
+    server.admin().command::<()>(&acl_line());
+    let url = server.url_with(acl_line()[2], "secret", 1);
+    (server, url)
+}
+
+#[tokio::test]
+async fn the_documented_line_allows_everything() {
+    let (server, url) = documented();
+    let locker = Locker::builder().url(&url).expire(LONG).connect().await.unwrap();
+    let other = Locker::connect(&url).await.unwrap();
+    let admin = server.admin();
+    admin.command::<()>(&["SELECT", "1"]);
+    everything(&locker, &other, &admin).await.unwrap();
+    assert_eq!(admin.get(KEY), None);
+    let report = locker.check().await;
+    let notes: Vec<_> = report.findings().map(|note| (note.code(), note.subject())).collect();
+    let unseen = ["+config|get", "+info"].map(|right| (Code::NotLookedAt, Some(right)));
+    assert_eq!(notes, unseen, "{report}");
+    assert_eq!(report.worst(), Some(Severity::Note));
+}
+
+/// Everything that is done with a lock, as a user of the crate does it.
+async fn everything(locker: &Locker, other: &Locker, admin: &Admin) -> Result<(), LockError> {
+    let guard = locker.lock("k").renew().acquire().await?;
+    guard.extend(2 * LONG).await?;
+    assert!(other.inspect("k").await?.is_some());
+    assert!(other.lock("k").try_acquire().await?.is_none());
+    let release = async {
+        let queued = || admin.command::<u64>(&["LLEN", "lockable:queue:{disLock:k}"]);
+        wait::until_async(LIMIT, async || queued() == 2).await;
+        guard.release().await
+    };
+    let given_up = other.lock("k").wait(Duration::from_millis(1)).acquire().await;
+    assert!(given_up.unwrap_err().is_wait_limit_reached());
+    let (waits, fair) = (locker.lock("k").wait_forever(), other.lock("k").wait(LONG).fair());
+    let (released, one, two) = tokio::join!(release, waits.run(async {}), fair.run(async {}));
+    released.and(one).and(two)
+}
+
+#[tokio::test]
+async fn each_right_that_is_missing_is_told_by_its_name() {
+    let server = sound().start();
+    let admin = server.admin();
+    assert!(acl_rights().len() > 20);
+    for (number, right) in acl_rights().into_iter().enumerate() {
+        let user = format!("app{number}");
+        let mut line = acl_line();
+        line.retain(|word| *word != right);
+        line[2] = &user;
+        admin.command::<()>(&line);
+        let report = check(&server.url_with(&user, "secret", 1)).await;
+        assert_eq!(missing(&report), [right], "{report}");
+        let finding = report.findings().next().unwrap();
+        assert!(finding.severity() >= Severity::Risky, "{report}");
+        let line = format!("ACL SETUSER {user} {right}");
+        assert!(finding.advice().contains(&line), "{report}");
+        let others = codes(&report).into_iter().filter(|code| *code != Code::NotLookedAt);
+        assert_eq!(others.count(), 1, "{report}");
+    }
+    // Where nothing may be deleted, what is left ends by itself.
+    admin.command::<()>(&["SELECT", "1"]);
+    wait::until_async(LIMIT, async || admin.keys("*").is_empty()).await;
+}
+
+/// The rules that the user lacks, as the report has them.
+fn missing(report: &Report) -> Vec<&str> {
+    let is_right = |code| matches!(code, Code::MissingRight | Code::ScriptsNotKept);
+    let lacking = report.findings().filter(|finding| is_right(finding.code()));
+    lacking.filter_map(Finding::subject).collect()
+}
+
+#[tokio::test]
+async fn all_rights_that_are_missing_are_told_at_once() {
+    let server = sound().user("nobody", "on >secret").start();
+    let report = check(&server.url_with("nobody", "secret", 0)).await;
+    let mut told = missing(&report);
+    told.sort_unstable();
+    // Where no script can be called by its name, the right to do so is no loss; without a command
+    // allowed, nothing is known of keys and channels; and database 0 needs no choice.
+    let mut lacking = acl_rights();
+    lacking.retain(|right| right.starts_with('+') && !["+evalsha", "+select"].contains(right));
+    lacking.retain(|right| *right != "+ping");
+    lacking.sort_unstable();
+    assert_eq!(told, lacking, "{report}");
+}
+
+#[tokio::test]
+async fn a_right_to_other_keys_is_told_with_the_prefix_of_the_locker() {
+    let (_server, url) = documented();
+    let locker = Locker::builder().url(url).prefix("shop:").connect_lazy().unwrap();
+    let report = locker.check().await;
+    assert_eq!(missing(&report), ["~shop:*"], "{report}");
+}
+
+#[tokio::test]
+async fn scripts_that_are_sent_whole_are_a_risk_and_nothing_else() {
+    let (server, url) = documented();
+    server.admin().command::<()>(&["ACL", "SETUSER", "app", "-script|load", "-evalsha"]);
+    let report = check(&url).await;
+    assert_eq!(only(&report, Code::ScriptsNotKept).severity(), Severity::Risky);
+    assert_eq!(missing(&report), ["+script|load"], "{report}");
+    assert!(report.is_ok());
+}
+
+#[tokio::test]
+async fn rights_to_look_are_used_and_their_lack_is_only_noted() {
+    let (server, url) = documented();
+    let admin = server.admin();
+    for (right, other) in [("+config|get", "+info"), ("+info", "+config|get")] {
+        admin.command::<()>(&acl_line());
+        admin.command::<()>(&["ACL", "SETUSER", "app", right]);
+        let report = check(&url).await;
+        let note = only(&report, Code::NotLookedAt);
+        assert_eq!((note.subject(), note.severity()), (Some(other), Severity::Note), "{report}");
+    }
+    admin.command::<()>(&["ACL", "SETUSER", "app", "+config|get"]);
+    assert_eq!(codes(&check(&url).await), []);
+}
