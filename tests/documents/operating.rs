@@ -6,7 +6,7 @@ use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::{Server, wait};
 use tokio::task::JoinHandle;
 
-use crate::{blocks, read};
+use crate::read;
 
 const GUIDE: &str = "lockable-runtime/guide/operating.md";
 
@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 async fn every_name_in_redis_is_in_the_table_of_the_guide() {
     let server = Server::start();
     let admin = server.admin();
-    let waited = Waited::start(&server, &server.url()).await;
+    let waited = Waited::start(&server).await;
     let (guide, mut keys) = (read(GUIDE), admin.keys("*"));
     let channels = admin.command::<Vec<String>>(&["PUBSUB", "CHANNELS"]);
     keys.sort();
@@ -41,17 +41,6 @@ async fn every_name_in_redis_is_in_the_table_of_the_guide() {
     waited.end().await;
 }
 
-/// Goal: the rights that the guide lists are enough to hold a lock, and to wait for one.
-#[tokio::test]
-async fn a_user_with_the_rights_of_the_guide_can_lock_and_wait() {
-    let guide = read(GUIDE);
-    let command = blocks(&guide, "text").remove(0);
-    let rules = command.split_whitespace().collect::<Vec<_>>();
-    assert_eq!(rules[..5], ["ACL", "SETUSER", "app", "on", ">password"]);
-    let server = Server::builder().user("app", &rules[3..].join(" ")).start();
-    Waited::start(&server, &server.url_with("app", "password", 0)).await.end().await;
-}
-
 /// A lock, and one who waits for it.
 struct Waited {
     holder: LockGuard,
@@ -60,9 +49,10 @@ struct Waited {
 
 impl Waited {
     /// The lockers are two, as if they were two processes.
-    async fn start(server: &Server, url: &str) -> Self {
+    async fn start(server: &Server) -> Self {
+        let url = server.url();
         let (one, other) =
-            (Locker::connect(url).await.unwrap(), Locker::connect(url).await.unwrap());
+            (Locker::connect(&url).await.unwrap(), Locker::connect(&url).await.unwrap());
         let holder = one.lock("order:7").acquire().await.unwrap();
         let waiter = tokio::spawn(other.lock("order:7").wait(LIMIT).acquire());
         let admin = server.admin();
