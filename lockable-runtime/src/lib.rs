@@ -12,6 +12,7 @@ mod error;
 pub mod fencing;
 mod global;
 mod guard;
+mod hidden;
 mod hold;
 mod inspect;
 mod key;
@@ -22,7 +23,7 @@ mod options;
 mod releaser;
 mod renewal;
 mod request;
-mod telemetry;
+pub mod telemetry;
 mod testing;
 mod token;
 #[cfg(feature = "tower")]

@@ -25,4 +25,5 @@ mod stacking;
 mod support;
 mod sync;
 mod sync_lease;
+mod telemetry;
 mod waiting;
