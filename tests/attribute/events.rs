@@ -1,15 +1,17 @@
 //! The events that a test's own thread told, and the spans that it opened.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::{self, Write};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
 thread_local! {
+    static LISTENS: Cell<bool> = const { Cell::new(false) };
     static TOLD: RefCell<Vec<Told>> = const { RefCell::new(Vec::new()) };
     static SPANS: RefCell<Vec<(Id, Span)>> = const { RefCell::new(Vec::new()) };
     /// The spans that the thread is in, the outermost first.
@@ -42,6 +44,7 @@ pub(crate) struct Span {
 pub(crate) fn listen() {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| tracing::subscriber::set_global_default(Listener).unwrap());
+    LISTENS.set(true);
     take_all();
     spans();
 }
@@ -65,7 +68,12 @@ struct Listener;
 
 impl Subscriber for Listener {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "lockable"
+        metadata.target() == "lockable" && LISTENS.get()
+    }
+
+    /// Asked each time, because the answer is another one on each thread.
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if metadata.target() == "lockable" { Interest::sometimes() } else { Interest::never() }
     }
 
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {

@@ -218,15 +218,15 @@ async fn a_call_that_waits_for_long_is_warned_of_while_it_waits() {
 /// Goal: nothing of a hidden key is seen. Method: every way of telling that there is without a server.
 #[tokio::test(start_paused = true)]
 async fn a_hidden_key_is_shown_nowhere() {
-    #[distributed_lock(key = "secret:{id}", locker = locks)]
+    #[distributed_lock(key = "mail:{id}", locker = locks)]
     async fn unit(locks: &Locker, id: &str) {
         unreachable!("runs beside another holder, for {id}")
     }
     let locks = connect(Locker::builder().hide_keys()).await;
     events::listen();
-    let held = hold(&locks, "secret:7").await;
+    let held = hold(&locks, "mail:secret").await;
     let mut errors = failures(&locks).await;
-    unit(&locks, "7").await;
+    unit(&locks, "secret").await;
     unit(&locks, "").await;
     elapse(20 * SECOND).await;
     errors.push(held.extend(SECOND).await.unwrap_err());
@@ -246,7 +246,7 @@ async fn a_hidden_key_is_shown_nowhere() {
 
 /// What goes wrong while another holder has the lock.
 async fn failures(locks: &Locker) -> Vec<LockError> {
-    let request = || locks.lock("secret:7");
+    let request = || locks.lock("mail:secret");
     vec![
         request().acquire().await.unwrap_err(),
         request().wait(SECOND).acquire().await.unwrap_err(),
