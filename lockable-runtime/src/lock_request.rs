@@ -290,10 +290,7 @@ impl LockRequest {
 }
 
 /// Asks as the terms say; gives the key back when another holder has the lock.
-async fn ask(
-    acquirer: &Acquirer,
-    wanted: Wanted,
-) -> Result<Result<LockGuard, LockKey>, LockError> {
+async fn ask(acquirer: &Acquirer, wanted: Wanted) -> Result<Result<LockGuard, LockKey>, LockError> {
     match wanted.terms.wait {
         Wait::Never => acquirer.try_acquire(wanted).await,
         // Boxed, because a call that does not wait has no use for the room.
@@ -307,14 +304,14 @@ async fn acquire_watched(acquirer: &Acquirer, wanted: Wanted) -> Result<LockGuar
     let reporting = acquirer.reporting();
     let Some(patience) = reporting.waited_over else { return acquirer.acquire(wanted).await };
     let (key, start) = (wanted.key.clone(), acquirer.backend().now());
-    let mut acquired = pin!(acquirer.acquire(wanted));
+    let mut call = pin!(acquirer.acquire(wanted));
     let timer = || acquirer.backend().timer(patience);
-    if let Some(outcome) = within(timer, acquired.as_mut()).await {
+    if let Some(outcome) = within(timer, call.as_mut()).await {
         return outcome;
     }
-    let waited = acquirer.backend().now().since(start);
-    telemetry::waits_long(reporting.show(&key), waited);
-    acquired.await
+    let elapsed = acquirer.backend().now().since(start);
+    telemetry::waits_long(reporting.show(&key), elapsed);
+    call.await
 }
 
 /// Waits at most so long, connecting and asking included.

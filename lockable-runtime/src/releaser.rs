@@ -133,7 +133,10 @@ impl Releaser {
             self.mark_ended();
         }
         if outcome == Accepted::TooMany {
-            telemetry::release_abandoned(self.reporting.show(&key), "too many releases wait already");
+            telemetry::release_abandoned(
+                self.reporting.show(&key),
+                "too many releases wait already",
+            );
         }
         outcome != Accepted::TooMany
     }

@@ -84,10 +84,10 @@ use crate::token::FencingToken;
 mod acquiring;
 #[cfg(feature = "metrics")]
 mod counters;
-mod holding;
 #[cfg(not(feature = "metrics"))]
 #[path = "telemetry/no_counters.rs"]
 mod counters;
+mod holding;
 
 const TARGET: &str = "lockable";
 

@@ -253,7 +253,11 @@ async fn failures(locks: &Locker) -> Vec<LockError> {
         request().min_hold(99 * SECOND).acquire().await.unwrap_err(),
         locks.lock("secret}").acquire().await.unwrap_err(),
         locks.inspect("secret}").await.unwrap_err(),
-        locks.lock("secret:8").run(async { locks.lock("secret:8").acquire().await }).await
-            .unwrap().unwrap_err(),
+        locks
+            .lock("secret:8")
+            .run(async { locks.lock("secret:8").acquire().await })
+            .await
+            .unwrap()
+            .unwrap_err(),
     ]
 }

@@ -44,7 +44,12 @@ pub struct LockerBuilder {
 impl LockerBuilder {
     pub(super) fn new() -> Self {
         let prefix = DEFAULT_PREFIX.to_owned();
-        Self { settings: Settings::default(), prefix, expire: None, reporting: Reporting::default() }
+        Self {
+            settings: Settings::default(),
+            prefix,
+            expire: None,
+            reporting: Reporting::default(),
+        }
     }
 
     /// Which backend; see [`Locker::connect`]. Required.
