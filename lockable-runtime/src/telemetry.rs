@@ -34,8 +34,10 @@
 //!
 //! The body of [`run`](crate::LockRequest::run) and of a decorated function runs inside the span
 //! `hold`, so that what it tells itself can be read with the key and the fencing token. Code under a guard
-//! that is held by hand runs in its own spans only; the span `hold` is their sibling then. The spans
-//! are at debug level, because they would stand before every line that a body logs.
+//! that is held by hand runs in its own spans only; the span `hold` is their sibling then. A span of
+//! `#[tracing::instrument]` is inside of `hold` when that is written above `#[distributed_lock]`, and
+//! around `acquire` and `hold` when it is written below. The spans are at debug level, because they
+//! would stand before every line that a body logs.
 //!
 //! # Metrics
 //!
@@ -62,6 +64,27 @@
 //! [`LockError`] show `hidden:` and a number instead of the key: the same for one key within this
 //! process, another one in the next. [`LockError::key`], [`LockGuard::key`](crate::LockGuard::key)
 //! and the backend have the key itself.
+//!
+//! ```
+//! # async fn example() -> Result<(), lockable_runtime::LockError> {
+//! use std::time::Duration;
+//! use lockable_runtime::Locker;
+//!
+//! let locker = Locker::builder()
+//!     .url("memory://")
+//!     .hide_keys()
+//!     .warn_held_over(Some(0.5))
+//!     .warn_waited_over(Some(Duration::from_secs(2)))
+//!     .connect()
+//!     .await?;
+//! let _held = locker.lock("mail:ada@example.org").acquire().await?;
+//! let error = locker.lock("mail:ada@example.org").acquire().await.unwrap_err();
+//! assert!(!error.to_string().contains("ada"));
+//! assert_eq!(error.key(), Some("disLock:mail:ada@example.org"));
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+//! ```
 //!
 //! # What it costs
 //!

@@ -77,6 +77,32 @@ async fn what_a_body_tells_is_told_inside_of_its_hold() {
     assert!(events::take()[0].spans.is_empty());
 }
 
+#[tokio::test]
+async fn a_span_of_the_functions_own_is_inside_of_the_hold_or_around_it() {
+    #[tracing::instrument(target = "lockable", skip(locks))]
+    #[distributed_lock(key = "k", locker = locks)]
+    async fn above(locks: &Locker) -> Option<()> {
+        pause().await;
+        tracing::info!(target: "lockable", "the body");
+        Some(())
+    }
+    #[distributed_lock(key = "k", locker = locks)]
+    #[tracing::instrument(target = "lockable", skip(locks))]
+    async fn below(locks: &Locker) -> Option<()> {
+        pause().await;
+        tracing::info!(target: "lockable", "the body");
+        Some(())
+    }
+    let locks = locker().await;
+    events::listen();
+    above(&locks).await.unwrap();
+    assert_eq!(events::take()[0].spans, ["hold", "above"]);
+    assert_eq!(the_span(&events::spans(), "acquire").parent, None);
+    below(&locks).await.unwrap();
+    assert_eq!(events::take()[0].spans, ["below", "hold"]);
+    assert_eq!(the_span(&events::spans(), "acquire").parent, Some("below"));
+}
+
 #[test]
 fn what_a_sync_body_tells_is_told_inside_of_its_hold() {
     #[distributed_lock(key = "k", locker = locks)]
