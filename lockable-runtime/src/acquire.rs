@@ -108,8 +108,11 @@ impl Acquirer {
         let (number, ttl) = (self.waiters.number(), terms.ttl);
         let waiting = Waiting::start(self.backend(), self.reporting().show(&key));
         loop {
-            let turn = self.waiters.turn(number, &key, ttl, terms.fair, identity.clone());
-            let turn = turn.instrument(waiting.span()).await?;
+            let turn = self
+                .waiters
+                .turn(number, &key, ttl, terms.fair, identity.clone())
+                .instrument(waiting.span())
+                .await?;
             if let Some(guard) = self.begin(turn, &terms, caller_blocks, &waiting).await {
                 return Ok(guard);
             }

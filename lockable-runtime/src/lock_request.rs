@@ -291,18 +291,24 @@ impl LockRequest {
 
 /// Asks as the terms say; gives the key back when another holder has the lock.
 async fn ask(acquirer: &Acquirer, wanted: Wanted) -> Result<Result<LockGuard, LockKey>, LockError> {
-    match wanted.terms.wait {
-        Wait::Never => acquirer.try_acquire(wanted).await,
+    let patience = acquirer.reporting().waited_over;
+    match (wanted.terms.wait, patience) {
+        (Wait::Never, _) => acquirer.try_acquire(wanted).await,
         // Boxed, because a call that does not wait has no use for the room.
-        Wait::Forever => Box::pin(acquire_watched(acquirer, wanted)).await.map(Ok),
-        Wait::AtMost(limit) => Box::pin(acquire_within(acquirer, wanted, limit)).await.map(Ok),
+        (Wait::Forever, None) => Box::pin(acquirer.acquire(wanted)).await.map(Ok),
+        (Wait::Forever, Some(patience)) => {
+            Box::pin(acquire_watched(acquirer, wanted, patience)).await.map(Ok)
+        }
+        (Wait::AtMost(limit), _) => Box::pin(acquire_within(acquirer, wanted, limit)).await.map(Ok),
     }
 }
 
 /// Waits without a limit; a call that waits for long is told of once, while it does.
-async fn acquire_watched(acquirer: &Acquirer, wanted: Wanted) -> Result<LockGuard, LockError> {
-    let reporting = acquirer.reporting();
-    let Some(patience) = reporting.waited_over else { return acquirer.acquire(wanted).await };
+async fn acquire_watched(
+    acquirer: &Acquirer,
+    wanted: Wanted,
+    patience: Duration,
+) -> Result<LockGuard, LockError> {
     let (key, start) = (wanted.key.clone(), acquirer.backend().now());
     let mut call = pin!(acquirer.acquire(wanted));
     let timer = || acquirer.backend().timer(patience);
@@ -310,7 +316,7 @@ async fn acquire_watched(acquirer: &Acquirer, wanted: Wanted) -> Result<LockGuar
         return outcome;
     }
     let elapsed = acquirer.backend().now().since(start);
-    telemetry::waits_long(reporting.show(&key), elapsed);
+    telemetry::waits_long(acquirer.reporting().show(&key), elapsed);
     call.await
 }
 
@@ -324,7 +330,14 @@ async fn acquire_within(
     let (key, caller_blocks) = (wanted.key.clone(), wanted.caller_blocks);
     let start = acquirer.backend().now();
     let timer = || acquirer.backend().timer(limit);
-    if let Some(outcome) = within(timer, acquire_watched(acquirer, wanted)).await {
+    let outcome = match acquirer.reporting().waited_over {
+        None => within(timer, acquirer.acquire(wanted)).await,
+        // Boxed, because few ask for this, and the others have no use for the room.
+        Some(patience) => {
+            within(timer, Box::pin(acquire_watched(acquirer, wanted, patience))).await
+        }
+    };
+    if let Some(outcome) = outcome {
         return outcome;
     }
     let elapsed = acquirer.backend().now().since(start);
