@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use tracing::Instrument;
+
 use crate::backend::{Acquisition, Attempt, Backend, Fault, Reply};
 use crate::clock::Moment;
 use crate::error::LockError;
@@ -17,6 +19,7 @@ use crate::options::{Terms, Ttl};
 use crate::releaser::{Known, Releaser};
 use crate::renewal::{Care, Kept, Renewals, schedule};
 use crate::request::RequestId;
+use crate::telemetry::{self, Hold, Reporting, Waiting};
 use crate::token::FencingToken;
 use crate::waiters::{Turn, Waiters, claim};
 
@@ -45,9 +48,13 @@ impl fmt::Debug for Acquirer {
 }
 
 impl Acquirer {
-    pub(crate) fn new(backend: Arc<dyn Backend>, command_deadline: Duration) -> Arc<Self> {
+    pub(crate) fn new(
+        backend: Arc<dyn Backend>,
+        command_deadline: Duration,
+        reporting: Reporting,
+    ) -> Arc<Self> {
         let renewals = Renewals::new(Arc::clone(&backend), command_deadline);
-        let releaser = Releaser::new(backend, command_deadline);
+        let releaser = Releaser::new(backend, command_deadline, reporting);
         let waiters = Waiters::new(Arc::clone(&releaser));
         Arc::new(Self { releaser, renewals, waiters })
     }
@@ -66,6 +73,10 @@ impl Acquirer {
         self.waiters.waiting(key)
     }
 
+    pub(crate) fn reporting(&self) -> &Reporting {
+        self.releaser.reporting()
+    }
+
     /// Tries once; gives the key back when another holder has the lock.
     ///
     /// # Cancel safety
@@ -80,13 +91,14 @@ impl Acquirer {
         match Asked::new(&self.releaser, &attempt).answer().await {
             Ok(Acquisition::Contended) => Ok(Err(attempt.key.clone())),
             Ok(Acquisition::Granted { fencing_token, since }) => {
-                let attempt = self.in_time(attempt, since)?;
+                let (attempt, now) = self.in_time(attempt, since)?;
                 let renews = terms.renew.then(|| schedule::due(since, terms.ttl));
                 let grant = (since, terms.ttl);
                 let lease = self.lease(attempt, fencing_token, grant, &terms);
                 let care = Care { claims: false, renews: terms.renew };
                 let kept = self.keep(&lease, care, renews, caller_blocks);
-                Ok(Ok(LockGuard::new(lease, kept, terms.on_lost, None)))
+                let hold = self.hold(now, Duration::ZERO, &terms);
+                Ok(Ok(LockGuard::new(lease, kept, terms.on_lost, None, hold)))
             }
             Err(fault) => Err(LockError::from(fault).with_key(attempt.key.as_str())),
         }
@@ -104,9 +116,14 @@ impl Acquirer {
         }
         let Wanted { key, terms, identity, caller_blocks } = wanted;
         let (number, ttl) = (self.waiters.number(), terms.ttl);
+        let waiting = Waiting::start(self.backend(), self.reporting().show(&key));
         loop {
-            let turn = self.waiters.turn(number, &key, ttl, terms.fair, identity.clone()).await?;
-            if let Some(guard) = self.begin(turn, &terms, caller_blocks).await {
+            let turn = self
+                .waiters
+                .turn(number, &key, ttl, terms.fair, identity.clone())
+                .instrument(waiting.span())
+                .await?;
+            if let Some(guard) = self.begin(turn, &terms, caller_blocks, &waiting).await {
                 self.backend().served(&key);
                 return Ok(guard);
             }
@@ -114,7 +131,13 @@ impl Acquirer {
     }
 
     /// The guard of a turn, unless that is over already.
-    async fn begin(&self, mut turn: Turn, terms: &Terms, caller_blocks: bool) -> Option<LockGuard> {
+    async fn begin(
+        &self,
+        mut turn: Turn,
+        terms: &Terms,
+        caller_blocks: bool,
+        waiting: &Waiting<'_>,
+    ) -> Option<LockGuard> {
         let attempt = Arc::clone(turn.attempt()?);
         let Some((since, granted)) = self.reliable(turn.grant()?, &attempt, terms.ttl).await else {
             turn.lose();
@@ -127,7 +150,16 @@ impl Acquirer {
         let lease = self.lease(attempt, turn.fencing_token()?, (since, granted), terms);
         let care = Care { claims, renews: terms.renew };
         let kept = self.keep(&lease, care, due, caller_blocks);
-        Some(LockGuard::new(lease, kept, terms.on_lost, Some(turn.guarded())))
+        let now = self.backend().now();
+        let hold = self.hold(now, waiting.until(now), terms);
+        telemetry::handed_on(turn.is_passed_on());
+        Some(LockGuard::new(lease, kept, terms.on_lost, Some(turn.guarded()), hold))
+    }
+
+    /// A lock that is held from now on, of which too long a use is told where nothing renews it.
+    fn hold(&self, now: Moment, waited: Duration, terms: &Terms) -> Hold {
+        let held_over = self.reporting().held_over.filter(|_| !terms.renew);
+        Hold::new(now, waited, held_over)
     }
 
     /// From when on a grant counts, and for how long; nothing when it is lost.
@@ -163,10 +195,15 @@ impl Acquirer {
         self.renewals.keep(lease, care, due, &home)
     }
 
-    /// An answer that came after the lease's own deadline is a failed acquisition.
-    fn in_time(&self, attempt: Arc<Attempt>, since: Moment) -> Result<Arc<Attempt>, LockError> {
-        if self.backend().now() < since.after(attempt.ttl.usable()) {
-            return Ok(attempt);
+    /// An answer that came after the lease's own deadline is a failed acquisition; gives the time.
+    fn in_time(
+        &self,
+        attempt: Arc<Attempt>,
+        since: Moment,
+    ) -> Result<(Arc<Attempt>, Moment), LockError> {
+        let now = self.backend().now();
+        if now < since.after(attempt.ttl.usable()) {
+            return Ok((attempt, now));
         }
         let error = LockError::too_late(attempt.key.as_str());
         // Most likely it has expired already, and that is no news.

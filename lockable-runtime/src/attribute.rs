@@ -148,7 +148,8 @@ impl Call {
             None => default_locker()?,
         };
         let prefix = self.prefix.unwrap_or(locker.prefix());
-        let mut request = locker.lock_with_prefix(prefix, &self.key?).on_lost(self.on_lost);
+        let key = self.key.map_err(|error| locker.reporting().hide(error))?;
+        let mut request = locker.lock_with_prefix(prefix, &key).on_lost(self.on_lost);
         if let Some(expire) = self.expire {
             request = request.expire(expire);
         }
@@ -222,7 +223,7 @@ fn told(outcome: Result<LockGuard, LockError>) -> Result<LockGuard, LockError> {
     if let Err(error) = &outcome
         && error.is_contended()
     {
-        telemetry::contended(error.key().unwrap_or_default());
+        telemetry::contended(error);
     }
     outcome
 }

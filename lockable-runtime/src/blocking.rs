@@ -9,6 +9,7 @@ use std::sync::{Arc, mpsc};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
+use tracing::Instrument;
 
 use crate::backend::Backend;
 use crate::caller::holding;
@@ -23,6 +24,7 @@ pub(crate) fn wait_for<T: Send + 'static>(
     backend: &dyn Backend,
     future: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {
+    let future = future.in_current_span();
     let (answer, outcome) = mpsc::sync_channel(1);
     backend.detach(Box::pin(async move {
         // Nobody stops waiting before the answer has come.
@@ -41,6 +43,7 @@ pub(crate) fn acquire_blocking(
 ) -> Result<LockGuard, LockError> {
     let backend = Arc::clone(request.backend());
     let ended = || LockError::new(LockErrorKind::Unavailable, "the background thread has ended");
+    let reporting = *request.reporting();
     let request = request.blocking()?;
     let Some(key) = request.waits_for().cloned() else {
         return wait_for(&*backend, request.acquire()).unwrap_or_else(|| Err(ended()));
@@ -48,9 +51,10 @@ pub(crate) fn acquire_blocking(
     let start = backend.now();
     let wait = || wait_elsewhere(&*backend, request.acquire()).unwrap_or_else(|| Err(ended()));
     let outcome = if may_block { Some(wait()) } else { where_blocking_is_allowed(wait) };
-    let outcome = outcome.unwrap_or_else(|| Err(LockError::would_block_runtime(key.as_str())));
+    let refused = || reporting.hide(LockError::would_block_runtime(key.as_str()));
+    let outcome = outcome.unwrap_or_else(|| Err(refused()));
     if outcome.as_ref().is_err_and(LockError::is_wait_limit_reached) {
-        telemetry::wait_limit_reached(key.as_str(), backend.now().since(start));
+        telemetry::wait_limit_reached(reporting.show(&key), backend.now().since(start));
     }
     outcome
 }
@@ -60,6 +64,7 @@ fn wait_elsewhere<T: Send + 'static>(
     backend: &dyn Backend,
     future: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {
+    let future = future.in_current_span();
     let (answer, outcome) = mpsc::sync_channel(1);
     drop(backend.home(true).spawn(async move {
         // Nobody stops waiting before the answer has come.
@@ -101,7 +106,7 @@ pub(crate) fn hold_blocking<T>(guard: LockGuard, body: impl FnOnce() -> T) -> Re
     if let Some(error) = too_late(&guard) {
         return Err(error);
     }
-    let value = holding(guard.lease_ref(), body);
+    let value = guard.in_scope(|| holding(guard.lease_ref(), body));
     let value = completed(&guard, value)?;
     let backend = Arc::clone(guard.releaser().backend());
     // Without an answer the guard was dropped, and its release goes on in the background.

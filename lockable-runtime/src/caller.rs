@@ -55,6 +55,7 @@ mod tests {
     use crate::clock::tokio_time;
     use crate::options::{Terms, Ttl};
     use crate::releaser::Releaser;
+    use crate::telemetry::Reporting;
     use crate::token::FencingToken;
 
     /// Runs a body under this lease on the thread that wakes it.
@@ -68,7 +69,8 @@ mod tests {
 
     fn lease(key: &'static str, millis: u64) -> Lease {
         let settings = Settings { url: "memory://".to_owned(), ..Settings::default() };
-        let releaser = Releaser::new(open(&settings).unwrap(), Duration::from_secs(1));
+        let (backend, deadline) = (open(&settings).unwrap(), Duration::from_secs(1));
+        let releaser = Releaser::new(backend, deadline, Reporting::default());
         let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
         let attempt = Arc::new(Attempt::new(LockKey::from_static(key), ttl, None));
         Lease::new(attempt, FencingToken::new(1), (tokio_time(), ttl), &Terms::new(ttl), releaser)

@@ -6,14 +6,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::hidden::Shown;
+
 /// A foreign cause, kept for [`Error::source`].
 pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
 
 /// Why a lock was not acquired, not kept or not released.
 ///
 /// Each predicate answers what the caller may do next; [`kind`](LockError::kind) is for counting
-/// and logging. The message names the key and never shows a password or an owner token. The cause
-/// in the client library, where there is one, is [`source`](Error::source).
+/// and logging. The message names the key, unless [`hide_keys`](crate::LockerBuilder::hide_keys) hides
+/// it, and never shows a password or an owner token. The cause in the client library, where there is
+/// one, is [`source`](Error::source).
 ///
 /// # Examples
 /// ```
@@ -33,6 +36,7 @@ pub struct LockError(Box<Inner>);
 struct Inner {
     kind: LockErrorKind,
     key: Option<String>,
+    hides_key: bool,
     message: Cow<'static, str>,
     completed: bool,
     source: Option<Cause>,
@@ -73,11 +77,18 @@ pub enum LockErrorKind {
 impl LockError {
     pub(crate) fn new(kind: LockErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();
-        Self(Box::new(Inner { kind, key: None, message, completed: false, source: None }))
+        let (key, hides_key, completed, source) = (None, false, false, None);
+        Self(Box::new(Inner { kind, key, hides_key, message, completed, source }))
     }
 
     pub(crate) fn with_key(mut self, key: impl Into<String>) -> Self {
         self.0.key = Some(key.into());
+        self
+    }
+
+    /// Leaves the key out of messages, where that is wanted.
+    pub(crate) fn hiding_key(mut self, hides_key: bool) -> Self {
+        self.0.hides_key = hides_key;
         self
     }
 
@@ -149,10 +160,15 @@ impl LockError {
         self.0.kind
     }
 
-    /// The whole name of the lock this is about, where it is about one.
+    /// The whole name of the lock this is about, where it is about one; the messages may hide it.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         self.0.key.as_deref()
+    }
+
+    /// The key as messages and events show it.
+    pub(crate) fn shown_key(&self) -> Option<Shown<'_>> {
+        self.key().map(|key| Shown::new(key, self.0.hides_key))
     }
 
     /// Another holder has the lock: skip the work, or come back later.
@@ -254,8 +270,8 @@ impl LockError {
 
 impl fmt::Display for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0.key {
-            Some(key) => write!(f, "lock `{}`: {}", key.escape_debug(), self.0.message),
+        match self.shown_key() {
+            Some(key) => write!(f, "lock `{}`: {}", key.text().escape_debug(), self.0.message),
             None => f.write_str(&self.0.message),
         }
     }
@@ -265,7 +281,7 @@ impl fmt::Debug for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LockError")
             .field("kind", &self.0.kind)
-            .field("key", &self.0.key)
+            .field("key", &self.shown_key().map(Shown::text))
             .field("message", &self.0.message)
             .field("completed", &self.0.completed)
             .field("source", &self.0.source)
@@ -294,6 +310,15 @@ mod tests {
     fn messages_name_the_key_and_keep_to_one_line() {
         let error = LockError::contended("disLock:order:\n7");
         assert_eq!(error.to_string(), "lock `disLock:order:\\n7`: another holder has the lock");
+    }
+
+    #[test]
+    fn a_message_hides_its_key_where_that_is_wanted() {
+        let error = LockError::contended("disLock:mail:a").hiding_key(true);
+        for text in [error.to_string(), format!("{error:?}")] {
+            assert!(text.contains("hidden:") && !text.contains("mail"), "{text}");
+        }
+        assert_eq!(error.key(), Some("disLock:mail:a"));
     }
 
     #[test]

@@ -6,11 +6,11 @@ use std::time::Duration;
 use crate::backend::{Fault, Release};
 use crate::error::LockError;
 use crate::key::LockKey;
-use crate::lease::{Lease, Loss, Status};
+use crate::lease::{Ended, Lease, Loss, Status};
 use crate::options::OnLost;
 use crate::releaser::{Known, Releaser, try_release};
 use crate::renewal::Kept;
-use crate::telemetry;
+use crate::telemetry::{self, Acquiring, Hold};
 use crate::token::FencingToken;
 use crate::waiters::Turn;
 
@@ -50,11 +50,36 @@ pub struct LockGuard {
     kept: Option<Kept>,
     /// What others of this process wait for, where the lock came from a queue.
     turn: Option<Turn>,
+    /// What is told of it, until the release begins.
+    hold: Option<Hold>,
 }
 
 impl LockGuard {
-    pub(crate) fn new(lease: Lease, kept: Kept, on_lost: OnLost, turn: Option<Turn>) -> Self {
-        Self { lease, on_lost, duty: Some(Known::Granted), kept: Some(kept), turn }
+    pub(crate) fn new(
+        lease: Lease,
+        kept: Kept,
+        on_lost: OnLost,
+        turn: Option<Turn>,
+        hold: Hold,
+    ) -> Self {
+        let (duty, kept, hold) = (Some(Known::Granted), Some(kept), Some(hold));
+        Self { lease, on_lost, duty, kept, turn, hold }
+    }
+
+    /// The call that asked for the lock has it.
+    pub(crate) fn begin(mut self, acquiring: Acquiring) -> Self {
+        if let Some(hold) = &mut self.hold {
+            acquiring.granted(self.lease.shown_key(), self.lease.fencing_token(), hold);
+        }
+        self
+    }
+
+    /// Runs a step of the body that the lock is held for.
+    pub(crate) fn in_scope<R>(&self, step: impl FnOnce() -> R) -> R {
+        match &self.hold {
+            Some(hold) => hold.in_scope(step),
+            None => step(),
+        }
     }
 
     /// The whole name of the lock, prefix included.
@@ -141,11 +166,10 @@ impl LockGuard {
     /// The release goes on in the background when the future is dropped.
     pub async fn release(mut self) -> Result<(), LockError> {
         let outcome = self.try_release().await;
-        let key = self.key().as_str();
         match outcome {
             Ok(Release::Released) => self.lease.not_lost(),
-            Ok(found) => Err(LockError::released_too_late(key, found == Release::Taken)),
-            Err(fault) => Err(LockError::from(fault).with_key(key)),
+            Ok(found) => Err(self.lease.released_too_late(found == Release::Taken)),
+            Err(fault) => Err(self.lease.name(fault.into())),
         }
     }
 
@@ -156,7 +180,7 @@ impl LockGuard {
         if let Ok(found @ (Release::Absent | Release::Taken)) = self.try_release().await
             && !is_known
         {
-            telemetry::released_too_late(self.key().as_str(), found == Release::Taken);
+            telemetry::released_too_late(self.lease.shown_key(), found == Release::Taken);
         }
     }
 
@@ -168,7 +192,10 @@ impl LockGuard {
         self.duty = Some(Known::Releasing);
         let attempt = Arc::clone(self.lease.attempt());
         let outcome = match self.turn.take().and_then(Turn::end) {
-            Some(next) => next.release(self.releaser(), attempt).await,
+            Some(next) => {
+                let key = self.lease.shown_key();
+                telemetry::releasing(key, next.release(self.releaser(), attempt)).await
+            }
             None => try_release(self.releaser(), &attempt).await,
         };
         if outcome.is_ok() {
@@ -181,7 +208,9 @@ impl LockGuard {
     /// that the next of this process may have goes to it without one.
     fn end(&mut self) -> Option<Release> {
         self.kept = None;
-        let status = self.lease.end();
+        let ended = self.lease.end();
+        self.tell(&ended);
+        let status = ended.status;
         if matches!(status, Status::Lost(_))
             && let Some(turn) = self.turn.take()
         {
@@ -200,12 +229,21 @@ impl LockGuard {
                 if !passes {
                     return None;
                 }
+                telemetry::passed_on(self.lease.shown_key());
                 Release::Released
             }
         };
         self.turn = None;
         self.duty = None;
         Some(found)
+    }
+
+    /// Tells, once, how the lock was held.
+    fn tell(&mut self, ended: &Ended) {
+        let used = (!matches!(ended.status, Status::Lost(_))).then_some(ended.used);
+        if let Some(hold) = self.hold.take() {
+            hold.end(self.lease.shown_key(), self.lease.fencing_token(), ended.at, used);
+        }
     }
 }
 

@@ -169,7 +169,7 @@ fn poll_while_held<F: Future>(
             Some(error) => Err(error),
             None => Ok(poll_body(body.as_mut(), cx)),
         };
-        match holding(lease, step) {
+        match guard.in_scope(|| holding(lease, step)) {
             Err(error) => return Poll::Ready(Err(error)),
             Ok(Poll::Ready(value)) => return Poll::Ready(completed(guard, value)),
             Ok(Poll::Pending) => {}
@@ -210,7 +210,7 @@ fn stops(guard: &LockGuard) -> Option<LockError> {
 pub(crate) fn completed<T>(guard: &LockGuard, value: T) -> Result<T, LockError> {
     let lease = guard.lease_ref();
     let Status::Lost(loss) = lease.status() else { return Ok(value) };
-    telemetry::completed_after_loss(lease.key().as_str());
+    telemetry::completed_after_loss(lease.shown_key());
     match guard.on_lost() {
         OnLost::Finish => Ok(value),
         OnLost::Cancel => Err(lease.loss_error(loss, true)),
@@ -264,6 +264,7 @@ mod tests {
     use crate::backend::{Settings, open};
     use crate::key::LockKey;
     use crate::options::{Terms, Ttl};
+    use crate::telemetry::Reporting;
 
     /// Goal: a process that paused between the grant and the body's first step does not take it.
     /// Method: the clock jumps over the deadline at the end of acquiring.
@@ -271,7 +272,8 @@ mod tests {
     async fn a_body_does_not_start_after_the_end_of_its_lease() {
         for on_lost in [OnLost::Cancel, OnLost::Finish] {
             let settings = Settings { url: "memory://".to_owned(), ..Settings::default() };
-            let acquirer = Acquirer::new(open(&settings).unwrap(), Duration::from_secs(1));
+            let (backend, deadline) = (open(&settings).unwrap(), Duration::from_secs(1));
+            let acquirer = Acquirer::new(backend, deadline, Reporting::default());
             let key = LockKey::from_static("k");
             let terms = Terms { on_lost, ..Terms::new(Ttl::DEFAULT) };
             let acquire = async move {

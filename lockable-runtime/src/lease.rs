@@ -10,10 +10,11 @@ use tokio::sync::Notify;
 use crate::backend::{Attempt, Backend, Fault, Renewal, Renewed, answer_within};
 use crate::clock::{Moment, within};
 use crate::error::LockError;
+use crate::hidden::Shown;
 use crate::key::LockKey;
 use crate::options::{Terms, Ttl};
 use crate::releaser::Releaser;
-use crate::telemetry;
+use crate::telemetry::{self, Reporting};
 use crate::token::FencingToken;
 
 pub(crate) use self::state::{LeaseState, Loss, Status};
@@ -193,15 +194,14 @@ impl Lease {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn extend(&self, duration: Duration) -> Result<(), LockError> {
-        let ttl =
-            Ttl::new("extend", duration).map_err(|error| error.with_key(self.key().as_str()))?;
+        let ttl = Ttl::new("extend", duration).map_err(|error| self.name(error))?;
         self.still_held()?;
         let sent = self.backend().now();
         match self.ask(Renewal::new(&self.0.attempt, Some(ttl), sent)).await {
             Ok(Renewed::Kept) => self.renewed(sent, ttl),
             Ok(Renewed::Absent) => self.refused(Loss::Absent),
             Ok(Renewed::Taken) => self.refused(Loss::Taken),
-            Err(fault) => return Err(LockError::from(fault).with_key(self.key().as_str())),
+            Err(fault) => return Err(self.name(fault.into())),
         }
         // The answer may have come after the deadline.
         self.still_held()
@@ -244,12 +244,11 @@ impl Lease {
         self.update(|state, now| state.refused(loss, now));
     }
 
-    /// The release begins: from now on the lock is not held, and not renewed. Gives what it is then:
-    /// released, or lost before.
-    pub(crate) fn end(&self) -> Status {
+    /// The release begins: from now on the lock is not held, and not renewed.
+    pub(crate) fn end(&self) -> Ended {
         self.update(|state, now| {
             state.release(now);
-            state.status(now)
+            Ended { status: state.status(now), at: now, used: state.used(now) }
         })
     }
 
@@ -268,15 +267,30 @@ impl Lease {
     }
 
     pub(crate) fn held_long_enough(&self) -> LockError {
-        LockError::held_long_enough(self.key().as_str())
+        self.reporting().hide(LockError::held_long_enough(self.key().as_str()))
     }
 
     pub(crate) fn lost_error(&self, loss: Loss) -> LockError {
         self.error(format!("the lock was lost: {}", why(loss)))
     }
 
+    /// The key as messages and events show it.
+    pub(crate) fn shown_key(&self) -> Shown<'_> {
+        self.reporting().show(self.key())
+    }
+
+    /// An error about this lock.
+    pub(crate) fn name(&self, error: LockError) -> LockError {
+        self.reporting().hide(error.with_key(self.key().as_str()))
+    }
+
+    /// The error of a release that found the lock gone.
+    pub(crate) fn released_too_late(&self, taken: bool) -> LockError {
+        self.reporting().hide(LockError::released_too_late(self.key().as_str(), taken))
+    }
+
     fn error(&self, message: String) -> LockError {
-        LockError::lost(self.key().as_str(), message)
+        self.reporting().hide(LockError::lost(self.key().as_str(), message))
     }
 
     /// Changes the state by the time; a loss is told once, by whoever finds it.
@@ -288,7 +302,7 @@ impl Lease {
         let found = state.loss();
         drop(state);
         if let (None, Some(loss)) = (known, found) {
-            telemetry::lost(self.key().as_str(), reason(loss), why(loss));
+            telemetry::lost(self.shown_key(), self.fencing_token(), reason(loss), why(loss));
             self.0.lost.notify_waiters();
         }
         result
@@ -307,6 +321,10 @@ impl Lease {
         &self.0.releaser
     }
 
+    pub(crate) fn reporting(&self) -> &Reporting {
+        self.0.releaser.reporting()
+    }
+
     pub(crate) fn attempt(&self) -> &Arc<Attempt> {
         &self.0.attempt
     }
@@ -314,6 +332,16 @@ impl Lease {
     fn backend(&self) -> &Arc<dyn Backend> {
         self.0.releaser.backend()
     }
+}
+
+/// What became of a lease when its holder gave it up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    /// Released, or lost before.
+    pub(crate) status: Status,
+    pub(crate) at: Moment,
+    /// How much of the lease had gone by.
+    pub(crate) used: f64,
 }
 
 /// One word, to be counted by.

@@ -16,6 +16,7 @@ mod guard;
 // Text alone: it is there for the documentation and its tests.
 #[cfg(any(doc, doctest))]
 pub mod guide;
+mod hidden;
 mod hold;
 mod inspect;
 mod internals;
@@ -27,7 +28,7 @@ mod options;
 mod releaser;
 mod renewal;
 mod request;
-mod telemetry;
+pub mod telemetry;
 pub mod testing;
 mod token;
 #[cfg(feature = "tower")]

@@ -1,8 +1,11 @@
 //! The request for one lock: its terms, and the ways to acquire it.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+
+use tracing::Instrument;
 
 use crate::acquire::{Acquirer, Wanted};
 use crate::backend::Backend;
@@ -14,7 +17,7 @@ use crate::hold::Run;
 use crate::key::LockKey;
 use crate::options::{OnLost, Terms, Ttl, Wait};
 use crate::request::RequestId;
-use crate::telemetry;
+use crate::telemetry::{self, Acquiring, Reporting};
 
 /// A request for one lock, made by [`Locker::lock`](crate::Locker::lock).
 ///
@@ -56,6 +59,10 @@ impl LockRequest {
 
     pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
         self.acquirer.backend()
+    }
+
+    pub(crate) fn reporting(&self) -> &Reporting {
+        self.acquirer.reporting()
     }
 
     /// How long the lease is, in whole milliseconds; the locker's `expire` by default, at least
@@ -178,7 +185,7 @@ impl LockRequest {
     fn refuse_own(&self) -> Result<(), LockError> {
         match &self.key {
             Ok(key) if holds(self.backend().store(), key) => {
-                Err(LockError::held_by_caller(key.as_str()))
+                Err(self.reporting().hide(LockError::held_by_caller(key.as_str())))
             }
             _ => Ok(()),
         }
@@ -201,7 +208,9 @@ impl LockRequest {
     /// Dropping the future leaves no lock behind: what a request on its way is granted is released
     /// in the background. When the connection breaks as well, the lock can remain for `expire`.
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
-        self.grant_or_key().await?.map_err(|key| LockError::contended(key.as_str()))
+        let reporting = *self.reporting();
+        let contended = |key: LockKey| reporting.hide(LockError::contended(key.as_str()));
+        self.grant_or_key().await?.map_err(contended)
     }
 
     /// Acquires the lock in one try; `None` when another holder has it.
@@ -230,21 +239,32 @@ impl LockRequest {
 
     /// The guard, or the key that another holder has.
     async fn grant_or_key(self) -> Result<Result<LockGuard, LockKey>, LockError> {
+        let reporting = *self.reporting();
+        let (acquirer, wanted) = self.checked().map_err(|error| reporting.hide(error))?;
+        let acquiring = Acquiring::start(reporting.show(&wanted.key));
+        match ask(&acquirer, wanted).instrument(acquiring.span()).await {
+            Ok(Ok(guard)) => Ok(Ok(guard.begin(acquiring))),
+            Ok(Err(key)) => {
+                acquiring.contended(reporting.show(&key));
+                Ok(Err(key))
+            }
+            Err(error) => {
+                let error = reporting.hide(error);
+                acquiring.failed(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// What is asked for, or what nobody can be asked.
+    fn checked(self) -> Result<(Arc<Acquirer>, Wanted), LockError> {
         self.refuse_own()?;
         let key = self.key?;
         let identity = RequestId::current().or(self.identity);
         let terms = self.terms.and_then(Terms::checked);
         let terms = terms.map_err(|error| error.with_key(key.as_str()))?;
-        let (wait, caller_blocks) = (terms.wait, self.caller_blocks);
-        let wanted = Wanted { key, terms, identity, caller_blocks };
-        match wait {
-            Wait::Never => self.acquirer.try_acquire(wanted).await,
-            // Boxed, because a call that does not wait has no use for the room.
-            Wait::Forever => Box::pin(self.acquirer.acquire(wanted)).await.map(Ok),
-            Wait::AtMost(limit) => {
-                Box::pin(acquire_within(&self.acquirer, wanted, limit)).await.map(Ok)
-            }
-        }
+        let caller_blocks = self.caller_blocks;
+        Ok((self.acquirer, Wanted { key, terms, identity, caller_blocks }))
     }
 
     /// Acquires the lock, runs the body while the lease is held, and releases.
@@ -269,6 +289,37 @@ impl LockRequest {
     }
 }
 
+/// Asks as the terms say; gives the key back when another holder has the lock.
+async fn ask(acquirer: &Acquirer, wanted: Wanted) -> Result<Result<LockGuard, LockKey>, LockError> {
+    let patience = acquirer.reporting().waited_over;
+    match (wanted.terms.wait, patience) {
+        (Wait::Never, _) => acquirer.try_acquire(wanted).await,
+        // Boxed, because a call that does not wait has no use for the room.
+        (Wait::Forever, None) => Box::pin(acquirer.acquire(wanted)).await.map(Ok),
+        (Wait::Forever, Some(patience)) => {
+            Box::pin(acquire_watched(acquirer, wanted, patience)).await.map(Ok)
+        }
+        (Wait::AtMost(limit), _) => Box::pin(acquire_within(acquirer, wanted, limit)).await.map(Ok),
+    }
+}
+
+/// Waits without a limit; a call that waits for long is told of once, while it does.
+async fn acquire_watched(
+    acquirer: &Acquirer,
+    wanted: Wanted,
+    patience: Duration,
+) -> Result<LockGuard, LockError> {
+    let (key, start) = (wanted.key.clone(), acquirer.backend().now());
+    let mut call = pin!(acquirer.acquire(wanted));
+    let timer = || acquirer.backend().timer(patience);
+    if let Some(outcome) = within(timer, call.as_mut()).await {
+        return outcome;
+    }
+    let elapsed = acquirer.backend().now().since(start);
+    telemetry::waits_long(acquirer.reporting().show(&key), elapsed);
+    call.await
+}
+
 /// Waits at most so long, connecting and asking included.
 async fn acquire_within(
     acquirer: &Acquirer,
@@ -279,12 +330,19 @@ async fn acquire_within(
     let (key, caller_blocks) = (wanted.key.clone(), wanted.caller_blocks);
     let start = acquirer.backend().now();
     let timer = || acquirer.backend().timer(limit);
-    if let Some(outcome) = within(timer, acquirer.acquire(wanted)).await {
+    let outcome = match acquirer.reporting().waited_over {
+        None => within(timer, acquirer.acquire(wanted)).await,
+        // Boxed, because few ask for this, and the others have no use for the room.
+        Some(patience) => {
+            within(timer, Box::pin(acquire_watched(acquirer, wanted, patience))).await
+        }
+    };
+    if let Some(outcome) = outcome {
         return outcome;
     }
     let elapsed = acquirer.backend().now().since(start);
     if !caller_blocks {
-        telemetry::wait_limit_reached(key.as_str(), elapsed);
+        telemetry::wait_limit_reached(acquirer.reporting().show(&key), elapsed);
     }
     Err(LockError::wait_limit_reached(key.as_str(), limit, elapsed))
 }

@@ -13,6 +13,7 @@ use crate::inspect::{Holder, inspect};
 use crate::key::LockKey;
 use crate::lock_request::LockRequest;
 use crate::options::Ttl;
+use crate::telemetry::Reporting;
 
 mod builder;
 
@@ -189,8 +190,14 @@ impl Locker {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn inspect(&self, key: impl AsRef<str>) -> Result<Option<Holder>, LockError> {
-        let key = LockKey::prefixed(&self.0.prefix, key.as_ref())?;
-        inspect(&**self.0.acquirer.backend(), key, self.0.command_deadline).await
+        let hide = |error| self.reporting().hide(error);
+        let key = LockKey::prefixed(&self.0.prefix, key.as_ref()).map_err(hide)?;
+        let backend = &**self.0.acquirer.backend();
+        inspect(backend, key, self.0.command_deadline).await.map_err(hide)
+    }
+
+    pub(crate) fn reporting(&self) -> &Reporting {
+        self.0.acquirer.reporting()
     }
 
     /// Looks whether locks can work, and what endangers them: for a log at start-up, and for a

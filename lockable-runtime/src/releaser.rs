@@ -13,7 +13,7 @@ use crate::agenda::{Agenda, trim};
 use crate::backend::{Acquisition, Attempt, Backend, Fault, Release, Reply, answer_within};
 use crate::clock::{Moment, within};
 use crate::key::LockKey;
-use crate::telemetry;
+use crate::telemetry::{self, Reporting};
 use crate::token::OwnerToken;
 use crate::worker::{Agent, Worklist, attend};
 
@@ -37,6 +37,7 @@ const AT_ONCE: usize = 256;
 pub(crate) struct Releaser {
     backend: Arc<dyn Backend>,
     command_deadline: Duration,
+    reporting: Reporting,
     /// How many releases, and other [pending](Pending) work, wait; spares the locks while there are
     /// none, which is nearly always.
     open: AtomicUsize,
@@ -50,10 +51,15 @@ pub(crate) struct Releaser {
 }
 
 impl Releaser {
-    pub(crate) fn new(backend: Arc<dyn Backend>, command_deadline: Duration) -> Arc<Self> {
+    pub(crate) fn new(
+        backend: Arc<dyn Backend>,
+        command_deadline: Duration,
+        reporting: Reporting,
+    ) -> Arc<Self> {
         let releaser = Arc::new(Self {
             backend,
             command_deadline,
+            reporting,
             open: AtomicUsize::new(0),
             worklist: Worklist::default(),
             in_flight: AtomicUsize::new(0),
@@ -70,6 +76,11 @@ impl Releaser {
 
     pub(crate) fn command_deadline(&self) -> Duration {
         self.command_deadline
+    }
+
+    /// How this locker's locks are told about.
+    pub(crate) fn reporting(&self) -> &Reporting {
+        &self.reporting
     }
 
     /// Waits until every earlier hand-over of this key has been tried once, at most one command deadline.
@@ -109,6 +120,7 @@ impl Releaser {
         // Counted before anybody can end it.
         *self.untried().entry(key.clone()).or_default() += 1;
         self.open.fetch_add(1, Ordering::AcqRel);
+        telemetry::backlog_grows();
         let outcome = self.change(|agenda| {
             let is_full = agenda.len() >= LIMIT;
             match agenda.get_mut(&token) {
@@ -128,7 +140,10 @@ impl Releaser {
             self.mark_ended();
         }
         if outcome == Accepted::TooMany {
-            telemetry::release_abandoned(key.as_str(), "too many releases wait already");
+            telemetry::release_abandoned(
+                self.reporting.show(&key),
+                "too many releases wait already",
+            );
         }
         outcome != Accepted::TooMany
     }
@@ -181,8 +196,17 @@ impl Releaser {
             self.worklist.wake();
         }
         if let Some((next, is_first)) = next {
-            tell(&attempt.key, &next, outcome);
+            self.tell(&attempt.key, &next, outcome);
             self.count(&attempt.key, &next, is_first);
+        }
+    }
+
+    fn tell(&self, key: &LockKey, next: &Next, outcome: Result<Release, Fault>) {
+        let key = self.reporting.show(key);
+        match (next, outcome) {
+            (Next::WasGone { taken }, _) => telemetry::released_too_late(key, *taken),
+            (Next::Abandoned, Err(fault)) => telemetry::release_abandoned(key, &fault.message),
+            _ => {}
         }
     }
 
@@ -210,6 +234,11 @@ impl Releaser {
     }
 
     fn mark_ended(&self) {
+        telemetry::backlog_shrinks();
+        self.close();
+    }
+
+    fn close(&self) {
         self.open.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_waiters();
     }
@@ -237,22 +266,12 @@ impl Releaser {
     }
 }
 
-fn tell(key: &LockKey, next: &Next, outcome: Result<Release, Fault>) {
-    match (next, outcome) {
-        (Next::WasGone { taken }, _) => telemetry::released_too_late(key.as_str(), *taken),
-        (Next::Abandoned, Err(fault)) => {
-            telemetry::release_abandoned(key.as_str(), &fault.message);
-        }
-        _ => {}
-    }
-}
-
 /// Work in the background besides releases that the end of the process must not cut off.
 pub(crate) struct Pending(Arc<Releaser>);
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        self.0.mark_ended();
+        self.0.close();
     }
 }
 
@@ -319,7 +338,8 @@ pub(crate) async fn try_release(
 ) -> Result<Release, Fault> {
     let backend = &**releaser.backend();
     let reply = backend.release(Arc::clone(attempt));
-    answer_within(backend, releaser.command_deadline(), reply).await
+    let key = releaser.reporting().show(&attempt.key);
+    telemetry::releasing(key, answer_within(backend, releaser.command_deadline(), reply)).await
 }
 
 #[cfg(test)]
@@ -332,7 +352,8 @@ mod tests {
 
     fn releaser() -> Arc<Releaser> {
         let settings = Settings { url: "memory://".to_owned(), ..Settings::default() };
-        Releaser::new(open(&settings).unwrap(), Duration::from_secs(60))
+        let reporting = Reporting::default();
+        Releaser::new(open(&settings).unwrap(), Duration::from_secs(60), reporting)
     }
 
     fn attempt() -> Arc<Attempt> {

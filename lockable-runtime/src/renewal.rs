@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::runtime::{Handle, Id};
+use tracing::Instrument;
 
 use crate::agenda::Agenda;
 use crate::backend::{Backend, Fault, Renewal, Renewed, Reply};
@@ -290,6 +291,10 @@ impl Keeper {
 }
 
 fn settle_one(tracked: &Tracked, sent: Moment, outcome: Renewed) {
+    if tracked.is_kept() {
+        let lease = &tracked.lease;
+        telemetry::renewed(lease.shown_key(), lease.fencing_token(), outcome);
+    }
     match (outcome, tracked.is_kept()) {
         (Renewed::Kept, true) => tracked.lease.renewed(sent, tracked.ttl()),
         // Only looked at: its end stays where it was.
@@ -317,7 +322,8 @@ impl Agent for Keeper {
 
     fn perform(self: &Arc<Self>, due: Vec<u64>) {
         for (patience, batch) in self.batches(&due) {
-            drop(self.home.spawn(Arc::clone(self).renew(patience, batch)));
+            let span = telemetry::renewing(batch.len());
+            drop(self.home.spawn(Arc::clone(self).renew(patience, batch).instrument(span)));
         }
     }
 }
@@ -335,6 +341,7 @@ mod tests {
     use crate::clock::tokio_time;
     use crate::options::Terms;
     use crate::releaser::Releaser;
+    use crate::telemetry::Reporting;
     use crate::token::FencingToken;
 
     const WATCH: Care = Care { claims: false, renews: false };
@@ -356,7 +363,7 @@ mod tests {
         let settings = Settings { url: "memory://".to_owned(), ..Settings::default() };
         let backend = open(&settings).unwrap();
         let renewals = Renewals::new(Arc::clone(&backend), Duration::from_secs(1));
-        let releaser = Releaser::new(backend, Duration::from_secs(1));
+        let releaser = Releaser::new(backend, Duration::from_secs(1), Reporting::default());
         let lease = |key, millis| {
             let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
             let attempt = Arc::new(Attempt::new(LockKey::from_static(key), ttl, None));

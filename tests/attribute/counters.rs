@@ -1,65 +1,191 @@
-//! What is counted for operators.
+//! What is counted and measured for operators.
 
 use std::future::pending;
 use std::time::Duration;
 
 use lockable_runtime::{LockError, Locker, OnLost};
+use metrics::Unit;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use tokio::runtime::Builder;
 
-use crate::support::locker;
+use crate::support::{elapse, hold, locker, poll_once};
 
-/// The counters of a test, as `name{label}=value`.
-fn counted(test: impl AsyncFnOnce(Locker)) -> Vec<String> {
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What a test on this thread counted, as `name[label]=value`.
+struct Counted(Vec<String>);
+
+impl Counted {
+    fn of(&self, name: &str) -> Vec<&str> {
+        let start = format!("{name}[");
+        let found = self.0.iter().filter_map(|line| line.strip_prefix(&start));
+        found.collect()
+    }
+}
+
+fn counted(test: impl AsyncFnOnce(Locker)) -> Counted {
     let recorder = DebuggingRecorder::new();
-    let counters = recorder.snapshotter();
+    let snapshotter = recorder.snapshotter();
     let mut runtime = Builder::new_current_thread();
     let runtime = runtime.enable_all().start_paused(true).build().unwrap();
     metrics::with_local_recorder(&recorder, || {
         runtime.block_on(async { test(locker().await).await });
     });
-    let counters = counters.snapshot().into_vec().into_iter().map(|(key, _, _, value)| {
-        let DebugValue::Counter(value) = value else { panic!("{key:?} is no counter") };
-        let labels: Vec<_> = key.key().labels().map(metrics::Label::value).collect();
-        format!("{}{labels:?}={value}", key.key().name())
+    // What is rare is counted from zero on.
+    let counted = snapshotter.snapshot().into_vec().into_iter();
+    let counted = counted.filter(|(.., value)| *value != DebugValue::Counter(0));
+    let counted = counted.map(|(key, unit, description, value)| {
+        let (name, labels) = (key.key().name(), key.key().labels().map(metrics::Label::value));
+        assert!(description.is_some(), "{name} is not described");
+        assert_eq!(unit == Some(Unit::Seconds), matches!(value, DebugValue::Histogram(_)));
+        let labels: Vec<_> = labels.collect();
+        format!("{name}[{}]={}", labels.join(","), text(&value))
     });
-    let mut counters: Vec<_> = counters.collect();
-    counters.sort();
-    counters
+    let mut counted: Vec<_> = counted.collect();
+    counted.sort();
+    Counted(counted)
+}
+
+fn text(value: &DebugValue) -> String {
+    match value {
+        DebugValue::Counter(count) => count.to_string(),
+        DebugValue::Gauge(level) => level.to_string(),
+        DebugValue::Histogram(values) => {
+            values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        }
+    }
 }
 
 async fn lose(locks: &Locker, on_lost: OnLost, body: impl Future) -> Result<(), LockError> {
-    let request = locks.lock("k").expire(Duration::from_secs(1)).on_lost(on_lost);
+    let request = locks.lock("k").expire(SECOND).on_lost(on_lost);
     request.run(body).await.map(drop)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the clock is paused")]
 async fn too_long() {
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    elapse(2 * SECOND).await;
 }
 
 #[test]
 fn a_lost_lock_is_counted_once_with_its_reason() {
-    let counters = counted(async |locks| {
+    let counted = counted(async |locks| {
         lose(&locks, OnLost::Cancel, pending::<()>()).await.unwrap_err();
     });
-    assert_eq!(counters, [r#"lock.lost["deadline"]=1"#]);
+    assert_eq!(counted.of("lock.lost"), ["deadline]=1"]);
+    assert_eq!(counted.of("lock.completed_after_loss"), [""; 0]);
 }
 
 #[test]
 fn a_body_that_completed_after_the_loss_is_counted_apart() {
-    let counters = counted(async |locks| {
+    let counted = counted(async |locks| {
         lose(&locks, OnLost::Finish, too_long()).await.unwrap();
         lose(&locks, OnLost::Finish, too_long()).await.unwrap();
     });
-    assert_eq!(counters, ["lock.completed_after_loss[]=2", r#"lock.lost["deadline"]=2"#]);
+    assert_eq!(counted.of("lock.completed_after_loss"), ["]=2"]);
+    assert_eq!(counted.of("lock.lost"), ["deadline]=2"]);
 }
 
 #[test]
-fn a_lock_that_is_kept_counts_nothing() {
-    let counters = counted(async |locks| {
-        let request = locks.lock("k").expire(Duration::from_secs(1)).renew();
+fn a_lock_that_is_kept_counts_its_renewals_and_its_length() {
+    let counted = counted(async |locks| {
+        let request = locks.lock("k").expire(SECOND).renew();
         request.run(too_long()).await.unwrap();
     });
-    assert_eq!(counters, [""; 0]);
+    assert_eq!(counted.of("lock.lost"), [""; 0]);
+    assert_eq!(counted.of("lock.acquire"), ["granted]=1"]);
+    assert_eq!(counted.of("lock.hold"), ["]=2"]);
+    assert_eq!(counted.of("lock.release"), ["released]=1"]);
+    // After each third of the lease, on the grid of due moments.
+    let renewals = counted.of("lock.renewal");
+    assert!(matches!(*renewals, ["renewed]=5" | "renewed]=6"]), "{renewals:?}");
+    assert_eq!(counted.of("lock.acquire.wait"), [""; 0]);
+}
+
+#[test]
+fn each_call_is_counted_by_how_it_ended() {
+    let counted = counted(async |locks| {
+        let _held = hold(&locks, "k").await;
+        locks.lock("k").acquire().await.unwrap_err();
+        assert!(locks.lock("k").try_acquire().await.unwrap().is_none());
+        locks.lock("k").wait(SECOND).acquire().await.unwrap_err();
+        let mut call = Box::pin(locks.lock("k").wait_forever().acquire());
+        assert!(poll_once(call.as_mut()).await.is_none());
+        drop(call);
+        let nowhere = Locker::builder().url("redis://127.0.0.1:1").connect_lazy().unwrap();
+        nowhere.lock("k").acquire().await.unwrap_err();
+        locks.lock("").acquire().await.unwrap_err();
+    });
+    assert_eq!(
+        counted.of("lock.acquire"),
+        ["cancelled]=1", "contended]=2", "failed]=1", "granted]=1", "wait_limit]=1"]
+    );
+    assert_eq!(counted.of("lock.acquire.wait"), ["]=1 0"]);
+    assert_eq!(counted.of("lock.waiters"), ["]=0"]);
+}
+
+#[test]
+fn those_who_wait_are_counted_while_they_do() {
+    let counted = counted(async |locks| {
+        let _held = hold(&locks, "k").await;
+        for _ in 0..2 {
+            let mut call = Box::pin(locks.lock("k").wait_forever().acquire());
+            assert!(poll_once(call.as_mut()).await.is_none());
+            // It waits for as long as the test lasts, and is counted then.
+            Box::leak(Box::new(call));
+        }
+    });
+    assert_eq!(counted.of("lock.waiters"), ["]=2"]);
+}
+
+#[test]
+fn a_lock_that_is_handed_on_is_counted_by_its_way() {
+    let counted = counted(async |locks| {
+        let held = hold(&locks, "k").await;
+        let wait = || locks.lock("k").wait_forever().run(async {});
+        let (first, second, released) = tokio::join!(wait(), wait(), async {
+            elapse(SECOND).await;
+            held.release().await
+        });
+        first.and(second).and(released).unwrap();
+    });
+    assert_eq!(counted.of("lock.handoff"), ["local]=1", "queue]=1"]);
+    assert_eq!(counted.of("lock.release"), ["passed]=1", "released]=2"]);
+    assert_eq!(counted.of("lock.acquire.wait"), ["]=1 1"]);
+    assert_eq!(counted.of("lock.hold"), ["]=1 0 0"]);
+}
+
+#[test]
+fn what_is_released_in_the_background_comes_and_goes() {
+    let counted = counted(async |locks| drop(hold(&locks, "k").await));
+    assert_eq!(counted.of("lock.release.backlog"), ["]=0"]);
+    assert_eq!(counted.of("lock.release"), ["released]=1"]);
+}
+
+/// Goal: what a renewal finds is counted. Method: the store forgets the lock of a renewed body.
+#[test]
+fn a_renewal_that_finds_nobody_is_counted_so() {
+    use lockable_runtime::__testing::MemoryStore;
+    let counted = counted(async |_| {
+        let locks = Locker::connect("memory://counted").await.unwrap();
+        let store = MemoryStore::open("counted").unwrap();
+        let body = async {
+            store.flush();
+            pending::<()>().await;
+        };
+        locks.lock("k").renew().run(body).await.unwrap_err();
+    });
+    assert_eq!(counted.of("lock.renewal"), ["absent]=1"]);
+    assert_eq!(counted.of("lock.lost"), ["absent]=1"]);
+    assert_eq!(counted.of("lock.release"), [""; 0]);
+}
+
+#[test]
+fn what_is_rare_is_counted_from_zero_on() {
+    let recorder = DebuggingRecorder::new();
+    let snapshotter = recorder.snapshotter();
+    metrics::with_local_recorder(&recorder, crate::support::locker_now);
+    let begun = snapshotter.snapshot().into_vec();
+    let names: Vec<_> = begun.iter().map(|(key, ..)| key.key().name()).collect();
+    for name in ["lock.lost", "lock.completed_after_loss", "lock.release.abandoned"] {
+        assert!(names.contains(&name), "{name} in {names:?}");
+    }
 }

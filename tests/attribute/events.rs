@@ -1,22 +1,40 @@
-//! The events that a test's own thread told.
+//! The events that a test's own thread told, and the spans that it opened.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::{self, Write};
 use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
 thread_local! {
+    static LISTENS: Cell<bool> = const { Cell::new(false) };
     static TOLD: RefCell<Vec<Told>> = const { RefCell::new(Vec::new()) };
+    static SPANS: RefCell<Vec<(Id, Span)>> = const { RefCell::new(Vec::new()) };
+    /// The spans that the thread is in, the outermost first.
+    static ENTERED: RefCell<Vec<Id>> = const { RefCell::new(Vec::new()) };
 }
 
-/// One event: its level, and its fields as `name=value`.
+/// One event: its level, its name, and its fields as `name=value`.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
     pub(crate) level: Level,
+    pub(crate) name: &'static str,
     pub(crate) fields: String,
+    /// The names of the spans that it was told in, the outermost first.
+    pub(crate) spans: Vec<&'static str>,
+}
+
+/// One span: its level, its name, all that was recorded, and the span that it was opened in.
+#[derive(Clone, Debug)]
+pub(crate) struct Span {
+    pub(crate) level: Level,
+    pub(crate) name: &'static str,
+    pub(crate) fields: String,
+    pub(crate) parent: Option<&'static str>,
 }
 
 /// Starts to listen; forgets what this thread told before.
@@ -26,39 +44,89 @@ pub(crate) struct Told {
 pub(crate) fn listen() {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| tracing::subscriber::set_global_default(Listener).unwrap());
-    take();
+    LISTENS.set(true);
+    take_all();
+    spans();
 }
 
-/// What this thread told since.
+/// What this thread told since, at info level and above.
 pub(crate) fn take() -> Vec<Told> {
+    take_all().into_iter().filter(|told| told.level <= Level::INFO).collect()
+}
+
+/// What this thread told since, at every level.
+pub(crate) fn take_all() -> Vec<Told> {
     TOLD.with_borrow_mut(std::mem::take)
+}
+
+/// The spans that this thread opened since, in order.
+pub(crate) fn spans() -> Vec<Span> {
+    SPANS.with_borrow_mut(std::mem::take).into_iter().map(|(_, span)| span).collect()
 }
 
 struct Listener;
 
 impl Subscriber for Listener {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "lockable"
+        metadata.target() == "lockable" && LISTENS.get()
     }
 
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
+    /// Asked each time, because the answer is another one on each thread.
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if metadata.target() == "lockable" { Interest::sometimes() } else { Interest::never() }
     }
 
-    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = Id::from_u64(NEXT.fetch_add(1, Ordering::Relaxed));
+        let mut fields = Fields(String::new());
+        attributes.record(&mut fields);
+        let metadata = attributes.metadata();
+        let parent = entered().pop();
+        let (level, name) = (*metadata.level(), metadata.name());
+        let span = Span { level, name, fields: fields.0, parent };
+        SPANS.with_borrow_mut(|spans| spans.push((id.clone(), span)));
+        id
+    }
+
+    fn record(&self, id: &Id, values: &Record<'_>) {
+        let mut fields = Fields(String::new());
+        values.record(&mut fields);
+        SPANS.with_borrow_mut(|spans| {
+            if let Some((_, span)) = spans.iter_mut().find(|(other, _)| other == id) {
+                span.fields.push_str(&fields.0);
+            }
+        });
+    }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
         let mut fields = Fields(String::new());
         event.record(&mut fields);
-        let told = Told { level: *event.metadata().level(), fields: fields.0 };
-        TOLD.with_borrow_mut(|all| all.push(told));
+        let metadata = event.metadata();
+        let (level, name, spans) = (*metadata.level(), metadata.name(), entered());
+        TOLD.with_borrow_mut(|all| all.push(Told { level, name, fields: fields.0, spans }));
     }
 
-    fn enter(&self, _: &Id) {}
+    fn enter(&self, id: &Id) {
+        ENTERED.with_borrow_mut(|entered| entered.push(id.clone()));
+    }
 
-    fn exit(&self, _: &Id) {}
+    fn exit(&self, id: &Id) {
+        ENTERED.with_borrow_mut(|entered| {
+            let last = entered.iter().rposition(|other| other == id);
+            last.map(|at| entered.remove(at))
+        });
+    }
+}
+
+fn entered() -> Vec<&'static str> {
+    let name = |id: &Id| {
+        let is_it = |(other, _): &&(Id, Span)| other == id;
+        SPANS.with_borrow(|spans| spans.iter().find(is_it).map(|(_, span)| span.name))
+    };
+    ENTERED.with_borrow(|ids| ids.iter().filter_map(name).collect())
 }
 
 struct Fields(String);

@@ -26,4 +26,5 @@ mod stacking;
 mod support;
 mod sync;
 mod sync_lease;
+mod telemetry;
 mod waiting;

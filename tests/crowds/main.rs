@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use lockable_runtime::{LockGuard, LockRequest, Locker};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
+mod pairs;
 mod releases;
 mod renewals;
 mod waiters;
@@ -27,9 +28,14 @@ fn in_use() -> usize {
 
 /// Runs a test while no other one runs.
 fn alone(test: impl Future<Output = ()>) {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    alone_with(&runtime, test);
+}
+
+/// The same on a runtime of the test's own.
+fn alone_with(runtime: &Runtime, test: impl Future<Output = ()>) {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(TEST_LIMIT, test).await }).expect("it ends");
 }
 

@@ -7,6 +7,7 @@ mod deadlines;
 mod events;
 mod fencing;
 mod loss;
+mod numbers;
 mod pauses;
 mod poll_times;
 mod refusals;

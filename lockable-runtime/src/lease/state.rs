@@ -10,6 +10,8 @@ use crate::options::Ttl;
 /// A loss is final: whatever an answer says that comes later, the body may not go on.
 #[derive(Debug)]
 pub(crate) struct LeaseState {
+    /// From when on the deadline counts: the sending of the request that set it.
+    counted_from: Moment,
     /// The holder's own deadline. Only an answered renewal moves it, and only forwards.
     valid_until: Moment,
     /// The end that `max_hold` sets; renewals do not move it.
@@ -49,7 +51,8 @@ enum End {
 impl LeaseState {
     /// A lease counts from the sending of its request, so it ends here before it does in the backend.
     pub(crate) fn new(since: Moment, ttl: Ttl, hold_until: Option<Moment>) -> Self {
-        Self { valid_until: since.after(ttl.usable()), hold_until, end: None }
+        let valid_until = since.after(ttl.usable());
+        Self { counted_from: since, valid_until, hold_until, end: None }
     }
 
     /// What holds now. A deadline that is found passed is a loss from then on.
@@ -70,9 +73,16 @@ impl LeaseState {
 
     /// A renewal that was sent then was answered now: the lock is this holder's for `ttl` from there.
     pub(crate) fn renewed(&mut self, sent: Moment, ttl: Ttl, now: Moment) {
-        if self.is_on(now) {
-            self.valid_until = self.valid_until.max(sent.after(ttl.usable()));
+        let valid_until = sent.after(ttl.usable());
+        if self.is_on(now) && valid_until > self.valid_until {
+            (self.counted_from, self.valid_until) = (sent, valid_until);
         }
+    }
+
+    /// How much of the lease has gone by, from its grant, or from what made it longer last.
+    pub(crate) fn used(&self, now: Moment) -> f64 {
+        let whole = self.valid_until.since(self.counted_from);
+        now.since(self.counted_from).div_duration_f64(whole)
     }
 
     /// A renewal was refused: the lock is not this holder's any more.

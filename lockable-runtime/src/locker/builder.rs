@@ -8,8 +8,9 @@ use super::{Locker, Shared};
 use crate::acquire::Acquirer;
 use crate::backend::{Backend, Fault, Settings, open};
 use crate::clock::within;
-use crate::error::LockError;
+use crate::error::{LockError, LockErrorKind};
 use crate::options::Ttl;
+use crate::telemetry::{self, Reporting};
 
 /// Settings of a [`Locker`].
 ///
@@ -37,11 +38,18 @@ pub struct LockerBuilder {
     settings: Settings,
     prefix: String,
     expire: Option<Duration>,
+    reporting: Reporting,
 }
 
 impl LockerBuilder {
     pub(super) fn new() -> Self {
-        Self { settings: Settings::default(), prefix: DEFAULT_PREFIX.to_owned(), expire: None }
+        let prefix = DEFAULT_PREFIX.to_owned();
+        Self {
+            settings: Settings::default(),
+            prefix,
+            expire: None,
+            reporting: Reporting::default(),
+        }
     }
 
     /// Which backend; see [`Locker::connect`]. Required.
@@ -74,6 +82,27 @@ impl LockerBuilder {
         self
     }
 
+    /// Shows keys in events, spans and error messages as `hidden:` and a number, for keys that say
+    /// whose lock it is; see [`telemetry`](crate::telemetry#hidden-keys).
+    pub fn hide_keys(mut self) -> Self {
+        self.reporting.hides_keys = true;
+        self
+    }
+
+    /// The share of its lease that a body without `renew` may use before a warning names its key;
+    /// 0.8 by default, `None` turns it off. Told once, at the end of the body.
+    pub fn warn_held_over(mut self, share: Option<f64>) -> Self {
+        self.reporting.held_over = share;
+        self
+    }
+
+    /// How long a call may wait before a warning names its key; off by default. Told once, while the
+    /// call goes on waiting.
+    pub fn warn_waited_over(mut self, patience: Option<Duration>) -> Self {
+        self.reporting.waited_over = patience;
+        self
+    }
+
     /// The only root certificate to trust with `rediss://`, in PEM form; the system's by default.
     #[cfg(feature = "tls")]
     pub fn root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
@@ -85,7 +114,7 @@ impl LockerBuilder {
     ///
     /// # Errors
     /// As [`Locker::connect`], and [`is_invalid_option`](LockError::is_invalid_option) for an
-    /// `expire` under 10 ms.
+    /// `expire` under 10 ms, and for a share of the lease that is not above 0 and at most 1.
     ///
     /// # Cancel safety
     /// Nothing is left behind but a connection that is being opened.
@@ -107,7 +136,8 @@ impl LockerBuilder {
     /// # Errors
     /// [`is_invalid_url`](LockError::is_invalid_url) and
     /// [`is_invalid_option`](LockError::is_invalid_option), as [`connect`](LockerBuilder::connect).
-    pub fn connect_lazy(self) -> Result<Locker, LockError> {
+    pub fn connect_lazy(mut self) -> Result<Locker, LockError> {
+        self.reporting = checked(self.reporting)?;
         let ttl = self.expire.map_or(Ok(Ttl::DEFAULT), |expire| Ttl::new("expire", expire))?;
         let backend = open(&self.settings)?;
         Ok(self.on(backend, ttl))
@@ -116,7 +146,9 @@ impl LockerBuilder {
     /// The locker of a backend, whatever the URL names.
     pub(crate) fn on(self, backend: Arc<dyn Backend>, ttl: Ttl) -> Locker {
         let command_deadline = self.settings.deadlines.command;
-        let acquirer = Acquirer::new(backend, command_deadline);
+        let acquirer = Acquirer::new(backend, command_deadline, self.reporting);
+        // Each time, because a recorder may have been installed since the last one.
+        telemetry::describe();
         Locker(Arc::new(Shared { acquirer, command_deadline, prefix: self.prefix, ttl }))
     }
 }
@@ -128,6 +160,16 @@ impl fmt::Debug for LockerBuilder {
             .field("prefix", &self.prefix)
             .field("expire", &self.expire)
             .finish_non_exhaustive()
+    }
+}
+
+fn checked(reporting: Reporting) -> Result<Reporting, LockError> {
+    match reporting.held_over {
+        Some(share) if !(share > 0.0 && share <= 1.0) => {
+            let flaw = format!("`warn_held_over` must be above 0 and at most 1, got {share}");
+            Err(LockError::new(LockErrorKind::InvalidOption, flaw))
+        }
+        _ => Ok(reporting),
     }
 }
 

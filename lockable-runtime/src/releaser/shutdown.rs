@@ -10,7 +10,6 @@ use crate::agenda::Agenda;
 use crate::background::Background;
 use crate::clock::{timer_on, within};
 use crate::error::{LockError, LockErrorKind};
-use crate::key::LockKey;
 
 /// So many keys are named of those that could not be released.
 const NAMED: usize = 8;
@@ -54,24 +53,23 @@ pub async fn shutdown(deadline: Duration) -> Result<(), LockError> {
     let background = Background::start().map_err(|error| unreleased(&error.to_string()))?;
     let drained = within(|| timer_on(background.handle(), deadline), all_drained).await;
     drained.ok_or_else(|| {
-        let keys: Vec<LockKey> = releasers.iter().flat_map(|releaser| releaser.keys()).collect();
+        let keys: Vec<String> = releasers.iter().flat_map(|releaser| releaser.keys()).collect();
         unreleased(&format!("{} not released within {deadline:?}", counted(&keys)))
     })
 }
 
 impl Releaser {
-    /// The locks whose release still waits.
-    fn keys(&self) -> Vec<LockKey> {
-        let keys = |duties: &mut Agenda<_, Duty>| {
-            duties.items().map(|duty| duty.attempt.key.clone()).collect()
-        };
+    /// The locks whose release still waits, as messages show them.
+    fn keys(&self) -> Vec<String> {
+        let shown = |duty: &Duty| self.reporting.show(&duty.attempt.key).text().into_owned();
+        let keys = |duties: &mut Agenda<_, Duty>| duties.items().map(shown).collect();
         self.worklist.look(keys)
     }
 }
 
 /// "3 locks were", and which.
-fn counted(keys: &[LockKey]) -> String {
-    let named = keys.iter().take(NAMED).map(|key| format!("`{}`", key.as_str().escape_debug()));
+fn counted(keys: &[String]) -> String {
+    let named = keys.iter().take(NAMED).map(|key| format!("`{}`", key.escape_debug()));
     let named = named.collect::<Vec<_>>().join(", ");
     let (verb, more) = match keys.len() {
         0 => return "a place in a queue was".to_owned(),

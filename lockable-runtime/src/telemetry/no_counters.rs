@@ -1,9 +1,27 @@
 //! Without the feature `metrics` nothing is counted.
 
+use std::time::Duration;
+
+pub(super) fn describe() {}
+
+pub(super) fn acquired(_: &'static str) {}
+
+pub(super) fn waited(_: Duration) {}
+
+pub(super) fn waiters(_: f64) {}
+
+pub(super) fn handed_on(_: bool) {}
+
+pub(super) fn held(_: Duration) {}
+
+pub(super) fn renewed(_: &'static str, _: u64) {}
+
 pub(super) fn lost(_: &'static str) {}
 
 pub(super) fn completed_after_loss() {}
 
-pub(super) fn renewal_unanswered(_: usize) {}
+pub(super) fn released(_: &'static str) {}
 
 pub(super) fn release_abandoned() {}
+
+pub(super) fn backlog(_: f64) {}

@@ -80,6 +80,11 @@ impl Turn {
         Some(FencingToken::new(inner.fence.saturating_add(inner.passes)))
     }
 
+    /// Whether it came from another holder of this process, and not from the queue.
+    pub(crate) fn is_passed_on(&self) -> bool {
+        self.0.as_ref().is_some_and(|inner| inner.passes > 0)
+    }
+
     /// From when on the grant counts, where that can be told, and how long it lasts.
     pub(crate) fn grant(&self) -> Option<(Option<Moment>, Ttl)> {
         self.0.as_ref().map(|inner| (inner.since, inner.granted))

@@ -1,0 +1,98 @@
+//! Numbers of locks for Prometheus: `/metrics` of a service, and the names that the dashboard
+//! [`grafana.json`](grafana.json) draws.
+//!
+//! Run it with `cargo run --example prometheus`; it runs some calls that contend for one lock, asks
+//! its own `/metrics`, and ends. With `-- serve` it goes on, on the port `PORT`, for a Prometheus
+//! to scrape. Set `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis. Watch for `lock_handoff_total`: with
+//! several calls in one process most grants are local.
+
+use std::error::Error;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use lockable_runtime::{LockError, Locker, distributed_lock};
+use metrics_exporter_prometheus::PrometheusBuilder;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+/// Where the histograms are cut: from a pass within the process to a long lease.
+const SECONDS: [f64; 8] = [0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0];
+
+#[distributed_lock(key = "stock", wait = "5s", renew, expire = "60ms", locker = locks)]
+async fn sell(locks: &Locker, takes: Duration) -> Result<(), LockError> {
+    tokio::time::sleep(takes).await;
+    Ok(())
+}
+
+/// The same lock in one try, and with work that takes longer than its lease.
+#[distributed_lock(key = "stock", expire = "50ms", locker = locks)]
+async fn count(locks: &Locker) -> Result<(), LockError> {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    Ok(())
+}
+
+/// Calls that wait for each other, one that is refused, and one that loses its lock.
+async fn contend(locks: &Locker) -> Result<(), LockError> {
+    let mut sales = JoinSet::new();
+    for _ in 0..20 {
+        let locks = locks.clone();
+        sales.spawn(async move { sell(&locks, Duration::from_millis(1)).await });
+    }
+    sales.join_all().await.into_iter().collect::<Result<(), LockError>>()?;
+    let (sold, busy) = tokio::join!(sell(locks, Duration::from_millis(200)), count(locks));
+    assert!(busy.is_err_and(|error| error.is_contended()));
+    assert!(count(locks).await.is_err_and(|error| error.is_lost()));
+    drop(locks.lock("stock:aborted").acquire().await?);
+    sold
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    // Before the first locker, so that it can describe its numbers.
+    let recorder = PrometheusBuilder::new().with_recommended_naming(true).set_buckets(&SECONDS)?;
+    let exporter = recorder.install_recorder()?;
+    let url = std::env::var("LOCKABLE_URL").unwrap_or_else(|_| "memory://".to_owned());
+    let locks = Locker::connect(&url).await?;
+
+    let app = Router::new().route("/metrics", get(move || async move { exporter.render() }));
+    let port = std::env::var("PORT").map_or(Ok(0), |port| port.parse())?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    let address = listener.local_addr()?;
+    let service = tokio::spawn(async move { axum::serve(listener, app).await });
+
+    contend(&locks).await?;
+    let scrape = scrape(address).await?;
+    println!("{scrape}");
+    for name in names(include_str!("grafana.json")) {
+        assert!(scrape.contains(name), "the dashboard draws {name}, which is not there");
+    }
+    if std::env::args().any(|argument| argument == "serve") {
+        println!("serving http://{address}/metrics");
+        service.await??;
+    }
+    Ok(())
+}
+
+/// The metrics that a dashboard draws.
+fn names(dashboard: &str) -> impl Iterator<Item = &str> {
+    let words = dashboard.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with("lock_"))
+}
+
+#[test]
+fn the_dashboard_draws_what_is_exported() {
+    main().unwrap();
+}
+
+async fn scrape(address: SocketAddr) -> std::io::Result<String> {
+    let mut connection = TcpStream::connect(address).await?;
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await?;
+    let mut response = String::new();
+    connection.read_to_string(&mut response).await?;
+    let (_, body) = response.split_once("\r\n\r\n").unwrap_or_default();
+    Ok(body.to_owned())
+}

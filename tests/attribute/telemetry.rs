@@ -1,0 +1,288 @@
+//! What a lock tells about itself: its spans, its events, and its warnings.
+
+use std::future::pending;
+use std::time::Duration;
+
+use lockable_runtime::{LockError, Locker, LockerBuilder, distributed_lock};
+use tracing::Level;
+
+use crate::events::{self, Span, Told};
+use crate::support::{elapse, hold, locker, pause, poll_once};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// The fields of the one span of this name.
+#[track_caller]
+fn the_span(spans: &[Span], name: &str) -> Span {
+    let all: Vec<_> = spans.iter().filter(|span| span.name == name).collect();
+    assert_eq!(all.len(), 1, "{name} in {spans:#?}");
+    all[0].clone()
+}
+
+/// The events of this level and name.
+fn told_as(told: &[Told], level: Level, name: &str) -> Vec<String> {
+    let is_it = |told: &&Told| told.level == level && told.name == name;
+    told.iter().filter(is_it).map(|told| told.fields.clone()).collect()
+}
+
+#[track_caller]
+fn assert_has(fields: &str, wanted: &[&str]) {
+    for field in wanted {
+        assert!(fields.contains(field), "{field} in {fields}");
+    }
+}
+
+async fn connect(builder: LockerBuilder) -> Locker {
+    builder.url("memory://").connect().await.unwrap()
+}
+
+#[distributed_lock(key = "k", locker = locks, expire = 4)]
+async fn told_inside(locks: &Locker) -> Option<u8> {
+    elapse(SECOND).await;
+    tracing::info!(target: "lockable", "the body");
+    pause().await;
+    Some(7)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_tells_of_its_lock_from_question_to_release() {
+    let locks = locker().await;
+    events::listen();
+    assert_eq!(told_inside(&locks).await, Some(7));
+    let (told, spans) = (events::take_all(), events::spans());
+    assert!(spans.iter().all(|span| span.level == Level::DEBUG && span.parent.is_none()));
+    let acquire = the_span(&spans, "acquire").fields;
+    let granted = [r#"key="disLock:k""#, r#"outcome="granted""#, "waited=0.0", "fencing_token="];
+    assert_has(&acquire, &granted);
+    assert_has(&told_as(&told, Level::DEBUG, "acquire")[0], &granted);
+    let ended = [r#"key="disLock:k""#, r#"outcome="released""#, "held=1.0", "fencing_token="];
+    assert_has(&the_span(&spans, "hold").fields, &ended);
+    assert_has(&told_as(&told, Level::DEBUG, "hold")[0], &ended);
+    let release = the_span(&spans, "release").fields;
+    let released = [r#"key="disLock:k""#, r#"outcome="released""#];
+    assert_has(&release, &released);
+    assert_has(&told_as(&told, Level::DEBUG, "release")[0], &released);
+    assert_eq!(told.len(), 4, "{told:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_body_tells_is_told_inside_of_its_hold() {
+    let locks = locker().await;
+    events::listen();
+    assert_eq!(told_inside(&locks).await, Some(7));
+    let told = events::take();
+    assert!(matches!(&*told, [body] if body.spans == ["hold"]), "{told:#?}");
+    let _guard = hold(&locks, "k").await;
+    tracing::info!(target: "lockable", "under a guard");
+    assert!(events::take()[0].spans.is_empty());
+}
+
+#[tokio::test]
+async fn a_span_of_the_functions_own_is_inside_of_the_hold_or_around_it() {
+    #[tracing::instrument(target = "lockable", skip(locks))]
+    #[distributed_lock(key = "k", locker = locks)]
+    async fn above(locks: &Locker) -> Option<()> {
+        pause().await;
+        tracing::info!(target: "lockable", "the body");
+        Some(())
+    }
+    #[distributed_lock(key = "k", locker = locks)]
+    #[tracing::instrument(target = "lockable", skip(locks))]
+    async fn below(locks: &Locker) -> Option<()> {
+        pause().await;
+        tracing::info!(target: "lockable", "the body");
+        Some(())
+    }
+    let locks = locker().await;
+    events::listen();
+    above(&locks).await.unwrap();
+    assert_eq!(events::take()[0].spans, ["hold", "above"]);
+    assert_eq!(the_span(&events::spans(), "acquire").parent, None);
+    below(&locks).await.unwrap();
+    assert_eq!(events::take()[0].spans, ["below", "hold"]);
+    assert_eq!(the_span(&events::spans(), "acquire").parent, Some("below"));
+}
+
+#[test]
+fn what_a_sync_body_tells_is_told_inside_of_its_hold() {
+    #[distributed_lock(key = "k", locker = locks)]
+    fn body(locks: &Locker) -> Option<u8> {
+        tracing::info!(target: "lockable", "the body");
+        Some(7)
+    }
+    let locks = crate::support::locker_now();
+    events::listen();
+    assert_eq!(body(&locks), Some(7));
+    let told = events::take();
+    assert!(matches!(&*told, [body] if body.spans == ["hold"]), "{told:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_tells_how_long() {
+    let locks = locker().await;
+    let held = hold(&locks, "k").await;
+    events::listen();
+    let (waited, released) = tokio::join!(locks.lock("k").wait(9 * SECOND).acquire(), async {
+        elapse(3 * SECOND).await;
+        held.release().await
+    });
+    released.unwrap();
+    let spans = events::spans();
+    let wait = the_span(&spans, "wait");
+    assert_eq!((wait.level, wait.parent), (Level::DEBUG, Some("acquire")));
+    assert_has(&wait.fields, &[r#"key="disLock:k""#, "waited=3.0"]);
+    assert_has(&the_span(&spans, "acquire").fields, &["waited=3.0", r#"outcome="granted""#]);
+    assert_eq!(waited.unwrap().key().as_str(), "disLock:k");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_tells_why_it_has_no_lock() {
+    let locks = locker().await;
+    let _held = hold(&locks, "k").await;
+    events::listen();
+    locks.lock("k").acquire().await.unwrap_err();
+    locks.lock("k").wait(SECOND).acquire().await.unwrap_err();
+    let mut call = Box::pin(locks.lock("k").wait_forever().acquire());
+    assert!(poll_once(call.as_mut()).await.is_none());
+    drop(call);
+    let (told, spans) = (events::take_all(), events::spans());
+    let acquire = spans.iter().filter(|span| span.name == "acquire").map(|span| &*span.fields);
+    let outcomes = [r#"outcome="contended""#, r#"outcome="wait_limit""#, r#"outcome="cancelled""#];
+    for (fields, outcome) in acquire.zip(outcomes) {
+        assert_has(fields, &[r#"key="disLock:k""#, outcome]);
+    }
+    let debug = told_as(&told, Level::DEBUG, "acquire");
+    assert_eq!(debug.len(), 2, "{told:#?}");
+    assert_has(&debug[0], &outcomes[..1]);
+    assert_has(&told_as(&told, Level::WARN, "acquire")[0], &["waited=1.0", "wait limit"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn renewals_and_losses_are_told_with_the_fencing_token() {
+    let locks = locker().await;
+    events::listen();
+    let request = locks.lock("k").expire(SECOND).renew();
+    request.run(elapse(SECOND / 2)).await.unwrap();
+    let (told, spans) = (events::take_all(), events::spans());
+    let renew = the_span(&spans, "renew");
+    assert_eq!((renew.level, &*renew.fields), (Level::DEBUG, "leases=1 "));
+    let renewed = told_as(&told, Level::TRACE, "renew");
+    let fields = [r#"key="disLock:k""#, "fencing_token=", r#"outcome="renewed""#];
+    assert_has(&renewed[0], &fields);
+
+    let request = locks.lock("k").expire(SECOND);
+    request.run(pending::<()>()).await.unwrap_err();
+    let (told, spans) = (events::take_all(), events::spans());
+    let lost = told_as(&told, Level::WARN, "lost");
+    assert_eq!(lost.len(), 1, "{told:#?}");
+    assert_has(&lost[0], &[r#"key="disLock:k""#, "fencing_token=", r#"reason="deadline""#]);
+    assert_has(&the_span(&spans, "hold").fields, &[r#"outcome="lost""#]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_uses_most_of_its_lease_is_warned_of_once() {
+    let locks = locker().await;
+    let run = |locks: &Locker, millis| {
+        let request = locks.lock("k").expire(SECOND);
+        request.run(elapse(Duration::from_millis(millis)))
+    };
+    events::listen();
+    run(&locks, 780).await.unwrap();
+    assert!(events::take().is_empty());
+    run(&locks, 800).await.unwrap();
+    let told = events::take();
+    assert_eq!(told.len(), 1, "{told:#?}");
+    let warned = told_as(&told, Level::WARN, "hold");
+    assert_has(&warned[0], &[r#"key="disLock:k""#, "held=0.8", "share=0.8", "`renew`"]);
+    // The lease is longer by what it was extended.
+    let guard = locks.lock("k").expire(SECOND).acquire().await.unwrap();
+    elapse(SECOND / 2).await;
+    guard.extend(2 * SECOND).await.unwrap();
+    elapse(SECOND).await;
+    guard.release().await.unwrap();
+    locks.lock("k").expire(SECOND).renew().run(elapse(9 * SECOND / 10)).await.unwrap();
+    assert!(events::take().is_empty());
+
+    let early = connect(Locker::builder().warn_held_over(Some(0.3))).await;
+    run(&early, 400).await.unwrap();
+    assert_eq!(events::take().len(), 1);
+    let never = connect(Locker::builder().warn_held_over(None)).await;
+    run(&never, 980).await.unwrap();
+    assert!(events::take().is_empty());
+}
+
+#[tokio::test]
+async fn a_share_of_a_lease_is_above_nothing_and_at_most_all_of_it() {
+    for share in [0.0, -0.5, 1.5, f64::NAN] {
+        let builder = Locker::builder().url("memory://").warn_held_over(Some(share));
+        assert!(builder.connect().await.unwrap_err().is_invalid_option());
+    }
+    connect(Locker::builder().warn_held_over(Some(1.0))).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_long_is_warned_of_while_it_waits() {
+    let locks = connect(Locker::builder().warn_waited_over(Some(2 * SECOND))).await;
+    let held = hold(&locks, "k").await;
+    events::listen();
+    let (waited, ()) = tokio::join!(locks.lock("k").wait_forever().acquire(), async {
+        elapse(SECOND).await;
+        assert!(events::take().is_empty());
+        elapse(5 * SECOND).await;
+        let told = events::take();
+        assert_eq!(told.len(), 1, "{told:#?}");
+        let warned = told_as(&told, Level::WARN, "wait");
+        assert_has(&warned[0], &[r#"key="disLock:k""#, "waited=2.0"]);
+        assert_eq!(told[0].spans, ["acquire"]);
+        held.release().await.unwrap();
+    });
+    drop(waited.unwrap());
+    assert!(events::take().is_empty());
+}
+
+/// Goal: nothing of a hidden key is seen. Method: every way of telling that there is without a server.
+#[tokio::test(start_paused = true)]
+async fn a_hidden_key_is_shown_nowhere() {
+    #[distributed_lock(key = "mail:{id}", locker = locks)]
+    async fn unit(locks: &Locker, id: &str) {
+        unreachable!("runs beside another holder, for {id}")
+    }
+    let locks = connect(Locker::builder().hide_keys()).await;
+    events::listen();
+    let held = hold(&locks, "mail:secret").await;
+    let mut errors = failures(&locks).await;
+    unit(&locks, "secret").await;
+    unit(&locks, "").await;
+    elapse(20 * SECOND).await;
+    errors.push(held.extend(SECOND).await.unwrap_err());
+    errors.push(held.lost().await);
+    errors.push(held.release().await.unwrap_err());
+    for error in errors {
+        let text = format!("{error} {error:?}");
+        assert!(text.contains("hidden:") && !text.contains("secret"), "{text}");
+        assert!(error.key().is_some_and(|key| key.contains("secret")));
+    }
+    let told = events::take_all().into_iter().map(|told| told.fields);
+    let spans = events::spans().into_iter().map(|span| span.fields);
+    for fields in told.chain(spans) {
+        assert!(fields.contains("hidden:") && !fields.contains("secret"), "{fields}");
+    }
+}
+
+/// What goes wrong while another holder has the lock.
+async fn failures(locks: &Locker) -> Vec<LockError> {
+    let request = || locks.lock("mail:secret");
+    vec![
+        request().acquire().await.unwrap_err(),
+        request().wait(SECOND).acquire().await.unwrap_err(),
+        request().min_hold(99 * SECOND).acquire().await.unwrap_err(),
+        locks.lock("secret}").acquire().await.unwrap_err(),
+        locks.inspect("secret}").await.unwrap_err(),
+        locks
+            .lock("secret:8")
+            .run(async { locks.lock("secret:8").acquire().await })
+            .await
+            .unwrap()
+            .unwrap_err(),
+    ]
+}
