@@ -1,9 +1,10 @@
-//! One attribute on a function: of several callers at once, one runs and the others are told that
-//! they were skipped.
+//! How do I skip work that somebody else is doing already, and see in the log that it was skipped?
 //!
-//! Run it with `cargo run --example annotation`; set `LOCKABLE_URL=redis://127.0.0.1:6379` and
-//! start it in two terminals to see the processes exclude each other. Watch for one `start` and
-//! `end` at a time, and for the info events of the skipped calls.
+//! One attribute on a function: of several callers at once, one runs and the others are told.
+//!
+//! Run it with `cargo run --example annotation`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep
+//! the lock in Redis. Watch for one `start` and `end` in each round, and for the info events of the
+//! skipped calls.
 
 use std::error::Error;
 use std::time::Duration;
@@ -28,15 +29,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     for round in 1..=2 {
         println!("round {round}: five callers at once");
-        let mut callers = JoinSet::new();
-        for caller in 1..=5 {
-            callers.spawn(async move { (caller, work(caller).await) });
-        }
-        while let Some(outcome) = callers.join_next().await {
-            if let (caller, None) = outcome? {
-                println!("caller {caller}: skipped, the lock is busy");
-            }
-        }
+        let callers: JoinSet<Option<u32>> = (1..=5).map(work).collect();
+        let ran: Vec<u32> = callers.join_all().await.into_iter().flatten().collect();
+        println!("round {round}: caller {ran:?} ran, the others were skipped");
+        assert_eq!(ran.len(), 1);
     }
     Ok(())
 }

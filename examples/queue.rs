@@ -1,8 +1,9 @@
-//! Waiting in a queue, beside trying again and again: two thousand requests, a hundred at a time,
-//! come to fifty instances of a shop and take from a stock of two thousand while more than ten are
-//! left.
+//! What does waiting in a queue save, beside trying again and again?
 //!
-//! Run it with `cargo run --release --example queue`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to
+//! Four hundred requests, a hundred at a time, come to fifty instances of a shop and take from a
+//! stock of four hundred while more than ten are left.
+//!
+//! Run it with `cargo run --example queue`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to
 //! keep the locks in Redis. Watch the retries and the time: the stock ends at ten either way.
 
 use std::error::Error;
@@ -15,15 +16,15 @@ use tokio::task::JoinSet;
 
 const INSTANCES: usize = 50;
 const AT_A_TIME: usize = 100;
-const REQUESTS: usize = 2_000;
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUESTS: usize = 400;
+const STOCK: u32 = 400;
+const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Default)]
 struct Counts {
     stock: AtomicU32,
     requests: AtomicU32,
     retries: AtomicU32,
-    failures: AtomicU32,
 }
 
 /// Waits for its turn, which comes without a retry.
@@ -52,37 +53,37 @@ async fn take_one(counts: &Counts) {
         tokio::task::yield_now().await;
         counts.stock.store(stock - 1, Ordering::Relaxed);
     }
+    counts.requests.fetch_add(1, Ordering::Relaxed);
 }
 
-async fn load(instances: &[Locker], is_queued: bool) {
-    let counts = Arc::new(Counts { stock: AtomicU32::new(2_000), ..Counts::default() });
+/// Gives the number of retries that the load took.
+async fn load(instances: &[Locker], is_queued: bool) -> Result<u32, Box<dyn Error>> {
+    let counts = Arc::new(Counts { stock: AtomicU32::new(STOCK), ..Counts::default() });
     let start = Instant::now();
     let mut work = JoinSet::new();
-    for task in 0..AT_A_TIME {
-        let (locks, counts) = (instances[task % INSTANCES].clone(), Arc::clone(&counts));
+    for locks in instances.iter().cycle().take(AT_A_TIME) {
+        let (locks, counts) = (locks.clone(), Arc::clone(&counts));
         work.spawn(async move {
             for _ in 0..REQUESTS / AT_A_TIME {
-                let outcome = if is_queued {
-                    queued(&locks, &counts).await
+                if is_queued {
+                    queued(&locks, &counts).await?;
                 } else {
-                    spinning(&locks, &counts).await
-                };
-                counts.requests.fetch_add(1, Ordering::Relaxed);
-                counts.failures.fetch_add(u32::from(outcome.is_err()), Ordering::Relaxed);
+                    spinning(&locks, &counts).await?;
+                }
             }
+            Ok::<_, LockError>(())
         });
     }
-    work.join_all().await;
-    let name = if is_queued { "queued" } else { "spinning" };
+    while let Some(outcome) = work.join_next().await {
+        outcome??;
+    }
     let count = |counter: &AtomicU32| counter.load(Ordering::Relaxed);
-    println!(
-        "{name:>8}: stock {:4}, requests {}, retries {:6}, failures {}, {:.2?}",
-        count(&counts.stock),
-        count(&counts.requests),
-        count(&counts.retries),
-        count(&counts.failures),
-        start.elapsed()
-    );
+    let (stock, requests) = (count(&counts.stock), count(&counts.requests));
+    let (retries, took) = (count(&counts.retries), start.elapsed());
+    let name = if is_queued { "queued" } else { "spinning" };
+    println!("{name:>8}: {requests} requests, stock {stock}, {retries:6} retries, {took:.2?}");
+    assert_eq!((requests, stock), (400, 10));
+    Ok(retries)
 }
 
 #[tokio::main]
@@ -92,8 +93,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..INSTANCES {
         instances.push(Locker::connect(&url).await?);
     }
-    load(&instances, true).await;
-    load(&instances, false).await;
-    lockable_runtime::shutdown(Duration::from_secs(5)).await?;
+    assert_eq!(load(&instances, true).await?, 0);
+    assert!(load(&instances, false).await? > 0);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A row in a database that refuses the write of a holder that is too late.
+//! How does a row in PostgreSQL or SQLite refuse the write of a holder that is too late?
 //!
 //! Run it with `cargo run --example fencing_sql`; it needs no set-up, because the database is SQLite
 //! in memory. Watch for the last write: its holder still believes that it holds the lock.

@@ -39,6 +39,7 @@ struct Inner {
     hides_key: bool,
     message: Cow<'static, str>,
     completed: bool,
+    taken: bool,
     source: Option<Cause>,
 }
 
@@ -77,8 +78,8 @@ pub enum LockErrorKind {
 impl LockError {
     pub(crate) fn new(kind: LockErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();
-        let (key, hides_key, completed, source) = (None, false, false, None);
-        Self(Box::new(Inner { kind, key, hides_key, message, completed, source }))
+        let (key, hides_key, completed, taken, source) = (None, false, false, false, None);
+        Self(Box::new(Inner { kind, key, hides_key, message, completed, taken, source }))
     }
 
     pub(crate) fn with_key(mut self, key: impl Into<String>) -> Self {
@@ -138,6 +139,11 @@ impl LockError {
         self
     }
 
+    pub(crate) fn with_taken(mut self, taken: bool) -> Self {
+        self.0.taken = taken;
+        self
+    }
+
     /// The lock was granted, but its lease had ended by the time the answer came.
     pub(crate) fn too_late(key: &str) -> Self {
         let message = "the answer came after the lease's own deadline, and the lock was released; \
@@ -151,7 +157,7 @@ impl LockError {
         } else {
             "the lock was lost before its release: it had expired or was deleted"
         };
-        Self::lost(key, message)
+        Self::lost(key, message).with_taken(taken)
     }
 
     /// What kind of thing went wrong, for counting and logging.
@@ -210,6 +216,15 @@ impl LockError {
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.0.kind == LockErrorKind::Lost
+    }
+
+    /// The lock was lost, and another holder was found to have it: leave the rest of the work to that one.
+    ///
+    /// Where only [`is_lost`](LockError::is_lost) holds, nobody was found to have it: it had expired or was
+    /// deleted, and may be acquired anew.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        self.0.taken
     }
 
     /// The body ran to its end although the lock was lost: do not simply repeat it.
@@ -284,6 +299,7 @@ impl fmt::Debug for LockError {
             .field("key", &self.shown_key().map(Shown::text))
             .field("message", &self.0.message)
             .field("completed", &self.0.completed)
+            .field("taken", &self.0.taken)
             .field("source", &self.0.source)
             .finish()
     }

@@ -158,7 +158,7 @@ impl LockGuard {
     ///
     /// # Errors
     /// - [`is_lost`](LockError::is_lost) when the lock was lost already: nobody, or another holder,
-    ///   has it now. Nothing of theirs is touched.
+    ///   has it now, which [`is_taken`](LockError::is_taken) tells. Nothing of theirs is touched.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer, so that the
     ///   outcome is unknown; the release goes on in the background.
     ///

@@ -263,7 +263,7 @@ impl Lease {
         } else {
             format!("the lock was lost while the body ran, and the body was stopped: {why}")
         };
-        self.error(message).with_completed(completed)
+        self.error(message).with_completed(completed).with_taken(loss == Loss::Taken)
     }
 
     pub(crate) fn held_long_enough(&self) -> LockError {
@@ -271,7 +271,7 @@ impl Lease {
     }
 
     pub(crate) fn lost_error(&self, loss: Loss) -> LockError {
-        self.error(format!("the lock was lost: {}", why(loss)))
+        self.error(format!("the lock was lost: {}", why(loss))).with_taken(loss == Loss::Taken)
     }
 
     /// The key as messages and events show it.

@@ -179,6 +179,7 @@ async fn a_release_says_what_it_found<F: Fixture>(store: &F) {
         let before = store.locks();
         let error = guard.release().await.unwrap_err();
         assert!(error.is_lost() && error.to_string().contains(found), "{error}");
+        assert_eq!(error.is_taken(), matches!(harm, Harm::Taken), "{error}");
         assert_eq!((error.key(), store.locks()), (Some(NAME), before));
         store.delete(NAME);
     }
@@ -227,6 +228,7 @@ async fn an_extension_that_is_answered_after_the_deadline_comes_too_late(store: 
 async fn assert_not_extended(guard: &LockGuard, why: &str) {
     let error = guard.extend(Duration::from_secs(20)).await.unwrap_err();
     assert!(error.is_lost() && error.to_string().contains(why), "{error}");
+    assert_eq!(error.is_taken(), why == "another holder has it", "{error}");
     assert_eq!(error.key(), Some(NAME));
     assert!(guard.is_lost() && !guard.is_held() && guard.remaining().is_zero());
 }

@@ -68,6 +68,7 @@ async fn a_holder_is_told_when_a_renewal_is_refused<F: Fixture>(store: &F) {
         let (by_guard, by_lease) = timeout(10 * F::LEASE, told).await.unwrap();
         for error in [by_guard, by_lease] {
             assert!(error.is_lost() && error.to_string().contains(why), "{error}");
+            assert_eq!(error.is_taken(), matches!(harm, Harm::Taken), "{error}");
             assert_eq!(error.key(), Some(NAME));
         }
         assert!(guard.is_lost() && guard.remaining().is_zero());

@@ -60,13 +60,13 @@ async fn a_released_lock_is_not_held_in_the_words_of_its_lease<F: Fixture>(store
 async fn a_release_after_the_lease_says_lost<F: Fixture>(store: &F) {
     let guard = hold_shortly(store, &store.locker().await).await;
     store.pass(NAME).await;
-    assert_lost(guard).await;
+    assert_lost(guard, false).await;
 }
 
 async fn a_release_after_a_loss_of_all_data_says_lost<F: Fixture>(store: &F) {
     let guard = hold(&store.locker().await).await;
     store.lose_all_data();
-    assert_lost(guard).await;
+    assert_lost(guard, false).await;
 }
 
 async fn a_late_release_leaves_the_next_holder_alone_and_says_lost<F: Fixture>(store: &F) {
@@ -75,7 +75,7 @@ async fn a_late_release_leaves_the_next_holder_alone_and_says_lost<F: Fixture>(s
         let late = hold_shortly(store, &locker).await;
         store.pass(NAME).await;
         let next = hold(next).await;
-        assert_lost(late).await;
+        assert_lost(late, true).await;
         assert_still_held(store, next).await;
     }
 }
@@ -185,13 +185,14 @@ async fn a_release_that_finds_other_data_leaves_it_and_is_done(store: &Redis) {
     let guard = hold(&locker).await;
     store.put_list(NAME);
     let error = guard.release().await.unwrap_err();
-    assert!(error.is_lost() && error.to_string().contains("another holder"), "{error}");
+    assert!(error.is_taken() && error.to_string().contains("another holder"), "{error}");
     store.delete(NAME);
 }
 
-async fn assert_lost(guard: LockGuard) {
+async fn assert_lost(guard: LockGuard, is_taken: bool) {
     let error = guard.release().await.unwrap_err();
     assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert_eq!(error.is_taken(), is_taken, "{error}");
     assert_eq!(error.key(), Some(NAME));
 }
 

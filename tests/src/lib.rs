@@ -4,6 +4,7 @@
 //! - [`Server`] is a `redis-server` of the test's own, and [`Admin`] looks into it.
 //! - [`Proxy`] stands between a client and a server; it counts what passes and can hold it back.
 //! - [`Peer`] is another process that the test talks with.
+//! - [`Program`] is one that does all its work by itself, and ends.
 //! - [`wait`] polls for a state that has no event.
 //! - [`Tls`] makes the certificates of a test server.
 //! - [`python`] finds the interpreter for tests against clients in other languages.
@@ -15,6 +16,7 @@ pub mod wait;
 
 mod admin;
 mod peer;
+mod program;
 mod proxy;
 mod server;
 mod tls;
@@ -25,6 +27,7 @@ mod spawner;
 
 pub use admin::Admin;
 pub use peer::Peer;
+pub use program::Program;
 pub use proxy::{Proxy, traffic::ConnectionTraffic};
 pub use server::{Server, ServerBuilder};
 pub use tls::Tls;

@@ -488,11 +488,12 @@ impl Backend for Arc<Memory> {
 
     fn unanswered(&self, _: Duration) {}
 
-    /// Runs the task to its end: nothing in memory ever waits.
+    /// Runs the task to its end, unless it waits for a timer. That one is the caller's, so the task ends
+    /// with the caller's runtime.
     fn detach(&self, mut task: Pin<Box<dyn Future<Output = ()> + Send>>) {
         let mut context = Context::from_waker(Waker::noop());
         if task.as_mut().poll(&mut context).is_pending() {
-            self.background.spawn(task);
+            drop(self.home(false).spawn(task));
         }
     }
 
@@ -563,6 +564,29 @@ mod tests {
             tokio::time::advance(Duration::from_secs(60)).await;
         }
         assert!(store.state().locks.len() < 200);
+    }
+
+    /// Goal: a timer of a runtime that has ended, polled elsewhere, which panics.
+    /// Method: the task tells at its end whether it is unwinding.
+    #[test]
+    fn a_task_that_waits_ends_with_the_runtime_of_its_timer() {
+        struct Ending(std::sync::mpsc::Sender<bool>);
+        impl Drop for Ending {
+            fn drop(&mut self) {
+                self.0.send(std::thread::panicking()).unwrap();
+            }
+        }
+        let store = Memory::open("").unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let waiting = Arc::clone(&store);
+        let task = Box::pin(async move {
+            let _ending = Ending(tell);
+            waiting.timer(Duration::from_secs(600)).await;
+        });
+        runtime.block_on(async { store.detach(task) });
+        drop(runtime);
+        assert!(!told.recv().unwrap());
     }
 
     #[test]
