@@ -1,7 +1,7 @@
 //! The thread that keeps working when no runtime of the user's can: releases that were handed
 //! over, and the timers of leases in Redis.
 
-use std::future::{Future, pending};
+use std::future::pending;
 use std::io;
 use std::thread;
 
@@ -23,13 +23,9 @@ impl Background {
         BACKGROUND.get_or_try_init(start_thread).cloned()
     }
 
+    /// Spawning on it never blocks, and needs no runtime around it.
     pub(crate) fn handle(&self) -> &Handle {
         &self.0
-    }
-
-    /// Never blocks, needs no runtime around it.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        drop(self.0.spawn(task));
     }
 }
 

@@ -263,7 +263,7 @@ impl Backend for Redis {
     }
 
     fn detach(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        self.connections.background().spawn(task);
+        drop(self.connections.background().handle().spawn(task));
     }
 
     /// The background runtime, which goes on while the caller's is blocked, and after it ended.
