@@ -163,7 +163,7 @@ fn what_is_released_in_the_background_comes_and_goes() {
 /// Goal: what a renewal finds is counted. Method: the store forgets the lock of a renewed body.
 #[test]
 fn a_renewal_that_finds_nobody_is_counted_so() {
-    use lockable_runtime::__testing::MemoryStore;
+    use lockable_runtime::__internals::MemoryStore;
     let counted = counted(async |_| {
         let locks = Locker::connect("memory://counted").await.unwrap();
         let store = MemoryStore::open("counted").unwrap();
