@@ -15,17 +15,17 @@ use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::prelude::*;
 
 /// Takes most of its lease, so that a warning tells of it.
-#[distributed_lock(key = "order:{order_id}", expire = "500ms", wait = "3s")]
+#[distributed_lock(key = "order:{order_id}", expire = "2s", wait = "5s")]
 async fn settle(order_id: u64) -> Result<(), LockError> {
     tracing::info!(order_id, "settling");
-    tokio::time::sleep(Duration::from_millis(420)).await;
+    tokio::time::sleep(Duration::from_millis(1_700)).await;
     Ok(())
 }
 
 /// Long work under a short lease, which is renewed.
-#[distributed_lock(key = "report:{day}", expire = "500ms", renew)]
+#[distributed_lock(key = "report:{day}", expire = "1s", renew)]
 async fn report(day: &str) -> Result<(), LockError> {
-    tokio::time::sleep(Duration::from_millis(400)).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
     tracing::info!(day, "reported");
     Ok(())
 }

@@ -182,7 +182,10 @@ async fn replicas_that_no_write_waits_for_are_a_risk_and_a_replica_is_wrong() {
     replica.admin().follow(primary.addr());
     let report = check(&primary.url()).await;
     assert_eq!(codes(&report), [Code::UnconfirmedReplication], "{report}");
-    primary.admin().command::<()>(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    let admin = primary.admin();
+    admin.command::<()>(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    let is_good = async || admin.info("replication").contains("min_slaves_good_slaves:1");
+    wait::until_async(LIMIT, is_good).await;
     let report = check(&primary.url()).await;
     assert_eq!(codes(&report), [], "{report}");
     let report = check(&replica.url()).await;
