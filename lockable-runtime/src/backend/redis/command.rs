@@ -11,21 +11,40 @@ pub(super) struct Acquire<'a> {
     pub(super) attempt: &'a Attempt,
     /// What a floor that is not there starts from.
     pub(super) seed: u64,
+    pub(super) makes_floor: bool,
     pub(super) asks_time: bool,
 }
 
+/// The answers to one acquisition.
+pub(super) struct Replies<'a> {
+    pub(super) locked: &'a Value,
+    pub(super) floor: Option<&'a Value>,
+    pub(super) counted: &'a Value,
+    pub(super) time: Option<&'a Value>,
+}
+
 impl Acquire<'_> {
-    /// `SET lock NX GET`, `SET floor NX`, `INCR floor`, and `TIME` where it is asked for.
+    /// `SET lock NX GET` and `INCR floor`, with `SET floor NX` between them where the floor may not be
+    /// there, and `TIME` where it is asked for.
     pub(super) fn commands(&self) -> Pipeline {
         let floor = self.attempt.key.companion("floor");
         let mut pipeline = Pipeline::with_capacity(4);
         pipeline.add_command(set_lock(self.attempt));
-        pipeline.add_command(set_floor(&floor, self.attempt, self.seed));
+        if self.makes_floor {
+            pipeline.add_command(set_floor(&floor, self.attempt, self.seed));
+        }
         pipeline.add_command(command("INCR", 2, &floor));
         if self.asks_time {
             pipeline.add_command(time());
         }
         pipeline
+    }
+
+    pub(super) fn replies<'a>(&self, replies: &'a [Value]) -> Option<Replies<'a>> {
+        let mut replies = replies.iter();
+        let locked = replies.next()?;
+        let floor = if self.makes_floor { Some(replies.next()?) } else { None };
+        Some(Replies { locked, floor, counted: replies.next()?, time: replies.next() })
     }
 }
 

@@ -10,6 +10,7 @@ use ::redis::{
 };
 use tokio::runtime::Handle;
 
+use super::floors::Floors;
 use super::greeting::{Greeting, greet};
 use super::script::{Call, Names};
 use super::server_clock::ServerClock;
@@ -62,6 +63,7 @@ pub(super) struct Connection {
     opener: Opener,
     commands: MultiplexedConnection,
     clock: ServerClock,
+    floors: Floors,
     /// When it was open, on the clock of this machine.
     since: Moment,
     /// When it was connected, in microseconds since 1970 on the server's clock.
@@ -80,12 +82,16 @@ impl Connection {
         let Greeting { scripts, clock } = greet(&mut commands, &opener.server).await?;
         let (retired, unanswered) = (AtomicBool::new(false), AtomicU32::new(0));
         let since = boot_time();
-        let connected = clock.micros(since);
-        Ok(Self { opener, commands, clock, since, connected, scripts, retired, unanswered })
+        let (connected, floors) = (clock.micros(since), Floors::new());
+        Ok(Self { opener, commands, clock, floors, since, connected, scripts, retired, unanswered })
     }
 
     pub(super) fn clock(&self) -> &ServerClock {
         &self.clock
+    }
+
+    pub(super) fn floors(&self) -> &Floors {
+        &self.floors
     }
 
     /// When it was connected, in microseconds since 1970 on the server's clock.

@@ -6,9 +6,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use ::redis::Value;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
+use self::command::Replies;
 use self::connection::Connection;
 use self::connections::Connections;
 use self::script::{Handed, Place};
@@ -27,6 +29,7 @@ mod command;
 mod connection;
 mod connections;
 mod fault;
+mod floors;
 mod grants;
 mod greeting;
 mod script;
@@ -75,14 +78,19 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
     }
     let now = boot_time();
     let since = attempt.mark_sent(now);
+    let floors = connection.floors();
     let seed = clock.micros(now);
-    let acquire = command::Acquire { attempt, seed, asks_time: clock.take_turn(now) };
+    let makes_floor = !floors.has(&attempt.key, now);
+    let acquire = command::Acquire { attempt, seed, makes_floor, asks_time: clock.take_turn(now) };
     let replies = connection.call(&acquire.commands()).await?;
-    let [locked, _, counted, time @ ..] = replies.as_slice() else {
-        return Err(connection.unexpected("SET, SET and INCR"));
+    let Some(Replies { locked, floor, counted, time }) = acquire.replies(&replies) else {
+        return Err(connection.unexpected("SET and INCR"));
     };
-    if let [time] = time {
+    if let Some(time) = time {
         clock.sample(time, now, boot_time());
+    }
+    if floor == Some(&Value::Okay) {
+        floors.made(&attempt.key, attempt.ttl, now);
     }
     let granted = command::is_granted(locked, attempt)
         .map_err(|error| fault::of_lock(connection.fault(&error), since == now))?;
@@ -102,11 +110,14 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
 /// Raises a floor that is older than the connection; gives the token of this grant.
 ///
 /// Such a floor may have missed grants: a replica that was promoted, and a server that restarted
-/// with older data, are met by a new connection. One that expires, or is deleted, between the two
-/// commands about it is a counter that starts at 1 and never expires, which is older still.
+/// with older data, are met by a new connection. One that was taken to be there, and was not, is a
+/// counter that starts at 1 and never expires, which is older still.
 async fn raise_floor(connection: &Connection, attempt: &Attempt, seed: u64) -> Result<u64, Fault> {
+    let sent = boot_time();
     let raised = connection.run(&script::Raise { attempt, seed }).await;
-    raised.map_err(|fault| fault::of_floor(fault, &attempt.key))
+    let token = raised.map_err(|fault| fault::of_floor(fault, &attempt.key))?;
+    connection.floors().made(&attempt.key, attempt.ttl, sent);
+    Ok(token)
 }
 
 async fn release_on(

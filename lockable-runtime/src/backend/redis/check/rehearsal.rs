@@ -122,7 +122,7 @@ impl Lock {
     /// Every verb and every script.
     fn steps<'a>(&'a self, scripts: &'a Names) -> Steps<'a> {
         let Self { holder, waiter, leaver, next, renewals } = self;
-        let acquire = Acquire { attempt: holder, seed: 1, asks_time: false };
+        let acquire = Acquire { attempt: holder, seed: 1, makes_floor: true, asks_time: false };
         let is_done = |reply: Value| reply.extract_error().map(|_| true);
         let judges: Vec<(_, Judge<'a>)> = vec![
             ("acquiring a lock", Box::new(|reply| command::is_granted(&reply, holder))),
