@@ -224,12 +224,12 @@ impl Lease {
     }
 
     /// # Errors
-    /// When the lock was lost, though the backend may not have noticed.
+    /// When the lock was found lost before its release, though the backend may not have noticed.
     pub(crate) fn not_lost(&self) -> Result<(), LockError> {
-        match self.status() {
-            Status::Lost(loss) => Err(self.lost_error(loss)),
-            Status::Held(_) | Status::HeldLongEnough | Status::Released => Ok(()),
-        }
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = state.loss();
+        drop(state);
+        found.map_or(Ok(()), |loss| Err(self.lost_error(loss)))
     }
 
     pub(crate) fn status(&self) -> Status {

@@ -5,8 +5,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tracing::Instrument;
-
 use crate::acquire::{Acquirer, Wanted};
 use crate::backend::Backend;
 use crate::caller::holds;
@@ -242,7 +240,8 @@ impl LockRequest {
         let reporting = *self.reporting();
         let (acquirer, wanted) = self.checked().map_err(|error| reporting.hide(error))?;
         let acquiring = Acquiring::start(reporting.show(&wanted.key));
-        match ask(&acquirer, wanted).instrument(acquiring.span()).await {
+        let asking = pin!(ask(&acquirer, wanted));
+        match telemetry::inside(acquiring.span(), asking).await {
             Ok(Ok(guard)) => Ok(Ok(guard.begin(acquiring))),
             Ok(Err(key)) => {
                 acquiring.contended(reporting.show(&key));

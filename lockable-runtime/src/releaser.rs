@@ -92,7 +92,8 @@ impl Releaser {
         }
         let timer = || self.backend.timer(self.command_deadline);
         let settled = self.wait_until(|| !self.untried().contains_key(key));
-        let _in_time: Option<()> = within(timer, settled).await;
+        // Boxed, because every call carries the room for this and hardly one needs it.
+        let _in_time: Option<()> = Box::pin(within(timer, settled)).await;
     }
 
     /// Releases the attempt without anybody waiting for it. Never blocks, never fails.
@@ -338,8 +339,8 @@ pub(crate) async fn try_release(
 ) -> Result<Release, Fault> {
     let backend = &**releaser.backend();
     let reply = backend.release(Arc::clone(attempt));
-    let key = releaser.reporting().show(&attempt.key);
-    telemetry::releasing(key, answer_within(backend, releaser.command_deadline(), reply)).await
+    let answer = pin!(answer_within(backend, releaser.command_deadline(), reply));
+    telemetry::releasing(releaser.reporting().show(&attempt.key), answer).await
 }
 
 #[cfg(test)]

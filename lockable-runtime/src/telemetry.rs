@@ -93,9 +93,11 @@
 //! often as without all this, because times are taken from the lease. A test counts what a pair of
 //! acquiring and releasing allocates, and holds it where it was before.
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::time::Duration;
 
-use tracing::{debug, error, info, warn};
+use tracing::{Span, debug, error, info, warn};
 
 pub(crate) use self::acquiring::{Acquiring, Waiting};
 pub(crate) use self::holding::{Hold, releasing, renewed, renewing};
@@ -146,6 +148,11 @@ impl Reporting {
 /// Tells the recorder what the numbers are.
 pub(crate) fn describe() {
     counters::describe();
+}
+
+/// Polls the future inside of the span, where it lies: to hand it on would copy all of it.
+pub(crate) async fn inside<F: Future>(span: &Span, mut future: Pin<&mut F>) -> F::Output {
+    poll_fn(|cx| span.in_scope(|| future.as_mut().poll(cx))).await
 }
 
 /// A decorated call found another holder and skips its body.

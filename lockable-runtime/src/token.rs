@@ -1,6 +1,6 @@
 //! The two tokens of a grant: who owns it, and how new it is.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,11 +25,16 @@ impl OwnerToken {
     /// The same for one who waits.
     pub(crate) fn from(origin: Origin, identity: Option<&RequestId>) -> Self {
         static COUNTER: AtomicU64 = AtomicU64::new(1);
-        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        Self(match identity {
-            Some(id) => format!("{origin}.{count} {id}"),
-            None => format!("{origin}.{count}"),
-        })
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed).to_string();
+        let identity = identity.map_or("", RequestId::as_str);
+        let mut text = String::with_capacity(18 + count.len() + identity.len());
+        text.extend(origin.digits().chain(['.']));
+        text.push_str(&count);
+        if !identity.is_empty() {
+            text.push(' ');
+            text.push_str(identity);
+        }
+        Self(text)
     }
 }
 
@@ -46,6 +51,13 @@ impl Origin {
         Self(RandomState::new().hash_one(std::process::id()))
     }
 
+    /// Sixteen hexadecimal digits.
+    fn digits(self) -> impl Iterator<Item = char> {
+        let nibble =
+            move |place: u32| u32::from(self.0.rotate_left(4 * place).to_le_bytes()[0] & 15);
+        (1..=16_u32).filter_map(move |place| char::from_digit(nibble(place), 16))
+    }
+
     /// Whether a token began here.
     pub(crate) fn is_of(self, owner: &str) -> bool {
         owner.split_once('.').is_some_and(|(origin, _)| origin == self.to_string())
@@ -54,7 +66,7 @@ impl Origin {
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
+        self.digits().try_for_each(|digit| f.write_char(digit))
     }
 }
 

@@ -26,8 +26,8 @@ impl Acquiring {
         Self { span, is_over: false }
     }
 
-    pub(crate) fn span(&self) -> Span {
-        self.span.clone()
+    pub(crate) fn span(&self) -> &Span {
+        &self.span
     }
 
     /// The lock is this call's, and held from now on.

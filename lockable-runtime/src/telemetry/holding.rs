@@ -1,12 +1,13 @@
 //! From the grant of a lock to its release.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use tracing::field::Empty;
-use tracing::{Instrument, Span, debug, debug_span, trace, warn};
+use tracing::{Span, debug, debug_span, trace, warn};
 
-use super::{TARGET, counters};
+use super::{TARGET, counters, inside};
 use crate::backend::{Fault, Release, Renewed};
 use crate::clock::Moment;
 use crate::hidden::Shown;
@@ -80,10 +81,10 @@ pub(crate) fn renewed(key: Shown<'_>, token: FencingToken, renewed: Renewed) {
 /// The outcome of a release that is on its way.
 pub(crate) async fn releasing(
     key: Shown<'_>,
-    release: impl Future<Output = Result<Release, Fault>>,
+    release: Pin<&mut impl Future<Output = Result<Release, Fault>>>,
 ) -> Result<Release, Fault> {
     let span = debug_span!(target: TARGET, "release", key = &*key.text(), outcome = Empty);
-    let found = release.instrument(span.clone()).await;
+    let found = inside(&span, release).await;
     let outcome = match &found {
         Ok(Release::Released) => "released",
         Ok(Release::Absent) => "absent",

@@ -40,7 +40,7 @@ impl Floors {
         let (half, room) = self.room(key);
         let life = ttl.floor_life();
         // One in a hundred less, in case that the server's clock is the faster one.
-        let end = seconds(sent.after(life - life / 100)).min(u64::from(u32::MAX));
+        let end = seconds(sent.after(life.mul_f64(0.99))).min(u64::from(u32::MAX));
         if let Some(room) = room {
             room.store(half << 32 | end, Ordering::Relaxed);
         }

@@ -73,10 +73,11 @@ impl Redis {
 /// went up while this attempt held the lock.
 async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquisition, Fault> {
     let clock = connection.clock();
-    if clock.is_old(boot_time()) {
+    let mut now = boot_time();
+    if clock.is_old(now) {
         Box::pin(connection.refresh_clock()).await?;
+        now = boot_time();
     }
-    let now = boot_time();
     let since = attempt.mark_sent(now);
     let floors = connection.floors();
     let seed = clock.micros(now);
