@@ -17,7 +17,7 @@ Idempotent because an attempt stands in the queue once, and finds its own lock.
 local lock, floor, queue, token, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[3]
 local owner = redis.call('GET', lock)
 local now = now_in_micros()
-if not owner and redis.call('LINDEX', queue, 0) ~= entry then
+if not owner and redis.call('LINDEX', queue, '0') ~= entry then
   hand_on(lock, floor, queue, token)
   owner = redis.call('GET', lock)
 end

@@ -6,7 +6,7 @@ included: a fourth of what a release costs the server.
 KEYS, ARGV and Output as release.lua says. Whatever is not as expected is left to that.
 ]]
 if not ARGV[2] and redis.pcall('GET', KEYS[1]) == ARGV[1]
-  and not redis.pcall('LINDEX', KEYS[3], 0) then
+  and not redis.pcall('LINDEX', KEYS[3], '0') then
   return redis.call('DEL', KEYS[1])
 end
 

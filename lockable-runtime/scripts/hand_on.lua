@@ -52,7 +52,7 @@ local function join(queue, entry, life)
 end
 
 local function hand_on(lock, floor, queue, own)
-  local entry = redis.pcall('LINDEX', queue, 0)
+  local entry = redis.pcall('LINDEX', queue, '0')
   if type(entry) == 'table' and string.sub(entry.err, 1, 9) ~= 'WRONGTYPE' then
     return entry
   end
@@ -79,7 +79,7 @@ local function hand_on(lock, floor, queue, own)
       end
     end
     redis.call('LPOP', queue)
-    entry = redis.call('LINDEX', queue, 0)
+    entry = redis.call('LINDEX', queue, '0')
   end
   redis.call('DEL', lock)
   return false

@@ -1,11 +1,12 @@
 //! Points in time that leases are measured by, and the timers that wait for them.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::Poll;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use once_cell::sync::Lazy;
+use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
@@ -94,26 +95,38 @@ pub(crate) fn timer_on(runtime: &Handle, duration: Duration) -> Sleep {
 /// The future's value, or `None` once the timer has gone off first.
 ///
 /// The timer is made only when the future does not finish at its first poll.
-pub(crate) async fn within<F: Future>(
-    timer: impl FnOnce() -> Sleep,
-    future: F,
-) -> Option<F::Output> {
-    let mut future = pin!(future);
-    let mut make = Some(timer);
-    let mut timer = pin!(None);
-    poll_fn(|cx| {
-        if let Poll::Ready(value) = future.as_mut().poll(cx) {
+pub(crate) fn within<F: Future, M: FnOnce() -> Sleep>(make: M, future: F) -> Within<F, M> {
+    Within { future, make: Some(make), timer: None }
+}
+
+pin_project! {
+    /// A future with a limit; no async fn, which would store the future twice.
+    #[must_use = "nothing happens before it is awaited"]
+    pub(crate) struct Within<F, M> {
+        #[pin]
+        future: F,
+        make: Option<M>,
+        #[pin]
+        timer: Option<Sleep>,
+    }
+}
+
+impl<F: Future, M: FnOnce() -> Sleep> Future for Within<F, M> {
+    type Output = Option<F::Output>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let Poll::Ready(value) = this.future.poll(cx) {
             return Poll::Ready(Some(value));
         }
-        if let Some(make) = make.take() {
-            timer.set(Some(make()));
+        if let Some(make) = this.make.take() {
+            this.timer.set(Some(make()));
         }
-        match timer.as_mut().as_pin_mut() {
+        match this.timer.as_pin_mut() {
             Some(timer) => timer.poll(cx).map(|()| None),
             None => Poll::Pending,
         }
-    })
-    .await
+    }
 }
 
 #[cfg(test)]
