@@ -154,8 +154,7 @@ async fn same_acquire(connection: &mut MultiplexedConnection, name: &str, floor:
     let mut pipeline = redis::pipe();
     pipeline.cmd("SET").arg(name).arg(OWNER).arg("NX").arg("GET").arg("PX").arg(10_000);
     pipeline.cmd("INCR").arg(floor);
-    let replies: (Option<String>, u64) =
-        pipeline.query_async(connection).await.expect("an answer");
+    let replies: (Option<String>, u64) = pipeline.query_async(connection).await.expect("an answer");
     assert!(black_box(replies).0.is_none());
 }
 
