@@ -11,8 +11,14 @@ pub(crate) enum Task {
         name: String,
         url: String,
     },
-    Tables(Pace, Cores),
-    Plot(PathBuf, Pace, Cores),
+    Tables(Pace, Cores, Selection),
+    Plot(PathBuf, Pace, Cores, Selection),
+}
+
+/// What takes part: that whose name contains the text, which is everything where there is none.
+pub(crate) struct Selection {
+    pub(crate) scenarios: String,
+    pub(crate) contenders: String,
 }
 
 /// Where the server and the processes that lock run.
@@ -58,9 +64,11 @@ pub(crate) fn read() -> Task {
     }
     let pace = if after("--quick").is_some() { QUICK } else { FULL };
     let cores = if after("--any-core").is_some() { Cores::Any } else { Cores::apart() };
+    let text = |flag: &str| after(flag).and_then(<[_]>::first).cloned().unwrap_or_default();
+    let selection = Selection { scenarios: text("--scenarios"), contenders: text("--contenders") };
     match after("--plot") {
-        Some([file, ..]) => Task::Plot(from_root(file), pace, cores),
-        _ => Task::Tables(pace, cores),
+        Some([file, ..]) => Task::Plot(from_root(file), pace, cores, selection),
+        _ => Task::Tables(pace, cores, selection),
     }
 }
 

@@ -48,9 +48,10 @@ impl Contender {
     /// so none of these may be called by its scripts too.
     pub(crate) fn sends(self) -> &'static [&'static str] {
         match self {
-            // A try sends two SET with its INCR. The scripts call SET too, so INCR stands for all three.
+            // A try sends SET and INCR; the first of a key sends another SET, once in minutes. The
+            // scripts call SET too, so INCR stands for both.
             Self::Ours | Self::OursFair => {
-                &["incr", "incr", "incr", "evalsha", "eval", "subscribe", "unsubscribe"]
+                &["incr", "incr", "evalsha", "eval", "subscribe", "unsubscribe"]
             }
             Self::Limit => &["evalsha"],
             Self::Redlock => &["evalsha", "eval"],

@@ -1,6 +1,6 @@
 //! Waiting for a lock: this crate beside its peers, in turns, against one server.
 //!
-//! `cargo bench --bench waiting` (`-- --quick`, `-- --any-core`, `-- --plot <file>`); README.md tells what it
+//! `cargo bench --bench waiting` (`-- --quick`, `-- --any-core`, `-- --plot <file>`, `-- --scenarios <text>`, …); README.md tells what it
 //! prints.
 
 mod arguments;
@@ -19,30 +19,32 @@ mod table;
 mod team;
 mod workers;
 
-use arguments::{Cores, Task};
+use arguments::{Cores, Selection, Task};
 use lockable_benches::{AwakeCores, Server};
 use runner::Runner;
 
 fn main() {
     match arguments::read() {
         Task::Work { name, url } => workers::run(&name, &url),
-        Task::Tables(pace, cores) => {
-            with_runner(cores, |runner| table::print_all(runner, &pace));
+        Task::Tables(pace, cores, selection) => {
+            with_runner(cores, &selection, |runner| {
+                table::print_all(runner, &pace, &selection.scenarios);
+            });
         }
-        Task::Plot(file, pace, cores) => {
-            with_runner(cores, |runner| plot::draw(runner, &pace, &file));
+        Task::Plot(file, pace, cores, selection) => {
+            with_runner(cores, &selection, |runner| plot::draw(runner, &pace, &file));
         }
     }
 }
 
 /// The server and everything beside it end with the runner, or with this process.
-fn with_runner(cores: Cores, run: impl FnOnce(&mut Runner)) {
+fn with_runner(cores: Cores, selection: &Selection, run: impl FnOnce(&mut Runner)) {
     let server = match cores {
         Cores::Any => Server::start(),
         Cores::Apart => Server::start_on_first_core(),
     };
     let _awake = AwakeCores::start();
-    let mut runner = Runner::new(server.url(), cores);
+    let mut runner = Runner::new(server.url(), cores, &selection.contenders);
     run(&mut runner);
     runner.print_notes();
 }

@@ -33,16 +33,18 @@ pub(crate) struct Row {
 }
 
 impl Runner {
-    pub(crate) fn new(url: String, cores: Cores) -> Self {
+    pub(crate) fn new(url: String, cores: Cores, which: &str) -> Self {
         let yardsticks = [Contender::Bare, Contender::Ping];
         let yardsticks =
             yardsticks.map(|contender| team(contender, &url, cores).expect("this bench"));
-        let entrants = Contender::ROWS.map(|contender| {
+        let rows = Contender::ROWS.into_iter().filter(|one| one.name().contains(which));
+        let entrants = rows.map(|contender| {
             eprintln!("starting {}", contender.name());
             Entrant { contender, team: team(contender, &url, cores) }
         });
+        let entrants = entrants.collect();
         let observer = Observer::new(&url);
-        Self { url, cores, observer, yardsticks, entrants: entrants.into() }
+        Self { url, cores, observer, yardsticks, entrants }
     }
 
     /// Every contender runs a round a turn, and another one is the first each time.

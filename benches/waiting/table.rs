@@ -8,9 +8,9 @@ use crate::goals;
 use crate::runner::{Row, Runner};
 use crate::scenario;
 
-pub(crate) fn print_all(runner: &mut Runner, pace: &Pace) {
+pub(crate) fn print_all(runner: &mut Runner, pace: &Pace, which: &str) {
     println!("{} turns of {} ms; medians (least to most)", pace.turns, pace.window.as_millis());
-    for scenario in scenario::all() {
+    for scenario in scenario::all().into_iter().filter(|one| one.name.contains(which)) {
         let rows = runner.rows(&scenario, pace);
         print(scenario.name, &rows);
         goals::print(scenario.name, &rows);
