@@ -17,8 +17,9 @@ Idempotent because an attempt stands in the queue once, and finds its own lock.
 local lock, floor, queue, token, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[3]
 local owner = redis.call('GET', lock)
 local now = now_in_micros()
-if not owner and redis.call('LINDEX', queue, '0') ~= entry then
-  hand_on(lock, floor, queue, token)
+local head = not owner and redis.call('LINDEX', queue, '0')
+if head and head ~= entry then
+  hand_on(lock, floor, queue, token, head)
   owner = redis.call('GET', lock)
 end
 if not owner or owner == token then
@@ -30,7 +31,7 @@ if not owner or owner == token then
     redis.call('PEXPIRE', lock, ARGV[2], 'GT')
   else
     redis.call('SET', lock, token, 'PX', ARGV[2])
-    redis.call('LREM', queue, 0, entry)
+    redis.call('LREM', queue, '0', entry)
   end
   return {1, first, now}
 end

@@ -1,12 +1,17 @@
 --[[
-The most frequent end of a hold, in front of everything else that a release may be: nobody waits, and
-the lock does not have to stay taken. It does without what follows, the making of its functions
-included: a fourth of what a release costs the server.
+The begin of a release, and the most frequent end of a hold: nobody waits, and the lock does not have
+to stay taken. It is in front of everything else because that begins with making its functions, a
+fourth of what such a release costs the server.
 
-KEYS, ARGV and Output as release.lua says. Whatever is not as expected is left to that.
+KEYS, ARGV and Output as release.lua says, which goes on with what was found: the owner, and the first
+who waits where the lock is to go on.
 ]]
-if not ARGV[2] and redis.pcall('GET', KEYS[1]) == ARGV[1]
-  and not redis.pcall('LINDEX', KEYS[3], '0') then
-  return redis.call('DEL', KEYS[1])
+local owner, head = redis.pcall('GET', KEYS[1]), nil
+local goes_on = owner == ARGV[1] and (ARGV[2] or '0') == '0'
+if goes_on then
+  head = redis.pcall('LINDEX', KEYS[3], '0')
+  if not head and not ARGV[3] then
+    return redis.call('DEL', KEYS[1])
+  end
 end
 

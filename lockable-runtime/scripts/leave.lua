@@ -10,9 +10,9 @@ Output   1 the lock went on; 0 the attempt did not have it
 
 Idempotent because nothing is found a second time.
 ]]
-local left = redis.pcall('LREM', KEYS[3], 0, ARGV[2])
+local left = redis.pcall('LREM', KEYS[3], '0', ARGV[2])
 if redis.pcall('GET', KEYS[1]) == ARGV[1] then
-  hand_on(KEYS[1], KEYS[2], KEYS[3], '')
+  hand_on(KEYS[1], KEYS[2], KEYS[3], '', redis.pcall('LINDEX', KEYS[3], '0'))
   return 1
 end
 if type(left) == 'table' and string.sub(left.err, 1, 9) ~= 'WRONGTYPE' then

@@ -9,6 +9,7 @@ ARGV[2]  for how many milliseconds the lock has to stay taken; 0 or nothing for 
 ARGV[3]  an entry of the same process to be queued behind the others, where there is one
 ARGV[4]  the owner token of that entry
 ARGV[5]  how long a queue is kept, in milliseconds
+ARGV[6]  1 when the entry cannot stand in the queue yet
 Output   1 released; 0 nobody holds the lock; -1 another holder, or other data, has it; when the lock
          is the entry's now: its first fencing token and the time in microseconds
 
@@ -16,24 +17,27 @@ A lock that stays taken gets another owner, the token after a `~`, so that a ren
 does not find its own.
 Idempotent because a token is never used for two acquisitions.
 ]]
-local owner = redis.pcall('GET', KEYS[1])
+local lock, floor, queue, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[3]
 if type(owner) == 'table' then
   return string.sub(owner.err, 1, 9) == 'WRONGTYPE' and -1 or owner
 end
-if ARGV[3] then
+if entry then
   if owner == ARGV[4] then
     local now = now_in_micros()
-    local first, failed = reserve(KEYS[2], now)
+    local first, failed = reserve(floor, now)
     return failed or {first, now}
   end
-  join(KEYS[3], ARGV[3], ARGV[5])
+  if goes_on and not head then
+    return hand_on(lock, floor, nil, ARGV[4], entry) or 1
+  end
+  join(queue, entry, ARGV[5], ARGV[6])
+end
+if goes_on then
+  return hand_on(lock, floor, queue, ARGV[4], head) or 1
 end
 if owner == ARGV[1] then
-  if (ARGV[2] or '0') ~= '0' then
-    redis.call('SET', KEYS[1], '~' .. ARGV[1], 'PX', ARGV[2])
-    return 1
-  end
-  return hand_on(KEYS[1], KEYS[2], KEYS[3], ARGV[4]) or 1
+  redis.call('SET', lock, '~' .. owner, 'PX', ARGV[2])
+  return 1
 end
 if owner == '~' .. ARGV[1] then
   return 1

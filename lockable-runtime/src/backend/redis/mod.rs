@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use tokio::time::Sleep;
 use self::command::Replies;
 use self::connection::Connection;
 use self::connections::Connections;
-use self::script::{Handed, Place};
+use self::script::{Handed, Next, Place};
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Fault, Grant, Granted, Held, Release,
     Renewal, Renewed, Reply, Settings,
@@ -124,7 +125,7 @@ async fn raise_floor(connection: &Connection, attempt: &Attempt, seed: u64) -> R
 async fn release_on(
     connection: &Connection,
     attempt: &Attempt,
-    next: Option<&Attempt>,
+    next: Option<Next<'_>>,
 ) -> Result<(Release, Handed), Fault> {
     // Asked anew for each request, because the rest of a minimum hold grows shorter.
     let kept_for = if attempt.has_min_hold() { attempt.kept_for(boot_time()) } else { None };
@@ -195,8 +196,10 @@ impl Backend for Redis {
     ) -> Reply<(Release, Option<Grant>)> {
         let this = self.clone();
         let queued = Arc::clone(&next);
+        let is_new = AtomicBool::new(next.sent_at().is_none());
         let release = async move |connection: &Connection| {
-            release_on(connection, &attempt, Some(&queued)).await
+            let next = Next { attempt: &queued, is_new: is_new.swap(false, Ordering::Relaxed) };
+            release_on(connection, &attempt, Some(next)).await
         };
         Box::pin(async move {
             let sent = boot_time();
