@@ -30,16 +30,17 @@ local function at(what, key, failed)
   return failed
 end
 
--- Nearly always the floor lags behind the time, so it is set to that first and looked at then.
+-- Nearly always the floor lags behind the time, so it is set to that first and looked at then. Numbers
+-- of Lua are exact to 53 bits.
 local function reserve(floor, now)
   local former = redis.pcall('SET', floor, string.format('%.0f', now + 16), 'KEEPTTL', 'GET')
   if type(former) == 'table' then
     return nil, at('floor', floor, former)
   end
   local counted = tonumber(former or 0)
-  if not counted then
+  if not counted or counted % 1 ~= 0 or counted >= 9007199254740992 then
     redis.call('SET', floor, former, 'KEEPTTL')
-    return nil, redis.error_reply('ERR there is no number at the floor ' .. floor)
+    return nil, redis.error_reply('ERR no fencing token can follow what is at the floor ' .. floor)
   end
   -- A new one has no end, nor has a counter that started at 1.
   if counted < now - 600000000 then

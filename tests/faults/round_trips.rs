@@ -3,7 +3,7 @@
 use lockable_runtime::{FencingToken, LockError, Locker, distributed_lock};
 use lockable_tests::{Admin, Proxy};
 
-use crate::support::{Runs, connect, decorated, now, server_and_proxy};
+use crate::support::{FLOOR, Runs, connect, decorated, now, server_and_proxy};
 
 #[tokio::test]
 async fn the_first_pair_after_connecting_costs_two_round_trips() {
@@ -106,12 +106,11 @@ async fn a_floor_that_somebody_deleted_costs_one_more_round_trip_once() {
     let (server, proxy) = server_and_proxy();
     let (locker, admin) = (connect(&proxy.url()).await, Admin::connect(&server.url()));
     let newest = pair(&locker).await;
-    let floor = "lockable:floor:{disLock:k}";
-    admin.del(floor);
+    admin.del(FLOOR);
     let start = Counts::of(&proxy);
     assert!(pair(&locker).await > newest);
     assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1).raising_it());
-    assert!(admin.pttl(floor) > 0, "it ends some time");
+    assert!(admin.pttl(FLOOR) > 0, "it ends some time");
     let start = Counts::of(&proxy);
     pair(&locker).await;
     assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1));

@@ -32,6 +32,8 @@ side_by_side! { data_of_others_in_the_way_of_waiters:
     other_data_at_the_queue_are_told_and_left_alone,
     other_data_at_the_queue_do_not_keep_a_lock_from_its_release,
     other_data_at_the_floor_leave_no_lock_behind,
+    a_floor_that_cannot_be_counted_on_is_told_and_left_alone,
+    a_floor_without_an_end_gets_one_when_the_lock_goes_on,
 }
 
 async fn a_killed_subscription_costs_at_most_the_fallback() {
@@ -243,6 +245,35 @@ async fn other_data_at_the_floor_leave_no_lock_behind() {
     assert!(error.to_string().contains(FLOOR), "{error}");
     is_over(&server).await;
     assert_eq!(admin.type_of(FLOOR), "list");
+}
+
+async fn a_floor_that_cannot_be_counted_on_is_told_and_left_alone() {
+    for theirs in ["text", "1.5", "9223372036854775807"] {
+        let (server, locker, guard) = held().await;
+        let waiter = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+        queued(&server, 1).await;
+        let admin = server.admin();
+        admin.set(FLOOR, theirs);
+        guard.release().await.unwrap();
+        let error = within("a strange floor", FALLBACK, waiter).await.unwrap().unwrap_err();
+        assert!(error.to_string().contains(FLOOR), "{error}");
+        is_over(&server).await;
+        assert_eq!(admin.get(FLOOR).as_deref(), Some(theirs));
+    }
+}
+
+async fn a_floor_without_an_end_gets_one_when_the_lock_goes_on() {
+    let (server, locker, guard) = held().await;
+    let waiter = waiter(&locker);
+    queued(&server, 1).await;
+    let (admin, token) = (server.admin(), guard.fencing_token());
+    admin.set(FLOOR, "1");
+    guard.release().await.unwrap();
+    let next = within("a floor without an end", AT_ONCE, waiter).await.unwrap();
+    assert!(next.fencing_token() > token);
+    assert!(admin.pttl(FLOOR) > 0);
+    next.release().await.unwrap();
+    is_over(&server).await;
 }
 
 async fn server_and_locker() -> (Server, Locker) {
