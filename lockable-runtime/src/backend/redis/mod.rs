@@ -80,26 +80,20 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
         now = boot_time();
     }
     let since = attempt.mark_sent(now);
-    let floors = connection.floors();
     let seed = clock.micros(now);
-    let makes_floor = !floors.has(&attempt.key, now);
+    let makes_floor = !connection.floors().has(&attempt.key, now);
     let acquire = command::Acquire { attempt, seed, makes_floor, asks_time: clock.take_turn(now) };
     let replies = connection.call(&acquire.commands()).await?;
-    let Some(Replies { locked, floor, counted, time }) = acquire.replies(&replies) else {
+    let Some(replies) = acquire.replies(&replies) else {
         return Err(connection.unexpected("SET and INCR"));
     };
-    if let Some(time) = time {
-        clock.sample(time, now, boot_time());
-    }
-    if floor == Some(&Value::Okay) {
-        floors.made(&attempt.key, attempt.ttl, now);
-    }
-    let granted = command::is_granted(locked, attempt)
+    learn(connection, attempt, &replies, now);
+    let granted = command::is_granted(replies.locked, attempt)
         .map_err(|error| fault::of_lock(connection.fault(&error), since == now))?;
     if !granted {
         return Ok(Acquisition::Contended);
     }
-    let counted = command::integer(counted)
+    let counted = command::integer(replies.counted)
         .map_err(|error| fault::of_floor(connection.fault(&error), &attempt.key))?;
     let token = if counted < connection.connected() {
         Box::pin(raise_floor(connection, attempt, seed)).await?
@@ -107,6 +101,16 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
         counted
     };
     Ok(Acquisition::Granted { fencing_token: FencingToken::new(token), since })
+}
+
+/// Keeps what the answers to a request of then tell besides.
+fn learn(connection: &Connection, attempt: &Attempt, replies: &Replies<'_>, sent: Moment) {
+    if let Some(time) = replies.time {
+        connection.clock().sample(time, sent, boot_time());
+    }
+    if replies.floor == Some(&Value::Okay) {
+        connection.floors().made(&attempt.key, attempt.ttl, sent);
+    }
 }
 
 /// Raises a floor that is older than the connection; gives the token of this grant.
