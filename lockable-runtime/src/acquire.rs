@@ -139,11 +139,10 @@ impl Acquirer {
         waiting: &Waiting<'_>,
     ) -> Option<LockGuard> {
         let attempt = Arc::clone(turn.attempt()?);
-        let Some((since, granted)) = self.reliable(turn.grant()?, &attempt, terms.ttl).await else {
+        let Some((since, granted)) = self.reliable(&mut turn, &attempt).await else {
             turn.lose();
             return None;
         };
-        turn.rely_on(since, granted);
         let claims = granted != terms.ttl;
         let is_kept = claims || terms.renew;
         let due = is_kept.then(|| schedule::due(since, granted));
@@ -166,18 +165,16 @@ impl Acquirer {
     ///
     /// One that was long on its way, or that counts from an answer of long ago, is claimed first: the
     /// body could have too little of it otherwise.
-    async fn reliable(
-        &self,
-        (since, granted): (Option<Moment>, Ttl),
-        attempt: &Arc<Attempt>,
-        ttl: Ttl,
-    ) -> Option<(Moment, Ttl)> {
+    async fn reliable(&self, turn: &mut Turn, attempt: &Arc<Attempt>) -> Option<(Moment, Ttl)> {
+        let (since, granted) = turn.grant()?;
         let now = self.backend().now();
         if let Some(since) = since.filter(|since| now < schedule::due(*since, granted)) {
             return Some((since, granted));
         }
-        let claimed = claim(&self.releaser, attempt, ttl).await.ok()??;
-        (self.backend().now() < claimed.after(ttl.usable())).then_some((claimed, ttl))
+        let grant = claim(&self.releaser, attempt).await.ok()??;
+        turn.rely_on(&grant);
+        let since = grant.since?;
+        (self.backend().now() < since.after(grant.ttl.usable())).then_some((since, grant.ttl))
     }
 
     fn lease(

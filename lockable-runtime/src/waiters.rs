@@ -8,10 +8,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::agenda::Agenda;
-use crate::backend::{
-    Attempt, Backend, Enqueued, Fault, Grant, Granted, Renewal, Renewed, answer_within,
-};
-use crate::clock::{Moment, within};
+use crate::backend::{Attempt, Backend, Enqueued, Fault, Grant, Granted, answer_within};
+use crate::clock::within;
 use crate::error::{LockError, LockErrorKind};
 use crate::key::LockKey;
 use crate::options::Ttl;
@@ -397,15 +395,18 @@ impl Drop for Place<'_> {
     }
 }
 
-/// Makes a grant last for `ttl` from the moment that this gives; nothing when it is lost.
+/// Asks anew for a lock that was granted a while ago; nothing when it went on.
+///
+/// No renewal would do: the grant may have lapsed, others may have had the lock, and the same attempt
+/// may have it again. Then its fencing tokens are older than theirs.
 pub(crate) async fn claim(
     releaser: &Releaser,
     attempt: &Arc<Attempt>,
-    ttl: Ttl,
-) -> Result<Option<Moment>, Fault> {
+) -> Result<Option<Grant>, Fault> {
     let backend = &**releaser.backend();
-    let sent = backend.now();
-    let reply = backend.renew(vec![Renewal::new(attempt, Some(ttl), sent)]);
-    let outcomes = answer_within(backend, releaser.command_deadline(), reply).await?;
-    Ok(outcomes.first().is_some_and(|outcome| *outcome == Renewed::Kept).then_some(sent))
+    let reply = backend.enqueue(Arc::clone(attempt));
+    match answer_within(backend, releaser.command_deadline(), reply).await? {
+        Enqueued::Granted(grant) => Ok(Some(grant)),
+        Enqueued::Queued { .. } => Ok(None),
+    }
 }

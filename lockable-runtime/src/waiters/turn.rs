@@ -90,10 +90,11 @@ impl Turn {
         self.0.as_ref().map(|inner| (inner.since, inner.granted))
     }
 
-    /// The grant counts from that moment, and lasts for so long from there.
-    pub(crate) fn rely_on(&mut self, since: Moment, ttl: Ttl) {
+    /// It was granted anew, with newer fencing tokens.
+    pub(crate) fn rely_on(&mut self, grant: &Grant) {
         if let Some(inner) = &mut self.0 {
-            (inner.since, inner.granted) = (Some(since), ttl);
+            (inner.fence, inner.passes) = (grant.fence, 0);
+            (inner.since, inner.granted) = (grant.since, grant.ttl);
         }
     }
 

@@ -6,7 +6,7 @@ use lockable_tests::{Peer, wait};
 use tokio::spawn;
 
 use super::cohorts::History;
-use super::queues::{AT_ONCE, is_over, queued};
+use super::queues::{AT_ONCE, is_over, queued, waiter};
 use crate::support::{KEY, LIMIT, connect, elapse, server_and_proxy};
 
 /// Goal: a process that hears of its grant when that is nearly over, or over, and goes on at once,
@@ -86,6 +86,36 @@ async fn a_grant_that_comes_late_is_claimed_before_the_holder_begins() {
     let (remaining, released) = waiter.await.unwrap();
     assert!(remaining > LIMIT / 2, "{remaining:?}");
     released.unwrap();
+}
+
+/// Goal: a holder that hears late of a grant that lapsed meanwhile does not begin with its fencing
+/// token, which is older than that of the one who had the lock in between, though the lock is its own
+/// again.
+/// Method: the message is held back, the grant ends by hand, another one has the lock, and the first one
+/// has it again as by its own asking, whose answer is not there yet.
+#[tokio::test]
+async fn a_grant_that_lapsed_and_was_made_anew_has_a_newer_fencing_token() {
+    let (server, proxy) = server_and_proxy();
+    let (holder, waiting) = (connect(&server.url()).await, connect(&proxy.url()).await);
+    let (admin, guard) = (server.admin(), holder.lock("k").acquire().await.unwrap());
+    let owner = admin.get(KEY);
+    let waiter = waiter(&waiting);
+    queued(&server, 1).await;
+    proxy.hold_messages();
+    guard.release().await.unwrap();
+    wait::until_async(LIMIT, async || admin.get(KEY) != owner).await;
+    let granted = admin.get(KEY).unwrap();
+    admin.del(KEY);
+    let between = holder.lock("k").acquire().await.unwrap();
+    let token = between.fencing_token();
+    between.release().await.unwrap();
+    admin.command::<()>(&["SET", KEY, &granted, "PX", "1000"]);
+    elapse(Duration::from_millis(400)).await;
+    proxy.release_messages();
+    let late = waiter.await.unwrap();
+    assert!(late.fencing_token() > token);
+    late.release().await.unwrap();
+    is_over(&server).await;
 }
 
 /// What both said, each of which is told to release some time after it began.
