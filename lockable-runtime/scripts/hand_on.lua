@@ -53,9 +53,8 @@ local function reserve(floor, now)
   return counted + 1
 end
 
--- An entry stands in the queue once; one that is new need not be looked for.
-local function join(queue, entry, life, is_new)
-  local place, condition = not is_new and redis.pcall('LPOS', queue, entry), 'GT'
+local function join(queue, entry, life)
+  local place, condition = redis.pcall('LPOS', queue, entry), 'GT'
   if not place then
     place = redis.pcall('RPUSH', queue, entry)
     condition = place == 1 and 'NX' or 'GT'

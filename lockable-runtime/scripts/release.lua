@@ -9,7 +9,6 @@ ARGV[2]  for how many milliseconds the lock has to stay taken; 0 or nothing for 
 ARGV[3]  an entry of the same process to be queued behind the others, where there is one
 ARGV[4]  the owner token of that entry
 ARGV[5]  how long a queue is kept, in milliseconds
-ARGV[6]  1 when the entry cannot stand in the queue yet
 Output   1 released; 0 nobody holds the lock; -1 another holder, or other data, has it; when the lock
          is the entry's now: its first fencing token and the time in microseconds
 
@@ -30,7 +29,7 @@ if entry then
   if goes_on and not head then
     return hand_on(lock, floor, nil, ARGV[4], entry) or 1
   end
-  join(queue, entry, ARGV[5], ARGV[6])
+  join(queue, entry, ARGV[5])
 end
 if goes_on then
   return hand_on(lock, floor, queue, ARGV[4], head) or 1

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use tokio::time::Sleep;
 use self::command::Replies;
 use self::connection::Connection;
 use self::connections::Connections;
-use self::script::{Handed, Next, Place};
+use self::script::{Handed, Place};
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Fault, Grant, Granted, Held, Release,
     Renewal, Renewed, Reply, Settings,
@@ -129,7 +128,7 @@ async fn raise_floor(connection: &Connection, attempt: &Attempt, seed: u64) -> R
 async fn release_on(
     connection: &Connection,
     attempt: &Attempt,
-    next: Option<Next<'_>>,
+    next: Option<&Attempt>,
 ) -> Result<(Release, Handed), Fault> {
     // Asked anew for each request, because the rest of a minimum hold grows shorter.
     let kept_for = if attempt.has_min_hold() { attempt.kept_for(boot_time()) } else { None };
@@ -200,10 +199,8 @@ impl Backend for Redis {
     ) -> Reply<(Release, Option<Grant>)> {
         let this = self.clone();
         let queued = Arc::clone(&next);
-        let is_new = AtomicBool::new(next.sent_at().is_none());
         let release = async move |connection: &Connection| {
-            let next = Next { attempt: &queued, is_new: is_new.swap(false, Ordering::Relaxed) };
-            release_on(connection, &attempt, Some(next)).await
+            release_on(connection, &attempt, Some(&queued)).await
         };
         Box::pin(async move {
             let sent = boot_time();

@@ -88,15 +88,7 @@ pub(super) struct Release<'a> {
     /// How long the lock has to stay taken.
     pub(super) kept_for: Option<Duration>,
     /// An attempt of this process that is queued with it.
-    pub(super) next: Option<Next<'a>>,
-}
-
-/// An attempt that is queued by a release.
-#[derive(Clone, Copy)]
-pub(super) struct Next<'a> {
-    pub(super) attempt: &'a Attempt,
-    /// Whether no request before can have queued it.
-    pub(super) is_new: bool,
+    pub(super) next: Option<&'a Attempt>,
 }
 
 /// What was handed at once to an attempt of this process: its first fencing token, and the time.
@@ -110,14 +102,13 @@ impl Call for Release<'_> {
     }
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
-        let mut command = with_keys(verb, text, self.attempt, 6);
+        let mut command = with_keys(verb, text, self.attempt, 5);
         command.arg(self.attempt.owner.as_ref());
         if self.kept_for.is_some() || self.next.is_some() {
             command.arg(self.kept_for.map_or(0, millis));
         }
-        if let Some(Next { attempt: next, is_new }) = self.next {
+        if let Some(next) = self.next {
             command.arg(next.entry()).arg(next.owner.as_ref()).arg(millis(queue_life(next)));
-            command.arg(is_new.then_some(1));
         }
         command
     }

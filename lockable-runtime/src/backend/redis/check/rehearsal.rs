@@ -7,9 +7,7 @@ use ::redis::{Pipeline, RedisError, Value};
 use super::super::command::{self, Acquire};
 use super::super::fault;
 use super::super::grants;
-use super::super::script::{
-    Call, Enqueue, Inspect, Leave, Names, Next, Place, Raise, Release, Renew,
-};
+use super::super::script::{Call, Enqueue, Inspect, Leave, Names, Place, Raise, Release, Renew};
 use super::rights::Missing;
 use super::{Checked, Probe};
 use crate::backend::{self, Attempt, Renewal, Renewed};
@@ -144,8 +142,7 @@ impl Lock {
         let is_released = |(found, _): &(backend::Release, _)| *found == backend::Release::Released;
         steps.script("releasing a lock", release(holder, None), is_released);
         // Whether the waiter has it now depends on whether anybody hears of the grant.
-        let queued = Next { attempt: next, is_new: false };
-        steps.script("handing a lock on", release(waiter, Some(queued)), |_| true);
+        steps.script("handing a lock on", release(waiter, Some(next)), |_| true);
         steps.script("releasing a lock at the end of a turn", release(next, None), |_| true);
         steps
     }
