@@ -167,6 +167,12 @@ impl Memory {
         self.state().locks.insert(key.to_owned(), lock);
     }
 
+    /// The owner tokens of those who wait for a lock, in their order.
+    pub(crate) fn queue(&self, key: &str) -> Vec<String> {
+        let owner = |attempt: &Arc<Attempt>| attempt.owner.as_ref().to_owned();
+        self.state().queues.get(key).into_iter().flatten().map(owner).collect()
+    }
+
     /// The names that live now and how long each still does.
     pub(crate) fn keyspace(&self) -> Vec<(String, Duration)> {
         let now = tokio_time();
