@@ -26,8 +26,8 @@ impl Dice {
         2 * UNIT * u32::try_from(count).unwrap()
     }
 
-    /// A life, or none as often.
+    /// A life, or more often none.
     pub(super) fn keep(&mut self) -> Duration {
-        if self.below(2) == 0 { Duration::ZERO } else { self.life() }
+        if self.below(5) > 0 { Duration::ZERO } else { self.life() }
     }
 }

@@ -75,21 +75,21 @@ impl Step {
         }
         let attempt = one_of(dice, asked.len(), state);
         match dice.below(100) {
-            0..14 => Self::Acquire { key, ttl: dice.life() },
-            14..34 => Self::Enqueue { key, process: dice.below(PROCESSES), ttl: dice.life() },
-            34..44 => Self::Repeat { attempt },
-            44..54 => Self::Renew { batch: batch(dice, asked.len(), state) },
-            54..66 => Self::Release { attempt, keep: dice.keep() },
-            66..77 => Self::ReleaseTo {
+            0..10 => Self::Acquire { key, ttl: dice.life() },
+            10..32 => Self::Enqueue { key, process: dice.below(PROCESSES), ttl: dice.life() },
+            32..40 => Self::Repeat { attempt },
+            40..48 => Self::Renew { batch: batch(dice, asked.len(), state) },
+            48..64 => Self::Release { attempt, keep: dice.keep() },
+            64..78 => Self::ReleaseTo {
                 attempt,
                 next: Next::any(dice, asked, attempt),
                 keep: dice.keep(),
             },
-            77..84 => Self::Leave { attempt },
-            84..87 => Self::Inspect { key },
-            87..89 => Self::PutForeign { key, life: dice.life() },
-            89..92 => Self::Delete { key },
-            92 => Self::Flush,
+            78..86 => Self::Leave { attempt },
+            86..89 => Self::Inspect { key },
+            89..91 => Self::PutForeign { key, life: dice.life() },
+            91..94 => Self::Delete { key },
+            94 => Self::Flush,
             _ => Self::Advance { time: dice.life() / 2 },
         }
     }
