@@ -83,9 +83,11 @@ impl Side {
                 let held = side.processes[0].inspect(key).await.unwrap();
                 held.map(|(owner, life)| (side.number(&owner), Life::from(life.unwrap())))
             }),
-            Step::PutForeign { .. } | Step::Delete { .. } | Step::Flush | Step::Advance { .. } => {
-                String::new()
-            }
+            Step::PutForeign { .. }
+            | Step::Delete { .. }
+            | Step::Flush
+            | Step::SetBack { .. }
+            | Step::Advance { .. } => String::new(),
         }
     }
 
@@ -153,6 +155,11 @@ impl Side {
         let key = self.asked[attempt].key().to_owned();
         let former = self.tokens.insert(key, first + tokens - 1);
         self.rises &= former < Some(first);
+    }
+
+    /// Expects nothing of tokens that were ahead of the clock, when their floors are lost.
+    pub(super) fn forget_after(&mut self, time: Duration) {
+        self.tokens.retain(|_, token| u128::from(*token) <= time.as_micros());
     }
 
     fn answer<T: Debug>(&self, verb: impl AsyncFnOnce(&Self) -> T) -> String {

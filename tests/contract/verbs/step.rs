@@ -51,6 +51,10 @@ pub(super) enum Step {
         key: &'static str,
     },
     Flush,
+    /// The server's clock is set back, so that the floor is ahead of it.
+    SetBack {
+        key: &'static str,
+    },
     Advance {
         time: Duration,
     },
@@ -90,6 +94,7 @@ impl Step {
             89..91 => Self::PutForeign { key, life: dice.life() },
             91..94 => Self::Delete { key },
             94 => Self::Flush,
+            95 => Self::SetBack { key },
             _ => Self::Advance { time: dice.life() / 2 },
         }
     }

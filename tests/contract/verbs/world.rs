@@ -104,7 +104,7 @@ impl World {
     }
 
     /// What is done to the stores themselves.
-    fn intervene(&self, step: &Step) {
+    fn intervene(&mut self, step: &Step) {
         match step {
             Step::PutForeign { key, life } => {
                 self.look(|store| store.put_foreign(key, *life));
@@ -116,6 +116,7 @@ impl World {
                 self.admin.del(key);
             }
             Step::Flush => self.flush(),
+            Step::SetBack { key } => self.set_back(key),
             Step::Advance { time } => self.advance(*time),
             _ => {}
         }
@@ -126,9 +127,20 @@ impl World {
         self.memory.runtime.block_on(async { look(&self.store) })
     }
 
-    fn flush(&self) {
+    fn flush(&mut self) {
         self.look(MemoryStore::flush);
+        self.redis.forget_after(self.server_time());
         self.admin.flush();
+    }
+
+    /// The floors in memory only count, whatever the clock says.
+    fn set_back(&self, key: &str) {
+        const MINUTE: &str = "60000000";
+        let count = "if redis.call('PTTL', KEYS[1]) > 0 then \
+                         redis.call('INCRBY', KEYS[1], ARGV[1]) \
+                     end";
+        let floor = companion("floor", key);
+        self.admin.try_command(&["EVAL", count, "1", &floor, MINUTE]).unwrap();
     }
 
     /// Queues stay as they are, because those in memory have no end.
@@ -188,11 +200,10 @@ impl World {
 
     /// Takes what belongs to one key.
     fn place(&self, key: &str, found: &mut HashMap<String, (Duration, Vec<String>)>) -> Place {
-        let tagged = if key.contains('{') { key.to_owned() } else { format!("{{{key}}}") };
-        found.remove(&format!("lockable:floor:{tagged}"));
+        found.remove(&companion("floor", key));
         let lock = found.remove(key);
         let lock = lock.map(|(life, owner)| (self.redis.number(&owner[0]), life.into()));
-        let queue = found.remove(&format!("lockable:queue:{tagged}"));
+        let queue = found.remove(&companion("queue", key));
         let queue = queue.map_or_else(Vec::new, |(life, entries)| self.queue(life, &entries));
         Place { lock, queue }
     }
@@ -208,6 +219,11 @@ impl World {
         };
         entries.iter().map(who).collect()
     }
+}
+
+fn companion(what: &str, key: &str) -> String {
+    let tagged = if key.contains('{') { key.to_owned() } else { format!("{{{key}}}") };
+    format!("lockable:{what}:{tagged}")
 }
 
 /// Whether nobody has had a token of this floor yet. An acquisition that took a floor to be there
