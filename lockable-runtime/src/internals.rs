@@ -1,15 +1,18 @@
 //! What this project's own test suites need to see of the backends.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::backend::{
-    Acquisition, Attempt, Backend, Memory, Release, Renewal, Renewed, Reply, Settings, open,
+    Acquisition, Attempt, Backend, Enqueued, Grant, Granted, Memory, Release, Renewal, Renewed,
+    Reply, Settings, open,
 };
 use crate::error::LockError;
 use crate::key::LockKey;
 use crate::options::Ttl;
+use crate::token::{Origin, OwnerToken};
 
 /// The store behind `memory://name`, for as long as this lives.
 #[derive(Clone)]
@@ -39,6 +42,12 @@ impl MemoryStore {
         self.0.put_foreign(key, life);
     }
 
+    /// Who waits for a lock, in their order, by what each would write there.
+    #[must_use]
+    pub fn queue(&self, key: &str) -> Vec<String> {
+        self.0.queue(key)
+    }
+
     /// The names that live now and how long each still does.
     #[must_use]
     pub fn keyspace(&self) -> Vec<(String, Duration)> {
@@ -52,13 +61,39 @@ impl fmt::Debug for MemoryStore {
     }
 }
 
-/// The verbs of the backend at a URL, to be compared with those of another.
+/// The verbs of the backend at a URL, as one process has them, to be compared with those of another
+/// backend.
 #[derive(Debug)]
-pub struct Verbs(Arc<dyn Backend>);
+pub struct Verbs {
+    backend: Arc<dyn Backend>,
+    origin: Origin,
+    told: Option<Arc<Told>>,
+}
 
 /// One acquisition, as its backend knows it.
 #[derive(Clone, Debug)]
 pub struct VerbAttempt(Arc<Attempt>);
+
+/// A lock that was given to one who waited: what its holder wrote, the first of its fencing tokens,
+/// and for how long it is given.
+type GrantTo = (String, u64, Duration);
+
+fn grant_to(grant: &Grant) -> GrantTo {
+    (grant.owner.as_ref().to_owned(), grant.fence, grant.ttl.duration())
+}
+
+/// Passes on what its process is told.
+#[derive(Debug)]
+struct Told(Sender<GrantTo>);
+
+impl Granted for Told {
+    fn granted(&self, grant: Grant) {
+        // A test that has ended needs no answer.
+        drop(self.0.send(grant_to(&grant)));
+    }
+
+    fn missed(&self) {}
+}
 
 impl VerbAttempt {
     /// An acquisition that nobody has asked for yet.
@@ -89,7 +124,18 @@ impl Verbs {
     /// # Errors
     /// When the URL names none.
     pub fn open(url: &str) -> Result<Self, LockError> {
-        Ok(Self(open(&Settings { url: url.to_owned(), ..Settings::default() })?))
+        let backend = open(&Settings { url: url.to_owned(), ..Settings::default() })?;
+        Ok(Self { backend, origin: Origin::new(), told: None })
+    }
+
+    /// An acquisition that waits in this process; nobody has asked for it yet.
+    ///
+    /// # Errors
+    /// When the key or the lease is invalid.
+    pub fn waiting(&self, key: &str, ttl: Duration) -> Result<VerbAttempt, LockError> {
+        let (key, ttl) = (LockKey::prefixed("", key)?, Ttl::new("expire", ttl)?);
+        let owner = OwnerToken::from(self.origin, None);
+        Ok(VerbAttempt(Arc::new(Attempt::owned(key, ttl, owner))))
     }
 
     /// The fencing token; `None` when another holder has the lock.
@@ -97,7 +143,7 @@ impl Verbs {
     /// # Errors
     /// The backend's.
     pub async fn acquire(&self, attempt: &VerbAttempt) -> Result<Option<u64>, LockError> {
-        match answered(self.0.try_acquire(Arc::clone(&attempt.0))).await? {
+        match answered(self.backend.try_acquire(Arc::clone(&attempt.0))).await? {
             Acquisition::Granted { fencing_token, .. } => Ok(Some(fencing_token.into())),
             Acquisition::Contended => Ok(None),
         }
@@ -111,7 +157,7 @@ impl Verbs {
         &self,
         batch: &[(VerbAttempt, Option<Duration>)],
     ) -> Result<Vec<i8>, LockError> {
-        let now = self.0.now();
+        let now = self.backend.now();
         let renewal = |(attempt, ttl): &(VerbAttempt, Option<Duration>)| {
             let ttl = ttl.map(|ttl| Ttl::new("extend", ttl)).transpose()?;
             Ok(Renewal::new(&attempt.0, ttl, now))
@@ -122,7 +168,7 @@ impl Verbs {
             Renewed::Absent => 0,
             Renewed::Taken => -1,
         };
-        Ok(answered(self.0.renew(batch)).await?.into_iter().map(code).collect())
+        Ok(answered(self.backend.renew(batch)).await?.into_iter().map(code).collect())
     }
 
     /// Releases, and leaves the lock taken for so long; 1 released, 0 nobody's, -1 another's.
@@ -130,12 +176,56 @@ impl Verbs {
     /// # Errors
     /// The backend's.
     pub async fn release(&self, attempt: &VerbAttempt, keep: Duration) -> Result<i8, LockError> {
-        attempt.0.keep_until(self.0.now().after(keep));
-        match answered(self.0.release(Arc::clone(&attempt.0))).await? {
-            Release::Released => Ok(1),
-            Release::Absent => Ok(0),
-            Release::Taken => Ok(-1),
+        attempt.0.keep_until(self.backend.now().after(keep));
+        Ok(release_code(answered(self.backend.release(Arc::clone(&attempt.0))).await?))
+    }
+
+    /// The same, and queues another attempt; gives the grant when that one's turn has come.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub async fn release_to(
+        &self,
+        attempt: &VerbAttempt,
+        next: &VerbAttempt,
+        keep: Duration,
+    ) -> Result<(i8, Option<GrantTo>), LockError> {
+        attempt.0.keep_until(self.backend.now().after(keep));
+        let reply = self.backend.release_to(Arc::clone(&attempt.0), Arc::clone(&next.0));
+        let (found, grant) = answered(reply).await?;
+        Ok((release_code(found), grant.as_ref().map(grant_to)))
+    }
+
+    /// The grant, or for how long another holder has the lock.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub async fn enqueue(
+        &self,
+        attempt: &VerbAttempt,
+    ) -> Result<Result<GrantTo, Option<Duration>>, LockError> {
+        match answered(self.backend.enqueue(Arc::clone(&attempt.0))).await? {
+            Enqueued::Granted(grant) => Ok(Ok(grant_to(&grant))),
+            Enqueued::Queued { remaining } => Ok(Err(remaining)),
         }
+    }
+
+    /// Takes the attempt out of the queue, and lets its lock go on.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub async fn leave(&self, attempt: &VerbAttempt) -> Result<(), LockError> {
+        answered(self.backend.leave(Arc::clone(&attempt.0))).await
+    }
+
+    /// Has the grants passed on that are handed to those who wait in this process.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub async fn listen(&mut self, told: Sender<GrantTo>) -> Result<(), LockError> {
+        let told: Arc<Told> = Arc::clone(self.told.insert(Arc::new(Told(told))));
+        let hook: Weak<Told> = Arc::downgrade(&told);
+        answered(self.backend.listen(self.origin, hook)).await
     }
 
     /// What the holder wrote, and for how long it has the lock.
@@ -146,8 +236,16 @@ impl Verbs {
         &self,
         key: &str,
     ) -> Result<Option<(String, Option<Duration>)>, LockError> {
-        let held = answered(self.0.inspect(LockKey::prefixed("", key)?)).await?;
+        let held = answered(self.backend.inspect(LockKey::prefixed("", key)?)).await?;
         Ok(held.map(|held| (held.owner, held.remaining)))
+    }
+}
+
+fn release_code(found: Release) -> i8 {
+    match found {
+        Release::Released => 1,
+        Release::Absent => 0,
+        Release::Taken => -1,
     }
 }
 

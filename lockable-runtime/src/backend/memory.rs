@@ -26,6 +26,9 @@ use crate::key::LockKey;
 use crate::options::Ttl;
 use crate::token::{FencingToken, Origin, OwnerToken};
 
+/// As many fencing tokens as a turn can need.
+const RESERVED: u64 = 17;
+
 /// A store of locks in memory, measured by tokio's clock.
 pub(crate) struct Memory {
     name: String,
@@ -64,13 +67,15 @@ impl Calendar {
         Self { epoch, born: tokio_time(), latest: AtomicU64::new(0) }
     }
 
-    /// Microseconds since 1970. More than one passes between two grants, even while tokio's clock
-    /// is paused: that time goes on is what makes a lost floor start above the old one.
+    /// Microseconds since 1970. More pass between two grants than a grant reserves tokens, even
+    /// while tokio's clock is paused: that time goes on is what makes a lost floor start above the
+    /// old one.
     fn read(&self, now: Moment) -> u64 {
+        const STEP: u64 = RESERVED + 1;
         let time = self.epoch.saturating_add(micros(now.since(self.born)));
-        let next = |latest: u64| Some(time.max(latest.saturating_add(2)));
+        let next = |latest: u64| Some(time.max(latest.saturating_add(STEP)));
         let latest = self.latest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-        time.max(latest.unwrap_or(0).saturating_add(2))
+        time.max(latest.unwrap_or(0).saturating_add(STEP))
     }
 }
 
@@ -149,7 +154,7 @@ impl Memory {
             return false;
         }
         state.locks.remove(key);
-        let grant = state.hand_on(key, now, &self.calendar);
+        let grant = self.hand_on(&mut state, key, now, None);
         drop(state);
         self.tell(grant);
         true
@@ -160,6 +165,12 @@ impl Memory {
         let expires = tokio_time().after(life);
         let lock = Lock { owner: OwnerToken::next(None), expires, is_kept: false };
         self.state().locks.insert(key.to_owned(), lock);
+    }
+
+    /// The owner tokens of those who wait for a lock, in their order.
+    pub(crate) fn queue(&self, key: &str) -> Vec<String> {
+        let owner = |attempt: &Arc<Attempt>| attempt.owner.as_ref().to_owned();
+        self.state().queues.get(key).into_iter().flatten().map(owner).collect()
     }
 
     /// The names that live now and how long each still does.
@@ -192,29 +203,21 @@ impl Memory {
 
     fn enqueue_now(&self, attempt: &Arc<Attempt>) -> (Enqueued, Option<Grant>) {
         let now = tokio_time();
-        let first = attempt.mark_sent(now);
+        attempt.mark_sent(now);
         let key = attempt.key.as_str();
         let mut state = self.state();
         let mut handed = None;
-        let is_first = state
-            .queues
-            .get(key)
-            .is_none_or(|queue| queue.front().is_none_or(|first| first.owner == attempt.owner));
-        if state.lock_of(key, now).is_none() && !is_first {
-            handed = state.hand_on(key, now, &self.calendar);
+        if state.lock_of(key, now).is_none() && !state.is_first(attempt) {
+            handed = self.hand_on(&mut state, key, now, Some(attempt));
         }
-        // One that asked long ago has what it takes now from now on.
-        let since = if state.lock_of(key, now).is_none() { now } else { first };
         if state.take(attempt, now) {
             state.withdraw(attempt);
+            // One that was handed the lock a while ago has it from now on, too.
+            state.prolong(attempt, now);
             let fence = state.reserve(attempt, now, &self.calendar);
-            let grant = grant(attempt, fence, since, attempt.ttl);
-            return (Enqueued::Granted(grant), handed);
+            return (Enqueued::Granted(grant(attempt, fence, now, attempt.ttl)), None);
         }
-        let queue = state.queues.entry(key.to_owned()).or_default();
-        if !queue.iter().any(|other| other.owner == attempt.owner) {
-            queue.push_back(Arc::clone(attempt));
-        }
+        state.join(attempt);
         let remaining = state.lock_of(key, now).map(|lock| lock.expires.since(now));
         (Enqueued::Queued { remaining }, handed)
     }
@@ -224,18 +227,47 @@ impl Memory {
         let mut state = self.state();
         state.withdraw(attempt);
         let key = attempt.key.as_str();
-        let is_held = state.lock_of(key, now).is_some_and(|lock| lock.is_held_by(attempt));
-        if is_held { state.hand_on(key, now, &self.calendar) } else { None }
+        if !state.is_held_by(attempt, now) {
+            return None;
+        }
+        state.locks.remove(key);
+        self.hand_on(&mut state, key, now, None)
+    }
+
+    /// Gives a lock that nobody has to the first who waits for it and can be told so. The attempt
+    /// that asks is told by the answer.
+    fn hand_on(
+        &self,
+        state: &mut State,
+        key: &str,
+        now: Moment,
+        asking: Option<&Attempt>,
+    ) -> Option<Grant> {
+        let next = loop {
+            let next = state.pop(key)?;
+            let asks = asking.is_some_and(|asking| asking.owner == next.owner);
+            if asks || self.listener(&next.owner).is_some_and(|hook| hook.strong_count() > 0) {
+                break next;
+            }
+        };
+        let ttl = next.ttl.granted();
+        let expires = now.after(ttl.duration());
+        let lock = Lock { owner: next.owner.clone(), expires, is_kept: false };
+        state.locks.insert(key.to_owned(), lock);
+        let fence = state.reserve(&next, now, &self.calendar);
+        Some(grant(&next, fence, now, ttl))
+    }
+
+    fn listener(&self, owner: &OwnerToken) -> Option<Weak<dyn Granted>> {
+        let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_owner = listeners.iter().find(|(origin, _)| origin.is_of(owner.as_ref()));
+        of_owner.map(|(_, hook)| Weak::clone(hook))
     }
 
     /// Tells the locker whose grant it is, outside of the state's lock.
     fn tell(&self, grant: Option<Grant>) {
         let Some(grant) = grant else { return };
-        let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_owner = listeners.iter().find(|(origin, _)| origin.is_of(grant.owner.as_ref()));
-        let listener = of_owner.and_then(|(_, hook)| hook.upgrade());
-        drop(listeners);
-        if let Some(listener) = listener {
+        if let Some(listener) = self.listener(&grant.owner).and_then(|hook| hook.upgrade()) {
             listener.granted(grant);
         }
     }
@@ -261,18 +293,20 @@ impl Memory {
         let now = tokio_time();
         let mut state = self.state();
         if let Some(next) = next {
-            next.mark_sent(now);
-            state
-                .queues
-                .entry(next.key.as_str().to_owned())
-                .or_default()
-                .push_back(Arc::clone(next));
+            let since = next.mark_sent(now);
+            if state.is_held_by(next, now) {
+                // A repeated request finds what the first one did.
+                let fence = state.reserve(next, now, &self.calendar);
+                return (Release::Released, Some(grant(next, fence, since, next.ttl.granted())));
+            }
+            state.join(next);
         }
-        let released = state.release(attempt, now);
-        let is_free =
-            released == Release::Released && state.lock_of(attempt.key.as_str(), now).is_none();
-        let handed = is_free.then(|| state.hand_on(attempt.key.as_str(), now, &self.calendar));
-        (released, handed.flatten())
+        let (key, released) = (attempt.key.as_str(), state.release(attempt, now));
+        if released != Release::Released || state.lock_of(key, now).is_some() {
+            return (released, None);
+        }
+        let handed = self.hand_on(&mut state, key, now, next.map(|next| &**next));
+        (released, handed)
     }
 
     fn inspect_now(&self, key: &str) -> Option<Held> {
@@ -325,20 +359,37 @@ impl State {
         Release::Released
     }
 
-    /// Gives a lock that nobody has to the first who waits for it.
-    fn hand_on(&mut self, key: &str, now: Moment, calendar: &Calendar) -> Option<Grant> {
+    fn is_held_by(&mut self, attempt: &Attempt, now: Moment) -> bool {
+        self.lock_of(attempt.key.as_str(), now).is_some_and(|lock| lock.is_held_by(attempt))
+    }
+
+    /// Makes the lock of its holder last as long as if it were taken now.
+    fn prolong(&mut self, attempt: &Attempt, now: Moment) {
+        if let Some(lock) = self.lock_of(attempt.key.as_str(), now) {
+            lock.expires = lock.expires.max(now.after(attempt.ttl.duration()));
+        }
+    }
+
+    fn is_first(&self, attempt: &Attempt) -> bool {
+        let first = self.queues.get(attempt.key.as_str()).and_then(VecDeque::front);
+        first.is_some_and(|first| first.owner == attempt.owner)
+    }
+
+    /// Queues the attempt behind the others, unless it stands there.
+    fn join(&mut self, attempt: &Arc<Attempt>) {
+        let queue = self.queues.entry(attempt.key.as_str().to_owned()).or_default();
+        if !queue.iter().any(|other| other.owner == attempt.owner) {
+            queue.push_back(Arc::clone(attempt));
+        }
+    }
+
+    fn pop(&mut self, key: &str) -> Option<Arc<Attempt>> {
         let queue = self.queues.get_mut(key)?;
-        let next = queue.pop_front();
+        let first = queue.pop_front();
         if queue.is_empty() {
             self.queues.remove(key);
         }
-        let next = next?;
-        let ttl = next.ttl.granted();
-        let expires = now.after(ttl.duration());
-        let lock = Lock { owner: next.owner.clone(), expires, is_kept: false };
-        self.locks.insert(key.to_owned(), lock);
-        let fence = self.reserve(&next, now, calendar);
-        Some(grant(&next, fence, now, ttl))
+        first
     }
 
     fn withdraw(&mut self, attempt: &Attempt) {
@@ -351,11 +402,11 @@ impl State {
         }
     }
 
-    /// The first of seventeen fencing tokens, as many as a turn can need.
+    /// The first of the fencing tokens of a turn.
     fn reserve(&mut self, attempt: &Attempt, now: Moment, calendar: &Calendar) -> u64 {
         let first = self.next_token(attempt, now, calendar.read(now));
         if let Some(floor) = self.floors.get_mut(&attempt.key.companion("floor")) {
-            floor.value = floor.value.saturating_add(16);
+            floor.value = floor.value.saturating_add(RESERVED - 1);
         }
         first.into()
     }
@@ -433,6 +484,10 @@ impl Backend for Arc<Memory> {
         let store = Arc::clone(self);
         Box::pin(async move {
             let (released, grant) = store.release_now(&attempt, Some(&next));
+            let is_next = |grant: &Grant| grant.owner == next.owner;
+            if grant.as_ref().is_some_and(is_next) {
+                return Ok((released, grant));
+            }
             store.tell(grant);
             Ok((released, None))
         })
