@@ -8,7 +8,8 @@ use tokio::time::{Instant, timeout};
 
 use crate::cancellation::give_up_after;
 use crate::fixture::{
-    Fixture, Harm, KEY, LIMIT, NAME, Redis, assert_quiet, at_once, hold, hold_renewed, hold_shortly,
+    Fixture, Harm, KEY, LIMIT, NAME, Redis, assert_quiet, at_once, drained, hold, hold_renewed,
+    hold_shortly,
 };
 
 every_backend! { one_thread: [
@@ -200,7 +201,7 @@ async fn a_release_after_a_known_loss_asks_nothing_more<F: Fixture>(store: &F) {
         guard.lost().await;
         let before = store.requests();
         end(guard);
-        lockable_runtime::shutdown(LIMIT).await.unwrap();
+        drained().await;
         assert_eq!(store.requests(), before);
         assert!(store.has(NAME));
         store.delete(NAME);

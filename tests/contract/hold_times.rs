@@ -6,13 +6,13 @@ use std::panic::resume_unwind;
 use std::task::Poll;
 use std::time::Duration;
 
-use lockable_runtime::{LockGuard, LockRequest, Locker, OnLost, shutdown};
+use lockable_runtime::{LockGuard, LockRequest, Locker, OnLost};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::body::{OnDrop, caught};
-use crate::fixture::{Fixture, KEY, LIMIT, NAME, assert_quiet, at_once, hold};
+use crate::fixture::{Fixture, KEY, NAME, assert_quiet, at_once, drained, hold};
 
 every_backend! { one_thread: [
     a_lock_stays_taken_until_its_minimum_hold_is_over,
@@ -69,7 +69,7 @@ async fn a_minimum_hold_outlasts_every_end_and_no_call_waits_for_it<F: Fixture>(
     started.await.unwrap();
     aborted.abort();
     assert!(aborted.await.unwrap_err().is_cancelled());
-    shutdown(LIMIT).await.unwrap();
+    drained().await;
     assert!(start.elapsed() < least, "{:?}", start.elapsed());
     assert_eq!(store.locks().len(), 7);
     for name in store.locks() {
@@ -137,7 +137,7 @@ async fn a_minimum_hold_makes_nothing_again_that_was_lost<F: Fixture>(store: &F)
         let guard = renewed().acquire().await.unwrap();
         store.delete(NAME);
         end(guard);
-        shutdown(LIMIT).await.unwrap();
+        drained().await;
         assert_eq!(store.locks(), [""; 0]);
     }
     let body = async {
@@ -145,7 +145,7 @@ async fn a_minimum_hold_makes_nothing_again_that_was_lost<F: Fixture>(store: &F)
         pending::<()>().await;
     };
     assert!(renewed().run(body).await.unwrap_err().is_lost());
-    shutdown(LIMIT).await.unwrap();
+    drained().await;
     assert!(store.life(NAME).unwrap() > 10 * F::LEASE);
     store.delete(NAME);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockable_runtime::LockGuard;
 
-use crate::fixture::{Fixture, KEY, LIMIT, NAME, Redis, at_once, hold, hold_shortly};
+use crate::fixture::{Fixture, KEY, NAME, Redis, at_once, drained, hold, hold_shortly};
 
 every_backend! { one_thread: [
     a_released_lock_is_free_at_once,
@@ -154,7 +154,7 @@ async fn shutdown_waits_for_what_was_dropped<F: Fixture>(store: &F) {
         guards.push(locker.lock(key.to_string()).acquire().await.unwrap());
     }
     drop(guards);
-    lockable_runtime::shutdown(LIMIT).await.unwrap();
+    drained().await;
     assert_eq!(store.locks(), [""; 0]);
     hold(&locker).await.release().await.unwrap();
 }
@@ -178,7 +178,7 @@ async fn a_release_that_finds_other_data_leaves_it_and_is_done(store: &Redis) {
         let guard = hold(&locker).await;
         store.put_list(NAME);
         end(guard);
-        lockable_runtime::shutdown(LIMIT).await.unwrap();
+        drained().await;
         assert_eq!(store.admin.type_of(NAME), "list");
         store.delete(NAME);
     }

@@ -4,13 +4,13 @@ use std::future::pending;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use lockable_runtime::{LockGuard, shutdown};
+use lockable_runtime::LockGuard;
 use tokio::time::Instant;
 
 use crate::body::caught;
 use crate::cancellation::give_up_after;
 use crate::fixture::{
-    Fixture, KEY, LIMIT, Memory, NAME, Redis, assert_quiet, hold, hold_renewed, hold_shortly,
+    Fixture, KEY, Memory, NAME, Redis, assert_quiet, drained, hold, hold_renewed, hold_shortly,
 };
 
 every_backend! { one_thread: [
@@ -122,7 +122,7 @@ async fn renewal_ends_with_the_lock_on_every_way_out<F: Fixture>(store: &F) {
     give_up_after(1, given_up.release()).await;
     aborted.abort();
     assert!(aborted.await.unwrap_err().is_cancelled());
-    shutdown(LIMIT).await.unwrap();
+    drained().await;
     assert_eq!(store.locks(), [""; 0]);
     assert_quiet(store).await;
 }
@@ -204,7 +204,7 @@ async fn a_short_lease_is_renewed_or_lost_but_never_shared(store: &Redis) {
         }
         // Also while its release is still on its way.
         drop(guard);
-        shutdown(LIMIT).await.unwrap();
+        drained().await;
     }
 }
 

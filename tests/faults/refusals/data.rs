@@ -98,6 +98,17 @@ async fn a_floor_that_does_not_come_from_the_time_is_mended() {
     }
 }
 
+/// Goal: a call that finds the lock busy, and a floor missing that was there, leaves no endless floor.
+#[tokio::test]
+async fn a_floor_that_was_lost_is_made_anew_also_by_one_that_finds_the_lock_busy() {
+    let (_server, admin, locker) = prepared().await;
+    token(&locker).await;
+    admin.flush();
+    admin.command::<()>(&["SET", KEY, "another's", "PX", "60000"]);
+    assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
+    assert_floor_expires(&admin);
+}
+
 #[tokio::test]
 async fn a_floor_ahead_of_the_time_is_counted_on() {
     let (_server, admin, locker) = prepared().await;

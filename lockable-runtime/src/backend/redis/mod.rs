@@ -89,16 +89,18 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
     learn(connection, attempt, &replies, now);
     let granted = command::is_granted(replies.locked, attempt)
         .map_err(|error| fault::of_lock(connection.fault(&error), since == now))?;
+    let is_behind = command::integer(replies.counted).is_ok_and(|n| n < connection.connected());
     if !granted {
+        if is_behind && !makes_floor {
+            // The floor is a counter that this has begun, and would never end.
+            drop(Box::pin(raise_floor(connection, attempt, seed)).await);
+        }
         return Ok(Acquisition::Contended);
     }
     let counted = command::integer(replies.counted)
         .map_err(|error| fault::of_floor(connection.fault(&error), &attempt.key))?;
-    let token = if counted < connection.connected() {
-        Box::pin(raise_floor(connection, attempt, seed)).await?
-    } else {
-        counted
-    };
+    let token =
+        if is_behind { Box::pin(raise_floor(connection, attempt, seed)).await? } else { counted };
     Ok(Acquisition::Granted { fencing_token: FencingToken::new(token), since })
 }
 
