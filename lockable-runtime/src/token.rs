@@ -25,11 +25,13 @@ impl OwnerToken {
     /// The same for one who waits.
     pub(crate) fn from(origin: Origin, identity: Option<&RequestId>) -> Self {
         static COUNTER: AtomicU64 = AtomicU64::new(1);
-        let count = COUNTER.fetch_add(1, Ordering::Relaxed).to_string();
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let identity = identity.map_or("", RequestId::as_str);
-        let mut text = String::with_capacity(18 + count.len() + identity.len());
+        // Room for the origin, a point, a count that stays below a billion, and a blank.
+        let mut text = String::with_capacity(27 + identity.len());
         text.extend(origin.digits().chain(['.']));
-        text.push_str(&count);
+        // A text takes everything.
+        write!(text, "{count}").unwrap_or_default();
         if !identity.is_empty() {
             text.push(' ');
             text.push_str(identity);
