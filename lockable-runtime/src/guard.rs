@@ -192,9 +192,9 @@ impl LockGuard {
         self.duty = Some(Known::Releasing);
         let attempt = Arc::clone(self.lease.attempt());
         let outcome = match self.turn.take().and_then(Turn::end) {
-            Some(next) => {
+            Some(ending) => {
                 // Boxed, because most calls have no turn to end, and no use for the room.
-                let mut release = Box::pin(next.release(self.releaser(), attempt));
+                let mut release = Box::pin(ending.release(self.releaser(), attempt));
                 telemetry::releasing(self.lease.shown_key(), release.as_mut()).await
             }
             None => try_release(self.releaser(), &attempt).await,

@@ -265,18 +265,21 @@ impl Waiters {
         let (key, now) = (&ended.key, self.backend().now());
         // A lock that stays taken for a while is handed to nobody at the end of that.
         let next = now.after(ended.kept_for(now).unwrap_or(FALLBACK).min(FALLBACK));
-        let (attempt, unused) = self.change(|agenda| {
-            let Some(line) = agenda.get_mut(key) else { return (None, None) };
-            line.end_turn(ended);
-            if line.len() == 0 {
-                return (None, close(agenda, key));
-            }
-            let attempt = line.entry_or(|first| self.attempt(key, first));
+        self.change(|agenda| {
+            let line = agenda.get_mut(key)?;
+            let attempt = line.entry_or(|first| self.attempt(key, first))?;
             agenda.schedule(key, next);
-            (attempt, None)
+            Some(attempt)
+        })
+    }
+
+    /// The turn's release was answered, and whoever waits was queued with it.
+    fn turn_released(self: &Arc<Self>, ended: &Attempt) {
+        let unused = self.change(|agenda| {
+            agenda.get_mut(&ended.key)?.end_turn(ended);
+            close(agenda, &ended.key)
         });
         self.withdraw_all(unused);
-        attempt
     }
 
     /// Gives a turn to the first who still waits.

@@ -132,25 +132,27 @@ impl Turn {
         }
     }
 
-    /// Ends the turn before its release is asked for; gives the attempt to be queued with that.
-    pub(crate) fn end(mut self) -> Option<Next> {
+    /// Begins the end of the turn, which is there when its release was answered.
+    pub(crate) fn end(mut self) -> Option<Ending> {
         let inner = self.0.take()?;
-        let attempt = inner.waiters.next_entry(&inner.attempt)?;
-        Some(Next { waiters: inner.waiters, ended: inner.attempt, attempt, is_answered: false })
+        let next = inner.waiters.next_entry(&inner.attempt);
+        Some(Ending { waiters: inner.waiters, ended: inner.attempt, next, is_answered: false })
     }
 }
 
-/// The next place of this process in the queue, asked for with the release of a turn.
-pub(crate) struct Next {
+/// The end of a turn. Until its release was answered the line has its turn, so that an answer or a
+/// message that is late, and tells of this turn once more, does not release it as well.
+pub(crate) struct Ending {
     waiters: Arc<Waiters>,
     /// The attempt of the turn.
     ended: Arc<Attempt>,
-    attempt: Arc<Attempt>,
+    /// The next place of this process in the queue, asked for with the release.
+    next: Option<Arc<Attempt>>,
     is_answered: bool,
 }
 
-impl Next {
-    /// Releases the turn's attempt, and queues this one behind the others.
+impl Ending {
+    /// Releases the turn's attempt, and queues the next one behind the others.
     ///
     /// # Cancel safety
     /// Whoever waits asks anew.
@@ -159,9 +161,12 @@ impl Next {
         releaser: &Releaser,
         attempt: Arc<Attempt>,
     ) -> Result<Release, Fault> {
-        let backend = &**releaser.backend();
-        let reply = backend.release_to(attempt, Arc::clone(&self.attempt));
-        let (found, grant) = answer_within(backend, releaser.command_deadline(), reply).await?;
+        let (backend, limit) = (&**releaser.backend(), releaser.command_deadline());
+        let Some(next) = &self.next else {
+            return answer_within(backend, limit, backend.release(attempt)).await;
+        };
+        let reply = backend.release_to(attempt, Arc::clone(next));
+        let (found, grant) = answer_within(backend, limit, reply).await?;
         self.is_answered = true;
         if let Some(grant) = grant {
             self.waiters.granted(grant);
@@ -170,12 +175,16 @@ impl Next {
     }
 }
 
-impl Drop for Next {
+impl Drop for Ending {
     fn drop(&mut self) {
-        if !self.is_answered {
+        if self.is_answered {
+            self.waiters.turn_released(&self.ended);
+        } else {
             self.waiters.turn_ended(&self.ended);
         }
-        self.waiters.settle(&self.attempt);
+        if let Some(next) = &self.next {
+            self.waiters.settle(next);
+        }
     }
 }
 
