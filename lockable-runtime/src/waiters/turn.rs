@@ -136,7 +136,7 @@ impl Turn {
     pub(crate) fn end(mut self) -> Option<Ending> {
         let inner = self.0.take()?;
         let next = inner.waiters.next_entry(&inner.attempt);
-        Some(Ending { waiters: inner.waiters, ended: inner.attempt, next, is_answered: false })
+        Some(Ending { waiters: inner.waiters, ended: inner.attempt, next, is_queued: false })
     }
 }
 
@@ -148,7 +148,8 @@ pub(crate) struct Ending {
     ended: Arc<Attempt>,
     /// The next place of this process in the queue, asked for with the release.
     next: Option<Arc<Attempt>>,
-    is_answered: bool,
+    /// Whether the next place is known to be queued; if not, whoever waits has to ask for one.
+    is_queued: bool,
 }
 
 impl Ending {
@@ -167,7 +168,7 @@ impl Ending {
         };
         let reply = backend.release_to(attempt, Arc::clone(next));
         let (found, grant) = answer_within(backend, limit, reply).await?;
-        self.is_answered = true;
+        self.is_queued = true;
         if let Some(grant) = grant {
             self.waiters.granted(grant);
         }
@@ -177,7 +178,7 @@ impl Ending {
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        if self.is_answered {
+        if self.is_queued {
             self.waiters.turn_released(&self.ended);
         } else {
             self.waiters.turn_ended(&self.ended);
