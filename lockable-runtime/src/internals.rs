@@ -1,14 +1,17 @@
 //! What this project's own test suites need to see of the backends.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Weak};
+use std::task::Poll;
 use std::time::Duration;
 
 use crate::backend::{
     Acquisition, Attempt, Backend, Enqueued, Grant, Granted, Memory, Release, Renewal, Renewed,
     Reply, Settings, open,
 };
+use crate::clock::Moment;
 use crate::error::LockError;
 use crate::key::LockKey;
 use crate::options::Ttl;
@@ -180,7 +183,33 @@ impl Verbs {
         Ok(release_code(answered(self.backend.release(Arc::clone(&attempt.0))).await?))
     }
 
-    /// The same, and queues another attempt; gives the grant when that one's turn has come.
+    /// Releases all of them without a minimum hold, each asked for before any is answered; tells of
+    /// each as `release` does.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub async fn release_all(&self, attempts: &[VerbAttempt]) -> Result<Vec<i8>, LockError> {
+        let release = |VerbAttempt(attempt): &VerbAttempt| {
+            attempt.keep_until(Moment::from_nanos(0));
+            self.backend.release(Arc::clone(attempt))
+        };
+        let mut releases: Vec<_> =
+            attempts.iter().map(release).map(|reply| (reply, None)).collect();
+        poll_fn(|cx| {
+            for (reply, found) in releases.iter_mut().filter(|(_, found)| found.is_none()) {
+                if let Poll::Ready(answer) = reply.as_mut().poll(cx) {
+                    *found = Some(answer);
+                }
+            }
+            let is_complete = releases.iter().all(|(_, found)| found.is_some());
+            if is_complete { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        let found = releases.into_iter().filter_map(|(_, found)| found);
+        found.map(|found| Ok(release_code(found?))).collect()
+    }
+
+    /// The same as `release`, and queues another attempt; gives the grant when that one's turn has come.
     ///
     /// # Errors
     /// The backend's.

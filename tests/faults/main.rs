@@ -11,6 +11,7 @@ mod numbers;
 mod pauses;
 mod poll_times;
 mod refusals;
+mod releases;
 mod renewal;
 mod round_trips;
 mod runtimes;

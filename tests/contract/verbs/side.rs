@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 
 use super::state::Life;
 use super::step::{Next, Step};
-use super::{LISTENING, PROCESSES};
+use super::{LISTENING, PROCESSES, UNIT};
 use crate::fixture::LIMIT;
 
 /// A grant as its backend tells it: the owner, the first of the fencing tokens, and the life.
@@ -74,6 +74,7 @@ impl Side {
                 let asked = &side.asked[*attempt];
                 side.verbs(asked).release(&asked.attempt, *keep).await.unwrap()
             }),
+            Step::ReleaseAll { attempts } => self.release_all(attempts),
             Step::ReleaseTo { attempt, next, keep } => self.release_to(*attempt, *next, *keep),
             Step::Leave { attempt } => self.answer(async |side| {
                 let asked = &side.asked[*attempt];
@@ -118,6 +119,15 @@ impl Side {
         let attempt = |at: usize| self.asked[at].attempt.clone();
         let batch: Vec<_> = batch.iter().map(|(at, ttl)| (attempt(*at), *ttl)).collect();
         self.answer(async |side| side.processes[0].renew(&batch).await.unwrap())
+    }
+
+    /// Behind so many releases of locks that nobody has that these go together.
+    fn release_all(&self, attempts: &[usize]) -> String {
+        const ON_THEIR_WAY: usize = 8;
+        let stranger = |n| VerbAttempt::new(&format!("stranger:{n}"), UNIT).unwrap();
+        let asked = attempts.iter().map(|at| self.asked[*at].attempt.clone());
+        let all: Vec<_> = (0..ON_THEIR_WAY).map(stranger).chain(asked).collect();
+        self.answer(async |side| side.processes[0].release_all(&all).await.unwrap())
     }
 
     fn release_to(&mut self, attempt: usize, next: Next, keep: Duration) -> String {

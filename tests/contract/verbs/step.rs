@@ -32,6 +32,10 @@ pub(super) enum Step {
         attempt: usize,
         keep: Duration,
     },
+    /// Of one attempt of each key at most, all at once.
+    ReleaseAll {
+        attempts: Vec<usize>,
+    },
     ReleaseTo {
         attempt: usize,
         next: Next,
@@ -83,7 +87,8 @@ impl Step {
             10..32 => Self::Enqueue { key, process: dice.below(PROCESSES), ttl: dice.life() },
             32..40 => Self::Repeat { attempt },
             40..48 => Self::Renew { batch: batch(dice, asked.len(), state) },
-            48..64 => Self::Release { attempt, keep: dice.keep() },
+            48..58 => Self::Release { attempt, keep: dice.keep() },
+            58..64 => Self::ReleaseAll { attempts: of_each_key(dice, asked, state) },
             64..78 => Self::ReleaseTo {
                 attempt,
                 next: Next::any(dice, asked, attempt),
@@ -122,6 +127,17 @@ fn one_of(dice: &mut Dice, asked: usize, state: &State) -> usize {
         _ => None,
     };
     concerned.unwrap_or_else(|| asked - 1 - dice.below(asked.min(6)))
+}
+
+fn of_each_key(dice: &mut Dice, asked: &[Asked], state: &State) -> Vec<usize> {
+    let mut attempts: Vec<usize> = Vec::new();
+    for _ in 0..2 * KEYS.len() {
+        let attempt = one_of(dice, asked.len(), state);
+        if attempts.iter().all(|other| asked[*other].key() != asked[attempt].key()) {
+            attempts.push(attempt);
+        }
+    }
+    attempts
 }
 
 /// The same attempt, or the same key, may come twice.

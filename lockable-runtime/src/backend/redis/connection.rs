@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 
 use super::floors::Floors;
 use super::greeting::{Greeting, greet};
+use super::releases::Releases;
 use super::script::{Call, Names};
 use super::server_clock::ServerClock;
 use super::{command, fault};
@@ -69,6 +70,9 @@ pub(super) struct Connection {
     /// When it was connected, in microseconds since 1970 on the server's clock.
     connected: u64,
     scripts: Names,
+    releases: Releases,
+    /// The runtime that drives it.
+    runtime: Handle,
     /// Set by whoever finds the connection unusable; never unset. New calls connect anew then.
     retired: AtomicBool,
     unanswered: AtomicU32,
@@ -83,11 +87,33 @@ impl Connection {
         let (retired, unanswered) = (AtomicBool::new(false), AtomicU32::new(0));
         let since = boot_time();
         let (connected, floors) = (clock.micros(since), Floors::new());
-        Ok(Self { opener, commands, clock, floors, since, connected, scripts, retired, unanswered })
+        let (releases, runtime) = (Releases::default(), Handle::current());
+        Ok(Self {
+            opener,
+            commands,
+            clock,
+            floors,
+            since,
+            connected,
+            scripts,
+            releases,
+            runtime,
+            retired,
+            unanswered,
+        })
     }
 
     pub(super) fn clock(&self) -> &ServerClock {
         &self.clock
+    }
+
+    pub(super) fn releases(&self) -> &Releases {
+        &self.releases
+    }
+
+    /// The runtime that drives it.
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
     }
 
     pub(super) fn floors(&self) -> &Floors {
@@ -160,6 +186,12 @@ impl Connection {
     pub(super) fn unexpected(&self, what: &str) -> Fault {
         self.retire();
         fault::unexpected(&self.opener.server, what)
+    }
+
+    /// Nobody will be answered any more.
+    pub(super) fn runtime_ended(&self) -> Fault {
+        self.retire();
+        fault::runtime_ended(&self.opener.server)
     }
 
     /// Somebody gave up on an answer, after so long: on this connection, unless it is younger than that.

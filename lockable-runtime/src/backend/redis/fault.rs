@@ -118,7 +118,7 @@ pub(super) fn too_old(server: &str, version: &str) -> Fault {
 
 pub(super) fn runtime_ended(server: &str) -> Fault {
     let message = format!(
-        "{server}: the tokio runtime ended while it was connecting, or has no I/O (`enable_io`)"
+        "{server}: the tokio runtime ended before there was an answer, or has no I/O (`enable_io`)"
     );
     Fault::new(LockErrorKind::Unavailable, message)
 }

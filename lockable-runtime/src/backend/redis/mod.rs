@@ -13,7 +13,7 @@ use tokio::time::Sleep;
 use self::command::Replies;
 use self::connection::Connection;
 use self::connections::Connections;
-use self::script::{Handed, Place};
+use self::script::Place;
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Fault, Grant, Granted, Held, Release,
     Renewal, Renewed, Reply, Settings,
@@ -32,6 +32,7 @@ mod fault;
 mod floors;
 mod grants;
 mod greeting;
+mod releases;
 mod script;
 mod server_clock;
 mod times;
@@ -55,7 +56,7 @@ impl Redis {
     /// Verbs may be repeated: the owner token makes the second request find what the first one did.
     async fn on_connection<T>(
         &self,
-        verb: impl AsyncFn(&Connection) -> Result<T, Fault>,
+        verb: impl AsyncFn(&Arc<Connection>) -> Result<T, Fault>,
     ) -> Result<(T, bool), Fault> {
         let connection = self.connections.ready().await?;
         let outcome = verb(&connection).await;
@@ -127,16 +128,6 @@ async fn raise_floor(connection: &Connection, attempt: &Attempt, seed: u64) -> R
     Ok(token)
 }
 
-async fn release_on(
-    connection: &Connection,
-    attempt: &Attempt,
-    next: Option<&Attempt>,
-) -> Result<(Release, Handed), Fault> {
-    // Asked anew for each request, because the rest of a minimum hold grows shorter.
-    let kept_for = if attempt.has_min_hold() { attempt.kept_for(boot_time()) } else { None };
-    connection.run(&script::Release { attempt, kept_for, next }).await
-}
-
 /// The server's answer to a request of that moment, as a grant of the attempt.
 fn grant(attempt: &Attempt, fence: u64, since: Moment, ttl: Ttl) -> Grant {
     let (key, owner) = (attempt.key.clone(), attempt.owner.clone());
@@ -180,16 +171,17 @@ impl Backend for Redis {
 
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
         let this = self.clone();
-        let acquire = async move |connection: &Connection| acquire_on(connection, &attempt).await;
+        let acquire =
+            async move |connection: &Arc<Connection>| acquire_on(connection, &attempt).await;
         Box::pin(async move { this.on_connection(acquire).await.map(|(outcome, _)| outcome) })
     }
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
         let this = self.clone();
         let release =
-            async move |connection: &Connection| release_on(connection, &attempt, None).await;
+            async move |connection: &Arc<Connection>| releases::release(connection, &attempt).await;
         Box::pin(async move {
-            let ((found, _), is_second) = this.on_connection(release).await?;
+            let (found, is_second) = this.on_connection(release).await?;
             Ok(after(found, is_second))
         })
     }
@@ -201,8 +193,8 @@ impl Backend for Redis {
     ) -> Reply<(Release, Option<Grant>)> {
         let this = self.clone();
         let queued = Arc::clone(&next);
-        let release = async move |connection: &Connection| {
-            release_on(connection, &attempt, Some(&queued)).await
+        let release = async move |connection: &Arc<Connection>| {
+            releases::alone(connection, &attempt, Some(&queued)).await
         };
         Box::pin(async move {
             let sent = boot_time();
@@ -219,7 +211,7 @@ impl Backend for Redis {
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
         let this = self.clone();
         let queued = Arc::clone(&attempt);
-        let enqueue = async move |connection: &Connection| {
+        let enqueue = async move |connection: &Arc<Connection>| {
             let asked = connection.run(&script::Enqueue { attempt: &queued }).await;
             asked.map_err(|fault| fault::of_queue(fault, &queued.key))
         };
@@ -241,7 +233,7 @@ impl Backend for Redis {
 
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
         let this = self.clone();
-        let leave = async move |connection: &Connection| {
+        let leave = async move |connection: &Arc<Connection>| {
             connection.run(&script::Leave { attempt: &attempt }).await
         };
         Box::pin(async move { this.on_connection(leave).await.map(|((), _)| ()) })
@@ -254,7 +246,7 @@ impl Backend for Redis {
 
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Renewed>> {
         let this = self.clone();
-        let renew = async move |connection: &Connection| {
+        let renew = async move |connection: &Arc<Connection>| {
             connection.run(&script::Renew { renewals: &renewals }).await
         };
         Box::pin(async move { this.on_connection(renew).await.map(|(outcomes, _)| outcomes) })
@@ -262,7 +254,7 @@ impl Backend for Redis {
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         let this = self.clone();
-        let inspect = async move |connection: &Connection| {
+        let inspect = async move |connection: &Arc<Connection>| {
             connection.run(&script::Inspect { key: &key }).await
         };
         Box::pin(async move { this.on_connection(inspect).await.map(|(held, _)| held) })

@@ -17,11 +17,19 @@ pub(super) enum Script {
     Raise,
     Enqueue,
     Leave,
+    FreeAll,
 }
 
 impl Script {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Release, Self::Renew, Self::Inspect, Self::Raise, Self::Enqueue, Self::Leave];
+    pub(super) const ALL: [Self; 7] = [
+        Self::Release,
+        Self::Renew,
+        Self::Inspect,
+        Self::Raise,
+        Self::Enqueue,
+        Self::Leave,
+        Self::FreeAll,
+    ];
 
     pub(super) fn source(self) -> &'static str {
         match self {
@@ -38,6 +46,7 @@ impl Script {
                 include_str!("../../../scripts/hand_on.lua"),
                 include_str!("../../../scripts/leave.lua")
             ),
+            Self::FreeAll => include_str!("../../../scripts/free_all.lua"),
             Self::Renew => include_str!("../../../scripts/renew.lua"),
             Self::Inspect => include_str!("../../../scripts/inspect.lua"),
             Self::Raise => include_str!("../../../scripts/raise.lua"),
@@ -128,6 +137,38 @@ impl Call for Release<'_> {
             _ => return Err(unknown("release.lua")),
         };
         Ok((found, None))
+    }
+}
+
+/// Frees those of many locks that their attempts hold and nobody waits for.
+pub(super) struct FreeAll<'a> {
+    pub(super) attempts: Vec<&'a Attempt>,
+}
+
+impl Call for FreeAll<'_> {
+    /// Whether each of them is free now; the others were left as they are.
+    type Outcome = Vec<bool>;
+
+    fn script(&self) -> Script {
+        Script::FreeAll
+    }
+
+    fn command(&self, verb: &str, text: &str) -> Cmd {
+        let count = self.attempts.len();
+        let mut command = Cmd::with_capacity(3 + 3 * count, text.len() + 160 * count + 32);
+        command.arg(verb).arg(text).arg(2 * count);
+        for attempt in &self.attempts {
+            command.arg(attempt.key.as_str()).arg(attempt.key.companion("queue"));
+        }
+        for attempt in &self.attempts {
+            command.arg(attempt.owner.as_ref());
+        }
+        command
+    }
+
+    fn outcome(&self, reply: Value) -> Result<Vec<bool>, RedisError> {
+        let freed = Vec::<bool>::from_redis_value(reply.extract_error()?)?;
+        if freed.len() == self.attempts.len() { Ok(freed) } else { Err(unknown("free_all.lua")) }
     }
 }
 

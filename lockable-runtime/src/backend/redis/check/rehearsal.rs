@@ -7,7 +7,9 @@ use ::redis::{Pipeline, RedisError, Value};
 use super::super::command::{self, Acquire};
 use super::super::fault;
 use super::super::grants;
-use super::super::script::{Call, Enqueue, Inspect, Leave, Names, Place, Raise, Release, Renew};
+use super::super::script::{
+    Call, Enqueue, FreeAll, Inspect, Leave, Names, Place, Raise, Release, Renew,
+};
 use super::rights::Missing;
 use super::{Checked, Probe};
 use crate::backend::{self, Attempt, Renewal, Renewed};
@@ -138,6 +140,9 @@ impl Lock {
             steps.script("queueing for a lock", Enqueue { attempt }, is_queued);
         }
         steps.script("leaving a queue", Leave { attempt: leaver }, |()| true);
+        // Somebody waits, so it is left as it is.
+        let all = FreeAll { attempts: vec![holder] };
+        steps.script("freeing locks together", all, |freed| freed == &[false]);
         let release = |attempt, next| Release { attempt, kept_for: None, next };
         let is_released = |(found, _): &(backend::Release, _)| *found == backend::Release::Released;
         steps.script("releasing a lock", release(holder, None), is_released);

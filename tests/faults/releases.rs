@@ -1,0 +1,155 @@
+//! Many releases at once, which go together.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Waker};
+
+use lockable_runtime::{LockError, LockGuard, Locker, shutdown};
+use lockable_tests::{Admin, wait};
+
+use crate::support::{LIMIT, connect, server_and_proxy};
+
+/// More than may be on their way, and than go together.
+const MANY: usize = 100;
+
+#[tokio::test]
+async fn a_hundred_releases_at_once_take_ten_commands() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    for _ in 0..3 {
+        let guards = hold_many(&locker).await;
+        let start = proxy.commands("EVALSHA");
+        all_are_released(begin(guards)).await;
+        // Eight that are on their way, sixty-four of the others, and the rest of them.
+        assert_eq!(proxy.commands("EVALSHA") - start, 8 + 1 + 1);
+        assert_eq!(held(&server.admin()), 0);
+    }
+}
+
+#[tokio::test]
+async fn each_of_many_releases_is_told_what_it_found() {
+    let (server, proxy) = server_and_proxy();
+    let (locker, admin) = (connect(&proxy.url()).await, server.admin());
+    let guards = hold_many(&locker).await;
+    for n in (0..MANY).step_by(5) {
+        admin.del(&name(n));
+        admin.set(&name(n + 1), "another's");
+        admin.del(&name(n + 2));
+        admin.command::<u64>(&["RPUSH", &name(n + 2), "data"]);
+        admin.set(&format!("lockable:queue:{{{}}}", name(n + 3)), "data");
+    }
+    for (n, release) in begin(guards).into_iter().enumerate() {
+        let found = release.await.map_err(|error| (error.is_lost(), error.is_taken()));
+        let expected = match n % 5 {
+            0 => Err((true, false)),
+            1 | 2 => Err((true, true)),
+            _ => Ok(()),
+        };
+        assert_eq!(found, expected, "{n}");
+    }
+    assert_eq!(held(&admin), 2 * MANY / 5, "what belongs to others stays");
+}
+
+#[tokio::test]
+async fn who_waits_for_one_of_many_locks_is_handed_it() {
+    let (server, proxy) = server_and_proxy();
+    let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
+    let guards = hold_many(&locker).await;
+    let waiting = tokio::spawn(other.lock(key(MANY - 1)).wait(LIMIT).acquire());
+    queued(&server.admin(), MANY - 1).await;
+    all_are_released(begin(guards)).await;
+    let guard = waiting.await.unwrap().unwrap();
+    assert_eq!(held(&server.admin()), 1);
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn many_releases_that_are_given_up_are_done() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    drop(begin(hold_many(&locker).await));
+    shutdown(LIMIT).await.unwrap();
+    assert_eq!(held(&server.admin()), 0);
+    all_are_released(begin(hold_many(&locker).await)).await;
+}
+
+/// Those whose request is on its way are dropped, and the others are not.
+#[tokio::test]
+async fn releases_go_on_without_those_that_they_waited_for() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let guards = hold_many(&locker).await;
+    proxy.hold_open_requests();
+    let mut releases = begin(guards);
+    drop(releases.drain(..8).collect::<Vec<_>>());
+    proxy.release_requests();
+    all_are_released(releases).await;
+    shutdown(LIMIT).await.unwrap();
+}
+
+#[tokio::test]
+async fn many_releases_outlive_their_connection() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let guards = hold_many(&locker).await;
+    proxy.hold_open_replies();
+    let releases = begin(guards);
+    proxy.wait_reply_held(LIMIT).await;
+    proxy.cut();
+    all_are_released(releases).await;
+    assert_eq!(held(&server.admin()), 0);
+}
+
+#[tokio::test]
+async fn many_releases_do_without_the_scripts_that_the_server_forgot() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let guards = hold_many(&locker).await;
+    server.admin().command::<()>(&["SCRIPT", "FLUSH"]);
+    all_are_released(begin(guards)).await;
+    assert_eq!(held(&server.admin()), 0);
+}
+
+type Release = Pin<Box<dyn Future<Output = Result<(), LockError>>>>;
+
+/// Asks for all of the releases before any of them can be answered.
+fn begin(guards: Vec<LockGuard>) -> Vec<Release> {
+    let ask = |guard: LockGuard| {
+        let mut release: Release = Box::pin(guard.release());
+        let asked = release.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(asked.is_pending());
+        release
+    };
+    guards.into_iter().map(ask).collect()
+}
+
+async fn all_are_released(releases: Vec<Release>) {
+    for release in releases {
+        release.await.unwrap();
+    }
+}
+
+async fn hold_many(locker: &Locker) -> Vec<LockGuard> {
+    let mut guards = Vec::with_capacity(MANY);
+    for n in 0..MANY {
+        guards.push(locker.lock(key(n)).acquire().await.unwrap());
+    }
+    guards
+}
+
+fn key(n: usize) -> String {
+    format!("many:{n}")
+}
+
+fn name(n: usize) -> String {
+    format!("disLock:{}", key(n))
+}
+
+fn held(admin: &Admin) -> usize {
+    admin.keys("disLock:*").len()
+}
+
+async fn queued(admin: &Admin, n: usize) {
+    let queue = format!("lockable:queue:{{{}}}", name(n));
+    wait::until_async(LIMIT, async || !admin.keys(&queue).is_empty()).await;
+}
