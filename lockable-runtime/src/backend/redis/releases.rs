@@ -10,8 +10,8 @@ use crate::backend::{self, Attempt, Fault};
 use crate::clock::boot_time;
 
 /// So many requests to release may be on their way over one connection; what is asked for meanwhile
-/// goes together in the next one. As few callers never wait for each other. With 64 busy tasks, 4 and
-/// 8 were the fastest of 1, 2, 4, 8 and 16 by `benches/pairs.rs`.
+/// goes together in the next one. As few callers never wait for each other. With 64 busy tasks, 4
+/// and 8 were the fastest of 1 to 16.
 const LANES: usize = 8;
 
 /// So many releases go together at most: a tenth of a millisecond of the server's time.
