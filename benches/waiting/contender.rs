@@ -7,6 +7,10 @@ pub(crate) enum Contender {
     OursFair,
     /// Two scripts a section, and hand-offs that cost nothing.
     Limit,
+    /// A mutex of the process, and no server at all: what waking the next task costs.
+    Mutex,
+    /// The same, and one `PING` a section: what a lock costs at least that asks a server each time.
+    MutexAndPing,
     Rslock,
     DistributedLock,
     RedisPy,
@@ -19,10 +23,12 @@ pub(crate) enum Contender {
 
 impl Contender {
     /// Those that have a row, in its order.
-    pub(crate) const ROWS: [Self; 7] = [
+    pub(crate) const ROWS: [Self; 9] = [
         Self::Ours,
         Self::OursFair,
         Self::Limit,
+        Self::MutexAndPing,
+        Self::Mutex,
         Self::Rslock,
         Self::DistributedLock,
         Self::RedisPy,
@@ -35,6 +41,8 @@ impl Contender {
             Self::Ours => "lockable",
             Self::OursFair => "lockable fair",
             Self::Limit => "limit",
+            Self::Mutex => "mutex",
+            Self::MutexAndPing => "mutex and PING",
             Self::Rslock => "rslock",
             Self::DistributedLock => "distributed-lock",
             Self::RedisPy => "redis-py",
@@ -42,6 +50,11 @@ impl Contender {
             Self::Bare => "bare",
             Self::Ping => "ping",
         }
+    }
+
+    /// Whether all of its waiters are in one process, where a hand-off costs nothing.
+    pub(crate) fn has_one_process(self) -> bool {
+        matches!(self, Self::Limit | Self::Mutex | Self::MutexAndPing | Self::Bare | Self::Ping)
     }
 
     /// The commands that its processes send. The server counts what scripts call in the same way,
@@ -57,7 +70,8 @@ impl Contender {
             Self::Redlock => &["evalsha", "eval"],
             Self::Rslock | Self::DistributedLock | Self::RedisPy => &["set", "evalsha", "eval"],
             Self::Bare => &["set", "evalsha"],
-            Self::Ping => &["ping"],
+            Self::Ping | Self::MutexAndPing => &["ping"],
+            Self::Mutex => &[],
         }
     }
 }

@@ -26,6 +26,8 @@ impl Launcher {
             Contender::Ours
             | Contender::OursFair
             | Contender::Limit
+            | Contender::Mutex
+            | Contender::MutexAndPing
             | Contender::Bare
             | Contender::Ping => this_bench(contender),
         }

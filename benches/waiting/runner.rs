@@ -130,10 +130,9 @@ impl Row {
 }
 
 impl Contender {
-    /// The limit has all of its waiters in one process, where a hand-off costs nothing.
     fn version_of(self, scenario: &Scenario) -> Scenario {
         let mut scenario = scenario.clone();
-        if self == Self::Limit {
+        if self.has_one_process() {
             scenario.waiters *= scenario.processes;
             scenario.processes = 1;
         }
@@ -142,15 +141,7 @@ impl Contender {
 }
 
 fn team(contender: Contender, url: &str, cores: Cores) -> Result<Team, String> {
-    let size = match contender {
-        Contender::Bare | Contender::Ping | Contender::Limit => 1,
-        Contender::Ours
-        | Contender::OursFair
-        | Contender::Rslock
-        | Contender::DistributedLock
-        | Contender::RedisPy
-        | Contender::Redlock => MOST_PROCESSES,
-    };
+    let size = if contender.has_one_process() { 1 } else { MOST_PROCESSES };
     let launcher = Launcher::prepare(contender)?;
     Team::start(size, || launcher.command(url, cores))
 }

@@ -5,9 +5,12 @@ mod client;
 mod limit;
 mod ours;
 mod ping;
+mod queued;
 
 use lockable_benches::worker;
 use tokio::runtime::Runtime;
+
+use self::queued::{Nothing, Queued};
 
 /// The lease, which no round outlives.
 const LEASE_MS: u64 = 10_000;
@@ -20,7 +23,9 @@ pub(crate) fn run(name: &str, url: &str) {
         match name {
             "lockable" => worker::serve(ours::contender(url, ours::Order::Default).await).await,
             "lockable fair" => worker::serve(ours::contender(url, ours::Order::Fair).await).await,
-            "limit" => worker::serve(limit::contender(url).await).await,
+            "limit" => worker::serve(Queued::new(limit::contender(url).await)).await,
+            "mutex" => worker::serve(Queued::new(Nothing)).await,
+            "mutex and PING" => worker::serve(Queued::new(ping::contender(url).await)).await,
             "bare" => worker::serve(bare::contender(url).await).await,
             "ping" => worker::serve(ping::contender(url).await).await,
             _ => panic!("there is no {name}"),
