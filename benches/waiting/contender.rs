@@ -57,6 +57,11 @@ impl Contender {
         matches!(self, Self::Limit | Self::Mutex | Self::MutexAndPing | Self::Bare | Self::Ping)
     }
 
+    /// Whether it keeps other processes out, so that it is a lock to compare with.
+    pub(crate) fn is_lock(self) -> bool {
+        !matches!(self, Self::Mutex | Self::MutexAndPing)
+    }
+
     /// The commands that its processes send. The server counts what scripts call in the same way,
     /// so none of these may be called by its scripts too.
     pub(crate) fn sends(self) -> &'static [&'static str] {

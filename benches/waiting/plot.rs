@@ -17,6 +17,9 @@ pub(crate) fn draw(runner: &mut Runner, pace: &Pace, file: &Path) {
     for waiters in [1, 2, 4, 8, 16, 32, 64, 128, 256] {
         for row in runner.rows(&Scenario::one_process(waiters), pace) {
             let Ok(turns) = &row.outcome else { continue };
+            if !row.contender.is_lock() {
+                continue;
+            }
             let name = row.contender.name();
             let at = lines.iter().position(|line| line.name == name).unwrap_or(lines.len());
             if at == lines.len() {

@@ -4,20 +4,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
 use lockable_benches::worker::{Contender, Waiter};
-use tokio::sync::{Mutex as Queue, OwnedMutexGuard as Place};
+use tokio::sync::Semaphore;
 
 /// Has the waiters of a key queue at a mutex, first come, first served. What stands behind it never
-/// finds anybody else.
+/// finds anybody else: a waiter that is dropped in the middle keeps its place.
 pub(super) struct Queued<C> {
     contender: C,
     /// By key; made by the first waiter, gone with the last.
-    queues: Mutex<HashMap<String, Weak<Queue<()>>>>,
+    queues: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
 pub(super) struct Locking<W> {
     waiter: W,
-    queue: Arc<Queue<()>>,
-    place: Option<Place<()>>,
+    queue: Arc<Semaphore>,
 }
 
 impl<C> Queued<C> {
@@ -25,10 +24,11 @@ impl<C> Queued<C> {
         Self { contender, queues: Mutex::default() }
     }
 
-    fn queue(&self, key: &str) -> Arc<Queue<()>> {
+    fn queue(&self, key: &str) -> Arc<Semaphore> {
         let mut queues = self.queues.lock().expect("nobody panics with it");
         queues.retain(|_, queue| queue.strong_count() > 0);
-        let queue = queues.get(key).and_then(Weak::upgrade).unwrap_or_default();
+        let queue = queues.get(key).and_then(Weak::upgrade);
+        let queue = queue.unwrap_or_else(|| Arc::new(Semaphore::new(1)));
         queues.insert(key.to_owned(), Arc::downgrade(&queue));
         queue
     }
@@ -39,20 +39,19 @@ impl<C: Contender> Contender for Queued<C> {
 
     fn waiter(&self, key: String) -> Locking<C::Waiter> {
         let queue = self.queue(&key);
-        Locking { waiter: self.contender.waiter(key), queue, place: None }
+        Locking { waiter: self.contender.waiter(key), queue }
     }
 }
 
 impl<W: Waiter> Waiter for Locking<W> {
     async fn acquire(&mut self) {
-        let place = Arc::clone(&self.queue).lock_owned().await;
+        self.queue.acquire().await.expect("nobody closes it").forget();
         self.waiter.acquire().await;
-        self.place = Some(place);
     }
 
     async fn release(&mut self) {
         self.waiter.release().await;
-        self.place = None;
+        self.queue.add_permits(1);
     }
 }
 
