@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
-use lockable_runtime::{LockError, LockGuard, Locker, shutdown};
+use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::{Admin, wait};
 
 use crate::support::{LIMIT, connect, server_and_proxy};
@@ -68,15 +68,14 @@ async fn many_releases_that_are_given_up_are_done() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     drop(begin(hold_many(&locker).await));
-    shutdown(LIMIT).await.unwrap();
-    assert_eq!(held(&server.admin()), 0);
+    all_are_freed(&server.admin()).await;
     all_are_released(begin(hold_many(&locker).await)).await;
 }
 
 /// Those whose request is on its way are dropped, and the others are not.
 #[tokio::test]
 async fn releases_go_on_without_those_that_they_waited_for() {
-    let (_server, proxy) = server_and_proxy();
+    let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     let guards = hold_many(&locker).await;
     proxy.hold_open_requests();
@@ -84,7 +83,7 @@ async fn releases_go_on_without_those_that_they_waited_for() {
     drop(releases.drain(..8).collect::<Vec<_>>());
     proxy.release_requests();
     all_are_released(releases).await;
-    shutdown(LIMIT).await.unwrap();
+    all_are_freed(&server.admin()).await;
 }
 
 #[tokio::test]
@@ -127,6 +126,11 @@ async fn all_are_released(releases: Vec<Release>) {
     for release in releases {
         release.await.unwrap();
     }
+}
+
+/// Whether somebody waited for the releases or not.
+async fn all_are_freed(admin: &Admin) {
+    wait::until_async(LIMIT, async || held(admin) == 0).await;
 }
 
 async fn hold_many(locker: &Locker) -> Vec<LockGuard> {
