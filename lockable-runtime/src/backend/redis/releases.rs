@@ -1,5 +1,6 @@
 //! Releases that go together while many are on their way.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot::{self, Receiver, Sender};
@@ -14,7 +15,7 @@ use crate::clock::boot_time;
 /// and 8 were the fastest of 1 to 16.
 const LANES: usize = 8;
 
-/// So many releases go together at most: a tenth of a millisecond of the server's time.
+/// So many releases go together at most: about a sixth of a millisecond of the server's time.
 const TOGETHER: usize = 64;
 
 /// Whether the lock is free now, or was left as it is.
@@ -28,7 +29,7 @@ pub(super) struct Releases(Mutex<State>);
 struct State {
     taken_lanes: usize,
     /// In the order of their calls; none while a lane is free.
-    waiting: Vec<Waiting>,
+    waiting: VecDeque<Waiting>,
 }
 
 #[derive(Debug)]
@@ -57,7 +58,7 @@ impl Way<'_> {
             return Way::Alone(Some(Lane(connection)));
         }
         let (answer, answered) = oneshot::channel();
-        state.waiting.push(Waiting { attempt: Arc::clone(attempt), answer });
+        state.waiting.push_back(Waiting { attempt: Arc::clone(attempt), answer });
         Way::Together(answered)
     }
 }
