@@ -92,7 +92,8 @@ async fn a_grant_that_comes_late_is_claimed_before_the_holder_begins() {
 /// token, which is older than that of the one who had the lock in between, though the lock is its own
 /// again.
 /// Method: the message is held back, the grant ends by hand, another one has the lock, and the first one
-/// has it again as by its own asking, whose answer is not there yet.
+/// has it again as by its own asking, whose answer is not there yet. If it does ask, because that took
+/// so long, its request is held back as well.
 #[tokio::test]
 async fn a_grant_that_lapsed_and_was_made_anew_has_a_newer_fencing_token() {
     let (server, proxy) = server_and_proxy();
@@ -102,6 +103,7 @@ async fn a_grant_that_lapsed_and_was_made_anew_has_a_newer_fencing_token() {
     let waiter = waiter(&waiting);
     queued(&server, 1).await;
     proxy.hold_messages();
+    proxy.hold_requests();
     guard.release().await.unwrap();
     wait::until_async(LIMIT, async || admin.get(KEY) != owner).await;
     let granted = admin.get(KEY).unwrap();
@@ -112,8 +114,9 @@ async fn a_grant_that_lapsed_and_was_made_anew_has_a_newer_fencing_token() {
     admin.command::<()>(&["SET", KEY, &granted, "PX", "1000"]);
     elapse(Duration::from_millis(400)).await;
     proxy.release_messages();
+    proxy.release_requests();
     let late = waiter.await.unwrap();
-    assert!(late.fencing_token() > token);
+    assert!(late.fencing_token() > token, "{} after {token}", late.fencing_token());
     late.release().await.unwrap();
     is_over(&server).await;
 }
