@@ -7,7 +7,8 @@ use std::task::{Context, Waker};
 use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::{Admin, wait};
 
-use crate::support::{LIMIT, connect, server_and_proxy};
+use crate::runtimes::one_thread;
+use crate::support::{LIMIT, connect, patient, server_and_proxy};
 
 /// More than may be on their way, and than go together.
 const MANY: usize = 100;
@@ -24,6 +25,47 @@ async fn a_hundred_releases_at_once_take_ten_commands() {
         assert_eq!(proxy.commands("EVALSHA") - start, 8 + 1 + 1);
         assert_eq!(held(&server.admin()), 0);
     }
+}
+
+/// Nobody's release waits for an answer to another one's.
+#[tokio::test]
+async fn a_crowd_of_releases_is_sent_before_any_is_answered() {
+    const CROWD: usize = 600;
+    let (_server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let guards = hold(&locker, CROWD).await;
+    let start = proxy.commands("EVALSHA");
+    proxy.hold_open_replies();
+    let releases = begin(guards);
+    // Those that go alone, and the others by sixty-four.
+    let commands = 8 + (CROWD - 8).div_ceil(64);
+    proxy.wait_for_command("EVALSHA", start + u64::try_from(commands).unwrap(), LIMIT).await;
+    proxy.release_replies();
+    all_are_released(releases).await;
+}
+
+#[tokio::test]
+async fn releases_do_not_wait_for_those_that_nobody_polls() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let mut releases = begin(hold_many(&locker).await);
+    releases.reverse();
+    all_are_released(releases).await;
+    assert_eq!(proxy.accepted(), 1);
+}
+
+#[test]
+fn releases_outlive_the_runtime_in_which_they_were_asked_for() {
+    let (server, proxy) = server_and_proxy();
+    let (first, second) = (one_thread(), one_thread());
+    let locker = patient(&proxy.url()).connect_lazy().unwrap();
+    let guards = first.block_on(hold_many(&locker));
+    proxy.hold_open_requests();
+    let releases = first.block_on(async { begin(guards) });
+    drop(first);
+    proxy.release_requests();
+    second.block_on(all_are_released(releases));
+    assert_eq!(held(&server.admin()), 0);
 }
 
 #[tokio::test]
@@ -134,8 +176,12 @@ async fn all_are_freed(admin: &Admin) {
 }
 
 async fn hold_many(locker: &Locker) -> Vec<LockGuard> {
-    let mut guards = Vec::with_capacity(MANY);
-    for n in 0..MANY {
+    hold(locker, MANY).await
+}
+
+async fn hold(locker: &Locker, count: usize) -> Vec<LockGuard> {
+    let mut guards = Vec::with_capacity(count);
+    for n in 0..count {
         guards.push(locker.lock(key(n)).acquire().await.unwrap());
     }
     guards

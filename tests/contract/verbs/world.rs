@@ -97,7 +97,9 @@ impl World {
         let redis = self.redis.told(memory.len());
         let mut told = [memory, redis];
         // Those of several locks come in any order.
-        told.iter_mut().for_each(|told| told.sort());
+        for told in &mut told {
+            told.sort();
+        }
         self.told += told[0].len();
         let tokens_rise = [self.memory.rises, self.redis.rises];
         self.latest = states[0].clone();

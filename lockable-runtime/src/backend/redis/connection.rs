@@ -157,6 +157,16 @@ impl Connection {
         call.outcome(reply).map_err(|error| self.fault(&error))
     }
 
+    /// The same, within the command deadline.
+    pub(super) async fn run_in_time<C: Call>(&self, call: &C) -> Result<C::Outcome, Fault> {
+        let limit = self.opener.command_deadline;
+        let answer = within(|| timer_on(&self.opener.timers, limit), self.run(call)).await;
+        answer.unwrap_or_else(|| {
+            self.unanswered(limit);
+            Err(Fault::no_answer(&self.opener.server, limit))
+        })
+    }
+
     async fn evaluate(&self, command: &Cmd) -> Result<Value, Fault> {
         self.answered(self.commands.clone().send_packed_command(command).await)
     }

@@ -1,19 +1,20 @@
-//! Releases that go together while many are on their way.
+//! Releases that go together where many are asked for at once.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot::{self, Receiver, Sender};
+use tokio::task::yield_now;
 
 use super::connection::Connection;
 use super::script::{FreeAll, Handed, Release};
 use crate::backend::{self, Attempt, Fault};
 use crate::clock::boot_time;
 
-/// So many requests to release may be on their way over one connection; what is asked for meanwhile
-/// goes together in the next one. As few callers never wait for each other. With 64 busy tasks, 4
-/// and 8 were the fastest of 1 to 16.
-const LANES: usize = 8;
+/// So many releases may be on their way over one connection and each go alone, at once. Those that
+/// come then are many, and gain more by company than they lose by looking around for it.
+const ALONE: usize = 8;
 
 /// So many releases go together at most: about a sixth of a millisecond of the server's time.
 const TOGETHER: usize = 64;
@@ -23,13 +24,10 @@ type Answer = Result<bool, Fault>;
 
 /// The releases of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Releases(Mutex<State>);
-
-#[derive(Debug, Default)]
-struct State {
-    taken_lanes: usize,
-    /// In the order of their calls; none while a lane is free.
-    waiting: VecDeque<Waiting>,
+pub(super) struct Releases {
+    alone: AtomicUsize,
+    /// What goes next, in the order of the calls. Whoever is the first sees to it that they are sent.
+    company: Mutex<VecDeque<Waiting>>,
 }
 
 #[derive(Debug)]
@@ -38,50 +36,33 @@ struct Waiting {
     answer: Sender<Answer>,
 }
 
-/// How a release gets to the server.
-enum Way<'a> {
-    /// On a lane of its own, or outside of them.
-    Alone(Option<Lane<'a>>),
-    Together(Receiver<Answer>),
-}
-
-impl Way<'_> {
-    /// Alone goes whatever is more than freeing a lock, and what others are known to wait for: they
-    /// would wait for a lane as well.
-    fn of<'a>(connection: &'a Arc<Connection>, attempt: &Arc<Attempt>) -> Way<'a> {
-        if attempt.has_min_hold() || attempt.had_turn() {
-            return Way::Alone(None);
-        }
-        let mut state = connection.releases().state();
-        if state.taken_lanes < LANES {
-            state.taken_lanes += 1;
-            return Way::Alone(Some(Lane(connection)));
-        }
-        let (answer, answered) = oneshot::channel();
-        state.waiting.push_back(Waiting { attempt: Arc::clone(attempt), answer });
-        Way::Together(answered)
-    }
-}
-
 impl Releases {
-    /// What goes next on a lane; the lane is free when there is nothing.
-    fn next(&self) -> Option<Vec<Waiting>> {
-        let mut state = self.state();
-        let count = state.waiting.len().min(TOGETHER);
-        if count == 0 {
-            state.taken_lanes -= 1;
-            return None;
-        }
-        Some(state.waiting.drain(..count).collect())
+    /// Nothing when as many go alone as may.
+    fn go_alone(&self) -> Option<Alone<'_>> {
+        let others = self.alone.fetch_add(1, Ordering::Relaxed);
+        // Counts itself out again where it is one too many.
+        let place = Alone(&self.alone);
+        (others < ALONE).then_some(place)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn company(&self) -> MutexGuard<'_, VecDeque<Waiting>> {
         // Every change is one step, so a panic elsewhere leaves it sound.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.company.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One that goes alone. Others only count them: nobody waits for a call that nobody polls.
+struct Alone<'a>(&'a AtomicUsize);
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Releases the attempt, alone or with others.
+///
+/// Whatever is more than freeing a lock goes alone, and so does one that came from a queue.
 ///
 /// # Cancel safety
 /// A release that is dropped may still be done; those that go with it are.
@@ -89,15 +70,16 @@ pub(super) async fn release(
     connection: &Arc<Connection>,
     attempt: &Arc<Attempt>,
 ) -> Result<backend::Release, Fault> {
-    let _lane = match Way::of(connection, attempt) {
-        Way::Alone(lane) => lane,
-        Way::Together(answered) => {
-            let answer = answered.await.unwrap_or_else(|_| Err(connection.runtime_ended()));
-            if answer? {
-                return Ok(backend::Release::Released);
-            }
-            None
+    let _place = if attempt.has_min_hold() || attempt.had_turn() {
+        None
+    } else if let Some(place) = connection.releases().go_alone() {
+        Some(place)
+    } else {
+        let answer = join(connection, attempt).await;
+        if answer.unwrap_or_else(|_| Err(connection.runtime_ended()))? {
+            return Ok(backend::Release::Released);
         }
+        None
     };
     alone(connection, attempt, None).await.map(|(found, _)| found)
 }
@@ -113,26 +95,63 @@ pub(super) async fn alone(
     connection.run(&Release { attempt, kept_for, next }).await
 }
 
-/// A place for one request on its way. What waits has it next, also when its request is given up.
-struct Lane<'a>(&'a Arc<Connection>);
+fn join(connection: &Arc<Connection>, attempt: &Arc<Attempt>) -> Receiver<Answer> {
+    let (answer, answered) = oneshot::channel();
+    let mut company = connection.releases().company();
+    let is_first = company.is_empty();
+    company.push_back(Waiting { attempt: Arc::clone(attempt), answer });
+    drop(company);
+    if is_first {
+        // In a task of its own, because whoever came first may be dropped, or not be polled.
+        let all = Company { connection: Arc::clone(connection), is_sent: false };
+        drop(connection.runtime().spawn(async move {
+            // Whoever is about to release as well does so before this goes on.
+            yield_now().await;
+            all.send();
+        }));
+    }
+    answered
+}
 
-impl Drop for Lane<'_> {
+/// All who wait to be sent. Where the runtime ends before that, the end of their channels tells them.
+struct Company {
+    connection: Arc<Connection>,
+    is_sent: bool,
+}
+
+impl Company {
+    fn send(mut self) {
+        self.is_sent = true;
+        let mut all = self.take();
+        while !all.is_empty() {
+            let batch = all.drain(..all.len().min(TOGETHER)).collect();
+            let together = together(Arc::clone(&self.connection), batch);
+            drop(self.connection.runtime().spawn(together));
+        }
+    }
+
+    fn take(&self) -> VecDeque<Waiting> {
+        std::mem::take(&mut *self.connection.releases().company())
+    }
+}
+
+impl Drop for Company {
     fn drop(&mut self) {
-        if let Some(batch) = self.0.releases().next() {
-            // In a task of its own, because whoever waits may be dropped, and the others not.
-            drop(self.0.runtime().spawn(together(Arc::clone(self.0), batch)));
+        if !self.is_sent {
+            drop(self.take());
         }
     }
 }
 
 async fn together(connection: Arc<Connection>, batch: Vec<Waiting>) {
-    let _lane = Lane(&connection);
     let attempts = batch.iter().map(|waiting| &*waiting.attempt).collect();
-    let freed = connection.run(&FreeAll { attempts }).await;
+    let freed = connection.run_in_time(&FreeAll { attempts }).await;
     for (place, waiting) in batch.into_iter().enumerate() {
         let answer = match &freed {
             Ok(freed) => Ok(freed.get(place).is_some_and(|is_free| *is_free)),
-            Err(fault) => Err(fault.clone()),
+            Err(fault) if connection.is_retired() => Err(fault.clone()),
+            // What the server refuses to do for all, it may do for each.
+            Err(_) => Ok(false),
         };
         // Whoever gave up has handed the release over.
         drop(waiting.answer.send(answer));
