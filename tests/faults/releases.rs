@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Waker};
 
 use lockable_runtime::{LockError, LockGuard, Locker};
-use lockable_tests::{Admin, wait};
+use lockable_tests::{Admin, Server, wait};
 
 use crate::runtimes::one_thread;
 use crate::support::{LIMIT, connect, patient, server_and_proxy};
@@ -149,6 +149,20 @@ async fn many_releases_do_without_the_scripts_that_the_server_forgot() {
     server.admin().command::<()>(&["SCRIPT", "FLUSH"]);
     all_are_released(begin(guards)).await;
     assert_eq!(held(&server.admin()), 0);
+}
+
+/// A cluster of one server refuses a command whose keys have different slots.
+#[tokio::test]
+async fn many_releases_go_one_by_one_where_a_server_refuses_them_together() {
+    let server = Server::builder().config("cluster-enabled", "yes").start();
+    let admin = server.admin();
+    admin.command::<()>(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+    let is_up = || admin.command::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok");
+    wait::until_async(LIMIT, async || is_up()).await;
+    let locker = connect(&server.url()).await;
+    all_are_released(begin(hold_many(&locker).await)).await;
+    assert_eq!(held(&admin), 0);
+    assert!(admin.info("errorstats").contains("CROSSSLOT"), "they were refused");
 }
 
 type Release = Pin<Box<dyn Future<Output = Result<(), LockError>>>>;
