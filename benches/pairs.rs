@@ -12,8 +12,9 @@ use lockable_runtime::Locker;
 use redis::aio::MultiplexedConnection;
 use tokio::runtime::{Builder, Runtime};
 
-const TURNS: usize = 30;
-const ROUND: Duration = Duration::from_millis(150);
+const TURNS: usize = 150;
+/// Short, so that the contenders of a turn find the machine in the same mood.
+const ROUND: Duration = Duration::from_millis(30);
 /// What this crate runs to release.
 const RELEASE: &str = concat!(
     include_str!("../lockable-runtime/scripts/free.lua"),
@@ -111,15 +112,15 @@ async fn round(contender: &Contender, tasks: usize) -> Round {
     Round { pairs_per_second, acquire: median(acquires) }
 }
 
-/// Pairs on a key of this task's own; how many microseconds each acquisition took.
+/// Pairs on a key of this task's own, one at least; how many microseconds each acquisition took.
 async fn pairs(mut contender: Contender, key: String, started: Instant) -> Vec<f64> {
     let name = format!("bench:{key}");
     let (floor, queue) = (companion("floor", &name), companion("queue", &name));
-    let mut acquires = Vec::with_capacity(10_000);
+    let mut acquires = Vec::with_capacity(2_000);
     if let Contender::Same(connection, _) = &mut contender {
         make_floor(connection, &floor).await;
     }
-    while started.elapsed() < ROUND {
+    while acquires.is_empty() || started.elapsed() < ROUND {
         let before = Instant::now();
         let mut note = || acquires.push(before.elapsed().as_secs_f64() * 1e6);
         match &mut contender {

@@ -1,5 +1,6 @@
 //! Things that are to be done at their times: what renewals and releases are planned in.
 
+use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
@@ -24,10 +25,20 @@ struct Entry<T> {
 impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
     /// Adds an entry; gives back the one that was there under this key.
     pub(crate) fn insert(&mut self, key: K, item: T, due: Option<Moment>) -> Option<T> {
-        let former = self.remove(&key);
         self.due.extend(due.map(|due| (due, key.clone())));
-        self.entries.insert(key, Entry { item, due });
-        former
+        match self.entries.entry(key) {
+            Vacant(slot) => {
+                slot.insert(Entry { item, due });
+                None
+            }
+            Occupied(mut slot) => {
+                let former = slot.insert(Entry { item, due });
+                if let Some(other) = former.due.filter(|other| due != Some(*other)) {
+                    self.due.remove(&(other, slot.key().clone()));
+                }
+                Some(former.item)
+            }
+        }
     }
 
     pub(crate) fn remove(&mut self, key: &K) -> Option<T> {

@@ -69,11 +69,41 @@ impl LockKey {
         &self.0
     }
 
-    /// The name of a companion key, on the same cluster slot as the lock itself.
-    pub(crate) fn companion(&self, what: &str) -> String {
-        let tagged = self.0.contains('{');
-        let (open, close) = if tagged { ("", "") } else { ("{", "}") };
-        ["lockable:", what, ":", open, &self.0, close].concat()
+    /// The name of its fencing floor.
+    pub(crate) fn floor(&self) -> Companion<'_> {
+        self.companion("lockable:floor:", "lockable:floor:{")
+    }
+
+    /// The name of its queue.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it has no name"))]
+    pub(crate) fn queue(&self) -> Companion<'_> {
+        self.companion("lockable:queue:", "lockable:queue:{")
+    }
+
+    /// On the same cluster slot as the lock itself: by its hash tag, or else with itself as one.
+    fn companion(&self, tagged: &'static str, plain: &'static str) -> Companion<'_> {
+        if self.0.contains('{') {
+            Companion([tagged, &self.0, ""])
+        } else {
+            Companion([plain, &self.0, "}"])
+        }
+    }
+}
+
+/// The name of a key that belongs to a lock, in parts: commands are written without putting them
+/// together first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Companion<'a>([&'a str; 3]);
+
+impl<'a> Companion<'a> {
+    pub(crate) fn parts(self) -> [&'a str; 3] {
+        self.0
+    }
+}
+
+impl Display for Companion<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts().into_iter().try_for_each(|part| f.write_str(part))
     }
 }
 

@@ -19,17 +19,22 @@ pub(crate) struct OwnerToken(String);
 impl OwnerToken {
     /// Makes a token that no other acquisition has: 64 random bits of this process and a counter.
     pub(crate) fn next(identity: Option<&RequestId>) -> Self {
-        Self::from(Origin(*PROCESS), identity)
+        Self::beginning(&PROCESS, identity)
     }
 
     /// The same for one who waits.
     pub(crate) fn from(origin: Origin, identity: Option<&RequestId>) -> Self {
+        Self::beginning(&origin.to_string(), identity)
+    }
+
+    fn beginning(origin: &str, identity: Option<&RequestId>) -> Self {
         static COUNTER: AtomicU64 = AtomicU64::new(1);
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
         let identity = identity.map_or("", RequestId::as_str);
         // Room for the origin, a point, a count that stays below a billion, and a blank.
         let mut text = String::with_capacity(27 + identity.len());
-        text.extend(origin.digits().chain(['.']));
+        text.push_str(origin);
+        text.push('.');
         // A text takes everything.
         write!(text, "{count}").unwrap_or_default();
         if !identity.is_empty() {
@@ -40,24 +45,18 @@ impl OwnerToken {
     }
 }
 
-/// The standard library seeds `RandomState` from the operating system.
-static PROCESS: Lazy<u64> = Lazy::new(|| RandomState::new().hash_one(std::process::id()));
+/// What the tokens of this process begin with, but for those of waiters.
+static PROCESS: Lazy<String> = Lazy::new(|| Origin::new().to_string());
 
 /// What the tokens of one locker's waiters begin with, and where their grants are handed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin(u64);
 
 impl Origin {
-    /// An origin that no other locker has, in whatever process.
+    /// An origin that no other locker has, in whatever process: the standard library seeds
+    /// `RandomState` from the operating system.
     pub(crate) fn new() -> Self {
         Self(RandomState::new().hash_one(std::process::id()))
-    }
-
-    /// Sixteen hexadecimal digits.
-    fn digits(self) -> impl Iterator<Item = char> {
-        let nibble =
-            move |place: u32| u32::from(self.0.rotate_left(4 * place).to_le_bytes()[0] & 15);
-        (1..=16_u32).filter_map(move |place| char::from_digit(nibble(place), 16))
     }
 
     /// Whether a token began here.
@@ -66,9 +65,10 @@ impl Origin {
     }
 }
 
+/// Sixteen hexadecimal digits.
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.digits().try_for_each(|digit| f.write_char(digit))
+        write!(f, "{:016x}", self.0)
     }
 }
 

@@ -405,14 +405,14 @@ impl State {
     /// The first of the fencing tokens of a turn.
     fn reserve(&mut self, attempt: &Attempt, now: Moment, calendar: &Calendar) -> u64 {
         let first = self.next_token(attempt, now, calendar.read(now));
-        if let Some(floor) = self.floors.get_mut(&attempt.key.companion("floor")) {
+        if let Some(floor) = self.floors.get_mut(&attempt.key.floor().to_string()) {
             floor.value = floor.value.saturating_add(RESERVED - 1);
         }
         first.into()
     }
 
     fn next_token(&mut self, attempt: &Attempt, now: Moment, seed: u64) -> FencingToken {
-        let name = attempt.key.companion("floor");
+        let name = attempt.key.floor().to_string();
         let expires = now.after(attempt.ttl.floor_life());
         let floor = self.floors.entry(name).or_insert(Floor { value: seed, expires });
         if floor.expires <= now {

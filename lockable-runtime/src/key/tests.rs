@@ -91,7 +91,7 @@ fn braces_are_allowed_only_as_a_hash_tag() {
 #[test]
 fn companion_keys_share_the_slot() {
     let plain = LockKey::new("disLock:order:7").unwrap();
-    assert_eq!(plain.companion("floor"), "lockable:floor:{disLock:order:7}");
+    assert_eq!(plain.floor().to_string(), "lockable:floor:{disLock:order:7}");
     let tagged = LockKey::new("disLock:{user}:7").unwrap();
-    assert_eq!(tagged.companion("floor"), "lockable:floor:disLock:{user}:7");
+    assert_eq!(tagged.floor().to_string(), "lockable:floor:disLock:{user}:7");
 }

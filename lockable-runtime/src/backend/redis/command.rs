@@ -1,10 +1,12 @@
 //! The plain commands of an acquisition, and what their replies say.
 
+use std::io::Write;
 use std::time::Duration;
 
-use ::redis::{Cmd, FromRedisValue, Pipeline, RedisError, Value};
+use ::redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisWrite, ToRedisArgs, Value};
 
 use crate::backend::Attempt;
+use crate::key::Companion;
 
 /// The commands of one acquisition: lock and fencing token in one round trip.
 pub(super) struct Acquire<'a> {
@@ -27,13 +29,13 @@ impl Acquire<'_> {
     /// `SET lock NX GET` and `INCR floor`, with `SET floor NX` between them where the floor may not be
     /// there, and `TIME` where it is asked for.
     pub(super) fn commands(&self) -> Pipeline {
-        let floor = self.attempt.key.companion("floor");
+        let floor = self.attempt.key.floor();
         let mut pipeline = Pipeline::with_capacity(4);
         pipeline.add_command(set_lock(self.attempt));
         if self.makes_floor {
-            pipeline.add_command(set_floor(&floor, self.attempt, self.seed));
+            pipeline.add_command(set_floor(floor, self.attempt, self.seed));
         }
-        pipeline.add_command(command("INCR", 2, &floor));
+        pipeline.add_command(command("INCR", 2, floor));
         if self.asks_time {
             pipeline.add_command(time());
         }
@@ -64,17 +66,27 @@ pub(super) fn set_lock(attempt: &Attempt) -> Cmd {
     set
 }
 
-fn set_floor(floor: &str, attempt: &Attempt, seed: u64) -> Cmd {
+fn set_floor(floor: Companion<'_>, attempt: &Attempt, seed: u64) -> Cmd {
     let mut set = command("SET", 6, floor);
     set.arg(seed).arg("NX").arg("PX").arg(millis(attempt.ttl.floor_life()));
     set
 }
 
-fn command(name: &str, arguments: usize, key: &str) -> Cmd {
-    // Room for the key and for a token, two words and a number.
-    let mut command = Cmd::with_capacity(arguments, key.len() + 64);
+fn command(name: &str, arguments: usize, key: impl ToRedisArgs) -> Cmd {
+    // Room for most keys and for a token, two words and a number.
+    let mut command = Cmd::with_capacity(arguments, 160);
     command.arg(name).arg(key);
     command
+}
+
+impl ToRedisArgs for Companion<'_> {
+    fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
+        let mut argument = out.writer_for_next_arg();
+        for part in self.parts() {
+            // A buffer takes everything.
+            argument.write_all(part.as_bytes()).unwrap_or_default();
+        }
+    }
 }
 
 pub(super) fn millis(duration: Duration) -> u64 {

@@ -1,6 +1,5 @@
 //! A connection for each tokio runtime of this process.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,6 +22,9 @@ use crate::error::{LockError, LockErrorKind};
 /// What a caller that finds no connection waits for: `None` until the outcome is known.
 type Opening = watch::Receiver<Option<Result<Arc<Connection>, Fault>>>;
 
+/// Searched from the front: hardly a process has more than a few runtimes.
+type Openings = Vec<(Id, Opening)>;
+
 /// The connections to one server, keyed by the runtime that drives them.
 ///
 /// A connection works only while its runtime does, and a process may run many: each `#[tokio::test]`
@@ -30,7 +32,7 @@ type Opening = watch::Receiver<Option<Result<Arc<Connection>, Fault>>>;
 pub(super) struct Connections {
     opener: Opener,
     background: Background,
-    openings: Mutex<HashMap<Id, Opening>>,
+    openings: Mutex<Openings>,
     grants: Grants,
     times: Arc<Times>,
     when_connected: Arc<OnceCell<Hook>>,
@@ -107,7 +109,7 @@ impl Connections {
 
     fn open_already(&self, runtime: &Handle) -> Option<Arc<Connection>> {
         let openings = self.openings();
-        let opening = openings.get(&runtime.id())?;
+        let opening = find(&openings, runtime)?;
         let outcome = opening.borrow();
         match &*outcome {
             Some(Ok(connection)) if !connection.is_retired() => Some(Arc::clone(connection)),
@@ -124,7 +126,7 @@ impl Connections {
             Some(None) => Err(fault::runtime_ended(server)),
             None => {
                 // The next call shall not join what this one gave up.
-                self.openings().retain(|_, other| !other.same_channel(&opening));
+                self.openings().retain(|(_, other)| !other.same_channel(&opening));
                 Err(fault::connect_timeout(server, *limit))
             }
         }
@@ -137,7 +139,7 @@ impl Connections {
 
     /// The calling task gave up on an answer, after so long.
     pub(super) fn unanswered(&self, waited: Duration) {
-        if let Some(opening) = self.openings().get(&self.runtime().id())
+        if let Some(opening) = find(&self.openings(), &self.runtime())
             && let Some(Ok(connection)) = &*opening.borrow()
         {
             connection.unanswered(waited);
@@ -147,13 +149,13 @@ impl Connections {
     /// What is there for this runtime, or else the start of a new connection.
     fn opening(&self, runtime: &Handle) -> Opening {
         let mut openings = self.openings();
-        match openings.get(&runtime.id()) {
+        match find(&openings, runtime) {
             Some(opening) if is_usable(opening) => opening.clone(),
             _ => {
                 // The others are looked through only now, which is rare.
-                openings.retain(|_, opening| is_usable(opening));
+                openings.retain(|(_, opening)| is_usable(opening));
                 let opening = self.start_opening(runtime);
-                openings.insert(runtime.id(), opening.clone());
+                openings.push((runtime.id(), opening.clone()));
                 opening
             }
         }
@@ -184,8 +186,8 @@ impl Connections {
         opening
     }
 
-    fn openings(&self) -> MutexGuard<'_, HashMap<Id, Opening>> {
-        // Every change is one insertion or removal, so a panic elsewhere leaves the map sound.
+    fn openings(&self) -> MutexGuard<'_, Openings> {
+        // Every change is one insertion or removal, so a panic elsewhere leaves them sound.
         self.openings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -194,6 +196,11 @@ impl fmt::Debug for Connections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connections").field("opener", &self.opener).finish_non_exhaustive()
     }
+}
+
+fn find<'a>(openings: &'a Openings, runtime: &Handle) -> Option<&'a Opening> {
+    let id = runtime.id();
+    openings.iter().find_map(|(of, opening)| (*of == id).then_some(opening))
 }
 
 /// Whether callers may wait for, or use, this connection: it has not failed, is not retired, and

@@ -34,7 +34,7 @@ pub(super) fn of_lock(mut fault: Fault, is_first_request: bool) -> Fault {
 
 /// A fault in counting up the floor; the lock may be held by then.
 pub(super) fn of_floor(mut fault: Fault, key: &LockKey) -> Fault {
-    let floor = key.companion("floor");
+    let floor = key.floor();
     if fault.kind == LockErrorKind::WrongType {
         fault.kind = LockErrorKind::Refused;
         fault.message =
@@ -47,7 +47,7 @@ pub(super) fn of_floor(mut fault: Fault, key: &LockKey) -> Fault {
 
 /// A fault in asking for a place in the queue, which names the floor where that is the reason.
 pub(super) fn of_queue(fault: Fault, key: &LockKey) -> Fault {
-    if fault.message.contains(&key.companion("floor")) { of_floor(fault, key) } else { fault }
+    if fault.message.contains(&key.floor().to_string()) { of_floor(fault, key) } else { fault }
 }
 
 /// Inside a script the server tells a missing right by its words alone: 7.0 by the first of these,

@@ -100,7 +100,7 @@ async fn rehearse(
     let release = Release { attempt: &holder, kept_for: None, next: None };
     pipeline.add_command(scripts.command(&release));
     pipeline.add_command(scripts.command(&Leave { attempt: &waiter }));
-    pipeline.cmd("DEL").arg(holder.key.companion("floor"));
+    pipeline.cmd("DEL").arg(holder.key.floor());
     let count = pipeline.len();
     let replies = commands.send_packed_commands(&pipeline, 0, count).await?;
     let mut errors = replies.into_iter().filter_map(|reply| reply.extract_error().err());

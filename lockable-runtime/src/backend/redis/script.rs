@@ -158,7 +158,7 @@ impl Call for FreeAll<'_> {
         let mut command = Cmd::with_capacity(3 + 3 * count, text.len() + 160 * count + 32);
         command.arg(verb).arg(text).arg(2 * count);
         for attempt in &self.attempts {
-            command.arg(attempt.key.as_str()).arg(attempt.key.companion("queue"));
+            command.arg(attempt.key.as_str()).arg(attempt.key.queue());
         }
         for attempt in &self.attempts {
             command.arg(attempt.owner.as_ref());
@@ -234,9 +234,9 @@ impl Call for Leave<'_> {
 
 /// A call about one lock, with its floor and its queue, and room for some arguments.
 fn with_keys(verb: &str, text: &str, attempt: &Attempt, arguments: usize) -> Cmd {
-    let (floor, queue) = (attempt.key.companion("floor"), attempt.key.companion("queue"));
+    let (floor, queue) = (attempt.key.floor(), attempt.key.queue());
     let key = attempt.key.as_str();
-    let size = text.len() + 3 * floor.len() + 3 * attempt.owner.as_ref().len() + 64;
+    let size = text.len() + 3 * key.len() + 3 * attempt.owner.as_ref().len() + 112;
     let mut command = Cmd::with_capacity(6 + arguments, size);
     command.arg(verb).arg(text).arg(3).arg(key).arg(floor).arg(queue);
     command
@@ -333,8 +333,8 @@ impl Call for Raise<'_> {
     }
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
-        let floor = self.attempt.key.companion("floor");
-        let mut command = Cmd::with_capacity(6, text.len() + floor.len() + 64);
+        let floor = self.attempt.key.floor();
+        let mut command = Cmd::with_capacity(6, text.len() + self.attempt.key.as_str().len() + 80);
         command.arg(verb).arg(text).arg(1).arg(floor).arg(self.seed);
         command.arg(millis(self.attempt.ttl.floor_life()));
         command

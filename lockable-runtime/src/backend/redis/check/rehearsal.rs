@@ -157,7 +157,7 @@ impl Lock {
     /// Leaves nothing behind, and for a moment only where nothing may be deleted.
     fn clean_up(&self, pipeline: &mut Pipeline) {
         let key = &self.holder.key;
-        let (floor, queue) = (key.companion("floor"), key.companion("queue"));
+        let (floor, queue) = (key.floor(), key.queue());
         for companion in [&floor, &queue] {
             pipeline.cmd("PEXPIRE").arg(companion).arg(1);
         }

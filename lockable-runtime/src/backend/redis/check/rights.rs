@@ -131,8 +131,8 @@ fn command(probe: &Probe, name: &str, place: Place, arguments: &[&str]) -> Cmd {
     match place {
         Place::Nowhere => {}
         Place::Lock => drop(command.arg(probe.tried.as_str())),
-        Place::Floor => drop(command.arg(probe.tried.companion("floor"))),
-        Place::Queue => drop(command.arg(probe.tried.companion("queue"))),
+        Place::Floor => drop(command.arg(probe.tried.floor())),
+        Place::Queue => drop(command.arg(probe.tried.queue())),
         Place::Channel => drop(command.arg(grants::channel(probe.origin))),
     }
     command.arg(arguments);
