@@ -174,7 +174,7 @@ fn poll_while_held<F: Future>(
             Ok(Poll::Ready(value)) => return Poll::Ready(completed(guard, value)),
             Ok(Poll::Pending) => {}
         }
-        if lease.is_lost() {
+        if lease.is_lost() && guard.on_lost() == OnLost::Finish {
             // It finishes without its lock, and nothing is left to watch.
             return Poll::Pending;
         }
