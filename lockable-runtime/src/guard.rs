@@ -160,7 +160,8 @@ impl LockGuard {
     /// - [`is_lost`](LockError::is_lost) when the lock was lost already: nobody, or another holder,
     ///   has it now, which [`is_taken`](LockError::is_taken) tells. Nothing of theirs is touched.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer, so that the
-    ///   outcome is unknown; the release goes on in the background.
+    ///   outcome is unknown; the release goes on in the background. Also when the connection broke
+    ///   meanwhile and a new one finds nothing of this holder's: it was released then, or lost before.
     ///
     /// # Cancel safety
     /// The release goes on in the background when the future is dropped.

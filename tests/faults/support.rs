@@ -44,6 +44,11 @@ pub(crate) fn server_and_proxy() -> (Server, Proxy) {
     (server, proxy)
 }
 
+/// The error of a release that found nothing on a new connection: it did it, or the lock was lost before.
+pub(crate) fn is_unsure(error: &LockError) {
+    assert!(error.is_unavailable() && error.to_string().contains("nobody can tell"), "{error}");
+}
+
 /// The name in the server of the lock that the tests call `k`.
 pub(crate) const KEY: &str = "disLock:k";
 

@@ -123,6 +123,15 @@ pub(super) fn runtime_ended(server: &str) -> Fault {
     Fault::new(LockErrorKind::Unavailable, message)
 }
 
+/// A release whose answer was lost, and of which nothing is found any more.
+pub(super) fn unsure_release(server: &str) -> Fault {
+    let message = format!(
+        "{server}: the connection broke during the release, and the lock is not this holder's any \
+         more; whether it was released, or lost before, nobody can tell"
+    );
+    Fault::new(LockErrorKind::Unavailable, message)
+}
+
 /// The message never shows the URL, which may hold a password.
 pub(super) fn bad_url(error: &RedisError) -> LockError {
     let message = if error.to_string().contains("TLS") {

@@ -134,10 +134,13 @@ fn grant(attempt: &Attempt, fence: u64, since: Moment, ttl: Ttl) -> Grant {
     Grant { key, owner, fence, since: Some(since), ttl }
 }
 
-/// A release that was repeated and does not find its own: the first request, whose answer was lost
-/// with its connection, has released it, and may have handed it to whoever has it now.
-fn after(found: Release, is_second: bool) -> Release {
-    if is_second { Release::Released } else { found }
+/// A release that was repeated and does not find its own proves nothing: the first request, whose
+/// answer was lost with its connection, may have released it, or the lock was lost before.
+fn sure(found: Release, is_second: bool, server: &str) -> Result<Release, Fault> {
+    if is_second && found != Release::Released {
+        return Err(fault::unsure_release(server));
+    }
+    Ok(found)
 }
 
 impl fmt::Debug for Redis {
@@ -182,7 +185,7 @@ impl Backend for Redis {
             async move |connection: &Arc<Connection>| releases::release(connection, &attempt).await;
         Box::pin(async move {
             let (found, is_second) = this.on_connection(release).await?;
-            Ok(after(found, is_second))
+            sure(found, is_second, this.name())
         })
     }
 
@@ -204,7 +207,7 @@ impl Backend for Redis {
                 this.connections.times().learn(sent, time);
                 grant(&next, fence, sent, next.ttl.granted())
             });
-            Ok((after(found, is_second), grant))
+            Ok((sure(found, is_second, this.name())?, grant))
         })
     }
 
