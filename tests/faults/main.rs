@@ -3,6 +3,7 @@
 mod cancellation;
 mod check;
 mod comeback;
+mod counted_from;
 mod deadlines;
 mod events;
 mod fencing;

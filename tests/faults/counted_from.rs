@@ -1,0 +1,98 @@
+//! Leases count from the sending of the request that granted them, or made them longer.
+
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, Locker};
+use lockable_tests::{Proxy, Server, wait};
+
+use crate::support::{KEY, LIMIT, LONG, MARGIN, elapse, patient, server_and_proxy, usable};
+
+/// What a request takes to the server, and an answer back.
+const WAY: Duration = Duration::from_millis(150);
+
+/// A lease that tests wait for the end of.
+const LEASE: Duration = Duration::from_secs(2);
+
+/// Long enough that a renewal is answered in time over that way.
+const RENEWED: Duration = Duration::from_secs(6);
+
+#[tokio::test]
+async fn an_acquisition() {
+    let (_server, proxy, locker) = parts().await;
+    proxy.delay(WAY);
+    counts_from_its_sending(&locker.lock("k").acquire().await.unwrap(), LONG, WAY);
+}
+
+#[tokio::test]
+async fn an_extension() {
+    let (_server, proxy, locker) = parts().await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    proxy.delay(WAY);
+    guard.extend(2 * LONG).await.unwrap();
+    counts_from_its_sending(&guard, 2 * LONG, WAY);
+}
+
+/// The answer to a renewal shows in what remains, which grows with it.
+#[tokio::test]
+async fn a_renewal() {
+    let (_server, proxy, locker) = parts().await;
+    let guard = locker.lock("k").expire(RENEWED).renew().acquire().await.unwrap();
+    proxy.delay(WAY);
+    let mut before = guard.remaining();
+    wait::until_async(LIMIT, async || {
+        let now = guard.remaining();
+        let is_renewed = now > before;
+        before = now;
+        is_renewed
+    })
+    .await;
+    counts_from_its_sending(&guard, RENEWED, WAY);
+}
+
+/// The request for a place in the queue finds the lock free.
+#[tokio::test]
+async fn a_grant_to_a_place_in_the_queue() {
+    let (server, proxy, locker) = parts().await;
+    let admin = server.admin();
+    // The first who waits opens the connections that waiting takes.
+    for way in [Duration::ZERO, WAY] {
+        admin.set(KEY, "another");
+        proxy.delay(way);
+        let asked = proxy.commands("EVALSHA");
+        let waiter = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+        proxy.wait_for_command("EVALSHA", asked + 1, LIMIT).await;
+        admin.del(KEY);
+        let guard = waiter.await.unwrap().unwrap();
+        counts_from_its_sending(&guard, LONG, way);
+        guard.release().await.unwrap();
+    }
+}
+
+/// Goal: a lock that nobody may use, and nobody else gets, for the rest of its lease.
+/// Method: the request is on its way for longer than the lease, which begins at the server then.
+#[tokio::test]
+async fn a_grant_that_comes_after_its_end_is_no_success_and_released() {
+    let (server, proxy) = server_and_proxy();
+    let locker = patient(&proxy.url()).command_deadline(LONG).connect().await.unwrap();
+    locker.lock("other").run(async {}).await.unwrap();
+    proxy.hold_requests();
+    let call = tokio::spawn(locker.lock("k").expire(LEASE).acquire());
+    proxy.wait_held(LIMIT).await;
+    elapse(LEASE).await;
+    proxy.release_requests();
+    assert!(call.await.unwrap().unwrap_err().is_unavailable());
+    wait::until_async(LEASE.saturating_sub(MARGIN), async || server.admin().get(KEY).is_none())
+        .await;
+}
+
+async fn parts() -> (Server, Proxy, Locker) {
+    let (server, proxy) = server_and_proxy();
+    let locker = patient(&proxy.url()).connect().await.unwrap();
+    locker.lock("other").run(async {}).await.unwrap();
+    (server, proxy, locker)
+}
+
+fn counts_from_its_sending(guard: &LockGuard, expire: Duration, way: Duration) {
+    let most = usable(expire).saturating_sub(2 * way);
+    assert!(guard.remaining() <= most, "{:?} remain of at most {most:?}", guard.remaining());
+}
