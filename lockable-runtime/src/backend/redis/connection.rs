@@ -157,13 +157,16 @@ impl Connection {
         call.outcome(reply).map_err(|error| self.fault(&error))
     }
 
-    /// The same, within the command deadline.
-    pub(super) async fn run_in_time<C: Call>(&self, call: &C) -> Result<C::Outcome, Fault> {
+    /// The same, within the command deadline; the outer error says that there was no answer by then.
+    pub(super) async fn run_in_time<C: Call>(
+        &self,
+        call: &C,
+    ) -> Result<Result<C::Outcome, Fault>, Fault> {
         let limit = self.opener.command_deadline;
         let answer = within(|| timer_on(&self.opener.timers, limit), self.run(call)).await;
-        answer.unwrap_or_else(|| {
+        answer.ok_or_else(|| {
             self.unanswered(limit);
-            Err(Fault::no_answer(&self.opener.server, limit))
+            Fault::no_answer(&self.opener.server, limit)
         })
     }
 

@@ -148,10 +148,10 @@ async fn together(connection: Arc<Connection>, batch: Vec<Waiting>) {
     let freed = connection.run_in_time(&FreeAll { attempts }).await;
     for (place, waiting) in batch.into_iter().enumerate() {
         let answer = match &freed {
-            Ok(freed) => Ok(freed.get(place).is_some_and(|is_free| *is_free)),
-            Err(fault) if connection.is_retired() => Err(fault.clone()),
+            Ok(Ok(freed)) => Ok(freed.get(place).is_some_and(|is_free| *is_free)),
             // What the server refuses to do for all, it may do for each.
-            Err(_) => Ok(false),
+            Ok(Err(_)) if !connection.is_retired() => Ok(false),
+            Ok(Err(fault)) | Err(fault) => Err(fault.clone()),
         };
         // Whoever gave up has handed the release over.
         drop(waiting.answer.send(answer));
