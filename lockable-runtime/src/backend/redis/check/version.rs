@@ -32,7 +32,7 @@ pub(super) fn is_replica(hello: &Value) -> bool {
 /// Whether the tests of this crate have run on the like.
 fn is_known(name: &str, version: &str) -> bool {
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-    let known = if name == "valkey" { 7..=9 } else { 7..=8 };
+    let known = if name == "valkey" { 8..=9 } else { 7..=8 };
     major.is_some_and(|major| known.contains(&major))
 }
 
@@ -49,7 +49,7 @@ fn untried(name: &str, version: &str) -> Finding {
     Finding::new(
         Severity::Note,
         Code::UnknownVersion,
-        format!("{name} {version} has not been tried: Redis 7.0 to 8 and Valkey 7.2 to 9 have"),
+        format!("{name} {version} has not been tried: Redis 7.0 to 8 and Valkey 8 to 9 have"),
         "nothing, if the rest of this report is good",
     )
 }
@@ -87,6 +87,7 @@ mod tests {
         let cases = [
             ("server redis version 7.0.15", Some("redis 7.0.15"), None),
             ("server valkey version 9.1.2", Some("valkey 9.1.2"), None),
+            ("server valkey version 7.2.5", Some("valkey 7.2.5"), Some(Code::UnknownVersion)),
             ("version 8.0.0", Some("redis 8.0.0"), None),
             ("server redis version 9.0.0", Some("redis 9.0.0"), Some(Code::UnknownVersion)),
             ("version 6.2.14", Some("redis 6.2.14"), Some(Code::TooOld)),
