@@ -51,6 +51,12 @@ impl MemoryStore {
         self.0.queue(key)
     }
 
+    /// The last fencing token of a lock that is given away, where its floor lives.
+    #[must_use]
+    pub fn floor(&self, key: &str) -> Option<u64> {
+        self.0.floor(key)
+    }
+
     /// The names that live now and how long each still does.
     #[must_use]
     pub fn keyspace(&self) -> Vec<(String, Duration)> {

@@ -173,6 +173,13 @@ impl Memory {
         self.state().queues.get(key).into_iter().flatten().map(owner).collect()
     }
 
+    /// The last fencing token of a lock that is given away, where its floor lives.
+    pub(crate) fn floor(&self, key: &str) -> Option<u64> {
+        let name = LockKey::prefixed("", key).ok()?.floor().to_string();
+        let now = tokio_time();
+        self.state().floors.get(&name).filter(|floor| now < floor.expires).map(|floor| floor.value)
+    }
+
     /// The names that live now and how long each still does.
     pub(crate) fn keyspace(&self) -> Vec<(String, Duration)> {
         let now = tokio_time();

@@ -1,6 +1,6 @@
 //! One backend, as several processes ask it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -24,6 +24,8 @@ pub(super) struct Side {
     told: Receiver<Grant>,
     /// The last fencing token of each key that is given away.
     tokens: HashMap<String, u64>,
+    /// The keys that were granted since the floors were looked at.
+    granted: HashSet<String>,
     /// Whether the tokens have risen.
     pub(super) rises: bool,
 }
@@ -52,8 +54,8 @@ impl Side {
         for listening in &mut processes[..LISTENING] {
             runtime.block_on(listening.listen(tell.clone())).unwrap();
         }
-        let (asked, tokens) = (Vec::new(), HashMap::new());
-        Self { processes, runtime, asked, told, tokens, rises: true }
+        let (asked, tokens, granted) = (Vec::new(), HashMap::new(), HashSet::new());
+        Self { processes, runtime, asked, told, tokens, granted, rises: true }
     }
 
     /// What the backend answers; nothing where the step asks none.
@@ -163,8 +165,16 @@ impl Side {
 
     fn count(&mut self, attempt: usize, first: u64, tokens: u64) {
         let key = self.asked[attempt].key().to_owned();
-        let former = self.tokens.insert(key, first + tokens - 1);
+        let former = self.tokens.insert(key.clone(), first + tokens - 1);
         self.rises &= former < Some(first);
+        self.granted.insert(key);
+    }
+
+    /// Whether the floor of a key fits its grants: after one it is the last token that was given away,
+    /// and never less. It may be more, because tries that failed count too, and may be lost.
+    pub(super) fn fits(&mut self, key: &str, floor: Option<u64>) -> bool {
+        let latest = self.tokens.get(key).copied();
+        if self.granted.remove(key) { floor == latest } else { floor.is_none() || floor >= latest }
     }
 
     /// Expects nothing of tokens that were ahead of the clock, when their floors are lost.

@@ -35,14 +35,16 @@ pub(super) struct Seen {
     claims: [String; 2],
     told: [Vec<String>; 2],
     tokens_rise: [bool; 2],
+    /// Whether every floor is what its grants left.
+    floors_fit: [bool; 2],
 }
 
 impl Seen {
     pub(super) fn is_alike(&self) -> bool {
-        let Self { answers, states, claims, told, tokens_rise } = self;
+        let Self { answers, states, claims, told, tokens_rise, floors_fit } = self;
         let say_the_same = [answers, claims].into_iter().all(|[memory, redis]| memory == redis);
         let are_alike = states[0] == states[1] && told[0] == told[1];
-        say_the_same && are_alike && *tokens_rise == [true, true]
+        say_the_same && are_alike && [tokens_rise, floors_fit] == [&[true, true]; 2]
     }
 }
 
@@ -102,9 +104,24 @@ impl World {
         }
         self.told += told[0].len();
         let tokens_rise = [self.memory.rises, self.redis.rises];
+        let floors_fit = self.fit();
         self.latest = states[0].clone();
-        let seen = Seen { answers, states, claims, told, tokens_rise };
+        let seen = Seen { answers, states, claims, told, tokens_rise, floors_fit };
         (!is_slow).then_some(seen)
+    }
+
+    /// Whether the floors fit the grants, in memory and in Redis.
+    fn fit(&mut self) -> [bool; 2] {
+        let all_fit = |side: &mut Side, floors: [Option<u64>; 3]| {
+            let fit = KEYS.into_iter().zip(floors).map(|(key, floor)| side.fits(key, floor));
+            // Each is looked at, because a look forgets that its key was granted.
+            fit.fold(true, |all, one| all & one)
+        };
+        let memory = KEYS.map(|key| self.look(|store| store.floor(key)));
+        let redis = KEYS.map(|key| self.admin.get(&companion("floor", key)));
+        // Text that is no number fits no grant.
+        let redis = redis.map(|floor| floor.map(|text| text.parse().unwrap_or_default()));
+        [all_fit(&mut self.memory, memory), all_fit(&mut self.redis, redis)]
     }
 
     /// What is done to the stores themselves.
@@ -193,7 +210,6 @@ impl World {
         for (name, life, texts) in found {
             match u64::try_from(life) {
                 Ok(life) => drop(ending.insert(name, (Duration::from_millis(life), texts))),
-                Err(_) if is_unraised(&name, &texts) => {}
                 Err(_) => others.push(name),
             }
         }
@@ -228,12 +244,4 @@ impl World {
 fn companion(what: &str, key: &str) -> String {
     let tagged = if key.contains('{') { key.to_owned() } else { format!("{{{key}}}") };
     format!("lockable:{what}:{tagged}")
-}
-
-/// Whether nobody has had a token of this floor yet. An acquisition that took a floor to be there
-/// and found another holder leaves it so, without an end.
-fn is_unraised(name: &str, texts: &[String]) -> bool {
-    const EARLY: u64 = 1_000;
-    let is_early = |text: &String| text.parse::<u64>().is_ok_and(|count| count < EARLY);
-    name.starts_with("lockable:floor:") && texts.iter().all(is_early)
 }

@@ -3,7 +3,7 @@
 use lockable_runtime::Locker;
 use lockable_tests::{Admin, Server, wait};
 
-use crate::support::{FLOOR, KEY, LIMIT, Runs, connect, decorated, freed};
+use crate::support::{FLOOR, KEY, LIMIT, Runs, connect, decorated, freed, server_and_proxy};
 
 #[tokio::test]
 async fn data_of_another_type_is_reported_and_left_as_it_was() {
@@ -106,6 +106,27 @@ async fn a_floor_that_was_lost_is_made_anew_also_by_one_that_finds_the_lock_busy
     admin.flush();
     admin.command::<()>(&["SET", KEY, "another's", "PX", "60000"]);
     assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
+    assert_floor_expires(&admin);
+}
+
+/// Goal: the same where the connection breaks in between, so that the floor stays begun.
+/// Method: the answer that would tell of it is lost; the call is repeated on a new connection.
+#[tokio::test]
+async fn a_floor_that_was_begun_on_a_connection_that_broke_is_made_anew() {
+    let (server, proxy) = server_and_proxy();
+    let (admin, locker) = (server.admin(), connect(&proxy.url()).await);
+    token(&locker).await;
+    admin.flush();
+    admin.command::<()>(&["SET", KEY, "another's", "PX", "60000"]);
+    proxy.hold_replies();
+    let cut = async {
+        proxy.wait_reply_held(LIMIT).await;
+        assert_eq!((admin.get(FLOOR).as_deref(), admin.pttl(FLOOR)), (Some("1"), -1));
+        proxy.cut();
+        proxy.release_replies();
+    };
+    let (outcome, ()) = tokio::join!(locker.lock("k").try_acquire(), cut);
+    assert!(outcome.unwrap().is_none());
     assert_floor_expires(&admin);
 }
 

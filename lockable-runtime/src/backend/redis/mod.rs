@@ -68,6 +68,9 @@ impl Redis {
     }
 }
 
+/// No floor that started at the time is as low: this is the year 2001 in microseconds.
+const EARLIEST: u64 = 1_000_000_000_000_000;
+
 /// Acquires by plain commands in one round trip; the first reply tells the outcome.
 ///
 /// The fencing token is sound because an answer before the lease's deadline means that the counter
@@ -90,16 +93,16 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
     learn(connection, attempt, &replies, now);
     let granted = command::is_granted(replies.locked, attempt)
         .map_err(|error| fault::of_lock(connection.fault(&error), since == now))?;
-    let is_behind = command::integer(replies.counted).is_ok_and(|n| n < connection.connected());
+    let count = command::integer(replies.counted);
+    let is_behind = count.as_ref().is_ok_and(|count| *count < connection.connected());
     if !granted {
-        if is_behind && !makes_floor {
-            // The floor is a counter that this has begun, and would never end.
+        if count.is_ok_and(|count| count < EARLIEST) {
+            // The floor is a counter that a request like this has begun, and would never end.
             drop(Box::pin(raise_floor(connection, attempt, seed)).await);
         }
         return Ok(Acquisition::Contended);
     }
-    let counted = command::integer(replies.counted)
-        .map_err(|error| fault::of_floor(connection.fault(&error), &attempt.key))?;
+    let counted = count.map_err(|error| fault::of_floor(connection.fault(&error), &attempt.key))?;
     let token =
         if is_behind { Box::pin(raise_floor(connection, attempt, seed)).await? } else { counted };
     Ok(Acquisition::Granted { fencing_token: FencingToken::new(token), since })
