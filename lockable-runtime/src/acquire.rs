@@ -21,7 +21,7 @@ use crate::renewal::{Care, Kept, Renewals, schedule};
 use crate::request::RequestId;
 use crate::telemetry::{self, Hold, Reporting, Waiting};
 use crate::token::FencingToken;
-use crate::waiters::{Turn, Waiters, claim};
+use crate::waiters::{Turn, Waiters};
 
 /// What acquiring takes: who keeps leases, and who releases what nobody waits for.
 pub(crate) struct Acquirer {
@@ -133,19 +133,16 @@ impl Acquirer {
     /// The guard of a turn, unless that is over already.
     async fn begin(
         &self,
-        mut turn: Turn,
+        turn: Turn,
         terms: &Terms,
         caller_blocks: bool,
         waiting: &Waiting<'_>,
     ) -> Option<LockGuard> {
-        let attempt = Arc::clone(turn.attempt()?);
-        let Some((since, granted)) = self.reliable(&mut turn, &attempt).await else {
-            turn.lose();
-            return None;
-        };
+        let (turn, since, granted) = self.reliable(turn).await?;
         let claims = granted != terms.ttl;
         let is_kept = claims || terms.renew;
         let due = is_kept.then(|| schedule::due(since, granted));
+        let attempt = Arc::clone(turn.attempt()?);
         let lease = self.lease(attempt, turn.fencing_token()?, (since, granted), terms);
         let care = Care { claims, renews: terms.renew };
         let kept = self.keep(&lease, care, due, caller_blocks);
@@ -161,20 +158,26 @@ impl Acquirer {
         Hold::new(now, waited, held_over)
     }
 
-    /// From when on a grant counts, and for how long; nothing when it is lost.
+    /// The turn, from when on its grant counts, and for how long; nothing when it is lost.
     ///
     /// One that was long on its way, or that counts from an answer of long ago, is claimed first: the
     /// body could have too little of it otherwise.
-    async fn reliable(&self, turn: &mut Turn, attempt: &Arc<Attempt>) -> Option<(Moment, Ttl)> {
+    async fn reliable(&self, turn: Turn) -> Option<(Turn, Moment, Ttl)> {
         let (since, granted) = turn.grant()?;
         let now = self.backend().now();
         if let Some(since) = since.filter(|since| now < schedule::due(*since, granted)) {
-            return Some((since, granted));
+            return Some((turn, since, granted));
         }
-        let grant = claim(&self.releaser, attempt).await.ok()??;
-        turn.rely_on(&grant);
-        let since = grant.since?;
-        (self.backend().now() < since.after(grant.ttl.usable())).then_some((since, grant.ttl))
+        let turn = turn.claim().await?;
+        match turn.grant()? {
+            (Some(since), granted) if self.backend().now() < since.after(granted.usable()) => {
+                Some((turn, since, granted))
+            }
+            _ => {
+                turn.lose();
+                None
+            }
+        }
     }
 
     fn lease(

@@ -397,19 +397,3 @@ impl Drop for Place<'_> {
         }
     }
 }
-
-/// Asks anew for a lock that was granted a while ago; nothing when it went on.
-///
-/// No renewal would do: the grant may have lapsed, others may have had the lock, and the same attempt
-/// may have it again. Then its fencing tokens are older than theirs.
-pub(crate) async fn claim(
-    releaser: &Releaser,
-    attempt: &Arc<Attempt>,
-) -> Result<Option<Grant>, Fault> {
-    let backend = &**releaser.backend();
-    let reply = backend.enqueue(Arc::clone(attempt));
-    match answer_within(backend, releaser.command_deadline(), reply).await? {
-        Enqueued::Granted(grant) => Ok(Some(grant)),
-        Enqueued::Queued { .. } => Ok(None),
-    }
-}

@@ -1,6 +1,7 @@
 //! Nobody waits in vain, whatever becomes of the others, the messages and the server.
 
 mod cancellation;
+pub(crate) mod claims;
 mod cohorts;
 mod disturbances;
 mod late_grants;

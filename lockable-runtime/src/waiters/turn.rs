@@ -4,9 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
+
 use super::Waiters;
-use crate::backend::{Attempt, Fault, Grant, Granted, Release, answer_within};
-use crate::clock::Moment;
+use crate::backend::{Attempt, Enqueued, Fault, Grant, Granted, Release, answer_within};
+use crate::clock::{Moment, within};
+use crate::error::LockErrorKind;
 use crate::options::Ttl;
 use crate::releaser::{Known, Releaser};
 use crate::token::FencingToken;
@@ -33,7 +36,6 @@ struct Inner {
     granted: Ttl,
     is_fair: bool,
     has_guard: bool,
-    is_lost: bool,
 }
 
 impl Turn {
@@ -53,7 +55,6 @@ impl Turn {
             granted: grant.ttl,
             is_fair: false,
             has_guard: false,
-            is_lost: false,
         }))
     }
 
@@ -90,8 +91,27 @@ impl Turn {
         self.0.as_ref().map(|inner| (inner.since, inner.granted))
     }
 
+    /// Asks anew for a lock that was granted a while ago; nothing when it went on, or no answer came
+    /// in time.
+    ///
+    /// No renewal would do: the grant may have lapsed, others may have had the lock, and the same
+    /// attempt may have it again. Then its fencing tokens are older than theirs.
+    ///
+    /// # Cancel safety
+    /// The answer is waited for in the background, and a lock that it grants goes on.
+    pub(crate) async fn claim(self) -> Option<Self> {
+        let waiters = Arc::clone(&self.0.as_ref()?.waiters);
+        let (tell, told) = oneshot::channel();
+        let (this, pending) = (Arc::clone(&waiters), waiters.releaser.pending());
+        waiters.backend().detach(Box::pin(async move {
+            let _until_the_end = pending;
+            claim(&this, self, tell).await;
+        }));
+        told.await.ok()
+    }
+
     /// It was granted anew, with newer fencing tokens.
-    pub(crate) fn rely_on(&mut self, grant: &Grant) {
+    fn rely_on(&mut self, grant: &Grant) {
         if let Some(inner) = &mut self.0 {
             (inner.fence, inner.passes) = (grant.fence, 0);
             (inner.since, inner.granted) = (grant.since, grant.ttl);
@@ -101,8 +121,16 @@ impl Turn {
     /// Ends a turn whose lock was lost. The process may have asked for its place anew before it heard
     /// of the grant, so that place is given up with it.
     pub(crate) fn lose(mut self) {
-        if let Some(inner) = &mut self.0 {
-            inner.is_lost = true;
+        if let Some(inner) = self.0.take() {
+            inner.waiters.turn_ended(&inner.attempt);
+            inner.waiters.withdraw(inner.attempt);
+        }
+    }
+
+    /// Ends a turn whose attempt somebody else gives up.
+    fn forget(mut self) {
+        if let Some(inner) = self.0.take() {
+            inner.waiters.turn_ended(&inner.attempt);
         }
     }
 
@@ -112,7 +140,6 @@ impl Turn {
         let now = inner.waiters.backend().now();
         let is_held = inner.since.is_some_and(|since| now < since.after(inner.granted.usable()));
         let is_over = !is_held
-            || inner.is_lost
             || inner.is_fair
             || inner.passes >= PASSES
             || now.since(inner.began) >= LENGTH
@@ -137,6 +164,34 @@ impl Turn {
         let inner = self.0.take()?;
         let next = inner.waiters.next_entry(&inner.attempt);
         Some(Ending { waiters: inner.waiters, ended: inner.attempt, next, is_queued: false })
+    }
+}
+
+/// Claims the lock of a turn for whoever is to be told, and gives up what nobody waits for.
+///
+/// The turn stays here until the answer has come: a release before that could be overtaken by the
+/// request, which would take the lock again for nobody.
+async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, tell: oneshot::Sender<Turn>) {
+    let Some(attempt) = turn.attempt().map(Arc::clone) else { return };
+    let (backend, limit) = (waiters.backend(), waiters.releaser.command_deadline());
+    let mut reply = backend.enqueue(Arc::clone(&attempt));
+    let mut answer = within(|| backend.timer(limit), reply.as_mut()).await;
+    if let Some(Ok(Enqueued::Granted(grant))) = &answer {
+        turn.rely_on(grant);
+        // One who has gone gives it back, and it goes on by being dropped.
+        return drop(tell.send(turn));
+    }
+    turn.forget();
+    drop(tell);
+    if answer.is_none() {
+        backend.unanswered(limit);
+        answer = within(|| backend.timer(limit), reply).await;
+    }
+    match answer {
+        Some(Ok(_)) => waiters.withdraw(attempt),
+        Some(Err(fault)) if fault.kind != LockErrorKind::Unavailable => waiters.withdraw(attempt),
+        // The request may still land, after any number of releases that find nothing.
+        Some(Err(_)) | None => waiters.releaser.hand_over(attempt, Known::Unknown),
     }
 }
 
@@ -203,9 +258,7 @@ impl Drop for Turn {
         }
         if let Some(inner) = self.0.take() {
             inner.waiters.turn_ended(&inner.attempt);
-            if inner.is_lost {
-                inner.waiters.withdraw(inner.attempt);
-            } else if is_on_its_way {
+            if is_on_its_way {
                 inner.waiters.releaser.hand_over(inner.attempt, Known::Releasing);
             }
         }

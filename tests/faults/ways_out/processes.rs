@@ -10,6 +10,7 @@ use lockable_tests::Server;
 
 use crate::runtimes::{block_on, one_thread};
 use crate::support::{COMMAND, LIMIT, connect, impatient, in_time, patient};
+use crate::waiting::claims::{give_up, held_claim};
 use crate::waiting::queues::{queued, waiter};
 
 #[tokio::test]
@@ -154,6 +155,22 @@ async fn a_drain_waits_until_a_waiter_that_gave_up_has_left_the_queue() {
     shutdown(LIMIT).await.unwrap();
     queued(&server, 0).await;
     guard.release().await.unwrap();
+}
+
+/// Its request may grant a lock that nobody but this process can release.
+#[tokio::test]
+async fn a_drain_waits_for_a_claim_that_was_given_up() {
+    if !is_alone("a_drain_waits_for_a_claim_that_was_given_up") {
+        return;
+    }
+    let server = Server::start();
+    let proxy = lockable_tests::Proxy::start(&server);
+    let locker = patient(&proxy.url()).connect().await.unwrap();
+    give_up(held_claim(&server, &proxy, &locker, LIMIT).await).await;
+    assert!(shutdown(COMMAND).await.unwrap_err().is_unavailable());
+    proxy.release_requests();
+    shutdown(LIMIT).await.unwrap();
+    assert_eq!(server.admin().get(crate::support::KEY), None);
 }
 
 /// The first half is the process that ends, the second the one that looks.

@@ -1,0 +1,128 @@
+//! A grant that was heard of late is claimed; a claim that nobody waits for leaves nothing behind.
+
+use std::time::Duration;
+
+use lockable_runtime::{LockError, LockGuard, Locker};
+use lockable_tests::{Proxy, Server, wait};
+use tokio::task::JoinHandle;
+
+use super::queues::{AT_ONCE, is_over, is_served, queued, waiter};
+use crate::support::{
+    KEY, LIMIT, connect, elapse, freed, impatient, server_and_proxy, side_by_side,
+};
+
+side_by_side! { claims_that_nobody_waits_for:
+    a_claim_that_is_given_up_hands_the_lock_on,
+    a_claim_whose_answer_comes_after_the_wait_limit_leaves_no_lock,
+    a_claim_that_lands_after_a_release_that_found_nothing_leaves_no_lock,
+    a_claim_that_lands_after_its_connection_is_gone_leaves_no_lock,
+    a_claim_that_lands_after_its_caller_was_served_otherwise_leaves_no_lock,
+}
+
+async fn a_claim_that_is_given_up_hands_the_lock_on() {
+    let (server, proxy) = server_and_proxy();
+    let call = held_claim(&server, &proxy, &connect(&proxy.url()).await, LIMIT).await;
+    let next = waiter(&connect(&server.url()).await);
+    queued(&server, 1).await;
+    give_up(call).await;
+    proxy.release_requests();
+    is_served("behind a claim that was given up", AT_ONCE, next).await;
+    is_over(&server).await;
+}
+
+async fn a_claim_whose_answer_comes_after_the_wait_limit_leaves_no_lock() {
+    let (server, proxy) = server_and_proxy();
+    let limit = Duration::from_millis(1_500);
+    let call = held_claim(&server, &proxy, &connect(&proxy.url()).await, limit).await;
+    proxy.hold_replies();
+    proxy.release_requests();
+    proxy.wait_reply_held(LIMIT).await;
+    assert!(server.admin().pttl(KEY) > 10_000);
+    assert!(call.await.unwrap().unwrap_err().is_wait_limit_reached());
+    proxy.release_replies();
+    freed(&server).await;
+}
+
+/// Goal: no number of releases that are answered before the claim lands makes up for one after it.
+/// Method: the claim is held back until its connection is given up, and a release on another one
+/// has found the lock free.
+async fn a_claim_that_lands_after_a_release_that_found_nothing_leaves_no_lock() {
+    let (server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let call = held_claim(&server, &proxy, &locker, LIMIT).await;
+    give_up(call).await;
+    freed(&server).await;
+    let (admin, released) = (server.admin(), server.admin().command_calls("evalsha"));
+    wait::until_async(LIMIT, async || admin.command_calls("evalsha") > released).await;
+    land(&server, &proxy).await;
+    freed(&server).await;
+}
+
+/// Its outcome is never told: nobody can connect when the connection breaks.
+async fn a_claim_that_lands_after_its_connection_is_gone_leaves_no_lock() {
+    let (server, proxy) = server_and_proxy();
+    let call = held_claim(&server, &proxy, &connect(&proxy.url()).await, LIMIT).await;
+    proxy.refuse();
+    proxy.hang_up();
+    give_up(call).await;
+    freed(&server).await;
+    proxy.accept();
+    land(&server, &proxy).await;
+    freed(&server).await;
+}
+
+async fn a_claim_that_lands_after_its_caller_was_served_otherwise_leaves_no_lock() {
+    let (server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let call = held_claim(&server, &proxy, &locker, LIMIT).await;
+    // Released on the connection of the background, which was opened anew.
+    drop(call.await.unwrap().unwrap());
+    freed(&server).await;
+    land(&server, &proxy).await;
+    freed(&server).await;
+}
+
+/// A call that claims a grant of which it has heard late: the request is held back on its way.
+pub(crate) async fn held_claim(
+    server: &Server,
+    proxy: &Proxy,
+    locker: &Locker,
+    limit: Duration,
+) -> JoinHandle<Result<LockGuard, LockError>> {
+    let (admin, holder) = (server.admin(), connect(&server.url()).await);
+    subscribe(server, &holder, locker).await;
+    let guard = holder.lock("k").acquire().await.unwrap();
+    let owner = admin.get(KEY);
+    let call = tokio::spawn(locker.lock("k").wait(limit).acquire());
+    queued(server, 1).await;
+    proxy.hold_messages();
+    guard.release().await.unwrap();
+    wait::until_async(LIMIT, async || admin.get(KEY) != owner).await;
+    proxy.hold_open_requests();
+    // More than a third of the grant, and less than the whole.
+    elapse(Duration::from_millis(400)).await;
+    proxy.release_messages();
+    proxy.wait_held(LIMIT).await;
+    call
+}
+
+/// Whoever subscribes asks once more, and would hear of its grant by that.
+async fn subscribe(server: &Server, holder: &Locker, locker: &Locker) {
+    let guard = holder.lock("k").acquire().await.unwrap();
+    let first = waiter(locker);
+    queued(server, 1).await;
+    guard.release().await.unwrap();
+    first.await.unwrap().release().await.unwrap();
+}
+
+pub(crate) async fn give_up(call: JoinHandle<Result<LockGuard, LockError>>) {
+    call.abort();
+    assert!(call.await.unwrap_err().is_cancelled());
+}
+
+/// Lets the claim go, and waits until the server has granted it.
+async fn land(server: &Server, proxy: &Proxy) {
+    let (admin, granted) = (server.admin(), server.admin().command_calls("set"));
+    proxy.release_requests();
+    wait::until_async(LIMIT, async || admin.command_calls("set") > granted).await;
+}
