@@ -139,6 +139,7 @@ impl Acquirer {
         waiting: &Waiting<'_>,
     ) -> Option<LockGuard> {
         let (turn, since, granted) = self.reliable(turn).await?;
+        let (since, granted) = self.at_most(terms.ttl, since, granted);
         let claims = granted != terms.ttl;
         let is_kept = claims || terms.renew;
         let due = is_kept.then(|| schedule::due(since, granted));
@@ -178,6 +179,14 @@ impl Acquirer {
                 None
             }
         }
+    }
+
+    /// The part of a grant that a call may use: another one of this process, which asked for longer, may
+    /// have been the first here.
+    fn at_most(&self, ttl: Ttl, since: Moment, granted: Ttl) -> (Moment, Ttl) {
+        let now = self.backend().now();
+        let is_longer = since.after(granted.usable()) > now.after(ttl.usable());
+        if is_longer { (now, ttl) } else { (since, granted) }
     }
 
     fn lease(

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Server, wait};
+use tokio::task::yield_now;
 
 use super::queues::{AT_ONCE, FALLBACK, is_over, is_served, queued, waiter, within};
 use crate::support::{
-    COMMAND, KEY, LIMIT, connect, elapse, impatient, is_unsure, now, server_and_proxy, side_by_side,
+    COMMAND, KEY, LIMIT, connect, elapse, impatient, is_unsure, now, server_and_proxy,
+    side_by_side, usable,
 };
 
 side_by_side! { turns_that_last:
@@ -19,6 +21,7 @@ side_by_side! { turns_that_last:
     a_release_whose_outcome_is_unknown_serves_the_waiters,
     a_release_that_handed_the_lock_on_and_whose_reply_was_lost_is_not_told_as_a_loss,
     a_guard_that_is_dropped_serves_the_waiters,
+    a_lease_that_is_passed_on_is_no_longer_than_was_asked_for,
     a_lease_is_made_longer_during_a_turn,
     a_waiter_of_the_same_process_has_a_whole_lease_too,
     a_place_that_was_asked_for_during_a_turn_is_given_up_with_it,
@@ -149,6 +152,28 @@ async fn a_guard_that_is_dropped_serves_the_waiters() {
     elapse(Duration::from_millis(20)).await;
     drop(guard);
     is_served("dropped guard of a turn", AT_ONCE, two).await;
+    is_over(&server).await;
+}
+
+/// The first finds the lock free when it asks again, and so has a minute at once, which goes on to the
+/// next of this process.
+async fn a_lease_that_is_passed_on_is_no_longer_than_was_asked_for() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    server.admin().set(KEY, "another client");
+    let first = waiter(&locker);
+    queued(&server, 1).await;
+    let next = tokio::spawn(locker.lock("k").expire(seconds(2)).wait(LIMIT).acquire());
+    // One who finds others in the line stands behind them in its first step.
+    yield_now().await;
+    server.admin().del(KEY);
+    let first = within("the first", FALLBACK, first).await.unwrap();
+    let owner = server.admin().get(KEY);
+    first.release().await.unwrap();
+    let next = next.await.unwrap().unwrap();
+    assert_eq!(server.admin().get(KEY), owner, "it was passed on");
+    assert!(next.is_held() && next.remaining() <= usable(seconds(2)), "{next:?}");
+    next.release().await.unwrap();
     is_over(&server).await;
 }
 
