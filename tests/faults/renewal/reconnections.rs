@@ -18,11 +18,14 @@ side_by_side! { leases_are_checked_after_a_reconnection:
     a_restart_after_a_silence_is_told_to_every_holder,
     a_restart_after_unanswered_calls_is_told_to_every_holder,
     a_restart_is_told_to_every_holder_by_the_first_connection_of_a_runtime,
+    leases_on_a_server_that_was_left_are_lost,
     a_check_that_is_not_answered_is_made_again,
     closed_connections_cost_no_lease,
 }
 
 const COUNT: usize = 50;
+
+const RENEWED: Duration = Duration::from_millis(1_500);
 
 async fn a_restart_is_told_to_every_holder_by_the_first_call() {
     let server = Server::start();
@@ -102,6 +105,38 @@ async fn a_restart_is_told_to_every_holder_by_the_first_connection_of_a_runtime(
     other.spawn(async move { call(&locker).await }).await.unwrap();
     all_lost(guards).await;
     other.shutdown_background();
+}
+
+/// Goal: two holders in one process, one of which is renewed by a server that the address led to once.
+/// Method: the address moves, and of two runtimes' connections only one breaks; the old server goes on.
+async fn leases_on_a_server_that_was_left_are_lost() {
+    let (old, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let guard = locker.lock("k").expire(RENEWED).renew().acquire().await.unwrap();
+    let caller = proxy.accepted() - 1;
+    // The first renewal opens the background's connection.
+    wait::until_async(LIMIT, async || proxy.accepted() > caller + 1).await;
+    wait::until_async(LIMIT, async || guard.remaining() > RENEWED * 9 / 10).await;
+    let new = Server::start();
+    proxy.redirect(&new);
+    old.admin().command::<()>(&["CLIENT", "KILL", "ID", &oldest_of_two(&old)]);
+    let other = locker.lock("k").acquire().await.unwrap();
+    let error = in_time(RENEWED, guard.lost()).await;
+    assert!(error.is_lost(), "{error}");
+    other.release().await.unwrap();
+}
+
+/// The client that was connected first, but for those that look.
+fn oldest_of_two(server: &Server) -> String {
+    let clients = server.admin().command::<String>(&["CLIENT", "LIST", "TYPE", "normal"]);
+    let id = |line: &str| line.strip_prefix("id=")?.split(' ').next()?.parse::<u64>().ok();
+    clients
+        .lines()
+        .filter(|line| !line.contains("cmd=client"))
+        .filter_map(id)
+        .min()
+        .unwrap()
+        .to_string()
 }
 
 /// Goal: also leases that nobody renews are asked for until there is an answer.

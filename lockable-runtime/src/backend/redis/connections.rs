@@ -152,8 +152,10 @@ impl Connections {
         match find(&openings, runtime) {
             Some(opening) if is_usable(opening) => opening.clone(),
             _ => {
-                // The others are looked through only now, which is rare.
-                openings.retain(|(_, opening)| is_usable(opening));
+                // The others are looked through only now, which is rare. Where one broke, the address may
+                // lead to another server by now, and all have to lead to the same.
+                let broke = openings.iter().any(|(_, opening)| is_retired(opening));
+                openings.retain(|(_, opening)| is_usable(opening) && !(broke && is_open(opening)));
                 let opening = self.start_opening(runtime);
                 openings.push((runtime.id(), opening.clone()));
                 opening
@@ -212,6 +214,14 @@ fn is_usable(opening: &Opening) -> bool {
         Some(Err(_)) => false,
     };
     outcome && opening.has_changed().is_ok()
+}
+
+fn is_open(opening: &Opening) -> bool {
+    opening.borrow().is_some()
+}
+
+fn is_retired(opening: &Opening) -> bool {
+    matches!(&*opening.borrow(), Some(Ok(connection)) if connection.is_retired())
 }
 
 /// A dead peer is noticed after a few deadlines, an idle one within a minute.
