@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Proxy, Server, wait};
 
-use crate::support::{KEY, LIMIT, LONG, MARGIN, elapse, patient, server_and_proxy, usable};
+use crate::support::{KEY, LIMIT, LONG, MARGIN, elapse, freed, patient, server_and_proxy, usable};
 
 /// What a request takes to the server, and an answer back.
 const WAY: Duration = Duration::from_millis(150);
@@ -14,7 +14,7 @@ const WAY: Duration = Duration::from_millis(150);
 const LEASE: Duration = Duration::from_secs(2);
 
 /// Long enough that a renewal is answered in time over that way.
-const RENEWED: Duration = Duration::from_secs(6);
+const RENEWED: Duration = Duration::from_secs(9);
 
 #[tokio::test]
 async fn an_acquisition() {
@@ -35,7 +35,10 @@ async fn an_extension() {
 /// The answer to a renewal shows in what remains, which grows with it.
 #[tokio::test]
 async fn a_renewal() {
-    let (_server, proxy, locker) = parts().await;
+    let (server, proxy, locker) = parts().await;
+    // The background's connection is opened for this, before the way to it is long.
+    drop(locker.lock("k").acquire().await.unwrap());
+    freed(&server).await;
     let guard = locker.lock("k").expire(RENEWED).renew().acquire().await.unwrap();
     proxy.delay(WAY);
     let mut before = guard.remaining();
