@@ -32,14 +32,17 @@ fn acquires(locks: &Locker) -> Result<(), LockError> {
 /// Asked by another thread, which is another caller.
 fn is_taken(locks: &Locker) -> bool {
     let outcome = thread::scope(|scope| scope.spawn(|| acquires(locks)).join().unwrap());
-    outcome.is_err_and(|error| error.is_contended())
+    let Err(error) = outcome else { return false };
+    assert!(error.is_contended(), "{error}");
+    true
 }
 
 #[distributed_lock(key = "k", expire = LEASE, renew, locker = locks, guard = lock)]
 fn renewed(locks: &Locker) -> Result<Lease, LockError> {
     for _ in 0..3 {
         one_lease(locks)?;
-        assert!(lock.is_held() && is_taken(locks));
+        assert!(lock.is_held(), "{lock:?}");
+        assert!(is_taken(locks));
     }
     Ok(lock)
 }
@@ -94,7 +97,8 @@ async fn an_async_body_is_renewed_while_it_blocks_the_runtime_of_a_lock_on_a_ser
         pause().await;
         for _ in 0..3 {
             one_lease(locks)?;
-            assert!(lock.is_held() && is_taken(locks));
+            assert!(lock.is_held(), "{lock:?}");
+            assert!(is_taken(locks));
         }
         Ok(())
     }
