@@ -1,15 +1,32 @@
 --[[
-Raises the floor that the fencing tokens of a lock come from, and counts it up.
+Counts up the floor that the fencing tokens of a lock come from, and raises it to the time.
 
 KEYS[1]  the floor
-ARGV[1]  the least that the token may be: the server's time in microseconds
-ARGV[2]  the TTL of the floor in milliseconds
-Output   the fencing token
+ARGV[1]  the TTL of the floor in milliseconds
+Output   the fencing token: the server's time in microseconds, or more where the floor is ahead of it
 
-Not idempotent: each run gives a larger token, and a floor never sinks. Numbers of Lua keep 53 bits,
-which are enough for the microseconds of 285 years.
+Not idempotent: each run gives a larger token, and a floor never sinks. Numbers of Lua are exact to
+53 bits, which are enough for the microseconds of 285 years, but print 14 digits.
+
+Mostly there is no floor yet, so it is made first, which takes two calls.
 ]]
-local counted = tonumber(redis.call('GET', KEYS[1]) or '0')
-local token = math.max(counted + 1, tonumber(ARGV[1]))
-redis.call('SET', KEYS[1], string.format('%.0f', token), 'PX', ARGV[2])
-return token
+local floor, life = KEYS[1], ARGV[1]
+local time = redis.call('TIME')
+local now, digits = time[1] * 1000000 + time[2], time[1] .. string.sub('00000' .. time[2], -6)
+local former = redis.pcall('SET', floor, digits, 'NX', 'GET', 'PX', life)
+if not former then
+  return now
+end
+local token = type(former) == 'table' and former or redis.pcall('INCR', floor)
+if type(token) == 'table' then
+  return token
+end
+if token >= 9007199254740992 then
+  return redis.error_reply('ERR no fencing token can follow what is at the floor ' .. floor)
+end
+if token >= now then
+  redis.call('PEXPIRE', floor, life)
+  return token
+end
+redis.call('SET', floor, digits, 'PX', life)
+return now

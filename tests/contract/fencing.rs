@@ -1,7 +1,5 @@
 //! Fencing tokens of a key rise from grant to grant, whatever happens in between.
 
-use std::time::Duration;
-
 use lockable_runtime::{FencingToken, LockGuard};
 
 use crate::fixture::{Fixture, KEY, NAME, hold, hold_shortly};
@@ -59,8 +57,6 @@ async fn tokens_rise_over_a_loss_of_all_data<F: Fixture>(store: &F) {
     }
 }
 
-/// The two know the store's time only as well as a round trip tells it, which is short beside the
-/// time that a store needs to come back without its data.
 async fn tokens_of_two_lockers_rise_over_a_loss_of_all_data<F: Fixture>(store: &F) {
     let lockers = [store.locker().await, store.locker().await];
     let mut tokens = Tokens::default();
@@ -69,7 +65,6 @@ async fn tokens_of_two_lockers_rise_over_a_loss_of_all_data<F: Fixture>(store: &
         tokens.add(&guard);
         drop(guard);
         store.lose_all_data();
-        store.block(Duration::from_millis(50));
     }
 }
 

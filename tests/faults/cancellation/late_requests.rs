@@ -189,12 +189,13 @@ async fn lose_the_connection(locker: &Locker, proxy: &Proxy) {
     assert!(call.await.unwrap().unwrap_err().is_unavailable());
 }
 
-/// Lets the held acquisitions go and waits until the server has run them.
+/// Lets the held acquisitions go and waits until the server has run them. Each is the first of its
+/// connection, which reads the time for its floor.
 async fn land(server: &Server, proxy: &Proxy, acquisitions: u64) {
     let admin = server.admin();
-    let before = admin.command_calls("incr");
+    let before = admin.command_calls("time");
     proxy.release_requests();
-    let has_landed = async || admin.command_calls("incr") >= before + acquisitions;
+    let has_landed = async || admin.command_calls("time") >= before + acquisitions;
     wait::until_async(LIMIT, has_landed).await;
 }
 

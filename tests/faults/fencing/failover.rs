@@ -23,6 +23,48 @@ async fn tokens_rise_over_a_server_that_restarts_without_its_data() {
     }
 }
 
+/// Goal: tokens that come from the server's clock, whatever a client takes it for.
+/// Method: one locker's link is slow while it connects, or slow when it asks; the data are lost
+/// between its grant and another's, in both orders.
+#[tokio::test]
+async fn tokens_rise_over_a_loss_of_all_data_however_slow_a_link_is() {
+    const SLOW: Duration = Duration::from_millis(60);
+    const FAST: Duration = Duration::ZERO;
+    let (server, proxy) = server_and_proxy();
+    let near = connect(&server.url()).await;
+    for (connecting, asking) in [(SLOW, FAST), (FAST, SLOW), (SLOW, SLOW)] {
+        proxy.delay(connecting);
+        let far = connect(&proxy.url()).await;
+        proxy.delay(asking);
+        let mut latest = 0;
+        for locker in [&far, &near, &near, &far, &near] {
+            let next = grants(locker, 1).await;
+            assert!(next > latest, "{next} after {latest}: {connecting:?}, {asking:?}");
+            latest = next;
+            server.admin().flush();
+        }
+    }
+}
+
+/// Goal: the time that counts is that at which the server runs a request, not that of its sending.
+/// Method: a request is held back while another locker's grant comes and goes, and its floor with it.
+#[tokio::test]
+async fn tokens_rise_over_a_loss_of_all_data_while_a_request_is_on_its_way() {
+    let (server, proxy) = server_and_proxy();
+    let (near, far) = (connect(&server.url()).await, connect(&proxy.url()).await);
+    proxy.hold_requests();
+    let meanwhile = async {
+        proxy.wait_held(LIMIT).await;
+        let latest = grants(&near, 1).await;
+        server.admin().flush();
+        proxy.release_requests();
+        latest
+    };
+    let (late, latest) = tokio::join!(far.lock("k").acquire(), meanwhile);
+    let late = token(&late.unwrap());
+    assert!(late > latest, "{late} after {latest}");
+}
+
 /// Goal: a floor that is there but has not counted the latest grants.
 /// Method: the server stores its data between two grants, and is killed after the second.
 #[tokio::test]
@@ -82,25 +124,28 @@ async fn two_holders_after_a_failover_do_not_write_over_each_other() {
 }
 
 /// Goal: a holder that raises the floor after it has lost its lease does not lower it.
-/// Method: its second request is held back while others are granted.
+/// Method: it finds its floor gone, and its second request is held back while others are granted.
 #[tokio::test]
 async fn a_floor_that_is_raised_too_late_does_not_sink() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&server.url()).await;
     grants(&locker, 1).await;
-    let newcomer = connect(&proxy.url()).await;
+    let loser = connect(&proxy.url()).await;
+    grants(&loser, 1).await;
+    server.admin().del(FLOOR);
+    let scripts = proxy.commands("EVALSHA");
     proxy.hold_replies();
     let meanwhile = async {
         proxy.wait_reply_held(LIMIT).await;
         proxy.hold_requests();
         proxy.release_replies();
-        proxy.wait_for_command("EVALSHA", 1, LIMIT).await;
+        proxy.wait_for_command("EVALSHA", scripts + 1, LIMIT).await;
         freed(&server).await;
         let newest = grants(&connect(&server.url()).await, 3).await;
         proxy.release_requests();
         newest
     };
-    let late = newcomer.lock("k").expire(SHORT).acquire();
+    let late = loser.lock("k").expire(SHORT).acquire();
     let (late, newest) = tokio::join!(late, meanwhile);
     assert!(late.is_err(), "its lease had passed");
     let next = grants(&locker, 1).await;

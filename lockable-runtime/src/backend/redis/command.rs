@@ -8,46 +8,17 @@ use ::redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisWrite, ToRedisArgs
 use crate::backend::Attempt;
 use crate::key::Companion;
 
-/// The commands of one acquisition: lock and fencing token in one round trip.
-pub(super) struct Acquire<'a> {
-    pub(super) attempt: &'a Attempt,
-    /// What a floor that is not there starts from.
-    pub(super) seed: u64,
-    pub(super) makes_floor: bool,
-    pub(super) asks_time: bool,
+/// `SET lock NX GET`, and what counts up the floor: lock and fencing token in one round trip.
+pub(super) fn acquire(attempt: &Attempt, count: Cmd) -> Pipeline {
+    let mut pipeline = Pipeline::with_capacity(2);
+    pipeline.add_command(set_lock(attempt));
+    pipeline.add_command(count);
+    pipeline
 }
 
-/// The answers to one acquisition.
-pub(super) struct Replies<'a> {
-    pub(super) locked: &'a Value,
-    pub(super) floor: Option<&'a Value>,
-    pub(super) counted: &'a Value,
-    pub(super) time: Option<&'a Value>,
-}
-
-impl Acquire<'_> {
-    /// `SET lock NX GET` and `INCR floor`, with `SET floor NX` between them where the floor may not be
-    /// there, and `TIME` where it is asked for.
-    pub(super) fn commands(&self) -> Pipeline {
-        let floor = self.attempt.key.floor();
-        let mut pipeline = Pipeline::with_capacity(4);
-        pipeline.add_command(set_lock(self.attempt));
-        if self.makes_floor {
-            pipeline.add_command(set_floor(floor, self.attempt, self.seed));
-        }
-        pipeline.add_command(command("INCR", 2, floor));
-        if self.asks_time {
-            pipeline.add_command(time());
-        }
-        pipeline
-    }
-
-    pub(super) fn replies<'a>(&self, replies: &'a [Value]) -> Option<Replies<'a>> {
-        let mut replies = replies.iter();
-        let locked = replies.next()?;
-        let floor = if self.makes_floor { Some(replies.next()?) } else { None };
-        Some(Replies { locked, floor, counted: replies.next()?, time: replies.next() })
-    }
+/// Counts up a floor that is there.
+pub(super) fn count(attempt: &Attempt) -> Cmd {
+    command("INCR", 2, attempt.key.floor())
 }
 
 pub(super) fn time() -> Cmd {
@@ -63,12 +34,6 @@ pub(super) fn set_lock(attempt: &Attempt) -> Cmd {
         .arg("GET")
         .arg("PX")
         .arg(millis(attempt.ttl.duration()));
-    set
-}
-
-fn set_floor(floor: Companion<'_>, attempt: &Attempt, seed: u64) -> Cmd {
-    let mut set = command("SET", 6, floor);
-    set.arg(seed).arg("NX").arg("PX").arg(millis(attempt.ttl.floor_life()));
     set
 }
 

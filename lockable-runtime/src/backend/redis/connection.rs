@@ -10,12 +10,11 @@ use ::redis::{
 };
 use tokio::runtime::Handle;
 
+use super::fault;
 use super::floors::Floors;
-use super::greeting::{Greeting, greet};
+use super::greeting::greet;
 use super::releases::Releases;
 use super::script::{Call, Names};
-use super::server_clock::ServerClock;
-use super::{command, fault};
 use crate::backend::Fault;
 use crate::clock::{Moment, boot_time, timer_on, within};
 
@@ -55,7 +54,7 @@ impl Opener {
     }
 }
 
-/// A connection to a server that was asked for its version, its time and its scripts.
+/// A connection to a server that was asked for its version and its scripts.
 ///
 /// Commands run in the order of their calls. Whoever waits for an answer owns a part of the
 /// connection, so it lives until the last answer has come, also after it was retired.
@@ -63,12 +62,9 @@ impl Opener {
 pub(super) struct Connection {
     opener: Opener,
     commands: MultiplexedConnection,
-    clock: ServerClock,
     floors: Floors,
     /// When it was open, on the clock of this machine.
     since: Moment,
-    /// When it was connected, in microseconds since 1970 on the server's clock.
-    connected: u64,
     scripts: Names,
     releases: Releases,
     /// The runtime that drives it.
@@ -83,28 +79,21 @@ impl Connection {
     pub(super) async fn open(opener: Opener) -> Result<Self, Fault> {
         let commands = opener.connect().await;
         let mut commands = commands.map_err(|error| fault::of(&opener.server, &error))?;
-        let Greeting { scripts, clock } = greet(&mut commands, &opener.server).await?;
+        let scripts = greet(&mut commands, &opener.server).await?;
         let (retired, unanswered) = (AtomicBool::new(false), AtomicU32::new(0));
-        let since = boot_time();
-        let (connected, floors) = (clock.micros(since), Floors::new());
+        let (since, floors) = (boot_time(), Floors::new());
         let (releases, runtime) = (Releases::default(), Handle::current());
         Ok(Self {
             opener,
             commands,
-            clock,
             floors,
             since,
-            connected,
             scripts,
             releases,
             runtime,
             retired,
             unanswered,
         })
-    }
-
-    pub(super) fn clock(&self) -> &ServerClock {
-        &self.clock
     }
 
     pub(super) fn releases(&self) -> &Releases {
@@ -120,26 +109,8 @@ impl Connection {
         &self.floors
     }
 
-    /// When it was connected, in microseconds since 1970 on the server's clock.
-    ///
-    /// Whatever the server has lost, it had lost it by then: one that restarts breaks its
-    /// connections, and none is connected to a replica, which may yet be promoted.
-    pub(super) fn connected(&self) -> u64 {
-        self.connected
-    }
-
-    /// Asks for the server's time when the last answer is too old to start a fencing floor from.
-    pub(super) async fn refresh_clock(&self) -> Result<(), Fault> {
-        let sent = boot_time();
-        let (mut commands, time) = (self.commands.clone(), command::time());
-        let limit = self.opener.command_deadline;
-        let timer = || timer_on(&self.opener.timers, limit);
-        let Some(answer) = within(timer, commands.send_packed_command(&time)).await else {
-            self.unanswered(limit);
-            return Err(Fault::no_answer(&self.opener.server, limit));
-        };
-        self.clock.sample(&self.answered(answer)?, sent, boot_time());
-        Ok(())
+    pub(super) fn scripts(&self) -> &Names {
+        &self.scripts
     }
 
     /// Sends the commands in one go; an error of the server's is one of the values.
@@ -226,6 +197,7 @@ impl Connection {
     }
 }
 
-fn is_unknown_script(reply: &Value) -> bool {
+/// Whether nothing was done, because the server does not know a script by its name.
+pub(super) fn is_unknown_script(reply: &Value) -> bool {
     matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript))
 }

@@ -1,4 +1,4 @@
-//! Which floors are there for certain, so that acquiring need not make them.
+//! Which floors this connection has raised to the time, so that acquiring need only count them up.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,39 +10,49 @@ use crate::options::Ttl;
 /// So many floors are remembered at most: 8 KiB for each connection.
 const ROOMS: usize = 1024;
 
-/// The floors that one connection made lately, as far as there is room for them.
+/// The floors that one connection raised lately, as far as there is room for them.
 ///
-/// It may err, because floors can be deleted and two keys can look alike. A floor that is not there
-/// shows in the next grant of its key: the counter starts at 1 then, and is raised.
+/// Those of other connections do not count: their server may have been another one, or have lost the
+/// latest grants since. It may err, because floors can be deleted and two keys can look alike. Both show
+/// at the next request for the key: its count is lower than any floor was raised to here.
 #[derive(Debug)]
 pub(super) struct Floors {
     hasher: RandomState,
     /// In each the newest floor that belongs there: a half of its key's hash, and the second since boot
     /// at which it ends.
     rooms: Box<[AtomicU64]>,
+    /// The lowest token of those that floors were raised to, which are at least the server's time.
+    lowest: AtomicU64,
 }
 
 impl Floors {
     pub(super) fn new() -> Self {
         let rooms = (0..ROOMS).map(|_| AtomicU64::new(0)).collect();
-        Self { hasher: RandomState::new(), rooms }
+        Self { hasher: RandomState::new(), rooms, lowest: AtomicU64::new(u64::MAX) }
     }
 
     pub(super) fn has(&self, key: &LockKey, now: Moment) -> bool {
         let (half, room) = self.room(key);
         let Some(room) = room else { return false };
-        let known = room.load(Ordering::Relaxed);
+        let known = room.load(Ordering::Acquire);
         known >> 32 == half && seconds(now) < known & u64::from(u32::MAX)
     }
 
-    /// A request that was sent then has made the floor of this key.
-    pub(super) fn made(&self, key: &LockKey, ttl: Ttl, sent: Moment) {
+    /// Whether a floor that counts so far is none of these.
+    pub(super) fn lacks(&self, count: u64) -> bool {
+        count < self.lowest.load(Ordering::Relaxed)
+    }
+
+    /// A request that was sent then has raised the floor of this key to that token.
+    pub(super) fn raised(&self, key: &LockKey, ttl: Ttl, sent: Moment, token: u64) {
+        self.lowest.fetch_min(token, Ordering::Relaxed);
         let (half, room) = self.room(key);
         let life = ttl.floor_life();
         // One in a hundred less, in case that the server's clock is the faster one.
         let end = seconds(sent.after(life.mul_f64(0.99))).min(u64::from(u32::MAX));
         if let Some(room) = room {
-            room.store(half << 32 | end, Ordering::Relaxed);
+            // Whoever finds the floor here finds the lowest token as well.
+            room.store(half << 32 | end, Ordering::Release);
         }
     }
 
@@ -69,11 +79,20 @@ mod tests {
     fn a_floor_is_known_for_as_long_as_it_lasts() {
         let (floors, key) = (Floors::new(), LockKey::from_static("order:7"));
         assert!(!floors.has(&key, at(100)));
-        floors.made(&key, Ttl::DEFAULT, at(100));
+        floors.raised(&key, Ttl::DEFAULT, at(100), 7);
         assert!(floors.has(&key, at(100)) && floors.has(&key, at(693)));
         assert!(
             !floors.has(&key, at(694)) && !floors.has(&LockKey::from_static("order:8"), at(100))
         );
+    }
+
+    #[test]
+    fn a_count_below_all_that_were_raised_shows_that_a_floor_is_lost() {
+        let (floors, key) = (Floors::new(), LockKey::from_static("order:7"));
+        for token in [1_000, 2_000, 900] {
+            floors.raised(&key, Ttl::DEFAULT, at(100), token);
+        }
+        assert!(floors.lacks(899) && !floors.lacks(900));
     }
 
     #[test]
@@ -82,7 +101,7 @@ mod tests {
         let keys: Vec<_> =
             (0..10 * ROOMS).map(|n| LockKey::new(format!("order:{n}")).unwrap()).collect();
         for key in &keys {
-            floors.made(key, Ttl::DEFAULT, at(1));
+            floors.raised(key, Ttl::DEFAULT, at(1), 7);
             assert!(floors.has(key, at(1)));
         }
         let known = keys.iter().filter(|key| floors.has(key, at(1))).count();

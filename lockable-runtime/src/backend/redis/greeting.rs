@@ -1,5 +1,5 @@
-//! What is asked of a server before the first lock: its version, its scripts, the rights of our
-//! user, and its time.
+//! What is asked of a server before the first lock: its version, its scripts, and the rights of our
+//! user.
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use ::redis::aio::MultiplexedConnection;
 use ::redis::{FromRedisValue, Pipeline, RedisError, Value};
 
 use super::script::{Enqueue, Leave, Names, Release, Renew, Script};
-use super::server_clock::ServerClock;
 use super::{command, fault};
 use crate::backend::{Attempt, Fault, Renewal};
 use crate::clock::boot_time;
@@ -15,28 +14,18 @@ use crate::key::LockKey;
 use crate::options::Ttl;
 use crate::token::Origin;
 
-/// What a server answered.
-pub(super) struct Greeting {
-    pub(super) scripts: Names,
-    pub(super) clock: ServerClock,
-}
-
-/// Greets a server that has just been connected to.
+/// Greets a server that has just been connected to; gives what it calls the scripts.
 pub(super) async fn greet(
     commands: &mut MultiplexedConnection,
     server: &str,
-) -> Result<Greeting, Fault> {
+) -> Result<Names, Fault> {
     let failed = |error: RedisError| fault::of(server, &error);
     let (hello, scripts) = introduce(commands).await.map_err(failed)?;
-    if let Some(version) = version(&hello).filter(|version| !is_supported(version)) {
-        return Err(fault::too_old(server, &version));
-    }
+    judge(hello, server)?;
     if let Some(error) = rehearse(commands, &scripts).await.map_err(failed)? {
         return Err(fault::of(server, &error));
     }
-    let clock = learn_time(commands).await.map_err(failed)?;
-    let clock = clock.ok_or_else(|| fault::unexpected(server, "TIME"))?;
-    Ok(Greeting { scripts, clock })
+    Ok(scripts)
 }
 
 /// Asks for the version, and leaves the scripts with the server.
@@ -54,6 +43,21 @@ pub(super) async fn introduce(
     let mut replies = commands.send_packed_commands(&pipeline, 0, count).await?.into_iter();
     let hello = replies.next().unwrap_or(Value::Nil);
     Ok((hello, Names::from_replies(replies)))
+}
+
+/// Whether the answer to a greeting is that of a server with locks; nothing is known of one that may
+/// not be greeted.
+fn judge(hello: Value, server: &str) -> Result<(), Fault> {
+    match version(&hello) {
+        Some(version) if is_supported(&version) => return Ok(()),
+        Some(version) => return Err(fault::too_old(server, &version)),
+        None => {}
+    }
+    match hello.extract_error() {
+        Err(error) if fault::is_missing_right(&error) => Ok(()),
+        Err(error) => Err(fault::of(server, &error)),
+        Ok(_) => Err(fault::unexpected(server, "HELLO")),
+    }
 }
 
 /// The version that the server tells; before 6.2 there is no such greeting.
@@ -79,8 +83,8 @@ pub(super) fn is_supported(version: &str) -> bool {
 /// Does with a lock that nobody else knows what can be done with one; gives the error when a right
 /// for that is missing, or the server is a replica.
 ///
-/// The rights to acquire show when acquiring, but these would show only when the body runs already,
-/// or has run, and the lock cannot be kept or freed any more.
+/// The right to set a lock shows when acquiring, but these would show only when the body runs already,
+/// or has run, and the lock cannot be kept or freed any more, or at the second grant of a lock.
 async fn rehearse(
     commands: &mut MultiplexedConnection,
     scripts: &Names,
@@ -92,8 +96,9 @@ async fn rehearse(
     let attempt = || Arc::new(Attempt::new(key.clone(), Ttl::DEFAULT, None));
     let (holder, waiter) = (attempt(), attempt());
     let renewal = Renewal::new(&holder, Some(Ttl::DEFAULT), boot_time());
-    let mut pipeline = Pipeline::with_capacity(6);
+    let mut pipeline = Pipeline::with_capacity(7);
     pipeline.add_command(command::set_lock(&holder));
+    pipeline.add_command(command::count(&holder));
     pipeline.add_command(scripts.command(&Renew { renewals: &[renewal] }));
     pipeline.add_command(scripts.command(&Enqueue { attempt: &waiter }));
     // Nobody listens for the waiter, so the lock is free after this.
@@ -105,22 +110,6 @@ async fn rehearse(
     let replies = commands.send_packed_commands(&pipeline, 0, count).await?;
     let mut errors = replies.into_iter().filter_map(|reply| reply.extract_error().err());
     Ok(errors.find(|error| fault::is_missing_right(error) || fault::is_read_only(error)))
-}
-
-/// The quickest of three answers bounds the server's time best.
-async fn learn_time(
-    commands: &mut MultiplexedConnection,
-) -> Result<Option<ServerClock>, RedisError> {
-    let mut clock: Option<ServerClock> = None;
-    for _ in 0..3 {
-        let sent = boot_time();
-        let time = commands.send_packed_command(&command::time()).await?.extract_error()?;
-        match &clock {
-            None => clock = ServerClock::start(&time, sent, boot_time()),
-            Some(clock) => clock.sample(&time, sent, boot_time()),
-        }
-    }
-    Ok(clock)
 }
 
 #[cfg(test)]

@@ -6,14 +6,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use ::redis::Value;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
-use self::command::Replies;
-use self::connection::Connection;
+use self::connection::{Connection, is_unknown_script};
 use self::connections::Connections;
-use self::script::Place;
+use self::script::{Place, Raise};
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Fault, Grant, Granted, Held, Release,
     Renewal, Renewed, Reply, Settings,
@@ -34,7 +32,6 @@ mod grants;
 mod greeting;
 mod releases;
 mod script;
-mod server_clock;
 mod times;
 
 /// A Redis or Valkey server that is reached at one address.
@@ -68,66 +65,54 @@ impl Redis {
     }
 }
 
-/// No floor that started at the time is as low: this is the year 2001 in microseconds.
-const EARLIEST: u64 = 1_000_000_000_000_000;
-
-/// Acquires by plain commands in one round trip; the first reply tells the outcome.
+/// Acquires in one round trip; the first reply tells the outcome.
 ///
 /// The fencing token is sound because an answer before the lease's deadline means that the counter
 /// went up while this attempt held the lock.
 async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquisition, Fault> {
-    let clock = connection.clock();
-    let mut now = boot_time();
-    if clock.is_old(now) {
-        Box::pin(connection.refresh_clock()).await?;
-        now = boot_time();
-    }
+    let now = boot_time();
     let since = attempt.mark_sent(now);
-    let seed = clock.micros(now);
-    let makes_floor = !connection.floors().has(&attempt.key, now);
-    let acquire = command::Acquire { attempt, seed, makes_floor, asks_time: clock.take_turn(now) };
-    let replies = connection.call(&acquire.commands()).await?;
-    let Some(replies) = acquire.replies(&replies) else {
+    let floors = connection.floors();
+    let has_floor = floors.has(&attempt.key, now);
+    let count = if has_floor {
+        command::count(attempt)
+    } else {
+        connection.scripts().command(&Raise { attempt })
+    };
+    let replies = connection.call(&command::acquire(attempt, count)).await?;
+    let [locked, counted] = &replies[..] else {
         return Err(connection.unexpected("SET and INCR"));
     };
-    learn(connection, attempt, &replies, now);
-    let granted = command::is_granted(replies.locked, attempt)
+    let count = command::integer(counted);
+    if let Ok(token) = count
+        && !has_floor
+    {
+        floors.raised(&attempt.key, attempt.ttl, now, token);
+    }
+    let granted = command::is_granted(locked, attempt)
         .map_err(|error| fault::of_lock(connection.fault(&error), since == now))?;
-    let count = command::integer(replies.counted);
-    let is_behind = count.as_ref().is_ok_and(|count| *count < connection.connected());
+    let is_lost = has_floor && count.as_ref().is_ok_and(|count| floors.lacks(*count));
     if !granted {
-        if count.is_ok_and(|count| count < EARLIEST) {
-            // The floor is a counter that a request like this has begun, and would never end.
-            drop(Box::pin(raise_floor(connection, attempt, seed)).await);
+        if is_lost {
+            // The floor is a counter that this has begun, and would never end.
+            drop(Box::pin(raise_floor(connection, attempt)).await);
         }
         return Ok(Acquisition::Contended);
     }
-    let counted = count.map_err(|error| fault::of_floor(connection.fault(&error), &attempt.key))?;
-    let token =
-        if is_behind { Box::pin(raise_floor(connection, attempt, seed)).await? } else { counted };
+    let token = if is_lost || is_unknown_script(counted) {
+        Box::pin(raise_floor(connection, attempt)).await?
+    } else {
+        count.map_err(|error| fault::of_floor(connection.fault(&error), &attempt.key))?
+    };
     Ok(Acquisition::Granted { fencing_token: FencingToken::new(token), since })
 }
 
-/// Keeps what the answers to a request of then tell besides.
-fn learn(connection: &Connection, attempt: &Attempt, replies: &Replies<'_>, sent: Moment) {
-    if let Some(time) = replies.time {
-        connection.clock().sample(time, sent, boot_time());
-    }
-    if replies.floor == Some(&Value::Okay) {
-        connection.floors().made(&attempt.key, attempt.ttl, sent);
-    }
-}
-
-/// Raises a floor that is older than the connection; gives the token of this grant.
-///
-/// Such a floor may have missed grants: a replica that was promoted, and a server that restarted
-/// with older data, are met by a new connection. One that was taken to be there, and was not, is a
-/// counter that starts at 1 and never expires, which is older still.
-async fn raise_floor(connection: &Connection, attempt: &Attempt, seed: u64) -> Result<u64, Fault> {
+/// Raises a floor that was taken to be there, and was not; gives the token of this grant.
+async fn raise_floor(connection: &Connection, attempt: &Attempt) -> Result<u64, Fault> {
     let sent = boot_time();
-    let raised = connection.run(&script::Raise { attempt, seed }).await;
+    let raised = connection.run(&Raise { attempt }).await;
     let token = raised.map_err(|fault| fault::of_floor(fault, &attempt.key))?;
-    connection.floors().made(&attempt.key, attempt.ttl, sent);
+    connection.floors().raised(&attempt.key, attempt.ttl, sent, token);
     Ok(token)
 }
 

@@ -319,10 +319,9 @@ impl Call for Inspect<'_> {
     }
 }
 
-/// Raises the floor of a lock to `seed`, or else counts it up.
+/// Counts up the floor of a lock, and raises it to the server's time.
 pub(super) struct Raise<'a> {
     pub(super) attempt: &'a Attempt,
-    pub(super) seed: u64,
 }
 
 impl Call for Raise<'_> {
@@ -334,8 +333,8 @@ impl Call for Raise<'_> {
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
         let floor = self.attempt.key.floor();
-        let mut command = Cmd::with_capacity(6, text.len() + self.attempt.key.as_str().len() + 80);
-        command.arg(verb).arg(text).arg(1).arg(floor).arg(self.seed);
+        let mut command = Cmd::with_capacity(5, text.len() + self.attempt.key.as_str().len() + 64);
+        command.arg(verb).arg(text).arg(1).arg(floor);
         command.arg(millis(self.attempt.ttl.floor_life()));
         command
     }

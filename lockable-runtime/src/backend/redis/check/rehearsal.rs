@@ -4,7 +4,7 @@
 use ::redis::aio::{PubSubSink, PubSubStream};
 use ::redis::{Pipeline, RedisError, Value};
 
-use super::super::command::{self, Acquire};
+use super::super::command;
 use super::super::fault;
 use super::super::grants;
 use super::super::script::{
@@ -124,15 +124,14 @@ impl Lock {
     /// Every verb and every script.
     fn steps<'a>(&'a self, scripts: &'a Names) -> Steps<'a> {
         let Self { holder, waiter, leaver, next, renewals } = self;
-        let acquire = Acquire { attempt: holder, seed: 1, makes_floor: true, asks_time: false };
         let is_done = |reply: Value| reply.extract_error().map(|_| true);
         let judges: Vec<(_, Judge<'a>)> = vec![
             ("acquiring a lock", Box::new(|reply| command::is_granted(&reply, holder))),
-            ("setting a floor", Box::new(is_done)),
             ("counting up a floor", Box::new(is_done)),
         ];
-        let mut steps = Steps { scripts, pipeline: acquire.commands(), judges };
-        steps.script("raising a floor", Raise { attempt: holder, seed: 2 }, |token| *token > 1);
+        let pipeline = command::acquire(holder, command::count(holder));
+        let mut steps = Steps { scripts, pipeline, judges };
+        steps.script("raising a floor", Raise { attempt: holder }, |token| *token > 1);
         steps.script("renewing a lock", Renew { renewals }, |found| found == &[Renewed::Kept]);
         steps.script("inspecting a lock", Inspect { key: &holder.key }, Option::is_some);
         // It frees nothing where it may not look at the queue, which the steps after it tell.
