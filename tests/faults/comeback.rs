@@ -1,5 +1,8 @@
 //! Servers and connections that go away and come back; the locker stays the same.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 use std::thread;
 
 use lockable_runtime::Locker;
@@ -48,6 +51,26 @@ fn a_restarted_server_is_used_again_from_every_runtime() {
     pair_everywhere();
     server.restart();
     pair_everywhere();
+}
+
+/// Goal: a call that joins a connection which another one has begun does not fail with it, when that
+/// was begun too early.
+/// Method: the greeting of the first call is held back, the second one waits for it as well, and then
+/// the connection breaks.
+#[tokio::test]
+async fn a_connection_that_was_begun_too_early_fails_no_later_call() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = patient(&proxy.url()).connect_lazy().unwrap();
+    proxy.hold_requests();
+    let early = tokio::spawn(locker.lock("early").acquire());
+    proxy.wait_held(LIMIT).await;
+    let mut later = pin!(locker.lock("k").acquire());
+    let first_poll = poll_fn(|cx| Poll::Ready(later.as_mut().poll(cx))).await;
+    assert!(first_poll.is_pending());
+    proxy.hang_up();
+    proxy.release_requests();
+    later.await.unwrap().release().await.unwrap();
+    assert!(early.await.unwrap().unwrap_err().is_unavailable());
 }
 
 /// Goal: "released" for a lock that the server had lost, and that another holder may have by now.

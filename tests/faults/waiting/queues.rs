@@ -12,10 +12,10 @@ use crate::support::{KEY, LIMIT, now};
 pub(crate) const QUEUE: &str = "lockable:queue:{disLock:k}";
 
 /// What is due within about a round trip, on a machine that is busy; the fallback comes later.
-pub(crate) const AT_ONCE: Duration = Duration::from_millis(600);
+pub(crate) const AT_ONCE: Duration = Duration::from_millis(700);
 
 /// What the fallback, or a short grant that nobody takes, may cost on such a machine.
-pub(crate) const FALLBACK: Duration = Duration::from_millis(1_600);
+pub(crate) const FALLBACK: Duration = Duration::from_secs(2);
 
 /// A lock that is waited for by a task of its own.
 pub(crate) fn waiter(locker: &Locker) -> JoinHandle<LockGuard> {

@@ -118,12 +118,19 @@ impl Connections {
     }
 
     async fn opened(&self, runtime: &Handle) -> Result<Arc<Connection>, Fault> {
-        let mut opening = self.opening(runtime);
+        let (mut opening, is_joined) = self.opening(runtime);
         let Opener { server, timers, connect_deadline: limit, .. } = &self.opener;
-        let opened = within(|| timer_on(timers, *limit), opening.wait_for(Option::is_some)).await;
-        match opened.map(|outcome| outcome.ok().and_then(|outcome| outcome.clone())) {
-            Some(Some(outcome)) => outcome,
-            Some(None) => Err(fault::runtime_ended(server)),
+        let connect = async {
+            let first = outcome(&mut opening).await;
+            if !is_joined || matches!(first, Some(Ok(_))) {
+                return first;
+            }
+            // It was begun earlier, and what failed it may be over.
+            opening = self.opening(runtime).0;
+            outcome(&mut opening).await
+        };
+        match within(|| timer_on(timers, *limit), connect).await {
+            Some(outcome) => outcome.unwrap_or_else(|| Err(fault::runtime_ended(server))),
             None => {
                 // The next call shall not join what this one gave up.
                 self.openings().retain(|(_, other)| !other.same_channel(&opening));
@@ -146,11 +153,11 @@ impl Connections {
         }
     }
 
-    /// What is there for this runtime, or else the start of a new connection.
-    fn opening(&self, runtime: &Handle) -> Opening {
+    /// What is there for this runtime, or else the start of a new connection; tells whether it was there.
+    fn opening(&self, runtime: &Handle) -> (Opening, bool) {
         let mut openings = self.openings();
         match find(&openings, runtime) {
-            Some(opening) if is_usable(opening) => opening.clone(),
+            Some(opening) if is_usable(opening) => (opening.clone(), true),
             _ => {
                 // The others are looked through only now, which is rare. Where one broke, the address may
                 // lead to another server by now, and all have to lead to the same.
@@ -158,7 +165,7 @@ impl Connections {
                 openings.retain(|(_, opening)| is_usable(opening) && !(broke && is_open(opening)));
                 let opening = self.start_opening(runtime);
                 openings.push((runtime.id(), opening.clone()));
-                opening
+                (opening, false)
             }
         }
     }
@@ -203,6 +210,11 @@ impl fmt::Debug for Connections {
 fn find<'a>(openings: &'a Openings, runtime: &Handle) -> Option<&'a Opening> {
     let id = runtime.id();
     openings.iter().find_map(|(of, opening)| (*of == id).then_some(opening))
+}
+
+/// `None` when the runtime ends before there is one.
+async fn outcome(opening: &mut Opening) -> Option<Result<Arc<Connection>, Fault>> {
+    opening.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone())
 }
 
 /// Whether callers may wait for, or use, this connection: it has not failed, is not retired, and
