@@ -28,12 +28,20 @@ pin_project! {
     /// One future with the body in place, instead of an `async fn` that would store it twice.
     #[must_use = "nothing happens until it is polled"]
     pub struct Run<F: Future> {
-        // Declared first, so dropped before the guard in `state` when this future is dropped.
         #[pin]
         body: Option<F>,
         granted: Option<Granted>,
         runs_when_busy: bool,
         state: State<F::Output>,
+    }
+
+    impl<F: Future> PinnedDrop for Run<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            if let State::Holding { guard, .. } = this.state {
+                drop_body(guard, this.body);
+            }
+        }
     }
 }
 
@@ -102,7 +110,7 @@ impl<F: Future> Future for Run<F> {
                 },
                 State::Holding { guard, lost } => {
                     let outcome = ready!(poll_while_held(guard, lost, this.body.as_mut(), cx));
-                    this.body.set(None);
+                    drop_body(guard, this.body.as_mut());
                     releasing(mem::replace(this.state, State::Ended), outcome)
                 }
                 State::Releasing { outcome, release } => {
@@ -185,6 +193,11 @@ fn poll_while_held<F: Future>(
         ready!(lost.get_or_insert_with(watch).as_mut().poll(cx));
         *lost = None;
     }
+}
+
+/// Before the lock is released, and as a part of the body: what a body drops may ask for its lock.
+fn drop_body<F>(guard: &LockGuard, mut body: Pin<&mut Option<F>>) {
+    guard.in_scope(|| holding(guard.lease_ref(), || body.set(None)));
 }
 
 /// Why a body may not start, if it may not: nothing is half done yet that it could finish.

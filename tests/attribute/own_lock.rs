@@ -1,8 +1,10 @@
 //! A call from inside of the body that holds the lock: it fails at once, instead of waiting for its
 //! own end.
 
-use std::future::Future;
+use std::future::{Future, pending};
+use std::mem::take;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex};
 
 use async_recursion::async_recursion;
 use async_trait::async_trait;
@@ -11,7 +13,7 @@ use tokio::sync::Barrier;
 use tracing::Level;
 
 use crate::events;
-use crate::support::{hold, is_free, locker, locker_now, now, pause};
+use crate::support::{hold, is_free, locker, locker_now, now, pause, start_and_drop};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -162,6 +164,35 @@ async fn a_recursion_with_a_key_for_each_level_is_locked_on_every_level() {
         Ok(lower + 1)
     }
     assert_eq!(call(&locker().await, 3).await.unwrap(), 4);
+}
+
+/// Notes what a call is told that is made while this is dropped.
+struct Asks(Locker, Arc<Mutex<Vec<Result<u8, LockError>>>>);
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        self.1.lock().unwrap().push(settle_sync(&self.0, 7));
+    }
+}
+
+/// Goal: what a body drops is a part of it, on every way out.
+/// Method: the body ends, has held its lock long enough, or its call is dropped.
+#[tokio::test(start_paused = true)]
+async fn what_a_body_drops_is_a_part_of_it() {
+    #[distributed_lock(key = "k:7", renew, max_hold = 1, locker = locks)]
+    async fn call(locks: &Locker, asks: Asks, goes_on: bool) -> Result<(), LockError> {
+        let _asks = asks;
+        if goes_on { pending().await } else { Ok(()) }
+    }
+    let (locks, told) = (locker().await, Arc::default());
+    let asks = || Asks(locks.clone(), Arc::clone(&told));
+    call(&locks, asks(), false).await.unwrap();
+    assert!(call(&locks, asks(), true).await.unwrap_err().is_held_long_enough());
+    start_and_drop(call(&locks, asks(), true)).await;
+    let told = take(&mut *told.lock().unwrap());
+    assert_eq!(told.len(), 3);
+    told.into_iter().for_each(assert_own);
+    assert!(is_free(&locks, "k:7").await);
 }
 
 struct Service(Locker);
