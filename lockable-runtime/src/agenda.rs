@@ -128,10 +128,84 @@ const KEPT: usize = 64;
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn at(nanos: u64) -> Moment {
         Moment::from_nanos(nanos)
+    }
+
+    /// What can be done, on few keys and at few moments, so that they meet.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Insert(u8, Option<u64>),
+        Remove(u8),
+        Schedule(u8, u64),
+        ScheduleAll(u64),
+        TakeDue(u64, usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let (keys, moments) = (0..6_u8, 0..12_u64);
+        prop_oneof![
+            (keys.clone(), option::of(moments.clone()))
+                .prop_map(|(key, due)| Step::Insert(key, due)),
+            keys.clone().prop_map(Step::Remove),
+            (keys, moments.clone()).prop_map(|(key, due)| Step::Schedule(key, due)),
+            moments.clone().prop_map(Step::ScheduleAll),
+            (moments, 0..4_usize).prop_map(|(now, limit)| Step::TakeDue(now, limit)),
+        ]
+    }
+
+    /// What stands on an agenda, without any order of its own.
+    type Plain = BTreeMap<u8, Option<u64>>;
+
+    fn take_due(plain: &mut Plain, now: u64, limit: usize) -> Vec<u8> {
+        let is_due = |(key, due): (&u8, &Option<u64>)| Some((due.filter(|due| *due <= now)?, *key));
+        let mut due: Vec<_> = plain.iter().filter_map(is_due).collect();
+        due.sort_unstable();
+        let taken: Vec<_> = due.into_iter().map(|(_, key)| key).take(limit).collect();
+        plain.extend(taken.iter().map(|key| (*key, None)));
+        taken
+    }
+
+    proptest! {
+        #[test]
+        fn it_tells_the_same_as_a_plain_table(steps in vec(step(), 0..60)) {
+            let (mut agenda, mut plain) = (Agenda::default(), Plain::new());
+            for step in steps {
+                match step {
+                    Step::Insert(key, due) => {
+                        let former = agenda.insert(key, (), due.map(at));
+                        prop_assert_eq!(former.is_some(), plain.insert(key, due).is_some());
+                    }
+                    Step::Remove(key) => {
+                        prop_assert_eq!(agenda.remove(&key).is_some(), plain.remove(&key).is_some());
+                    }
+                    Step::Schedule(key, due) => {
+                        agenda.schedule(&key, at(due));
+                        plain.entry(key).and_modify(|former| *former = Some(due));
+                    }
+                    Step::ScheduleAll(due) => {
+                        agenda.schedule_all(at(due));
+                        for former in plain.values_mut() {
+                            *former = Some(former.map_or(due, |former| former.min(due)));
+                        }
+                    }
+                    Step::TakeDue(now, limit) => {
+                        let taken = take_due(&mut plain, now, limit);
+                        prop_assert_eq!(agenda.take_due(at(now), limit), taken);
+                    }
+                }
+                prop_assert_eq!(agenda.next_due(), plain.values().flatten().min().map(|due| at(*due)));
+                prop_assert_eq!(agenda.len(), plain.len());
+            }
+        }
     }
 
     #[test]
