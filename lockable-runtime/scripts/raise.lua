@@ -2,7 +2,7 @@
 Counts up the floor that the fencing tokens of a lock come from, and raises it to the time.
 
 KEYS[1]  the floor
-ARGV[1]  the TTL of the floor in milliseconds
+ARGV[1]  the TTL of the floor in milliseconds, from the time that its token tells
 Output   the fencing token: the server's time in microseconds, or more where the floor is ahead of it
 
 Not idempotent: each run gives a larger token, and a floor never sinks. Numbers of Lua are exact to
@@ -25,7 +25,8 @@ if token >= 9007199254740992 then
   return redis.error_reply('ERR no fencing token can follow what is at the floor ' .. floor)
 end
 if token >= now then
-  redis.call('PEXPIRE', floor, life)
+  -- So late that it is still there when the time has come up to it: a clock was set back, or is behind.
+  redis.call('PEXPIRE', floor, life + math.ceil((token - now) / 1000))
   return token
 end
 redis.call('SET', floor, digits, 'PX', life)

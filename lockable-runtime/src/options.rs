@@ -57,8 +57,8 @@ impl Ttl {
 
     /// How long the fencing floor of the key is kept.
     ///
-    /// A floor that is gone starts again from the time, which has gone on since; ten minutes are
-    /// more than clocks that are looked after ever differ by.
+    /// A floor that is gone starts again from the time, which has gone on since. One that is ahead of
+    /// the time, because a clock was set back, is kept for so much longer.
     pub(crate) fn floor_life(self) -> Duration {
         Duration::from_millis(self.0.saturating_mul(10).clamp(600_000, LONGEST))
     }

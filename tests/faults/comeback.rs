@@ -73,6 +73,18 @@ async fn a_connection_that_was_begun_too_early_fails_no_later_call() {
     assert!(early.await.unwrap().unwrap_err().is_unavailable());
 }
 
+/// Goal: a call that joins a connection which nobody answers begins no other when its time is over.
+#[tokio::test]
+async fn a_connection_that_nobody_answers_is_not_begun_again_by_those_who_waited_for_it() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect_lazy().unwrap();
+    proxy.hold_requests();
+    // Two looks, which leave nothing to the background that would connect, too.
+    let (one, two) = tokio::join!(locker.inspect("one"), locker.inspect("two"));
+    assert!(one.unwrap_err().is_unavailable() && two.unwrap_err().is_unavailable());
+    assert_eq!(proxy.accepted(), 1);
+}
+
 /// Goal: "released" for a lock that the server had lost, and that another holder may have by now.
 /// Method: the release is the first to meet the new server, so its first request breaks.
 #[tokio::test]

@@ -99,6 +99,18 @@ async fn a_floor_that_somebody_deleted_costs_one_more_round_trip_once() {
     assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1));
 }
 
+#[tokio::test]
+async fn scripts_that_the_server_forgot_cost_one_more_round_trip_each() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    server.admin().command::<()>(&["SCRIPT", "FLUSH"]);
+    let start = proxy.round_trips();
+    pair(&locker).await;
+    assert_eq!(proxy.round_trips() - start, 4);
+    pair(&locker).await;
+    assert_eq!(proxy.round_trips() - start, 6);
+}
+
 async fn pair(locker: &Locker) -> FencingToken {
     let guard = locker.lock("k").acquire().await.unwrap();
     let token = guard.fencing_token();
@@ -138,8 +150,10 @@ impl Counts {
         Self { increments: self.increments - 1, scripts: self.scripts + 1, ..self }
     }
 
+    /// By a script, and a look at the lock behind it.
     fn mending_it(self) -> Self {
-        Self { round_trips: self.round_trips + 1, scripts: self.scripts + 1, ..self }
+        let (round_trips, scripts) = (self.round_trips + 1, self.scripts + 1);
+        Self { round_trips, scripts, others: self.others + 1, ..self }
     }
 
     fn since(self, start: Self) -> Self {

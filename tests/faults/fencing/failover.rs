@@ -141,15 +141,42 @@ async fn a_floor_that_is_raised_too_late_does_not_sink() {
         proxy.release_replies();
         proxy.wait_for_command("EVALSHA", scripts + 1, LIMIT).await;
         freed(&server).await;
-        let newest = grants(&connect(&server.url()).await, 3).await;
+        // More than the time, so that a floor which is set to that again would show.
+        let ahead = grants(&connect(&server.url()).await, 3).await + 3_600_000_000;
+        server.admin().command::<()>(&["SET", FLOOR, &ahead.to_string(), "KEEPTTL"]);
         proxy.release_requests();
-        newest
+        ahead
     };
     let late = loser.lock("k").expire(SHORT).acquire();
     let (late, newest) = tokio::join!(late, meanwhile);
     assert!(late.is_err(), "its lease had passed");
     let next = grants(&locker, 1).await;
     assert!(next > newest, "{next} after {newest}");
+}
+
+/// Goal: a holder whose lock was lost before its token was counted has no newer one than the next.
+/// Method: it finds its floor gone, and while its second request is held back the data are lost again.
+#[tokio::test]
+async fn a_token_that_was_counted_after_the_lock_was_lost_is_nobodys() {
+    let (server, proxy) = server_and_proxy();
+    let (near, far) = (connect(&server.url()).await, connect(&proxy.url()).await);
+    grants(&far, 1).await;
+    server.admin().flush();
+    let scripts = proxy.commands("EVALSHA");
+    proxy.hold_replies();
+    let meanwhile = async {
+        proxy.wait_reply_held(LIMIT).await;
+        proxy.hold_requests();
+        proxy.release_replies();
+        proxy.wait_for_command("EVALSHA", scripts + 1, LIMIT).await;
+        server.admin().flush();
+        let guard = near.lock("k").acquire().await.unwrap();
+        proxy.release_requests();
+        guard
+    };
+    let (old, new) = tokio::join!(far.lock("k").acquire(), meanwhile);
+    assert!(old.unwrap_err().is_contended());
+    new.release().await.unwrap();
 }
 
 /// The token of the last one of so many grants, of which none is held any more.

@@ -130,13 +130,43 @@ async fn a_floor_that_was_begun_on_a_connection_that_broke_is_made_anew() {
     assert_floor_expires(&admin);
 }
 
+/// Goal: the same where it is the second request that is lost.
+/// Method: that one is held back when the connection is cut.
+#[tokio::test]
+async fn a_floor_that_was_begun_and_whose_raising_was_lost_is_made_anew() {
+    let (server, proxy) = server_and_proxy();
+    let (admin, locker) = (server.admin(), connect(&proxy.url()).await);
+    token(&locker).await;
+    admin.flush();
+    admin.command::<()>(&["SET", KEY, "another's", "PX", "60000"]);
+    let scripts = proxy.commands("EVALSHA");
+    proxy.hold_replies();
+    let cut = async {
+        proxy.wait_reply_held(LIMIT).await;
+        proxy.hold_requests();
+        proxy.release_replies();
+        proxy.wait_for_command("EVALSHA", scripts + 1, LIMIT).await;
+        assert_eq!((admin.get(FLOOR).as_deref(), admin.pttl(FLOOR)), (Some("1"), -1));
+        proxy.cut();
+        proxy.release_requests();
+    };
+    let (outcome, ()) = tokio::join!(locker.lock("k").try_acquire(), cut);
+    assert!(outcome.unwrap().is_none());
+    assert_floor_expires(&admin);
+}
+
+/// Goal: a clock that was set back, or a promoted server's that is behind, makes no token sink: the floor
+/// stays until the time has come up to it.
+/// Method: one locker knows the floor, and another one meets it.
 #[tokio::test]
 async fn a_floor_ahead_of_the_time_is_counted_on() {
-    let (_server, admin, locker) = prepared().await;
+    let (server, admin, locker) = prepared().await;
     let newest = token(&locker).await;
     let ahead = newest + 3_600_000_000;
-    admin.command::<()>(&["SET", FLOOR, &ahead.to_string(), "PX", "600000"]);
+    admin.command::<()>(&["SET", FLOOR, &ahead.to_string(), "PX", "4200000"]);
     assert_eq!(token(&locker).await, ahead + 1);
+    assert_eq!(token(&connect(&server.url()).await).await, ahead + 2);
+    assert!(admin.pttl(FLOOR) > 3_600_000, "{} ms", admin.pttl(FLOOR));
 }
 
 #[tokio::test]

@@ -16,6 +16,14 @@ pub(super) fn acquire(attempt: &Attempt, count: Cmd) -> Pipeline {
     pipeline
 }
 
+/// What counts up the floor, and a look at who has the lock behind it.
+pub(super) fn raise(attempt: &Attempt, count: Cmd) -> Pipeline {
+    let mut pipeline = Pipeline::with_capacity(2);
+    pipeline.add_command(count);
+    pipeline.add_command(command("GET", 2, attempt.key.as_str()));
+    pipeline
+}
+
 /// Counts up a floor that is there.
 pub(super) fn count(attempt: &Attempt) -> Cmd {
     command("INCR", 2, attempt.key.floor())
@@ -67,10 +75,15 @@ pub(super) fn is_granted(reply: &Value, attempt: &Attempt) -> Result<bool, Redis
     }
 }
 
-/// A reply that is a number, or the error that it is instead.
+/// Whether a look at the lock found that this attempt has it.
+pub(super) fn is_own(reply: &Value, attempt: &Attempt) -> bool {
+    matches!(reply, Value::BulkString(owner) if owner == attempt.owner.as_ref().as_bytes())
+}
+
+/// A reply that is a number, where less than zero is zero, or the error that it is instead.
 pub(super) fn integer(reply: &Value) -> Result<u64, RedisError> {
     match reply {
-        Value::Int(number) => Ok(number.unsigned_abs()),
+        Value::Int(number) => Ok(u64::try_from(*number).unwrap_or_default()),
         other => Err(error_of(other)),
     }
 }

@@ -16,7 +16,7 @@ use super::grants::{Grants, Subscriber};
 use super::times::Times;
 use crate::backend::{Fault, Settings};
 use crate::background::Background;
-use crate::clock::{timer_on, within};
+use crate::clock::{boot_time, timer_on, within};
 use crate::error::{LockError, LockErrorKind};
 
 /// What a caller that finds no connection waits for: `None` until the outcome is known.
@@ -120,23 +120,23 @@ impl Connections {
     async fn opened(&self, runtime: &Handle) -> Result<Arc<Connection>, Fault> {
         let (mut opening, is_joined) = self.opening(runtime);
         let Opener { server, timers, connect_deadline: limit, .. } = &self.opener;
+        let begun = boot_time();
         let connect = async {
             let first = outcome(&mut opening).await;
-            if !is_joined || matches!(first, Some(Ok(_))) {
+            let is_late = boot_time().since(begun) > *limit / 2;
+            if !is_joined || is_late || matches!(first, Some(Ok(_))) {
                 return first;
             }
-            // It was begun earlier, and what failed it may be over.
+            // It was begun earlier: what failed it may be over, and there is time for another one.
             opening = self.opening(runtime).0;
             outcome(&mut opening).await
         };
-        match within(|| timer_on(timers, *limit), connect).await {
-            Some(outcome) => outcome.unwrap_or_else(|| Err(fault::runtime_ended(server))),
-            None => {
-                // The next call shall not join what this one gave up.
-                self.openings().retain(|(_, other)| !other.same_channel(&opening));
-                Err(fault::connect_timeout(server, *limit))
-            }
-        }
+        let Some(outcome) = within(|| timer_on(timers, *limit), connect).await else {
+            // The next call shall not join what this one gave up.
+            self.openings().retain(|(_, other)| !other.same_channel(&opening));
+            return Err(fault::connect_timeout(server, *limit));
+        };
+        outcome.unwrap_or_else(|| Err(fault::runtime_ended(server)))
     }
 
     /// The calling task's runtime, or the background's where there is none.

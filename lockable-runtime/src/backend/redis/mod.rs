@@ -11,7 +11,7 @@ use tokio::time::Sleep;
 
 use self::connection::{Connection, is_unknown_script};
 use self::connections::Connections;
-use self::script::{Place, Raise};
+use self::script::{Call, Place, Raise};
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Fault, Grant, Granted, Held, Release,
     Renewal, Renewed, Reply, Settings,
@@ -92,28 +92,53 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
     let granted = command::is_granted(locked, attempt)
         .map_err(|error| fault::of_lock(connection.fault(&error), since == now))?;
     let is_lost = has_floor && count.as_ref().is_ok_and(|count| floors.lacks(*count));
+    let is_uncounted = is_unknown_script(counted);
     if !granted {
-        if is_lost {
-            // The floor is a counter that this has begun, and would never end.
-            drop(Box::pin(raise_floor(connection, attempt)).await);
+        // A counter that this has begun would never end.
+        if is_lost
+            && let Err(fault) = Box::pin(raise_floor(connection, attempt, false)).await
+            && connection.is_retired()
+        {
+            return Err(fault);
         }
         return Ok(Acquisition::Contended);
     }
-    let token = if is_lost || is_unknown_script(counted) {
-        Box::pin(raise_floor(connection, attempt)).await?
-    } else {
-        count.map_err(|error| fault::of_floor(connection.fault(&error), &attempt.key))?
-    };
-    Ok(Acquisition::Granted { fencing_token: FencingToken::new(token), since })
+    if is_lost || is_uncounted {
+        let raised = Box::pin(raise_floor(connection, attempt, is_uncounted)).await?;
+        return Ok(raised.map_or(Acquisition::Contended, |token| granted_at(since, token)));
+    }
+    let token = count.map_err(|error| fault::of_floor(connection.fault(&error), &attempt.key))?;
+    Ok(granted_at(since, token))
 }
 
-/// Raises a floor that was taken to be there, and was not; gives the token of this grant.
-async fn raise_floor(connection: &Connection, attempt: &Attempt) -> Result<u64, Fault> {
-    let sent = boot_time();
-    let raised = connection.run(&Raise { attempt }).await;
-    let token = raised.map_err(|fault| fault::of_floor(fault, &attempt.key))?;
+fn granted_at(since: Moment, token: u64) -> Acquisition {
+    Acquisition::Granted { fencing_token: FencingToken::new(token), since }
+}
+
+/// Raises a floor that was taken to be there, or was not counted up, in a request of its own. Gives the
+/// token of this grant, unless the lock was lost before it was counted: others may have newer ones.
+async fn raise_floor(
+    connection: &Connection,
+    attempt: &Attempt,
+    by_text: bool,
+) -> Result<Option<u64>, Fault> {
+    let (sent, raise) = (boot_time(), Raise { attempt });
+    let by_name = connection.scripts().command(&raise);
+    let verbs = [by_name, raise.command("EVAL", raise.script().source())];
+    let mut replies = Vec::new();
+    for verb in verbs.into_iter().skip(usize::from(by_text)) {
+        replies = connection.call(&command::raise(attempt, verb)).await?;
+        if !replies.first().is_some_and(is_unknown_script) {
+            break;
+        }
+    }
+    let [raised, locked] = &replies[..] else {
+        return Err(connection.unexpected("EVAL and GET"));
+    };
+    let token = command::integer(raised)
+        .map_err(|error| fault::of_floor(connection.fault(&error), &attempt.key))?;
     connection.floors().raised(&attempt.key, attempt.ttl, sent, token);
-    Ok(token)
+    Ok(command::is_own(locked, attempt).then_some(token))
 }
 
 /// The server's answer to a request of that moment, as a grant of the attempt.

@@ -18,6 +18,9 @@ use crate::clock::{boot_time, timer_on, within};
 use crate::options::Ttl;
 use crate::token::OwnerToken;
 
+/// In microseconds since 1970: a token that was raised to the time is larger.
+const YEAR_2001: u64 = 1_000_000_000_000_000;
+
 /// A subscription to the grants of the probe.
 pub(super) type Subscribed = (PubSubSink, PubSubStream);
 
@@ -131,7 +134,7 @@ impl Lock {
         ];
         let pipeline = command::acquire(holder, command::count(holder));
         let mut steps = Steps { scripts, pipeline, judges };
-        steps.script("raising a floor", Raise { attempt: holder }, |token| *token > 1);
+        steps.script("raising a floor", Raise { attempt: holder }, |token| *token > YEAR_2001);
         steps.script("renewing a lock", Renew { renewals }, |found| found == &[Renewed::Kept]);
         steps.script("inspecting a lock", Inspect { key: &holder.key }, Option::is_some);
         // It frees nothing where it may not look at the queue, which the steps after it tell.

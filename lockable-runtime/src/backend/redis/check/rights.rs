@@ -165,8 +165,8 @@ fn lacks(severity: Severity, rule: Cow<'static, str>, user: &str) -> Finding {
 }
 
 fn sends_scripts(user: &str) -> Finding {
-    let matter = "the server does not keep the scripts: each release and renewal sends the whole \
-                  text of its script, which is slower";
+    let matter = "the server does not keep the scripts: each release and renewal, and the \
+                  first grant of a lock, sends the whole text of its script, which is slower";
     let advice = grant(user, "+script|load +evalsha");
     Finding::new(Severity::Risky, Code::ScriptsNotKept, matter, advice).about("+script|load")
 }
@@ -179,7 +179,7 @@ fn consequence(rule: &str) -> &'static str {
     match rule {
         "+publish" | "+subscribe" | CHANNELS => "whoever waits for a lock hears of no grant",
         "+ping" => "while calls wait, the server logs a denial every five seconds",
-        "+eval" => "once the server forgets its scripts, nothing is renewed or released by them",
+        "+eval" => "once the server forgets its scripts, nothing is acquired, renewed or released",
         "+select" => "no connection gets to the database of the URL",
         _ => "no lock can be acquired",
     }
