@@ -83,6 +83,15 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
+/// Lets the reply go that is held, and holds the script which the call then asks for.
+pub(crate) async fn second_request_held(proxy: &Proxy) {
+    let scripts = proxy.commands("EVALSHA");
+    proxy.wait_reply_held(LIMIT).await;
+    proxy.hold_requests();
+    proxy.release_replies();
+    proxy.wait_for_command("EVALSHA", scripts + 1, LIMIT).await;
+}
+
 /// Waits until nobody has the lock `k`.
 pub(crate) async fn freed(server: &Server) {
     let admin = server.admin();

@@ -6,7 +6,7 @@ use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Admin, Proxy, Server, wait};
 
 use super::{assert_fenced, stored, texts, write};
-use crate::support::{FLOOR, KEY, LIMIT, connect, freed, server_and_proxy};
+use crate::support::{FLOOR, KEY, LIMIT, connect, freed, second_request_held, server_and_proxy};
 
 #[tokio::test]
 async fn tokens_rise_over_a_server_that_restarts_without_its_data() {
@@ -133,13 +133,9 @@ async fn a_floor_that_is_raised_too_late_does_not_sink() {
     let loser = connect(&proxy.url()).await;
     grants(&loser, 1).await;
     server.admin().del(FLOOR);
-    let scripts = proxy.commands("EVALSHA");
     proxy.hold_replies();
     let meanwhile = async {
-        proxy.wait_reply_held(LIMIT).await;
-        proxy.hold_requests();
-        proxy.release_replies();
-        proxy.wait_for_command("EVALSHA", scripts + 1, LIMIT).await;
+        second_request_held(&proxy).await;
         freed(&server).await;
         // More than the time, so that a floor which is set to that again would show.
         let ahead = grants(&connect(&server.url()).await, 3).await + 3_600_000_000;
@@ -162,13 +158,9 @@ async fn a_token_that_was_counted_after_the_lock_was_lost_is_nobodys() {
     let (near, far) = (connect(&server.url()).await, connect(&proxy.url()).await);
     grants(&far, 1).await;
     server.admin().flush();
-    let scripts = proxy.commands("EVALSHA");
     proxy.hold_replies();
     let meanwhile = async {
-        proxy.wait_reply_held(LIMIT).await;
-        proxy.hold_requests();
-        proxy.release_replies();
-        proxy.wait_for_command("EVALSHA", scripts + 1, LIMIT).await;
+        second_request_held(&proxy).await;
         server.admin().flush();
         let guard = near.lock("k").acquire().await.unwrap();
         proxy.release_requests();

@@ -3,7 +3,9 @@
 use lockable_runtime::Locker;
 use lockable_tests::{Admin, Server, wait};
 
-use crate::support::{FLOOR, KEY, LIMIT, Runs, connect, decorated, freed, server_and_proxy};
+use crate::support::{
+    FLOOR, KEY, LIMIT, Runs, connect, decorated, freed, second_request_held, server_and_proxy,
+};
 
 #[tokio::test]
 async fn data_of_another_type_is_reported_and_left_as_it_was() {
@@ -139,13 +141,9 @@ async fn a_floor_that_was_begun_and_whose_raising_was_lost_is_made_anew() {
     token(&locker).await;
     admin.flush();
     admin.command::<()>(&["SET", KEY, "another's", "PX", "60000"]);
-    let scripts = proxy.commands("EVALSHA");
     proxy.hold_replies();
     let cut = async {
-        proxy.wait_reply_held(LIMIT).await;
-        proxy.hold_requests();
-        proxy.release_replies();
-        proxy.wait_for_command("EVALSHA", scripts + 1, LIMIT).await;
+        second_request_held(&proxy).await;
         assert_eq!((admin.get(FLOOR).as_deref(), admin.pttl(FLOOR)), (Some("1"), -1));
         proxy.cut();
         proxy.release_requests();
