@@ -1,7 +1,7 @@
 //! Other people's data at the names of locks, and tampering with the fencing floor.
 
 use lockable_runtime::Locker;
-use lockable_tests::{Admin, Server, wait};
+use lockable_tests::{Admin, Proxy, Server, wait};
 
 use crate::support::{
     FLOOR, KEY, LIMIT, Runs, connect, decorated, freed, second_request_held, server_and_proxy,
@@ -115,27 +115,18 @@ async fn a_floor_that_was_lost_is_made_anew_also_by_one_that_finds_the_lock_busy
 /// Method: the answer that would tell of it is lost; the call is repeated on a new connection.
 #[tokio::test]
 async fn a_floor_that_was_begun_on_a_connection_that_broke_is_made_anew() {
-    let (server, proxy) = server_and_proxy();
-    let (admin, locker) = (server.admin(), connect(&proxy.url()).await);
-    token(&locker).await;
-    admin.flush();
-    admin.command::<()>(&["SET", KEY, "another's", "PX", "60000"]);
-    proxy.hold_replies();
-    let cut = async {
-        proxy.wait_reply_held(LIMIT).await;
-        assert_eq!((admin.get(FLOOR).as_deref(), admin.pttl(FLOOR)), (Some("1"), -1));
-        proxy.cut();
-        proxy.release_replies();
-    };
-    let (outcome, ()) = tokio::join!(locker.lock("k").try_acquire(), cut);
-    assert!(outcome.unwrap().is_none());
-    assert_floor_expires(&admin);
+    begun_and_cut(async |proxy| proxy.wait_reply_held(LIMIT).await).await;
 }
 
 /// Goal: the same where it is the second request that is lost.
 /// Method: that one is held back when the connection is cut.
 #[tokio::test]
 async fn a_floor_that_was_begun_and_whose_raising_was_lost_is_made_anew() {
+    begun_and_cut(async |proxy| second_request_held(proxy).await).await;
+}
+
+/// A call finds the lock busy and a floor missing that was there, and its connection is cut then.
+async fn begun_and_cut(then: impl AsyncFnOnce(&Proxy)) {
     let (server, proxy) = server_and_proxy();
     let (admin, locker) = (server.admin(), connect(&proxy.url()).await);
     token(&locker).await;
@@ -143,10 +134,11 @@ async fn a_floor_that_was_begun_and_whose_raising_was_lost_is_made_anew() {
     admin.command::<()>(&["SET", KEY, "another's", "PX", "60000"]);
     proxy.hold_replies();
     let cut = async {
-        second_request_held(&proxy).await;
+        then(&proxy).await;
         assert_eq!((admin.get(FLOOR).as_deref(), admin.pttl(FLOOR)), (Some("1"), -1));
         proxy.cut();
         proxy.release_requests();
+        proxy.release_replies();
     };
     let (outcome, ()) = tokio::join!(locker.lock("k").try_acquire(), cut);
     assert!(outcome.unwrap().is_none());
