@@ -7,8 +7,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tracing::Instrument;
-
 use crate::backend::{Acquisition, Attempt, Backend, Fault, Reply};
 use crate::clock::Moment;
 use crate::error::LockError;
@@ -21,7 +19,11 @@ use crate::renewal::{Care, Kept, Renewals, schedule};
 use crate::request::RequestId;
 use crate::telemetry::{self, Hold, Reporting, Waiting};
 use crate::token::FencingToken;
-use crate::waiters::{Turn, Waiters};
+use crate::waiters::{Claimed, Turn, Waiters};
+
+use self::in_line::InLine;
+
+mod in_line;
 
 /// What acquiring takes: who keeps leases, and who releases what nobody waits for.
 pub(crate) struct Acquirer {
@@ -104,53 +106,44 @@ impl Acquirer {
         }
     }
 
-    /// Waits for the lock, behind those of this process who wait already.
+    /// Tries once, and then waits for the lock behind the calls of this process that wait already, as
+    /// long as the terms say. The first try ends by its own deadlines, also where the limit is shorter.
     ///
     /// # Cancel safety
     /// A waiter that is dropped leaves the queue; a lock that it is granted meanwhile goes on.
     pub(crate) async fn acquire(&self, wanted: Wanted) -> Result<LockGuard, LockError> {
-        if self.waiters.waiting(&wanted.key) > 0 {
+        let start = self.backend().now();
+        let joins = self.waiters.waiting(&wanted.key) > 0 && wanted.terms.wait.can_wait();
+        if joins {
             self.backend().lined_up(&wanted.key);
         } else if let Ok(guard) = self.try_acquire(wanted.clone()).await? {
             return Ok(guard);
         }
-        let Wanted { key, terms, identity, caller_blocks } = wanted;
-        let (number, ttl) = (self.waiters.number(), terms.ttl);
-        let waiting = Waiting::start(self.backend(), self.reporting().show(&key));
-        loop {
-            let turn = self
-                .waiters
-                .turn(number, &key, ttl, terms.fair, identity.clone())
-                .instrument(waiting.span())
-                .await?;
-            if let Some(guard) = self.begin(turn, &terms, caller_blocks, &waiting).await {
-                self.backend().served(&key);
-                return Ok(guard);
-            }
-        }
+        InLine::new(self, &wanted, start, !joins).wait().await
     }
 
-    /// The guard of a turn, unless that is over already.
+    /// The guard of a turn, or why that is over already.
     async fn begin(
         &self,
         turn: Turn,
-        terms: &Terms,
-        caller_blocks: bool,
+        wanted: &Wanted,
         waiting: &Waiting<'_>,
-    ) -> Option<LockGuard> {
+    ) -> Result<LockGuard, NoTurn> {
+        let Wanted { terms, caller_blocks, .. } = wanted;
         let (turn, since, granted) = self.reliable(turn).await?;
         let (since, granted) = self.at_most(terms.ttl, since, granted);
         let claims = granted != terms.ttl;
         let is_kept = claims || terms.renew;
         let due = is_kept.then(|| schedule::due(since, granted));
-        let attempt = Arc::clone(turn.attempt()?);
-        let lease = self.lease(attempt, turn.fencing_token()?, (since, granted), terms);
+        let attempt = turn.attempt().map(Arc::clone).ok_or(NoTurn::Gone)?;
+        let fencing_token = turn.fencing_token().ok_or(NoTurn::Gone)?;
+        let lease = self.lease(attempt, fencing_token, (since, granted), terms);
         let care = Care { claims, renews: terms.renew };
-        let kept = self.keep(&lease, care, due, caller_blocks);
+        let kept = self.keep(&lease, care, due, *caller_blocks);
         let now = self.backend().now();
         let hold = self.hold(now, waiting.until(now), terms);
         telemetry::handed_on(turn.is_passed_on());
-        Some(LockGuard::new(lease, kept, terms.on_lost, Some(turn.guarded()), hold))
+        Ok(LockGuard::new(lease, kept, terms.on_lost, Some(turn.guarded()), hold))
     }
 
     /// A lock that is held from now on, of which too long a use is told where nothing renews it.
@@ -159,24 +152,30 @@ impl Acquirer {
         Hold::new(now, waited, held_over)
     }
 
-    /// The turn, from when on its grant counts, and for how long; nothing when it is lost.
+    /// The turn, from when on its grant counts, and for how long.
     ///
     /// One that was long on its way, or that counts from an answer of long ago, is claimed first: the
     /// body could have too little of it otherwise.
-    async fn reliable(&self, turn: Turn) -> Option<(Turn, Moment, Ttl)> {
-        let (since, granted) = turn.grant()?;
+    async fn reliable(&self, turn: Turn) -> Result<(Turn, Moment, Ttl), NoTurn> {
+        let (since, granted) = turn.grant().ok_or(NoTurn::Gone)?;
         let now = self.backend().now();
         if let Some(since) = since.filter(|since| now < schedule::due(*since, granted)) {
-            return Some((turn, since, granted));
+            return Ok((turn, since, granted));
         }
-        let turn = turn.claim().await?;
-        match turn.grant()? {
-            (Some(since), granted) if self.backend().now() < since.after(granted.usable()) => {
-                Some((turn, since, granted))
+        let turn = match turn.claim().await {
+            Claimed::Granted(turn) => turn,
+            Claimed::Gone => return Err(NoTurn::Gone),
+            Claimed::Fault(fault) => return Err(NoTurn::Fault(fault)),
+        };
+        match turn.grant() {
+            Some((Some(since), granted))
+                if self.backend().now() < since.after(granted.usable()) =>
+            {
+                Ok((turn, since, granted))
             }
             _ => {
                 turn.lose();
-                None
+                Err(NoTurn::Gone)
             }
         }
     }
@@ -219,6 +218,14 @@ impl Acquirer {
         self.releaser.hand_over(attempt, Known::Releasing);
         Err(error)
     }
+}
+
+/// Why a turn brought no guard.
+enum NoTurn {
+    /// Its lease ended before the call could use it.
+    Gone,
+    /// Whether it goes on could not be asked.
+    Fault(Fault),
 }
 
 /// A request and the duty to release what it may grant.

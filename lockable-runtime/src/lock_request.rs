@@ -290,19 +290,15 @@ impl LockRequest {
 
 /// Asks as the terms say; gives the key back when another holder has the lock.
 async fn ask(acquirer: &Acquirer, wanted: Wanted) -> Result<Result<LockGuard, LockKey>, LockError> {
-    let patience = acquirer.reporting().waited_over;
-    match (wanted.terms.wait, patience) {
+    match (wanted.terms.wait, acquirer.reporting().waited_over) {
         (Wait::Never, _) => acquirer.try_acquire(wanted).await,
         // Boxed, because a call that does not wait has no use for the room.
-        (Wait::Forever, None) => Box::pin(acquirer.acquire(wanted)).await.map(Ok),
-        (Wait::Forever, Some(patience)) => {
-            Box::pin(acquire_watched(acquirer, wanted, patience)).await.map(Ok)
-        }
-        (Wait::AtMost(limit), _) => Box::pin(acquire_within(acquirer, wanted, limit)).await.map(Ok),
+        (_, None) => Box::pin(acquirer.acquire(wanted)).await.map(Ok),
+        (_, Some(patience)) => Box::pin(acquire_watched(acquirer, wanted, patience)).await.map(Ok),
     }
 }
 
-/// Waits without a limit; a call that waits for long is told of once, while it does.
+/// Waits as the terms say; a call that waits for long logs that once, while it does.
 async fn acquire_watched(
     acquirer: &Acquirer,
     wanted: Wanted,
@@ -317,31 +313,4 @@ async fn acquire_watched(
     let elapsed = acquirer.backend().now().since(start);
     telemetry::waits_long(acquirer.reporting().show(&key), elapsed);
     call.await
-}
-
-/// Waits at most so long, connecting and asking included.
-async fn acquire_within(
-    acquirer: &Acquirer,
-    wanted: Wanted,
-    limit: Duration,
-) -> Result<LockGuard, LockError> {
-    // One that blocks tells it itself, on its own thread and in its own span.
-    let (key, caller_blocks) = (wanted.key.clone(), wanted.caller_blocks);
-    let start = acquirer.backend().now();
-    let timer = || acquirer.backend().timer(limit);
-    let outcome = match acquirer.reporting().waited_over {
-        None => within(timer, acquirer.acquire(wanted)).await,
-        // Boxed, because few ask for this, and the others have no use for the room.
-        Some(patience) => {
-            within(timer, Box::pin(acquire_watched(acquirer, wanted, patience))).await
-        }
-    };
-    if let Some(outcome) = outcome {
-        return outcome;
-    }
-    let elapsed = acquirer.backend().now().since(start);
-    if !caller_blocks {
-        telemetry::wait_limit_reached(acquirer.reporting().show(&key), elapsed);
-    }
-    Err(LockError::wait_limit_reached(key.as_str(), limit, elapsed))
 }

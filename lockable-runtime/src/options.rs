@@ -93,6 +93,21 @@ pub(crate) enum Wait {
     Forever,
 }
 
+impl Wait {
+    /// How long at most, where there is a limit.
+    pub(crate) fn limit(self) -> Option<Duration> {
+        match self {
+            Self::AtMost(limit) => Some(limit),
+            Self::Never | Self::Forever => None,
+        }
+    }
+
+    /// Whether a call may stand in line for any time at all.
+    pub(crate) fn can_wait(self) -> bool {
+        self == Self::Forever || self.limit().is_some_and(|limit| !limit.is_zero())
+    }
+}
+
 impl Terms {
     pub(crate) fn new(ttl: Ttl) -> Self {
         Self {

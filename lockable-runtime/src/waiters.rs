@@ -1,15 +1,14 @@
 //! Waiting without polling: the lines of this process, their places in the backend's queues, and
 //! the turns that are handed to them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use crate::agenda::Agenda;
-use crate::backend::{Attempt, Backend, Enqueued, Fault, Grant, Granted, answer_within};
-use crate::clock::within;
+use crate::backend::{Attempt, Backend, Grant, Granted, answer_within};
 use crate::error::{LockError, LockErrorKind};
 use crate::key::LockKey;
 use crate::options::Ttl;
@@ -18,18 +17,18 @@ use crate::request::RequestId;
 use crate::token::{Origin, OwnerToken};
 use crate::worker::{Agent, Worklist, attend};
 
+use self::asking::Asking;
+pub(crate) use self::line::Heard;
 use self::line::{Begun, Entry, Line};
-pub(crate) use self::turn::Turn;
+pub(crate) use self::turn::{Claimed, Turn};
 
+mod asking;
 mod line;
 mod turn;
 
 /// A waiter asks by itself after so long, whatever became of the message it waits for: before a grant
 /// that it has not heard of ends, which lives for a second.
 const FALLBACK: Duration = Duration::from_millis(800);
-
-/// Waiters are told that the backend is unavailable after it was for so long.
-const ENDURANCE: Duration = Duration::from_secs(30);
 
 /// So many lines ask at the same time.
 const AT_ONCE: usize = 256;
@@ -38,9 +37,23 @@ const AT_ONCE: usize = 256;
 pub(crate) struct Waiters {
     releaser: Arc<Releaser>,
     worklist: Worklist<LockKey, Line<Waiting>>,
+    /// How many lines are being asked for.
+    in_flight: AtomicUsize,
     next_id: AtomicU64,
     origin: Origin,
     this: Weak<Self>,
+}
+
+/// A call that is about to wait.
+#[derive(Clone)]
+pub(crate) struct Newcomer {
+    /// Its place in the order of arrival.
+    pub(crate) number: u64,
+    pub(crate) ttl: Ttl,
+    pub(crate) is_fair: bool,
+    pub(crate) identity: Option<RequestId>,
+    /// Whether the backend told this call itself that another holder has the lock.
+    pub(crate) found_busy: bool,
 }
 
 /// One call that waits.
@@ -56,6 +69,7 @@ impl Waiters {
         Arc::new_cyclic(|this| Self {
             releaser,
             worklist: Worklist::default(),
+            in_flight: AtomicUsize::new(0),
             next_id: AtomicU64::new(0),
             origin: Origin::new(),
             this: Weak::clone(this),
@@ -65,6 +79,11 @@ impl Waiters {
     /// How many wait for this lock already; a newcomer goes behind them.
     pub(crate) fn waiting(&self, key: &LockKey) -> usize {
         self.worklist.look(|agenda| agenda.get_mut(key).map_or(0, |line| line.len()))
+    }
+
+    /// What is known of this lock where calls wait for it.
+    pub(crate) fn heard(&self, key: &LockKey) -> Heard {
+        self.worklist.look(|agenda| agenda.get_mut(key).map_or(Heard::Nothing, |line| line.heard()))
     }
 
     /// A place in the order of arrival.
@@ -78,14 +97,12 @@ impl Waiters {
     /// A waiter that is dropped leaves its line at once, and a turn that crosses this goes on.
     pub(crate) async fn turn(
         self: &Arc<Self>,
-        id: u64,
         key: &LockKey,
-        ttl: Ttl,
-        is_fair: bool,
-        identity: Option<RequestId>,
+        newcomer: Newcomer,
     ) -> Result<Turn, LockError> {
         let (tell, told) = oneshot::channel();
-        self.join(key, id, Waiting { ttl, is_fair, identity, tell });
+        let id = newcomer.number;
+        self.join(key, newcomer, tell);
         let mut place = Place { waiters: self, key, id, is_over: false };
         let turn = told.await;
         place.is_over = true;
@@ -95,15 +112,24 @@ impl Waiters {
         })
     }
 
-    fn join(self: &Arc<Self>, key: &LockKey, id: u64, waiting: Waiting) {
+    fn join(
+        self: &Arc<Self>,
+        key: &LockKey,
+        newcomer: Newcomer,
+        tell: oneshot::Sender<Result<Turn, LockError>>,
+    ) {
         let now = self.backend().now();
+        let Newcomer { number, ttl, is_fair, identity, found_busy } = newcomer;
         self.change(|agenda| {
             if agenda.get_mut(key).is_none() {
                 drop(agenda.insert(key.clone(), Line::default(), None));
             }
             let Some(line) = agenda.get_mut(key) else { return };
             let is_first = line.len() == 0;
-            line.join(id, waiting);
+            line.join(number, Waiting { ttl, is_fair, identity, tell });
+            if found_busy {
+                line.answered();
+            }
             let has_turn = line.has_turn();
             match (is_first, has_turn) {
                 (true, false) => agenda.schedule(key, now),
@@ -144,95 +170,8 @@ impl Waiters {
         }));
     }
 
-    /// After a request of the attempt: what it left in the backend is withdrawn where nobody waits for
-    /// that any more, because a withdrawal may have overtaken it. The release of a turn may have been
-    /// overtaken likewise; that is answered first, or given up.
-    fn settle(self: &Arc<Self>, attempt: &Arc<Attempt>) {
-        let is_known = self
-            .worklist
-            .look(|agenda| agenda.get_mut(&attempt.key).is_some_and(|line| line.knows(attempt)));
-        if is_known {
-            return;
-        }
-        let (this, attempt) = (Arc::clone(self), Arc::clone(attempt));
-        if !attempt.had_turn() {
-            return this.withdraw(attempt);
-        }
-        let (limit, pending) = (this.releaser.command_deadline(), this.releaser.pending());
-        self.backend().detach(Box::pin(async move {
-            let _until_the_end = pending;
-            this.backend().timer(limit).await;
-            this.withdraw(attempt);
-        }));
-    }
-
-    /// Asks for this line's turn, or for its place in the queue.
-    async fn ask(self: Arc<Self>, key: LockKey) {
-        let Some(attempt) = self.entry_of(&key) else { return };
-        let backend = Arc::clone(self.backend());
-        if attempt.sent_at().is_none() {
-            // A place that no message reaches is passed over, and asks again after the fallback.
-            let timer = || backend.timer(FALLBACK);
-            let heard = within(timer, backend.listen(self.origin, self.hook())).await;
-            if let Some(Err(fault)) = heard
-                && fault.kind == LockErrorKind::Refused
-            {
-                return self.failed(&key, &fault);
-            }
-        }
-        let limit = self.releaser.command_deadline();
-        match answer_within(&*backend, limit, backend.enqueue(Arc::clone(&attempt))).await {
-            Ok(Enqueued::Granted(grant)) => self.granted(grant),
-            Ok(Enqueued::Queued { remaining }) => self.queued(&key, &attempt, remaining),
-            Err(fault) => self.failed(&key, &fault),
-        }
-        self.settle(&attempt);
-    }
-
     fn hook(&self) -> Weak<dyn Granted> {
         Weak::clone(&self.this) as Weak<dyn Granted>
-    }
-
-    /// The attempt that stands in the queue for this line, a new one where there is none.
-    fn entry_of(&self, key: &LockKey) -> Option<Arc<Attempt>> {
-        self.worklist.look(|agenda| {
-            let line = agenda.get_mut(key)?;
-            line.entry_or(|first| self.attempt(key, first))
-        })
-    }
-
-    fn queued(self: &Arc<Self>, key: &LockKey, attempt: &Attempt, remaining: Option<Duration>) {
-        let next = self.backend().now().after(remaining.unwrap_or(FALLBACK).min(FALLBACK));
-        self.change(|agenda| {
-            let Some(line) = agenda.get_mut(key) else { return };
-            line.answered();
-            if line.is_queued_as(attempt) {
-                agenda.schedule(key, next);
-            }
-        });
-    }
-
-    /// The line stays, and asks again, until the backend was unavailable for too long, or refuses.
-    fn failed(self: &Arc<Self>, key: &LockKey, fault: &Fault) {
-        let now = self.backend().now();
-        let given_up = self.change(|agenda| {
-            let line = agenda.get_mut(key)?;
-            let since = line.failed(now);
-            let is_lasting = fault.kind != LockErrorKind::Unavailable;
-            if !is_lasting && now.since(since) < ENDURANCE {
-                agenda.schedule(key, now.after(FALLBACK / 5));
-                return None;
-            }
-            let waiting = line.take_all();
-            Some((waiting, close(agenda, key)))
-        });
-        let Some((waiting, unused)) = given_up else { return };
-        self.withdraw_all(unused);
-        for waiting in waiting {
-            let error = LockError::from(fault.clone()).with_key(key.as_str());
-            // One who has gone needs no answer.
-            drop(waiting.tell.send(Err(error)));
-        }
     }
 
     fn change<R>(
@@ -372,12 +311,13 @@ impl Agent for Waiters {
     }
 
     fn capacity(&self) -> usize {
-        AT_ONCE
+        AT_ONCE.saturating_sub(self.in_flight.load(Ordering::Acquire))
     }
 
     fn perform(self: &Arc<Self>, due: Vec<LockKey>) {
         for key in due {
-            drop(self.backend().home(false).spawn(Arc::clone(self).ask(key)));
+            let asking = Asking::begin(self);
+            drop(self.backend().home(false).spawn(asking.ask(key)));
         }
     }
 }

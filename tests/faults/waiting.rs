@@ -5,6 +5,8 @@ pub(crate) mod claims;
 mod cohorts;
 mod disturbances;
 mod late_grants;
+mod limits;
+mod orphans;
 mod processes;
 pub(crate) mod queues;
 mod subscriptions;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -132,6 +132,8 @@ pub(crate) struct Attempt {
     keep_until: AtomicU64,
     /// Whether it was handed the lock, and so somebody releases it.
     had_turn: AtomicBool,
+    /// How many questions for its place in the queue have no answer: those that were given up count.
+    open_questions: AtomicU32,
 }
 
 impl Attempt {
@@ -142,7 +144,8 @@ impl Attempt {
     pub(crate) fn owned(key: LockKey, ttl: Ttl, owner: OwnerToken) -> Self {
         let never = || AtomicU64::new(0);
         let (sent_at, lapses_at, keep_until) = (never(), never(), never());
-        Self { key, owner, ttl, sent_at, lapses_at, keep_until, had_turn: AtomicBool::new(false) }
+        let (had_turn, open_questions) = (AtomicBool::new(false), AtomicU32::new(0));
+        Self { key, owner, ttl, sent_at, lapses_at, keep_until, had_turn, open_questions }
     }
 
     /// How it stands in a queue: for how many milliseconds it is granted, and its owner token.
@@ -185,6 +188,21 @@ impl Attempt {
 
     pub(crate) fn had_turn(&self) -> bool {
         self.had_turn.load(Ordering::Acquire)
+    }
+
+    /// Notes that a question for its place in the queue is about to be sent.
+    pub(crate) fn question_begins(&self) {
+        self.open_questions.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Notes that a question was answered, or never sent.
+    pub(crate) fn question_ends(&self) {
+        self.open_questions.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Whether a question may still reach the backend.
+    pub(crate) fn has_open_question(&self) -> bool {
+        self.open_questions.load(Ordering::Acquire) > 0
     }
 
     /// Keeps the lock taken until then, however soon it is released.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::backend::Attempt;
+use crate::backend::{Attempt, Fault};
 use crate::clock::Moment;
 use crate::token::OwnerToken;
 
@@ -15,8 +15,22 @@ pub(crate) struct Line<W> {
     entry: Option<Entry>,
     /// Whose turn it is, by the attempt that was granted.
     turn: Option<OwnerToken>,
+    /// What the backend said last.
+    heard: Heard,
     /// Since when the backend has not answered.
     failing_since: Option<Moment>,
+}
+
+/// What is known of a lock that a line waits for.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Heard {
+    /// No answer has come yet.
+    #[default]
+    Nothing,
+    /// Another holder has it: the backend said so, or this line has its turn.
+    Busy,
+    /// The last question brought no answer, or an error.
+    Fault(Fault),
 }
 
 /// A place in the backend's queue, or one that is being asked for.
@@ -97,7 +111,7 @@ impl<W> Line<W> {
         };
         entry.attempt.mark_turn();
         self.turn = Some(owner.clone());
-        self.failing_since = None;
+        self.answered();
         Begun::Turn(entry.attempt)
     }
 
@@ -115,19 +129,33 @@ impl<W> Line<W> {
         self.is_queued_as(attempt) || self.turn.as_ref() == Some(&attempt.owner)
     }
 
+    /// The backend answered that another holder has the lock.
     pub(crate) fn answered(&mut self) {
+        self.heard = Heard::Busy;
         self.failing_since = None;
     }
 
     /// Since when no answer came.
-    pub(crate) fn failed(&mut self, now: Moment) -> Moment {
+    pub(crate) fn failed(&mut self, now: Moment, fault: &Fault) -> Moment {
+        self.heard = Heard::Fault(fault.clone());
         *self.failing_since.get_or_insert(now)
+    }
+
+    /// What is known of the lock.
+    pub(crate) fn heard(&self) -> Heard {
+        if self.has_turn() { Heard::Busy } else { self.heard.clone() }
     }
 }
 
 impl<W> Default for Line<W> {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), entry: None, turn: None, failing_since: None }
+        Self {
+            waiting: VecDeque::new(),
+            entry: None,
+            turn: None,
+            heard: Heard::Nothing,
+            failing_since: None,
+        }
     }
 }
 

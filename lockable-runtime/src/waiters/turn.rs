@@ -91,23 +91,23 @@ impl Turn {
         self.0.as_ref().map(|inner| (inner.since, inner.granted))
     }
 
-    /// Asks anew for a lock that was granted a while ago; nothing when it went on, or no answer came
-    /// in time.
+    /// Asks again for a lock that was granted a while ago.
     ///
     /// No renewal would do: the grant may have lapsed, others may have had the lock, and the same
     /// attempt may have it again. Then its fencing tokens are older than theirs.
     ///
     /// # Cancel safety
     /// The answer is waited for in the background, and a lock that it grants goes on.
-    pub(crate) async fn claim(self) -> Option<Self> {
-        let waiters = Arc::clone(&self.0.as_ref()?.waiters);
+    pub(crate) async fn claim(self) -> Claimed {
+        let Some(inner) = &self.0 else { return Claimed::Gone };
+        let waiters = Arc::clone(&inner.waiters);
         let (tell, told) = oneshot::channel();
         let (this, pending) = (Arc::clone(&waiters), waiters.releaser.pending());
         waiters.backend().detach(Box::pin(async move {
             let _until_the_end = pending;
             claim(&this, self, tell).await;
         }));
-        told.await.ok()
+        told.await.unwrap_or(Claimed::Gone)
     }
 
     /// It was granted anew, with newer fencing tokens.
@@ -162,16 +162,27 @@ impl Turn {
     /// Begins the end of the turn, which is there when its release was answered.
     pub(crate) fn end(mut self) -> Option<Ending> {
         let inner = self.0.take()?;
+        let withdraws = inner.attempt.has_open_question();
         let next = inner.waiters.next_entry(&inner.attempt);
-        Some(Ending { waiters: inner.waiters, ended: inner.attempt, next, is_queued: false })
+        let (waiters, ended) = (inner.waiters, inner.attempt);
+        Some(Ending { waiters, ended, withdraws, next, is_queued: false })
     }
 }
 
-/// Claims the lock of a turn for whoever is to be told, and gives up what nobody waits for.
+/// What claiming a turn came to.
+pub(crate) enum Claimed {
+    Granted(Turn),
+    /// Another holder has the lock.
+    Gone,
+    /// No answer came in time, or an error.
+    Fault(Fault),
+}
+
+/// Claims the lock of a turn for the caller, and gives up what nobody waits for.
 ///
 /// The turn stays here until the answer has come: a release before that could be overtaken by the
 /// request, which would take the lock again for nobody.
-async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, tell: oneshot::Sender<Turn>) {
+async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, tell: oneshot::Sender<Claimed>) {
     let Some(attempt) = turn.attempt().map(Arc::clone) else { return };
     let (backend, limit) = (waiters.backend(), waiters.releaser.command_deadline());
     let mut reply = backend.enqueue(Arc::clone(&attempt));
@@ -179,10 +190,14 @@ async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, tell: oneshot::Sender<Tur
     if let Some(Ok(Enqueued::Granted(grant))) = &answer {
         turn.rely_on(grant);
         // One who has gone gives it back, and it goes on by being dropped.
-        return drop(tell.send(turn));
+        return drop(tell.send(Claimed::Granted(turn)));
     }
     turn.forget();
-    drop(tell);
+    drop(tell.send(match &answer {
+        Some(Ok(_)) => Claimed::Gone,
+        Some(Err(fault)) => Claimed::Fault(fault.clone()),
+        None => Claimed::Fault(Fault::no_answer(backend.name(), limit)),
+    }));
     if answer.is_none() {
         backend.unanswered(limit);
         answer = within(|| backend.timer(limit), reply).await;
@@ -197,10 +212,21 @@ async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, tell: oneshot::Sender<Tur
 
 /// The end of a turn. Until its release was answered the line has its turn, so that an answer or a
 /// message that is late, and tells of this turn once more, does not release it as well.
+///
+/// A question for this turn that has no answer yet may land behind the release, on another connection:
+///
+/// 1. The question is sent, and is slow.
+/// 2. The grant comes by message, the body runs, and the release frees the lock.
+/// 3. The question lands and takes the lock, or a place in the queue.
+/// 4. Its answer comes before that of the release, and is taken for a repetition of the grant.
+///
+/// So what the attempt has then is withdrawn once the release was answered.
 pub(crate) struct Ending {
     waiters: Arc<Waiters>,
     /// The attempt of the turn.
     ended: Arc<Attempt>,
+    /// Whether a question for the attempt had no answer when its release began.
+    withdraws: bool,
     /// The next place of this process in the queue, asked for with the release.
     next: Option<Arc<Attempt>>,
     /// Whether the next place is known to be queued; if not, whoever waits has to ask for one.
@@ -237,6 +263,9 @@ impl Drop for Ending {
             self.waiters.turn_released(&self.ended);
         } else {
             self.waiters.turn_ended(&self.ended);
+        }
+        if self.withdraws {
+            self.waiters.withdraw(Arc::clone(&self.ended));
         }
         if let Some(next) = &self.next {
             self.waiters.settle(next);

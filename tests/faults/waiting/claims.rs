@@ -32,13 +32,14 @@ async fn a_claim_that_is_given_up_hands_the_lock_on() {
 
 async fn a_claim_whose_answer_comes_after_the_wait_limit_leaves_no_lock() {
     let (server, proxy) = server_and_proxy();
-    let limit = Duration::from_millis(1_500);
+    // Longer than the claim's own deadline: then no answer is the last that is known.
+    let limit = Duration::from_millis(2_500);
     let call = held_claim(&server, &proxy, &connect(&proxy.url()).await, limit).await;
     proxy.hold_replies();
     proxy.release_requests();
     proxy.wait_reply_held(LIMIT).await;
     assert!(server.admin().pttl(KEY) > 10_000);
-    assert!(call.await.unwrap().unwrap_err().is_wait_limit_reached());
+    assert!(call.await.unwrap().unwrap_err().is_unavailable());
     proxy.release_replies();
     freed(&server).await;
 }

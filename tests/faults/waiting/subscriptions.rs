@@ -1,15 +1,17 @@
 //! Which connections waiting opens, and lockers that share a process.
 
 use lockable_tests::{Admin, Proxy, Server, wait};
+use tokio::task::JoinSet;
 
 use super::queues::{AT_ONCE, FALLBACK, is_over, is_served, queued, waiter, within};
-use crate::support::{LIMIT, connect, side_by_side};
+use crate::support::{LIMIT, connect, elapse, patient, server_and_proxy, side_by_side};
 
 side_by_side! { subscriptions_of_a_process:
     calls_that_do_not_wait_never_subscribe,
     a_call_that_may_wait_and_finds_the_lock_free_does_not_subscribe,
     a_hundred_waiters_of_ten_keys_share_one_subscription,
     a_locker_that_lost_its_subscription_beside_one_that_has_it_waits_for_the_fallback,
+    a_new_subscription_asks_for_a_limited_number_of_lines_at_once,
 }
 
 async fn calls_that_do_not_wait_never_subscribe() {
@@ -74,6 +76,34 @@ async fn a_locker_that_lost_its_subscription_beside_one_that_has_it_waits_for_th
     is_served("the one without its messages", FALLBACK, first).await;
     is_served("the other one", AT_ONCE, second).await;
     is_over(&server).await;
+}
+
+/// Goal: when grants may have been missed, the lines do not ask all at the same moment.
+/// Method: the answers of the connection that asks are held back, so that what is asked stays asked.
+async fn a_new_subscription_asks_for_a_limited_number_of_lines_at_once() {
+    const LINES: usize = 600;
+    const LIMITED: u64 = 256;
+    let (server, proxy) = server_and_proxy();
+    let locker = patient(&proxy.url()).command_deadline(2 * LIMIT).connect().await.unwrap();
+    let holder = connect(&server.url()).await;
+    let (mut guards, mut waiters) = (Vec::new(), JoinSet::new());
+    for line in 0..LINES {
+        let key = format!("n:{line}");
+        guards.push(holder.lock(&key).acquire().await.unwrap());
+        waiters.spawn(locker.lock(&key).wait_forever().acquire());
+    }
+    let admin = server.admin();
+    wait::until_async(LIMIT, async || admin.keys("lockable:queue:*").len() == LINES).await;
+    proxy.hold_open_replies();
+    let asked = admin.command_calls("lpos");
+    admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    wait::until_async(LIMIT, async || admin.command_calls("lpos") >= asked + LIMITED).await;
+    elapse(AT_ONCE).await;
+    assert_eq!(admin.command_calls("lpos"), asked + LIMITED);
+    proxy.release_replies();
+    // The others have their turn when those were answered.
+    wait::until_async(LIMIT, async || admin.command_calls("lpos") >= asked + LINES as u64).await;
+    waiters.abort_all();
 }
 
 fn subscriptions(admin: &Admin) -> usize {

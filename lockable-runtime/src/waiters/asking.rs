@@ -1,0 +1,153 @@
+//! Asking for a line's turn, or for its place in the queue, and what the answers mean.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::{AT_ONCE, FALLBACK, Waiters, close};
+use crate::backend::{Attempt, Enqueued, Fault, Granted as _};
+use crate::clock::within;
+use crate::error::{LockError, LockErrorKind};
+use crate::key::LockKey;
+
+/// Waiters are told that the backend is unavailable after it was for so long.
+const ENDURANCE: Duration = Duration::from_secs(30);
+
+/// One of the lines that are being asked for, of which there is a limited number.
+pub(super) struct Asking(Arc<Waiters>);
+
+impl Asking {
+    pub(super) fn begin(waiters: &Arc<Waiters>) -> Self {
+        waiters.in_flight.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(waiters))
+    }
+
+    /// Asks for this line's turn, or for its place in the queue.
+    pub(super) async fn ask(self, key: LockKey) {
+        let waiters = Arc::clone(&self.0);
+        let Some(attempt) = waiters.question_of(&key) else { return };
+        if let Err(refused) = waiters.listens(&attempt).await {
+            attempt.question_ends();
+            return waiters.failed(&key, &refused);
+        }
+        let (backend, limit) = (waiters.backend(), waiters.releaser.command_deadline());
+        let mut reply = backend.enqueue(Arc::clone(&attempt));
+        if let Some(answer) = within(|| backend.timer(limit), reply.as_mut()).await {
+            return waiters.answered(&attempt, answer);
+        }
+        backend.unanswered(limit);
+        waiters.answered(&attempt, Err(Fault::no_answer(backend.name(), limit)));
+        drop(self);
+        // A late answer still says what the question has got, and nothing else does.
+        if let Some(Ok(answer)) = within(|| backend.timer(ENDURANCE), reply).await {
+            waiters.answered(&attempt, Ok(answer));
+        }
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if self.0.in_flight.fetch_sub(1, Ordering::AcqRel) == AT_ONCE {
+            self.0.worklist.wake();
+        }
+    }
+}
+
+impl Waiters {
+    /// The attempt that a question for this line is about: the one in the queue, or else a new one.
+    ///
+    /// The question begins under the lock under which a turn does, so that no turn begins between the
+    /// choice of the attempt and its count: the end of a turn sees every question that may land behind it.
+    fn question_of(&self, key: &LockKey) -> Option<Arc<Attempt>> {
+        self.worklist.look(|agenda| {
+            let line = agenda.get_mut(key)?;
+            let attempt = line.entry_or(|first| self.attempt(key, first))?;
+            attempt.question_begins();
+            Some(attempt)
+        })
+    }
+
+    /// Makes sure, before the first question, that grants are heard.
+    ///
+    /// A place that no message reaches is passed over, and asks again after the fallback: so only a
+    /// refusal is an error here.
+    async fn listens(&self, attempt: &Attempt) -> Result<(), Fault> {
+        if attempt.sent_at().is_some() {
+            return Ok(());
+        }
+        let backend = self.backend();
+        let heard = within(|| backend.timer(FALLBACK), backend.listen(self.origin, self.hook()));
+        match heard.await {
+            Some(Err(fault)) if fault.kind == LockErrorKind::Refused => Err(fault),
+            _ => Ok(()),
+        }
+    }
+
+    fn answered(self: &Arc<Self>, attempt: &Arc<Attempt>, answer: Result<Enqueued, Fault>) {
+        if answer.is_ok() {
+            attempt.question_ends();
+        }
+        match answer {
+            Ok(Enqueued::Granted(grant)) => self.granted(grant),
+            Ok(Enqueued::Queued { remaining }) => self.queued(attempt, remaining),
+            Err(fault) => self.failed(&attempt.key, &fault),
+        }
+        self.settle(attempt);
+    }
+
+    fn queued(self: &Arc<Self>, attempt: &Attempt, remaining: Option<Duration>) {
+        let next = self.backend().now().after(remaining.unwrap_or(FALLBACK).min(FALLBACK));
+        self.change(|agenda| {
+            let Some(line) = agenda.get_mut(&attempt.key) else { return };
+            line.answered();
+            if line.is_queued_as(attempt) {
+                agenda.schedule(&attempt.key, next);
+            }
+        });
+    }
+
+    /// The line stays, and asks again, until the backend was unavailable for too long, or refuses.
+    fn failed(self: &Arc<Self>, key: &LockKey, fault: &Fault) {
+        let now = self.backend().now();
+        let given_up = self.change(|agenda| {
+            let line = agenda.get_mut(key)?;
+            let since = line.failed(now, fault);
+            let is_lasting = fault.kind != LockErrorKind::Unavailable;
+            if !is_lasting && now.since(since) < ENDURANCE {
+                agenda.schedule(key, now.after(FALLBACK / 5));
+                return None;
+            }
+            let waiting = line.take_all();
+            Some((waiting, close(agenda, key)))
+        });
+        let Some((waiting, unused)) = given_up else { return };
+        self.withdraw_all(unused);
+        for waiting in waiting {
+            let error = LockError::from(fault.clone()).with_key(key.as_str());
+            // One who has gone needs no answer.
+            drop(waiting.tell.send(Err(error)));
+        }
+    }
+
+    /// After a request of the attempt: what it left in the backend is withdrawn where nobody waits for
+    /// that any more, because a withdrawal may have overtaken it. The release of a turn may have been
+    /// overtaken likewise; that is answered first, or given up.
+    pub(super) fn settle(self: &Arc<Self>, attempt: &Arc<Attempt>) {
+        let is_known = self
+            .worklist
+            .look(|agenda| agenda.get_mut(&attempt.key).is_some_and(|line| line.knows(attempt)));
+        if is_known {
+            return;
+        }
+        let (this, attempt) = (Arc::clone(self), Arc::clone(attempt));
+        if !attempt.had_turn() {
+            return this.withdraw(attempt);
+        }
+        let (limit, pending) = (this.releaser.command_deadline(), this.releaser.pending());
+        self.backend().detach(Box::pin(async move {
+            let _until_the_end = pending;
+            this.backend().timer(limit).await;
+            this.withdraw(attempt);
+        }));
+    }
+}

@@ -1,0 +1,231 @@
+//! What a call says at its wait limit: busy only where that is known.
+
+use std::time::Duration;
+
+use lockable_runtime::{LockError, Locker, distributed_lock};
+use lockable_tests::wait;
+use tokio::task::spawn_blocking;
+
+use super::queues::{QUEUE, is_over, queued, waiter_for};
+use crate::support::{
+    COMMAND, CONNECT, KEY, LIMIT, Runs, connect, elapse, impatient, in_time, patient,
+    server_and_proxy, side_by_side,
+};
+
+side_by_side! { calls_at_their_wait_limit:
+    a_server_that_stands_still_is_not_told_as_busy,
+    a_server_that_is_gone_is_not_told_as_busy,
+    a_waiter_whose_server_dies_is_told_of_that,
+    a_busy_lock_is_told_as_busy_after_any_wait,
+    a_lock_that_its_own_locker_holds_is_busy_without_an_answer,
+}
+
+/// Shorter than a command deadline, which the first try has all the same.
+const SHORT: Duration = Duration::from_millis(300);
+
+/// Calls of every return type that wait for a short while.
+mod calls {
+    use super::{Duration, LockError, Locker, Runs, distributed_lock};
+
+    #[distributed_lock(key = "k", locker = locker.clone(), wait = limit)]
+    pub(super) async fn unit(locker: &Locker, limit: Duration, runs: &Runs) {
+        runs.add();
+    }
+
+    #[distributed_lock(key = "k", locker = locker.clone(), wait = limit)]
+    pub(super) async fn option(locker: &Locker, limit: Duration, runs: &Runs) -> Option<()> {
+        runs.add();
+        Some(())
+    }
+
+    #[distributed_lock(key = "k", locker = locker.clone(), wait = limit)]
+    pub(super) async fn result(
+        locker: &Locker,
+        limit: Duration,
+        runs: &Runs,
+    ) -> Result<(), LockError> {
+        runs.add();
+        Ok(())
+    }
+
+    #[distributed_lock(
+        key = "k",
+        locker = locker.clone(),
+        wait = limit,
+        on_busy = "busy",
+        on_error = |_| "error"
+    )]
+    pub(super) async fn answer(locker: &Locker, limit: Duration, runs: &Runs) -> &'static str {
+        runs.add();
+        "ran"
+    }
+
+    #[distributed_lock(key = "k", locker = locker.clone(), wait = limit, on_busy = skip)]
+    pub(super) async fn skips(
+        locker: &Locker,
+        limit: Duration,
+        runs: &Runs,
+    ) -> Result<(), LockError> {
+        runs.add();
+        Ok(())
+    }
+
+    #[distributed_lock(key = "k", locker = locker.clone(), wait = limit, blocking)]
+    pub(super) fn sync(locker: &Locker, limit: Duration, runs: &Runs) -> Result<(), LockError> {
+        runs.add();
+        Ok(())
+    }
+
+    #[distributed_lock(
+        key = "k",
+        locker = locker.clone(),
+        wait = limit,
+        blocking,
+        on_busy = "busy",
+        on_error = |_| "error"
+    )]
+    pub(super) fn sync_answer(locker: &Locker, limit: Duration, runs: &Runs) -> &'static str {
+        runs.add();
+        "ran"
+    }
+}
+
+/// What all of them give at once: the errors of those that have one, and the answers of the others.
+async fn all(locker: &Locker, limit: Duration) -> (Vec<LockError>, Vec<&'static str>) {
+    let runs = Runs::default();
+    let (in_sync, sync_runs) = (locker.clone(), runs.clone());
+    let sync = spawn_blocking(move || calls::sync(&in_sync, limit, &sync_runs));
+    let (in_sync, sync_runs) = (locker.clone(), runs.clone());
+    let sync_answer = spawn_blocking(move || calls::sync_answer(&in_sync, limit, &sync_runs));
+    let ((), option, result, answer, skips, sync, sync_answer) = tokio::join!(
+        calls::unit(locker, limit, &runs),
+        calls::option(locker, limit, &runs),
+        calls::result(locker, limit, &runs),
+        calls::answer(locker, limit, &runs),
+        calls::skips(locker, limit, &runs),
+        sync,
+        sync_answer,
+    );
+    assert_eq!((option, runs.count()), (None, 0), "a body ran without its lock");
+    let results = [result, skips, sync.unwrap()];
+    let errors = results.into_iter().filter_map(Result::err).collect();
+    (errors, vec![answer, sync_answer.unwrap()])
+}
+
+/// Nothing was told as busy.
+fn assert_unavailable((errors, answers): (Vec<LockError>, Vec<&'static str>)) {
+    assert_eq!((errors.len(), answers), (3, vec!["error"; 2]));
+    for error in errors {
+        assert!(error.is_unavailable() && !error.is_wait_limit_reached(), "{error}");
+        assert_eq!(error.key(), Some(KEY));
+    }
+}
+
+/// A pair of calls in sequence have the command deadline each, so all of them together have two.
+async fn a_server_that_stands_still_is_not_told_as_busy() {
+    let server = lockable_tests::Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    server.pause();
+    assert_unavailable(in_time(2 * COMMAND + CONNECT, all(&locker, SHORT)).await);
+    server.resume();
+}
+
+async fn a_server_that_is_gone_is_not_told_as_busy() {
+    let (_server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    proxy.refuse();
+    proxy.cut();
+    for limit in [Duration::ZERO, SHORT, 3 * COMMAND] {
+        assert_unavailable(in_time(COMMAND + CONNECT, all(&locker, limit)).await);
+    }
+}
+
+async fn a_waiter_whose_server_dies_is_told_of_that() {
+    let server = lockable_tests::Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    let limit = 4 * COMMAND;
+    let waiting = locker.lock("k").wait(limit);
+    let waiting = tokio::spawn(async move { waiting.acquire().await.map(drop) });
+    let skipping = tokio::spawn(async move { all(&locker, limit).await });
+    queued(&server, 1).await;
+    server.kill();
+    let error = in_time(limit, waiting).await.unwrap().unwrap_err();
+    assert!(error.is_unavailable() && !error.is_wait_limit_reached(), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(&server.url()) && text.contains("wait limit"), "{text}");
+    assert!(std::error::Error::source(&error).is_some(), "{text}");
+    assert_unavailable(skipping.await.unwrap());
+    drop(holder);
+}
+
+async fn a_busy_lock_is_told_as_busy_after_any_wait() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    for limit in [Duration::ZERO, Duration::from_nanos(1), SHORT, 3 * COMMAND] {
+        let (errors, answers) = all(&locker, limit).await;
+        assert_eq!(answers, ["busy", "busy"]);
+        // The one that skips gives no error.
+        assert_eq!(errors.len(), 2);
+        assert!(errors.iter().all(LockError::is_wait_limit_reached), "{errors:?}");
+    }
+    holder.release().await.unwrap();
+    is_over(&server).await;
+}
+
+/// Goal: where the holder is of the same locker, no answer of the server is needed.
+/// Method: one call waits, the server stands still, and another one lines up behind it.
+async fn a_lock_that_its_own_locker_holds_is_busy_without_an_answer() {
+    let server = lockable_tests::Server::start();
+    let locker = patient(&server.url()).connect().await.unwrap();
+    let holder = locker.lock("k").acquire().await.unwrap();
+    let first = waiter_for(&locker, LIMIT);
+    queued(&server, 1).await;
+    server.pause();
+    // Longer than the command deadline, so that the line has heard of no answer by then.
+    let error = locker.lock("k").wait(Duration::from_millis(2_500)).acquire().await.unwrap_err();
+    server.resume();
+    assert!(error.is_wait_limit_reached(), "{error}");
+    holder.release().await.unwrap();
+    first.await.unwrap().release().await.unwrap();
+    is_over(&server).await;
+}
+
+/// Goal: a call that may not wait gets a free lock over a link of any length, and leaves nothing behind.
+#[tokio::test]
+async fn a_call_that_may_not_wait_gets_a_free_lock() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    proxy.delay(Duration::from_millis(1));
+    let runs = Runs::default();
+    for limit in [Duration::ZERO, Duration::from_micros(1), Duration::from_micros(900)] {
+        for _ in 0..20 {
+            locker.lock("k").wait(limit).acquire().await.unwrap().release().await.unwrap();
+            calls::result(&locker, limit, &runs).await.unwrap();
+        }
+    }
+    assert_eq!(runs.count(), 60);
+    assert_eq!(server.admin().command::<usize>(&["EXISTS", KEY, QUEUE]), 0);
+}
+
+/// Goal: a call without a limit does not take turns for ever that it cannot use.
+/// Method: a lease is shorter than the way to the server and back.
+#[tokio::test]
+async fn a_lease_that_is_shorter_than_the_link_ends_in_an_error() {
+    let (server, proxy) = server_and_proxy();
+    let short = Duration::from_millis(40);
+    let (locker, holder) = (connect(&proxy.url()).await, connect(&server.url()).await);
+    let guard = holder.lock("k").acquire().await.unwrap();
+    proxy.delay(short);
+    let call = tokio::spawn(locker.lock("k").expire(short).wait_forever().acquire());
+    queued(&server, 1).await;
+    guard.release().await.unwrap();
+    let error = tokio::time::timeout(LIMIT, call).await.unwrap().unwrap().unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains("longer `expire`"), "{error}");
+    // Nothing takes the lock for a call that has ended.
+    elapse(Duration::from_millis(200)).await;
+    let admin = server.admin();
+    wait::until_async(LIMIT, async || admin.get(KEY).is_none()).await;
+    is_over(&server).await;
+}
