@@ -80,7 +80,8 @@ impl LockRequest {
     /// `expire`.
     ///
     /// # What this does not guarantee
-    /// A body that hangs holds its lock for ever; set a [`max_hold`](LockRequest::max_hold).
+    /// A body that hangs holds its lock for ever, and so does a guard that is leaked by
+    /// [`mem::forget`](std::mem::forget); set a [`max_hold`](LockRequest::max_hold).
     ///
     /// With `memory://` a lease is renewed on the runtime that acquired it, and ends when that is blocked
     /// or is no more.
@@ -117,6 +118,12 @@ impl LockRequest {
 
     /// Waits at most so long for a lock that another holder has; by default a call tries once.
     ///
+    /// The limit counts from the start of the call. It never cuts the first try short, which ends by its
+    /// own deadlines, so a limit of zero is one try. At the limit the call is
+    /// [`is_wait_limit_reached`](LockError::is_wait_limit_reached) where a server said that another holder
+    /// has the lock, or this locker holds it; where the last thing that is known is a failure, it is
+    /// [`is_unavailable`](LockError::is_unavailable).
+    ///
     /// Waiters of one process are served in the order of arrival, and processes in turns. A turn is
     /// one grant and at most sixteen passes within the process and within five milliseconds; with
     /// [`fair`](LockRequest::fair) it is one grant.
@@ -128,6 +135,10 @@ impl LockRequest {
     }
 
     /// Waits without a limit for a lock that another holder has; see [`wait`](LockRequest::wait).
+    ///
+    /// The call ends with [`is_unavailable`](LockError::is_unavailable) after 30 seconds in which the
+    /// backend gave no answer, and after five turns that were over before it could use them, because its
+    /// `expire` is shorter than the way to the server and back.
     pub fn wait_forever(self) -> Self {
         self.with(|terms| {
             terms.wait = Wait::Forever;

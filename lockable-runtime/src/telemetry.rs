@@ -10,7 +10,7 @@
 //! | debug | `acquire` | span | `key`, `outcome`, `waited`, `fencing_token` | a call asks for its lock, until it has it or gives up |
 //! | debug | `acquire` | event | the same | its end; without `waited` and `fencing_token` where it was not granted |
 //! | info | `acquire` | event | `key` | a decorated call found another holder and skips its body |
-//! | warn | `acquire` | event | `key`, `waited` | the wait limit was reached |
+//! | warn | `acquire` | event | `key`, `waited` | the wait limit was reached, and another holder has the lock |
 //! | error | `acquire` | event | `key`, `error` | a decorated call failed, and its return type has no place for that |
 //! | debug | `wait` | span | `key`, `waited` | a call stands in line, inside of its `acquire` |
 //! | warn | `wait` | event | `key`, `waited` | a call has waited for [long](crate::LockerBuilder::warn_waited_over), and waits on |
@@ -38,6 +38,9 @@
 //! `#[tracing::instrument]` is inside of `hold` when that is written above `#[distributed_lock]`, and
 //! around `acquire` and `hold` when it is written below. The spans are at debug level, because they
 //! would stand before every line that a body logs.
+//!
+//! Each call that fails is an event of its own: while a server is down, a busy service writes as many lines
+//! as it makes calls. A subscriber that limits repeated lines is the place to bound them.
 //!
 //! # Metrics
 //!

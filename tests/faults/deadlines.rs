@@ -1,9 +1,11 @@
 //! Every command has a deadline, and so has connecting; the body does not run.
 
+use std::future::{Future, poll_fn};
 use std::net::TcpListener;
+use std::task::Poll;
 use std::time::Duration;
 
-use lockable_runtime::{LockError, Locker};
+use lockable_runtime::{LockError, Locker, distributed_lock};
 use lockable_tests::{Server, wait};
 
 use crate::support::{
@@ -95,6 +97,46 @@ async fn connecting_to_a_server_that_stands_still_ends_at_its_deadline() {
     let error = in_time(CONNECT, run(&locker, &runs)).await.unwrap_err();
     assert_unavailable(&error, &server.url());
     assert_eq!(runs.count(), 0);
+}
+
+/// Goal: the bound of a call that the documentation gives: two command deadlines, and one to connect.
+/// Method: each call comes after an unanswered one for the same lock, whose release is tried first; after
+/// three without an answer the connection is opened again, which is not answered either.
+#[tokio::test]
+async fn calls_on_a_server_that_hangs_end_within_their_added_deadlines() {
+    let server = Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    server.pause();
+    let runs = Runs::default();
+    for _ in 0..5 {
+        let error = in_time(2 * COMMAND + CONNECT, run(&locker, &runs)).await.unwrap_err();
+        assert_unavailable(&error, &server.url());
+    }
+    assert_eq!(runs.count(), 0);
+    server.resume();
+}
+
+/// Goal: a sync call is not kept for longer than a command deadline by an async one that was given up.
+/// Method: the answer to the async one comes over the connection of this runtime, which the sync call
+/// blocks.
+#[tokio::test]
+async fn a_sync_call_after_an_async_one_that_was_given_up_ends_in_time() {
+    #[distributed_lock(key = "k", locker = locker.clone())]
+    fn sync(locker: &Locker, runs: &Runs) -> Result<(), LockError> {
+        runs.add();
+        Ok(())
+    }
+    let (server, runs) = (Server::start(), Runs::default());
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    let mut given_up = Box::pin(locker.lock("k").acquire());
+    assert!(poll_fn(|cx| Poll::Ready(given_up.as_mut().poll(cx))).await.is_pending());
+    drop(given_up);
+    let start = now();
+    sync(&locker, &runs).unwrap();
+    let elapsed = start.elapsed();
+    assert!(elapsed <= COMMAND + MARGIN, "{elapsed:?}");
+    assert_eq!(runs.count(), 1);
+    freed(&server).await;
 }
 
 /// Nothing of an attempt to connect that has failed is left to the next call.

@@ -71,6 +71,9 @@ impl LockerBuilder {
     }
 
     /// How long one command may take until its answer; 1 s by default, far above any healthy one.
+    ///
+    /// A call may wait for two of these: one for the release of a lock of the same key that this
+    /// process gave up, and one for its own request.
     pub fn command_deadline(mut self, deadline: Duration) -> Self {
         self.settings.deadlines.command = deadline;
         self
