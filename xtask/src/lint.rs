@@ -1,5 +1,6 @@
 //! `cargo xtask lint`: the complete list of checks.
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use crate::check::{self, Check, Needs, Outcome};
@@ -19,6 +20,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "documentation", needs: Needs::Toolchain, run: documentation },
     Check { name: "public API", needs: Needs::Toolchain, run: api::check },
     Check { name: "features one by one", needs: Needs::More, run: features },
+    Check { name: "other platforms", needs: Needs::More, run: other_platforms },
     Check { name: "licences and sources", needs: Needs::More, run: licences },
     Check { name: "oldest toolchain", needs: Needs::More, run: oldest_toolchain },
     Check { name: "scripts", needs: Needs::More, run: scripts },
@@ -51,6 +53,37 @@ fn features() -> Outcome {
     });
     let trouble = outcomes.find(|outcome| !matches!(outcome, Outcome::Ok(_)));
     trouble.unwrap_or_else(|| Outcome::Ok(String::new()))
+}
+
+/// What the README says compiles, without warnings; `tls` would need a C compiler for each of them.
+fn other_platforms() -> Outcome {
+    let names = match workspace::features("lockable-runtime") {
+        Ok(names) => names.into_iter().filter(|name| name != "tls").collect::<Vec<_>>().join(","),
+        Err(error) => return Outcome::Failed(error.to_string()),
+    };
+    let (installed, missing): (Vec<_>, Vec<_>) = PLATFORMS.into_iter().partition(is_installed);
+    let missing = missing.iter().map(|target| format!("the target {target} is not installed"));
+    let missing = missing.collect::<Vec<_>>().join("\n");
+    if installed.is_empty() {
+        return Outcome::Skipped(missing.replace('\n', ", "));
+    }
+    let sets: [&[&str]; 3] = [&[], &["--no-default-features"], &["--features", &names]];
+    let runs = installed.iter().flat_map(|target| sets.iter().map(move |set| (target, set)));
+    let mut outcomes = runs.map(|(target, set)| clippy_for(target, set));
+    let trouble = outcomes.find(|outcome| !matches!(outcome, Outcome::Ok(_)));
+    trouble.unwrap_or(Outcome::Ok(missing))
+}
+
+fn clippy_for(target: &str, features: &[&str]) -> Outcome {
+    let packages = ["-p", "lockable-runtime", "-p", "lockable-macros", "--target", target];
+    with_cargo("clippy", &[&packages[..], features, &["--", "-D", "warnings"]].concat())
+}
+
+/// Whether the toolchain has the standard library of a target.
+fn is_installed(target: &&str) -> bool {
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--print", "target-libdir", "--target", target]).current_dir(workspace::root());
+    shell::output(&mut rustc).is_ok_and(|folder| Path::new(folder.trim()).is_dir())
 }
 
 fn licences() -> Outcome {
@@ -102,3 +135,7 @@ fn with_cargo(command: &str, arguments: &[&str]) -> Outcome {
 fn silent(command: &mut Command) -> Outcome {
     shell::output(command).map(|_| String::new()).into()
 }
+
+/// Where the published packages are checked, but not tested.
+const PLATFORMS: [&str; 3] =
+    ["x86_64-pc-windows-msvc", "x86_64-pc-windows-gnu", "aarch64-apple-darwin"];

@@ -236,18 +236,25 @@ fn is_retired(opening: &Opening) -> bool {
     matches!(&*opening.borrow(), Some(Ok(connection)) if connection.is_retired())
 }
 
-/// A dead peer is noticed after a few deadlines, an idle one within a minute.
+/// A dead peer is noticed after a few deadlines where the system has a user timeout, an idle one within
+/// a minute.
 fn tcp_settings(command_deadline: Duration) -> TcpSettings {
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(15))
         .with_interval(Duration::from_secs(15));
     let settings = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive);
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    let settings = {
-        // The system refuses what does not fit its 31 bits of milliseconds.
-        let day = Duration::from_secs(86_400);
-        settings.set_user_timeout(command_deadline.saturating_mul(5).min(day))
-    };
+    with_user_timeout(settings, command_deadline.saturating_mul(5))
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn with_user_timeout(settings: TcpSettings, timeout: Duration) -> TcpSettings {
+    // The system refuses what does not fit its 31 bits of milliseconds.
+    let day = Duration::from_secs(86_400);
+    settings.set_user_timeout(timeout.min(day))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn with_user_timeout(settings: TcpSettings, _: Duration) -> TcpSettings {
     settings
 }
 
