@@ -7,6 +7,9 @@ use syn::{Expr, LitStr};
 
 use crate::mistakes::Mistakes;
 
+mod missed;
+pub(crate) use missed::MissedHole;
+
 /// The longest lock key, prefix included, in bytes.
 const MAX_KEY_BYTES: usize = 1024;
 
@@ -15,8 +18,7 @@ const MAX_KEY_BYTES: usize = 1024;
 pub(crate) struct KeyTemplate {
     pub(crate) literal: LitStr,
     holes: Vec<Hole>,
-    /// What stands between braces in the key itself: `id` of `"order:{{id}}"`.
-    in_braces: Vec<String>,
+    missed: BTreeSet<MissedHole>,
     /// What an expression language would insert: `order.id` of `"order:#order.id"`.
     after_hash: Vec<String>,
     /// The least number of bytes that a rendered key can have.
@@ -57,14 +59,14 @@ impl KeyTemplate {
         let pieces = split(&text).unwrap_or_default();
         check_pieces(&pieces, span, mistakes);
         let least_bytes = pieces.iter().map(Piece::least_bytes).sum();
-        let in_braces = pieces.iter().flat_map(Piece::in_braces).map(str::to_owned).collect();
+        let missed = missed::missed_holes(&pieces);
         let after_hash = after_hash(&text).map(str::to_owned).collect();
-        Self { holes: holes(&pieces), in_braces, after_hash, least_bytes, literal }
+        Self { holes: holes(&pieces), missed, after_hash, least_bytes, literal }
     }
 
     /// The same, with nothing that could have been meant as a hole.
     pub(crate) fn meant_literally(self) -> Self {
-        Self { in_braces: Vec::new(), after_hash: Vec::new(), ..self }
+        Self { missed: BTreeSet::new(), after_hash: Vec::new(), ..self }
     }
 
     /// Refuses `#id` where `id` is a parameter: every call would share one lock.
@@ -82,11 +84,12 @@ impl KeyTemplate {
         }
     }
 
-    /// The names in literal braces that are no holes elsewhere in the template.
-    pub(crate) fn missed_holes(&self) -> impl Iterator<Item = &str> {
-        let names = self.names();
-        let in_braces = self.in_braces.iter().map(String::as_str);
-        in_braces.filter(move |name| !names.contains(name))
+    /// What was probably meant as a hole, where it has the name of a parameter.
+    pub(crate) fn missed_holes(
+        &self,
+        is_bound: impl Fn(&str) -> bool,
+    ) -> impl Iterator<Item = &MissedHole> {
+        self.missed.iter().filter(move |missed| is_bound(missed.name()))
     }
 
     /// The names of the holes, each once, in the order of their first use.

@@ -136,8 +136,14 @@ pub use token::FencingToken;
 /// }
 /// ```
 ///
-/// A key that has the name of a parameter in doubled braces, `"order:{{id}}"`, gives a warning: every
-/// call would share one lock. Where the text is meant, say so by `key("order:{{id}}")`.
+/// Some keys compile and are probably not what was meant. They give a warning, and `key("…")` says that the
+/// text is meant:
+///
+/// | key | what is in it | what to write |
+/// |---|---|---|
+/// | `"order:{{id}}"` | `order:{id}`: every call shares one lock | `"order:{id}"`, or `key("order:{{id}}")` |
+/// | `"order:id"`, with a parameter `id` | `order:id`: every call shares one lock | `"order:{id}"`, or `key("order:id")` |
+/// | `"order:${id}"`, `"order:#{id}"` | the sign, then the value: `order:$7` | `"order:{id}"`, or `key("order:${id}")` |
 ///
 /// # Waiting
 ///

@@ -73,6 +73,23 @@ async fn a_key_made_by_hand_is_taken_as_it_is() {
     assert!(computed(&locks, "a}").await.unwrap_err().is_invalid_key());
 }
 
+#[tokio::test]
+async fn what_resembles_a_hole_is_text_where_it_is_meant() {
+    #[distributed_lock(key("order:id"), locker = locks, guard = lock)]
+    async fn word(locks: &Locker, id: u8) -> Option<String> {
+        let _ = id;
+        Some(lock.key().to_string())
+    }
+    #[distributed_lock(key("order:${id}:#{id}:{{id}}"), locker = locks, guard = lock)]
+    async fn signs(locks: &Locker, id: u8) -> Option<String> {
+        let _ = id;
+        Some(lock.key().to_string())
+    }
+    let locks = locker().await;
+    assert_eq!(word(&locks, 7).await.as_deref(), Some("disLock:order:id"));
+    assert_eq!(signs(&locks, 7).await.as_deref(), Some("disLock:order:$7:#7:{id}"));
+}
+
 /// Counts how often it is displayed.
 struct Counted<'a>(&'a AtomicU32);
 

@@ -163,27 +163,23 @@ fn reference(value: &impl ToTokens) -> TokenStream {
     quote_spanned!(span=> &(#tokens))
 }
 
-/// Warns, at the template, of literal braces around the name of a parameter.
+/// Warns, at the template, of the name of a parameter that was probably meant as a hole.
 ///
 /// A macro on stable can warn only by using something that is deprecated.
 pub(super) fn warnings(locked: &LockedFn) -> TokenStream {
     let Key::Template(template, _) = &locked.key else { return TokenStream::new() };
     let bound = names::bound_by(&locked.target.sig);
-    let missed = template.missed_holes();
-    let missed = missed.filter(|name| bound.iter().any(|b| names::unraw(b.ident) == **name));
-    let warnings = missed.map(|name| {
-        let literal = template.literal.token();
-        let note = format!(
-            "the key contains the literal text `{{{name}}}`; write `{{{name}}}` in single braces to \
-             insert the value, or `key({literal})` where the text is meant"
-        );
+    let is_bound = |name: &str| bound.iter().any(|bound| names::unraw(bound.ident) == name);
+    let warnings = template.missed_holes(is_bound).map(|missed| {
+        let note = missed.note(template);
+        let constant = Ident::new(missed.constant(), mixed());
         let place = mixed().located_at(template.literal.span());
-        let constant = quote_spanned!(place=> LITERAL_BRACES);
+        let used = Ident::new(missed.constant(), place);
         quote_spanned! {mixed()=>
             {
                 #[deprecated = #note]
-                const LITERAL_BRACES: () = ();
-                #constant
+                const #constant: () = ();
+                #used
             }
         }
     });

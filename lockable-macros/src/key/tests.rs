@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use proc_macro2::Span;
 use syn::LitStr;
 
-use super::{KeyTemplate, Piece, Source, split};
+use super::{KeyTemplate, MissedHole, Piece, Source, split};
 use crate::mistakes::Mistakes;
 
 /// The template, and the first line of every mistake.
@@ -170,13 +170,56 @@ fn written(piece: &Piece) -> String {
     }
 }
 
+/// The missed holes of a template where every name is a parameter's.
+fn missed(text: &str) -> Vec<MissedHole> {
+    parse(text).0.missed_holes(|_| true).cloned().collect()
+}
+
 #[test]
 fn a_name_in_literal_braces_may_be_a_missed_hole() {
-    let missed = |text| parse(text).0.missed_holes().map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(missed("order:{{id}}"), ["id"]);
-    assert_eq!(missed("{{id}}:{{line}}:{tag}"), ["id", "line"]);
-    assert_eq!(missed("{{id}}:{id}"), Vec::<String>::new());
-    assert_eq!(missed("{{{id}}}"), Vec::<String>::new());
-    assert_eq!(missed("{{id"), Vec::<String>::new());
-    assert_eq!(missed("id:{id}"), Vec::<String>::new());
+    let braces = |name: &str| MissedHole::Braces(name.to_owned());
+    assert_eq!(missed("order:{{id}}").last(), Some(&MissedHole::Word("order".to_owned())));
+    assert_eq!(missed("{{id}}:{{line}}:{{id}}:{tag}"), [braces("id"), braces("line")]);
+    for text in ["{{id}}:{id}", "{{{id}}}", "{{id:{line}", "id:{id}"] {
+        assert_eq!(missed(text), [], "{text:?}");
+    }
+}
+
+#[test]
+fn a_sign_before_a_hole_may_come_from_another_language() {
+    let sign = |sign, name: &str| MissedHole::Sign(sign, name.to_owned());
+    assert_eq!(missed("order:${id}:#{line}"), [sign('#', "line"), sign('$', "id")]);
+    for text in ["$:{id}", "#7:{id}", "{id}$", "@{id}", "${{"] {
+        assert_eq!(missed(text), [], "{text:?}");
+    }
+}
+
+#[test]
+fn a_word_may_be_a_missed_hole_where_there_is_none() {
+    let words = |text| missed(text).iter().map(|m| m.name().to_owned()).collect::<Vec<_>>();
+    assert_eq!(words("order:id"), ["id", "order"]);
+    assert_eq!(words("a-b/c.d e$f+a"), ["a", "b", "c", "d", "e", "f"]);
+    assert_eq!(words("größe:_x_7"), ["_x_7", "größe"]);
+    assert_eq!(words("order:id:{line}"), Vec::<String>::new());
+    assert_eq!(words("order:id:{}"), Vec::<String>::new());
+}
+
+#[test]
+fn only_a_name_that_is_bound_is_a_missed_hole() {
+    let of = |text: &str, bound: &str| {
+        let template = parse(text).0;
+        template.missed_holes(|name| name == bound).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(of("order:id", "id"), [MissedHole::Word("id".to_owned())]);
+    assert_eq!(of("order:{{id}}", "id"), [MissedHole::Braces("id".to_owned())]);
+    assert_eq!(of("order:ids", "id"), []);
+    assert_eq!(of("order:${id}", "line"), []);
+}
+
+#[test]
+fn nothing_is_missed_where_the_text_is_meant() {
+    for text in ["order:{{id}}", "order:${id}", "order:#{id}", "order:id"] {
+        let template = parse(text).0.meant_literally();
+        assert_eq!(template.missed_holes(|_| true).count(), 0, "{text:?}");
+    }
 }

@@ -50,6 +50,26 @@ pub async fn hash_tag(x: u8) -> Option<u8> {
     Some(x)
 }
 
+#[distributed_lock(key("price:${x}:#{x}"))]
+pub async fn signs_are_meant(x: u8) -> Option<u8> {
+    Some(x)
+}
+
+#[distributed_lock(key("x:order"))]
+pub async fn name_is_meant(x: u8) -> Option<u8> {
+    Some(x)
+}
+
+#[distributed_lock(key = "self:xs:X")]
+pub async fn only_resembles_a_name(x: u8) -> Option<u8> {
+    Some(x)
+}
+
+#[distributed_lock(key = "x:{y}")]
+pub async fn name_beside_a_hole(x: u8, y: u8) -> Option<u8> {
+    Some(x + y)
+}
+
 #[distributed_lock(key = r#"say "{x}""#)]
 pub async fn raw(x: u8) -> Option<u8> {
     Some(x)
