@@ -81,8 +81,10 @@ enum Head {
 fn parse_head(input: ParseStream<'_>) -> Result<Head> {
     let attrs = input.call(Attribute::parse_outer)?;
     let _vis: Visibility = input.parse()?;
-    if input.peek(Ident) && input.fork().call(Ident::parse_any)? == "default" {
-        // `default async fn` of specialization; kept in the head, of no meaning here.
+    let word = input.fork().call(Ident::parse_any);
+    if word.is_ok_and(|word| word == "default" || word == "safe") {
+        // `default async fn` of specialization, `safe fn` of an `extern` block; kept in the head, of
+        // no meaning here.
         input.call(Ident::parse_any)?;
     }
     if !starts_a_function(&input.fork()) {
@@ -96,7 +98,7 @@ fn parse_head(input: ParseStream<'_>) -> Result<Head> {
 
 /// Whether `fn` comes after nothing but words and an ABI, as in `async unsafe extern "C" fn`.
 fn starts_a_function(input: ParseStream<'_>) -> bool {
-    let qualifiers = ["const", "async", "unsafe", "safe", "extern", "gen"];
+    let qualifiers = ["const", "async", "unsafe", "extern", "gen"];
     while let Ok(word) = input.call(Ident::parse_any) {
         if word == "fn" {
             return true;
@@ -133,12 +135,17 @@ fn not_a_function(what: &Ident) -> Error {
     Error::new(what.span(), message)
 }
 
+/// A signature alone is a method of a trait or, without `self` and `async`, perhaps a foreign function.
 fn no_body(sig: &Signature) -> Error {
-    Error::new(
-        sig.ident.span(),
+    let message = if sig.receiver().is_some() || sig.asyncness.is_some() {
         "nothing to lock here: this method has no body\n\
-         help: put the attribute on the implementations or give a default body",
-    )
+         help: put the attribute on the implementations or give a default body"
+    } else {
+        "nothing to lock here: this function has no body\n\
+         help: in a trait, put the attribute on the implementations or give a default body\n\
+         help: in an `extern` block, call it from a function of your own and put the attribute on that"
+    };
+    Error::new(sig.ident.span(), message)
 }
 
 /// Splits `#![allow(..)] let x = 1;` after the last inner attribute.
