@@ -117,6 +117,10 @@ pub use token::FencingToken;
 /// `%` in the template and format specs such as `{id:?}` are compile errors. `{{` and `}}` stand for
 /// braces, which a key may have only as a hash tag: `"{{user}}:{id}"`.
 ///
+/// The arguments are computed at each call, before the lock is asked for. In an async function, or one that
+/// returns a boxed future, they may await: the lock is not held meanwhile, its lease starts later, and what
+/// they read can have changed when the body runs.
+///
 /// A value that displays as nothing, or a whole key over 1 KiB, is an
 /// [invalid key](LockError::is_invalid_key) at run time.
 ///

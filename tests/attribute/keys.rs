@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
+use async_trait::async_trait;
 use lockable_runtime::{LockError, LockKey, Locker, distributed_lock};
 
-use crate::support::{ShopError, is_free, locker};
+use crate::support::{Journal, ShopError, elapse, hold, is_free, locker, pause};
 
 const REGION: &str = "e:u";
 static ZONE: u8 = 3;
@@ -115,6 +119,76 @@ async fn a_key_is_rendered_once_before_anything_is_moved() {
     let (displayed, mut calls) = (AtomicU32::new(0), 0);
     assert_eq!(call(&locker().await, Counted(&displayed), &mut calls).await, Some(1));
     assert_eq!((displayed.into_inner(), calls), (1, 1));
+}
+
+/// What an argument of a key awaits: writes whether the lock is held meanwhile.
+async fn ask(locks: &Locker, journal: &Journal, id: u8) -> u8 {
+    pause().await;
+    let state = if is_free(locks, "7").await { "free" } else { "held" };
+    journal.write(format!("asked when {state}"));
+    id
+}
+
+#[distributed_lock(key("{}", ask(locks, journal, 7).await), locker = locks)]
+async fn in_async_fn(locks: &Locker, journal: &Journal) -> Option<()> {
+    journal.write("ran");
+    Some(())
+}
+
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+#[distributed_lock(key("{}", ask(locks, journal, 7).await), locker = locks)]
+fn in_boxed_future<'a>(locks: &'a Locker, journal: &'a Journal) -> BoxFuture<'a, Option<()>> {
+    journal.write("ran");
+    Box::pin(async { Some(()) })
+}
+
+#[async_trait]
+trait Job: Sync {
+    fn id(&self) -> u8;
+
+    #[distributed_lock(key("{}", ask(locks, journal, self.id()).await), locker = locks)]
+    async fn in_async_trait(&self, locks: &Locker, journal: &Journal) -> Option<()> {
+        journal.write("ran");
+        Some(())
+    }
+}
+
+struct Seventh;
+
+impl Job for Seventh {
+    fn id(&self) -> u8 {
+        7
+    }
+}
+
+#[tokio::test]
+async fn an_argument_is_awaited_before_the_lock_is_asked_for() {
+    let (locks, journal) = (locker().await, Journal::default());
+    assert!(in_async_fn(&locks, &journal).await.is_some());
+    assert!(in_boxed_future(&locks, &journal).await.is_some());
+    assert!(Seventh.in_async_trait(&locks, &journal).await.is_some());
+    assert_eq!(journal.entries(), ["asked when free", "ran"].repeat(3));
+
+    let (_other, journal) = (hold(&locks, "7").await, Journal::default());
+    assert!(in_async_fn(&locks, &journal).await.is_none());
+    assert!(in_boxed_future(&locks, &journal).await.is_none());
+    assert!(Seventh.in_async_trait(&locks, &journal).await.is_none());
+    assert_eq!(journal.entries(), ["asked when held"; 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_starts_after_an_awaited_argument() {
+    #[distributed_lock(key("{}", slow().await), expire = 3, locker = locks, guard = lock)]
+    async fn call(locks: &Locker) -> Option<Duration> {
+        Some(lock.remaining())
+    }
+    async fn slow() -> u8 {
+        elapse(Duration::from_secs(5)).await;
+        7
+    }
+    let remaining = call(&locker().await).await;
+    assert!(remaining.is_some_and(|left| left > Duration::from_secs(2)), "{remaining:?}");
 }
 
 #[tokio::test]

@@ -86,6 +86,16 @@ pub async fn short_lived(name: &Mutex<String>) -> Option<u8> {
     name.lock().ok()?.bytes().next()
 }
 
+#[distributed_lock(key("{x}:{}:{}", x + 1, doubled(&x).await))]
+pub async fn awaited(x: u8) -> Option<u8> {
+    Some(x)
+}
+
+async fn doubled(x: &u8) -> u8 {
+    std::future::ready(()).await;
+    x * 2
+}
+
 pub static LOCKS: LazyLock<Option<Locker>> = LazyLock::new(|| None);
 
 #[distributed_lock(key = "k", locker = LOCKS.as_ref()?.clone())]
@@ -118,4 +128,5 @@ pub async fn temporary_at_the_end_with_an_answer() -> Option<u64> {
 pub fn futures_can_be_sent() {
     fn assert_send<T: Send>(_: T) {}
     assert_send(short_lived(&Mutex::new(String::new())));
+    assert_send(awaited(1));
 }
