@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 
 use super::queues::{QUEUE, is_over, queued, waiter_for};
 use crate::support::{
-    COMMAND, CONNECT, KEY, LIMIT, Runs, connect, elapse, impatient, in_time, patient,
+    COMMAND, CONNECT, KEY, LIMIT, Runs, connect, elapse, impatient, in_time, now, patient,
     server_and_proxy, side_by_side,
 };
 
@@ -228,4 +228,22 @@ async fn a_lease_that_is_shorter_than_the_link_ends_in_an_error() {
     let admin = server.admin();
     wait::until_async(LIMIT, async || admin.get(KEY).is_none()).await;
     is_over(&server).await;
+}
+
+/// Goal: the half minute that the documentation names. It counts from the first question without an
+/// answer, and a question takes as long as connecting may.
+#[tokio::test]
+async fn a_call_without_a_limit_ends_after_half_a_minute_of_outage() {
+    const OUTAGE: Duration = Duration::from_secs(30);
+    let server = lockable_tests::Server::start();
+    let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    let call = tokio::spawn(locker.lock("k").wait_forever().acquire());
+    queued(&server, 1).await;
+    let start = now();
+    server.kill();
+    let error = tokio::time::timeout(2 * OUTAGE, call).await.unwrap().unwrap().unwrap_err();
+    assert!(start.elapsed() >= OUTAGE, "{:?}", start.elapsed());
+    assert!(error.is_unavailable() && error.to_string().contains(&server.url()), "{error}");
+    drop(holder);
 }
