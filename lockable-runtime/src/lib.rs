@@ -158,8 +158,10 @@ pub use token::FencingToken;
 /// What bounds the waiting when a process dies or a message is lost is on the front page.
 ///
 /// A call that gave up found the lock busy: `on_busy` answers for it, `None` and `()` mean it too, and as an
-/// `Err` it is [`is_wait_limit_reached`](LockError::is_wait_limit_reached). A limit that is computed, and comes
-/// to nothing, is one try. The lease begins when the wait ends.
+/// `Err` it is [`is_wait_limit_reached`](LockError::is_wait_limit_reached). Where the server gave
+/// no answer, the lock may be free: that is a failure and not busy, so `on_error` answers. The limit counts from
+/// the start of the call and never cuts its first try short; a limit that is computed, and comes to nothing, is
+/// one try. The lease begins when the wait ends.
 ///
 /// ```
 /// # use std::time::Duration;
