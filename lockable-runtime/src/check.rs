@@ -76,7 +76,9 @@ pub enum Code {
     UnknownVersion,
     /// `replica`: the server takes no writes.
     Replica,
-    /// `cluster`: the server is one node of a cluster.
+    /// `sentinel`: the server watches others and has no locks.
+    Sentinel,
+    /// `cluster`: the server is a node of a cluster, which is wrong where that has several shards.
     Cluster,
     /// `verb-failed`: something that locks do failed on a lock of the check's own; the subject says
     /// what.
@@ -288,6 +290,7 @@ impl Code {
             Self::TooOld => "too-old",
             Self::UnknownVersion => "unknown-version",
             Self::Replica => "replica",
+            Self::Sentinel => "sentinel",
             Self::Cluster => "cluster",
             Self::VerbFailed => "verb-failed",
             Self::GrantNotHeard => "grant-not-heard",

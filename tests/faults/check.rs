@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lockable_runtime::Locker;
 use lockable_runtime::check::{Code, Finding, Report, Severity};
-use lockable_tests::{Proxy, Server, ServerBuilder, Tls, wait};
+use lockable_tests::{Proxy, Server, ServerBuilder, Tls, cluster, wait};
 
 use crate::support::{
     COMMAND, CONNECT, LIMIT, connect, impatient, in_time, patient, server_and_proxy,
@@ -199,6 +199,32 @@ async fn a_node_of_a_cluster_is_a_risk() {
     assert_eq!(only(&report, Code::Cluster).severity(), Severity::Risky);
     // It has no slots yet.
     assert!(only(&report, Code::VerbFailed).matter().contains("CLUSTERDOWN"), "{report}");
+    let shard = cluster::start(&sound(), 1).remove(0);
+    assert_eq!(codes(&check(&shard.url()).await), [Code::Cluster]);
+}
+
+#[tokio::test]
+async fn one_node_of_several_and_a_sentinel_are_wrong() {
+    let shards = cluster::start(&sound(), 2);
+    let sentinel = Server::builder().sentinel().start();
+    for (server, code) in [(&shards[0], Code::Cluster), (&sentinel, Code::Sentinel)] {
+        let report = check(&server.url()).await;
+        assert_eq!(codes(&report), [code], "{report}");
+        assert_eq!(only(&report, code).severity(), Severity::Wrong, "{report}");
+        let error = Locker::connect(&server.url()).await.unwrap_err().to_string();
+        assert!(error.contains(only(&report, code).matter()), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_a_command_is_wrong_and_names_it() {
+    for command in ["eval", "evalsha", "lpos"] {
+        let name = format!("{command} \"\"");
+        let server = sound().config("rename-command", &name).start();
+        let report = check(&server.url()).await;
+        assert_eq!(codes(&report), [Code::VerbFailed], "{report}");
+        assert_eq!(only(&report, Code::VerbFailed).subject(), Some(command), "{report}");
+    }
 }
 
 #[tokio::test]

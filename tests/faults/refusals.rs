@@ -3,5 +3,6 @@
 mod data;
 mod rights;
 mod states;
+mod unready;
 mod urls;
 mod versions;

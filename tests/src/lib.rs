@@ -2,6 +2,7 @@
 //! limit.
 //!
 //! - [`Server`] is a `redis-server` of the test's own, and [`Admin`] looks into it.
+//! - [`cluster`] makes one of several servers.
 //! - [`Proxy`] stands between a client and a server; it counts what passes and can hold it back.
 //! - [`Peer`] is another process that the test talks with.
 //! - [`Program`] is one that does all its work by itself, and ends.
@@ -11,6 +12,7 @@
 //!
 //! Whatever here cannot do what it was asked panics: a broken harness is a failed test.
 
+pub mod cluster;
 pub mod python;
 pub mod wait;
 

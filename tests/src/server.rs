@@ -124,7 +124,12 @@ impl Server {
         fs::write(&configuration, self.configuration())?;
         let log = File::options().create(true).append(true).open(self.log_file())?;
         let mut command = spawner::command(program().as_ref());
-        command.arg(configuration).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        command
+            .arg(configuration)
+            .args(self.settings.sentinel.then_some("--sentinel"))
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
         spawner::spawn(command)
     }
 
@@ -204,6 +209,7 @@ impl Drop for Server {
 pub struct ServerBuilder {
     lines: Vec<String>,
     unix_socket: bool,
+    sentinel: bool,
     tls: Option<TlsFiles>,
 }
 
@@ -231,6 +237,13 @@ impl ServerBuilder {
     #[must_use]
     pub fn unix_socket(mut self) -> Self {
         self.unix_socket = true;
+        self
+    }
+
+    /// Is a Sentinel, which watches servers and keeps no keys.
+    #[must_use]
+    pub fn sentinel(mut self) -> Self {
+        self.sentinel = true;
         self
     }
 

@@ -102,6 +102,9 @@ async fn a_right_that_is_missing_from_the_start_is_named_before_a_body_runs() {
         assert_refused(&error, name);
         assert_eq!((error.key(), runs.count()), (Some(KEY), 0), "{missing:?}");
         freed(&server).await;
+        // Where nothing may be deleted, what the connection was tried with ends by itself.
+        let admin = server.admin();
+        wait::until_async(LIMIT, async || admin.keys("*probe*").is_empty()).await;
     }
 }
 

@@ -9,8 +9,9 @@ use ::redis::{Pipeline, RedisError, RedisResult, Value};
 use self::rights::Missing;
 use super::connection::Opener;
 use super::fault;
-use super::greeting::introduce;
+use super::greeting::{Introduced, introduce};
 use super::script::{Names, Script};
+use super::server::{Mode, Unfit};
 use crate::backend::Fault;
 use crate::check::{Code, Finding, Report, Severity};
 use crate::clock::{timer_on, within};
@@ -43,8 +44,10 @@ pub(super) fn unchecked(server: &str) -> Report {
 /// The error is a finding after which there is nothing more to look at.
 async fn examine(opener: &Opener, prefix: &str, report: &mut Report) -> Result<(), Finding> {
     let server = Checked::connect(opener).await?;
-    let (hello, scripts) = server.greet().await?;
+    let Introduced { hello, scripts } = server.greet().await?;
     version::look(&hello, report)?;
+    let scripts = scripts.map_err(|error| rehearsal::not_done("loading the scripts", &error))?;
+    report.add(server.nodes(Mode::of(&hello)).await?);
     let is_replica = version::is_replica(&hello);
     if is_replica {
         report.add([replica()]);
@@ -105,9 +108,21 @@ impl<'a> Checked<'a> {
         }
     }
 
-    async fn greet(&self) -> Result<(Value, Names), Finding> {
+    async fn greet(&self) -> Result<Introduced, Finding> {
         let mut commands = self.commands.clone();
         self.answer(introduce(&mut commands)).await
+    }
+
+    /// Whether the server is of a cluster; the error is one of several nodes, which refuses most keys.
+    async fn nodes(&self, mode: Mode) -> Result<Option<Finding>, Finding> {
+        let mut pipeline = Pipeline::new();
+        mode.ask(&mut pipeline);
+        if !pipeline.is_empty()
+            && let Some(unfit) = Unfit::by_answers(&self.call(&pipeline).await?)
+        {
+            return Err(unfit.finding());
+        }
+        Ok((mode == Mode::Cluster).then(cluster))
     }
 
     /// Sends the commands in one go; an error of the server's is one of the values.
@@ -143,6 +158,15 @@ fn not_answered(error: &RedisError) -> Finding {
 
 fn silent(fault: &Fault) -> Finding {
     Finding::new(Severity::Wrong, Code::Unreachable, fault.message.clone(), REACH)
+}
+
+fn cluster() -> Finding {
+    Finding::new(
+        Severity::Risky,
+        Code::Cluster,
+        "this server is in a cluster, and refuses keys once that has several shards",
+        "let the cluster keep its one shard, or keep locks on a server that is in no cluster",
+    )
 }
 
 fn replica() -> Finding {

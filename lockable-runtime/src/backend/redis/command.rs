@@ -6,7 +6,7 @@ use std::time::Duration;
 use ::redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisWrite, ToRedisArgs, Value};
 
 use crate::backend::Attempt;
-use crate::key::Companion;
+use crate::key::{Companion, LockKey};
 
 /// `SET lock NX GET`, and what counts up the floor: lock and fencing token in one round trip.
 pub(super) fn acquire(attempt: &Attempt, count: Cmd) -> Pipeline {
@@ -33,6 +33,26 @@ pub(super) fn time() -> Cmd {
     let mut time = Cmd::with_capacity(1, 4);
     time.arg("TIME");
     time
+}
+
+/// A script that does nothing, by its text.
+pub(super) fn empty_script() -> Cmd {
+    let mut script = Cmd::with_capacity(3, 8);
+    script.arg("EVAL").arg("").arg(0);
+    script
+}
+
+/// Leaves nothing of a lock behind, and for a moment only where nothing may be deleted.
+pub(super) fn clean_up(key: &LockKey) -> [Cmd; 3] {
+    let (floor, queue) = (key.floor(), key.queue());
+    let end_soon = |companion| {
+        let mut end = command("PEXPIRE", 2, companion);
+        end.arg(1);
+        end
+    };
+    let mut delete = command("DEL", 3, key.as_str());
+    delete.arg(floor).arg(queue);
+    [end_soon(floor), end_soon(queue), delete]
 }
 
 pub(super) fn set_lock(attempt: &Attempt) -> Cmd {

@@ -159,9 +159,9 @@ impl Connection {
         }
     }
 
-    /// An error that the server answered. A server that became a replica is left.
+    /// An error that the server answered. A server that became a replica, or gave its slots away, is left.
     pub(super) fn fault(&self, error: &RedisError) -> Fault {
-        if fault::is_read_only(error) {
+        if fault::leads_away(error) {
             self.retire();
         }
         fault::of(&self.opener.server, error)

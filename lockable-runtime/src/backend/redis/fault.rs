@@ -11,7 +11,14 @@ use crate::key::LockKey;
 
 /// An error of the connection, or one that the server answered.
 pub(super) fn of(server: &str, error: &RedisError) -> Fault {
+    of_missing(server, error, "")
+}
+
+/// The same about something that locks need: `otherwise` says what to do where a refusal alone does not.
+pub(super) fn of_missing(server: &str, error: &RedisError, otherwise: &'static str) -> Fault {
     let (kind, cause, advice) = explain(error);
+    let is_bare = kind == LockErrorKind::Refused && advice.is_empty();
+    let advice = if is_bare { otherwise } else { advice };
     let message = match advice {
         "" => format!("{server}: {cause}"),
         advice => format!("{server}: {cause}; {advice}"),
@@ -58,9 +65,20 @@ pub(super) fn is_missing_right(error: &RedisError) -> bool {
         || error.detail().is_some_and(|detail| WORDS.iter().any(|words| detail.contains(words)))
 }
 
-/// A replica refuses writes.
-pub(super) fn is_read_only(error: &RedisError) -> bool {
-    error.kind() == ServerErrorKind::ReadOnly.into()
+/// Writes belong elsewhere now: a replica refuses them, in a cluster by the name of another node.
+pub(super) fn leads_away(error: &RedisError) -> bool {
+    use ServerErrorKind::{Ask, Moved, ReadOnly};
+    [Ask, Moved, ReadOnly].into_iter().any(|kind| error.kind() == kind.into())
+}
+
+/// New locks are refused; what is there is renewed and released.
+pub(super) fn is_out_of_memory(error: &RedisError) -> bool {
+    error.code() == Some("OOM")
+}
+
+/// Whether a server that answers this may answer the same command well later.
+pub(super) fn passes(error: &RedisError) -> bool {
+    verdict(error).0 == LockErrorKind::Unavailable && !is_out_of_memory(error)
 }
 
 fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
@@ -76,16 +94,56 @@ fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
         (ErrorKind::AuthenticationFailed, _) | (_, Some("WRONGPASS" | "NOAUTH")) => {
             (Refused, "put the right user and password into the URL")
         }
-        (_, Some("OOM")) => (Unavailable, "the server is out of memory; see `maxmemory`"),
-        (_, Some("MISCONF")) => (Unavailable, "the server cannot save and refuses writes"),
-        (_, Some("NOREPLICAS")) => (Unavailable, "the server waits for its replicas"),
-        (ErrorKind::Server(ServerErrorKind::ReadOnly), _) => {
-            (Unavailable, "this server is a replica now; the next call connects anew")
-        }
-        (ErrorKind::Server(ServerErrorKind::ResponseError), _) => (Refused, ""),
-        _ => (Unavailable, ""),
+        (ErrorKind::Server(ServerErrorKind::ResponseError), _) => of_database(error),
+        (_, code) => (Unavailable, code.and_then(passing).unwrap_or_default()),
     }
 }
+
+/// What to know of the errors that pass by themselves, by their codes.
+fn passing(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "OOM" => "the server is out of memory; see `maxmemory`",
+        "MISCONF" => "the server cannot save and refuses writes; see its log",
+        "NOREPLICAS" => "the server waits for its replicas; see `min-replicas-to-write`",
+        "LOADING" => "the server loads its data, and has locks when that is done",
+        "BUSY" => "a script that runs for long blocks the server; `SCRIPT KILL` ends it",
+        "MASTERDOWN" => "this server is a replica, and its primary is away",
+        "CLUSTERDOWN" => "the cluster is down, or no node of it has the slot of the key",
+        "TRYAGAIN" => "the cluster moves the slot of the key to another node",
+        "READONLY" => "this server is a replica now; the next call connects anew",
+        "MOVED" | "ASK" => {
+            "another node of the cluster has the slot of the key: this one is a replica, or one of \
+             several; the next call connects anew"
+        }
+        _ => return None,
+    })
+}
+
+/// The client library tells only by its words why it could not go to the database of the URL.
+fn of_database(error: &RedisError) -> (LockErrorKind, &'static str) {
+    let words = error.detail().unwrap_or_default();
+    if words.contains("is busy running") {
+        (LockErrorKind::Unavailable, passing("BUSY").unwrap_or_default())
+    } else if words.contains("unknown command 'SELECT'") {
+        (LockErrorKind::Refused, NO_DATABASES)
+    } else if words.contains("SELECT is not allowed in cluster mode") {
+        (LockErrorKind::Refused, "a cluster has database 0 alone; leave the number out of the URL")
+    } else {
+        (LockErrorKind::Refused, "")
+    }
+}
+
+const NO_DATABASES: &str = "a server without databases, such as a Sentinel, has no locks; put the \
+                            address of the primary into the URL";
+
+/// What to do where a command is unknown, renamed or disabled.
+pub(super) const NO_COMMAND: &str = "locks cannot work without this command; enable it, or use a \
+                                     server that has it";
+
+/// The same of `EVAL`, `EVALSHA` and the commands that scripts call.
+pub(super) const NO_SCRIPTS: &str = "locks cannot be released safely without scripts; enable `EVAL`, \
+                                     `EVALSHA` and the commands that these call, or use a server \
+                                     that has them";
 
 const RIGHTS: &str = "grant it with `ACL SETUSER`: locks need `set`, `get`, `del`, `pexpire`, \
                       `pttl`, `incr`, `time`, `eval`, `evalsha`, `rpush`, `lpop`, `lindex`, `lpos` \
@@ -109,11 +167,6 @@ pub(super) fn connect_timeout(server: &str, limit: Duration) -> Fault {
 pub(super) fn unexpected(server: &str, what: &str) -> Fault {
     let message = format!("{server}: an answer to {what} that no Redis server gives");
     Fault::new(LockErrorKind::Unavailable, message)
-}
-
-pub(super) fn too_old(server: &str, version: &str) -> Fault {
-    let message = format!("{server}: the server is version {version}; 7.0 or later is needed");
-    Fault::new(LockErrorKind::Refused, message)
 }
 
 pub(super) fn runtime_ended(server: &str) -> Fault {
@@ -144,4 +197,22 @@ pub(super) fn bad_url(error: &RedisError) -> LockError {
         )
     };
     LockError::new(LockErrorKind::InvalidUrl, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_that_pass_are_no_refusals_and_say_what_they_mean() {
+        let codes = ["LOADING", "BUSY", "MASTERDOWN", "NOREPLICAS", "MISCONF", "CLUSTERDOWN"];
+        for code in codes.into_iter().chain(["TRYAGAIN", "MOVED", "READONLY", "OOM"]) {
+            let reply = ::redis::parse_redis_value(format!("-{code} words\r\n").as_bytes());
+            let error = reply.unwrap().extract_error().unwrap_err();
+            let (kind, cause, advice) = explain(&error);
+            assert_eq!(kind, LockErrorKind::Unavailable, "{code}");
+            assert!(cause.contains(code) && !advice.is_empty(), "{code}: {cause}; {advice}");
+            assert_eq!(passes(&error), code != "OOM", "{code}");
+        }
+    }
 }

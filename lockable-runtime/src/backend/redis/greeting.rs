@@ -1,16 +1,18 @@
-//! What is asked of a server before the first lock: its version, its scripts, and the rights of our
-//! user.
+//! What is asked of a server before the first lock: what it is, its scripts, and whether our user can
+//! do with a lock what locks need.
 
 use std::sync::Arc;
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{FromRedisValue, Pipeline, RedisError, Value};
+use ::redis::{Cmd, Pipeline, RedisError, Value};
 
-use super::script::{Enqueue, Leave, Names, Release, Renew, Script};
+use super::connection::is_unknown_script;
+use super::script::{Enqueue, Leave, Names, Raise, Release, Renew, Script};
+use super::server::{Mode, Unfit, probe, version};
 use super::{command, fault};
 use crate::backend::{Attempt, Fault, Renewal};
 use crate::clock::boot_time;
-use crate::key::LockKey;
+use crate::error::LockErrorKind;
 use crate::options::Ttl;
 use crate::token::Origin;
 
@@ -20,12 +22,23 @@ pub(super) async fn greet(
     server: &str,
 ) -> Result<Names, Fault> {
     let failed = |error: RedisError| fault::of(server, &error);
-    let (hello, scripts) = introduce(commands).await.map_err(failed)?;
+    let Introduced { hello, scripts } = introduce(commands).await.map_err(failed)?;
+    let mode = Mode::of(&hello);
     judge(hello, server)?;
-    if let Some(error) = rehearse(commands, &scripts).await.map_err(failed)? {
-        return Err(fault::of(server, &error));
+    let scripts = scripts.map_err(failed)?;
+    let mut trial = rehearse(commands, &scripts, mode).await.map_err(failed)?;
+    if trial.replies.iter().any(is_unknown_script) {
+        trial = rehearse(commands, &Names::default(), mode).await.map_err(failed)?;
     }
+    trial.judge(server)?;
     Ok(scripts)
+}
+
+/// What a server answered to its greeting.
+pub(super) struct Introduced {
+    pub(super) hello: Value,
+    /// What it calls the scripts; the error is one that passes, after which it may be asked to keep them.
+    pub(super) scripts: Result<Names, RedisError>,
 }
 
 /// Asks for the version, and leaves the scripts with the server.
@@ -33,7 +46,7 @@ pub(super) async fn greet(
 /// A user who may do neither can still lock: the scripts are then sent whole each time.
 pub(super) async fn introduce(
     commands: &mut MultiplexedConnection,
-) -> Result<(Value, Names), RedisError> {
+) -> Result<Introduced, RedisError> {
     let mut pipeline = Pipeline::with_capacity(1 + Script::ALL.len());
     pipeline.cmd("HELLO");
     for script in Script::ALL {
@@ -42,16 +55,22 @@ pub(super) async fn introduce(
     let count = pipeline.len();
     let mut replies = commands.send_packed_commands(&pipeline, 0, count).await?.into_iter();
     let hello = replies.next().unwrap_or(Value::Nil);
-    Ok((hello, Names::from_replies(replies)))
+    let mut errors = replies.clone().filter_map(|reply| reply.extract_error().err());
+    let scripts = match errors.find(fault::passes) {
+        Some(error) => Err(error),
+        None => Ok(Names::from_replies(replies)),
+    };
+    Ok(Introduced { hello, scripts })
 }
 
 /// Whether the answer to a greeting is that of a server with locks; nothing is known of one that may
 /// not be greeted.
 fn judge(hello: Value, server: &str) -> Result<(), Fault> {
-    match version(&hello) {
-        Some(version) if is_supported(&version) => return Ok(()),
-        Some(version) => return Err(fault::too_old(server, &version)),
-        None => {}
+    if let Some(unfit) = Unfit::by_greeting(&hello) {
+        return Err(unfit.fault(server));
+    }
+    if version(&hello).is_some() {
+        return Ok(());
     }
     match hello.extract_error() {
         Err(error) if fault::is_missing_right(&error) => Ok(()),
@@ -60,68 +79,104 @@ fn judge(hello: Value, server: &str) -> Result<(), Fault> {
     }
 }
 
-/// The version that the server tells; before 6.2 there is no such greeting.
-pub(super) fn version(hello: &Value) -> Option<String> {
-    if let Value::ServerError(error) = hello {
-        return (error.code() == "ERR").then(|| "older than 6.2".to_owned());
-    }
-    told(hello, "version")
-}
-
-/// What a greeting tells under that name.
-pub(super) fn told(hello: &Value, name: &str) -> Option<String> {
-    let fields = Vec::<(String, Value)>::from_redis_value_ref(hello).ok()?;
-    let (_, value) = fields.into_iter().find(|(field, _)| field == name)?;
-    String::from_redis_value(value).ok()
-}
-
-pub(super) fn is_supported(version: &str) -> bool {
-    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-    major.is_some_and(|major| major >= 7)
-}
-
-/// Does with a lock that nobody else knows what can be done with one; gives the error when a right
-/// for that is missing, or the server is a replica.
+/// Does with a lock that nobody else knows what can be done with one, and asks for the other nodes of
+/// a cluster.
 ///
-/// The right to set a lock shows when acquiring, but these would show only when the body runs already,
-/// or has run, and the lock cannot be kept or freed any more, or at the second grant of a lock.
+/// That a lock cannot be set shows when acquiring, but the rest would show only when the body runs
+/// already, or has run, and the lock cannot be kept or freed any more, or at the second grant of a lock.
 async fn rehearse(
     commands: &mut MultiplexedConnection,
     scripts: &Names,
-) -> Result<Option<RedisError>, RedisError> {
-    // Where the floors are, because a user has to be let there in any case; nobody else's.
-    let key =
-        LockKey::prefixed("", &format!("lockable:floor:{{lockable:probe:{}}}", Origin::new()));
-    let Ok(key) = key else { return Ok(None) };
-    let attempt = || Arc::new(Attempt::new(key.clone(), Ttl::DEFAULT, None));
-    let (holder, waiter) = (attempt(), attempt());
-    let renewal = Renewal::new(&holder, Some(Ttl::DEFAULT), boot_time());
-    let mut pipeline = Pipeline::with_capacity(7);
-    pipeline.add_command(command::set_lock(&holder));
-    pipeline.add_command(command::count(&holder));
-    pipeline.add_command(scripts.command(&Renew { renewals: &[renewal] }));
-    pipeline.add_command(scripts.command(&Enqueue { attempt: &waiter }));
-    // Nobody listens for the waiter, so the lock is free after this.
-    let release = Release { attempt: &holder, kept_for: None, next: None };
-    pipeline.add_command(scripts.command(&release));
-    pipeline.add_command(scripts.command(&Leave { attempt: &waiter }));
-    pipeline.cmd("DEL").arg(holder.key.floor());
-    let count = pipeline.len();
-    let replies = commands.send_packed_commands(&pipeline, 0, count).await?;
-    let mut errors = replies.into_iter().filter_map(|reply| reply.extract_error().err());
-    Ok(errors.find(|error| fault::is_missing_right(error) || fault::is_read_only(error)))
+    mode: Mode,
+) -> Result<Trial, RedisError> {
+    let mut trial = Trial { steps: Vec::new(), replies: Vec::new() };
+    let mut pipeline = trial.pipeline(scripts);
+    mode.ask(&mut pipeline);
+    trial.replies = commands.send_packed_commands(&pipeline, 0, pipeline.len()).await?;
+    Ok(trial)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What was done with a lock, and what the server answered.
+struct Trial {
+    /// There may be more replies, which are to the questions after the steps.
+    steps: Vec<Step>,
+    replies: Vec<Value>,
+}
 
-    #[test]
-    fn versions_from_seven_on_are_supported() {
-        for (version, supported) in
-            [("7.0.15", true), ("8.6.0", true), ("10.0.0", true), ("6.2.14", false), ("old", false)]
-        {
-            assert_eq!(is_supported(version), supported, "{version}");
+impl Trial {
+    fn pipeline(&mut self, scripts: &Names) -> Pipeline {
+        let mut pipeline = Pipeline::with_capacity(16);
+        let Some(key) = probe(&Origin::new().to_string()) else { return pipeline };
+        // The shortest lives, because nobody cleans up where nothing may be deleted.
+        let attempt = || Arc::new(Attempt::new(key.clone(), Ttl::DEFAULT.granted(), None));
+        let (holder, waiter) = (attempt(), attempt());
+        let renewals = [Renewal::new(&holder, Some(holder.ttl), boot_time())];
+        let mut step = |step, command: Cmd| {
+            self.steps.push(step);
+            pipeline.add_command(command);
+        };
+        step(Step::Command, command::set_lock(&holder));
+        // Before it is counted up, so that it has an end.
+        step(Step::Run, scripts.command(&Raise { attempt: &holder }));
+        step(Step::Command, command::count(&holder));
+        step(Step::Run, scripts.command(&Renew { renewals: &renewals }));
+        step(Step::Run, scripts.command(&Enqueue { attempt: &waiter }));
+        // Nobody listens for the waiter, so the lock is free after this.
+        let release = Release { attempt: &holder, kept_for: None, next: None };
+        step(Step::Run, scripts.command(&release));
+        step(Step::Run, scripts.command(&Leave { attempt: &waiter }));
+        step(Step::RunText, command::empty_script());
+        for command in command::clean_up(&key) {
+            step(Step::Command, command);
+        }
+        pipeline
+    }
+
+    /// The fault is one that keeps locks from working. One that does not pass by itself says more than
+    /// one that does.
+    fn judge(self, server: &str) -> Result<(), Fault> {
+        if let Some(unfit) = Unfit::by_answers(&self.replies) {
+            return Err(unfit.fault(server));
+        }
+        let mut passing = None;
+        for (step, reply) in self.steps.into_iter().zip(self.replies) {
+            let Err(error) = reply.extract_error() else { continue };
+            if step.does_without(&error) {
+                continue;
+            }
+            let fault = fault::of_missing(server, &error, step.advice());
+            if fault.kind != LockErrorKind::Unavailable {
+                return Err(fault);
+            }
+            passing = passing.or(Some(fault));
+        }
+        passing.map_or(Ok(()), Err)
+    }
+}
+
+/// A step of a trial, by what it needs of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Command,
+    /// A script by its name, or by its text where the server keeps none.
+    Run,
+    /// A script by its text.
+    RunText,
+}
+
+impl Step {
+    /// Whether locks that are held can be kept and freed in spite of the error.
+    ///
+    /// A server that is out of memory sets no new ones, and does that. The right to send the text of a
+    /// script is needed only where the server forgot its name.
+    fn does_without(self, error: &RedisError) -> bool {
+        fault::is_out_of_memory(error) || (self == Self::RunText && fault::is_missing_right(error))
+    }
+
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Command => fault::NO_COMMAND,
+            Self::Run | Self::RunText => fault::NO_SCRIPTS,
         }
     }
 }

@@ -32,6 +32,7 @@ mod grants;
 mod greeting;
 mod releases;
 mod script;
+mod server;
 mod times;
 
 /// A Redis or Valkey server that is reached at one address.

@@ -72,7 +72,9 @@ pub(super) async fn run(
 ) -> Result<Option<Finding>, Finding> {
     let lock = Lock::of(probe);
     let mut steps = lock.steps(&probe.scripts);
-    lock.clean_up(&mut steps.pipeline);
+    for command in command::clean_up(&probe.key) {
+        steps.pipeline.add_command(command);
+    }
     let replies = server.call(&steps.pipeline).await?;
     let was_published = match steps.judge(replies, missing) {
         Err(finding) => return Ok(Some(finding)),
@@ -155,16 +157,6 @@ impl Lock {
         steps.script("releasing a lock at the end of a turn", release(next, None), |_| true);
         steps
     }
-
-    /// Leaves nothing behind, and for a moment only where nothing may be deleted.
-    fn clean_up(&self, pipeline: &mut Pipeline) {
-        let key = &self.holder.key;
-        let (floor, queue) = (key.floor(), key.queue());
-        for companion in [&floor, &queue] {
-            pipeline.cmd("PEXPIRE").arg(companion).arg(1);
-        }
-        pipeline.cmd("DEL").arg(key.as_str()).arg(floor).arg(queue);
-    }
 }
 
 /// Whether a reply is what it should be.
@@ -199,17 +191,19 @@ impl<'a> Steps<'a> {
                 Err(error) if missing.explain(&error) => is_complete = false,
                 Ok(false) if !is_complete => {}
                 Ok(false) => return Err(failed(verb, "an outcome that no Redis server gives", "")),
-                Err(error) => {
-                    let (_, cause, advice) = fault::explain(&error);
-                    return Err(failed(verb, &cause, advice));
-                }
+                Err(error) => return Err(not_done(verb, &error)),
             }
         }
         Ok(is_complete)
     }
 }
 
-fn failed(verb: &'static str, cause: &str, advice: &'static str) -> Finding {
+pub(super) fn not_done(verb: &'static str, error: &RedisError) -> Finding {
+    let (_, cause, advice) = fault::explain(error);
+    failed(verb, &cause, advice)
+}
+
+pub(super) fn failed(verb: &'static str, cause: &str, advice: &'static str) -> Finding {
     let advice = if advice.is_empty() { "see what the server's log says" } else { advice };
     let matter = format!("{verb} failed: {cause}");
     Finding::new(Severity::Wrong, Code::VerbFailed, matter, advice).about(verb)

@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use ::redis::{Cmd, Pipeline, RedisError, Value};
+use ::redis::{Cmd, Pipeline, RedisError, ServerErrorKind, Value};
 
 use super::super::{fault, grants};
-use super::{Checked, Probe};
+use super::{Checked, Probe, rehearsal};
 use crate::check::{Code, Finding, Severity};
 
 /// The commands of verbs and scripts, where they are used, and what follows the key.
@@ -61,17 +61,29 @@ impl Missing {
             pipeline.add_command(command(probe, name, place, arguments));
         }
         for ((name, place, _), reply) in TRIED.into_iter().zip(server.call(&pipeline).await?) {
-            missing.take(probe, name, place, reply);
+            missing.take(probe, name, place, reply)?;
         }
         Ok(missing)
     }
 
-    fn take(&mut self, probe: &Probe, name: &str, place: Place, reply: Value) {
-        if let Err(error) = reply.extract_error()
-            && fault::is_missing_right(&error)
-        {
+    /// The error is a command that the server does not have, or not as locks need it.
+    fn take(
+        &mut self,
+        probe: &Probe,
+        name: &'static str,
+        place: Place,
+        reply: Value,
+    ) -> Result<(), Finding> {
+        let Err(error) = reply.extract_error() else { return Ok(()) };
+        if fault::is_missing_right(&error) {
             self.add(rule(&probe.prefix, name, place, &error));
+        } else if error.kind() == ServerErrorKind::ResponseError.into()
+            // Without names of scripts there is nothing that it could call.
+            && (name != "evalsha" || probe.keeps_scripts())
+        {
+            return Err(absent(name, &error));
         }
+        Ok(())
     }
 
     /// Notes what kept a subscription from being made or asked.
@@ -159,6 +171,11 @@ pub(super) fn not_selected(error: &RedisError, user: &str) -> Option<Finding> {
     is_denied.then(|| lacks(Severity::Wrong, "+select".into(), user))
 }
 
+fn absent(name: &'static str, error: &RedisError) -> Finding {
+    let advice = if name.starts_with("eval") { fault::NO_SCRIPTS } else { fault::NO_COMMAND };
+    rehearsal::failed(name, &fault::explain(error).1, advice)
+}
+
 fn lacks(severity: Severity, rule: Cow<'static, str>, user: &str) -> Finding {
     let matter = format!("the user `{user}` lacks the right `{rule}`: {}", consequence(&rule));
     Finding::new(severity, Code::MissingRight, matter, grant(user, &rule)).about(rule)
@@ -210,11 +227,8 @@ mod tests {
     #[test]
     fn the_words_of_the_server_tell_what_it_forbids() {
         let rule = |place, words: &str| {
-            let error = RedisError::from((
-                ::redis::ServerErrorKind::NoPerm.into(),
-                "NOPERM",
-                words.to_owned(),
-            ));
+            let error =
+                RedisError::from((ServerErrorKind::NoPerm.into(), "NOPERM", words.to_owned()));
             rule("shop:", "get", place, &error).into_owned()
         };
         let named = "User channel-of-keys has no permissions to run the 'get' command";

@@ -2,10 +2,10 @@
 
 use ::redis::Value;
 
-use super::super::greeting::{is_supported, told, version};
+use super::super::server::{Unfit, told, version};
 use crate::check::{Code, Finding, Report, Severity};
 
-/// Notes what the server is; the error is one that is too old for everything else.
+/// Notes what the server is; the error is one that is unfit for everything else.
 pub(super) fn look(hello: &Value, report: &mut Report) -> Result<(), Finding> {
     let Some(version) = version(hello) else {
         report.add([untold()]);
@@ -13,14 +13,11 @@ pub(super) fn look(hello: &Value, report: &mut Report) -> Result<(), Finding> {
     };
     let name = told(hello, "server").unwrap_or_else(|| "redis".to_owned());
     report.set_server(format!("{name} {version}"));
-    if !is_supported(&version) {
-        return Err(too_old(&version));
+    if let Some(unfit) = Unfit::by_greeting(hello) {
+        return Err(unfit.finding());
     }
     if !is_known(&name, &version) {
         report.add([untried(&name, &version)]);
-    }
-    if told(hello, "mode").is_some_and(|mode| mode == "cluster") {
-        report.add([cluster()]);
     }
     Ok(())
 }
@@ -34,15 +31,6 @@ fn is_known(name: &str, version: &str) -> bool {
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
     let known = if name == "valkey" { 8..=9 } else { 7..=8 };
     major.is_some_and(|major| known.contains(&major))
-}
-
-fn too_old(version: &str) -> Finding {
-    Finding::new(
-        Severity::Wrong,
-        Code::TooOld,
-        format!("the server is version {version}; 7.0 or later is needed"),
-        "replace it by Redis 7.0 or later, or Valkey",
-    )
 }
 
 fn untried(name: &str, version: &str) -> Finding {
@@ -60,15 +48,6 @@ fn untold() -> Finding {
         Code::UnknownVersion,
         "the server does not tell its version",
         "see that it is Redis 7.0 or later, or Valkey",
-    )
-}
-
-fn cluster() -> Finding {
-    Finding::new(
-        Severity::Risky,
-        Code::Cluster,
-        "this server is a node of a cluster, and refuses the keys of other nodes",
-        "keep locks on a server that is in no cluster",
     )
 }
 
@@ -91,7 +70,7 @@ mod tests {
             ("version 8.0.0", Some("redis 8.0.0"), None),
             ("server redis version 9.0.0", Some("redis 9.0.0"), Some(Code::UnknownVersion)),
             ("version 6.2.14", Some("redis 6.2.14"), Some(Code::TooOld)),
-            ("version 8.6.3 mode cluster", Some("redis 8.6.3"), Some(Code::Cluster)),
+            ("version 8.6.3 mode sentinel", Some("redis 8.6.3"), Some(Code::Sentinel)),
             ("proto 2", None, Some(Code::UnknownVersion)),
         ];
         for (fields, server, code) in cases {

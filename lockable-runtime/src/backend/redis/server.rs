@@ -1,0 +1,192 @@
+//! What a server says that it is, and why some cannot have locks.
+
+use std::borrow::Cow;
+
+use ::redis::{FromRedisValue, Pipeline, ServerErrorKind, Value};
+
+use crate::backend::Fault;
+use crate::check::{Code, Finding, Severity};
+use crate::error::LockErrorKind;
+use crate::key::LockKey;
+use crate::token::Origin;
+
+/// Why a server cannot have locks until it, or the URL, is changed, and what to do.
+#[derive(Debug)]
+pub(super) struct Unfit {
+    code: Code,
+    matter: Cow<'static, str>,
+    advice: &'static str,
+}
+
+impl Unfit {
+    /// What a greeting alone tells.
+    pub(super) fn by_greeting(hello: &Value) -> Option<Self> {
+        if Mode::of(hello) == Mode::Sentinel {
+            return Some(Self::sentinel());
+        }
+        let version = version(hello).filter(|version| !is_supported(version))?;
+        Some(Self {
+            code: Code::TooOld,
+            matter: format!("the server is version {version}; 7.0 or later is needed").into(),
+            advice: "replace it by Redis 7.0 or later, or Valkey",
+        })
+    }
+
+    /// What the answers to [`Mode::ask`] tell, and those to other commands about keys.
+    pub(super) fn by_answers(replies: &[Value]) -> Option<Self> {
+        match replies.iter().find_map(shards) {
+            Some(shards) => (shards > 1).then(|| Self::node(Some(shards))),
+            None => replies.iter().any(leads_away).then(|| Self::node(None)),
+        }
+    }
+
+    fn sentinel() -> Self {
+        Self {
+            code: Code::Sentinel,
+            matter: "this is a Sentinel, which watches servers and has no locks".into(),
+            advice: "put the address of the primary that it watches into the URL",
+        }
+    }
+
+    /// One node of several; how many have a part of the keys, where that is known.
+    fn node(shards: Option<u64>) -> Self {
+        let shards = shards.map_or_else(|| "several".to_owned(), |shards| shards.to_string());
+        let matter = format!(
+            "this server is one node of a cluster of {shards} shards, and refuses the keys of the others"
+        );
+        let advice = "put the address of a server into the URL that is in no cluster, or in one of a \
+                      single shard";
+        Self { code: Code::Cluster, matter: matter.into(), advice }
+    }
+
+    pub(super) fn fault(&self, server: &str) -> Fault {
+        let Self { matter, advice, .. } = self;
+        Fault::new(LockErrorKind::Refused, format!("{server}: {matter}; {advice}"))
+    }
+
+    pub(super) fn finding(self) -> Finding {
+        Finding::new(Severity::Wrong, self.code, self.matter, self.advice)
+    }
+}
+
+/// What a server says that it is one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Standalone,
+    Sentinel,
+    Cluster,
+    /// It may not be asked, or says something else.
+    Unknown,
+}
+
+impl Mode {
+    pub(super) fn of(hello: &Value) -> Self {
+        match told(hello, "mode").as_deref() {
+            Some("standalone") => Self::Standalone,
+            Some("sentinel") => Self::Sentinel,
+            Some("cluster") => Self::Cluster,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Asks whether other nodes have a part of the keys, where the mode leaves that open: for the size
+    /// of the cluster, and for keys all over its slots, because a user may not be allowed the first.
+    pub(super) fn ask(self, pipeline: &mut Pipeline) {
+        if self == Self::Cluster {
+            pipeline.cmd("CLUSTER").arg("INFO");
+        }
+        if matches!(self, Self::Cluster | Self::Unknown) {
+            let origin = Origin::new();
+            let keys = (0..PROBED_SLOTS).map(|n| probe(&format!("{origin}:{n}")));
+            for key in keys.flatten() {
+                pipeline.cmd("GET").arg(key.as_str());
+            }
+        }
+    }
+}
+
+/// The key of a lock that nobody else knows. It is where the floors are, because a user has to be let
+/// there whatever the prefix.
+pub(super) fn probe(name: &str) -> Option<LockKey> {
+    LockKey::prefixed("", &format!("lockable:floor:{{lockable:probe:{name}}}")).ok()
+}
+
+/// The version that the server tells; before 6.2 there is no such greeting.
+pub(super) fn version(hello: &Value) -> Option<String> {
+    if let Value::ServerError(error) = hello {
+        return (error.code() == "ERR").then(|| "older than 6.2".to_owned());
+    }
+    told(hello, "version")
+}
+
+/// What a greeting tells under that name.
+pub(super) fn told(hello: &Value, name: &str) -> Option<String> {
+    let fields = Vec::<(String, Value)>::from_redis_value_ref(hello).ok()?;
+    let (_, value) = fields.into_iter().find(|(field, _)| field == name)?;
+    String::from_redis_value(value).ok()
+}
+
+fn is_supported(version: &str) -> bool {
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    major.is_some_and(|major| major >= 7)
+}
+
+/// Of how many shards the server is one, from its answer to `CLUSTER INFO`.
+fn shards(reply: &Value) -> Option<u64> {
+    let info = String::from_redis_value_ref(reply).ok()?;
+    info.lines().find_map(|line| line.strip_prefix("cluster_size:"))?.trim().parse().ok()
+}
+
+/// Whether another node has the key, or several have those of one lock.
+fn leads_away(reply: &Value) -> bool {
+    use ServerErrorKind::{Ask, CrossSlot, Moved};
+    let Value::ServerError(error) = reply else { return false };
+    matches!(error.kind(), Some(Moved | Ask | CrossSlot))
+}
+
+/// In how many slots keys are looked for: all of these are with one of two equal shards once in four
+/// thousand million times, and with one that has nine tenths of the slots once in thirty.
+const PROBED_SLOTS: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Value {
+        Value::BulkString(text.as_bytes().to_vec())
+    }
+
+    /// A greeting of names and values.
+    fn hello(fields: &str) -> Value {
+        Value::Array(fields.split_whitespace().map(text).collect())
+    }
+
+    #[test]
+    fn versions_from_seven_on_are_supported() {
+        for (version, supported) in
+            [("7.0.15", true), ("8.6.0", true), ("10.0.0", true), ("6.2.14", false), ("old", false)]
+        {
+            assert_eq!(is_supported(version), supported, "{version}");
+        }
+    }
+
+    #[test]
+    fn a_sentinel_is_unfit_whatever_its_version() {
+        for version in ["7.0.15", "5.0.7"] {
+            let unfit = Unfit::by_greeting(&hello(&format!("version {version} mode sentinel")));
+            assert_eq!(unfit.map(|unfit| unfit.code), Some(Code::Sentinel));
+        }
+        assert!(Unfit::by_greeting(&hello("version 7.0.15 mode standalone")).is_none());
+    }
+
+    #[test]
+    fn the_size_of_a_cluster_decides_where_it_is_told() {
+        let is_unfit = |replies: &[Value]| Unfit::by_answers(replies).is_some();
+        let info = |size| text(&format!("cluster_state:ok\r\ncluster_size:{size}\r\n"));
+        let moved = || ::redis::parse_redis_value(b"-MOVED 1 127.0.0.1:7000\r\n").unwrap();
+        assert!(is_unfit(&[info(3), Value::Nil]));
+        assert!(!is_unfit(&[info(1), moved()]), "a replica of the one shard");
+        assert!(is_unfit(&[Value::Nil, moved()]));
+        assert!(!is_unfit(&[Value::Nil, text("cluster_size")]));
+    }
+}
