@@ -85,6 +85,13 @@ pub enum Code {
     VerbFailed,
     /// `grant-not-heard`: a grant that was published did not arrive.
     GrantNotHeard,
+    /// `pattern-subscriber`: a subscription to a pattern takes in the channels of grants, so that a
+    /// waiter that died in the queue costs the others a second.
+    PatternSubscriber,
+    /// `proxy`: something seems to be between, which may hide a failover; it is wrong where two
+    /// connections led to two servers. Looked at as far as the user may `HELLO`, `CLIENT INFO` and
+    /// `INFO`.
+    Proxy,
     /// `invalid-prefix`: no key can begin with the locker's prefix.
     InvalidPrefix,
     /// `eviction`: the server may drop locks, or would if its memory had a limit.
@@ -294,6 +301,8 @@ impl Code {
             Self::Cluster => "cluster",
             Self::VerbFailed => "verb-failed",
             Self::GrantNotHeard => "grant-not-heard",
+            Self::PatternSubscriber => "pattern-subscriber",
+            Self::Proxy => "proxy",
             Self::InvalidPrefix => "invalid-prefix",
             Self::Eviction => "eviction",
             Self::MemoryLimit => "memory-limit",

@@ -206,15 +206,18 @@ impl Locker {
     /// On Redis, everything that is done with a lock is done once, with a lock of the check's own
     /// whose key begins with the locker's prefix, on connections of the check's own. The report tells
     /// of each right that the user lacks by the rule that would grant it; of a version, a role and
-    /// settings that locks should not have; and how long a round trip takes. What the user may not
-    /// look at, because locks do not need it, is a note. A server that gives no answer is a finding
-    /// too. On `memory://` it says what that means. All of it takes about a dozen round trips.
+    /// settings that locks should not have; of a proxy that seems to be between, and of subscriptions
+    /// that slow waiting down; and how long a round trip takes. What the user may not look at, because
+    /// locks do not need it, is a note, or, for a proxy, left out. A server that gives no answer is a
+    /// finding too. On `memory://` it says what that means. All of it takes about fifteen round trips.
     ///
     /// # Guarantees
     /// No lock of anybody else is touched, and nothing is left behind.
     ///
     /// # What this does not guarantee
-    /// The report is as old as its way here. A user who may use some keys of the prefix only is told
+    /// A proxy is found by the address at which the server was connected to (`CLIENT INFO`), and by two
+    /// connections that are one at the server, or lead to two (`INFO`). One that is transparent to
+    /// both is not found. The report is as old as its way here. A user who may use some keys of the prefix only is told
     /// that the right to all of them is missing. What was refused shows in the server's `ACL LOG`.
     ///
     /// # The least rights

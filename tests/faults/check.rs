@@ -97,7 +97,7 @@ async fn a_check_that_is_dropped_goes_on_and_cleans_up() {
     assert!(checking.await.unwrap_err().is_cancelled());
     proxy.release_replies();
     let admin = server.admin();
-    wait::until_async(LIMIT, async || proxy.accepted() == 2 && proxy.open() == 0).await;
+    wait::until_async(LIMIT, async || proxy.accepted() == 3 && proxy.open() == 0).await;
     assert!(admin.command_calls("set") > 0 && admin.command_calls("rpush") > 0);
     assert_eq!(admin.keys("*"), Vec::<String>::new());
 }
@@ -228,12 +228,36 @@ async fn a_server_without_a_command_is_wrong_and_names_it() {
 }
 
 #[tokio::test]
+async fn a_proxy_is_noted() {
+    let server = sound().start();
+    let proxy = Proxy::start(&server);
+    let report = check(&proxy.url()).await;
+    assert_eq!(codes(&report), [Code::Proxy], "{report}");
+    let finding = only(&report, Code::Proxy);
+    assert_eq!(finding.severity(), Severity::Note);
+    assert!(finding.matter().contains(&server.addr().to_string()), "{report}");
+}
+
+#[tokio::test]
+async fn a_subscriber_to_all_channels_is_a_risk() {
+    let server = sound().start();
+    let client = redis::Client::open(server.url()).unwrap();
+    let mut monitor = client.get_async_pubsub().await.unwrap();
+    monitor.psubscribe("__keyspace@0__:*").await.unwrap();
+    assert_eq!(codes(&check(&server.url()).await), []);
+    monitor.psubscribe("*").await.unwrap();
+    let report = check(&server.url()).await;
+    assert_eq!(codes(&report), [Code::PatternSubscriber], "{report}");
+    assert_eq!(only(&report, Code::PatternSubscriber).severity(), Severity::Risky);
+}
+
+#[tokio::test]
 async fn a_subscription_that_hears_nothing_is_wrong() {
     let server = sound().start();
     let proxy = Proxy::start(&server);
     proxy.hold_messages();
     let report = check_soon(&proxy.url()).await;
-    assert_eq!(codes(&report), [Code::GrantNotHeard], "{report}");
+    assert_eq!(codes(&report), [Code::GrantNotHeard, Code::Proxy], "{report}");
     assert!(!report.is_ok());
 }
 
@@ -250,8 +274,11 @@ async fn a_grant_that_another_server_would_have_to_tell_is_not_heard() {
     proxy.redirect(&other);
     proxy.release_replies();
     let report = checking.await.unwrap();
-    assert_eq!(codes(&report), [Code::GrantNotHeard], "{report}");
+    assert_eq!(codes(&report), [Code::GrantNotHeard, Code::Proxy], "{report}");
     assert!(only(&report, Code::GrantNotHeard).matter().contains("published"), "{report}");
+    let proxy = only(&report, Code::Proxy);
+    assert_eq!(proxy.severity(), Severity::Wrong);
+    assert!(proxy.matter().contains("two servers"), "{report}");
 }
 
 #[tokio::test]

@@ -19,11 +19,13 @@ use crate::error::{LockError, LockErrorKind};
 use crate::key::LockKey;
 use crate::token::Origin;
 
+mod listeners;
 mod pace;
 mod rehearsal;
 mod rights;
 mod settings;
 mod version;
+mod way;
 
 /// Checks a server on connections of the check's own; one that gives no answer is asked no more.
 pub(super) async fn check(opener: Opener, prefix: String) -> Report {
@@ -61,6 +63,8 @@ async fn examine(opener: &Opener, prefix: &str, report: &mut Report) -> Result<(
             report.add(rehearsal::run(&server, &probe, subscribed, &missing).await?);
         }
     }
+    report.add(listeners::look(&server).await?);
+    report.add(way::look(&server).await?);
     settings::look(&server, report).await?;
     pace::measure(&server, report).await
 }

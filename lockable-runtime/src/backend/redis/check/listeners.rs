@@ -1,0 +1,29 @@
+//! Who hears of grants that are not for them.
+
+use ::redis::{FromRedisValue, Pipeline};
+
+use super::super::grants::channel;
+use super::Checked;
+use crate::check::{Code, Finding, Severity};
+use crate::token::Origin;
+
+/// Publishes where no locker listens: the server counts those who subscribed to a pattern. Nothing is
+/// known where the user may not publish, which is a finding of its own.
+pub(super) async fn look(server: &Checked<'_>) -> Result<Option<Finding>, Finding> {
+    let mut pipeline = Pipeline::with_capacity(1);
+    pipeline.cmd("PUBLISH").arg(channel(Origin::new())).arg("");
+    let replies = server.call(&pipeline).await?;
+    let heard = replies.first().and_then(|reply| u64::from_redis_value_ref(reply).ok());
+    Ok(heard.filter(|heard| *heard > 0).map(overheard))
+}
+
+fn overheard(heard: u64) -> Finding {
+    let matter = format!(
+        "{heard} connections subscribe to a pattern that takes in the channels of grants, as \
+         `PSUBSCRIBE *` does, and count as waiters that listen: each waiter whose process was killed in \
+         the queue costs the others a second"
+    );
+    let advice = "let the monitoring program subscribe to the channels that it needs, such as \
+                  `__keyspace@0__:*`, or to patterns that leave out `lockable:grant:*`";
+    Finding::new(Severity::Risky, Code::PatternSubscriber, matter, advice).about("PSUBSCRIBE")
+}
