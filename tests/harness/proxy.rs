@@ -43,6 +43,19 @@ fn a_pipeline_in_many_segments_is_one_round_trip() {
     assert_eq!(proxy.round_trips() - start, 1);
 }
 
+#[test]
+fn a_command_that_is_misspelt_is_one_that_the_server_does_not_know() {
+    let (_server, proxy) = server_and_proxy();
+    let admin = Admin::connect(&proxy.url());
+    proxy.misspell(Some("SET"));
+    let error = admin.try_command(&["SET", "key", "value"]).unwrap_err();
+    assert!(error.to_string().contains("unknown command 'SE_', with args beginning with: 'key'"));
+    assert_eq!((admin.get("key"), proxy.commands("SET")), (None, 1));
+    proxy.misspell(None);
+    admin.set("key", "value");
+    assert_eq!(admin.get("key").as_deref(), Some("value"));
+}
+
 /// Goal: a command on a new connection gets past one that was sent earlier on an older one.
 /// Method: the open connection is held, both commands write the same key, the older one wins.
 #[test]

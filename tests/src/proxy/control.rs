@@ -23,6 +23,8 @@ pub(super) struct Control {
     pub(super) is_turning_away: bool,
     /// How much later than they came bytes go on, in either direction.
     pub(super) delay: Duration,
+    /// A command that goes on under a name that no server knows.
+    pub(super) misspelt: Option<&'static str>,
     /// The proxy is being dropped.
     pub(super) is_closed: bool,
 }

@@ -201,6 +201,12 @@ impl Proxy {
         self.shared.control.send_modify(|control| control.upstream = Some(server.addr()));
     }
 
+    /// Lets commands of this name go on as others that no server knows, so that it refuses them and
+    /// quotes their arguments; `None` ends it.
+    pub fn misspell(&self, command: Option<&'static str>) {
+        self.shared.control.send_modify(|control| control.misspelt = command);
+    }
+
     /// Waits until a request is being held back.
     ///
     /// This and the other waits panic when `limit` has passed, in real time whatever tokio's clock

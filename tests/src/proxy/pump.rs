@@ -62,7 +62,8 @@ impl Pump {
     /// Moves bytes until the source has ended and nothing is held back any more.
     async fn pump(&self, source: &mut OwnedReadHalf, sink: &mut OwnedWriteHalf) -> io::Result<()> {
         let mut control = self.shared.control.subscribe();
-        let (mut waiting, mut way) = (Vec::new(), Way::default());
+        // Room for what a client writes at once, so that no command comes in pieces.
+        let (mut waiting, mut way) = (Vec::with_capacity(1 << 16), Way::default());
         let mut has_ended = false;
         loop {
             let (is_held, is_hung_up) = self.faults(&control.borrow_and_update());
@@ -100,9 +101,14 @@ impl Pump {
     }
 
     /// Counts replies before they go, so that the client's next command finds them counted.
-    async fn pass(&self, sink: &mut OwnedWriteHalf, bytes: Vec<u8>) -> io::Result<()> {
+    async fn pass(&self, sink: &mut OwnedWriteHalf, mut bytes: Vec<u8>) -> io::Result<()> {
         if matches!(self.direction, Direction::Replies) && !bytes.is_empty() {
             self.shared.count(self.number, |connection| connection.replied(&bytes));
+        }
+        if let (Direction::Requests, Some(name)) =
+            (self.direction, self.shared.control.borrow().misspelt)
+        {
+            misspell(&mut bytes, name);
         }
         sink.write_all(&bytes).await
     }
@@ -119,6 +125,16 @@ impl Pump {
             connection.set_held(self.direction, bytes);
             is_news
         });
+    }
+}
+
+/// Changes the last letter of each word that is this name.
+fn misspell(bytes: &mut [u8], name: &str) {
+    let word = format!("\r\n{name}\r\n").into_bytes();
+    let mut from = 0;
+    while let Some(at) = bytes[from..].windows(word.len()).position(|window| window == word) {
+        from += at + word.len() - 2;
+        bytes[from - 1] = b'_';
     }
 }
 
