@@ -1,6 +1,5 @@
 //! Acquiring, in one try or by waiting for a turn; it leaves nothing behind however it ends.
 
-use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -33,7 +32,7 @@ pub(crate) struct Acquirer {
 }
 
 /// What is asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Wanted {
     pub(crate) key: LockKey,
     pub(crate) terms: Terms,
@@ -41,12 +40,6 @@ pub(crate) struct Wanted {
     pub(crate) identity: Option<RequestId>,
     /// Whether the caller's thread does nothing else while the lock is held.
     pub(crate) caller_blocks: bool,
-}
-
-impl fmt::Debug for Acquirer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Acquirer").field(&self.backend().name()).finish()
-    }
 }
 
 impl Acquirer {

@@ -10,13 +10,11 @@ use crate::clock::Moment;
 ///
 /// An entry that was taken stays, and is due again only when it is scheduled again; so nothing is
 /// done twice at the same time.
-#[derive(Debug)]
 pub(crate) struct Agenda<K, T> {
     entries: HashMap<K, Entry<T>>,
     due: BTreeSet<(Moment, K)>,
 }
 
-#[derive(Debug)]
 struct Entry<T> {
     item: T,
     due: Option<Moment>,

@@ -20,7 +20,6 @@ use crate::options::{OnLost, Wait};
 use crate::telemetry;
 
 /// One call of a decorated function, before its lock is acquired.
-#[derive(Debug)]
 #[must_use]
 pub struct Call {
     key: Result<String, LockError>,
@@ -171,6 +170,13 @@ impl Call {
             request = request.min_hold(least);
         }
         Ok(request)
+    }
+}
+
+impl fmt::Debug for Call {
+    /// Without the key: the locker that says whether it may be shown may not be known yet.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,6 @@
 //! A held lock.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +40,6 @@ use crate::waiters::Turn;
 /// # }
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
-#[derive(Debug)]
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct LockGuard {
     lease: Lease,
@@ -257,6 +257,12 @@ impl Drop for LockGuard {
         if let Some(known) = self.duty {
             self.releaser().hand_over(Arc::clone(self.lease.attempt()), known);
         }
+    }
+}
+
+impl fmt::Debug for LockGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lease.describe("LockGuard", f)
     }
 }
 

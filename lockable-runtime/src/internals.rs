@@ -66,13 +66,12 @@ impl MemoryStore {
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("MemoryStore").field(&self.keyspace()).finish()
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
     }
 }
 
 /// The verbs of the backend at a URL, as one process has them, to be compared with those of another
 /// backend.
-#[derive(Debug)]
 pub struct Verbs {
     backend: Arc<dyn Backend>,
     origin: Origin,
@@ -80,11 +79,23 @@ pub struct Verbs {
 }
 
 /// One acquisition, as its backend knows it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct VerbAttempt(Arc<Attempt>);
 
 /// A lock that was given to one who waited: what its holder wrote, the first of its fencing tokens,
 /// and for how long it is given.
+impl fmt::Debug for Verbs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Verbs").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for VerbAttempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VerbAttempt").finish_non_exhaustive()
+    }
+}
+
 type GrantTo = (String, u64, Duration);
 
 fn grant_to(grant: &Grant) -> GrantTo {
@@ -92,7 +103,6 @@ fn grant_to(grant: &Grant) -> GrantTo {
 }
 
 /// Passes on what its process is told.
-#[derive(Debug)]
 struct Told(Sender<GrantTo>);
 
 impl Granted for Told {

@@ -92,7 +92,7 @@ impl LockKey {
 
 /// The name of a key that belongs to a lock, in parts: commands are written without putting them
 /// together first.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Companion<'a>([&'a str; 3]);
 
 impl<'a> Companion<'a> {

@@ -1,5 +1,6 @@
 //! The right to hold a lock until a time.
 
+use std::fmt;
 use std::future::pending;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,10 +41,9 @@ mod state;
 /// # }
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Lease(Arc<Shared>);
 
-#[derive(Debug)]
 struct Shared {
     attempt: Arc<Attempt>,
     fencing_token: FencingToken,
@@ -313,6 +313,21 @@ impl Lease {
         self.backend().store()
     }
 
+    /// The lock in one line, for [`Debug`](fmt::Debug).
+    ///
+    /// All is read before anything is written, so a slow writer holds up no renewal. A deadline that has
+    /// passed is left for others to find: the event of that loss could land inside of one being written.
+    pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_held = state.is_held(self.backend().now());
+        drop(state);
+        f.debug_struct(name)
+            .field("key", &self.shown_key().text())
+            .field("fencing_token", &u64::from(self.fencing_token()))
+            .field("is_held", &is_held)
+            .finish()
+    }
+
     pub(crate) fn ttl(&self) -> Ttl {
         self.0.ttl
     }
@@ -331,6 +346,12 @@ impl Lease {
 
     fn backend(&self) -> &Arc<dyn Backend> {
         self.0.releaser.backend()
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe("Lease", f)
     }
 }
 

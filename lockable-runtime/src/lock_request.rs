@@ -1,5 +1,6 @@
 //! The request for one lock: its terms, and the ways to acquire it.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use crate::caller::holds;
 use crate::clock::within;
 use crate::error::LockError;
 use crate::guard::LockGuard;
+use crate::hidden::Shown;
 use crate::hold::Run;
 use crate::key::LockKey;
 use crate::options::{OnLost, Terms, Ttl, Wait};
@@ -38,7 +40,6 @@ use crate::telemetry::{self, Acquiring, Reporting};
 /// # }
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
-#[derive(Debug)]
 #[must_use = "a request does nothing until it is acquired"]
 pub struct LockRequest {
     acquirer: Arc<Acquirer>,
@@ -296,6 +297,15 @@ impl LockRequest {
     /// Dropping the future drops the body, then releases in the background.
     pub async fn run<F: Future>(self, body: F) -> Result<F::Output, LockError> {
         Run::new(self.acquire(), body).await
+    }
+}
+
+impl fmt::Debug for LockRequest {
+    /// With the key as messages show it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = self.key.as_ref().map_or_else(LockError::key, |key| Some(key.as_str()));
+        let shown = Shown::new(key.unwrap_or_default(), self.reporting().hides_keys);
+        f.debug_struct("LockRequest").field("key", &shown.text()).finish_non_exhaustive()
     }
 }
 

@@ -33,7 +33,6 @@ const LIMIT: usize = 65_536;
 const AT_ONCE: usize = 256;
 
 /// Releases in the background what was handed over, until it is done or the lease would have ended.
-#[derive(Debug)]
 pub(crate) struct Releaser {
     backend: Arc<dyn Backend>,
     command_deadline: Duration,

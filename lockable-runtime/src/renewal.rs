@@ -25,7 +25,6 @@ pub(crate) mod schedule;
 const BATCH: usize = 256;
 
 /// The held locks of one locker.
-#[derive(Debug)]
 pub(crate) struct Renewals {
     backend: Arc<dyn Backend>,
     command_deadline: Duration,
@@ -113,7 +112,6 @@ pub(crate) struct Care {
 }
 
 /// A lease that is looked after for as long as this lives.
-#[derive(Debug)]
 pub(crate) struct Kept {
     keeper: Arc<Keeper>,
     id: u64,
@@ -129,7 +127,6 @@ impl Drop for Kept {
 }
 
 /// The leases that are renewed on one runtime.
-#[derive(Debug)]
 struct Keeper {
     backend: Arc<dyn Backend>,
     command_deadline: Duration,
@@ -140,7 +137,7 @@ struct Keeper {
     worklist: Worklist<u64, Tracked>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Tracked {
     lease: Lease,
     care: Care,

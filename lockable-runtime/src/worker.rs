@@ -12,14 +12,12 @@ use crate::backend::Backend;
 use crate::clock::{Moment, within};
 
 /// An agenda that callers change and one task works off.
-#[derive(Debug)]
 pub(crate) struct Worklist<K, T> {
     state: Mutex<State<K, T>>,
     /// Told when the task has to look earlier than it meant to.
     earlier: Notify,
 }
 
-#[derive(Debug)]
 struct State<K, T> {
     agenda: Agenda<K, T>,
     /// When the task that works it off looks again, whatever happens; none when there is no task.

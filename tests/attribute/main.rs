@@ -7,6 +7,7 @@
 mod arguments;
 mod boxed;
 mod counters;
+mod debug;
 mod environment;
 mod events;
 mod flow;

@@ -2,7 +2,6 @@
 //! and examples use when there is no server.
 
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
 use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,7 +41,7 @@ pub(crate) struct Memory {
     listeners: Mutex<Vec<(Origin, Weak<dyn Granted>)>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     locks: HashMap<String, Lock>,
     queues: HashMap<String, VecDeque<Arc<Attempt>>>,
@@ -52,7 +51,6 @@ struct State {
 }
 
 /// The calendar that fencing floors start from. It survives [`Memory::flush`], as a server's does.
-#[derive(Debug)]
 struct Calendar {
     /// The calendar time at `born`, in microseconds.
     epoch: u64,
@@ -79,7 +77,6 @@ impl Calendar {
     }
 }
 
-#[derive(Debug)]
 struct Lock {
     owner: OwnerToken,
     expires: Moment,
@@ -93,16 +90,9 @@ impl Lock {
     }
 }
 
-#[derive(Debug)]
 struct Floor {
     value: u64,
     expires: Moment,
-}
-
-impl fmt::Debug for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Memory").field(&self.name).finish()
-    }
 }
 
 impl Memory {

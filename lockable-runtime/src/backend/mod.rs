@@ -1,6 +1,5 @@
 //! Where lock state lives: the contract of a backend, and what its verbs say.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -49,7 +48,7 @@ pub(crate) type Checkup = Pin<Box<dyn Future<Output = Report> + Send>>;
 /// # Cancel safety
 /// A dropped `Reply` may or may not have had its effect. [`Attempt::sent_at`] tells whether it can
 /// have; the caller keeps such replies until they are answered.
-pub(crate) trait Backend: Send + Sync + fmt::Debug + 'static {
+pub(crate) trait Backend: Send + Sync + 'static {
     /// Which backend this is, for messages: where it is, without credentials.
     fn name(&self) -> &str;
 
@@ -119,7 +118,6 @@ pub(crate) trait Backend: Send + Sync + fmt::Debug + 'static {
 ///
 /// Its owner token is also the identity of the request: a command that was sent twice finds its
 /// own token and succeeds.
-#[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) key: LockKey,
     pub(crate) owner: OwnerToken,
@@ -232,7 +230,7 @@ fn moment(nanos: &AtomicU64) -> Option<Moment> {
 }
 
 /// A lease that is to be renewed.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Renewal {
     pub(crate) attempt: Arc<Attempt>,
     /// How long it is to last from now; `None` only asks whether it is still held.
@@ -261,7 +259,7 @@ pub(crate) enum Renewed {
 }
 
 /// A lock that somebody has.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Held {
     /// What the holder wrote there, which is to be shown to nobody.
     pub(crate) owner: String,
@@ -292,7 +290,7 @@ pub(crate) trait Granted: Send + Sync {
 }
 
 /// A lock that was handed to an attempt that waited for it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Grant {
     pub(crate) key: LockKey,
     pub(crate) owner: OwnerToken,
@@ -304,7 +302,6 @@ pub(crate) struct Grant {
 }
 
 /// What asking for a place in the queue came to.
-#[derive(Debug)]
 pub(crate) enum Enqueued {
     Granted(Grant),
     /// Another holder has the lock, for so long; `None` is without an end.
@@ -314,7 +311,6 @@ pub(crate) enum Enqueued {
 }
 
 /// What an attempt came to.
-#[derive(Debug)]
 pub(crate) enum Acquisition {
     /// The lock is this attempt's, counted from `since`.
     Granted { fencing_token: FencingToken, since: Moment },

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     fn refusal(url: &str) -> LockError {
-        open(&Settings { url: url.to_owned(), ..Settings::default() }).unwrap_err()
+        open(&Settings { url: url.to_owned(), ..Settings::default() }).err().unwrap()
     }
 
     #[test]

@@ -71,6 +71,12 @@ impl LeaseState {
         }
     }
 
+    /// Whether it is held, for one who only looks: a deadline that has passed is left for others to find.
+    pub(crate) fn is_held(&self, now: Moment) -> bool {
+        let may_go_on = self.hold_until.is_none_or(|end| now < end);
+        self.end.is_none() && now < self.valid_until && may_go_on
+    }
+
     /// A renewal that was sent then was answered now: the lock is this holder's for `ttl` from there.
     pub(crate) fn renewed(&mut self, sent: Moment, ttl: Ttl, now: Moment) {
         let valid_until = sent.after(ttl.usable());

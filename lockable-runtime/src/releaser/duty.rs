@@ -22,7 +22,6 @@ pub(crate) enum Known {
 }
 
 /// A release that nobody waits for.
-#[derive(Debug)]
 pub(crate) struct Duty {
     pub(crate) attempt: Arc<Attempt>,
     known: Known,

@@ -14,7 +14,6 @@ use crate::hidden::Shown;
 use crate::token::FencingToken;
 
 /// A lock that is held.
-#[derive(Debug)]
 pub(crate) struct Hold {
     span: Span,
     since: Moment,

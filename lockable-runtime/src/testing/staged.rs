@@ -20,13 +20,12 @@ use crate::key::LockKey;
 use crate::token::Origin;
 
 /// A store of locks in memory that does what a test told it.
-#[derive(Debug)]
 pub(super) struct Staged {
     memory: Arc<Memory>,
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     /// How many of the next acquisitions fail, of one key and of any.
     failing: HashMap<LockKey, usize>,

@@ -9,7 +9,6 @@ use crate::token::OwnerToken;
 
 /// The waiters of one lock, their place in the backend's queue, and whether one of this process has
 /// its turn.
-#[derive(Debug)]
 pub(crate) struct Line<W> {
     waiting: VecDeque<(u64, W)>,
     entry: Option<Entry>,
@@ -34,13 +33,11 @@ pub(crate) enum Heard {
 }
 
 /// A place in the backend's queue, or one that is being asked for.
-#[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) attempt: Arc<Attempt>,
 }
 
 /// What a grant means to a line.
-#[derive(Debug)]
 pub(crate) enum Begun {
     Turn(Arc<Attempt>),
     /// The answer and the message of one grant both came.

@@ -1,6 +1,5 @@
 //! The turn of a process: one grant, and the local passes that follow it.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -270,12 +269,6 @@ impl Drop for Ending {
         if let Some(next) = &self.next {
             self.waiters.settle(next);
         }
-    }
-}
-
-impl fmt::Debug for Turn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Turn").field(&self.fencing_token()).finish()
     }
 }
 

@@ -30,7 +30,7 @@ const QUEUE: usize = 1024;
 const FLUSH: usize = 2048;
 
 /// Everything that opening a connection takes.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Opener {
     pub(super) client: Client,
     /// Where the server is, without credentials.
@@ -58,7 +58,6 @@ impl Opener {
 ///
 /// Commands run in the order of their calls. Whoever waits for an answer owns a part of the
 /// connection, so it lives until the last answer has come, also after it was retired.
-#[derive(Debug)]
 pub(super) struct Connection {
     opener: Opener,
     commands: MultiplexedConnection,

@@ -1,6 +1,5 @@
 //! A connection for each tokio runtime of this process.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -198,12 +197,6 @@ impl Connections {
     fn openings(&self) -> MutexGuard<'_, Openings> {
         // Every change is one insertion or removal, so a panic elsewhere leaves them sound.
         self.openings.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for Connections {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connections").field("opener", &self.opener).finish_non_exhaustive()
     }
 }
 

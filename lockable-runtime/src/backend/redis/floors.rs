@@ -15,7 +15,6 @@ const ROOMS: usize = 1024;
 /// Those of other connections do not count: their server may have been another one, or have lost the
 /// latest grants since. It may err, because floors can be deleted and two keys can look alike. Both show
 /// at the next request for the key: its count is lower than any floor was raised to here.
-#[derive(Debug)]
 pub(super) struct Floors {
     hasher: RandomState,
     /// In each the newest floor that belongs there: a half of its key's hash, and the second since boot

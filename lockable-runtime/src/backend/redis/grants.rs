@@ -27,7 +27,6 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The one subscription of a locker; there is none until somebody waits.
-#[derive(Debug)]
 pub(super) struct Grants {
     subscriber: Subscriber,
     state: Mutex<Option<watch::Receiver<State>>>,
@@ -37,7 +36,7 @@ pub(super) struct Grants {
 type State = Option<Result<(), Fault>>;
 
 /// What subscribing takes.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Subscriber {
     pub(super) client: Client,
     pub(super) server: Arc<str>,

@@ -1,6 +1,5 @@
 //! Locks in Redis: the verbs as commands and scripts.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -155,12 +154,6 @@ fn sure(found: Release, is_second: bool, server: &str) -> Result<Release, Fault>
         return Err(fault::unsure_release(server));
     }
     Ok(found)
-}
-
-impl fmt::Debug for Redis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Redis").field(&self.name()).finish()
-    }
 }
 
 impl Backend for Redis {

@@ -23,14 +23,13 @@ const TOGETHER: usize = 64;
 type Answer = Result<bool, Fault>;
 
 /// The releases of one connection.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Releases {
     alone: AtomicUsize,
     /// What goes next, in the order of the calls. Whoever is the first sees to it that they are sent.
     company: Mutex<VecDeque<Waiting>>,
 }
 
-#[derive(Debug)]
 struct Waiting {
     attempt: Arc<Attempt>,
     answer: Sender<Answer>,

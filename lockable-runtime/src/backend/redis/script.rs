@@ -55,7 +55,7 @@ impl Script {
 }
 
 /// What a server calls the scripts that it keeps; nothing when it may not be asked to keep any.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Names([Option<String>; Script::ALL.len()]);
 
 impl Names {

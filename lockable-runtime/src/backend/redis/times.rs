@@ -10,7 +10,7 @@ use crate::clock::Moment;
 /// The arrival of a message is no safe beginning: it may have been under way for longer than the
 /// grant lasts. But the server read its clock for an answer after the request was sent, and as much
 /// time went by from there to the grant as the server's clock tells.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Times(Mutex<Option<(Moment, u64)>>);
 
 impl Times {
