@@ -22,10 +22,11 @@ local function now_in_micros()
   return time[1] * 1000000 + time[2]
 end
 
--- Other data in the place of a companion key is told with its name, anything else as it is.
-local function at(what, key, failed)
+-- Other data in the place of a companion key is told by what it is for, anything else as it is. No error
+-- spells a key: it may be one that is to be hidden.
+local function at(what, failed)
   if string.sub(failed.err, 1, 9) == 'WRONGTYPE' then
-    return redis.error_reply('WRONGTYPE at the ' .. what .. ' ' .. key)
+    return redis.error_reply('WRONGTYPE at the ' .. what)
   end
   return failed
 end
@@ -35,12 +36,12 @@ end
 local function reserve(floor, now)
   local former = redis.pcall('SET', floor, string.format('%.0f', now + 16), 'KEEPTTL', 'GET')
   if type(former) == 'table' then
-    return nil, at('floor', floor, former)
+    return nil, at('floor', former)
   end
   local counted = tonumber(former or 0)
   if not counted or counted % 1 ~= 0 or counted >= 9007199254740992 then
     redis.call('SET', floor, former, 'KEEPTTL')
-    return nil, redis.error_reply('ERR no fencing token can follow what is at the floor ' .. floor)
+    return nil, redis.error_reply('ERR no fencing token can follow what is at the floor')
   end
   -- A new one has no end, nor has a counter that started at 1.
   if counted < now - 600000000 then
@@ -60,7 +61,7 @@ local function join(queue, entry, life)
     condition = place == 1 and 'NX' or 'GT'
   end
   if type(place) == 'table' then
-    return at('queue', queue, place)
+    return at('queue', place)
   end
   redis.call('PEXPIRE', queue, life, condition)
 end

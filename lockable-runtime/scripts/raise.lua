@@ -22,7 +22,7 @@ if type(token) == 'table' then
   return token
 end
 if token >= 9007199254740992 then
-  return redis.error_reply('ERR no fencing token can follow what is at the floor ' .. floor)
+  return redis.error_reply('ERR no fencing token can follow what is at the floor')
 end
 if token >= now then
   -- So late that it is still there when the time has come up to it: a clock was set back, or is behind.

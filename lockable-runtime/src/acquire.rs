@@ -95,7 +95,7 @@ impl Acquirer {
                 let hold = self.hold(now, Duration::ZERO, &terms);
                 Ok(Ok(LockGuard::new(lease, kept, terms.on_lost, None, hold)))
             }
-            Err(fault) => Err(LockError::from(fault).with_key(attempt.key.as_str())),
+            Err(fault) => Err(self.reporting().fault(fault, &attempt.key)),
         }
     }
 

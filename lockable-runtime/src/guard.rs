@@ -170,7 +170,7 @@ impl LockGuard {
         match outcome {
             Ok(Release::Released) => self.lease.not_lost(),
             Ok(found) => Err(self.lease.released_too_late(found == Release::Taken)),
-            Err(fault) => Err(self.lease.name(fault.into())),
+            Err(fault) => Err(self.lease.fault(fault)),
         }
     }
 

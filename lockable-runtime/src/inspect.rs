@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::backend::{Backend, Held, answer_within};
 use crate::error::LockError;
 use crate::key::LockKey;
+use crate::telemetry::Reporting;
 use crate::token::identity_of;
 
 /// The holder of a lock, as [`Locker::inspect`](crate::Locker::inspect) found it.
@@ -45,9 +46,10 @@ pub(crate) async fn inspect(
     backend: &dyn Backend,
     key: LockKey,
     limit: Duration,
+    reporting: &Reporting,
 ) -> Result<Option<Holder>, LockError> {
     let name = key.clone();
     let held = answer_within(backend, limit, backend.inspect(key)).await;
-    let held = held.map_err(|fault| LockError::from(fault).with_key(name.as_str()))?;
+    let held = held.map_err(|fault| reporting.fault(fault, &name))?;
     Ok(held.as_ref().map(Holder::of))
 }

@@ -201,7 +201,7 @@ impl Lease {
             Ok(Renewed::Kept) => self.renewed(sent, ttl),
             Ok(Renewed::Absent) => self.refused(Loss::Absent),
             Ok(Renewed::Taken) => self.refused(Loss::Taken),
-            Err(fault) => return Err(self.name(fault.into())),
+            Err(fault) => return Err(self.fault(fault)),
         }
         // The answer may have come after the deadline.
         self.still_held()
@@ -279,8 +279,13 @@ impl Lease {
         self.reporting().show(self.key())
     }
 
+    /// An error of the backend about this lock.
+    pub(crate) fn fault(&self, fault: Fault) -> LockError {
+        self.reporting().fault(fault, self.key())
+    }
+
     /// An error about this lock.
-    pub(crate) fn name(&self, error: LockError) -> LockError {
+    fn name(&self, error: LockError) -> LockError {
         self.reporting().hide(error.with_key(self.key().as_str()))
     }
 
@@ -308,11 +313,6 @@ impl Lease {
         result
     }
 
-    /// Where the lock lives, to be compared.
-    pub(crate) fn store(&self) -> &str {
-        self.backend().store()
-    }
-
     /// The lock in one line, for [`Debug`](fmt::Debug).
     ///
     /// All is read before anything is written, so a slow writer holds up no renewal. A deadline that has
@@ -326,6 +326,11 @@ impl Lease {
             .field("fencing_token", &u64::from(self.fencing_token()))
             .field("is_held", &is_held)
             .finish()
+    }
+
+    /// Where the lock lives, to be compared.
+    pub(crate) fn store(&self) -> &str {
+        self.backend().store()
     }
 
     pub(crate) fn ttl(&self) -> Ttl {

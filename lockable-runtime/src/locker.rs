@@ -190,10 +190,11 @@ impl Locker {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn inspect(&self, key: impl AsRef<str>) -> Result<Option<Holder>, LockError> {
-        let hide = |error| self.reporting().hide(error);
-        let key = LockKey::prefixed(&self.0.prefix, key.as_ref()).map_err(hide)?;
+        let reporting = self.reporting();
+        let key = LockKey::prefixed(&self.0.prefix, key.as_ref());
+        let key = key.map_err(|error| reporting.hide(error))?;
         let backend = &**self.0.acquirer.backend();
-        inspect(backend, key, self.0.command_deadline).await.map_err(hide)
+        inspect(backend, key, self.0.command_deadline, reporting).await
     }
 
     pub(crate) fn reporting(&self) -> &Reporting {

@@ -241,7 +241,11 @@ impl Keeper {
 
     /// Those that are only looked at, too: somebody had a reason to ask.
     fn retry(self: &Arc<Self>, batch: &Batch, sent: Moment, fault: &Fault) {
-        telemetry::renewal_unanswered(batch.len(), &fault.message);
+        let hide = |words: String, (_, tracked): &(u64, Tracked)| {
+            tracked.lease.shown_key().within(&words).into_owned()
+        };
+        let words = batch.iter().fold(fault.message.clone(), hide);
+        telemetry::renewal_unanswered(batch.len(), &words);
         let now = self.backend.now();
         let due =
             |tracked: &Tracked| schedule::retry(sent, now, tracked.pace(), self.command_deadline);

@@ -63,10 +63,14 @@
 //!
 //! # Hidden keys
 //!
-//! With [`hide_keys`](crate::LockerBuilder::hide_keys) events, spans and the messages of
-//! [`LockError`] show `hidden:` and a number instead of the key: the same for one key within this
-//! process, another one in the next. [`LockError::key`], [`LockGuard::key`](crate::LockGuard::key)
-//! and the backend have the key itself.
+//! With [`hide_keys`](crate::LockerBuilder::hide_keys) events, spans, the messages of [`LockError`] and of
+//! its sources, and `{:?}` of guards, leases and requests show `hidden:` and a number instead of the key:
+//! the same for one key within this process, another one in the next. [`LockError::key`],
+//! [`LockGuard::key`](crate::LockGuard::key), a [`LockKey`](crate::LockKey) and the backend have the key
+//! itself.
+//!
+//! Owner tokens are never shown, hidden keys or not, because they release locks. A server that refuses a
+//! command may quote its arguments; that part of its answer is left out.
 //!
 //! ```
 //! # async fn example() -> Result<(), lockable_runtime::LockError> {
@@ -104,6 +108,7 @@ use tracing::{Span, debug, error, info, warn};
 
 pub(crate) use self::acquiring::{Acquiring, Waiting};
 pub(crate) use self::holding::{Hold, releasing, renewed, renewing};
+use crate::backend::Fault;
 use crate::error::LockError;
 use crate::hidden::Shown;
 use crate::key::LockKey;
@@ -140,6 +145,12 @@ impl Default for Reporting {
 impl Reporting {
     pub(crate) fn show<'a>(&self, key: &'a LockKey) -> Shown<'a> {
         Shown::new(key.as_str(), self.hides_keys)
+    }
+
+    /// An error of the backend about this lock, as it may be shown.
+    pub(crate) fn fault(&self, fault: Fault, key: &LockKey) -> LockError {
+        let error = LockError::from(fault.shown(self.show(key)));
+        self.hide(error.with_key(key.as_str()))
     }
 
     /// The error as it may be shown.
@@ -229,6 +240,7 @@ pub(crate) fn released_too_late(key: Shown<'_>, taken: bool) {
 
 /// A release gave up: the lock stays until its lease ends in the backend.
 pub(crate) fn release_abandoned(key: Shown<'_>, error: &str) {
+    let error = &*key.within(error);
     warn!(name: "release", target: TARGET, key = &*key.text(), error,
         "the lock could not be released and ends with its lease");
     counters::release_abandoned();

@@ -9,6 +9,9 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 static TOLD: Mutex<Vec<Told>> = Mutex::new(Vec::new());
 
+/// What may stand in no event and in no span, and where it stood.
+static SECRETS: Mutex<(Vec<String>, Vec<String>)> = Mutex::new((Vec::new(), Vec::new()));
+
 /// One event: its level, and its fields as `name=value`.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
@@ -20,6 +23,24 @@ pub(crate) struct Told {
 pub(crate) fn listen() {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| tracing::subscriber::set_global_default(Listener).unwrap());
+}
+
+/// Looks for this text in every event and span from now on.
+pub(crate) fn keep_secret(text: &str) {
+    listen();
+    secrets().0.push(text.to_owned());
+}
+
+/// The events and spans that had one of the secrets.
+pub(crate) fn leaks() -> Vec<String> {
+    secrets().1.clone()
+}
+
+/// How often an event with this level, and these words, was told about whatever lock.
+pub(crate) fn told_with(level: Level, words: &[&str]) -> usize {
+    let is_it =
+        |told: &&Told| told.level == level && words.iter().all(|words| told.fields.contains(words));
+    told().iter().filter(is_it).count()
 }
 
 /// What was told about the lock of this whole name, which no other test uses.
@@ -34,6 +55,18 @@ pub(crate) fn count(key: &str, level: Level, message: &str) -> usize {
     about(key).iter().filter(|told| is_it(told)).count()
 }
 
+/// Notes fields that have a secret.
+fn look_at(fields: &str) {
+    let mut secrets = secrets();
+    if secrets.0.iter().any(|secret| fields.contains(secret.as_str())) {
+        secrets.1.push(fields.to_owned());
+    }
+}
+
+fn secrets() -> MutexGuard<'static, (Vec<String>, Vec<String>)> {
+    SECRETS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn told() -> MutexGuard<'static, Vec<Told>> {
     TOLD.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -45,17 +78,25 @@ impl Subscriber for Listener {
         metadata.target() == "lockable"
     }
 
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
+    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+        let mut fields = Fields(String::new());
+        attributes.record(&mut fields);
+        look_at(&fields.0);
         Id::from_u64(1)
     }
 
-    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record(&self, _: &Id, values: &Record<'_>) {
+        let mut fields = Fields(String::new());
+        values.record(&mut fields);
+        look_at(&fields.0);
+    }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
         let mut fields = Fields(String::new());
         event.record(&mut fields);
+        look_at(&fields.0);
         told().push(Told { level: *event.metadata().level(), fields: fields.0 });
     }
 

@@ -16,6 +16,7 @@ mod releases;
 mod renewal;
 mod round_trips;
 mod runtimes;
+mod secrets;
 mod support;
 mod tls;
 mod unknown;

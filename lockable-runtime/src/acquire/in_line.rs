@@ -109,7 +109,8 @@ impl<'a> InLine<'a> {
             _ if self.lost_turns == 1 && is_silent => LockError::too_late(key),
             Heard::Fault(fault) if !self.holds() => {
                 let message = format!("{}; the wait limit of {limit:?} was reached", fault.message);
-                LockError::from(Fault { message, ..fault }).with_key(key)
+                let fault = Fault { message, ..fault };
+                self.acquirer.reporting().fault(fault, &self.wanted.key)
             }
             Heard::Nothing if !self.holds() => {
                 let backend = self.acquirer.backend().name();

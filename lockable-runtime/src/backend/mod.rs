@@ -12,6 +12,7 @@ use tokio::time::Sleep;
 use crate::check::Report;
 use crate::clock::{Moment, within};
 use crate::error::{Cause, LockError, LockErrorKind};
+use crate::hidden::Shown;
 use crate::key::LockKey;
 use crate::options::Ttl;
 use crate::request::RequestId;
@@ -342,6 +343,15 @@ pub(crate) struct Fault {
 impl Fault {
     pub(crate) fn new(kind: LockErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None, proves_absence: false }
+    }
+
+    /// In words that may be shown beside this key.
+    pub(crate) fn shown(mut self, key: Shown<'_>) -> Self {
+        self.message = key.within(&self.message).into_owned();
+        if let Some(source) = self.source.as_ref().and_then(|source| key.reworded(source)) {
+            self.source = Some(Arc::new(source));
+        }
+        self
     }
 
     /// A command that was not answered in time.

@@ -85,7 +85,7 @@ impl LockerBuilder {
         self
     }
 
-    /// Shows keys in events, spans and error messages as `hidden:` and a number, for keys that say
+    /// Shows keys in events, spans, errors and `{:?}` as `hidden:` and a number, for keys that say
     /// whose lock it is; see [`telemetry`](crate::telemetry#hidden-keys).
     pub fn hide_keys(mut self) -> Self {
         self.reporting.hides_keys = true;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{AT_ONCE, FALLBACK, Waiters, close};
 use crate::backend::{Attempt, Enqueued, Fault, Granted as _};
 use crate::clock::within;
-use crate::error::{LockError, LockErrorKind};
+use crate::error::LockErrorKind;
 use crate::key::LockKey;
 
 /// Waiters are told that the backend is unavailable after it was for so long.
@@ -123,7 +123,7 @@ impl Waiters {
         let Some((waiting, unused)) = given_up else { return };
         self.withdraw_all(unused);
         for waiting in waiting {
-            let error = LockError::from(fault.clone()).with_key(key.as_str());
+            let error = self.releaser.reporting().fault(fault.clone(), key);
             // One who has gone needs no answer.
             drop(waiting.tell.send(Err(error)));
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
+use super::words;
 use crate::backend::Fault;
 use crate::error::{LockError, LockErrorKind};
 use crate::key::LockKey;
@@ -23,13 +24,13 @@ pub(super) fn of_missing(server: &str, error: &RedisError, otherwise: &'static s
         "" => format!("{server}: {cause}"),
         advice => format!("{server}: {cause}; {advice}"),
     };
-    Fault { source: Some(Arc::new(error.clone())), ..Fault::new(kind, message) }
+    Fault { source: Some(Arc::new(words::shown(error))), ..Fault::new(kind, message) }
 }
 
 /// Whose fault an error is, its own words, and what to do about it where that is known.
 pub(super) fn explain(error: &RedisError) -> (LockErrorKind, String, &'static str) {
     let (kind, advice) = verdict(error);
-    (kind, one_line(error), advice)
+    (kind, one_line(&words::shown(error)), advice)
 }
 
 /// An error in place of the lock. Nothing was granted by this request; an earlier one of the same
@@ -52,9 +53,16 @@ pub(super) fn of_floor(mut fault: Fault, key: &LockKey) -> Fault {
     fault
 }
 
-/// A fault in asking for a place in the queue, which names the floor where that is the reason.
-pub(super) fn of_queue(fault: Fault, key: &LockKey) -> Fault {
-    if fault.message.contains(&key.floor().to_string()) { of_floor(fault, key) } else { fault }
+/// A fault in asking for a place in the queue, which names the companion key where that is the reason.
+pub(super) fn of_queue(mut fault: Fault, key: &LockKey) -> Fault {
+    if fault.message.contains("at the floor") {
+        return of_floor(fault, key);
+    }
+    if fault.kind == LockErrorKind::WrongType {
+        fault.message =
+            format!("the queue `{}` holds other data; delete or rename it", key.queue());
+    }
+    fault
 }
 
 /// Inside a script the server tells a missing right by its words alone: 7.0 by the first of these,

@@ -33,6 +33,7 @@ mod releases;
 mod script;
 mod server;
 mod times;
+mod words;
 
 /// A Redis or Valkey server that is reached at one address.
 #[derive(Clone)]

@@ -1,0 +1,316 @@
+//! Hidden keys and owner tokens: they stand in nothing that errors, events, spans and `{:?}` show.
+
+use std::fmt::Debug;
+use std::future::pending;
+use std::time::Duration;
+
+use lockable_runtime::LockErrorKind::{
+    Contended, HeldByCaller, HeldLongEnough, InvalidKey, InvalidOption, Lost, Refused, Unavailable,
+    WaitLimitReached, WrongType,
+};
+use lockable_runtime::{
+    LockError, LockErrorKind, LockGuard, LockRequest, Locker, RequestId, shutdown,
+};
+use lockable_tests::{Admin, Proxy, Server, wait};
+use tracing::Level;
+
+use crate::events;
+use crate::support::{LIMIT, acl_rights, everything, impatient, server_and_proxy};
+
+/// What stands in every key, and in the request id that is a part of every owner token.
+const CANARY: &str = "canary";
+
+const NAME: &str = "mail:canary@nest";
+const KEY: &str = "disLock:mail:canary@nest";
+const FLOOR: &str = "lockable:floor:{disLock:mail:canary@nest}";
+const QUEUE: &str = "lockable:queue:{disLock:mail:canary@nest}";
+
+/// A wait that is over soon, and a lease that is.
+const SHORT: Duration = Duration::from_millis(300);
+
+#[tokio::test]
+async fn no_secret_is_shown_by_what_is_printed_for_debugging() {
+    as_a_request(async |mut nest: Nest| {
+        let guard = nest.guard().await;
+        for text in [shown(&guard), shown(&guard.lease()), shown(&nest.lock()), shown(&nest.locker)]
+        {
+            nest.check("value", &text);
+        }
+        let invalid = nest.locker.lock("mail:canary}");
+        nest.check("request", &shown(&invalid));
+        nest.check("future", &shown(&RequestId::new("7").scope(guard.release())));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn no_secret_is_shown_where_a_lock_is_busy_lost_or_misused() {
+    as_a_request(async |mut nest: Nest| {
+        let guard = nest.guard().await;
+        nest.fails(Contended, nest.lock().acquire().await);
+        nest.fails(WaitLimitReached, nest.lock().wait(SHORT).acquire().await);
+        nest.fails(InvalidOption, nest.lock().min_hold(LIMIT * 99).acquire().await);
+        nest.fails(InvalidOption, guard.extend(Duration::ZERO).await);
+        nest.fails(InvalidKey, nest.locker.lock("mail:canary}").acquire().await);
+        nest.fails(InvalidKey, nest.locker.inspect("mail:canary}").await);
+        nest.admin.set(KEY, "another's");
+        nest.fails(Lost, guard.extend(LIMIT).await);
+        nest.fails(Lost, Err::<(), _>(guard.lost().await));
+        nest.fails(Lost, guard.release().await);
+        nest.admin.del(KEY);
+        let own = nest.lock().run(async { nest.lock().acquire().await }).await.unwrap();
+        nest.fails(HeldByCaller, own);
+        let hanging = nest.lock().renew().max_hold(SHORT).run(pending::<()>());
+        nest.fails(HeldLongEnough, hanging.await);
+        nest.fails(Lost, nest.lock().expire(SHORT).run(pending::<()>()).await);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn no_secret_is_shown_where_other_data_are_in_the_way() {
+    as_a_request(async |mut nest: Nest| {
+        nest.guard().await.release().await.unwrap();
+        nest.admin.command::<u64>(&["RPUSH", KEY, "data"]);
+        nest.fails(WrongType, nest.lock().acquire().await);
+        nest.fails(WrongType, nest.lock().wait(LIMIT).acquire().await);
+        nest.fails(WrongType, nest.locker.inspect(NAME).await);
+        nest.admin.flush();
+        nest.admin.command::<u64>(&["RPUSH", FLOOR, "data"]);
+        let error = nest.fails(Refused, nest.lock().acquire().await);
+        assert!(error.contains("lockable:floor:{hidden:"), "{error}");
+        nest.is_free().await;
+        nest.admin.flush();
+        nest.admin.set(FLOOR, "text");
+        nest.fails(Refused, nest.lock().acquire().await);
+        nest.is_free().await;
+        nest.admin.set(KEY, "another's");
+        let is_freed = async {
+            wait::until_async(LIMIT, async || nest.admin.pttl(QUEUE) > 0).await;
+            nest.admin.del(KEY);
+        };
+        let (outcome, ()) = tokio::join!(nest.lock().wait(LIMIT).acquire(), is_freed);
+        let error = nest.fails(Refused, outcome);
+        assert!(error.contains("lockable:floor:{hidden:"), "{error}");
+        nest.admin.flush();
+        nest.admin.set(KEY, "another's");
+        nest.admin.set(QUEUE, "data");
+        let error = nest.fails(WrongType, nest.lock().wait(LIMIT).acquire().await);
+        assert!(error.contains("lockable:queue:{hidden:"), "{error}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn no_secret_is_shown_where_a_right_is_missing() {
+    let rights = [["-set"], ["-get"], ["-evalsha"], ["-incr"], ["resetkeys"], ["resetchannels"]];
+    let all = format!("on >secret {}", acl_rights().join(" "));
+    let server = Server::builder().user("app", &all).start();
+    let proxy = Proxy::start(&server);
+    let url = server.url_with("app", "secret", 0);
+    as_a_request_on(server, proxy, &url, async |mut nest: Nest| {
+        for right in rights {
+            let guard = nest.guard().await;
+            nest.admin.command::<()>(&["ACL", "SETUSER", "app", right[0]]);
+            nest.shows(guard.extend(LIMIT).await);
+            nest.shows(nest.lock().acquire().await);
+            nest.shows(nest.lock().wait(SHORT).acquire().await);
+            // A holder is shown with its request id, which is what one inspects for.
+            nest.shows(nest.locker.inspect(NAME).await.map(drop));
+            nest.shows(guard.release().await);
+            let rules: Vec<_> = ["ACL", "SETUSER", "app"].into_iter().chain(acl_rights()).collect();
+            nest.admin.command::<()>(&rules);
+            nest.is_free().await;
+        }
+    })
+    .await;
+}
+
+/// Goal: a server that quotes a command, with the keys and owner tokens in it, is quoted without those.
+/// Method: commands arrive misspelt, so that a real server refuses them in its own words.
+#[tokio::test]
+async fn no_secret_is_shown_where_a_server_quotes_a_command() {
+    as_a_request(async |mut nest: Nest| {
+        nest.guard().await.release().await.unwrap();
+        for command in ["SET", "INCR"] {
+            nest.proxy.misspell(Some(command));
+            nest.quotes(nest.lock().acquire().await);
+            nest.proxy.misspell(None);
+            nest.is_free().await;
+        }
+        let guard = nest.guard().await;
+        nest.proxy.misspell(Some("EVALSHA"));
+        nest.quotes(guard.extend(LIMIT).await);
+        nest.quotes(nest.lock().wait(LIMIT).acquire().await);
+        nest.quotes(nest.locker.inspect(NAME).await);
+        nest.quotes(guard.release().await);
+        nest.proxy.misspell(None);
+        nest.is_free().await;
+    })
+    .await;
+}
+
+/// An owner token releases the lock, so it is a secret beside a key that is none.
+#[tokio::test]
+async fn no_owner_token_is_quoted_where_keys_are_shown() {
+    let (server, proxy) = server_and_proxy();
+    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let request = RequestId::new("7 for all");
+    let guard = request.scope(locker.lock("k").acquire()).await.unwrap();
+    let owner = server.admin().get("disLock:k").unwrap();
+    proxy.misspell(Some("EVALSHA"));
+    for error in [guard.extend(LIMIT).await.unwrap_err(), guard.release().await.unwrap_err()] {
+        let text = everything(&error);
+        assert!(text.contains("lock `disLock:k`: ") && text.contains("EVALSH_"), "{text}");
+        for part in owner.splitn(2, '.') {
+            assert!(!text.contains(part), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_secret_is_shown_where_the_background_cannot_renew_or_release() {
+    as_a_request(async |nest: Nest| {
+        let first = nest.lock().expire(SHORT * 3).renew().acquire().await.unwrap();
+        let second = nest.locker.lock("mail:canary@tree").expire(SHORT * 3).renew();
+        let second = second.acquire().await.unwrap();
+        nest.proxy.misspell(Some("EVALSHA"));
+        first.lost().await;
+        drop(second);
+        drop(nest.lock());
+        let dropped = ["could not be released", "EVALSH_", "hidden:"];
+        wait::until_async(LIMIT, async || events::told_with(Level::WARN, &dropped) > 0).await;
+        assert!(events::told_with(Level::WARN, &["a renewal was not answered", "EVALSH_"]) > 0);
+        nest.proxy.misspell(None);
+    })
+    .await;
+}
+
+/// What the rehearsal of a connection says, where that is what is refused.
+#[tokio::test]
+async fn no_secret_is_shown_where_a_server_lacks_commands() {
+    for missing in [&["SET"][..], &["INCR"], &["EVALSHA"], &["EVAL", "EVALSHA"], &["TIME"]] {
+        let rename = |server, name: &&str| {
+            lockable_tests::ServerBuilder::config(server, "rename-command", &format!("{name} \"\""))
+        };
+        let server = missing.iter().fold(Server::builder(), rename).start();
+        let (proxy, url) = (Proxy::start(&server), server.url());
+        as_a_request_on(server, proxy, &url, async |nest: Nest| {
+            nest.shows(nest.lock().acquire().await);
+            nest.shows(nest.lock().wait(SHORT).acquire().await);
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn no_secret_is_shown_where_a_server_is_full_or_gone() {
+    as_a_request(async |mut nest: Nest| {
+        let guard = nest.guard().await;
+        nest.admin.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
+        nest.fails(Unavailable, nest.locker.lock("mail:canary@tree").acquire().await);
+        nest.server.kill();
+        nest.fails(Unavailable, nest.lock().acquire().await);
+        nest.fails(Unavailable, guard.extend(LIMIT).await);
+        drop(guard);
+        let error = shutdown(Duration::from_millis(1)).await.unwrap_err();
+        nest.check("shutdown", &everything(&error));
+    })
+    .await;
+}
+
+/// A locker that hides keys, on a server of its own.
+struct Nest {
+    server: Server,
+    proxy: Proxy,
+    admin: Admin,
+    locker: Locker,
+    /// What owner tokens begin with, as far as they were seen in the server.
+    origins: Vec<String>,
+}
+
+async fn as_a_request(test: impl AsyncFnOnce(Nest)) {
+    let (server, proxy) = server_and_proxy();
+    let url = proxy.url();
+    as_a_request_on(server, proxy, &url, test).await;
+}
+
+/// Runs the test as a request, and looks through all events and spans behind it.
+async fn as_a_request_on(server: Server, proxy: Proxy, url: &str, test: impl AsyncFnOnce(Nest)) {
+    events::keep_secret(CANARY);
+    let (admin, locker) = (server.admin(), impatient(url).hide_keys().connect_lazy().unwrap());
+    let nest = Nest { server, proxy, admin, locker, origins: Vec::new() };
+    RequestId::new("canary-request").scope(test(nest)).await;
+    assert_eq!(events::leaks(), [""; 0]);
+}
+
+impl Nest {
+    fn lock(&self) -> LockRequest {
+        self.locker.lock(NAME)
+    }
+
+    /// The lock, whose owner token is a secret from now on.
+    async fn guard(&mut self) -> LockGuard {
+        let guard = self.lock().acquire().await.unwrap();
+        let owner = self.admin.get(KEY).unwrap();
+        let (origin, _) = owner.split_once('.').expect("an owner token has a point");
+        events::keep_secret(origin);
+        self.origins.push(origin.to_owned());
+        guard
+    }
+
+    async fn is_free(&self) {
+        wait::until_async(LIMIT, async || self.admin.get(KEY).is_none()).await;
+    }
+
+    /// An error of this kind, which shows nothing; gives all that it shows.
+    #[track_caller]
+    fn fails<T: Debug>(&self, kind: LockErrorKind, outcome: Result<T, LockError>) -> String {
+        let error = outcome.expect_err("it fails");
+        assert_eq!(error.kind(), kind, "{error:?}");
+        assert!(error.key().is_some_and(|key| key.contains(CANARY)), "{error:?}");
+        let text = everything(&error);
+        assert!(text.contains("hidden:"), "{text}");
+        self.check("error", &text);
+        text
+    }
+
+    /// The server's words about a command that it does not know.
+    #[track_caller]
+    fn quotes<T: Debug>(&self, outcome: Result<T, LockError>) {
+        let text = self.fails(Refused, outcome);
+        assert!(text.contains("unknown command '"), "{text}");
+    }
+
+    /// An error, if there is one, which shows nothing.
+    #[track_caller]
+    fn shows<T: Debug>(&self, outcome: Result<T, LockError>) {
+        match outcome {
+            Ok(value) => self.check("value", &shown(&value)),
+            Err(error) => self.check("error", &everything(&error)),
+        }
+    }
+
+    #[track_caller]
+    fn check(&self, what: &str, text: &str) {
+        let secrets = self.origins.iter().map(String::as_str).chain([CANARY]);
+        for secret in secrets {
+            assert!(!text.contains(secret), "{what}: {text}");
+        }
+        assert!(!has_owner_token(text), "{what}: {text}");
+    }
+}
+
+fn shown(value: &impl Debug) -> String {
+    format!("{value:?}\n{value:#?}")
+}
+
+/// Whether sixteen hexadecimal digits, a point and a number stand somewhere.
+fn has_owner_token(text: &str) -> bool {
+    let is_token = |part: &[u8]| {
+        part[..16].iter().all(u8::is_ascii_hexdigit)
+            && part[16] == b'.'
+            && part[17].is_ascii_digit()
+    };
+    text.as_bytes().windows(18).any(is_token)
+}
