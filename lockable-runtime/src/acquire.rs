@@ -17,7 +17,7 @@ use crate::releaser::{Known, Releaser};
 use crate::renewal::{Care, Kept, Renewals, schedule};
 use crate::request::RequestId;
 use crate::telemetry::{self, Hold, Reporting, Waiting};
-use crate::token::FencingToken;
+use crate::token::{FencingToken, Prefix};
 use crate::waiters::{Claimed, Turn, Waiters};
 
 use self::in_line::InLine;
@@ -29,6 +29,8 @@ pub(crate) struct Acquirer {
     releaser: Arc<Releaser>,
     renewals: Arc<Renewals>,
     waiters: Arc<Waiters>,
+    /// What the owner tokens of single tries begin with.
+    prefix: Prefix,
 }
 
 /// What is asked for.
@@ -43,19 +45,28 @@ pub(crate) struct Wanted {
 }
 
 impl Acquirer {
+    /// # Errors
+    /// When the system gives no randomness.
     pub(crate) fn new(
         backend: Arc<dyn Backend>,
         command_deadline: Duration,
         reporting: Reporting,
-    ) -> Arc<Self> {
+    ) -> Result<Arc<Self>, LockError> {
+        let prefix = Prefix::draw(backend.now())?;
         let renewals = Renewals::new(Arc::clone(&backend), command_deadline);
         let releaser = Releaser::new(backend, command_deadline, reporting);
-        let waiters = Waiters::new(Arc::clone(&releaser));
-        Arc::new(Self { releaser, renewals, waiters })
+        let waiters = Waiters::new(Arc::clone(&releaser))?;
+        Ok(Arc::new(Self { releaser, renewals, waiters, prefix }))
     }
 
     pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
         self.releaser.backend()
+    }
+
+    /// # Errors
+    /// When the locker was made before the process was forked.
+    pub(crate) fn own(&self) -> Result<(), LockError> {
+        self.releaser.own()
     }
 
     /// The leases of this lock that are held, or that nobody has found lost yet.
@@ -82,7 +93,9 @@ impl Acquirer {
     ) -> Result<Result<LockGuard, LockKey>, LockError> {
         let Wanted { key, terms, identity, caller_blocks } = wanted;
         self.releaser.settled(&key).await;
-        let attempt = Arc::new(Attempt::new(key, terms.ttl, identity.as_ref()));
+        let owner = self.prefix.token(self.backend().now(), identity.as_ref());
+        let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
+        let attempt = Arc::new(Attempt::owned(key, terms.ttl, owner));
         match Asked::new(&self.releaser, &attempt).answer().await {
             Ok(Acquisition::Contended) => Ok(Err(attempt.key.clone())),
             Ok(Acquisition::Granted { fencing_token, since }) => {

@@ -8,7 +8,10 @@ use std::thread;
 use once_cell::sync::OnceCell;
 use tokio::runtime::{Builder, Handle};
 
-/// The process-wide background runtime: one thread, started at the first use, never ended.
+use crate::process::PerProcess;
+
+/// The process-wide background runtime: one thread, started at the first use, never ended. A process that
+/// was forked starts its own.
 ///
 /// It outlives every runtime of the user's, so a task spawned here runs even when the guard that
 /// handed it over is dropped by a runtime that shuts down.
@@ -19,8 +22,8 @@ impl Background {
     /// # Errors
     /// When the system gives no thread or no event queue.
     pub(crate) fn start() -> io::Result<Self> {
-        static BACKGROUND: OnceCell<Background> = OnceCell::new();
-        BACKGROUND.get_or_try_init(start_thread).cloned()
+        static BACKGROUND: PerProcess<OnceCell<Background>> = PerProcess::new();
+        BACKGROUND.get().get_or_try_init(start_thread).cloned()
     }
 
     /// Spawning on it never blocks, and needs no runtime around it.

@@ -72,7 +72,7 @@ mod tests {
         let (backend, deadline) = (open(&settings).unwrap(), Duration::from_secs(1));
         let releaser = Releaser::new(backend, deadline, Reporting::default());
         let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
-        let attempt = Arc::new(Attempt::new(LockKey::from_static(key), ttl, None));
+        let attempt = Arc::new(Attempt::new(LockKey::from_static(key), ttl, None).unwrap());
         Lease::new(attempt, FencingToken::new(1), (tokio_time(), ttl), &Terms::new(ttl), releaser)
     }
 

@@ -69,7 +69,8 @@ pub enum LockErrorKind {
     InvalidOption,
     /// The URL does not name a backend.
     InvalidUrl,
-    /// No locker is installed and the environment names no backend.
+    /// No locker is installed and the environment names no backend, or the locker was made before the
+    /// process was forked.
     NotConfigured,
     /// A process-wide locker exists already.
     AlreadyInstalled,
@@ -110,6 +111,13 @@ impl LockError {
         let message =
             format!("another holder still has the lock after {waited:.0?} of at most {limit:?}");
         Self::new(LockErrorKind::WaitLimitReached, message).with_key(key)
+    }
+
+    /// The locker was made before the process was forked.
+    pub(crate) fn forked() -> Self {
+        let message = "this locker was made before the process was forked; make another one in the \
+                       child, and `install` it there";
+        Self::new(LockErrorKind::NotConfigured, message)
     }
 
     pub(crate) fn would_block_runtime(key: &str) -> Self {
@@ -270,7 +278,8 @@ impl LockError {
         self.0.kind == LockErrorKind::InvalidUrl
     }
 
-    /// No locker is installed and the environment names no backend: install one at start-up.
+    /// No locker is installed and the environment names no backend: install one at start-up. Or the locker
+    /// was made before the process was forked: make another one in the child, and install it there.
     #[must_use]
     pub fn is_not_configured(&self) -> bool {
         self.0.kind == LockErrorKind::NotConfigured

@@ -1,6 +1,7 @@
 //! A held lock.
 
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ use crate::waiters::Turn;
 /// Dropping the guard, in or outside a runtime, while unwinding or while a runtime shuts down,
 /// hands the release to a background thread: it does not block and cannot fail. Before the end of
 /// the process, wait for it with [`shutdown`](crate::shutdown).
+///
+/// In a process that was forked while the lock was held, the drop does nothing: the lock is the parent's.
 ///
 /// # Examples
 /// ```
@@ -158,7 +161,8 @@ impl LockGuard {
     ///
     /// # Errors
     /// - [`is_lost`](LockError::is_lost) when the lock was lost already: nobody, or another holder,
-    ///   has it now, which [`is_taken`](LockError::is_taken) tells. Nothing of theirs is touched.
+    ///   has it now, which [`is_taken`](LockError::is_taken) tells. Nothing of theirs is touched. Also in
+    ///   a process that was forked while the lock was held: the parent holds it undisturbed.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer, so that the
     ///   outcome is unknown; the release goes on in the background. Also when the connection broke
     ///   meanwhile and a new one finds nothing of this holder's: it was released then, or lost before.
@@ -166,6 +170,9 @@ impl LockGuard {
     /// # Cancel safety
     /// The release goes on in the background when the future is dropped.
     pub async fn release(mut self) -> Result<(), LockError> {
+        if self.lease.is_inherited() {
+            return Err(self.lease.lost_error(Loss::Forked));
+        }
         let outcome = self.try_release().await;
         match outcome {
             Ok(Release::Released) => self.lease.not_lost(),
@@ -177,7 +184,7 @@ impl LockGuard {
     /// The release at the end of a body: what goes wrong is told as an event, never instead of
     /// the body's value.
     pub(crate) async fn finish(mut self) {
-        let is_known = self.is_lost();
+        let is_known = matches!(self.lease.status_here(), Status::Lost(_));
         if let Ok(found @ (Release::Absent | Release::Taken)) = self.try_release().await
             && !is_known
         {
@@ -221,7 +228,7 @@ impl LockGuard {
         let found = match status {
             Status::Lost(Loss::Absent) => Release::Absent,
             Status::Lost(Loss::Taken) => Release::Taken,
-            Status::Lost(Loss::Deadline) => {
+            Status::Lost(Loss::Deadline | Loss::Forked) => {
                 self.duty = self.duty.map(|known| known.max(Known::Releasing));
                 return None;
             }
@@ -249,9 +256,20 @@ impl LockGuard {
     }
 }
 
+impl LockGuard {
+    /// What the guard would do at its end is the parent's to do.
+    fn leave_to_parent(&mut self) {
+        self.duty = None;
+        mem::forget((self.kept.take(), self.turn.take(), self.hold.take()));
+    }
+}
+
 impl Drop for LockGuard {
     fn drop(&mut self) {
         if self.duty.is_some() {
+            if self.lease.is_inherited() {
+                return self.leave_to_parent();
+            }
             self.end();
         }
         if let Some(known) = self.duty {

@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 use crate::caller::holding;
 use crate::error::LockError;
 use crate::guard::LockGuard;
-use crate::lease::{Lease, Status};
+use crate::lease::{Lease, Loss, Status};
 use crate::options::OnLost;
 use crate::telemetry;
 
@@ -182,7 +182,7 @@ fn poll_while_held<F: Future>(
             Ok(Poll::Ready(value)) => return Poll::Ready(completed(guard, value)),
             Ok(Poll::Pending) => {}
         }
-        if lease.is_lost() && guard.on_lost() == OnLost::Finish {
+        if guard.on_lost() == OnLost::Finish && lease.is_lost() {
             // It finishes without its lock, and nothing is left to watch.
             return Poll::Pending;
         }
@@ -203,7 +203,8 @@ fn drop_body<F>(guard: &LockGuard, mut body: Pin<&mut Option<F>>) {
 /// Why a body may not start, if it may not: nothing is half done yet that it could finish.
 pub(crate) fn too_late(guard: &LockGuard) -> Option<LockError> {
     let lease = guard.lease_ref();
-    match lease.status() {
+    // The lock was acquired just now.
+    match lease.status_here() {
         Status::Held(_) | Status::Released => None,
         Status::HeldLongEnough => Some(lease.held_long_enough()),
         Status::Lost(loss) => Some(lease.lost_error(loss)),
@@ -212,10 +213,14 @@ pub(crate) fn too_late(guard: &LockGuard) -> Option<LockError> {
 
 /// Why the body may not be polled now, if it may not.
 fn stops(guard: &LockGuard) -> Option<LockError> {
-    match (guard.lease_ref().status(), guard.on_lost()) {
+    let lease = guard.lease_ref();
+    match (lease.status(), guard.on_lost()) {
+        // After a fork the body is the parent's, who runs it on: here it may not finish either.
+        (Status::Lost(loss @ Loss::Forked), _) | (Status::Lost(loss), OnLost::Cancel) => {
+            Some(lease.loss_error(loss, false))
+        }
         (Status::Held(_) | Status::Released, _) | (Status::Lost(_), OnLost::Finish) => None,
-        (Status::HeldLongEnough, _) => Some(guard.lease_ref().held_long_enough()),
-        (Status::Lost(loss), OnLost::Cancel) => Some(guard.lease_ref().loss_error(loss, false)),
+        (Status::HeldLongEnough, _) => Some(lease.held_long_enough()),
     }
 }
 
@@ -225,8 +230,8 @@ pub(crate) fn completed<T>(guard: &LockGuard, value: T) -> Result<T, LockError> 
     let Status::Lost(loss) = lease.status() else { return Ok(value) };
     telemetry::completed_after_loss(lease.shown_key());
     match guard.on_lost() {
-        OnLost::Finish => Ok(value),
-        OnLost::Cancel => Err(lease.loss_error(loss, true)),
+        OnLost::Finish if loss != Loss::Forked => Ok(value),
+        OnLost::Finish | OnLost::Cancel => Err(lease.loss_error(loss, true)),
     }
 }
 
@@ -286,7 +291,7 @@ mod tests {
         for on_lost in [OnLost::Cancel, OnLost::Finish] {
             let settings = Settings { url: "memory://".to_owned(), ..Settings::default() };
             let (backend, deadline) = (open(&settings).unwrap(), Duration::from_secs(1));
-            let acquirer = Acquirer::new(backend, deadline, Reporting::default());
+            let acquirer = Acquirer::new(backend, deadline, Reporting::default()).unwrap();
             let key = LockKey::from_static("k");
             let terms = Terms { on_lost, ..Terms::new(Ttl::DEFAULT) };
             let acquire = async move {

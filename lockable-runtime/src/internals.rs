@@ -15,7 +15,7 @@ use crate::clock::Moment;
 use crate::error::LockError;
 use crate::key::LockKey;
 use crate::options::Ttl;
-use crate::token::{Origin, OwnerToken};
+use crate::token::{Origin, OwnerToken, random};
 
 /// The store behind `memory://name`, for as long as this lives.
 #[derive(Clone)]
@@ -121,7 +121,7 @@ impl VerbAttempt {
     /// When the key or the lease is invalid.
     pub fn new(key: &str, ttl: Duration) -> Result<Self, LockError> {
         let attempt = Attempt::new(LockKey::prefixed("", key)?, Ttl::new("expire", ttl)?, None);
-        Ok(Self(Arc::new(attempt)))
+        Ok(Self(Arc::new(attempt?)))
     }
 
     /// The whole name of its lock.
@@ -144,7 +144,7 @@ impl Verbs {
     /// When the URL names none.
     pub fn open(url: &str) -> Result<Self, LockError> {
         let backend = open(&Settings { url: url.to_owned(), ..Settings::default() })?;
-        Ok(Self { backend, origin: Origin::new(), told: None })
+        Ok(Self { backend, origin: Origin::draw()?, told: None })
     }
 
     /// An acquisition that waits in this process; nobody has asked for it yet.
@@ -153,7 +153,7 @@ impl Verbs {
     /// When the key or the lease is invalid.
     pub fn waiting(&self, key: &str, ttl: Duration) -> Result<VerbAttempt, LockError> {
         let (key, ttl) = (LockKey::prefixed("", key)?, Ttl::new("expire", ttl)?);
-        let owner = OwnerToken::from(self.origin, None);
+        let owner = OwnerToken::at(self.origin, random()?, None);
         Ok(VerbAttempt(Arc::new(Attempt::owned(key, ttl, owner))))
     }
 

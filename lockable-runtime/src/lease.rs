@@ -111,7 +111,8 @@ impl Lease {
         !self.remaining().is_zero()
     }
 
-    /// Whether the lock was lost: its deadline passed, or a renewal found it gone. A loss is final.
+    /// Whether the lock was lost: its deadline passed, or a renewal found it gone. A loss is final. In a
+    /// process that was forked while the lock was held it is lost, and the parent holds it undisturbed.
     ///
     /// A lock that was released before is not lost, and neither is one whose `max_hold` is over, until
     /// its lease ends without having been released.
@@ -149,6 +150,9 @@ impl Lease {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn lost(&self) -> LockError {
+        if self.is_inherited() {
+            return self.lost_error(Loss::Forked);
+        }
         loop {
             // Registered before the look, so that a loss right after it is not missed.
             let mut notified = pin!(self.0.lost.notified());
@@ -233,7 +237,20 @@ impl Lease {
     }
 
     pub(crate) fn status(&self) -> Status {
+        if self.is_inherited() {
+            return Status::Lost(Loss::Forked);
+        }
+        self.status_here()
+    }
+
+    /// The same where the process is known to be the one that acquired the lock.
+    pub(crate) fn status_here(&self) -> Status {
         self.update(LeaseState::status)
+    }
+
+    /// Whether the process was forked since the lock was acquired.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.0.releaser.is_inherited()
     }
 
     pub(crate) fn renewed(&self, sent: Moment, ttl: Ttl) {
@@ -318,9 +335,8 @@ impl Lease {
     /// All is read before anything is written, so a slow writer holds up no renewal. A deadline that has
     /// passed is left for others to find: the event of that loss could land inside of one being written.
     pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_held = state.is_held(self.backend().now());
-        drop(state);
+        let state = || self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_held = !self.is_inherited() && state().is_held(self.backend().now());
         f.debug_struct(name)
             .field("key", &self.shown_key().text())
             .field("fencing_token", &u64::from(self.fencing_token()))
@@ -376,6 +392,7 @@ fn reason(loss: Loss) -> &'static str {
         Loss::Deadline => "deadline",
         Loss::Absent => "absent",
         Loss::Taken => "taken",
+        Loss::Forked => "forked",
     }
 }
 
@@ -387,5 +404,6 @@ fn why(loss: Loss) -> &'static str {
         }
         Loss::Absent => "nobody holds it any more, because it was deleted or its server lost it",
         Loss::Taken => "another holder has it",
+        Loss::Forked => "the process was forked while it was held, and the lock is its parent's",
     }
 }

@@ -25,6 +25,7 @@ mod lease;
 mod lock_request;
 mod locker;
 mod options;
+mod process;
 mod releaser;
 mod renewal;
 mod request;

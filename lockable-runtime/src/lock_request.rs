@@ -178,9 +178,10 @@ impl LockRequest {
     /// For a caller whose thread waits for the answer, and then does nothing but its body.
     ///
     /// # Errors
-    /// When that caller holds the lock itself, which nothing else can see.
+    /// When that caller holds the lock itself, which nothing else can see, or was forked from the process
+    /// that made the locker.
     pub(crate) fn blocking(mut self) -> Result<Self, LockError> {
-        self.refuse_own()?;
+        self.refuse()?;
         self.caller_blocks = true;
         Ok(self)
     }
@@ -191,8 +192,9 @@ impl LockRequest {
         self.key.as_ref().ok().filter(|_| waits)
     }
 
-    /// Refuses what the calling body holds already.
-    fn refuse_own(&self) -> Result<(), LockError> {
+    /// Refuses what was made before a fork, and what the calling body holds already.
+    fn refuse(&self) -> Result<(), LockError> {
+        self.acquirer.own()?;
         match &self.key {
             Ok(key) if holds(self.backend().store(), key) => {
                 Err(self.reporting().hide(LockError::held_by_caller(key.as_str())))
@@ -213,6 +215,8 @@ impl LockRequest {
     /// - [`is_wrong_type`](LockError::is_wrong_type) when the key holds data that is no lock.
     /// - [`is_invalid_key`](LockError::is_invalid_key) and
     ///   [`is_invalid_option`](LockError::is_invalid_option), before anything is sent.
+    /// - [`is_not_configured`](LockError::is_not_configured), at once, when the locker was made before the
+    ///   process was forked; see [`Locker`](crate::Locker#after-a-fork).
     ///
     /// # Cancel safety
     /// Dropping the future leaves no lock behind: what a request on its way is granted is released
@@ -269,7 +273,7 @@ impl LockRequest {
 
     /// What is asked for, or what nobody can be asked.
     fn checked(self) -> Result<(Arc<Acquirer>, Wanted), LockError> {
-        self.refuse_own()?;
+        self.refuse()?;
         let key = self.key?;
         let identity = RequestId::current().or(self.identity);
         let terms = self.terms.and_then(Terms::checked);

@@ -33,6 +33,15 @@ const VARIABLES: [&str; 2] = ["LOCKABLE_URL", "REDIS_URL"];
 /// paused process may act late. Hand the [fencing token](crate::LockGuard::fencing_token) to what you
 /// protect, and let it refuse older ones.
 ///
+/// # After a fork
+/// A locker serves the process that made it. In a child of that process, which `fork` without `exec` makes,
+/// every call fails at once, with [`is_not_configured`](LockError::is_not_configured): the child has none of
+/// the threads that release and renew, and shares the connections. Nothing is sent, and the parent's locks
+/// stay as they are. Make another locker in the child, use it on a runtime that the child made, and
+/// [`install`](crate::install) it there; the child makes a default locker from the environment by itself. A
+/// guard that was inherited does not hold its lock, and its drop does nothing. Best is to fork, or to become
+/// a daemon, before the first locker is made.
+///
 /// # Examples
 /// Lock, work, release:
 /// ```
@@ -169,6 +178,7 @@ impl Locker {
     ///   deadline, or refuses.
     /// - [`is_wrong_type`](LockError::is_wrong_type) when the key holds data that is no lock.
     /// - [`is_invalid_key`](LockError::is_invalid_key), before anything is sent.
+    /// - [`is_not_configured`](LockError::is_not_configured) [after a fork](Locker#after-a-fork).
     ///
     /// # Cancel safety
     /// Nothing is changed.
@@ -190,6 +200,7 @@ impl Locker {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn inspect(&self, key: impl AsRef<str>) -> Result<Option<Holder>, LockError> {
+        self.0.acquirer.own()?;
         let reporting = self.reporting();
         let key = LockKey::prefixed(&self.0.prefix, key.as_ref());
         let key = key.map_err(|error| reporting.hide(error))?;
@@ -266,6 +277,9 @@ impl Locker {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn check(&self) -> Report {
+        if let Err(error) = self.0.acquirer.own() {
+            return unchecked(self.backend_name(), &error);
+        }
         let mut report = self.0.acquirer.backend().check(&self.0.prefix).await;
         if let Err(error) = LockKey::prefixed(&self.0.prefix, "key") {
             let advice = "give the locker another `prefix`";
@@ -294,6 +308,15 @@ impl Locker {
     pub(crate) fn backend_name(&self) -> &str {
         self.0.acquirer.backend().name()
     }
+}
+
+/// What a check finds that nobody can do.
+fn unchecked(backend: &str, error: &LockError) -> Report {
+    let mut report = Report::new(backend);
+    let advice = "make another locker in this process";
+    let (severity, code) = (Severity::Wrong, Code::Unreachable);
+    report.add([Finding::new(severity, code, error.to_string(), advice)]);
+    report
 }
 
 impl fmt::Debug for Locker {

@@ -2,6 +2,7 @@
 //! given up before their answer came.
 
 use std::collections::HashMap;
+use std::mem;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +13,9 @@ use tokio::sync::Notify;
 use crate::agenda::{Agenda, trim};
 use crate::backend::{Acquisition, Attempt, Backend, Fault, Release, Reply, answer_within};
 use crate::clock::{Moment, within};
+use crate::error::LockError;
 use crate::key::LockKey;
+use crate::process::Process;
 use crate::telemetry::{self, Reporting};
 use crate::token::OwnerToken;
 use crate::worker::{Agent, Worklist, attend};
@@ -34,6 +37,8 @@ const AT_ONCE: usize = 256;
 
 /// Releases in the background what was handed over, until it is done or the lease would have ended.
 pub(crate) struct Releaser {
+    /// Where it was made: in a child of that process there is no thread that would release anything.
+    process: Process,
     backend: Arc<dyn Backend>,
     command_deadline: Duration,
     reporting: Reporting,
@@ -56,6 +61,7 @@ impl Releaser {
         reporting: Reporting,
     ) -> Arc<Self> {
         let releaser = Arc::new(Self {
+            process: Process::current(),
             backend,
             command_deadline,
             reporting,
@@ -67,6 +73,18 @@ impl Releaser {
         });
         shutdown::register(&releaser);
         releaser
+    }
+
+    /// Whether the process was forked since: then nothing may be sent, because the connections are the
+    /// parent's, and no mutex be locked, because a thread of the parent may have locked it for ever.
+    pub(crate) fn is_inherited(&self) -> bool {
+        !self.process.is_current()
+    }
+
+    /// # Errors
+    /// When the locker was inherited.
+    pub(crate) fn own(&self) -> Result<(), LockError> {
+        if self.is_inherited() { Err(LockError::forked()) } else { Ok(()) }
     }
 
     pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
@@ -115,6 +133,9 @@ impl Releaser {
 
     /// Takes a release over, unless there are too many of them.
     fn accept(self: &Arc<Self>, attempt: Arc<Attempt>, known: Known, due: Option<Moment>) -> bool {
+        if self.is_inherited() {
+            return false;
+        }
         let token = attempt.owner.clone();
         let key = attempt.key.clone();
         // Counted before anybody can end it.
@@ -266,6 +287,16 @@ impl Releaser {
     }
 }
 
+impl Drop for Releaser {
+    fn drop(&mut self) {
+        if self.is_inherited() {
+            // Its connections stay as they are: to close one here would take it out of the events that the
+            // parent waits for.
+            mem::forget(Arc::clone(&self.backend));
+        }
+    }
+}
+
 /// Work in the background besides releases that the end of the process must not cut off.
 pub(crate) struct Pending(Arc<Releaser>);
 
@@ -357,7 +388,7 @@ mod tests {
     }
 
     fn attempt() -> Arc<Attempt> {
-        Arc::new(Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None))
+        Arc::new(Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None).unwrap())
     }
 
     fn waiting(releaser: &Releaser) -> usize {

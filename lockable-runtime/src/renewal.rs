@@ -367,7 +367,7 @@ mod tests {
         let releaser = Releaser::new(backend, Duration::from_secs(1), Reporting::default());
         let lease = |key, millis| {
             let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
-            let attempt = Arc::new(Attempt::new(LockKey::from_static(key), ttl, None));
+            let attempt = Arc::new(Attempt::new(LockKey::from_static(key), ttl, None).unwrap());
             let (token, releaser) = (FencingToken::new(1), Arc::clone(&releaser));
             Lease::new(attempt, token, (tokio_time(), ttl), &Terms::new(ttl), releaser)
         };

@@ -4,11 +4,11 @@ use std::fmt;
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
+use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
-use once_cell::sync::Lazy;
 use pin_project_lite::pin_project;
 use tokio::task::futures::TaskLocalFuture;
 
@@ -96,15 +96,16 @@ impl RequestId {
         }
     }
 
-    /// Makes an id that no other request has: 64 random bits of this process and a counter.
+    /// Makes an id that no other request has, also in a process that was forked: 64 random bits and a
+    /// counter.
     #[must_use]
     pub fn generate() -> Self {
-        // The standard library seeds `RandomState` from the operating system. These are not the bits
-        // of the owner tokens: those are secret, and an id is sent to clients.
-        static PROCESS: Lazy<u64> = Lazy::new(|| RandomState::new().hash_one("request"));
         static COUNTER: AtomicU64 = AtomicU64::new(1);
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        Self(format!("{:016x}-{count}", *PROCESS).into())
+        // Drawn for each, and not the bits of the owner tokens: those are secret, and an id is sent to
+        // clients. It proves nothing, so one that could be guessed is better than none.
+        let guessable = |_| RandomState::new().hash_one(process::id());
+        Self(format!("{:016x}-{count}", getrandom::u64().unwrap_or_else(guessable)).into())
     }
 
     /// The id of the innermost scope around the caller, if there is one.

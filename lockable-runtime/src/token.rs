@@ -1,11 +1,11 @@
 //! The two tokens of a grant: who owns it, and how new it is.
 
 use std::fmt::{self, Write};
-use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use once_cell::sync::Lazy;
-
+use crate::clock::Moment;
+use crate::error::{LockError, LockErrorKind};
 use crate::request::RequestId;
 
 /// The text stored under a lock key: proves that one acquisition, and no other, is the holder's.
@@ -17,26 +17,21 @@ use crate::request::RequestId;
 pub(crate) struct OwnerToken(String);
 
 impl OwnerToken {
-    /// Makes a token that no other acquisition has: 64 random bits of this process and a counter.
-    pub(crate) fn next(identity: Option<&RequestId>) -> Self {
-        Self::beginning(&PROCESS, identity)
+    /// Makes a token that no other acquisition has.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn draw(identity: Option<&RequestId>) -> Result<Self, LockError> {
+        Ok(Self::at(Origin::draw()?, next_count(), identity))
     }
 
-    /// The same for one who waits.
-    pub(crate) fn from(origin: Origin, identity: Option<&RequestId>) -> Self {
-        Self::beginning(&origin.to_string(), identity)
-    }
-
-    fn beginning(origin: &str, identity: Option<&RequestId>) -> Self {
-        static COUNTER: AtomicU64 = AtomicU64::new(1);
-        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    /// The token that begins there. No other one of that origin may have the number.
+    pub(crate) fn at(origin: Origin, number: u64, identity: Option<&RequestId>) -> Self {
         let identity = identity.map_or("", RequestId::as_str);
         // Room for the origin, a point, a count that stays below a billion, and a blank.
         let mut text = String::with_capacity(27 + identity.len());
-        text.push_str(origin);
-        text.push('.');
         // A text takes everything.
-        write!(text, "{count}").unwrap_or_default();
+        write!(text, "{origin}.{number}").unwrap_or_default();
         if !identity.is_empty() {
             text.push(' ');
             text.push_str(identity);
@@ -45,18 +40,90 @@ impl OwnerToken {
     }
 }
 
-/// What the tokens of this process begin with, but for those of waiters.
-static PROCESS: Lazy<String> = Lazy::new(|| Origin::new().to_string());
+/// What the owner tokens of one locker begin with, but for those of its waiters.
+///
+/// A locker serves the process that made it and none that was forked from that, so no other process
+/// begins there, unless an image of this one was started twice. Then both have the same randomness in
+/// memory: therefore it is drawn again for every call that comes more than a moment after the last draw.
+#[derive(Debug)]
+pub(crate) struct Prefix {
+    origin: AtomicU64,
+    /// When that was drawn, at the earliest, by the clock of the backend.
+    drawn: AtomicU64,
+}
+
+/// As long as a call is under way anyway, while its image is made.
+const LONGEST_USE: Duration = Duration::from_millis(1);
+
+impl Prefix {
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn draw(now: Moment) -> Result<Self, LockError> {
+        let (Origin(origin), drawn) = (Origin::draw()?, now.as_nanos());
+        Ok(Self { origin: AtomicU64::new(origin), drawn: AtomicU64::new(drawn) })
+    }
+
+    /// Makes a token that no other acquisition has.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn token(
+        &self,
+        now: Moment,
+        identity: Option<&RequestId>,
+    ) -> Result<OwnerToken, LockError> {
+        Ok(OwnerToken::at(self.origin(now)?, next_count(), identity))
+    }
+
+    fn origin(&self, now: Moment) -> Result<Origin, LockError> {
+        // The time first: what is read after it was drawn then, or later.
+        let drawn = Moment::from_nanos(self.drawn.load(Ordering::Acquire));
+        let origin = self.origin.load(Ordering::Acquire);
+        if now.since(drawn) <= LONGEST_USE {
+            return Ok(Origin(origin));
+        }
+        let fresh = Origin::draw()?;
+        // One that another thread has put there meanwhile is as fresh.
+        let (set, order) = (Ordering::AcqRel, Ordering::Acquire);
+        match self.origin.compare_exchange(origin, fresh.0, set, order) {
+            Ok(_) => {
+                self.drawn.store(now.as_nanos(), Ordering::Release);
+                Ok(fresh)
+            }
+            Err(other) => Ok(Origin(other)),
+        }
+    }
+}
+
+/// Tells apart the tokens of this process that begin alike.
+fn next_count() -> u64 {
+    static COUNTER: AtomicU64 = AtomicU64::new(1);
+    COUNTER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Random bits of the operating system. What the standard library seeds itself from is not drawn again
+/// in a process that was forked.
+///
+/// # Errors
+/// When the system gives none: a token that could be guessed, or repeated, would be worse than no lock.
+pub(crate) fn random() -> Result<u64, LockError> {
+    getrandom::u64().map_err(|error| {
+        let message = format!("the system gives no randomness: {error}");
+        LockError::new(LockErrorKind::Unavailable, message)
+    })
+}
 
 /// What the tokens of one locker's waiters begin with, and where their grants are handed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin(u64);
 
 impl Origin {
-    /// An origin that no other locker has, in whatever process: the standard library seeds
-    /// `RandomState` from the operating system.
-    pub(crate) fn new() -> Self {
-        Self(RandomState::new().hash_one(std::process::id()))
+    /// An origin that no other locker has, in whatever process.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn draw() -> Result<Self, LockError> {
+        random().map(Self)
     }
 
     /// Whether a token began here.
@@ -89,7 +156,6 @@ pub(crate) fn identity_of(owner: &str) -> Option<&str> {
 
 impl OwnerToken {
     /// A token that the backend told.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory none is a text"))]
     pub(crate) fn told(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -170,33 +236,48 @@ mod tests {
         assert_eq!([signed(0), signed(u64::MAX)], [0, i64::MAX]);
     }
 
+    /// Goal: two processes that were started from one image have different tokens, although all that they
+    /// have in memory is the same.
+    #[test]
+    fn tokens_of_later_calls_begin_differently() {
+        let start = Moment::from_nanos(7);
+        let prefix = Prefix::draw(start).unwrap();
+        let origin = |after| prefix.origin(start.after(after)).unwrap();
+        let first = origin(Duration::ZERO);
+        assert_eq!(origin(LONGEST_USE), first);
+        let second = origin(2 * LONGEST_USE);
+        assert_ne!(second, first);
+        assert_eq!(origin(3 * LONGEST_USE), second);
+        assert_ne!(origin(4 * LONGEST_USE), second);
+    }
+
     #[test]
     fn owner_tokens_differ_and_are_plain_ascii() {
-        let (first, second) = (OwnerToken::next(None), OwnerToken::next(None));
+        let (first, second) = (OwnerToken::draw(None).unwrap(), OwnerToken::draw(None).unwrap());
         assert_ne!(first, second);
         assert!(first.as_ref().bytes().all(|byte| byte.is_ascii_graphic()));
     }
 
     #[test]
     fn owner_tokens_do_not_show_themselves() {
-        let token = OwnerToken::next(None);
+        let token = OwnerToken::draw(None).unwrap();
         assert!(!format!("{token:?}").contains(token.as_ref()));
     }
 
     #[test]
     fn two_acquisitions_of_one_request_have_two_tokens() {
         let id = RequestId::new("a");
-        assert_ne!(OwnerToken::next(Some(&id)), OwnerToken::next(Some(&id)));
+        assert_ne!(OwnerToken::draw(Some(&id)).unwrap(), OwnerToken::draw(Some(&id)).unwrap());
     }
 
     #[test]
     fn a_token_gives_its_request_id_back() {
         for text in ["a", "checkout 7", "~a.b ~c  d"] {
-            let token = OwnerToken::next(Some(&RequestId::new(text)));
+            let token = OwnerToken::draw(Some(&RequestId::new(text))).unwrap();
             assert_eq!(identity_of(token.as_ref()), Some(text));
             assert_eq!(identity_of(&format!("~{}", token.as_ref())), Some(text));
         }
-        let token = OwnerToken::next(None);
+        let token = OwnerToken::draw(None).unwrap();
         assert_eq!(identity_of(token.as_ref()), None);
         assert_eq!(identity_of(&format!("~{}", token.as_ref())), None);
     }
@@ -227,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_generated_request_id_does_not_tell_the_secret_of_the_owner_tokens() {
-        let (token, id) = (OwnerToken::next(None), RequestId::generate());
+        let (token, id) = (OwnerToken::draw(None).unwrap(), RequestId::generate());
         assert_ne!(
             token.as_ref().split_once('.').unwrap().0,
             id.as_str().split_once('-').unwrap().0

@@ -14,7 +14,7 @@ use crate::key::LockKey;
 use crate::options::Ttl;
 use crate::releaser::{Known, Releaser};
 use crate::request::RequestId;
-use crate::token::{Origin, OwnerToken};
+use crate::token::{Origin, OwnerToken, random};
 use crate::worker::{Agent, Worklist, attend};
 
 use self::asking::Asking;
@@ -65,15 +65,18 @@ pub(crate) struct Waiting {
 }
 
 impl Waiters {
-    pub(crate) fn new(releaser: Arc<Releaser>) -> Arc<Self> {
-        Arc::new_cyclic(|this| Self {
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn new(releaser: Arc<Releaser>) -> Result<Arc<Self>, LockError> {
+        let origin = Origin::draw()?;
+        Ok(Arc::new_cyclic(|this| Self {
             releaser,
             worklist: Worklist::default(),
             in_flight: AtomicUsize::new(0),
             next_id: AtomicU64::new(0),
-            origin: Origin::new(),
+            origin,
             this: Weak::clone(this),
-        })
+        }))
     }
 
     /// How many wait for this lock already; a newcomer goes behind them.
@@ -204,9 +207,11 @@ impl Waiters {
         let (key, now) = (&ended.key, self.backend().now());
         // A lock that stays taken for a while is handed to nobody at the end of that.
         let next = now.after(ended.kept_for(now).unwrap_or(FALLBACK).min(FALLBACK));
+        // Without one whoever waits asks by itself.
+        let number = random().ok()?;
         self.change(|agenda| {
             let line = agenda.get_mut(key)?;
-            let attempt = line.entry_or(|first| self.attempt(key, first))?;
+            let attempt = line.entry_or(|first| self.attempt(key, number, first))?;
             agenda.schedule(key, next);
             Some(attempt)
         })
@@ -238,8 +243,10 @@ impl Waiters {
         self.worklist.look(|agenda| agenda.get_mut(key).is_some_and(is_fair))
     }
 
-    fn attempt(&self, key: &LockKey, first: &Waiting) -> Arc<Attempt> {
-        let owner = OwnerToken::from(self.origin, first.identity.as_ref());
+    /// The number is random, because another process may have the same origin: one that was started from
+    /// the same image.
+    fn attempt(&self, key: &LockKey, number: u64, first: &Waiting) -> Arc<Attempt> {
+        let owner = OwnerToken::at(self.origin, number, first.identity.as_ref());
         Arc::new(Attempt::owned(key.clone(), first.ttl, owner))
     }
 
@@ -332,7 +339,7 @@ struct Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        if !self.is_over {
+        if !self.is_over && !self.waiters.releaser.is_inherited() {
             self.waiters.leave(self.key, self.id);
         }
     }

@@ -7,6 +7,7 @@ mod counted_from;
 mod deadlines;
 mod events;
 mod fencing;
+mod forks;
 mod loss;
 mod numbers;
 mod pauses;

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Waker};
 use std::time::{Duration, SystemTime};
 
-use once_cell::sync::Lazy;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
@@ -23,6 +22,7 @@ use crate::clock::{Moment, timer_on, tokio_time};
 use crate::error::LockErrorKind;
 use crate::key::LockKey;
 use crate::options::Ttl;
+use crate::process::PerProcess;
 use crate::token::{FencingToken, Origin, OwnerToken};
 
 /// As many fencing tokens as a turn can need.
@@ -101,13 +101,13 @@ impl Memory {
     /// # Errors
     /// When the system gives no background thread.
     pub(crate) fn open(name: &str) -> Result<Arc<Self>, Fault> {
-        static SHARED: Lazy<Mutex<HashMap<String, Weak<Memory>>>> = Lazy::new(Mutex::default);
+        static SHARED: PerProcess<Mutex<HashMap<String, Weak<Memory>>>> = PerProcess::new();
         if name.is_empty() {
             static COUNT: AtomicU64 = AtomicU64::new(1);
             let store = format!("memory://#{}", COUNT.fetch_add(1, Ordering::Relaxed));
             return Ok(Arc::new(Self::new("memory://".to_owned(), store)?));
         }
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = SHARED.get().lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = shared.get(name).and_then(Weak::upgrade) {
             return Ok(store);
         }
@@ -153,7 +153,7 @@ impl Memory {
     /// Puts another holder in, whoever was there, as somebody from outside can.
     pub(crate) fn put_foreign(&self, key: &str, life: Duration) {
         let expires = tokio_time().after(life);
-        let lock = Lock { owner: OwnerToken::next(None), expires, is_kept: false };
+        let lock = Lock { owner: OwnerToken::told("another holder"), expires, is_kept: false };
         self.state().locks.insert(key.to_owned(), lock);
     }
 
@@ -565,7 +565,7 @@ mod tests {
     use crate::options::Ttl;
 
     fn attempt(key: &'static str) -> Attempt {
-        Attempt::new(LockKey::from_static(key), Ttl::DEFAULT, None)
+        Attempt::new(LockKey::from_static(key), Ttl::DEFAULT, None).unwrap()
     }
 
     fn token(acquisition: &Acquisition) -> u64 {
@@ -612,7 +612,7 @@ mod tests {
         let store = Memory::open("").unwrap();
         for number in 0..1_000 {
             let key = LockKey::new(format!("k{number}")).unwrap();
-            store.acquire_now(&Attempt::new(key, Ttl::DEFAULT, None));
+            store.acquire_now(&Attempt::new(key, Ttl::DEFAULT, None).unwrap());
             tokio::time::advance(Duration::from_secs(60)).await;
         }
         assert!(store.state().locks.len() < 200);

@@ -136,8 +136,14 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    pub(crate) fn new(key: LockKey, ttl: Ttl, identity: Option<&RequestId>) -> Self {
-        Self::owned(key, ttl, OwnerToken::next(identity))
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn new(
+        key: LockKey,
+        ttl: Ttl,
+        identity: Option<&RequestId>,
+    ) -> Result<Self, LockError> {
+        Ok(Self::owned(key, ttl, OwnerToken::draw(identity)?))
     }
 
     pub(crate) fn owned(key: LockKey, ttl: Ttl, owner: OwnerToken) -> Self {
@@ -360,6 +366,12 @@ impl Fault {
     }
 }
 
+impl From<LockError> for Fault {
+    fn from(error: LockError) -> Self {
+        Self::new(error.kind(), error.to_string())
+    }
+}
+
 impl From<Fault> for LockError {
     fn from(fault: Fault) -> Self {
         Self::new(fault.kind, fault.message).with_source(fault.source)
@@ -372,7 +384,7 @@ mod tests {
 
     #[test]
     fn the_lease_counts_from_the_first_request() {
-        let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None);
+        let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None).unwrap();
         assert_eq!(attempt.sent_at(), None);
         assert_eq!(attempt.mark_sent(Moment::from_nanos(5)), Moment::from_nanos(5));
         assert_eq!(attempt.mark_sent(Moment::from_nanos(9)), Moment::from_nanos(5));
@@ -381,7 +393,7 @@ mod tests {
 
     #[test]
     fn a_lock_lapses_after_the_latest_end_that_was_asked_for() {
-        let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None);
+        let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None).unwrap();
         assert_eq!(attempt.lapses_at(), None);
         attempt.mark_sent(Moment::from_nanos(5));
         attempt.mark_renewed(Moment::from_nanos(7), Ttl::MIN);
@@ -391,7 +403,7 @@ mod tests {
 
     #[test]
     fn a_minimum_hold_counts_down_to_nothing() {
-        let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None);
+        let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None).unwrap();
         let at = |millis: u64| Moment::from_nanos(millis * 1_000_000);
         assert_eq!(attempt.kept_for(at(1)), None);
         attempt.keep_until(at(20));

@@ -40,6 +40,8 @@ pub(crate) enum Loss {
     Absent,
     /// Another holder has the lock.
     Taken,
+    /// The process was forked, and the lock is its parent's. No state has this: it is known without one.
+    Forked,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -138,21 +138,25 @@ impl LockerBuilder {
     ///
     /// # Errors
     /// [`is_invalid_url`](LockError::is_invalid_url) and
-    /// [`is_invalid_option`](LockError::is_invalid_option), as [`connect`](LockerBuilder::connect).
+    /// [`is_invalid_option`](LockError::is_invalid_option), as [`connect`](LockerBuilder::connect);
+    /// [`is_unavailable`](LockError::is_unavailable) when the system gives no thread or no randomness.
     pub fn connect_lazy(mut self) -> Result<Locker, LockError> {
         self.reporting = checked(self.reporting)?;
         let ttl = self.expire.map_or(Ok(Ttl::DEFAULT), |expire| Ttl::new("expire", expire))?;
         let backend = open(&self.settings)?;
-        Ok(self.on(backend, ttl))
+        self.on(backend, ttl)
     }
 
     /// The locker of a backend, whatever the URL names.
-    pub(crate) fn on(self, backend: Arc<dyn Backend>, ttl: Ttl) -> Locker {
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn on(self, backend: Arc<dyn Backend>, ttl: Ttl) -> Result<Locker, LockError> {
         let command_deadline = self.settings.deadlines.command;
-        let acquirer = Acquirer::new(backend, command_deadline, self.reporting);
+        let acquirer = Acquirer::new(backend, command_deadline, self.reporting)?;
         // Each time, because a recorder may have been installed since the last one.
         telemetry::describe();
-        Locker(Arc::new(Shared { acquirer, command_deadline, prefix: self.prefix, ttl }))
+        Ok(Locker(Arc::new(Shared { acquirer, command_deadline, prefix: self.prefix, ttl })))
     }
 }
 

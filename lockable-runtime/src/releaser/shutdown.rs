@@ -10,6 +10,7 @@ use crate::agenda::Agenda;
 use crate::background::Background;
 use crate::clock::{timer_on, within};
 use crate::error::{LockError, LockErrorKind};
+use crate::process::PerProcess;
 
 /// So many keys are named of those that could not be released.
 const NAMED: usize = 8;
@@ -23,7 +24,8 @@ const NAMED: usize = 8;
 ///
 /// # What this does not guarantee
 /// Locks that are still held are not waited for. A task that was aborted holds its lock until its
-/// runtime has dropped it, which may be later than this call: await its `JoinHandle` before.
+/// runtime has dropped it, which may be later than this call: await its `JoinHandle` before. A process
+/// that was forked waits for its own locks only, and never for its parent's.
 ///
 /// # Errors
 /// [`is_unavailable`](LockError::is_unavailable) when the deadline came first. The message says how
@@ -93,6 +95,6 @@ pub(super) fn register(releaser: &Arc<Releaser>) {
 
 /// All releasers of this process.
 fn registry() -> MutexGuard<'static, Vec<Weak<Releaser>>> {
-    static ALL: Mutex<Vec<Weak<Releaser>>> = Mutex::new(Vec::new());
-    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+    static ALL: PerProcess<Mutex<Vec<Weak<Releaser>>>> = PerProcess::new();
+    ALL.get().lock().unwrap_or_else(PoisonError::into_inner)
 }

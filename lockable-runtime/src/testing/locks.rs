@@ -47,13 +47,16 @@ impl TestLocks {
     #[must_use]
     #[track_caller]
     pub fn new() -> Self {
-        let memory = match Memory::open("") {
-            Ok(memory) => memory,
-            Err(fault) => fail(&LockError::from(fault)),
-        };
-        let staged = Arc::new(Staged::new(memory));
-        let locker = Locker::builder().on(Arc::new(Arc::clone(&staged)), Ttl::DEFAULT);
-        Self { staged, locker }
+        match Self::try_new() {
+            Ok(locks) => locks,
+            Err(error) => fail(&error),
+        }
+    }
+
+    fn try_new() -> Result<Self, LockError> {
+        let staged = Arc::new(Staged::new(Memory::open("")?));
+        let locker = Locker::builder().on(Arc::new(Arc::clone(&staged)), Ttl::DEFAULT)?;
+        Ok(Self { staged, locker })
     }
 
     /// The same locks, by keys that start with another prefix: for functions with the option `prefix`.
@@ -110,8 +113,12 @@ impl TestLocks {
     #[must_use = "the lock is free again when it is dropped"]
     #[track_caller]
     pub fn hold(&self, key: impl AsRef<str>) -> OtherHolder {
-        let attempt = Attempt::new(self.key(key.as_ref()), Ttl::MAX, Some(&RequestId::new(OTHER)));
-        let (memory, attempt) = (Arc::clone(self.staged.memory()), Arc::new(attempt));
+        let key = self.key(key.as_ref());
+        let attempt = match Attempt::new(key, Ttl::MAX, Some(&RequestId::new(OTHER))) {
+            Ok(attempt) => Arc::new(attempt),
+            Err(error) => fail(&error),
+        };
+        let memory = Arc::clone(self.staged.memory());
         let granted = wait_for(&memory, memory.try_acquire(Arc::clone(&attempt)));
         let is_granted = matches!(granted, Some(Ok(Acquisition::Granted { .. })));
         assert!(is_granted, "somebody holds the lock `{}` already", attempt.key);

@@ -7,8 +7,9 @@ use std::time::Duration;
 use super::{AT_ONCE, FALLBACK, Waiters, close};
 use crate::backend::{Attempt, Enqueued, Fault, Granted as _};
 use crate::clock::within;
-use crate::error::LockErrorKind;
+use crate::error::{LockError, LockErrorKind};
 use crate::key::LockKey;
+use crate::token::random;
 
 /// Waiters are told that the backend is unavailable after it was for so long.
 const ENDURANCE: Duration = Duration::from_secs(30);
@@ -25,7 +26,11 @@ impl Asking {
     /// Asks for this line's turn, or for its place in the queue.
     pub(super) async fn ask(self, key: LockKey) {
         let waiters = Arc::clone(&self.0);
-        let Some(attempt) = waiters.question_of(&key) else { return };
+        let attempt = match waiters.question_of(&key) {
+            Ok(Some(attempt)) => attempt,
+            Ok(None) => return,
+            Err(error) => return waiters.failed(&key, &error.into()),
+        };
         if let Err(refused) = waiters.listens(&attempt).await {
             attempt.question_ends();
             return waiters.failed(&key, &refused);
@@ -58,13 +63,17 @@ impl Waiters {
     ///
     /// The question begins under the lock under which a turn does, so that no turn begins between the
     /// choice of the attempt and its count: the end of a turn sees every question that may land behind it.
-    fn question_of(&self, key: &LockKey) -> Option<Arc<Attempt>> {
-        self.worklist.look(|agenda| {
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    fn question_of(&self, key: &LockKey) -> Result<Option<Arc<Attempt>>, LockError> {
+        let number = random()?;
+        Ok(self.worklist.look(|agenda| {
             let line = agenda.get_mut(key)?;
-            let attempt = line.entry_or(|first| self.attempt(key, first))?;
+            let attempt = line.entry_or(|first| self.attempt(key, number, first))?;
             attempt.question_begins();
             Some(attempt)
-        })
+        }))
     }
 
     /// Makes sure, before the first question, that grants are heard.

@@ -165,7 +165,7 @@ mod tests {
     use crate::options::Ttl;
 
     fn attempt() -> Arc<Attempt> {
-        Arc::new(Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None))
+        Arc::new(Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None).unwrap())
     }
 
     #[test]

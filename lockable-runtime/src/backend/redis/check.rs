@@ -82,7 +82,7 @@ struct Probe {
 
 impl Probe {
     fn new(prefix: &str, scripts: Names) -> Result<Self, LockError> {
-        let origin = Origin::new();
+        let origin = Origin::draw()?;
         let key = |what| LockKey::prefixed(prefix, &format!("lockable:{what}:{origin}"));
         let (key, tried) = (key("probe")?, key("tried")?);
         Ok(Self { key, tried, origin, prefix: prefix.to_owned(), scripts })

@@ -14,7 +14,7 @@ use crate::backend::{Attempt, Fault, Renewal};
 use crate::clock::boot_time;
 use crate::error::LockErrorKind;
 use crate::options::Ttl;
-use crate::token::Origin;
+use crate::token::{Origin, OwnerToken};
 
 /// Greets a server that has just been connected to; gives what it calls the scripts.
 pub(super) async fn greet(
@@ -26,9 +26,10 @@ pub(super) async fn greet(
     let mode = Mode::of(&hello);
     judge(hello, server)?;
     let scripts = scripts.map_err(failed)?;
-    let mut trial = rehearse(commands, &scripts, mode).await.map_err(failed)?;
+    let origin = Origin::draw()?;
+    let mut trial = rehearse(commands, &scripts, origin, mode).await.map_err(failed)?;
     if trial.replies.iter().any(is_unknown_script) {
-        trial = rehearse(commands, &Names::default(), mode).await.map_err(failed)?;
+        trial = rehearse(commands, &Names::default(), origin, mode).await.map_err(failed)?;
     }
     trial.judge(server)?;
     Ok(scripts)
@@ -87,10 +88,11 @@ fn judge(hello: Value, server: &str) -> Result<(), Fault> {
 async fn rehearse(
     commands: &mut MultiplexedConnection,
     scripts: &Names,
+    origin: Origin,
     mode: Mode,
 ) -> Result<Trial, RedisError> {
     let mut trial = Trial { steps: Vec::new(), replies: Vec::new() };
-    let mut pipeline = trial.pipeline(scripts);
+    let mut pipeline = trial.pipeline(scripts, origin);
     mode.ask(&mut pipeline);
     trial.replies = commands.send_packed_commands(&pipeline, 0, pipeline.len()).await?;
     Ok(trial)
@@ -104,12 +106,15 @@ struct Trial {
 }
 
 impl Trial {
-    fn pipeline(&mut self, scripts: &Names) -> Pipeline {
+    fn pipeline(&mut self, scripts: &Names, origin: Origin) -> Pipeline {
         let mut pipeline = Pipeline::with_capacity(16);
-        let Some(key) = probe(&Origin::new().to_string()) else { return pipeline };
+        let Some(key) = probe(&origin.to_string()) else { return pipeline };
         // The shortest lives, because nobody cleans up where nothing may be deleted.
-        let attempt = || Arc::new(Attempt::new(key.clone(), Ttl::DEFAULT.granted(), None));
-        let (holder, waiter) = (attempt(), attempt());
+        let attempt = |number| {
+            let owner = OwnerToken::at(origin, number, None);
+            Arc::new(Attempt::owned(key.clone(), Ttl::DEFAULT.granted(), owner))
+        };
+        let (holder, waiter) = (attempt(1), attempt(2));
         let renewals = [Renewal::new(&holder, Some(holder.ttl), boot_time())];
         let mut step = |step, command: Cmd| {
             self.steps.push(step);

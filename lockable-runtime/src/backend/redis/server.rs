@@ -95,8 +95,9 @@ impl Mode {
         if self == Self::Cluster {
             pipeline.cmd("CLUSTER").arg("INFO");
         }
-        if matches!(self, Self::Cluster | Self::Unknown) {
-            let origin = Origin::new();
+        if matches!(self, Self::Cluster | Self::Unknown)
+            && let Ok(origin) = Origin::draw()
+        {
             let keys = (0..PROBED_SLOTS).map(|n| probe(&format!("{origin}:{n}")));
             for key in keys.flatten() {
                 pipeline.cmd("GET").arg(key.as_str());

@@ -8,7 +8,7 @@ use crate::key::LockKey;
 use crate::options::Ttl;
 
 fn duty(known: Known) -> Duty {
-    let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None);
+    let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None).unwrap();
     Duty::new(Arc::new(attempt), known)
 }
 

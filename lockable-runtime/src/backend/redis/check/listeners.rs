@@ -10,8 +10,9 @@ use crate::token::Origin;
 /// Publishes where no locker listens: the server counts those who subscribed to a pattern. Nothing is
 /// known where the user may not publish, which is a finding of its own.
 pub(super) async fn look(server: &Checked<'_>) -> Result<Option<Finding>, Finding> {
+    let Ok(origin) = Origin::draw() else { return Ok(None) };
     let mut pipeline = Pipeline::with_capacity(1);
-    pipeline.cmd("PUBLISH").arg(channel(Origin::new())).arg("");
+    pipeline.cmd("PUBLISH").arg(channel(origin)).arg("");
     let replies = server.call(&pipeline).await?;
     let heard = replies.first().and_then(|reply| u64::from_redis_value_ref(reply).ok());
     Ok(heard.filter(|heard| *heard > 0).map(overheard))

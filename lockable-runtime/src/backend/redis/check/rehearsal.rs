@@ -116,14 +116,14 @@ struct Lock {
 impl Lock {
     fn of(probe: &Probe) -> Self {
         // The shortest lives, because nobody cleans up after a process that is killed.
-        let attempt = || {
-            let owner = OwnerToken::from(probe.origin, None);
+        let attempt = |number| {
+            let owner = OwnerToken::at(probe.origin, number, None);
             Attempt::owned(probe.key.clone(), Ttl::DEFAULT.granted(), owner)
         };
-        let holder = attempt();
+        let holder = attempt(1);
         let renewed = Attempt::owned(probe.key.clone(), holder.ttl, holder.owner.clone()).into();
         let renewals = [Renewal::new(&renewed, Some(holder.ttl), boot_time())];
-        Self { holder, waiter: attempt(), leaver: attempt(), next: attempt(), renewals }
+        Self { holder, waiter: attempt(2), leaver: attempt(3), next: attempt(4), renewals }
     }
 
     /// Every verb and every script.

@@ -1,0 +1,139 @@
+//! Processes that were forked, or started twice from one image, while locks were in use.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use lockable_tests::{Peer, Program, Server, wait};
+
+use crate::support::{FLOOR, KEY, LIMIT, connect, elapse, server_and_proxy};
+
+#[test]
+fn a_locker_of_the_parent_is_refused_at_once() {
+    let server = Server::start();
+    let said = run("refused", &server);
+    let forked = "NotConfigured: this locker was made before the process was forked; make another one \
+                  in the child, and `install` it there";
+    for what in ["own runtime", "with wait", "inherited runtime", "decorated", "sync", "inspect"] {
+        assert!(said.contains(&format!("child: {what}: {forked}\n")), "{what}\n{said}");
+    }
+    assert!(said.contains("child: check: ") && said.contains("wrong"), "{said}");
+    for what in ["extend", "release"] {
+        assert!(said.contains(&format!("child: {what}: Lost: ")), "{what}\n{said}");
+    }
+    assert!(said.contains("child: shutdown: ok\n"), "{said}");
+    assert!(said.contains("the parent holds: true\n"), "{said}");
+    // The fencing tokens of each lock that was ever asked for have a key: the child asked for none.
+    assert_eq!(server.admin().keys("*"), [FLOOR]);
+}
+
+#[test]
+fn a_guard_of_the_parent_leaves_its_lock_alone() {
+    let server = Server::start();
+    let admin = server.admin();
+    let mut worker = Peer::start(WORKER, [&server.url(), "guard"]);
+    assert_eq!(worker.hear(), "child: held: false, lost: true");
+    let shown = worker.hear();
+    assert!(shown.contains("is_held: false"), "{shown}");
+    let lost = worker.hear();
+    assert!(lost.contains("forked") && lost.contains("its parent's"), "{lost}");
+    assert_eq!(worker.hear(), "ready");
+    let owner = admin.get(KEY);
+    assert!(owner.is_some());
+    // The parent renews on, over the connection that it had.
+    let (mut rose, mut before) = (0, admin.pttl(KEY));
+    wait::until(LIMIT, || {
+        let now = admin.pttl(KEY);
+        rose += usize::from(now > before);
+        before = now;
+        rose > 3
+    });
+    assert_eq!(admin.get(KEY), owner);
+    assert_eq!(worker.ask("go on"), "held: true");
+    worker.finish();
+    assert_eq!(admin.get(KEY), None);
+}
+
+#[test]
+fn a_child_locks_with_a_locker_of_its_own() {
+    let server = Server::start();
+    let said = run("own", &server);
+    assert!(said.contains("child: the parent's lock: Contended: "), "{said}");
+    assert!(said.contains("child: renewed: true\n"), "{said}");
+    for what in ["released", "decorated", "sync", "shutdown"] {
+        assert!(said.contains(&format!("child: {what}: ok\n")), "{what}\n{said}");
+    }
+    assert_eq!(server.admin().get("disLock:dropped"), None);
+}
+
+#[test]
+fn the_default_locker_of_a_child_is_its_own() {
+    let server = Server::start();
+    let said = Program::new(WORKER).arg(&server.url()).arg("environment");
+    let said = said.env("LOCKABLE_URL", &server.url()).run(6 * LIMIT).unwrap();
+    assert_eq!(said, "child: sync: ok\nchild: async: ok\n");
+}
+
+#[test]
+fn forked_processes_have_different_owner_tokens() {
+    let server = Server::start();
+    assert_eq!(run("tokens", &server), "");
+    let admin = server.admin();
+    let owners: HashSet<String> = [KEY, "disLock:1", "disLock:2"]
+        .iter()
+        .filter_map(|key| Some(admin.get(key)?.split_once('.')?.0.to_owned()))
+        .collect();
+    assert_eq!(owners.len(), 3, "{owners:?}");
+}
+
+#[test]
+fn a_body_is_not_polled_in_a_child() {
+    let server = Server::start();
+    let said = run("body", &server);
+    assert!(said.contains("child: body: Lost: "), "{said}");
+    assert!(said.contains("child: steps: 0\n") && said.contains("parent: true\n"), "{said}");
+    assert_eq!(server.admin().get(KEY), None);
+}
+
+#[test]
+fn a_sync_body_that_forks_completes_for_its_parent_only() {
+    let server = Server::start();
+    let said = run("sync body", &server);
+    assert!(said.contains("child: sync body: Lost: "), "{said}");
+    assert!(said.contains("parent: true\n"), "{said}");
+    assert_eq!(server.admin().get(KEY), None);
+}
+
+/// Goal: two processes that were started from one image never have the same owner token, though all that
+/// they have in memory is the same.
+/// Method: an image has nothing of the connections of the process that it was made of, so the connection
+/// is cut. The next token is made before the locker finds that, and longer than a moment after the last.
+#[tokio::test]
+async fn after_a_lost_connection_tokens_begin_differently() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let origin = async || {
+        let guard = locker.lock("k").acquire().await.unwrap();
+        let owner = server.admin().get(KEY).unwrap();
+        guard.release().await.unwrap();
+        owner.split_once('.').unwrap().0.to_owned()
+    };
+    let before = origin().await;
+    proxy.cut();
+    elapse(2 * MOMENT).await;
+    assert_ne!(origin().await, before);
+}
+
+/// As long as a locker uses what it has drawn.
+const MOMENT: Duration = Duration::from_millis(1);
+
+/// What the worker says, in which no child hangs.
+fn run(case: &str, server: &Server) -> String {
+    // That the environment names a locker helps nobody whose parent had chosen one.
+    let said = Program::new(WORKER).arg(&server.url()).arg(case);
+    let said = said.env("LOCKABLE_URL", &server.url()).run(6 * LIMIT);
+    let said = said.unwrap_or_else(|error| panic!("{error}"));
+    assert!(!said.contains("hangs"), "{said}");
+    said
+}
+
+const WORKER: &str = env!("CARGO_BIN_EXE_fork_worker");
