@@ -27,8 +27,15 @@ use crate::waiters::Turn;
 ///
 /// # Cancel safety
 /// Dropping the guard, in or outside a runtime, while unwinding or while a runtime shuts down,
-/// hands the release to a background thread: it does not block and cannot fail. Before the end of
-/// the process, wait for it with [`shutdown`](crate::shutdown).
+/// hands the release to a background thread: it does not block and cannot fail. At the end of `main`
+/// call [`release`](LockGuard::release) instead, or wait for it with [`shutdown`](crate::shutdown).
+///
+/// A program that does neither ends up to 100 ms later: when its main thread returns from `main`, or calls
+/// [`std::process::exit`], it waits that long for releases in the background. This frees the lock in nearly
+/// all programs, and promises nothing: not over a slow link, not while the server is down, and not where
+/// another thread exits, or where the process aborts or is killed. It is tested on Linux; on other systems
+/// it depends on whether the destructors of the main thread's local values run. A lock that is not freed
+/// ends with its lease.
 ///
 /// In a process that was forked while the lock was held, the drop does nothing: the lock is the parent's.
 ///
@@ -273,6 +280,7 @@ impl Drop for LockGuard {
             self.end();
         }
         if let Some(known) = self.duty {
+            telemetry::release_deferred(self.lease.shown_key());
             self.releaser().hand_over(Arc::clone(self.lease.attempt()), known);
         }
     }

@@ -10,6 +10,7 @@ mod caller;
 pub mod check;
 mod clock;
 mod error;
+mod exit;
 pub mod fencing;
 mod global;
 mod guard;

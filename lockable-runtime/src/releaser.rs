@@ -14,6 +14,7 @@ use crate::agenda::{Agenda, trim};
 use crate::backend::{Acquisition, Attempt, Backend, Fault, Release, Reply, answer_within};
 use crate::clock::{Moment, within};
 use crate::error::LockError;
+use crate::exit::{self, Work};
 use crate::key::LockKey;
 use crate::process::Process;
 use crate::telemetry::{self, Reporting};
@@ -45,6 +46,8 @@ pub(crate) struct Releaser {
     /// How many releases, and other [pending](Pending) work, wait; spares the locks while there are
     /// none, which is nearly always.
     open: AtomicUsize,
+    /// The same for the whole process, whose end gives it a moment.
+    work: &'static Work,
     /// By owner token, so that a release that is handed over twice is one.
     worklist: Worklist<OwnerToken, Duty>,
     in_flight: AtomicUsize,
@@ -60,12 +63,14 @@ impl Releaser {
         command_deadline: Duration,
         reporting: Reporting,
     ) -> Arc<Self> {
+        exit::watch_this_thread();
         let releaser = Arc::new(Self {
             process: Process::current(),
             backend,
             command_deadline,
             reporting,
             open: AtomicUsize::new(0),
+            work: Work::of_this_process(),
             worklist: Worklist::default(),
             in_flight: AtomicUsize::new(0),
             untried: Mutex::default(),
@@ -127,7 +132,7 @@ impl Releaser {
 
     /// Lets [`shutdown`] wait until this is dropped.
     pub(crate) fn pending(self: &Arc<Self>) -> Pending {
-        self.open.fetch_add(1, Ordering::AcqRel);
+        self.begin();
         Pending(Arc::clone(self))
     }
 
@@ -140,7 +145,7 @@ impl Releaser {
         let key = attempt.key.clone();
         // Counted before anybody can end it.
         *self.untried().entry(key.clone()).or_default() += 1;
-        self.open.fetch_add(1, Ordering::AcqRel);
+        self.begin();
         telemetry::backlog_grows();
         let outcome = self.change(|agenda| {
             let is_full = agenda.len() >= LIMIT;
@@ -259,7 +264,14 @@ impl Releaser {
         self.close();
     }
 
+    fn begin(&self) {
+        exit::watch_this_thread();
+        self.open.fetch_add(1, Ordering::AcqRel);
+        self.work.begin();
+    }
+
     fn close(&self) {
+        self.work.end();
         self.open.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_waiters();
     }

@@ -22,6 +22,7 @@
 //! | warn | `renew` | event | `leases`, `error` | no answer came; it is tried again |
 //! | debug | `release` | span | `key`, `outcome` | a release is on its way, by the holder or in the background |
 //! | debug | `release` | event | the same | its end, or the lock went to the next of this process without a request |
+//! | debug | `release` | event | `key` | a guard was dropped, and its release is sent in the background |
 //! | warn | `release` | event | `key`, `taken` | the lock that was to be released was gone |
 //! | warn | `release` | event | `key`, `error` | a release was given up; the lock ends with its lease |
 //! | warn | `lost` | event | `key`, `fencing_token`, `reason` | the lock was lost |
@@ -198,6 +199,13 @@ pub(crate) fn swallowed(error: &LockError) {
 /// A lock came from another holder: of this process, or through the queue.
 pub(crate) fn handed_on(is_local: bool) {
     counters::handed_on(is_local);
+}
+
+/// A guard was dropped: nobody waits for its release.
+pub(crate) fn release_deferred(key: Shown<'_>) {
+    debug!(name: "release", target: TARGET, key = &*key.text(),
+        "the guard was dropped, and its release is sent in the background; `release().await`, or \
+         `shutdown` at the end of `main`, waits for it");
 }
 
 /// The lock went to the next call of this process, without a request.

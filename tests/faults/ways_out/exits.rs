@@ -1,0 +1,90 @@
+//! Programs that end right after they have dropped a guard, without a word about its release.
+
+use lockable_tests::{Peer, Program, Server};
+
+use crate::support::{FLOOR, KEY, LIMIT, now};
+
+/// Goal: the lock is free when the program has ended.
+/// Method: twenty programs, one after the other. The last tenth of a second of one may be too short on a
+/// busy machine, so a few may leave their lock; without it hardly one frees it.
+fn is_freed(case: &str, says: &str) {
+    let server = Server::start();
+    let admin = server.admin();
+    let mut freed = 0;
+    for _ in 0..20 {
+        let said = Program::new(WORKER).arg(&server.url()).arg(case).run(LIMIT);
+        let said = said.unwrap_or_else(|error| error);
+        assert!(said.contains(says), "{said}");
+        assert_eq!(admin.keys("lockable:floor:*"), [FLOOR], "it was held");
+        freed += u32::from(admin.get(KEY).is_none());
+        admin.flush();
+    }
+    assert!(freed >= 15, "{freed} of 20 were freed");
+}
+
+#[test]
+fn a_guard_that_was_dropped_outside_of_any_runtime_is_freed_at_the_end() {
+    is_freed("outside", "");
+}
+
+#[test]
+fn a_guard_that_was_dropped_on_one_thread_is_freed_at_the_end() {
+    is_freed("one thread", "");
+}
+
+#[test]
+fn a_guard_that_was_dropped_on_many_threads_is_freed_at_the_end() {
+    is_freed("many threads", "");
+}
+
+#[test]
+fn a_guard_that_a_task_dropped_is_freed_at_the_end() {
+    is_freed("task", "");
+}
+
+#[test]
+fn a_guard_that_a_runtime_dropped_is_freed_at_the_end() {
+    is_freed("aborted", "");
+}
+
+#[test]
+fn a_guard_of_the_installed_locker_is_freed_at_the_end() {
+    is_freed("installed", "");
+}
+
+#[test]
+fn a_guard_is_freed_when_main_exits() {
+    is_freed("exit", "");
+}
+
+#[test]
+fn a_guard_is_freed_when_main_panics() {
+    is_freed("panic", "a panic of the test's own");
+}
+
+#[test]
+fn a_guard_is_freed_where_events_and_numbers_are_listened_to() {
+    is_freed("told", "its release is sent in the background");
+}
+
+#[test]
+fn a_program_in_memory_ends_as_well() {
+    Program::new(WORKER).arg("memory://").arg("many threads").run(LIMIT).unwrap();
+}
+
+/// The end waits for a moment, and not for a server that gives no answer.
+#[test]
+fn a_program_whose_server_stands_still_ends_all_the_same() {
+    let server = Server::start();
+    let mut worker = Peer::start(WORKER, [&server.url(), "stopped"]);
+    assert_eq!(worker.hear(), "held");
+    server.pause();
+    let start = now();
+    worker.say("go on");
+    worker.finish();
+    let took = start.elapsed();
+    server.resume();
+    assert!(took < LIMIT / 2, "{took:?}");
+}
+
+const WORKER: &str = env!("CARGO_BIN_EXE_exit_worker");
