@@ -55,7 +55,7 @@ impl Acquirer {
         let prefix = Prefix::draw(backend.now())?;
         let renewals = Renewals::new(Arc::clone(&backend), command_deadline);
         let releaser = Releaser::new(backend, command_deadline, reporting);
-        let waiters = Waiters::new(Arc::clone(&releaser))?;
+        let waiters = Waiters::new(Arc::clone(&releaser));
         Ok(Arc::new(Self { releaser, renewals, waiters, prefix }))
     }
 

@@ -1,5 +1,6 @@
 //! What this project's own test suites need to see of the backends.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::mpsc::Sender;
@@ -111,7 +112,11 @@ impl Granted for Told {
         drop(self.0.send(grant_to(&grant)));
     }
 
-    fn missed(&self) {}
+    fn origins(&self) -> BTreeSet<Origin> {
+        BTreeSet::new()
+    }
+
+    fn missed(&self, _: Origin) {}
 }
 
 impl VerbAttempt {

@@ -114,7 +114,7 @@ pub(crate) fn random() -> Result<u64, LockError> {
 }
 
 /// What the tokens of one locker's waiters begin with, and where their grants are handed to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Origin(u64);
 
 impl Origin {
@@ -124,6 +124,12 @@ impl Origin {
     /// When the system gives no randomness.
     pub(crate) fn draw() -> Result<Self, LockError> {
         random().map(Self)
+    }
+
+    /// Where a token began that this crate made.
+    pub(crate) fn of(owner: &OwnerToken) -> Option<Self> {
+        let (origin, _) = owner.as_ref().split_once('.')?;
+        u64::from_str_radix(origin, 16).ok().map(Self)
     }
 
     /// Whether a token began here.
@@ -152,6 +158,39 @@ pub(crate) fn identity_of(owner: &str) -> Option<&str> {
         && !count.is_empty()
         && count.bytes().all(|byte| byte.is_ascii_digit());
     (is_ours && !identity.is_empty()).then_some(identity)
+}
+
+/// The origin of one locker's waiters, which is another one after each break of their subscription.
+///
+/// Two processes that were started from one image have broken subscriptions, so their waiters have
+/// different origins from then on, and none hears of the other's grants as of its own.
+#[derive(Debug, Default)]
+pub(crate) struct CurrentOrigin(AtomicU64);
+
+impl CurrentOrigin {
+    /// Draws it at the first use.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn get(&self) -> Result<Origin, LockError> {
+        let current = self.0.load(Ordering::Acquire);
+        if current != 0 {
+            return Ok(Origin(current));
+        }
+        let drawn = Origin(Origin::draw()?.0.max(1));
+        let (set, order) = (Ordering::AcqRel, Ordering::Acquire);
+        let first = self.0.compare_exchange(0, drawn.0, set, order);
+        Ok(first.map_or_else(Origin, |_| drawn))
+    }
+
+    pub(crate) fn set(&self, origin: Origin) {
+        self.0.store(origin.0, Ordering::Release);
+    }
+
+    /// Whether a token began where those of now do.
+    pub(crate) fn is_of(&self, owner: &OwnerToken) -> bool {
+        Origin(self.0.load(Ordering::Acquire)).is_of(owner.as_ref())
+    }
 }
 
 impl OwnerToken {

@@ -1,6 +1,7 @@
 //! Waiting without polling: the lines of this process, their places in the backend's queues, and
 //! the turns that are handed to them.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::key::LockKey;
 use crate::options::Ttl;
 use crate::releaser::{Known, Releaser};
 use crate::request::RequestId;
-use crate::token::{Origin, OwnerToken, random};
+use crate::token::{CurrentOrigin, Origin, OwnerToken, random};
 use crate::worker::{Agent, Worklist, attend};
 
 use self::asking::Asking;
@@ -40,7 +41,7 @@ pub(crate) struct Waiters {
     /// How many lines are being asked for.
     in_flight: AtomicUsize,
     next_id: AtomicU64,
-    origin: Origin,
+    origin: CurrentOrigin,
     this: Weak<Self>,
 }
 
@@ -65,18 +66,15 @@ pub(crate) struct Waiting {
 }
 
 impl Waiters {
-    /// # Errors
-    /// When the system gives no randomness.
-    pub(crate) fn new(releaser: Arc<Releaser>) -> Result<Arc<Self>, LockError> {
-        let origin = Origin::draw()?;
-        Ok(Arc::new_cyclic(|this| Self {
+    pub(crate) fn new(releaser: Arc<Releaser>) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
             releaser,
             worklist: Worklist::default(),
             in_flight: AtomicUsize::new(0),
             next_id: AtomicU64::new(0),
-            origin,
+            origin: CurrentOrigin::default(),
             this: Weak::clone(this),
-        }))
+        })
     }
 
     /// How many wait for this lock already; a newcomer goes behind them.
@@ -207,11 +205,11 @@ impl Waiters {
         let (key, now) = (&ended.key, self.backend().now());
         // A lock that stays taken for a while is handed to nobody at the end of that.
         let next = now.after(ended.kept_for(now).unwrap_or(FALLBACK).min(FALLBACK));
-        // Without one whoever waits asks by itself.
-        let number = random().ok()?;
+        // Without one the line asks by itself.
+        let owner = self.owner().ok()?;
         self.change(|agenda| {
             let line = agenda.get_mut(key)?;
-            let attempt = line.entry_or(|first| self.attempt(key, number, first))?;
+            let attempt = line.entry_or(|first| owner.attempt(key, first))?;
             agenda.schedule(key, next);
             Some(attempt)
         })
@@ -243,15 +241,28 @@ impl Waiters {
         self.worklist.look(|agenda| agenda.get_mut(key).is_some_and(is_fair))
     }
 
-    /// The number is random, because another process may have the same origin: one that was started from
-    /// the same image.
-    fn attempt(&self, key: &LockKey, number: u64, first: &Waiting) -> Arc<Attempt> {
-        let owner = OwnerToken::at(self.origin, number, first.identity.as_ref());
-        Arc::new(Attempt::owned(key.clone(), first.ttl, owner))
+    /// # Errors
+    /// When the system gives no randomness.
+    fn owner(&self) -> Result<NextOwner, LockError> {
+        Ok(NextOwner { origin: self.origin.get()?, number: random()? })
     }
 
     fn backend(&self) -> &Arc<dyn Backend> {
         self.releaser.backend()
+    }
+}
+
+/// The owner token of the next attempt, if one is made. Its number is random, because another process may
+/// have the same origin for a while: one that was started from the same image.
+struct NextOwner {
+    origin: Origin,
+    number: u64,
+}
+
+impl NextOwner {
+    fn attempt(self, key: &LockKey, first: &Waiting) -> Arc<Attempt> {
+        let owner = OwnerToken::at(self.origin, self.number, first.identity.as_ref());
+        Arc::new(Attempt::owned(key.clone(), first.ttl, owner))
     }
 }
 
@@ -285,6 +296,9 @@ impl Granted for Waiters {
         let attempt = match begun {
             Begun::Turn(attempt) => attempt,
             Begun::Already => return,
+            // From before the subscription broke: perhaps a grant of a process that was started from the
+            // same image, which releases it. One of this process is withdrawn, or ends after a second.
+            Begun::Unwanted if !this.origin.is_of(&grant.owner) => return,
             Begun::Unwanted => {
                 // A request for a place that was late: nobody of this locker waits for it any more.
                 let unwanted = Arc::new(Attempt::owned(grant.key, grant.ttl, grant.owner));
@@ -298,8 +312,14 @@ impl Granted for Waiters {
         let _unwanted: Option<Turn> = this.give(&grant.key, turn);
     }
 
-    fn missed(&self) {
+    fn origins(&self) -> BTreeSet<Origin> {
+        let origin = |line: &Line<Waiting>| Origin::of(&line.entry()?.owner);
+        self.worklist.look(|agenda| agenda.items().filter_map(origin).collect())
+    }
+
+    fn missed(&self, origin: Origin) {
         let Some(this) = self.this.upgrade() else { return };
+        this.origin.set(origin);
         let now = this.backend().now();
         this.change(|agenda| agenda.schedule_all(now));
     }

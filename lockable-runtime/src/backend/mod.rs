@@ -1,5 +1,6 @@
 //! Where lock state lives: the contract of a backend, and what its verbs say.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -291,9 +292,13 @@ pub(crate) async fn answer_within<T>(
 pub(crate) trait Granted: Send + Sync {
     fn granted(&self, grant: Grant);
 
-    /// Grants may have been missed: whoever waits has to ask.
+    /// Where the attempts began that wait now: a new subscription hears of their grants too.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory nothing is missed"))]
-    fn missed(&self);
+    fn origins(&self) -> BTreeSet<Origin>;
+
+    /// Grants may have been missed: whoever waits has to ask. New attempts begin there.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory nothing is missed"))]
+    fn missed(&self, origin: Origin);
 }
 
 /// A lock that was handed to an attempt that waited for it.

@@ -9,7 +9,6 @@ use crate::backend::{Attempt, Enqueued, Fault, Granted as _};
 use crate::clock::within;
 use crate::error::{LockError, LockErrorKind};
 use crate::key::LockKey;
-use crate::token::random;
 
 /// Waiters are told that the backend is unavailable after it was for so long.
 const ENDURANCE: Duration = Duration::from_secs(30);
@@ -67,10 +66,10 @@ impl Waiters {
     /// # Errors
     /// When the system gives no randomness.
     fn question_of(&self, key: &LockKey) -> Result<Option<Arc<Attempt>>, LockError> {
-        let number = random()?;
+        let owner = self.owner()?;
         Ok(self.worklist.look(|agenda| {
             let line = agenda.get_mut(key)?;
-            let attempt = line.entry_or(|first| self.attempt(key, number, first))?;
+            let attempt = line.entry_or(|first| owner.attempt(key, first))?;
             attempt.question_begins();
             Some(attempt)
         }))
@@ -85,7 +84,8 @@ impl Waiters {
             return Ok(());
         }
         let backend = self.backend();
-        let heard = within(|| backend.timer(FALLBACK), backend.listen(self.origin, self.hook()));
+        let Ok(origin) = self.origin.get() else { return Ok(()) };
+        let heard = within(|| backend.timer(FALLBACK), backend.listen(origin, self.hook()));
         match heard.await {
             Some(Err(fault)) if fault.kind == LockErrorKind::Refused => Err(fault),
             _ => Ok(()),

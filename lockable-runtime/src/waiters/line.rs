@@ -94,6 +94,11 @@ impl<W> Line<W> {
         self.entry.take()
     }
 
+    /// The attempt that stands in the queue, if there is one.
+    pub(crate) fn entry(&self) -> Option<&Attempt> {
+        self.entry.as_ref().map(|entry| &*entry.attempt)
+    }
+
     pub(crate) fn is_queued_as(&self, attempt: &Attempt) -> bool {
         self.entry.as_ref().is_some_and(|entry| entry.attempt.owner == attempt.owner)
     }

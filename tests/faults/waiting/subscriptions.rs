@@ -3,7 +3,7 @@
 use lockable_tests::{Admin, Proxy, Server, wait};
 use tokio::task::JoinSet;
 
-use super::queues::{AT_ONCE, FALLBACK, is_over, is_served, queued, waiter, within};
+use super::queues::{AT_ONCE, FALLBACK, QUEUE, is_over, is_served, queued, waiter, within};
 use crate::support::{LIMIT, connect, elapse, patient, server_and_proxy, side_by_side};
 
 side_by_side! { subscriptions_of_a_process:
@@ -12,6 +12,8 @@ side_by_side! { subscriptions_of_a_process:
     a_hundred_waiters_of_ten_keys_share_one_subscription,
     a_locker_that_lost_its_subscription_beside_one_that_has_it_waits_for_the_fallback,
     a_new_subscription_asks_for_a_limited_number_of_lines_at_once,
+    a_waiter_from_before_a_new_subscription_hears_of_its_grant,
+    after_a_new_subscription_grants_of_an_image_are_left_alone,
 }
 
 async fn calls_that_do_not_wait_never_subscribe() {
@@ -104,6 +106,71 @@ async fn a_new_subscription_asks_for_a_limited_number_of_lines_at_once() {
     // The others have their turn when those were answered.
     wait::until_async(LIMIT, async || admin.command_calls("lpos") >= asked + LINES as u64).await;
     waiters.abort_all();
+}
+
+async fn a_waiter_from_before_a_new_subscription_hears_of_its_grant() {
+    let server = Server::start();
+    let admin = server.admin();
+    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    let waiter = waiter(&connect(&server.url()).await);
+    queued(&server, 1).await;
+    let first = origin_of_waiter(&admin);
+    for channels in [2, 3] {
+        admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+        listens(&admin, &first, channels).await;
+    }
+    guard.release().await.unwrap();
+    is_served("the one from before", AT_ONCE, waiter).await;
+    is_over(&server).await;
+}
+
+/// Goal: a process that was started from the same image as another one does not release that one's locks.
+/// Method: both begin with one origin, and with subscriptions that broke. The other one's lock and its
+/// grant are written by hand.
+async fn after_a_new_subscription_grants_of_an_image_are_left_alone() {
+    let server = Server::start();
+    let admin = server.admin();
+    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    let locker = connect(&server.url()).await;
+    let first = waiter(&locker);
+    queued(&server, 1).await;
+    let origin = origin_of_waiter(&admin);
+    admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    listens(&admin, &origin, 2).await;
+    let owner = format!("{origin}.7");
+    admin.command::<()>(&["SET", "disLock:other", &owner, "PX", "60000"]);
+    let grant = format!("1\n1\n1000\n{owner}\ndisLock:other");
+    assert_eq!(admin.command::<u64>(&["PUBLISH", &format!("lockable:grant:{origin}"), &grant]), 1);
+    guard.release().await.unwrap();
+    // Its own grant comes behind the other one's.
+    is_served("its own", AT_ONCE, first).await;
+    // A call goes behind all releases of its key.
+    assert!(locker.lock("other").try_acquire().await.unwrap().is_none());
+    assert_eq!(admin.get("disLock:other"), Some(owner));
+    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    let second = waiter(&locker);
+    queued(&server, 1).await;
+    assert_ne!(origin_of_waiter(&admin), origin);
+    guard.release().await.unwrap();
+    is_served("the second", AT_ONCE, second).await;
+    is_over(&server).await;
+}
+
+/// Where the token of the only waiter of `k` begins.
+fn origin_of_waiter(admin: &Admin) -> String {
+    let entry = admin.command::<Vec<String>>(&["LRANGE", QUEUE, "0", "-1"]).remove(0);
+    let (_, owner) = entry.split_once(' ').unwrap();
+    owner.split_once('.').unwrap().0.to_owned()
+}
+
+/// Waits until the grants of this origin are heard again, beside those of others.
+async fn listens(admin: &Admin, origin: &str, channels: usize) {
+    let channel = format!("lockable:grant:{origin}");
+    let listens = async || {
+        let all = admin.command::<Vec<String>>(&["PUBSUB", "CHANNELS", "lockable:grant:*"]);
+        all.len() >= channels && all.contains(&channel)
+    };
+    wait::until_async(LIMIT, listens).await;
 }
 
 fn subscriptions(admin: &Admin) -> usize {

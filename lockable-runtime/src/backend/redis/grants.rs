@@ -1,6 +1,7 @@
 //! The subscription on which grants are handed to this process, apart from the connections that
 //! carry commands.
 
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -84,15 +85,24 @@ impl Grants {
 
 impl Subscriber {
     /// Subscribes, again and again, until nobody is left who could wait.
+    ///
+    /// Each time with an origin that is drawn then, and with those of the attempts that wait already.
     async fn keep(self, origin: Origin, confirmed: watch::Sender<State>, hook: Weak<dyn Granted>) {
+        let mut last = None;
         while hook.strong_count() > 0 {
             let timer = || timer_on(&self.runtime, self.connect_deadline);
-            match within(timer, subscribe(&self.client, origin)).await {
+            // Without randomness no new attempt is made either.
+            let current = last.map_or(origin, |last| Origin::draw().unwrap_or(last));
+            let mut origins = hook.upgrade().map_or_else(BTreeSet::new, |hook| hook.origins());
+            // Until it is told of the new one, somebody may come to wait.
+            origins.extend(last.into_iter().chain([current]));
+            match within(timer, subscribe(&self.client, origins)).await {
                 Some(Ok((sink, stream))) => {
+                    last = Some(current);
                     confirmed.send_replace(Some(Ok(())));
                     // What was published meanwhile is lost.
                     if let Some(waiters) = hook.upgrade() {
-                        waiters.missed();
+                        waiters.missed(current);
                     }
                     self.receive(sink, stream, &hook).await;
                     confirmed.send_replace(None);
@@ -149,13 +159,14 @@ impl Subscriber {
     }
 }
 
-/// A subscription to the grants of that origin.
+/// A subscription to the grants of those origins.
 pub(super) async fn subscribe(
     client: &Client,
-    origin: Origin,
+    origins: impl IntoIterator<Item = Origin>,
 ) -> RedisResult<(PubSubSink, PubSubStream)> {
     let (mut sink, stream) = client.get_async_pubsub().await?.split();
-    sink.subscribe(channel(origin)).await?;
+    let channels: Vec<String> = origins.into_iter().map(channel).collect();
+    sink.subscribe(channels).await?;
     Ok((sink, stream))
 }
 

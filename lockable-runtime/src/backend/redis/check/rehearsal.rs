@@ -34,7 +34,7 @@ pub(super) async fn subscribe(
     let opener = server.opener;
     let timer = || timer_on(&opener.timers, opener.connect_deadline);
     let (mut sink, stream) =
-        match within(timer, grants::subscribe(&opener.client, probe.origin)).await {
+        match within(timer, grants::subscribe(&opener.client, [probe.origin])).await {
             Some(Ok(subscribed)) => subscribed,
             failed => {
                 let error = failed.and_then(Result::err);
