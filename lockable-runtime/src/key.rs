@@ -71,16 +71,17 @@ impl LockKey {
 
     /// The name of its fencing floor.
     pub(crate) fn floor(&self) -> Companion<'_> {
-        self.companion("lockable:floor:", "lockable:floor:{")
+        self.companion("lockable:floor::", "lockable:floor:{")
     }
 
     /// The name of its queue.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it has no name"))]
     pub(crate) fn queue(&self) -> Companion<'_> {
-        self.companion("lockable:queue:", "lockable:queue:{")
+        self.companion("lockable:queue::", "lockable:queue:{")
     }
 
-    /// On the same cluster slot as the lock itself: by its hash tag, or else with itself as one.
+    /// On the same cluster slot as the lock itself: by its hash tag, or else with itself as one. The
+    /// names of the two kinds differ in the character behind `floor:` or `queue:`.
     fn companion(&self, tagged: &'static str, plain: &'static str) -> Companion<'_> {
         if self.0.contains('{') {
             Companion([tagged, &self.0, ""])

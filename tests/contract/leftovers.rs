@@ -117,7 +117,7 @@ async fn the_floor_of_a_long_lease_outlives_it_tenfold<F: Fixture>(store: &F) {
 async fn the_floor_of_a_tagged_key_has_the_same_tag<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     locker.lock("{user}:7").acquire().await.unwrap().release().await.unwrap();
-    assert!(store.has("lockable:floor:disLock:{user}:7"), "{:?}", store.keyspace());
+    assert!(store.has("lockable:floor::disLock:{user}:7"), "{:?}", store.keyspace());
 }
 
 /// The error of both ways to ask.

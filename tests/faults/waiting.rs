@@ -10,4 +10,5 @@ mod orphans;
 mod processes;
 pub(crate) mod queues;
 mod subscriptions;
+mod tags;
 mod turns;

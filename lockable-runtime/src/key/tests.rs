@@ -1,5 +1,7 @@
 use std::collections::HashMap;
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn rendered(value: &str, delimiters: &'static str) -> String {
@@ -93,5 +95,32 @@ fn companion_keys_share_the_slot() {
     let plain = LockKey::new("disLock:order:7").unwrap();
     assert_eq!(plain.floor().to_string(), "lockable:floor:{disLock:order:7}");
     let tagged = LockKey::new("disLock:{user}:7").unwrap();
-    assert_eq!(tagged.floor().to_string(), "lockable:floor:disLock:{user}:7");
+    assert_eq!(tagged.floor().to_string(), "lockable:floor::disLock:{user}:7");
+    assert_eq!(tagged.queue().to_string(), "lockable:queue::disLock:{user}:7");
+}
+
+/// The part of a key that Redis Cluster hashes.
+fn hashed(key: &str) -> &str {
+    let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
+    tag.map_or(key, |(tag, _)| if tag.is_empty() { key } else { tag })
+}
+
+proptest! {
+    /// Over an alphabet of the characters that the names of companion keys are made of.
+    #[test]
+    fn no_two_locks_share_a_companion_key(one in "[{}:a]{1,6}", other in "[{}:a]{1,6}") {
+        let (Ok(one), Ok(other)) = (LockKey::new(one), LockKey::new(other)) else { return Ok(()) };
+        let names = |key: &LockKey| [key.floor().to_string(), key.queue().to_string()];
+        for name in names(&one) {
+            prop_assert_eq!(hashed(&name), hashed(one.as_str()));
+            prop_assert!(one == other || !names(&other).contains(&name), "{} is shared", name);
+        }
+    }
+}
+
+#[test]
+fn a_tag_that_is_a_whole_key_has_companion_keys_of_its_own() {
+    let (plain, tagged) = (LockKey::from_static("user"), LockKey::from_static("{user}"));
+    assert_ne!(plain.queue().to_string(), tagged.queue().to_string());
+    assert_ne!(plain.floor().to_string(), tagged.floor().to_string());
 }

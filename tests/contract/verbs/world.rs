@@ -242,6 +242,6 @@ impl World {
 }
 
 fn companion(what: &str, key: &str) -> String {
-    let tagged = if key.contains('{') { key.to_owned() } else { format!("{{{key}}}") };
+    let tagged = if key.contains('{') { format!(":{key}") } else { format!("{{{key}}}") };
     format!("lockable:{what}:{tagged}")
 }

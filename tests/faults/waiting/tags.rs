@@ -1,0 +1,40 @@
+//! Locks whose keys differ by a hash tag alone.
+
+use lockable_runtime::{LockGuard, Locker};
+use lockable_tests::{Server, wait};
+use tokio::task::JoinHandle;
+
+use super::queues::{AT_ONCE, is_served};
+use crate::support::{LIMIT, patient};
+
+/// Goal: the waiters of two locks do not stand in one queue, where each would be granted the other's lock.
+/// Method: both locks are held, each has a waiter, and they are released in the order in which the
+/// waiters did not come.
+#[tokio::test]
+async fn waiters_of_a_key_and_of_its_hash_tag_get_their_own_locks() {
+    let server = Server::start();
+    let admin = server.admin();
+    let locker = || patient(&server.url()).prefix("").connect();
+    let (holder, one, other) =
+        (locker().await.unwrap(), locker().await.unwrap(), locker().await.unwrap());
+    let plain = holder.lock("user").acquire().await.unwrap();
+    let tagged = holder.lock("{user}").acquire().await.unwrap();
+    assert_eq!(admin.keys("lockable:floor:*").len(), 2);
+    let queues = || admin.keys("lockable:queue:*").len();
+    let for_plain = waiter(&one, "user");
+    wait::until_async(LIMIT, async || queues() == 1).await;
+    let for_tagged = waiter(&other, "{user}");
+    wait::until_async(LIMIT, async || queues() == 2).await;
+    admin.reset_statistics();
+    tagged.release().await.unwrap();
+    is_served("behind the tag", AT_ONCE, for_tagged).await;
+    assert!(plain.is_held() && !for_plain.is_finished());
+    plain.release().await.unwrap();
+    is_served("behind the key", AT_ONCE, for_plain).await;
+    assert_eq!(admin.command_calls("publish"), 2);
+}
+
+fn waiter(locker: &Locker, key: &'static str) -> JoinHandle<LockGuard> {
+    let request = locker.lock(key).wait(LIMIT);
+    tokio::spawn(async move { request.acquire().await.unwrap() })
+}
