@@ -80,6 +80,9 @@ pub enum Code {
     Sentinel,
     /// `cluster`: the server is a node of a cluster, which is wrong where that has several shards.
     Cluster,
+    /// `one-by-one`: the server refuses a command with the keys of several locks, so each lease is renewed,
+    /// and each lock released, by a command of its own.
+    OneByOne,
     /// `verb-failed`: something that locks do failed on a lock of the check's own; the subject says
     /// what.
     VerbFailed,
@@ -299,6 +302,7 @@ impl Code {
             Self::Replica => "replica",
             Self::Sentinel => "sentinel",
             Self::Cluster => "cluster",
+            Self::OneByOne => "one-by-one",
             Self::VerbFailed => "verb-failed",
             Self::GrantNotHeard => "grant-not-heard",
             Self::PatternSubscriber => "pattern-subscriber",

@@ -16,7 +16,8 @@ pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
 /// Each predicate answers what the caller may do next; [`kind`](LockError::kind) is for counting
 /// and logging. The message names the key, unless [`hide_keys`](crate::LockerBuilder::hide_keys) hides
 /// it, and never shows a password or an owner token. The cause in the client library, where there is
-/// one, is [`source`](Error::source); what a server quotes of a command is left out of both.
+/// one, is [`source`](Error::source); what a server quotes of a command is left out of both. Of a renewed
+/// lock whose lease ended, the source is the last failed renewal, another `LockError`.
 ///
 /// # Examples
 /// ```

@@ -192,7 +192,8 @@ impl Verbs {
             Renewed::Absent => 0,
             Renewed::Taken => -1,
         };
-        Ok(answered(self.backend.renew(batch)).await?.into_iter().map(code).collect())
+        let outcomes = answered(self.backend.renew(batch)).await?;
+        outcomes.into_iter().map(|outcome| Ok(code(outcome?))).collect()
     }
 
     /// Releases, and leaves the lock taken for so long; 1 released, 0 nobody's, -1 another's.

@@ -1,5 +1,6 @@
 //! The right to hold a lock until a time.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::pending;
 use std::pin::pin;
@@ -10,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::backend::{Attempt, Backend, Fault, Renewal, Renewed, answer_within};
 use crate::clock::{Moment, within};
-use crate::error::LockError;
+use crate::error::{Cause, LockError};
 use crate::hidden::Shown;
 use crate::key::LockKey;
 use crate::options::{Terms, Ttl};
@@ -49,6 +50,8 @@ struct Shared {
     fencing_token: FencingToken,
     /// How long the lease is, once it is claimed or renewed.
     ttl: Ttl,
+    /// Whether it is renewed for as long as the lock is held.
+    renews: bool,
     /// Written by renewals, by the guard, and by whoever finds the deadline passed.
     state: Mutex<LeaseState>,
     /// Told when the lease is lost.
@@ -72,7 +75,8 @@ impl Lease {
         }
         let state = Mutex::new(LeaseState::new(since, granted, hold_until));
         let lost = Notify::new();
-        Self(Arc::new(Shared { attempt, fencing_token, ttl: terms.ttl, state, lost, releaser }))
+        let (ttl, renews) = (terms.ttl, terms.renew);
+        Self(Arc::new(Shared { attempt, fencing_token, ttl, renews, state, lost, releaser }))
     }
 
     /// The whole name of the lock, prefix included.
@@ -215,7 +219,7 @@ impl Lease {
         let (backend, limit) = (&**self.backend(), self.0.releaser.command_deadline());
         let outcomes = answer_within(backend, limit, backend.renew(vec![request])).await?;
         // One outcome for each request.
-        Ok(outcomes.into_iter().next().unwrap_or(Renewed::Absent))
+        outcomes.into_iter().next().unwrap_or(Ok(Renewed::Absent))
     }
 
     fn still_held(&self) -> Result<(), LockError> {
@@ -257,6 +261,11 @@ impl Lease {
         self.update(|state, now| state.renewed(sent, ttl, now));
     }
 
+    /// A renewal failed: the lease lasts as long as it did.
+    pub(crate) fn unanswered(&self, cause: &Arc<LockError>) {
+        self.update(|state, _| state.unanswered(cause));
+    }
+
     pub(crate) fn refused(&self, loss: Loss) {
         self.update(|state, now| state.refused(loss, now));
     }
@@ -271,7 +280,7 @@ impl Lease {
 
     /// The error of a body that was stopped, or that completed although the lock was lost.
     pub(crate) fn loss_error(&self, loss: Loss, completed: bool) -> LockError {
-        let why = why(loss);
+        let why = self.why(loss);
         let message = if completed {
             format!(
                 "the lock was lost before the body completed, and its value was dropped; its \
@@ -280,7 +289,7 @@ impl Lease {
         } else {
             format!("the lock was lost while the body ran, and the body was stopped: {why}")
         };
-        self.error(message).with_completed(completed).with_taken(loss == Loss::Taken)
+        self.error_of(loss, message).with_completed(completed)
     }
 
     pub(crate) fn held_long_enough(&self) -> LockError {
@@ -288,7 +297,7 @@ impl Lease {
     }
 
     pub(crate) fn lost_error(&self, loss: Loss) -> LockError {
-        self.error(format!("the lock was lost: {}", why(loss))).with_taken(loss == Loss::Taken)
+        self.error_of(loss, format!("the lock was lost: {}", self.why(loss)))
     }
 
     /// The key as messages and events show it.
@@ -311,6 +320,46 @@ impl Lease {
         self.reporting().hide(LockError::released_too_late(self.key().as_str(), taken))
     }
 
+    fn error_of(&self, loss: Loss, message: String) -> LockError {
+        let cause = (loss == Loss::Deadline).then(|| self.unrenewed()).flatten();
+        let cause = cause.map(|cause| cause as Cause);
+        self.error(message).with_taken(loss == Loss::Taken).with_source(cause)
+    }
+
+    /// What the holder can do about a loss, where it can.
+    fn why(&self, loss: Loss) -> Cow<'static, str> {
+        match loss {
+            Loss::Deadline => self.why_it_ended(),
+            Loss::Absent => {
+                "nobody holds it any more, because it was deleted or its server lost it".into()
+            }
+            Loss::Taken => "another holder has it".into(),
+            Loss::Forked => {
+                "the process was forked while it was held, and the lock is its parent's".into()
+            }
+        }
+    }
+
+    fn why_it_ended(&self) -> Cow<'static, str> {
+        match self.unrenewed() {
+            Some(cause) => {
+                format!("its lease ended, because it could not be renewed: {cause}").into()
+            }
+            None if self.0.renews => {
+                "its lease ended before a renewal was answered, as when the process was paused"
+                    .into()
+            }
+            None => "its lease ended; give it a longer `expire`, or `renew` it while the body runs"
+                .into(),
+        }
+    }
+
+    /// Why the last renewal failed, until one is answered.
+    fn unrenewed(&self) -> Option<Arc<LockError>> {
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.unrenewed().map(Arc::clone)
+    }
+
     fn error(&self, message: String) -> LockError {
         self.reporting().hide(LockError::lost(self.key().as_str(), message))
     }
@@ -324,7 +373,8 @@ impl Lease {
         let found = state.loss();
         drop(state);
         if let (None, Some(loss)) = (known, found) {
-            telemetry::lost(self.shown_key(), self.fencing_token(), reason(loss), why(loss));
+            let why = self.why(loss);
+            telemetry::lost(self.shown_key(), self.fencing_token(), reason(loss), &why);
             self.0.lost.notify_waiters();
         }
         result
@@ -393,17 +443,5 @@ fn reason(loss: Loss) -> &'static str {
         Loss::Absent => "absent",
         Loss::Taken => "taken",
         Loss::Forked => "forked",
-    }
-}
-
-/// What the holder can do about it, where it can.
-fn why(loss: Loss) -> &'static str {
-    match loss {
-        Loss::Deadline => {
-            "its lease ended; give it a longer `expire`, or `renew` it while the body runs"
-        }
-        Loss::Absent => "nobody holds it any more, because it was deleted or its server lost it",
-        Loss::Taken => "another holder has it",
-        Loss::Forked => "the process was forked while it was held, and the lock is its parent's",
     }
 }

@@ -12,6 +12,7 @@ use tracing::Instrument;
 use crate::agenda::Agenda;
 use crate::backend::{Backend, Fault, Renewal, Renewed, Reply};
 use crate::clock::{Moment, within};
+use crate::error::LockError;
 use crate::key::LockKey;
 use crate::lease::{Lease, Loss};
 use crate::options::Ttl;
@@ -165,6 +166,9 @@ impl Tracked {
 /// Leases that are renewed by one command.
 type Batch = Vec<(u64, Tracked)>;
 
+/// An outcome for each lease of a batch, or what failed all of them.
+type Answer = Result<Vec<Result<Renewed, Fault>>, Fault>;
+
 impl Keeper {
     fn keep(self: &Arc<Self>, lease: &Lease, care: Care, due: Option<Moment>) -> u64 {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
@@ -213,23 +217,36 @@ impl Keeper {
 
     /// Takes the answer into account, in time or late; a lease whose renewal was not answered is
     /// neither renewed nor lost.
-    fn settle(self: &Arc<Self>, batch: &Batch, sent: Moment, answer: Result<Vec<Renewed>, Fault>) {
-        match answer {
-            Ok(outcomes) => {
-                for ((_, tracked), outcome) in batch.iter().zip(outcomes) {
-                    settle_one(tracked, sent, outcome);
+    fn settle(self: &Arc<Self>, batch: &Batch, sent: Moment, answer: Answer) {
+        let outcomes = match answer {
+            Ok(outcomes) => outcomes,
+            Err(fault) => return self.retry(batch, sent, fault),
+        };
+        let (mut answered, mut failed) = (Vec::with_capacity(batch.len()), BTreeMap::new());
+        for (one, outcome) in batch.iter().zip(outcomes) {
+            match outcome {
+                Ok(outcome) => {
+                    settle_one(&one.1, sent, outcome);
+                    answered.push(one);
                 }
-                self.claimed(batch);
-                let renewed = batch.iter().filter(|(_, tracked)| tracked.care.renews);
-                self.schedule(renewed, |tracked| schedule::due(sent, tracked.ttl()));
+                Err(fault) => {
+                    // Those that failed alike are told of together.
+                    let alike = failed.entry(fault.message.clone());
+                    alike.or_insert_with(|| (fault, Batch::new())).1.push(one.clone());
+                }
             }
-            Err(fault) => self.retry(batch, sent, &fault),
+        }
+        self.claimed(&answered);
+        let renewed = answered.into_iter().filter(|(_, tracked)| tracked.care.renews);
+        self.schedule(renewed, |tracked| schedule::due(sent, tracked.ttl()));
+        for (fault, batch) in failed.into_values() {
+            self.retry(&batch, sent, fault);
         }
     }
 
     /// What was answered is claimed, or lost.
-    fn claimed(self: &Arc<Self>, batch: &Batch) {
-        let claims = batch.iter().filter(|(_, tracked)| tracked.care.claims);
+    fn claimed(self: &Arc<Self>, answered: &[&(u64, Tracked)]) {
+        let claims = answered.iter().filter(|(_, tracked)| tracked.care.claims);
         self.worklist.look(|agenda| {
             for (id, _) in claims {
                 if let Some(tracked) = agenda.get_mut(id) {
@@ -240,12 +257,15 @@ impl Keeper {
     }
 
     /// Those that are only looked at, too: somebody had a reason to ask.
-    fn retry(self: &Arc<Self>, batch: &Batch, sent: Moment, fault: &Fault) {
-        let hide = |words: String, (_, tracked): &(u64, Tracked)| {
-            tracked.lease.shown_key().within(&words).into_owned()
-        };
-        let words = batch.iter().fold(fault.message.clone(), hide);
-        telemetry::renewal_unanswered(batch.len(), &words);
+    fn retry(self: &Arc<Self>, batch: &Batch, sent: Moment, fault: Fault) {
+        let hide =
+            |fault: Fault, (_, tracked): &(u64, Tracked)| fault.shown(tracked.lease.shown_key());
+        let fault = batch.iter().fold(fault, hide);
+        telemetry::renewal_unanswered(batch.len(), &fault.message);
+        let cause = Arc::new(LockError::from(fault));
+        for (_, tracked) in batch.iter().filter(|(_, tracked)| tracked.is_kept()) {
+            tracked.lease.unanswered(&cause);
+        }
         let now = self.backend.now();
         let due =
             |tracked: &Tracked| schedule::retry(sent, now, tracked.pace(), self.command_deadline);
@@ -273,20 +293,23 @@ impl Keeper {
             return self.settle(&batch, sent, answer);
         }
         self.backend.unanswered(patience);
-        self.retry(&batch, sent, &Fault::no_answer(self.backend.name(), patience));
-        self.await_late_answer(&batch, sent, reply).await;
+        self.retry(&batch, sent, Fault::no_answer(self.backend.name(), patience));
+        self.await_late_answer(batch, sent, reply).await;
     }
 
     /// A late answer still says how long the lock is held, or that it is not.
     async fn await_late_answer(
         self: &Arc<Self>,
-        batch: &Batch,
+        batch: Batch,
         sent: Moment,
-        reply: Reply<Vec<Renewed>>,
+        reply: Reply<Vec<Result<Renewed, Fault>>>,
     ) {
         let timer = || self.backend.timer(self.command_deadline);
         if let Some(Ok(outcomes)) = within(timer, reply).await {
-            self.settle(batch, sent, Ok(outcomes));
+            // Those that failed are tried again already.
+            let answered = batch.into_iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
+            let (batch, outcomes): (Batch, Vec<_>) = answered.unzip();
+            self.settle(&batch, sent, Ok(outcomes));
         }
     }
 }
@@ -390,7 +413,7 @@ mod tests {
         let (done, is_done) = mpsc::channel();
         let settling = Arc::clone(&keeper);
         thread::spawn(move || {
-            settling.retry(&batch, sent, &Fault::no_answer("memory://", Duration::ZERO));
+            settling.retry(&batch, sent, Fault::no_answer("memory://", Duration::ZERO));
             done.send(()).unwrap();
         });
         is_done.recv_timeout(Duration::from_secs(10)).expect("nobody waits for himself");

@@ -200,7 +200,7 @@ async fn a_node_of_a_cluster_is_a_risk() {
     // It has no slots yet.
     assert!(only(&report, Code::VerbFailed).matter().contains("CLUSTERDOWN"), "{report}");
     let shard = cluster::start(&sound(), 1).remove(0);
-    assert_eq!(codes(&check(&shard.url()).await), [Code::Cluster]);
+    assert_eq!(codes(&check(&shard.url()).await), [Code::Cluster, Code::OneByOne]);
 }
 
 #[tokio::test]
@@ -249,6 +249,19 @@ async fn a_subscriber_to_all_channels_is_a_risk() {
     let report = check(&server.url()).await;
     assert_eq!(codes(&report), [Code::PatternSubscriber], "{report}");
     assert_eq!(only(&report, Code::PatternSubscriber).severity(), Severity::Risky);
+}
+
+/// Goal: a cluster of one shard, or a proxy in front of several, is known by what it refuses.
+/// Method: the same cluster is asked with a prefix that puts all locks into one slot.
+#[tokio::test]
+async fn a_server_that_refuses_keys_of_several_slots_renews_one_by_one() {
+    let server = cluster::start(&sound(), 1).remove(0);
+    let report = check(&server.url()).await;
+    assert_eq!(only(&report, Code::OneByOne).severity(), Severity::Note);
+    assert!(!codes(&report).contains(&Code::VerbFailed) && report.is_ok(), "{report}");
+    let tagged = patient(&server.url()).prefix("{disLock}:").connect_lazy().unwrap();
+    let report = tagged.check().await;
+    assert!(!codes(&report).contains(&Code::OneByOne) && report.is_ok(), "{report}");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Waker};
 
 use lockable_runtime::{LockError, LockGuard, Locker};
-use lockable_tests::{Admin, Server, wait};
+use lockable_tests::{Admin, Server, cluster, wait};
 
 use crate::runtimes::one_thread;
 use crate::support::{LIMIT, connect, is_unsure, patient, server_and_proxy};
@@ -156,11 +156,8 @@ async fn many_releases_do_without_the_scripts_that_the_server_forgot() {
 /// A cluster of one server refuses a command whose keys have different slots.
 #[tokio::test]
 async fn many_releases_go_one_by_one_where_a_server_refuses_them_together() {
-    let server = Server::builder().config("cluster-enabled", "yes").start();
+    let server = cluster::start(&Server::builder(), 1).remove(0);
     let admin = server.admin();
-    admin.command::<()>(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
-    let is_up = || admin.command::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok");
-    wait::until_async(LIMIT, async || is_up()).await;
     let locker = connect(&server.url()).await;
     all_are_released(begin(hold_many(&locker).await)).await;
     assert_eq!(held(&admin), 0);

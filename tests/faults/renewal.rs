@@ -2,4 +2,5 @@
 
 mod holders;
 mod reconnections;
+mod refusals;
 mod released;

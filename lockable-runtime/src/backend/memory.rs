@@ -516,9 +516,9 @@ impl Backend for Arc<Memory> {
         Box::pin(ready(Ok(())))
     }
 
-    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Renewed>> {
+    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
         let store = Arc::clone(self);
-        Box::pin(async move { Ok(renewals.iter().map(|one| store.renew_now(one)).collect()) })
+        Box::pin(async move { Ok(renewals.iter().map(|one| Ok(store.renew_now(one))).collect()) })
     }
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {

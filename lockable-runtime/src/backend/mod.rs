@@ -70,8 +70,9 @@ pub(crate) trait Backend: Send + Sync + 'static {
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release>;
 
-    /// Renews leases, or only looks at them; gives one outcome for each.
-    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Renewed>>;
+    /// Renews leases, or only looks at them; gives one outcome for each, in their order. A fault that
+    /// concerns one lease leaves the others as they are.
+    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>>;
 
     /// Acquires the lock when the attempt's turn has come, or queues the attempt for it.
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued>;

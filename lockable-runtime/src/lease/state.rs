@@ -1,8 +1,10 @@
 //! What a lease is at a moment: the decisions, without clock, requests or timers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Moment;
+use crate::error::LockError;
 use crate::options::Ttl;
 
 /// One lease from its grant to its end. Every method is given the time, or needs none.
@@ -17,6 +19,8 @@ pub(crate) struct LeaseState {
     /// The end that `max_hold` sets; renewals do not move it.
     hold_until: Option<Moment>,
     end: Option<End>,
+    /// Why the last renewal failed; nothing when it was answered.
+    unrenewed: Option<Arc<LockError>>,
 }
 
 /// What a holder may think at a moment.
@@ -54,7 +58,7 @@ impl LeaseState {
     /// A lease counts from the sending of its request, so it ends here before it does in the backend.
     pub(crate) fn new(since: Moment, ttl: Ttl, hold_until: Option<Moment>) -> Self {
         let valid_until = since.after(ttl.usable());
-        Self { counted_from: since, valid_until, hold_until, end: None }
+        Self { counted_from: since, valid_until, hold_until, end: None, unrenewed: None }
     }
 
     /// What holds now. A deadline that is found passed is a loss from then on.
@@ -82,9 +86,25 @@ impl LeaseState {
     /// A renewal that was sent then was answered now: the lock is this holder's for `ttl` from there.
     pub(crate) fn renewed(&mut self, sent: Moment, ttl: Ttl, now: Moment) {
         let valid_until = sent.after(ttl.usable());
-        if self.is_on(now) && valid_until > self.valid_until {
+        if !self.is_on(now) {
+            return;
+        }
+        self.unrenewed = None;
+        if valid_until > self.valid_until {
             (self.counted_from, self.valid_until) = (sent, valid_until);
         }
+    }
+
+    /// A renewal failed, which says nothing about the lock; a loss that was found before has its reason.
+    pub(crate) fn unanswered(&mut self, cause: &Arc<LockError>) {
+        if self.end.is_none() {
+            self.unrenewed = Some(Arc::clone(cause));
+        }
+    }
+
+    /// Why the last renewal failed, until one is answered.
+    pub(crate) fn unrenewed(&self) -> Option<&Arc<LockError>> {
+        self.unrenewed.as_ref()
     }
 
     /// How much of the lease has gone by, from its grant, or from what made it longer last.

@@ -129,7 +129,7 @@ impl Backend for Arc<Staged> {
         self.memory.release(attempt)
     }
 
-    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Renewed>> {
+    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
         self.memory.renew(renewals)
     }
 

@@ -61,6 +61,7 @@ async fn examine(opener: &Opener, prefix: &str, report: &mut Report) -> Result<(
         report.add(missing.findings(&server, &probe));
         if !is_replica {
             report.add(rehearsal::run(&server, &probe, subscribed, &missing).await?);
+            report.add(rehearsal::renew_together(&server, &probe).await?);
         }
     }
     report.add(listeners::look(&server).await?);

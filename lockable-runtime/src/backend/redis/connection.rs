@@ -39,6 +39,9 @@ pub(super) struct Opener {
     pub(super) timers: Handle,
     pub(super) connect_deadline: Duration,
     pub(super) command_deadline: Duration,
+    /// Set when the server has refused a command because its keys are in several slots; never unset.
+    /// From then on each command of this locker is about one lock.
+    pub(super) is_sharded: Arc<AtomicBool>,
 }
 
 impl Opener {
@@ -127,6 +130,33 @@ impl Connection {
         call.outcome(reply).map_err(|error| self.fault(&error))
     }
 
+    /// Runs calls of scripts in one go; an error of the server's is one of the outcomes.
+    pub(super) async fn run_each<C: Call>(
+        &self,
+        calls: &[C],
+    ) -> Result<Vec<Result<C::Outcome, RedisError>>, Fault> {
+        if calls.is_empty() {
+            // The client takes no empty pipeline.
+            return Ok(Vec::new());
+        }
+        let mut pipeline = Pipeline::with_capacity(calls.len());
+        for call in calls {
+            pipeline.add_command(self.scripts.command(call));
+        }
+        let mut replies = self.call(&pipeline).await?;
+        let is_missed = |(_, reply): &(&C, &mut Value)| is_unknown_script(reply);
+        let missed: Vec<_> = calls.iter().zip(&mut replies).filter(is_missed).collect();
+        if !missed.is_empty() {
+            let mut pipeline = Pipeline::with_capacity(missed.len());
+            for (call, _) in &missed {
+                pipeline.add_command(call.command("EVAL", call.script().source()));
+            }
+            let again = self.call(&pipeline).await?;
+            missed.into_iter().zip(again).for_each(|((_, reply), again)| *reply = again);
+        }
+        Ok(calls.iter().zip(replies).map(|(call, reply)| call.outcome(reply)).collect())
+    }
+
     /// The same, within the command deadline; the outer error says that there was no answer by then.
     pub(super) async fn run_in_time<C: Call>(
         &self,
@@ -158,12 +188,21 @@ impl Connection {
         }
     }
 
-    /// An error that the server answered. A server that became a replica, or gave its slots away, is left.
+    /// An error that the server answered. A server that became a replica, or gave its slots away, is left,
+    /// and one that refuses keys of several slots is remembered.
     pub(super) fn fault(&self, error: &RedisError) -> Fault {
         if fault::leads_away(error) {
             self.retire();
         }
+        if fault::is_cross_slot(error) {
+            self.opener.is_sharded.store(true, Ordering::Relaxed);
+        }
         fault::of(&self.opener.server, error)
+    }
+
+    /// Whether commands with the keys of several locks are refused here.
+    pub(super) fn is_sharded(&self) -> bool {
+        self.opener.is_sharded.load(Ordering::Relaxed)
     }
 
     pub(super) fn unexpected(&self, what: &str) -> Fault {

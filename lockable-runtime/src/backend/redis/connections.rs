@@ -52,6 +52,7 @@ impl Connections {
             timers: background.handle().clone(),
             connect_deadline: settings.deadlines.connect,
             command_deadline: settings.deadlines.command,
+            is_sharded: Arc::default(),
         };
         let (times, when_connected) = (Arc::<Times>::default(), Arc::new(OnceCell::new()));
         let grants = Grants::new(Subscriber {

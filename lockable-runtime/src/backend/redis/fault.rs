@@ -89,6 +89,11 @@ pub(super) fn passes(error: &RedisError) -> bool {
     verdict(error).0 == LockErrorKind::Unavailable && !is_out_of_memory(error)
 }
 
+/// The keys of one command are in several slots, of which this server, or a proxy, takes one at a time.
+pub(super) fn is_cross_slot(error: &RedisError) -> bool {
+    error.kind() == ServerErrorKind::CrossSlot.into()
+}
+
 fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
     use LockErrorKind::{Refused, Unavailable, WrongType};
     if is_missing_right(error) {

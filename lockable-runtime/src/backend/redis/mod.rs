@@ -30,6 +30,7 @@ mod floors;
 mod grants;
 mod greeting;
 mod releases;
+mod renewals;
 mod script;
 mod server;
 mod times;
@@ -255,11 +256,10 @@ impl Backend for Redis {
         Box::pin(async move { this.connections.grants().listen(origin, hook).await })
     }
 
-    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Renewed>> {
+    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
         let this = self.clone();
-        let renew = async move |connection: &Arc<Connection>| {
-            connection.run(&script::Renew { renewals: &renewals }).await
-        };
+        let renew =
+            async move |connection: &Arc<Connection>| renewals::renew(connection, &renewals).await;
         Box::pin(async move { this.on_connection(renew).await.map(|(outcomes, _)| outcomes) })
     }
 

@@ -69,7 +69,8 @@ pub(super) async fn release(
     connection: &Arc<Connection>,
     attempt: &Arc<Attempt>,
 ) -> Result<backend::Release, Fault> {
-    let _place = if attempt.has_min_hold() || attempt.had_turn() {
+    let goes_alone = attempt.has_min_hold() || attempt.had_turn() || connection.is_sharded();
+    let _place = if goes_alone {
         None
     } else if let Some(place) = connection.releases().go_alone() {
         Some(place)

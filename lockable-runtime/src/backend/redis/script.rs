@@ -253,7 +253,8 @@ pub(super) struct Renew<'a> {
 }
 
 impl Call for Renew<'_> {
-    type Outcome = Vec<Renewed>;
+    /// An error is one that concerns this lock alone.
+    type Outcome = Vec<Result<Renewed, RedisError>>;
 
     fn script(&self) -> Script {
         Script::Renew
@@ -274,18 +275,20 @@ impl Call for Renew<'_> {
     }
 
     /// As many outcomes as there were renewals.
-    fn outcome(&self, reply: Value) -> Result<Vec<Renewed>, RedisError> {
-        let outcomes = Vec::<i64>::from_redis_value(reply.extract_error()?)?;
-        if outcomes.len() != self.renewals.len() {
-            return Err(unknown("renew.lua"));
-        }
+    fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
+        let outcomes = match reply {
+            Value::Array(outcomes) if outcomes.len() == self.renewals.len() => outcomes,
+            Value::ServerError(error) => return Err(error.into()),
+            _ => return Err(unknown("renew.lua")),
+        };
         let renewed = |outcome| match outcome {
-            1 => Ok(Renewed::Kept),
-            0 => Ok(Renewed::Absent),
-            -1 => Ok(Renewed::Taken),
+            Value::Int(1) => Ok(Renewed::Kept),
+            Value::Int(0) => Ok(Renewed::Absent),
+            Value::Int(-1) => Ok(Renewed::Taken),
+            Value::ServerError(error) => Err(error.into()),
             _ => Err(unknown("renew.lua")),
         };
-        outcomes.into_iter().map(renewed).collect()
+        Ok(outcomes.into_iter().map(renewed).collect())
     }
 }
 

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::LockErrorKind;
 
 const TTL: Ttl = Ttl::DEFAULT;
 
@@ -48,6 +49,19 @@ fn the_first_loss_is_the_one_that_is_told() {
     lease.refused(Loss::Taken, at(5));
     lease.refused(Loss::Absent, at(6));
     assert_eq!(lease.status(at(99_999)), Status::Lost(Loss::Taken));
+}
+
+#[test]
+fn a_failed_renewal_is_the_reason_until_one_is_answered() {
+    let cause = |text: &'static str| Arc::new(LockError::new(LockErrorKind::Unavailable, text));
+    let mut lease = lease();
+    lease.unanswered(&cause("first"));
+    lease.renewed(at(4_000), TTL, at(4_001));
+    assert!(lease.unrenewed().is_none());
+    lease.unanswered(&cause("second"));
+    assert_eq!(lease.status(at(99_999)), Status::Lost(Loss::Deadline));
+    lease.unanswered(&cause("too late"));
+    assert_eq!(lease.unrenewed().unwrap().to_string(), "second");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Everything that is done with a lock, done once with the check's own: from acquiring to a grant
 //! that is handed on and heard.
 
+use std::sync::Arc;
+
 use ::redis::aio::{PubSubSink, PubSubStream};
 use ::redis::{Pipeline, RedisError, Value};
 
@@ -86,6 +88,33 @@ pub(super) async fn run(
     }
 }
 
+/// Renews two locks of different slots in one command; what else can go wrong is told by [`run`].
+pub(super) async fn renew_together(
+    server: &Checked<'_>,
+    probe: &Probe,
+) -> Result<Option<Finding>, Finding> {
+    let renewals = [&probe.key, &probe.tried].map(|key| {
+        let attempt = Arc::new(Attempt::new(key.clone(), Ttl::DEFAULT.granted(), None));
+        Renewal::new(&attempt, Some(attempt.ttl), boot_time())
+    });
+    let mut pipeline = Pipeline::with_capacity(1);
+    pipeline.add_command(probe.scripts.command(&Renew { renewals: &renewals }));
+    let mut replies = server.call(&pipeline).await?.into_iter();
+    let error = replies.next().and_then(|reply| reply.extract_error().err());
+    Ok(error.filter(fault::is_cross_slot).map(|_| one_by_one()))
+}
+
+fn one_by_one() -> Finding {
+    Finding::new(
+        Severity::Note,
+        Code::OneByOne,
+        "this server refuses a command whose keys are in several slots; leases are renewed, and locks \
+         released, one by one",
+        "nothing, unless there are thousands of locks; a prefix with a hash tag such as `{disLock}:` \
+         puts all of them into one slot, where they are renewed together",
+    )
+}
+
 /// Waits for the grant that the release has published.
 async fn hear(server: &Checked<'_>, probe: &Probe, subscribed: Subscribed) -> Option<Finding> {
     let (_sink, mut stream) = subscribed;
@@ -137,7 +166,11 @@ impl Lock {
         let pipeline = command::acquire(holder, command::count(holder));
         let mut steps = Steps { scripts, pipeline, judges };
         steps.script("raising a floor", Raise { attempt: holder }, |token| *token > YEAR_2001);
-        steps.script("renewing a lock", Renew { renewals }, |found| found == &[Renewed::Kept]);
+        let renew = Renew { renewals };
+        steps.pipeline.add_command(scripts.command(&renew));
+        let is_renewed =
+            move |reply| Ok(renew.outcome(reply)?.pop().transpose()? == Some(Renewed::Kept));
+        steps.judges.push(("renewing a lock", Box::new(is_renewed)));
         steps.script("inspecting a lock", Inspect { key: &holder.key }, Option::is_some);
         // It frees nothing where it may not look at the queue, which the steps after it tell.
         steps.script("freeing locks together", FreeAll { attempts: vec![holder] }, |_| true);

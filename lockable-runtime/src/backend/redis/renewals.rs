@@ -1,0 +1,57 @@
+//! Renewals that go together, or each alone where the server does not take them together.
+
+use std::slice;
+
+use ::redis::RedisError;
+
+use super::connection::Connection;
+use super::script::Renew;
+use crate::backend::{Fault, Renewal, Renewed};
+
+/// Gives an outcome for each: what the server refuses for one lease is no other's fault.
+///
+/// # Errors
+/// When the connection broke, or leads away from where these locks are now.
+///
+/// # Cancel safety
+/// Renewals that are dropped may still be done.
+pub(super) async fn renew(
+    connection: &Connection,
+    renewals: &[Renewal],
+) -> Result<Vec<Result<Renewed, Fault>>, Fault> {
+    if renewals.len() > 1 && !connection.is_sharded() {
+        match connection.run(&Renew { renewals }).await {
+            Ok(outcomes) => return each(connection, outcomes),
+            Err(fault) if connection.is_retired() => return Err(fault),
+            // What the server refuses to do for all, it may do for each.
+            Err(_) => {}
+        }
+    }
+    let alone: Vec<_> =
+        renewals.iter().map(|one| Renew { renewals: slice::from_ref(one) }).collect();
+    let outcomes = connection.run_each(&alone).await?;
+    // One renewal has one outcome.
+    each(connection, outcomes.into_iter().flat_map(only))
+}
+
+fn only(
+    outcome: Result<Vec<Result<Renewed, RedisError>>, RedisError>,
+) -> Vec<Result<Renewed, RedisError>> {
+    outcome.unwrap_or_else(|error| vec![Err(error)])
+}
+
+/// Each outcome with its fault; where all failed because this connection leads to the wrong server, that
+/// is no outcome of theirs.
+fn each(
+    connection: &Connection,
+    outcomes: impl IntoIterator<Item = Result<Renewed, RedisError>>,
+) -> Result<Vec<Result<Renewed, Fault>>, Fault> {
+    let fault = |error: RedisError| connection.fault(&error);
+    let outcomes: Vec<_> = outcomes.into_iter().map(|outcome| outcome.map_err(fault)).collect();
+    match outcomes.first() {
+        Some(Err(fault)) if connection.is_retired() && outcomes.iter().all(Result::is_err) => {
+            Err(fault.clone())
+        }
+        _ => Ok(outcomes),
+    }
+}
