@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 /// A point in time on one backend's clock, in nanoseconds since that clock's own start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(u64);
 
 impl Moment {

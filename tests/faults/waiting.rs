@@ -2,6 +2,7 @@
 
 mod cancellation;
 pub(crate) mod claims;
+mod clocks;
 mod cohorts;
 mod disturbances;
 mod late_grants;

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use lockable_tests::{Admin, Server, Tls, python, wait};
+use lockable_tests::{Admin, Server, Tls, clock, python, wait};
 use tempfile::TempDir;
 
 #[test]
@@ -18,6 +18,18 @@ fn a_server_starts_and_ends_with_its_value() {
     drop(server);
     assert!(TcpStream::connect(addr).is_err());
     assert!(!process_exists(pid));
+}
+
+#[test]
+fn the_clock_of_a_server_can_be_set_back() {
+    if !clock::can_be_set() {
+        return;
+    }
+    let server = Server::builder().clock().start();
+    let time = || server.admin().command::<(u64, u64)>(&["TIME"]).0;
+    let before = time();
+    server.set_clock_back(Duration::from_secs(3_600));
+    assert!((before - 3_600..before - 3_000).contains(&time()));
 }
 
 #[test]

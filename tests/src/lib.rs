@@ -8,10 +8,12 @@
 //! - [`Program`] is one that does all its work by itself, and ends.
 //! - [`wait`] polls for a state that has no event.
 //! - [`Tls`] makes the certificates of a test server.
+//! - [`clock`] says whether the clock of a server can be set here.
 //! - [`python`] finds the interpreter for tests against clients in other languages.
 //!
 //! Whatever here cannot do what it was asked panics: a broken harness is a failed test.
 
+pub mod clock;
 pub mod cluster;
 pub mod python;
 pub mod wait;

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::admin::Admin;
 use crate::tls::Tls;
-use crate::{port, spawner, wait};
+use crate::{clock, port, spawner, wait};
 
 /// A running `redis-server` on a free port of 127.0.0.1, without persistence.
 ///
@@ -109,6 +109,14 @@ impl Server {
         spawner::resume(self.child().as_ref().expect("the server runs"));
     }
 
+    /// Sets the clock of a server with [`clock`](ServerBuilder::clock): from now on it is that far behind
+    /// the machine's.
+    pub fn set_clock_back(&self, behind: Duration) {
+        assert!(self.settings.clock, "the server was started without a clock of its own");
+        let micros = i64::try_from(behind.as_micros()).expect("a time that a clock can tell");
+        clock::set(self.directory.path(), -micros);
+    }
+
     /// Starts the process and waits until it answers; the error is the log.
     fn boot(&self) -> Result<(), String> {
         let child = self.spawn().map_err(|error| format!("{}: {error}", program()))?;
@@ -130,6 +138,10 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);
+        if self.settings.clock {
+            clock::prepare(self.directory.path());
+            clock::preload(&mut command, self.directory.path());
+        }
         spawner::spawn(command)
     }
 
@@ -210,6 +222,7 @@ pub struct ServerBuilder {
     lines: Vec<String>,
     unix_socket: bool,
     sentinel: bool,
+    clock: bool,
     tls: Option<TlsFiles>,
 }
 
@@ -244,6 +257,14 @@ impl ServerBuilder {
     #[must_use]
     pub fn sentinel(mut self) -> Self {
         self.sentinel = true;
+        self
+    }
+
+    /// Gives the server a clock of its own, which [`Server::set_clock_back`] sets, where
+    /// [`clock::can_be_set`].
+    #[must_use]
+    pub fn clock(mut self) -> Self {
+        self.clock = true;
         self
     }
 

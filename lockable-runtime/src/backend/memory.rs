@@ -21,7 +21,6 @@ use crate::check::{Code, Finding, Report, Severity};
 use crate::clock::{Moment, timer_on, tokio_time};
 use crate::error::LockErrorKind;
 use crate::key::LockKey;
-use crate::options::Ttl;
 use crate::process::PerProcess;
 use crate::token::{FencingToken, Origin, OwnerToken};
 
@@ -212,7 +211,7 @@ impl Memory {
             // One that was handed the lock a while ago has it from now on, too.
             state.prolong(attempt, now);
             let fence = state.reserve(attempt, now, &self.calendar);
-            return (Enqueued::Granted(grant(attempt, fence, now, attempt.ttl)), None);
+            return (Enqueued::Granted(Grant::answered(attempt, fence, now, attempt.ttl)), None);
         }
         state.join(attempt);
         let remaining = state.lock_of(key, now).map(|lock| lock.expires.since(now));
@@ -252,7 +251,7 @@ impl Memory {
         let lock = Lock { owner: next.owner.clone(), expires, is_kept: false };
         state.locks.insert(key.to_owned(), lock);
         let fence = state.reserve(&next, now, &self.calendar);
-        Some(grant(&next, fence, now, ttl))
+        Some(Grant::answered(&next, fence, now, ttl))
     }
 
     fn listener(&self, owner: &OwnerToken) -> Option<Weak<dyn Granted>> {
@@ -294,7 +293,10 @@ impl Memory {
             if state.is_held_by(next, now) {
                 // A repeated request finds what the first one did.
                 let fence = state.reserve(next, now, &self.calendar);
-                return (Release::Released, Some(grant(next, fence, since, next.ttl.granted())));
+                return (
+                    Release::Released,
+                    Some(Grant::answered(next, fence, since, next.ttl.granted())),
+                );
             }
             state.join(next);
         }
@@ -431,11 +433,6 @@ impl State {
         self.locks.retain(|_, lock| now < lock.expires);
         self.floors.retain(|_, floor| now < floor.expires);
     }
-}
-
-fn grant(attempt: &Attempt, fence: u64, since: Moment, ttl: Ttl) -> Grant {
-    let (key, owner) = (attempt.key.clone(), attempt.owner.clone());
-    Grant { key, owner, fence, since: Some(since), ttl }
 }
 
 impl Backend for Arc<Memory> {

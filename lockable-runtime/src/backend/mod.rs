@@ -311,7 +311,23 @@ pub(crate) struct Grant {
     pub(crate) fence: u64,
     /// From when on it counts at the latest; `None` when nobody can tell.
     pub(crate) since: Option<Moment>,
+    /// Nobody can tell either for an attempt that was first sent before this.
+    pub(crate) counts_from: Moment,
     pub(crate) ttl: Ttl,
+}
+
+impl Grant {
+    /// The backend's answer to a request of the attempt that was sent at that moment.
+    pub(crate) fn answered(attempt: &Attempt, fence: u64, sent: Moment, ttl: Ttl) -> Self {
+        let (key, owner) = (attempt.key.clone(), attempt.owner.clone());
+        Self { key, owner, fence, since: Some(sent), counts_from: Moment::default(), ttl }
+    }
+
+    /// From when on it counts for its attempt, where that can be told.
+    pub(crate) fn since_for(&self, attempt: &Attempt) -> Option<Moment> {
+        let counts = attempt.sent_at().is_some_and(|sent| sent >= self.counts_from);
+        self.since.filter(|_| counts)
+    }
 }
 
 /// What asking for a place in the queue came to.

@@ -44,13 +44,14 @@ impl Turn {
         grant: &Grant,
         now: Moment,
     ) -> Self {
+        let since = grant.since_for(&attempt);
         Self(Some(Inner {
             waiters,
             attempt,
             fence: grant.fence,
             passes: 0,
             began: now,
-            since: grant.since,
+            since,
             granted: grant.ttl,
             is_fair: false,
             has_guard: false,

@@ -154,8 +154,11 @@ impl Subscriber {
         let millis = Duration::from_millis(parts.next()?.parse().ok()?);
         let owner = OwnerToken::told(parts.next()?);
         let key = LockKey::prefixed("", parts.next()?).ok()?;
-        let since = self.times.since(granted, arrived);
-        Some(Grant { key, owner, fence, since, ttl: Ttl::new("expire", millis).ok()? })
+        let ttl = Ttl::new("expire", millis).ok()?;
+        let began = self.times.began(granted, arrived);
+        let counts_from = began.map_or(arrived, |began| began.counts_from);
+        let since = began.map(|began| began.since);
+        Some(Grant { key, owner, fence, since, counts_from, ttl })
     }
 }
 

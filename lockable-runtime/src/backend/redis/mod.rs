@@ -18,7 +18,6 @@ use super::{
 use crate::clock::{Moment, boot_time, timer_on};
 use crate::error::LockError;
 use crate::key::LockKey;
-use crate::options::Ttl;
 use crate::token::{FencingToken, Origin};
 
 mod check;
@@ -143,12 +142,6 @@ async fn raise_floor(
     Ok(command::is_own(locked, attempt).then_some(token))
 }
 
-/// The server's answer to a request of that moment, as a grant of the attempt.
-fn grant(attempt: &Attempt, fence: u64, since: Moment, ttl: Ttl) -> Grant {
-    let (key, owner) = (attempt.key.clone(), attempt.owner.clone());
-    Grant { key, owner, fence, since: Some(since), ttl }
-}
-
 /// A release that was repeated and does not find its own proves nothing: the first request, whose
 /// answer was lost with its connection, may have released it, or the lock was lost before.
 fn sure(found: Release, is_second: bool, server: &str) -> Result<Release, Fault> {
@@ -213,8 +206,8 @@ impl Backend for Redis {
             next.mark_sent(sent);
             let ((found, handed), is_second) = this.on_connection(release).await?;
             let grant = handed.map(|(fence, time)| {
-                this.connections.times().learn(sent, time);
-                grant(&next, fence, sent, next.ttl.granted())
+                this.connections.times().learn(sent, time, boot_time());
+                Grant::answered(&next, fence, sent, next.ttl.granted())
             });
             Ok((sure(found, is_second, this.name())?, grant))
         })
@@ -232,11 +225,11 @@ impl Backend for Redis {
             attempt.mark_sent(sent);
             match this.on_connection(enqueue).await?.0 {
                 Place::Granted { fence, time } => {
-                    this.connections.times().learn(sent, time);
-                    Ok(Enqueued::Granted(grant(&attempt, fence, sent, attempt.ttl)))
+                    this.connections.times().learn(sent, time, boot_time());
+                    Ok(Enqueued::Granted(Grant::answered(&attempt, fence, sent, attempt.ttl)))
                 }
                 Place::Queued { remaining, time } => {
-                    this.connections.times().learn(sent, time);
+                    this.connections.times().learn(sent, time, boot_time());
                     Ok(Enqueued::Queued { remaining })
                 }
             }

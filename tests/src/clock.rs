@@ -1,0 +1,58 @@
+//! The calendar of a server, which a test can set.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Command;
+
+const SOURCE: &str = include_str!("clock.c");
+
+const LIBRARY: &str = "clock.so";
+const OFFSET: &str = "clock.offset";
+
+/// Whether a server's clock can be set here: on Linux, where there is a C compiler. Says so where not.
+pub fn can_be_set() -> bool {
+    let compiler = Command::new("cc").arg("--version").output();
+    let is_there =
+        cfg!(target_os = "linux") && compiler.is_ok_and(|output| output.status.success());
+    if !is_there {
+        eprintln!("SKIPPED: a server's clock can be set on Linux with a C compiler, `cc`, only");
+    }
+    is_there
+}
+
+/// Makes what is preloaded into the server of this directory, unless that is there.
+pub(crate) fn prepare(directory: &Path) {
+    if let Err(error) = fs::metadata(directory.join(LIBRARY))
+        && error.kind() == ErrorKind::NotFound
+    {
+        set(directory, 0);
+        compile(directory);
+    }
+}
+
+fn compile(directory: &Path) {
+    let source = directory.join("clock.c");
+    fs::write(&source, SOURCE).expect("a file can be written");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(directory.join(LIBRARY)).arg(source);
+    let output = compiler.output().expect("there is a C compiler");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Lets the server of this directory run with it.
+pub(crate) fn preload(command: &mut Command, directory: &Path) {
+    command.env("LD_PRELOAD", directory.join(LIBRARY));
+    command.env("CLOCK_OFFSET", directory.join(OFFSET));
+}
+
+/// Puts the server's clock ahead of the machine's by that, or back where it is less than zero.
+///
+/// The file is written in place, because the server has mapped it.
+pub(crate) fn set(directory: &Path, micros: i64) {
+    let mut options = fs::File::options();
+    let file = options.create(true).truncate(false).write(true).open(directory.join(OFFSET));
+    let written = file.and_then(|file| file.write_all_at(&micros.to_ne_bytes(), 0));
+    written.expect("the file can be written");
+}
