@@ -111,6 +111,16 @@ async fn a_floor_that_was_lost_is_made_anew_also_by_one_that_finds_the_lock_busy
     assert_floor_expires(&admin);
 }
 
+#[tokio::test]
+async fn a_floor_that_was_lost_is_made_anew_also_where_other_data_is_at_the_lock() {
+    let (_server, admin, locker) = prepared().await;
+    token(&locker).await;
+    admin.flush();
+    admin.try_command(&["RPUSH", KEY, "a"]).unwrap();
+    assert!(locker.lock("k").acquire().await.unwrap_err().is_wrong_type());
+    assert_floor_expires(&admin);
+}
+
 /// Goal: the same where the connection breaks in between, so that the floor stays begun.
 /// Method: the answer that would tell of it is lost; the call is repeated on a new connection.
 #[tokio::test]

@@ -91,10 +91,10 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
         floors.raised(&attempt.key, attempt.ttl, now, token);
     }
     let granted = command::is_granted(locked, attempt)
-        .map_err(|error| fault::of_lock(connection.fault(&error), since == now))?;
+        .map_err(|error| fault::of_lock(connection.fault(&error), since == now));
     let is_lost = has_floor && count.as_ref().is_ok_and(|count| floors.lacks(*count));
     let is_uncounted = is_unknown_script(counted);
-    if !granted {
+    if !matches!(granted, Ok(true)) {
         // A counter that this has begun would never end.
         if is_lost
             && let Err(fault) = Box::pin(raise_floor(connection, attempt, false)).await
@@ -102,7 +102,7 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
         {
             return Err(fault);
         }
-        return Ok(Acquisition::Contended);
+        return granted.map(|_| Acquisition::Contended);
     }
     if is_lost || is_uncounted {
         let raised = Box::pin(raise_floor(connection, attempt, is_uncounted)).await?;
