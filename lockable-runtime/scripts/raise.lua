@@ -26,7 +26,7 @@ if token >= 9007199254740992 then
 end
 if token >= now then
   -- So late that it is still there when the time has come up to it: a clock was set back, or is behind.
-  redis.call('PEXPIRE', floor, life + math.ceil((token - now) / 1000))
+  redis.call('PEXPIRE', floor, string.format('%.0f', life + math.ceil((token - now) / 1000)))
   return token
 end
 redis.call('SET', floor, digits, 'PX', life)

@@ -62,6 +62,12 @@ impl Ttl {
     pub(crate) fn floor_life(self) -> Duration {
         Duration::from_millis(self.0.saturating_mul(10).clamp(600_000, LONGEST))
     }
+
+    /// How long a queue is kept after the last who joined it, or asked again.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it has no end"))]
+    pub(crate) fn queue_life(self) -> Duration {
+        Duration::from_millis(self.0.saturating_mul(3).clamp(30_000, LONGEST))
+    }
 }
 
 fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
@@ -192,7 +198,9 @@ mod tests {
             Ttl::new("expire", Duration::from_millis(LONGEST + 1)).unwrap_err().is_invalid_option()
         );
         let longest = ttl(LONGEST);
-        assert!(longest.floor_life().as_millis() <= u128::from(LONGEST));
+        for derived in [longest.floor_life(), longest.queue_life()] {
+            assert_eq!(derived.as_millis(), u128::from(LONGEST));
+        }
     }
 
     #[test]

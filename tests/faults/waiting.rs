@@ -7,6 +7,7 @@ mod cohorts;
 mod disturbances;
 mod late_grants;
 mod limits;
+mod longest;
 mod orphans;
 mod processes;
 pub(crate) mod queues;

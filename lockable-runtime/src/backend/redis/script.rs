@@ -117,7 +117,7 @@ impl Call for Release<'_> {
             command.arg(self.kept_for.map_or(0, millis));
         }
         if let Some(next) = self.next {
-            command.arg(next.entry()).arg(next.owner.as_ref()).arg(millis(queue_life(next)));
+            command.arg(next.entry()).arg(next.owner.as_ref()).arg(millis(next.ttl.queue_life()));
         }
         command
     }
@@ -193,7 +193,7 @@ impl Call for Enqueue<'_> {
     fn command(&self, verb: &str, text: &str) -> Cmd {
         let mut command = with_keys(verb, text, self.attempt, 4);
         command.arg(self.attempt.owner.as_ref()).arg(millis(self.attempt.ttl.duration()));
-        command.arg(self.attempt.entry()).arg(millis(queue_life(self.attempt)));
+        command.arg(self.attempt.entry()).arg(millis(self.attempt.ttl.queue_life()));
         command
     }
 
@@ -240,11 +240,6 @@ fn with_keys(verb: &str, text: &str, attempt: &Attempt, arguments: usize) -> Cmd
     let mut command = Cmd::with_capacity(6 + arguments, size);
     command.arg(verb).arg(text).arg(3).arg(key).arg(floor).arg(queue);
     command
-}
-
-/// How long a queue is kept after the last who joined it, or asked again.
-fn queue_life(attempt: &Attempt) -> Duration {
-    attempt.ttl.duration().saturating_mul(3).max(Duration::from_secs(30))
 }
 
 /// Makes locks last longer that their attempts hold, and no others.

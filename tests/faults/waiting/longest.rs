@@ -1,0 +1,65 @@
+//! The longest lease that an option can ask for, in everything that a lock does.
+
+use std::time::Duration;
+
+use lockable_runtime::{LockRequest, Locker};
+use lockable_tests::{Server, wait};
+
+use super::queues::{AT_ONCE, is_over, is_served, queued, within};
+use crate::support::{FLOOR, KEY, LIMIT, connect, side_by_side};
+
+/// Half of the milliseconds that Redis can count.
+const LONGEST: Duration = Duration::from_millis(i64::MAX.unsigned_abs() / 2);
+
+side_by_side! { the_longest_lease:
+    is_waited_for_and_handed_on,
+    is_claimed_renewed_and_extended,
+    is_granted_where_the_fence_counter_is_ahead_of_the_time,
+}
+
+async fn is_waited_for_and_handed_on() {
+    let server = Server::start();
+    let (one, other) = (connect(&server.url()).await, connect(&server.url()).await);
+    let guard = longest(&one).acquire().await.unwrap();
+    let waiters = [&one, &other].map(|locker| {
+        let request = longest(locker).fair();
+        tokio::spawn(async move { request.acquire().await.unwrap() })
+    });
+    queued(&server, 2).await;
+    guard.release().await.unwrap();
+    // Whichever came first in the queue.
+    let [one, other] = waiters.map(|waiter| is_served("the longest lease", 2 * AT_ONCE, waiter));
+    tokio::join!(one, other);
+    is_over(&server).await;
+}
+
+async fn is_claimed_renewed_and_extended() {
+    let server = Server::start();
+    let (one, other) = (connect(&server.url()).await, connect(&server.url()).await);
+    let holder = longest(&one).min_hold(Duration::from_millis(10)).acquire().await.unwrap();
+    let waiter = tokio::spawn(longest(&other).renew().acquire());
+    queued(&server, 1).await;
+    holder.release().await.unwrap();
+    let guard = within("handed on", 2 * AT_ONCE, waiter).await.unwrap().unwrap();
+    wait::until_async(LIMIT, async || server.admin().pttl(KEY) > 2_000).await;
+    guard.extend(LONGEST).await.unwrap();
+    assert!(one.inspect("k").await.unwrap().is_some());
+    guard.release().await.unwrap();
+    is_over(&server).await;
+}
+
+async fn is_granted_where_the_fence_counter_is_ahead_of_the_time() {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    let (seconds, _): (u64, u64) = server.admin().command(&["TIME"]);
+    let ahead = (seconds + 3_600) * 1_000_000;
+    server.admin().set(FLOOR, &ahead.to_string());
+    let guard = longest(&locker).acquire().await.unwrap();
+    assert_eq!(u64::from(guard.fencing_token()), ahead + 1);
+    assert!(server.admin().pttl(FLOOR) > 0);
+    guard.release().await.unwrap();
+}
+
+fn longest(locker: &Locker) -> LockRequest {
+    locker.lock("k").expire(LONGEST).wait(LIMIT)
+}
