@@ -94,8 +94,10 @@ pub(super) async fn renew_together(
     probe: &Probe,
 ) -> Result<Option<Finding>, Finding> {
     let renewals = [&probe.key, &probe.tried].map(|key| {
-        let attempt = Arc::new(Attempt::new(key.clone(), Ttl::DEFAULT.granted(), None));
-        Renewal::new(&attempt, Some(attempt.ttl), boot_time())
+        let owner = OwnerToken::at(probe.origin, 0, None);
+        let attempt = Attempt::owned(key.clone(), Ttl::DEFAULT.granted(), owner);
+        let ttl = attempt.ttl;
+        Renewal::new(&Arc::new(attempt), Some(ttl), boot_time())
     });
     let mut pipeline = Pipeline::with_capacity(1);
     pipeline.add_command(probe.scripts.command(&Renew { renewals: &renewals }));
