@@ -141,8 +141,8 @@ impl Acquirer {
         let claims = granted != terms.ttl;
         let is_kept = claims || terms.renew;
         let due = is_kept.then(|| schedule::due(since, granted));
-        let attempt = turn.attempt().map(Arc::clone).ok_or(NoTurn::Gone)?;
-        let fencing_token = turn.fencing_token().ok_or(NoTurn::Gone)?;
+        let attempt = turn.attempt().map(Arc::clone).ok_or(NoTurn::Busy)?;
+        let fencing_token = turn.fencing_token().ok_or(NoTurn::Busy)?;
         let lease = self.lease(attempt, fencing_token, (since, granted), terms);
         let care = Care { claims, renews: terms.renew };
         let kept = self.keep(&lease, care, due, *caller_blocks);
@@ -163,14 +163,14 @@ impl Acquirer {
     /// One that was long on its way, or that counts from an answer of long ago, is claimed first: the
     /// body could have too little of it otherwise.
     async fn reliable(&self, turn: Turn) -> Result<(Turn, Moment, Ttl), NoTurn> {
-        let (since, granted) = turn.grant().ok_or(NoTurn::Gone)?;
+        let (since, granted) = turn.grant().ok_or(NoTurn::Busy)?;
         let now = self.backend().now();
         if let Some(since) = since.filter(|since| now < schedule::due(*since, granted)) {
             return Ok((turn, since, granted));
         }
         let turn = match turn.claim().await {
             Claimed::Granted(turn) => turn,
-            Claimed::Gone => return Err(NoTurn::Gone),
+            Claimed::Busy => return Err(NoTurn::Busy),
             Claimed::Fault(fault) => return Err(NoTurn::Fault(fault)),
         };
         match turn.grant() {
@@ -181,7 +181,7 @@ impl Acquirer {
             }
             _ => {
                 turn.lose();
-                Err(NoTurn::Gone)
+                Err(NoTurn::TooLate)
             }
         }
     }
@@ -228,8 +228,10 @@ impl Acquirer {
 
 /// Why a turn brought no guard.
 enum NoTurn {
-    /// Its lease ended before the call could use it.
-    Gone,
+    /// Its grant has ended, and another holder has the lock.
+    Busy,
+    /// A whole lease was granted, and was over when the answer came.
+    TooLate,
     /// Whether it goes on could not be asked.
     Fault(Fault),
 }

@@ -155,10 +155,11 @@ impl LockError {
 
     /// The lock was granted, but its lease had ended by the time the answer came.
     pub(crate) fn too_late(key: &str) -> Self {
-        let message = "the answer came after the lease's own deadline, and the lock was released; \
-                       give it a longer `expire`";
-        Self::new(LockErrorKind::Unavailable, message).with_key(key)
+        Self::new(LockErrorKind::Unavailable, Self::TOO_LATE).with_key(key)
     }
+
+    pub(crate) const TOO_LATE: &'static str = "the answer came after the lease's own deadline, \
+        and the lock was released; give it a longer `expire`";
 
     pub(crate) fn released_too_late(key: &str, taken: bool) -> Self {
         let message = if taken {

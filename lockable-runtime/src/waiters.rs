@@ -53,8 +53,8 @@ pub(crate) struct Newcomer {
     pub(crate) ttl: Ttl,
     pub(crate) is_fair: bool,
     pub(crate) identity: Option<RequestId>,
-    /// Whether the backend told this call itself that another holder has the lock.
-    pub(crate) found_busy: bool,
+    /// What the backend told this call itself.
+    pub(crate) heard: Heard,
 }
 
 /// One call that waits.
@@ -120,7 +120,7 @@ impl Waiters {
         tell: oneshot::Sender<Result<Turn, LockError>>,
     ) {
         let now = self.backend().now();
-        let Newcomer { number, ttl, is_fair, identity, found_busy } = newcomer;
+        let Newcomer { number, ttl, is_fair, identity, heard } = newcomer;
         self.change(|agenda| {
             if agenda.get_mut(key).is_none() {
                 drop(agenda.insert(key.clone(), Line::default(), None));
@@ -128,9 +128,7 @@ impl Waiters {
             let Some(line) = agenda.get_mut(key) else { return };
             let is_first = line.len() == 0;
             line.join(number, Waiting { ttl, is_fair, identity, tell });
-            if found_busy {
-                line.answered();
-            }
+            line.learn(heard);
             let has_turn = line.has_turn();
             match (is_first, has_turn) {
                 (true, false) => agenda.schedule(key, now),

@@ -14,8 +14,8 @@ use crate::lease::Lease;
 use crate::telemetry::{self, Waiting};
 use crate::waiters::{Heard, Newcomer};
 
-/// A call whose turns ended so often before it could use them has too short a lease for its link. One
-/// turn may be lost where a process stands still, and hardly five of one call.
+/// A call that was granted so many whole leases, each of which was over when the answer came, has too short
+/// a lease for its link. One may be lost where a process stands still.
 const LOST_TURNS: u32 = 5;
 
 /// A call that waits in line.
@@ -24,9 +24,11 @@ pub(super) struct InLine<'a> {
     wanted: &'a Wanted,
     /// When the call began: its limit counts from here.
     start: Moment,
-    /// What the call itself knows of the lock.
-    heard: Heard,
-    /// How many turns ended before the call could use them.
+    /// Whether the call has asked by itself, and so found another holder.
+    has_tried: bool,
+    /// Whether the call has a turn, and asks whether that goes on.
+    has_turn: bool,
+    /// How many leases were over when the call heard of them.
     lost_turns: u32,
 }
 
@@ -35,10 +37,9 @@ impl<'a> InLine<'a> {
         acquirer: &'a Acquirer,
         wanted: &'a Wanted,
         start: Moment,
-        found_busy: bool,
+        has_tried: bool,
     ) -> Self {
-        let heard = if found_busy { Heard::Busy } else { Heard::Nothing };
-        Self { acquirer, wanted, start, heard, lost_turns: 0 }
+        Self { acquirer, wanted, start, has_tried, has_turn: false, lost_turns: 0 }
     }
 
     /// Waits as long as the terms say.
@@ -52,8 +53,8 @@ impl<'a> InLine<'a> {
     async fn wait_at_most(&mut self, limit: Duration) -> Result<LockGuard, LockError> {
         let (acquirer, key) = (self.acquirer, &self.wanted.key);
         let rest = limit.saturating_sub(self.waited());
-        if rest.is_zero() {
-            return Err(self.at_limit(acquirer.waiters.heard(key), limit));
+        if rest.is_zero() && self.has_tried {
+            return Err(self.busy(limit));
         }
         let heard = {
             let mut turns = pin!(self.turns());
@@ -64,7 +65,16 @@ impl<'a> InLine<'a> {
             // Before the call leaves the line, which may be the end of it.
             acquirer.waiters.heard(key)
         };
+        if matches!(heard, Heard::Nothing) && !self.has_tried {
+            return self.try_at_limit(limit).await;
+        }
         Err(self.at_limit(heard, limit))
+    }
+
+    /// The first try of a call that counted on those in line, who have heard nothing yet.
+    async fn try_at_limit(&self, limit: Duration) -> Result<LockGuard, LockError> {
+        let tried = self.acquirer.try_acquire(self.wanted.clone()).await?;
+        tried.map_err(|_| self.busy(limit))
     }
 
     /// Waits for a turn that lasts until the call has it.
@@ -73,52 +83,48 @@ impl<'a> InLine<'a> {
         let waiting = Waiting::start(acquirer.backend(), acquirer.reporting().show(&wanted.key));
         // Kept from turn to turn: a call that lost one has its old place.
         let number = acquirer.waiters.number();
+        let mut heard = if self.has_tried { Heard::Busy } else { Heard::Nothing };
         while self.lost_turns < LOST_TURNS {
-            let turn = acquirer.waiters.turn(&wanted.key, self.newcomer(number));
+            let turn = acquirer.waiters.turn(&wanted.key, self.newcomer(number, heard));
             let turn = turn.instrument(waiting.span()).await?;
-            match acquirer.begin(turn, wanted, &waiting).await {
+            (self.has_tried, self.has_turn) = (true, true);
+            heard = match acquirer.begin(turn, wanted, &waiting).await {
                 Ok(guard) => {
                     acquirer.backend().served(&wanted.key);
                     return Ok(guard);
                 }
-                Err(NoTurn::Gone) => self.lost_turns += 1,
-                Err(NoTurn::Fault(fault)) => self.heard = Heard::Fault(fault),
-            }
+                Err(NoTurn::Busy) => Heard::Busy,
+                Err(NoTurn::Fault(fault)) => Heard::Fault(fault),
+                Err(NoTurn::TooLate) => {
+                    self.lost_turns += 1;
+                    Heard::Nothing
+                }
+            };
+            self.has_turn = false;
         }
         Err(LockError::too_late(wanted.key.as_str()))
     }
 
-    fn newcomer(&self, number: u64) -> Newcomer {
+    fn newcomer(&self, number: u64, heard: Heard) -> Newcomer {
         let Wanted { terms, identity, .. } = self.wanted;
-        Newcomer {
-            number,
-            ttl: terms.ttl,
-            is_fair: terms.fair,
-            identity: identity.clone(),
-            found_busy: matches!(self.heard, Heard::Busy) && self.lost_turns == 0,
-        }
+        let (ttl, is_fair, identity) = (terms.ttl, terms.fair, identity.clone());
+        Newcomer { number, ttl, is_fair, identity, heard }
     }
 
     /// Busy only where that is known: a backend that gives no answer may have a free lock.
     fn at_limit(&self, line: Heard, limit: Duration) -> LockError {
-        let key = self.wanted.key.as_str();
-        let is_silent = matches!(line, Heard::Nothing);
-        let heard = if is_silent { self.heard.clone() } else { line };
-        match heard {
-            _ if self.lost_turns > 1 => LockError::too_late(key),
-            _ if self.lost_turns == 1 && is_silent => LockError::too_late(key),
-            Heard::Fault(fault) if !self.holds() => {
-                let message = format!("{}; the wait limit of {limit:?} was reached", fault.message);
-                let fault = Fault { message, ..fault };
-                self.acquirer.reporting().fault(fault, &self.wanted.key)
-            }
+        let heard = if self.has_turn { Heard::Nothing } else { line };
+        let fault = match heard {
+            Heard::Fault(fault) if !self.holds() => fault,
+            Heard::Nothing if self.lost_turns > 0 => Fault::too_late(),
             Heard::Nothing if !self.holds() => {
                 let backend = self.acquirer.backend().name();
-                let message = format!("{backend}: no answer within the wait limit of {limit:?}");
-                LockError::new(LockErrorKind::Unavailable, message).with_key(key)
+                Fault::new(LockErrorKind::Unavailable, format!("{backend}: no answer yet"))
             }
-            _ => self.busy(limit),
-        }
+            _ => return self.busy(limit),
+        };
+        let message = format!("{}; the wait limit of {limit:?} was reached", fault.message);
+        self.acquirer.reporting().fault(Fault { message, ..fault }, &self.wanted.key)
     }
 
     fn busy(&self, limit: Duration) -> LockError {

@@ -382,6 +382,11 @@ impl Fault {
         self
     }
 
+    /// A lock that was granted for a shorter time than its answer took.
+    pub(crate) fn too_late() -> Self {
+        Self::new(LockErrorKind::Unavailable, LockError::TOO_LATE)
+    }
+
     /// A command that was not answered in time.
     pub(crate) fn no_answer(backend: &str, limit: Duration) -> Self {
         Self::new(LockErrorKind::Unavailable, format!("{backend}: no answer within {limit:?}"))

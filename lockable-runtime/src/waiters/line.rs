@@ -26,7 +26,7 @@ pub(crate) enum Heard {
     /// No answer has come yet.
     #[default]
     Nothing,
-    /// Another holder has it: the backend said so, or this line has its turn.
+    /// Another holder has it, or this line was granted it.
     Busy,
     /// The last question brought no answer, or an error.
     Fault(Fault),
@@ -143,9 +143,18 @@ impl<W> Line<W> {
         *self.failing_since.get_or_insert(now)
     }
 
+    /// A call that joins has heard this of the lock, just now.
+    pub(crate) fn learn(&mut self, heard: Heard) {
+        match heard {
+            Heard::Busy => self.answered(),
+            Heard::Fault(_) => self.heard = heard,
+            Heard::Nothing => {}
+        }
+    }
+
     /// What is known of the lock.
     pub(crate) fn heard(&self) -> Heard {
-        if self.has_turn() { Heard::Busy } else { self.heard.clone() }
+        self.heard.clone()
     }
 }
 

@@ -99,7 +99,7 @@ impl Turn {
     /// # Cancel safety
     /// The answer is waited for in the background, and a lock that it grants goes on.
     pub(crate) async fn claim(self) -> Claimed {
-        let Some(inner) = &self.0 else { return Claimed::Gone };
+        let Some(inner) = &self.0 else { return Claimed::Busy };
         let waiters = Arc::clone(&inner.waiters);
         let (tell, told) = oneshot::channel();
         let (this, pending) = (Arc::clone(&waiters), waiters.releaser.pending());
@@ -107,7 +107,7 @@ impl Turn {
             let _until_the_end = pending;
             claim(&this, self, tell).await;
         }));
-        told.await.unwrap_or(Claimed::Gone)
+        told.await.unwrap_or(Claimed::Busy)
     }
 
     /// It was granted anew, with newer fencing tokens.
@@ -165,7 +165,7 @@ impl Turn {
         let withdraws = inner.attempt.has_open_question();
         let next = inner.waiters.next_entry(&inner.attempt);
         let (waiters, ended) = (inner.waiters, inner.attempt);
-        Some(Ending { waiters, ended, withdraws, next, is_queued: false })
+        Some(Ending { waiters, ended, withdraws, next, is_answered: false, is_queued: false })
     }
 }
 
@@ -173,7 +173,7 @@ impl Turn {
 pub(crate) enum Claimed {
     Granted(Turn),
     /// Another holder has the lock.
-    Gone,
+    Busy,
     /// No answer came in time, or an error.
     Fault(Fault),
 }
@@ -194,7 +194,7 @@ async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, tell: oneshot::Sender<Cla
     }
     turn.forget();
     drop(tell.send(match &answer {
-        Some(Ok(_)) => Claimed::Gone,
+        Some(Ok(_)) => Claimed::Busy,
         Some(Err(fault)) => Claimed::Fault(fault.clone()),
         None => Claimed::Fault(Fault::no_answer(backend.name(), limit)),
     }));
@@ -220,7 +220,8 @@ async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, tell: oneshot::Sender<Cla
 /// 3. The question lands and takes the lock, or a place in the queue.
 /// 4. Its answer comes before that of the release, and is taken for a repetition of the grant.
 ///
-/// So what the attempt has then is withdrawn once the release was answered.
+/// So what the attempt has then is withdrawn once the release was answered. A release that was given up
+/// goes to the background, and there behind the question.
 pub(crate) struct Ending {
     waiters: Arc<Waiters>,
     /// The attempt of the turn.
@@ -229,6 +230,8 @@ pub(crate) struct Ending {
     withdraws: bool,
     /// The next place of this process in the queue, asked for with the release.
     next: Option<Arc<Attempt>>,
+    /// Whether the release was answered.
+    is_answered: bool,
     /// Whether the next place is known to be queued; if not, whoever waits has to ask for one.
     is_queued: bool,
 }
@@ -245,11 +248,13 @@ impl Ending {
     ) -> Result<Release, Fault> {
         let (backend, limit) = (&**releaser.backend(), releaser.command_deadline());
         let Some(next) = &self.next else {
-            return answer_within(backend, limit, backend.release(attempt)).await;
+            let found = answer_within(backend, limit, backend.release(attempt)).await?;
+            self.is_answered = true;
+            return Ok(found);
         };
         let reply = backend.release_to(attempt, Arc::clone(next));
         let (found, grant) = answer_within(backend, limit, reply).await?;
-        self.is_queued = true;
+        (self.is_answered, self.is_queued) = (true, true);
         if let Some(grant) = grant {
             self.waiters.granted(grant);
         }
@@ -264,7 +269,7 @@ impl Drop for Ending {
         } else {
             self.waiters.turn_ended(&self.ended);
         }
-        if self.withdraws {
+        if self.withdraws && self.is_answered {
             self.waiters.withdraw(Arc::clone(&self.ended));
         }
         if let Some(next) = &self.next {

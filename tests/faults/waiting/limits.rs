@@ -6,7 +6,8 @@ use lockable_runtime::{LockError, Locker, distributed_lock};
 use lockable_tests::wait;
 use tokio::task::spawn_blocking;
 
-use super::queues::{QUEUE, is_over, queued, waiter_for};
+use super::queues::{QUEUE, is_over, process, queued, waiter_for};
+use crate::runtimes::one_thread;
 use crate::support::{
     COMMAND, CONNECT, KEY, LIMIT, Runs, connect, elapse, impatient, in_time, now, patient,
     server_and_proxy, side_by_side,
@@ -18,6 +19,10 @@ side_by_side! { calls_at_their_wait_limit:
     a_waiter_whose_server_dies_is_told_of_that,
     a_busy_lock_is_told_as_busy_after_any_wait,
     a_lock_that_its_own_locker_holds_is_busy_without_an_answer,
+    a_lease_that_is_over_makes_no_lock_busy,
+    an_answer_of_now_counts_more_than_a_failure_before,
+    a_link_that_stands_still_twice_does_not_hide_a_busy_lock,
+    a_process_that_is_stopped_again_and_again_waits_on,
 }
 
 /// Shorter than a command deadline, which the first try has all the same.
@@ -190,6 +195,85 @@ async fn a_lock_that_its_own_locker_holds_is_busy_without_an_answer() {
     holder.release().await.unwrap();
     first.await.unwrap().release().await.unwrap();
     is_over(&server).await;
+}
+
+/// Goal: a turn whose lease has ended is no holder.
+/// Method: its guard stays in hand, the server dies, and another call waits for longer than the lease.
+async fn a_lease_that_is_over_makes_no_lock_busy() {
+    let server = lockable_tests::Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    let short = locker.lock("k").expire(Duration::from_millis(1_500));
+    let first = tokio::spawn(short.wait(LIMIT).acquire());
+    queued(&server, 1).await;
+    holder.release().await.unwrap();
+    let first = first.await.unwrap().unwrap();
+    let second = tokio::spawn(locker.lock("k").wait(LIMIT / 2).acquire());
+    queued(&server, 1).await;
+    server.kill();
+    let error = second.await.unwrap().unwrap_err();
+    assert!(!first.is_held() && error.is_unavailable(), "{error}");
+}
+
+/// Method: the question of a line has no answer, while a call of another runtime, over a connection of
+/// its own, is answered.
+async fn an_answer_of_now_counts_more_than_a_failure_before() {
+    let (server, proxy) = server_and_proxy();
+    let _holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    let locker = patient(&proxy.url()).command_deadline(SHORT).connect().await.unwrap();
+    let waiting = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+    queued(&server, 1).await;
+    proxy.hold_open_requests();
+    proxy.wait_held(LIMIT).await;
+    elapse(2 * SHORT).await;
+    let call =
+        move || one_thread().block_on(locker.lock("k").wait(Duration::ZERO).acquire()).unwrap_err();
+    let error = spawn_blocking(call).await.unwrap();
+    assert!(error.is_wait_limit_reached(), "{error}");
+    waiting.abort();
+}
+
+/// Method: each time the grant of the call lapses while the link stands still, and another holder has the
+/// lock after that.
+async fn a_link_that_stands_still_twice_does_not_hide_a_busy_lock() {
+    let (server, proxy) = server_and_proxy();
+    let other = connect(&server.url()).await;
+    let locker = patient(&proxy.url()).command_deadline(LIMIT).connect().await.unwrap();
+    let mut guard = other.lock("k").acquire().await.unwrap();
+    let call = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+    for _ in 0..2 {
+        queued(&server, 1).await;
+        proxy.hold_requests();
+        proxy.hold_replies();
+        guard.release().await.unwrap();
+        guard = other.lock("k").wait(LIMIT).acquire().await.unwrap();
+        proxy.release_requests();
+        proxy.release_replies();
+    }
+    queued(&server, 1).await;
+    let error = call.await.unwrap().unwrap_err();
+    assert!(error.is_wait_limit_reached(), "{error}");
+    guard.release().await.unwrap();
+    is_over(&server).await;
+}
+
+/// Goal: a call without a limit that loses its grants because its process stands still does not end.
+async fn a_process_that_is_stopped_again_and_again_waits_on() {
+    let server = lockable_tests::Server::start();
+    let locker = connect(&server.url()).await;
+    let mut guard = locker.lock("k").acquire().await.unwrap();
+    let mut worker = process(&server.url());
+    worker.say("wait 60000");
+    for _ in 0..6 {
+        queued(&server, 1).await;
+        worker.pause();
+        guard.release().await.unwrap();
+        guard = locker.lock("k").wait(LIMIT).acquire().await.unwrap();
+        worker.resume();
+    }
+    queued(&server, 1).await;
+    guard.release().await.unwrap();
+    assert_eq!(worker.hear(), "held");
 }
 
 /// Goal: a call that may not wait gets a free lock over a link of any length, and leaves nothing behind.

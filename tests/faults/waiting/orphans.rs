@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use lockable_runtime::{LockGuard, Locker};
+use lockable_runtime::{LockGuard, LockRequest, Locker};
 use lockable_tests::{Proxy, Server, wait};
 use tokio::runtime::Runtime;
 
 use super::queues::{QUEUE, queued};
 use crate::runtimes::one_thread;
-use crate::support::{KEY, LIMIT, elapse, freed_blocking, patient, server_and_proxy};
+use crate::support::{KEY, LIMIT, LONG, elapse, freed_blocking, patient, server_and_proxy};
 
 /// Goal: a question that was repeated, and lands behind the release of its turn, takes the lock for no
 /// call.
@@ -24,7 +24,7 @@ fn a_question_that_lands_behind_its_release_takes_no_lock() {
     let (first, second) = (one_thread(), one_thread());
     let holder = holder(&first, &server);
     let locker = waiting_through(&first, &proxy);
-    let guard = granted_with_an_open_question(&first, &server, &proxy, &locker, holder);
+    let guard = granted_with_an_open_question(&first, &server, &proxy, locker.lock("k"), holder);
     second.block_on(async { locker.lock("another").run(async {}).await.unwrap() });
     proxy.hold_replies();
     let mut release = Box::pin(guard.release());
@@ -52,7 +52,7 @@ fn a_question_that_was_given_up_takes_no_lock_behind_its_release() {
     let deadline = Duration::from_millis(300);
     let locker = patient(&proxy.url()).command_deadline(deadline);
     let locker = first.block_on(locker.connect()).unwrap();
-    let guard = granted_with_an_open_question(&first, &server, &proxy, &locker, holder);
+    let guard = granted_with_an_open_question(&first, &server, &proxy, locker.lock("k"), holder);
     first.block_on(elapse(2 * deadline));
     second.block_on(async { locker.lock("another").run(async {}).await.unwrap() });
     second.block_on(guard.release()).unwrap();
@@ -62,6 +62,31 @@ fn a_question_that_was_given_up_takes_no_lock_behind_its_release() {
     second.block_on(elapse(Duration::from_millis(200)));
     freed_blocking(&server);
     assert_eq!(server.admin().command::<usize>(&["EXISTS", QUEUE]), 0);
+}
+
+/// Goal: the minimum hold lasts, also where a question is open and the release is given up: nothing that
+/// knows of no minimum overtakes the release.
+/// Method: the release is dropped on its way, or has no answer within its deadline.
+#[test]
+fn a_minimum_hold_outlasts_a_release_that_is_given_up() {
+    for deadline in [Duration::from_secs(20), Duration::from_secs(1)] {
+        let (server, proxy) = server_and_proxy();
+        let (first, second) = (one_thread(), one_thread());
+        let holder = holder(&first, &server);
+        let locker = patient(&proxy.url()).command_deadline(deadline);
+        let locker = first.block_on(locker.connect()).unwrap();
+        let request = locker.lock("k").min_hold(LONG / 2);
+        let guard = granted_with_an_open_question(&first, &server, &proxy, request, holder);
+        second.block_on(async { locker.lock("another").run(async {}).await.unwrap() });
+        proxy.hold_requests();
+        let release = guard.release();
+        let limit = Duration::from_millis(1_200);
+        let given_up = second.block_on(async { tokio::time::timeout(limit, release).await });
+        assert!(given_up.is_err() || given_up.is_ok_and(|answer| answer.is_err()));
+        proxy.release_requests();
+        first.block_on(elapse(Duration::from_millis(1_500)));
+        assert!(server.admin().pttl(KEY) > 10_000, "the lock is taken for half a minute");
+    }
 }
 
 fn holder(runtime: &Runtime, server: &Server) -> LockGuard {
@@ -81,11 +106,11 @@ fn granted_with_an_open_question(
     runtime: &Runtime,
     server: &Server,
     proxy: &Proxy,
-    locker: &Locker,
+    request: LockRequest,
     holder: LockGuard,
 ) -> LockGuard {
     runtime.block_on(async {
-        let waiting = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+        let waiting = tokio::spawn(request.wait(LIMIT).acquire());
         queued(server, 1).await;
         proxy.hold_open_requests();
         proxy.wait_held(LIMIT).await;

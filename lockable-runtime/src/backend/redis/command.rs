@@ -45,9 +45,10 @@ pub(super) fn empty_script() -> Cmd {
 /// Leaves nothing of a lock behind, and for a moment only where nothing may be deleted.
 pub(super) fn clean_up(key: &LockKey) -> [Cmd; 3] {
     let (floor, queue) = (key.floor(), key.queue());
+    // By a right that every user of locks has: other data, which end at once, take their place.
     let end_soon = |companion| {
-        let mut end = command("PEXPIRE", 2, companion);
-        end.arg(1);
+        let mut end = command("SET", 4, companion);
+        end.arg("").arg("PX").arg(1);
         end
     };
     let mut delete = command("DEL", 3, key.as_str());
