@@ -11,12 +11,15 @@ ARGV[4]  how long a queue is kept, in milliseconds
 Output   1, the first fencing token and the time in microseconds: acquired, now or before; otherwise
          0, for how many milliseconds the lock lasts, -1 when without an end, and the time
 
-A lock that nobody has, while others wait, goes to the first of them.
+A lock that nobody has, or that stays taken for those who wait alone, goes to the first of them.
 Idempotent because an attempt stands in the queue once, and finds its own lock.
 ]]
 local lock, floor, queue, token, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[3]
 local owner = redis.call('GET', lock)
 local now = now_in_micros()
+if mark_of(owner) == '=' and rest_of(lock, owner) <= 0 then
+  owner = false
+end
 local head = not owner and redis.call('LINDEX', queue, '0')
 if head and head ~= entry then
   hand_on(lock, floor, queue, token, head)
@@ -35,4 +38,7 @@ if not owner or owner == token then
   end
   return {1, first, now}
 end
-return join(queue, entry, ARGV[4]) or {0, redis.call('PTTL', lock), now}
+local rest = rest_of(lock, owner)
+local failed = join(queue, entry, ARGV[4])
+keep_for_queue(lock, owner)
+return failed or {0, rest, now}

@@ -66,6 +66,30 @@ local function join(queue, entry, life)
   redis.call('PEXPIRE', queue, life, condition)
 end
 
+-- A lock that stays taken after its release has the mark `~` for as long, or `=` for a second longer where
+-- somebody waits: within that second the first who asks has it handed on, and no newcomer finds it free.
+local function mark_of(owner)
+  local token = '^([~=])%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%.%d'
+  return type(owner) == 'string' and string.match(owner, token)
+end
+
+local function mark(lock, mark, owner, life)
+  redis.call('SET', lock, mark .. owner, 'PX', string.format('%.0f', life))
+end
+
+-- For how many milliseconds the lock is taken, without that second.
+local function rest_of(lock, owner)
+  return redis.call('PTTL', lock) - (mark_of(owner) == '=' and 1000 or 0)
+end
+
+-- Somebody waits now.
+local function keep_for_queue(lock, owner)
+  local life = mark_of(owner) == '~' and redis.call('PTTL', lock)
+  if life and life >= 0 then
+    mark(lock, '=', string.sub(owner, 2), life + 1000)
+  end
+end
+
 -- Beginning with this entry, which is the queue's first, or in none where no queue is given.
 local function hand_on(lock, floor, queue, own, entry)
   if type(entry) == 'table' and string.sub(entry.err, 1, 9) ~= 'WRONGTYPE' then

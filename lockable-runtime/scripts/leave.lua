@@ -11,9 +11,18 @@ Output   1 the lock went on; 0 the attempt did not have it
 Idempotent because nothing is found a second time.
 ]]
 local left = redis.pcall('LREM', KEYS[3], '0', ARGV[2])
-if redis.pcall('GET', KEYS[1]) == ARGV[1] then
+local owner = redis.pcall('GET', KEYS[1])
+if owner == ARGV[1] then
   hand_on(KEYS[1], KEYS[2], KEYS[3], '', redis.pcall('LINDEX', KEYS[3], '0'))
   return 1
+end
+if mark_of(owner) == '=' and not redis.pcall('LINDEX', KEYS[3], '0') then
+  local rest = rest_of(KEYS[1], owner)
+  if rest > 0 then
+    mark(KEYS[1], '~', string.sub(owner, 2), rest)
+  else
+    redis.call('DEL', KEYS[1])
+  end
 end
 if type(left) == 'table' and string.sub(left.err, 1, 9) ~= 'WRONGTYPE' then
   return left

@@ -12,8 +12,8 @@ ARGV[5]  how long a queue is kept, in milliseconds
 Output   1 released; 0 nobody holds the lock; -1 another holder, or other data, has it; when the lock
          is the entry's now: its first fencing token and the time in microseconds
 
-A lock that stays taken gets another owner, the token after a `~`, so that a renewal that is late
-does not find its own.
+A lock that stays taken gets another owner, the token after a mark, so that a renewal that is late
+does not find its own; see hand_on.lua for the marks.
 Idempotent because a token is never used for two acquisitions.
 ]]
 local lock, floor, queue, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[3]
@@ -30,15 +30,19 @@ if entry then
     return hand_on(lock, floor, nil, ARGV[4], entry) or 1
   end
   join(queue, entry, ARGV[5])
+  keep_for_queue(lock, owner)
 end
 if goes_on then
   return hand_on(lock, floor, queue, ARGV[4], head) or 1
 end
 if owner == ARGV[1] then
-  redis.call('SET', lock, '~' .. owner, 'PX', ARGV[2])
+  mark(lock, '~', owner, ARGV[2])
+  if type(redis.pcall('LINDEX', queue, '0')) == 'string' then
+    keep_for_queue(lock, '~' .. owner)
+  end
   return 1
 end
-if owner == '~' .. ARGV[1] then
+if owner == '~' .. ARGV[1] or owner == '=' .. ARGV[1] then
   return 1
 end
 return owner and -1 or 0

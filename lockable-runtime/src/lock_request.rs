@@ -109,7 +109,8 @@ impl LockRequest {
     ///
     /// A release before that leaves the lock taken for the rest, whatever the outcome of the work,
     /// and returns at once. So a scheduled job runs once although the clocks that trigger it on
-    /// several machines differ.
+    /// several machines differ. While calls wait, it then stays taken until the first of them has it,
+    /// a second at most.
     pub fn min_hold(self, least: Duration) -> Self {
         self.with(|terms| {
             terms.min_hold = Some(least);

@@ -147,17 +147,28 @@ impl fmt::Display for Origin {
 
 /// The request id in the value of a lock; `None` also for a value that another library wrote.
 ///
-/// A `~` in front marks a lock that is kept only until its minimum hold is over.
+/// A `~` in front marks a lock that is kept only until its minimum hold is over, and a `=` one that is kept
+/// for those who wait, too.
 pub(crate) fn identity_of(owner: &str) -> Option<&str> {
-    let owner = owner.strip_prefix('~').unwrap_or(owner);
+    let owner = owner.strip_prefix(['~', '=']).unwrap_or(owner);
     let (acquisition, identity) = owner.split_once(' ')?;
-    let (process, count) = acquisition.split_once('.')?;
+    (is_ours(acquisition) && !identity.is_empty()).then_some(identity)
+}
+
+/// Whether a lock that stays taken is kept for those who wait, for a second longer than its holder asked.
+#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it has no mark"))]
+pub(crate) fn is_kept_for_queue(owner: &str) -> bool {
+    let token = owner.strip_prefix('=');
+    token.is_some_and(|token| is_ours(token.split_once(' ').map_or(token, |(first, _)| first)))
+}
+
+fn is_ours(acquisition: &str) -> bool {
+    let Some((process, count)) = acquisition.split_once('.') else { return false };
     let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    let is_ours = process.len() == 16
+    process.len() == 16
         && process.bytes().all(is_hex)
         && !count.is_empty()
-        && count.bytes().all(|byte| byte.is_ascii_digit());
-    (is_ours && !identity.is_empty()).then_some(identity)
+        && count.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The origin of one locker's waiters, which is another one after each break of their subscription.
@@ -314,7 +325,11 @@ mod tests {
         for text in ["a", "checkout 7", "~a.b ~c  d"] {
             let token = OwnerToken::draw(Some(&RequestId::new(text))).unwrap();
             assert_eq!(identity_of(token.as_ref()), Some(text));
-            assert_eq!(identity_of(&format!("~{}", token.as_ref())), Some(text));
+            for mark in ["~", "="] {
+                let marked = [mark, token.as_ref()].concat();
+                assert_eq!(identity_of(&marked), Some(text));
+                assert_eq!(is_kept_for_queue(&marked), mark == "=");
+            }
         }
         let token = OwnerToken::draw(None).unwrap();
         assert_eq!(identity_of(token.as_ref()), None);
@@ -343,6 +358,7 @@ mod tests {
             "é123456789abcdef.1 a",
         ];
         assert_eq!(foreign.map(identity_of), [None; 17]);
+        assert!(!is_kept_for_queue("=theirs") && !is_kept_for_queue("0123456789abcdef.1"));
     }
 
     #[test]

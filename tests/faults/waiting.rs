@@ -8,6 +8,7 @@ mod disturbances;
 mod late_grants;
 mod limits;
 mod longest;
+mod minimum;
 mod orphans;
 mod processes;
 pub(crate) mod queues;

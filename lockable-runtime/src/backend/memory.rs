@@ -27,6 +27,10 @@ use crate::token::{FencingToken, Origin, OwnerToken};
 /// As many fencing tokens as a turn can need.
 const RESERVED: u64 = 17;
 
+/// A lock that stays taken after its release stays so for as much longer where somebody waits, who asks for
+/// it within that time: so no newcomer finds it free.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// A store of locks in memory, measured by tokio's clock.
 pub(crate) struct Memory {
     name: String,
@@ -79,13 +83,25 @@ impl Calendar {
 struct Lock {
     owner: OwnerToken,
     expires: Moment,
-    /// Released, and taken only until its minimum hold is over.
-    is_kept: bool,
+    /// Released, and taken only until its minimum hold is over; it expires [`GRACE`] later where somebody
+    /// waits for it.
+    kept_until: Option<Moment>,
 }
 
 impl Lock {
     fn is_held_by(&self, attempt: &Attempt) -> bool {
-        self.owner == attempt.owner && !self.is_kept
+        self.owner == attempt.owner && self.kept_until.is_none()
+    }
+
+    /// How long it is taken.
+    fn remaining(&self, now: Moment) -> Duration {
+        self.kept_until.unwrap_or(self.expires).since(now)
+    }
+
+    fn keep_for_queue(&mut self) {
+        if let Some(end) = self.kept_until {
+            self.expires = end.after(GRACE);
+        }
     }
 }
 
@@ -152,7 +168,7 @@ impl Memory {
     /// Puts another holder in, whoever was there, as somebody from outside can.
     pub(crate) fn put_foreign(&self, key: &str, life: Duration) {
         let expires = tokio_time().after(life);
-        let lock = Lock { owner: OwnerToken::told("another holder"), expires, is_kept: false };
+        let lock = Lock { owner: OwnerToken::told("another holder"), expires, kept_until: None };
         self.state().locks.insert(key.to_owned(), lock);
     }
 
@@ -203,6 +219,7 @@ impl Memory {
         let key = attempt.key.as_str();
         let mut state = self.state();
         let mut handed = None;
+        state.end_kept(key, now);
         if state.lock_of(key, now).is_none() && !state.is_first(attempt) {
             handed = self.hand_on(&mut state, key, now, Some(attempt));
         }
@@ -213,8 +230,8 @@ impl Memory {
             let fence = state.reserve(attempt, now, &self.calendar);
             return (Enqueued::Granted(Grant::answered(attempt, fence, now, attempt.ttl)), None);
         }
-        state.join(attempt);
-        let remaining = state.lock_of(key, now).map(|lock| lock.expires.since(now));
+        state.join(attempt, now);
+        let remaining = state.lock_of(key, now).map(|lock| lock.remaining(now));
         (Enqueued::Queued { remaining }, handed)
     }
 
@@ -224,6 +241,7 @@ impl Memory {
         state.withdraw(attempt);
         let key = attempt.key.as_str();
         if !state.is_held_by(attempt, now) {
+            state.keep_for_nobody(key, now);
             return None;
         }
         state.locks.remove(key);
@@ -248,7 +266,7 @@ impl Memory {
         };
         let ttl = next.ttl.granted();
         let expires = now.after(ttl.duration());
-        let lock = Lock { owner: next.owner.clone(), expires, is_kept: false };
+        let lock = Lock { owner: next.owner.clone(), expires, kept_until: None };
         state.locks.insert(key.to_owned(), lock);
         let fence = state.reserve(&next, now, &self.calendar);
         Some(Grant::answered(&next, fence, now, ttl))
@@ -298,7 +316,7 @@ impl Memory {
                     Some(Grant::answered(next, fence, since, next.ttl.granted())),
                 );
             }
-            state.join(next);
+            state.join(next, now);
         }
         let (key, released) = (attempt.key.as_str(), state.release(attempt, now));
         if released != Release::Released || state.lock_of(key, now).is_some() {
@@ -312,9 +330,13 @@ impl Memory {
         let now = tokio_time();
         let mut state = self.state();
         let lock = state.lock_of(key, now)?;
-        let mark = if lock.is_kept { "~" } else { "" };
+        let mark = match lock.kept_until {
+            None => "",
+            Some(end) if end == lock.expires => "~",
+            Some(_) => "=",
+        };
         let owner = [mark, lock.owner.as_ref()].concat();
-        Some(Held { owner, remaining: Some(lock.expires.since(now)) })
+        Some(Held { owner, remaining: Some(lock.remaining(now)) })
     }
 }
 
@@ -334,12 +356,13 @@ impl State {
             return lock.is_held_by(attempt);
         }
         let expires = now.after(attempt.ttl.duration());
-        let lock = Lock { owner: attempt.owner.clone(), expires, is_kept: false };
+        let lock = Lock { owner: attempt.owner.clone(), expires, kept_until: None };
         self.locks.insert(key.to_owned(), lock);
         true
     }
 
     fn release(&mut self, attempt: &Attempt, now: Moment) -> Release {
+        let is_waited_for = self.queues.contains_key(attempt.key.as_str());
         let Some(lock) = self.lock_of(attempt.key.as_str(), now) else {
             return Release::Absent;
         };
@@ -348,10 +371,13 @@ impl State {
         }
         match attempt.kept_for(now) {
             // A repeated release finds it so.
-            _ if lock.is_kept => {}
+            _ if lock.kept_until.is_some() => {}
             Some(rest) => {
-                lock.is_kept = true;
                 lock.expires = now.after(rest);
+                lock.kept_until = Some(lock.expires);
+                if is_waited_for {
+                    lock.keep_for_queue();
+                }
             }
             None => drop(self.locks.remove(attempt.key.as_str())),
         }
@@ -374,8 +400,32 @@ impl State {
         first.is_some_and(|first| first.owner == attempt.owner)
     }
 
+    /// Ends a lock that stays taken for those who wait alone.
+    fn end_kept(&mut self, key: &str, now: Moment) {
+        let lock = self.locks.get(key);
+        if lock.and_then(|lock| lock.kept_until).is_some_and(|end| end <= now) {
+            self.locks.remove(key);
+        }
+    }
+
+    /// Where nobody waits any more, a lock ends when its minimum hold is over.
+    fn keep_for_nobody(&mut self, key: &str, now: Moment) {
+        if self.queues.contains_key(key) {
+            return;
+        }
+        self.end_kept(key, now);
+        if let Some(lock) = self.lock_of(key, now)
+            && let Some(end) = lock.kept_until
+        {
+            lock.expires = end;
+        }
+    }
+
     /// Queues the attempt behind the others, unless it stands there.
-    fn join(&mut self, attempt: &Arc<Attempt>) {
+    fn join(&mut self, attempt: &Arc<Attempt>, now: Moment) {
+        if let Some(lock) = self.lock_of(attempt.key.as_str(), now) {
+            lock.keep_for_queue();
+        }
         let queue = self.queues.entry(attempt.key.as_str().to_owned()).or_default();
         if !queue.iter().any(|other| other.owner == attempt.owner) {
             queue.push_back(Arc::clone(attempt));

@@ -192,7 +192,7 @@ impl Side {
 
     /// The number of the attempt that wrote this, with the mark of a lock that is only kept.
     pub(super) fn number(&self, owner: &str) -> String {
-        let (mark, owner) = owner.strip_prefix('~').map_or(("", owner), |owner| ("~", owner));
+        let (mark, owner) = owner.split_at(usize::from(owner.starts_with(['~', '='])));
         match self.asked.iter().position(|asked| asked.attempt.owner() == owner) {
             Some(number) => format!("{mark}{number}"),
             None => format!("{mark}another"),

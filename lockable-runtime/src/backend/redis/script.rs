@@ -7,6 +7,7 @@ use ::redis::{Cmd, ErrorKind, FromRedisValue, RedisError, Value};
 use super::command::{integer, millis};
 use crate::backend::{self, Attempt, Held, Renewal, Renewed};
 use crate::key::LockKey;
+use crate::token::is_kept_for_queue;
 
 /// A script that servers are asked to keep.
 #[derive(Clone, Copy, Debug)]
@@ -312,8 +313,10 @@ impl Call for Inspect<'_> {
         };
         // Another client's value may be no text at all.
         let owner = String::from_utf8_lossy(&Vec::<u8>::from_redis_value(owner)?).into_owned();
-        let remaining = u64::try_from(i64::from_redis_value(remaining)?);
-        Ok(Some(Held { owner, remaining: remaining.ok().map(Duration::from_millis) }))
+        let remaining = u64::try_from(i64::from_redis_value(remaining)?).ok();
+        let longer = if is_kept_for_queue(&owner) { 1_000 } else { 0 };
+        let rest = |millis: u64| Duration::from_millis(millis.saturating_sub(longer));
+        Ok(Some(Held { owner, remaining: remaining.map(rest) }))
     }
 }
 

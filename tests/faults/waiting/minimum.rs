@@ -1,0 +1,114 @@
+//! What becomes of a lock at the end of its minimum hold, while others wait for it.
+
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, Locker};
+use lockable_tests::{Server, wait};
+
+use super::queues::{AT_ONCE, is_over, is_served, queued, waiter, within};
+use crate::support::{KEY, LIMIT, connect, elapse, side_by_side};
+
+side_by_side! { ends_of_minimum_holds:
+    the_first_who_waits_comes_before_newcomers,
+    one_who_waits_since_the_release_comes_before_newcomers,
+    who_has_the_lock_is_told_without_the_second_for_those_who_wait,
+    a_waiter_who_leaves_makes_it_no_longer,
+    the_value_of_another_program_is_no_mark,
+}
+
+const MINIMUM: Duration = Duration::from_millis(150);
+
+async fn the_first_who_waits_comes_before_newcomers() {
+    let lockers = Lockers::start().await;
+    for _ in 0..4 {
+        let guard = lockers.hold(MINIMUM).await;
+        let waiter = waiter(&lockers.waiter);
+        queued(&lockers.server, 1).await;
+        guard.release().await.unwrap();
+        lockers.no_newcomer_before(waiter).await;
+    }
+    is_over(&lockers.server).await;
+}
+
+async fn one_who_waits_since_the_release_comes_before_newcomers() {
+    let lockers = Lockers::start().await;
+    for _ in 0..4 {
+        lockers.hold(MINIMUM).await.release().await.unwrap();
+        let waiter = waiter(&lockers.waiter);
+        queued(&lockers.server, 1).await;
+        lockers.no_newcomer_before(waiter).await;
+    }
+    is_over(&lockers.server).await;
+}
+
+async fn who_has_the_lock_is_told_without_the_second_for_those_who_wait() {
+    let lockers = Lockers::start().await;
+    let guard = lockers.hold(10 * MINIMUM).await;
+    let waiter = waiter(&lockers.waiter);
+    queued(&lockers.server, 1).await;
+    guard.release().await.unwrap();
+    let held = lockers.newcomer.inspect("k").await.unwrap().unwrap();
+    assert!(held.remaining().unwrap() <= 10 * MINIMUM, "{held:?}");
+    assert!(lockers.server.admin().get(KEY).unwrap().starts_with('='));
+    is_served("behind a minimum", 10 * MINIMUM + AT_ONCE, waiter).await;
+}
+
+async fn a_waiter_who_leaves_makes_it_no_longer() {
+    let lockers = Lockers::start().await;
+    let guard = lockers.hold(2 * MINIMUM).await;
+    let waiter = waiter(&lockers.waiter);
+    queued(&lockers.server, 1).await;
+    guard.release().await.unwrap();
+    waiter.abort();
+    queued(&lockers.server, 0).await;
+    let admin = lockers.server.admin();
+    let is_short = || admin.pttl(KEY) <= i64::try_from(2 * MINIMUM.as_millis()).unwrap();
+    wait::until_async(AT_ONCE, async || is_short()).await;
+}
+
+/// Its last second is not taken for the one that a minimum hold leaves to those who wait.
+async fn the_value_of_another_program_is_no_mark() {
+    let lockers = Lockers::start().await;
+    let admin = lockers.server.admin();
+    for value in ["=theirs", "=0123456789abcdef.x", "~0123456789abcde.1"] {
+        admin.command::<()>(&["SET", KEY, value, "PX", "900"]);
+        let waiter = waiter(&lockers.waiter);
+        queued(&lockers.server, 1).await;
+        elapse(2 * MINIMUM).await;
+        assert_eq!(admin.get(KEY).as_deref(), Some(value));
+        is_served("behind another program", LIMIT, waiter).await;
+    }
+}
+
+struct Lockers {
+    server: Server,
+    holder: Locker,
+    waiter: Locker,
+    newcomer: Locker,
+}
+
+impl Lockers {
+    async fn start() -> Self {
+        let server = Server::start();
+        let url = server.url();
+        let locker = || connect(&url);
+        let (holder, waiter, newcomer) = (locker().await, locker().await, locker().await);
+        Self { server, holder, waiter, newcomer }
+    }
+
+    async fn hold(&self, least: Duration) -> LockGuard {
+        self.holder.lock("k").wait(LIMIT).min_hold(least).acquire().await.unwrap()
+    }
+
+    /// Asks without a pause until the waiter has the lock.
+    async fn no_newcomer_before(&self, waiter: tokio::task::JoinHandle<LockGuard>) {
+        let newcomers = async {
+            while !waiter.is_finished() {
+                let overtakes = self.newcomer.lock("k").try_acquire().await.unwrap();
+                assert!(overtakes.is_none() || waiter.is_finished(), "a newcomer has the lock");
+            }
+        };
+        within("the waiter", MINIMUM + AT_ONCE, newcomers).await;
+        waiter.await.unwrap().release().await.unwrap();
+    }
+}
