@@ -92,25 +92,30 @@ impl Waiters {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Waits for its turn, behind those who came before: whose numbers are lower.
+    /// Joins the line, behind those who came before, whose numbers are lower; gives the turn when it comes.
     ///
     /// # Cancel safety
     /// A waiter that is dropped leaves its line at once, and a turn that crosses this goes on.
-    pub(crate) async fn turn(
-        self: &Arc<Self>,
-        key: &LockKey,
+    pub(crate) fn turn<'a>(
+        self: &'a Arc<Self>,
+        key: &'a LockKey,
         newcomer: Newcomer,
-    ) -> Result<Turn, LockError> {
+    ) -> impl Future<Output = Result<Turn, LockError>> + Send + 'a {
         let (tell, told) = oneshot::channel();
         let id = newcomer.number;
         self.join(key, newcomer, tell);
-        let mut place = Place { waiters: self, key, id, is_over: false };
-        let turn = told.await;
-        place.is_over = true;
-        turn.unwrap_or_else(|_| {
-            // The sender is never dropped unused.
-            Err(LockError::new(LockErrorKind::Unavailable, "the line was given up"))
-        })
+        let place = Place { waiters: self, key, id, is_over: false };
+        // No async fn, which would store the newcomer for as long as it waits.
+        async move {
+            // All of it, not its fields alone: it is dropped with this future.
+            let mut place = place;
+            let turn = told.await;
+            place.is_over = true;
+            turn.unwrap_or_else(|_| {
+                // The sender is never dropped unused.
+                Err(LockError::new(LockErrorKind::Unavailable, "the line was given up"))
+            })
+        }
     }
 
     fn join(

@@ -73,7 +73,8 @@ impl<'a> InLine<'a> {
 
     /// The first try of a call that counted on those in line, who have heard nothing yet.
     async fn try_at_limit(&self, limit: Duration) -> Result<LockGuard, LockError> {
-        let tried = self.acquirer.try_acquire(self.wanted.clone()).await?;
+        // Boxed, because every call that waits carries the room for this and hardly one needs it.
+        let tried = Box::pin(self.acquirer.try_acquire(self.wanted.clone())).await?;
         tried.map_err(|_| self.busy(limit))
     }
 
@@ -94,7 +95,7 @@ impl<'a> InLine<'a> {
                     return Ok(guard);
                 }
                 Err(NoTurn::Busy) => Heard::Busy,
-                Err(NoTurn::Fault(fault)) => Heard::Fault(fault),
+                Err(NoTurn::Fault(fault)) => Heard::Fault(Box::new(fault)),
                 Err(NoTurn::TooLate) => {
                     self.lost_turns += 1;
                     Heard::Nothing
@@ -115,7 +116,7 @@ impl<'a> InLine<'a> {
     fn at_limit(&self, line: Heard, limit: Duration) -> LockError {
         let heard = if self.has_turn { Heard::Nothing } else { line };
         let fault = match heard {
-            Heard::Fault(fault) if !self.holds() => fault,
+            Heard::Fault(fault) if !self.holds() => *fault,
             Heard::Nothing if self.lost_turns > 0 => Fault::too_late(),
             Heard::Nothing if !self.holds() => {
                 let backend = self.acquirer.backend().name();

@@ -29,7 +29,7 @@ pub(crate) enum Heard {
     /// Another holder has it, or this line was granted it.
     Busy,
     /// The last question brought no answer, or an error.
-    Fault(Fault),
+    Fault(Box<Fault>),
 }
 
 /// A place in the backend's queue, or one that is being asked for.
@@ -139,7 +139,7 @@ impl<W> Line<W> {
 
     /// Since when no answer came.
     pub(crate) fn failed(&mut self, now: Moment, fault: &Fault) -> Moment {
-        self.heard = Heard::Fault(fault.clone());
+        self.heard = Heard::Fault(Box::new(fault.clone()));
         *self.failing_since.get_or_insert(now)
     }
 
