@@ -139,7 +139,7 @@ impl LockRequest {
     /// Waits without a limit for a lock that another holder has; see [`wait`](LockRequest::wait).
     ///
     /// The call ends with [`is_unavailable`](LockError::is_unavailable) after 30 seconds in which the
-    /// backend gave no answer, and after five turns that were over before it could use them, because its
+    /// backend gave no answer, and after five leases that were over when it heard of them, because its
     /// `expire` is shorter than the way to the server and back.
     pub fn wait_forever(self) -> Self {
         self.with(|terms| {

@@ -207,3 +207,24 @@ fn assert_refused(error: &LockError, what: &str) {
     assert!(text.contains("redis://127.0.0.1:"), "{text}");
     assert!(!everything(error).contains(PASSWORD), "{}", everything(error));
 }
+
+/// Goal: a user that is refused leaves nothing behind, however often it tries, and whatever it may not do.
+#[tokio::test]
+async fn a_refused_user_leaves_no_keys() {
+    for missing in [
+        &["+pexpire", "+del"][..],
+        &["+pexpire", "+del", "+time"],
+        &["+pexpire", "+del", "+evalsha", "+eval"],
+    ] {
+        let rules: Vec<_> =
+            acl_rights().into_iter().filter(|rule| !missing.contains(rule)).collect();
+        let rules = format!("on >secret {}", rules.join(" "));
+        let server = Server::builder().user("app", &rules).start();
+        for _ in 0..3 {
+            let error = Locker::connect(&server.url_with("app", "secret", 0)).await.unwrap_err();
+            assert!(error.is_refused(), "{error}");
+        }
+        let admin = server.admin();
+        wait::until_async(LIMIT, async || admin.keys("*").is_empty()).await;
+    }
+}

@@ -239,7 +239,7 @@ async fn a_server_without_databases_is_refused_in_words() {
     let started = |builder: ServerBuilder| builder.start();
     let cases = [
         (started(Server::builder().sentinel()), "Sentinel"),
-        (started(Server::builder().config("cluster-enabled", "yes")), "database 0 alone"),
+        (started(Server::builder().config("cluster-enabled", "yes")), "database"),
     ];
     for (server, words) in cases {
         let error = Locker::connect(&format!("{}/3", server.url())).await.unwrap_err();

@@ -5,8 +5,10 @@ use std::time::Duration;
 use lockable_runtime::{LockError, Locker, distributed_lock};
 use lockable_tests::wait;
 use tokio::task::spawn_blocking;
+use tracing::Level;
 
 use super::queues::{QUEUE, is_over, process, queued, waiter_for};
+use crate::events;
 use crate::runtimes::one_thread;
 use crate::support::{
     COMMAND, CONNECT, KEY, LIMIT, Runs, connect, elapse, impatient, in_time, now, patient,
@@ -28,17 +30,18 @@ side_by_side! { calls_at_their_wait_limit:
 /// Shorter than a command deadline, which the first try has all the same.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// Calls of every return type that wait for a short while.
+/// Calls of every return type that wait for a short while. Those whose type has no place for an error have
+/// a key that a test can follow through the events.
 mod calls {
     use super::{Duration, LockError, Locker, Runs, distributed_lock};
 
-    #[distributed_lock(key = "k", locker = locker.clone(), wait = limit)]
-    pub(super) async fn unit(locker: &Locker, limit: Duration, runs: &Runs) {
+    #[distributed_lock(key = "{key}", locker = locker.clone(), wait = limit)]
+    pub(super) async fn unit(locker: &Locker, key: &str, limit: Duration, runs: &Runs) {
         runs.add();
     }
 
-    #[distributed_lock(key = "k", locker = locker.clone(), wait = limit)]
-    pub(super) async fn option(locker: &Locker, limit: Duration, runs: &Runs) -> Option<()> {
+    #[distributed_lock(key = "{key}", locker = locker.clone(), wait = limit, blocking)]
+    pub(super) fn option(locker: &Locker, key: &str, limit: Duration, runs: &Runs) -> Option<()> {
         runs.add();
         Some(())
     }
@@ -95,23 +98,31 @@ mod calls {
     }
 }
 
-/// What all of them give at once: the errors of those that have one, and the answers of the others.
-async fn all(locker: &Locker, limit: Duration) -> (Vec<LockError>, Vec<&'static str>) {
+/// What all of them give at once: the errors of those that have one, and the answers of the others. Those
+/// that have neither lock `silent`.
+async fn all(
+    locker: &Locker,
+    silent: &'static str,
+    limit: Duration,
+) -> (Vec<LockError>, Vec<&'static str>) {
     let runs = Runs::default();
-    let (in_sync, sync_runs) = (locker.clone(), runs.clone());
+    let blocking = || (locker.clone(), runs.clone());
+    let (in_sync, sync_runs) = blocking();
+    let option = spawn_blocking(move || calls::option(&in_sync, silent, limit, &sync_runs));
+    let (in_sync, sync_runs) = blocking();
     let sync = spawn_blocking(move || calls::sync(&in_sync, limit, &sync_runs));
-    let (in_sync, sync_runs) = (locker.clone(), runs.clone());
+    let (in_sync, sync_runs) = blocking();
     let sync_answer = spawn_blocking(move || calls::sync_answer(&in_sync, limit, &sync_runs));
     let ((), option, result, answer, skips, sync, sync_answer) = tokio::join!(
-        calls::unit(locker, limit, &runs),
-        calls::option(locker, limit, &runs),
+        calls::unit(locker, silent, limit, &runs),
+        option,
         calls::result(locker, limit, &runs),
         calls::answer(locker, limit, &runs),
         calls::skips(locker, limit, &runs),
         sync,
         sync_answer,
     );
-    assert_eq!((option, runs.count()), (None, 0), "a body ran without its lock");
+    assert_eq!((option.unwrap(), runs.count()), (None, 0), "a body ran without its lock");
     let results = [result, skips, sync.unwrap()];
     let errors = results.into_iter().filter_map(Result::err).collect();
     (errors, vec![answer, sync_answer.unwrap()])
@@ -126,23 +137,37 @@ fn assert_unavailable((errors, answers): (Vec<LockError>, Vec<&'static str>)) {
     }
 }
 
+/// The two calls without a place for an error have said it as an event, each time, and nothing else.
+fn assert_error_events(silent: &str, times: usize) {
+    let told = events::about(&format!("disLock:{silent}"));
+    let of = |level| told.iter().filter(|told| told.level == level).count();
+    let counts = [of(Level::ERROR), of(Level::WARN), of(Level::INFO)];
+    assert_eq!(counts, [2 * times, 0, 0], "{told:#?}");
+}
+
 /// A pair of calls in sequence have the command deadline each, so all of them together have two.
 async fn a_server_that_stands_still_is_not_told_as_busy() {
     let server = lockable_tests::Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
+    events::listen();
     server.pause();
-    assert_unavailable(in_time(2 * COMMAND + CONNECT, all(&locker, SHORT)).await);
+    let all = all(&locker, "limit-hangs", SHORT);
+    assert_unavailable(in_time(2 * COMMAND + CONNECT, all).await);
+    assert_error_events("limit-hangs", 1);
     server.resume();
 }
 
 async fn a_server_that_is_gone_is_not_told_as_busy() {
     let (_server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
+    events::listen();
     proxy.refuse();
     proxy.cut();
     for limit in [Duration::ZERO, SHORT, 3 * COMMAND] {
-        assert_unavailable(in_time(COMMAND + CONNECT, all(&locker, limit)).await);
+        let all = all(&locker, "limit-gone", limit);
+        assert_unavailable(in_time(COMMAND + CONNECT, all).await);
     }
+    assert_error_events("limit-gone", 3);
 }
 
 async fn a_waiter_whose_server_dies_is_told_of_that() {
@@ -152,7 +177,7 @@ async fn a_waiter_whose_server_dies_is_told_of_that() {
     let limit = 4 * COMMAND;
     let waiting = locker.lock("k").wait(limit);
     let waiting = tokio::spawn(async move { waiting.acquire().await.map(drop) });
-    let skipping = tokio::spawn(async move { all(&locker, limit).await });
+    let skipping = tokio::spawn(async move { all(&locker, "k", limit).await });
     queued(&server, 1).await;
     server.kill();
     let error = in_time(limit, waiting).await.unwrap().unwrap_err();
@@ -169,7 +194,7 @@ async fn a_busy_lock_is_told_as_busy_after_any_wait() {
     let locker = connect(&proxy.url()).await;
     let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     for limit in [Duration::ZERO, Duration::from_nanos(1), SHORT, 3 * COMMAND] {
-        let (errors, answers) = all(&locker, limit).await;
+        let (errors, answers) = all(&locker, "k", limit).await;
         assert_eq!(answers, ["busy", "busy"]);
         // The one that skips gives no error.
         assert_eq!(errors.len(), 2);

@@ -107,9 +107,7 @@ fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
         (ErrorKind::AuthenticationFailed, _) | (_, Some("WRONGPASS" | "NOAUTH")) => {
             (Refused, "put the right user and password into the URL")
         }
-        (_, Some("DENIED")) => {
-            (Refused, "give the server a password, or let it listen to this machine")
-        }
+        (_, Some("DENIED")) => (Refused, "give the server a password; see its `protected-mode`"),
         (ErrorKind::Server(ServerErrorKind::ResponseError), _) => of_database(error),
         (_, code) => (Unavailable, code.and_then(passing).unwrap_or_default()),
     }
@@ -142,13 +140,10 @@ fn of_database(error: &RedisError) -> (LockErrorKind, &'static str) {
         (LockErrorKind::Unavailable, passing("BUSY").unwrap_or_default())
     } else if words.contains("unknown command 'SELECT'") {
         (LockErrorKind::Refused, NO_DATABASES)
-    } else if words.contains("SELECT is not allowed in cluster mode")
-        || words.contains("DB index is out of range")
-    {
-        (
-            LockErrorKind::Refused,
-            "the server has no such database; put another number into the URL, or none",
-        )
+    } else if words.contains("SELECT is not allowed in cluster mode") {
+        (LockErrorKind::Refused, "a cluster has database 0 alone; leave the number out of the URL")
+    } else if words.contains("DB index is out of range") {
+        (LockErrorKind::Refused, "the server has no such database; put another number into the URL")
     } else {
         (LockErrorKind::Refused, "")
     }
