@@ -67,7 +67,7 @@
 //! With [`hide_keys`](crate::LockerBuilder::hide_keys) events, spans, the messages of [`LockError`] and of
 //! its sources, and `{:?}` of guards, leases and requests show `hidden:` and a number instead of the key:
 //! the same for one key within this process, another one in the next. [`LockError::key`],
-//! [`LockGuard::key`](crate::LockGuard::key), a [`LockKey`](crate::LockKey) and the backend have the key
+//! [`LockGuard::key`](crate::LockGuard::key), a [`LockKey`] and the backend have the key
 //! itself.
 //!
 //! Owner tokens are never shown, hidden keys or not, because they release locks. A server that refuses a
