@@ -53,6 +53,16 @@ fn a_guard_of_the_parent_leaves_its_lock_alone() {
     assert_eq!(admin.get(KEY), None);
 }
 
+/// Goal: a child that only goes on with its parent's runtime takes no answers of the parent away, after which
+/// the next ones would go to the wrong calls.
+#[test]
+fn a_child_on_the_runtime_of_its_parent_reads_none_of_its_answers() {
+    let server = Server::start();
+    server.admin().set("disLock:busy", "another program");
+    let said = run("inherited runtime", &server);
+    assert!(said.contains("answered: true, held by two: 0\n"), "{said}");
+}
+
 #[test]
 fn a_child_locks_with_a_locker_of_its_own() {
     let server = Server::start();

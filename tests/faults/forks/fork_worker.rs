@@ -27,6 +27,7 @@ fn main() {
         "tokens" => tokens(url),
         "body" => body(url),
         "sync body" => sync_body(url),
+        "inherited runtime" => inherited_runtime(url),
         other => panic!("{other}"),
     }
     if is_child() {
@@ -240,3 +241,41 @@ const LEASE: Duration = Duration::from_millis(900);
 /// Longer than the child may live.
 const LONG: Duration = Duration::from_secs(300);
 const LIMIT: Duration = Duration::from_secs(20);
+
+/// A child that goes on with the runtime of its parent, on one thread, and uses no lock; the parent asks for
+/// locks meanwhile, every second of which another program holds.
+fn inherited_runtime(url: &str) {
+    let (mut granted, mut answered) = (0, 0);
+    for round in 0..5 {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let locker = runtime.block_on(Locker::connect(url)).unwrap();
+        runtime.block_on(locker.lock("warm").run(async {})).unwrap();
+        let child = match fork().unwrap() {
+            Fork::Parent(child) => child,
+            Fork::Child => {
+                // Until it is killed: tokio does not promise that this goes well in a child.
+                runtime.block_on(std::future::pending::<()>());
+                exit(0);
+            }
+        };
+        runtime.block_on(async {
+            let mut calls = tokio::task::JoinSet::new();
+            for number in 0..40 {
+                let is_busy = number % 2 == 0;
+                let key = if is_busy { "busy".to_owned() } else { format!("{round}:{number}") };
+                let call = locker.lock(key).try_acquire();
+                calls.spawn(async move { (is_busy, call.await) });
+                tokio::task::yield_now().await;
+            }
+            while let Some(call) = calls.join_next().await {
+                let (is_busy, outcome) = call.unwrap();
+                answered += usize::from(outcome.is_ok());
+                granted += usize::from(is_busy && matches!(outcome, Ok(Some(_))));
+            }
+        });
+        let child = rustix::process::Pid::from_raw(child).unwrap();
+        rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
+        waitpid(child.as_raw_pid()).unwrap();
+    }
+    println!("answered: {}, held by two: {granted}", answered > 0);
+}

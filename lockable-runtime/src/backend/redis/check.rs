@@ -3,11 +3,11 @@
 
 use std::future::Future;
 
-use ::redis::aio::MultiplexedConnection;
 use ::redis::{Pipeline, RedisError, RedisResult, Value};
 
 use self::rights::Missing;
 use super::connection::Opener;
+use super::driven::Driven;
 use super::fault;
 use super::greeting::{Introduced, introduce};
 use super::script::{Names, Script};
@@ -97,14 +97,14 @@ impl Probe {
 /// A server that is being checked.
 struct Checked<'a> {
     opener: &'a Opener,
-    commands: MultiplexedConnection,
+    driven: Driven,
 }
 
 impl<'a> Checked<'a> {
     async fn connect(opener: &'a Opener) -> Result<Self, Finding> {
         let limit = opener.connect_deadline;
         match within(|| timer_on(&opener.timers, limit), opener.connect()).await {
-            Some(Ok(commands)) => Ok(Self { opener, commands }),
+            Some(Ok(driven)) => Ok(Self { opener, driven }),
             Some(Err(error)) => {
                 Err(rights::not_selected(&error, user(opener))
                     .unwrap_or_else(|| not_answered(&error)))
@@ -114,7 +114,7 @@ impl<'a> Checked<'a> {
     }
 
     async fn greet(&self) -> Result<Introduced, Finding> {
-        let mut commands = self.commands.clone();
+        let mut commands = self.driven.commands.clone();
         self.answer(introduce(&mut commands)).await
     }
 
@@ -132,7 +132,7 @@ impl<'a> Checked<'a> {
 
     /// Sends the commands in one go; an error of the server's is one of the values.
     async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Finding> {
-        let mut commands = self.commands.clone();
+        let mut commands = self.driven.commands.clone();
         self.answer(commands.send_packed_commands(pipeline, 0, pipeline.len())).await
     }
 

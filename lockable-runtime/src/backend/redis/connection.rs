@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use ::redis::aio::MultiplexedConnection;
 use ::redis::{
     AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, RedisResult, ServerErrorKind, Value,
 };
 use tokio::runtime::Handle;
 
+use super::driven::Driven;
 use super::fault;
 use super::floors::Floors;
 use super::greeting::greet;
@@ -46,14 +46,14 @@ pub(super) struct Opener {
 
 impl Opener {
     /// Connects and logs in.
-    pub(super) async fn connect(&self) -> RedisResult<MultiplexedConnection> {
+    pub(super) async fn connect(&self) -> RedisResult<Driven> {
         // Deadlines are ours: the client's would run on the caller's clock, which may be paused.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None)
             .set_pipeline_buffer_size(QUEUE)
             .set_write_backpressure_boundary(FLUSH);
-        self.client.get_multiplexed_async_connection_with_config(&config).await
+        Driven::open(&self.client, config).await
     }
 }
 
@@ -63,7 +63,7 @@ impl Opener {
 /// connection, so it lives until the last answer has come, also after it was retired.
 pub(super) struct Connection {
     opener: Opener,
-    commands: MultiplexedConnection,
+    driven: Driven,
     floors: Floors,
     /// When it was open, on the clock of this machine.
     since: Moment,
@@ -79,23 +79,13 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects, logs in and greets, without a limit of its own.
     pub(super) async fn open(opener: Opener) -> Result<Self, Fault> {
-        let commands = opener.connect().await;
-        let mut commands = commands.map_err(|error| fault::of(&opener.server, &error))?;
-        let scripts = greet(&mut commands, &opener.server).await?;
+        let driven = opener.connect().await;
+        let mut driven = driven.map_err(|error| fault::of(&opener.server, &error))?;
+        let scripts = greet(&mut driven.commands, &opener.server).await?;
         let (retired, unanswered) = (AtomicBool::new(false), AtomicU32::new(0));
         let (since, floors) = (boot_time(), Floors::new());
         let (releases, runtime) = (Releases::default(), Handle::current());
-        Ok(Self {
-            opener,
-            commands,
-            floors,
-            since,
-            scripts,
-            releases,
-            runtime,
-            retired,
-            unanswered,
-        })
+        Ok(Self { opener, driven, floors, since, scripts, releases, runtime, retired, unanswered })
     }
 
     pub(super) fn releases(&self) -> &Releases {
@@ -118,7 +108,7 @@ impl Connection {
     /// Sends the commands in one go; an error of the server's is one of the values.
     pub(super) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
         let count = pipeline.len();
-        self.answered(self.commands.clone().send_packed_commands(pipeline, 0, count).await)
+        self.answered(self.driven.commands.clone().send_packed_commands(pipeline, 0, count).await)
     }
 
     /// Runs the script by its name, and by its text where the server does not know it.
@@ -171,7 +161,7 @@ impl Connection {
     }
 
     async fn evaluate(&self, command: &Cmd) -> Result<Value, Fault> {
-        self.answered(self.commands.clone().send_packed_command(command).await)
+        self.answered(self.driven.commands.clone().send_packed_command(command).await)
     }
 
     /// An answer shows that the connection lives; an error here is never the server's.

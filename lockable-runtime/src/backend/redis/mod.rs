@@ -24,6 +24,7 @@ mod check;
 mod command;
 mod connection;
 mod connections;
+mod driven;
 mod fault;
 mod floors;
 mod grants;

@@ -7,6 +7,7 @@ use ::redis::RedisError;
 use super::connection::Connection;
 use super::script::Renew;
 use crate::backend::{Fault, Renewal, Renewed};
+use crate::error::LockErrorKind;
 
 /// Gives an outcome for each: what the server refuses for one lease is no other's fault.
 ///
@@ -23,6 +24,10 @@ pub(super) async fn renew(
         match connection.run(&Renew { renewals }).await {
             Ok(outcomes) => return each(connection, outcomes),
             Err(fault) if connection.is_retired() => return Err(fault),
+            // It may do later what it cannot do now; asking for each would ask the more of it.
+            Err(fault) if fault.kind == LockErrorKind::Unavailable && !connection.is_sharded() => {
+                return Err(fault);
+            }
             // What the server refuses to do for all, it may do for each.
             Err(_) => {}
         }

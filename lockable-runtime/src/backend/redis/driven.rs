@@ -1,0 +1,97 @@
+//! Connections that no forked process reads.
+//!
+//! A child has the sockets of its parent. Where it goes on with a runtime of the parent, the task that
+//! drives a connection there would read answers that belong to the parent, and the parent's next answer
+//! would go to the wrong call. So that task does nothing in a child.
+//!
+//! Over TLS the client opens the connection itself: a parent that misses a part of what was sent cannot
+//! decrypt the rest, and its connection breaks.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use ::redis::aio::MultiplexedConnection;
+use ::redis::io::tcp::{TcpSettings, socket2};
+use ::redis::{AsyncConnectionConfig, Client, ConnectionAddr, RedisResult};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
+
+use crate::process::Process;
+
+/// A connection with the task that drives it, which ends with this.
+pub(super) struct Driven {
+    pub(super) commands: MultiplexedConnection,
+    /// None where the client drives it.
+    driver: Option<AbortHandle>,
+}
+
+impl Driven {
+    /// Connects and logs in.
+    pub(super) async fn open(client: &Client, config: AsyncConnectionConfig) -> RedisResult<Self> {
+        let info = client.get_connection_info();
+        match info.addr() {
+            ConnectionAddr::Tcp(host, port) => {
+                let stream = connect(host, *port, info.tcp_settings()).await?;
+                Self::over(stream, client, config).await
+            }
+            #[cfg(unix)]
+            ConnectionAddr::Unix(path) => {
+                let stream = tokio::net::UnixStream::connect(path).await?;
+                Self::over(stream, client, config).await
+            }
+            _ => {
+                let commands = client.get_multiplexed_async_connection_with_config(&config).await?;
+                Ok(Self { commands, driver: None })
+            }
+        }
+    }
+
+    async fn over<S>(stream: S, client: &Client, config: AsyncConnectionConfig) -> RedisResult<Self>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let settings = client.get_connection_info().redis_settings();
+        let (commands, driver) =
+            MultiplexedConnection::new_with_config(settings, stream, config).await?;
+        let driver = InItsProcess { process: Process::current(), driver: Box::pin(driver) };
+        let driver = Some(tokio::spawn(driver).abort_handle());
+        Ok(Self { commands, driver })
+    }
+}
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        if let Some(driver) = &self.driver {
+            driver.abort();
+        }
+    }
+}
+
+async fn connect(host: &str, port: u16, settings: &TcpSettings) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((host, port)).await?;
+    stream.set_nodelay(settings.nodelay())?;
+    let socket = socket2::SockRef::from(&stream);
+    if let Some(keepalive) = settings.keepalive() {
+        socket.set_tcp_keepalive(keepalive)?;
+    }
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    socket.set_tcp_user_timeout(settings.user_timeout())?;
+    Ok(stream)
+}
+
+/// A future that makes no progress in a process that was forked from its own.
+struct InItsProcess<F> {
+    process: Process,
+    driver: Pin<Box<F>>,
+}
+
+impl<F: Future> Future for InItsProcess<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        if self.process.is_current() { self.driver.as_mut().poll(cx) } else { Poll::Pending }
+    }
+}
