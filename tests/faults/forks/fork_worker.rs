@@ -245,7 +245,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// A child that goes on with the runtime of its parent, on one thread, and uses no lock; the parent asks for
 /// locks meanwhile, every second of which another program holds.
 fn inherited_runtime(url: &str) {
-    let (mut granted, mut answered) = (0, 0);
+    let mut granted = 0;
     for round in 0..5 {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let locker = runtime.block_on(Locker::connect(url)).unwrap();
@@ -258,7 +258,7 @@ fn inherited_runtime(url: &str) {
                 exit(0);
             }
         };
-        runtime.block_on(async {
+        let calls = async {
             let mut calls = tokio::task::JoinSet::new();
             for number in 0..40 {
                 let is_busy = number % 2 == 0;
@@ -269,13 +269,25 @@ fn inherited_runtime(url: &str) {
             }
             while let Some(call) = calls.join_next().await {
                 let (is_busy, outcome) = call.unwrap();
-                answered += usize::from(outcome.is_ok());
                 granted += usize::from(is_busy && matches!(outcome, Ok(Some(_))));
+            }
+        };
+        // The two share what tokio waits for, so the child may take a wake-up of the parent's away.
+        let ticks = async {
+            let mut ticks = tokio::time::interval(Duration::from_millis(10));
+            loop {
+                ticks.tick().await;
+            }
+        };
+        runtime.block_on(async {
+            tokio::select! {
+                () = calls => {}
+                () = ticks => {}
             }
         });
         let child = rustix::process::Pid::from_raw(child).unwrap();
         rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
         waitpid(child.as_raw_pid()).unwrap();
     }
-    println!("answered: {}, held by two: {granted}", answered > 0);
+    println!("held by two: {granted}");
 }
