@@ -31,9 +31,10 @@ use crate::waiters::Turn;
 /// call [`release`](LockGuard::release) instead, or wait for it with [`shutdown`](crate::shutdown).
 ///
 /// A program that does neither ends up to 100 ms later: when its main thread returns from `main`, or calls
-/// [`std::process::exit`], it waits that long for releases in the background. This frees the lock in nearly
-/// all programs, and promises nothing: not over a slow link, not while the server is down, and not where
-/// another thread exits, or where the process aborts or is killed. It is tested on Linux; on other systems
+/// [`std::process::exit`], it waits that long for releases in the background, if it has made a locker or
+/// dropped a guard itself. This frees the lock in nearly all programs, and promises nothing: not where lockers
+/// and guards are those of spawned tasks alone, not over a link of 30 ms or more, not while the server is down,
+/// and not where another thread exits, or where the process aborts or is killed. It is tested on Linux; on other systems
 /// it depends on whether the destructors of the main thread's local values run. A lock that is not freed
 /// ends with its lease.
 ///

@@ -284,8 +284,8 @@ pub use token::FencingToken;
 /// Inside of a `LocalSet` on a multi-thread runtime it gives the same error.
 ///
 /// A call on the own thread of a current-thread runtime may take one command deadline longer, 1 s by
-/// default, where an async call for the same key was dropped there just before: the answer to that one
-/// comes over a connection of the runtime that the call blocks.
+/// default, and find the lock busy, where an async call for the same key was dropped there just before: the
+/// answer to that one, and what it was granted, comes over a connection of the runtime that the call blocks.
 ///
 /// Nothing can stop a sync body, so `on_lost = cancel` is a compile error there. When its lease is
 /// lost, the call gives an error for which both [`is_lost`](LockError::is_lost) and
