@@ -232,7 +232,7 @@ enum NoTurn {
     Busy,
     /// A whole lease was granted, and was over when the answer came.
     TooLate,
-    /// Whether it goes on could not be asked.
+    /// The question whether it is still held had no answer.
     Fault(Fault),
 }
 

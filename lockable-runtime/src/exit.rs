@@ -38,7 +38,7 @@ impl Work {
     pub(crate) fn end(&self) {
         let was_last = self.open.fetch_sub(1, Ordering::SeqCst) == 1;
         if was_last && self.is_awaited.load(Ordering::SeqCst) {
-            // Whoever awaits it is not between its look and its sleep.
+            // So the main thread is not between its look and its sleep.
             drop(self.mutex.lock());
             self.ended.notify_all();
         }

@@ -14,8 +14,8 @@ use crate::lease::Lease;
 use crate::telemetry::{self, Waiting};
 use crate::waiters::{Heard, Newcomer};
 
-/// A call that was granted so many whole leases, each of which was over when the answer came, has too short
-/// a lease for its link. One may be lost where a process stands still.
+/// A call that was granted this many whole leases, each of which was over when the answer came, has too
+/// short a lease for its link. One may be lost where a process stands still.
 const LOST_TURNS: u32 = 5;
 
 /// A call that waits in line.
@@ -26,7 +26,7 @@ pub(super) struct InLine<'a> {
     start: Moment,
     /// Whether the call has asked by itself, and so found another holder.
     has_tried: bool,
-    /// Whether the call has a turn, and asks whether that goes on.
+    /// Whether the call was granted a turn, and asks whether it still holds the lock.
     has_turn: bool,
     /// How many leases were over when the call heard of them.
     lost_turns: u32,

@@ -297,7 +297,7 @@ pub(crate) trait Granted: Send + Sync {
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory nothing is missed"))]
     fn origins(&self) -> BTreeSet<Origin>;
 
-    /// Grants may have been missed: whoever waits has to ask. New attempts begin there.
+    /// Grants may have been missed, so every line asks. New attempts have that origin.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory nothing is missed"))]
     fn missed(&self, origin: Origin);
 }

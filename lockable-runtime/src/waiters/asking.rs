@@ -10,7 +10,7 @@ use crate::clock::within;
 use crate::error::{LockError, LockErrorKind};
 use crate::key::LockKey;
 
-/// Waiters are told that the backend is unavailable after it was for so long.
+/// After this long without an answer, waiters end with an error.
 const ENDURANCE: Duration = Duration::from_secs(30);
 
 /// One of the lines that are being asked for, of which there is a limited number.

@@ -1,6 +1,6 @@
 //! Connections that no forked process reads.
 //!
-//! A child has the sockets of its parent. Where it goes on with a runtime of the parent, the task that
+//! A child has the sockets of its parent. Where it continues a runtime of the parent, the task that
 //! drives a connection there would read answers that belong to the parent, and the parent's next answer
 //! would go to the wrong call. So that task does nothing in a child.
 //!

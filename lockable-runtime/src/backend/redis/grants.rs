@@ -94,7 +94,7 @@ impl Subscriber {
             // Without randomness no new attempt is made either.
             let current = last.map_or(origin, |last| Origin::draw().unwrap_or(last));
             let mut origins = hook.upgrade().map_or_else(BTreeSet::new, |hook| hook.origins());
-            // Until it is told of the new one, somebody may come to wait.
+            // A call may come to wait before the waiters know the new one.
             origins.extend(last.into_iter().chain([current]));
             match within(timer, subscribe(&self.client, origins)).await {
                 Some(Ok((sink, stream))) => {
