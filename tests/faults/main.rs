@@ -9,7 +9,6 @@ mod events;
 mod fencing;
 mod forks;
 mod loss;
-mod numbers;
 mod pauses;
 mod poll_times;
 mod refusals;
