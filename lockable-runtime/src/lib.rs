@@ -1,55 +1,38 @@
 #![doc = include_str!("../README.md")]
 
-mod acquire;
-mod agenda;
 mod attribute;
 mod backend;
 mod background;
-mod blocking;
-mod caller;
 pub mod check;
-mod clock;
-mod error;
-mod exit;
 pub mod fencing;
-mod global;
-mod guard;
 // Text alone: it is there for the documentation and its tests.
 #[cfg(any(doc, doctest))]
 pub mod guide;
-mod hidden;
 mod hold;
-mod inspect;
-mod internals;
-mod key;
 mod lease;
-mod lock_request;
 mod locker;
-mod options;
-mod process;
 mod releaser;
-mod renewal;
-mod request;
+mod request_id;
 pub mod telemetry;
 pub mod testing;
-mod token;
-#[cfg(feature = "tower")]
-pub mod tower;
+mod types;
 mod waiters;
 mod worker;
 
-pub use error::{LockError, LockErrorKind};
-pub use global::install;
-pub use guard::LockGuard;
-pub use inspect::Holder;
-pub use key::LockKey;
+pub use hold::guard::LockGuard;
 pub use lease::Lease;
-pub use lock_request::LockRequest;
+pub use locker::global::install;
+pub use locker::inspect::Holder;
+pub use locker::request::LockRequest;
 pub use locker::{Locker, LockerBuilder};
-pub use options::OnLost;
 pub use releaser::shutdown;
-pub use request::{RequestId, RequestScope};
-pub use token::FencingToken;
+#[cfg(feature = "tower")]
+pub use request_id::tower;
+pub use request_id::{RequestId, RequestScope};
+pub use types::error::{LockError, LockErrorKind};
+pub use types::key::LockKey;
+pub use types::options::OnLost;
+pub use types::token::FencingToken;
 
 /// Runs every call of a function, in every process, under one lock: the body runs only while its
 /// lease is held.
@@ -409,7 +392,7 @@ pub mod __private {
 
 #[doc(hidden)]
 pub mod __internals {
-    pub use crate::internals::{MemoryStore, VerbAttempt, Verbs};
+    pub use crate::testing::internals::{MemoryStore, VerbAttempt, Verbs};
 }
 
 /// Longer texts about this crate.

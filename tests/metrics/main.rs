@@ -44,7 +44,8 @@ async fn what_is_not_answered_is_counted() {
     let mut numbers = Numbers::install();
     let server = Server::start();
     let proxy = Proxy::start(&server);
-    let locks = Locker::builder().url(proxy.url()).command_deadline(COMMAND).connect_deadline(COMMAND);
+    let locks =
+        Locker::builder().url(proxy.url()).command_deadline(COMMAND).connect_deadline(COMMAND);
     let locks = locks.connect().await.unwrap();
     let dropped = locks.lock("numbers:dropped").expire(LEASE).acquire().await.unwrap();
     let renewed = locks.lock("numbers:renewed").expire(LEASE).renew().acquire().await.unwrap();

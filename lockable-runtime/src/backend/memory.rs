@@ -18,11 +18,11 @@ use super::{
 };
 use crate::background::Background;
 use crate::check::{Code, Finding, Report, Severity};
-use crate::clock::{Moment, timer_on, tokio_time};
-use crate::error::LockErrorKind;
-use crate::key::LockKey;
-use crate::process::PerProcess;
-use crate::token::{FencingToken, Origin, OwnerToken};
+use crate::types::clock::{Moment, timer_on, tokio_time};
+use crate::types::error::LockErrorKind;
+use crate::types::key::LockKey;
+use crate::types::process::PerProcess;
+use crate::types::token::{FencingToken, Origin, OwnerToken};
 
 /// As many fencing tokens as a turn can need.
 const RESERVED: u64 = 17;
@@ -609,7 +609,7 @@ impl Backend for Arc<Memory> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Ttl;
+    use crate::types::options::Ttl;
 
     fn attempt(key: &'static str) -> Attempt {
         Attempt::new(LockKey::from_static(key), Ttl::DEFAULT, None).unwrap()

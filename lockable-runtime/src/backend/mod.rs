@@ -11,13 +11,13 @@ use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 use crate::check::Report;
-use crate::clock::{Moment, within};
-use crate::error::{Cause, LockError, LockErrorKind};
-use crate::hidden::Shown;
-use crate::key::LockKey;
-use crate::options::Ttl;
-use crate::request::RequestId;
-use crate::token::{FencingToken, Origin, OwnerToken};
+use crate::request_id::RequestId;
+use crate::types::clock::{Moment, within};
+use crate::types::error::{Cause, LockError, LockErrorKind};
+use crate::types::key::LockKey;
+use crate::types::options::Ttl;
+use crate::types::redact::Shown;
+use crate::types::token::{FencingToken, Origin, OwnerToken};
 
 mod memory;
 #[cfg(feature = "redis")]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{Backend, Memory};
-use crate::error::{LockError, LockErrorKind};
-use crate::options::Deadlines;
+use crate::types::error::{LockError, LockErrorKind};
+use crate::types::options::Deadlines;
 
 /// Everything that says which backend to use and how.
 #[derive(Clone, Default)]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::Moment;
-use crate::error::LockError;
-use crate::options::Ttl;
+use crate::types::clock::Moment;
+use crate::types::error::LockError;
+use crate::types::options::Ttl;
 
 /// One lease from its grant to its end. Every method is given the time, or needs none.
 ///

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Locker, Shared};
-use crate::acquire::Acquirer;
 use crate::backend::{Backend, Fault, Settings, open};
-use crate::clock::within;
-use crate::error::{LockError, LockErrorKind};
-use crate::options::Ttl;
+use crate::locker::acquire::Acquirer;
 use crate::telemetry::{self, Reporting};
+use crate::types::clock::within;
+use crate::types::error::{LockError, LockErrorKind};
+use crate::types::options::Ttl;
 
 /// Settings of a [`Locker`].
 ///

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::{Attempt, Fault, Release};
-use crate::clock::Moment;
+use crate::types::clock::Moment;
 
 /// The first pause between two tries; each next one is twice as long, up to a second.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::Releaser;
 use super::duty::Duty;
-use crate::agenda::Agenda;
 use crate::background::Background;
-use crate::clock::{timer_on, within};
-use crate::error::{LockError, LockErrorKind};
-use crate::process::PerProcess;
+use crate::types::clock::{timer_on, within};
+use crate::types::error::{LockError, LockErrorKind};
+use crate::types::process::PerProcess;
+use crate::worker::agenda::Agenda;
 
 /// So many keys are named of those that could not be released.
 const NAMED: usize = 8;

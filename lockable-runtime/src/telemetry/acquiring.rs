@@ -8,10 +8,10 @@ use tracing::{Span, debug, debug_span};
 
 use super::{Hold, TARGET, counters};
 use crate::backend::Backend;
-use crate::clock::Moment;
-use crate::error::LockError;
-use crate::hidden::Shown;
-use crate::token::FencingToken;
+use crate::types::clock::Moment;
+use crate::types::error::LockError;
+use crate::types::redact::Shown;
+use crate::types::token::FencingToken;
 
 /// A call that asks for a lock; one that is dropped before its answer was given up.
 pub(crate) struct Acquiring {

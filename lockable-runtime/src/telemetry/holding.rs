@@ -9,9 +9,9 @@ use tracing::{Span, debug, debug_span, trace, warn};
 
 use super::{TARGET, counters, inside};
 use crate::backend::{Fault, Release, Renewed};
-use crate::clock::Moment;
-use crate::hidden::Shown;
-use crate::token::FencingToken;
+use crate::types::clock::Moment;
+use crate::types::redact::Shown;
+use crate::types::token::FencingToken;
 
 /// A lock that is held.
 pub(crate) struct Hold {

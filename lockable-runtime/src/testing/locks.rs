@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use super::staged::Staged;
 use crate::backend::{Acquisition, Attempt, Backend, Memory};
-use crate::blocking::wait_for;
-use crate::error::LockError;
-use crate::global::scope::{LockerScope, scope, sync_scope};
-use crate::inspect::Holder;
-use crate::key::LockKey;
 use crate::lease::Loss;
 use crate::locker::Locker;
-use crate::options::Ttl;
-use crate::request::RequestId;
+use crate::locker::blocking::wait_for;
+use crate::locker::inspect::Holder;
+use crate::locker::scope::{LockerScope, scope, sync_scope};
+use crate::request_id::RequestId;
+use crate::types::error::LockError;
+use crate::types::key::LockKey;
+use crate::types::options::Ttl;
 
 /// A locker for one test, on an empty store in memory, and power over its locks.
 ///

@@ -14,10 +14,10 @@ use crate::backend::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Fault, Grant, Granted, Held, Memory, Release,
     Renewal, Renewed, Reply,
 };
-use crate::clock::Moment;
-use crate::error::LockErrorKind;
-use crate::key::LockKey;
-use crate::token::Origin;
+use crate::types::clock::Moment;
+use crate::types::error::LockErrorKind;
+use crate::types::key::LockKey;
+use crate::types::token::Origin;
 
 /// A store of locks in memory that does what a test told it.
 pub(super) struct Staged {

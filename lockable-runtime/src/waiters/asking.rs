@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::{AT_ONCE, FALLBACK, Waiters, close};
 use crate::backend::{Attempt, Enqueued, Fault, Granted as _};
-use crate::clock::within;
-use crate::error::{LockError, LockErrorKind};
-use crate::key::LockKey;
+use crate::types::clock::within;
+use crate::types::error::{LockError, LockErrorKind};
+use crate::types::key::LockKey;
 
 /// After this long without an answer, waiters end with an error.
 const ENDURANCE: Duration = Duration::from_secs(30);

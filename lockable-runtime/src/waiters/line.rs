@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::backend::{Attempt, Fault};
-use crate::clock::Moment;
-use crate::token::OwnerToken;
+use crate::types::clock::Moment;
+use crate::types::token::OwnerToken;
 
 /// The waiters of one lock, their place in the backend's queue, and whether one of this process has
 /// its turn.
@@ -175,8 +175,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::key::LockKey;
-    use crate::options::Ttl;
+    use crate::types::key::LockKey;
+    use crate::types::options::Ttl;
 
     fn attempt() -> Arc<Attempt> {
         Arc::new(Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None).unwrap())

@@ -7,11 +7,11 @@ use tokio::sync::oneshot;
 
 use super::Waiters;
 use crate::backend::{Attempt, Enqueued, Fault, Grant, Granted, Release, answer_within};
-use crate::clock::{Moment, within};
-use crate::error::LockErrorKind;
-use crate::options::Ttl;
 use crate::releaser::{Known, Releaser};
-use crate::token::FencingToken;
+use crate::types::clock::{Moment, within};
+use crate::types::error::LockErrorKind;
+use crate::types::options::Ttl;
+use crate::types::token::FencingToken;
 
 /// A turn may be passed on so often: the fencing tokens that a grant reserves, but for its own.
 const PASSES: u64 = 16;

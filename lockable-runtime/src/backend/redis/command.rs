@@ -6,7 +6,7 @@ use std::time::Duration;
 use ::redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisWrite, ToRedisArgs, Value};
 
 use crate::backend::Attempt;
-use crate::key::{Companion, LockKey};
+use crate::types::key::{Companion, LockKey};
 
 /// `SET lock NX GET`, and what counts up the floor: lock and fencing token in one round trip.
 pub(super) fn acquire(attempt: &Attempt, count: Cmd) -> Pipeline {

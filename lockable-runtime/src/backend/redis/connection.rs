@@ -16,7 +16,7 @@ use super::greeting::greet;
 use super::releases::Releases;
 use super::script::{Call, Names};
 use crate::backend::Fault;
-use crate::clock::{Moment, boot_time, timer_on, within};
+use crate::types::clock::{Moment, boot_time, timer_on, within};
 
 /// So many calls in a row without an answer, and the connection is given up.
 const UNANSWERED_LIMIT: u32 = 3;

@@ -15,8 +15,8 @@ use super::grants::{Grants, Subscriber};
 use super::times::Times;
 use crate::backend::{Fault, Settings};
 use crate::background::Background;
-use crate::clock::{boot_time, timer_on, within};
-use crate::error::{LockError, LockErrorKind};
+use crate::types::clock::{boot_time, timer_on, within};
+use crate::types::error::{LockError, LockErrorKind};
 
 /// What a caller that finds no connection waits for: `None` until the outcome is known.
 type Opening = watch::Receiver<Option<Result<Arc<Connection>, Fault>>>;

@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 
-use crate::process::Process;
+use crate::types::process::Process;
 
 /// A connection with the task that drives it, which ends with this.
 pub(super) struct Driven {

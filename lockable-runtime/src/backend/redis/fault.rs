@@ -7,8 +7,8 @@ use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use super::words;
 use crate::backend::Fault;
-use crate::error::{LockError, LockErrorKind};
-use crate::key::LockKey;
+use crate::types::error::{LockError, LockErrorKind};
+use crate::types::key::LockKey;
 
 /// An error of the connection, or one that the server answered.
 pub(super) fn of(server: &str, error: &RedisError) -> Fault {

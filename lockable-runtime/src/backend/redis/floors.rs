@@ -3,9 +3,9 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::clock::Moment;
-use crate::key::LockKey;
-use crate::options::Ttl;
+use crate::types::clock::Moment;
+use crate::types::key::LockKey;
+use crate::types::options::Ttl;
 
 /// So many floors are remembered at most: 8 KiB for each connection.
 const ROOMS: usize = 1024;

@@ -16,10 +16,10 @@ use tokio::sync::watch;
 use super::fault;
 use super::times::Times;
 use crate::backend::{Fault, Grant, Granted};
-use crate::clock::{boot_time, timer_on, within};
-use crate::key::LockKey;
-use crate::options::Ttl;
-use crate::token::{Origin, OwnerToken};
+use crate::types::clock::{boot_time, timer_on, within};
+use crate::types::key::LockKey;
+use crate::types::options::Ttl;
+use crate::types::token::{Origin, OwnerToken};
 
 /// A silent subscription is asked whether it lives.
 const HEARTBEAT: Duration = Duration::from_secs(5);

@@ -11,10 +11,10 @@ use super::script::{Enqueue, Leave, Names, Raise, Release, Renew, Script};
 use super::server::{Mode, Unfit, probe, version};
 use super::{command, fault};
 use crate::backend::{Attempt, Fault, Renewal};
-use crate::clock::boot_time;
-use crate::error::LockErrorKind;
-use crate::options::Ttl;
-use crate::token::{Origin, OwnerToken};
+use crate::types::clock::boot_time;
+use crate::types::error::LockErrorKind;
+use crate::types::options::Ttl;
+use crate::types::token::{Origin, OwnerToken};
 
 /// Greets a server that has just been connected to; gives what it calls the scripts.
 pub(super) async fn greet(

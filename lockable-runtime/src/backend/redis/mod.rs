@@ -15,10 +15,10 @@ use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Fault, Grant, Granted, Held, Release,
     Renewal, Renewed, Reply, Settings,
 };
-use crate::clock::{Moment, boot_time, timer_on};
-use crate::error::LockError;
-use crate::key::LockKey;
-use crate::token::{FencingToken, Origin};
+use crate::types::clock::{Moment, boot_time, timer_on};
+use crate::types::error::LockError;
+use crate::types::key::LockKey;
+use crate::types::token::{FencingToken, Origin};
 
 mod check;
 mod command;

@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 use super::connection::Connection;
 use super::script::{FreeAll, Handed, Release};
 use crate::backend::{self, Attempt, Fault};
-use crate::clock::boot_time;
+use crate::types::clock::boot_time;
 
 /// So many releases may be on their way over one connection and each go alone, at once. Those that
 /// come then are many, and gain more by company than they lose by looking around for it.

@@ -7,7 +7,7 @@ use ::redis::RedisError;
 use super::connection::Connection;
 use super::script::Renew;
 use crate::backend::{Fault, Renewal, Renewed};
-use crate::error::LockErrorKind;
+use crate::types::error::LockErrorKind;
 
 /// Gives an outcome for each: what the server refuses for one lease is no other's fault.
 ///

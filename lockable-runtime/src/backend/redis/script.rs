@@ -6,8 +6,8 @@ use ::redis::{Cmd, ErrorKind, FromRedisValue, RedisError, Value};
 
 use super::command::{integer, millis};
 use crate::backend::{self, Attempt, Held, Renewal, Renewed};
-use crate::key::LockKey;
-use crate::token::is_kept_for_queue;
+use crate::types::key::LockKey;
+use crate::types::token::is_kept_for_queue;
 
 /// A script that servers are asked to keep.
 #[derive(Clone, Copy, Debug)]

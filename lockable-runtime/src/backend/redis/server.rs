@@ -6,9 +6,9 @@ use ::redis::{FromRedisValue, Pipeline, ServerErrorKind, Value};
 
 use crate::backend::Fault;
 use crate::check::{Code, Finding, Severity};
-use crate::error::LockErrorKind;
-use crate::key::LockKey;
-use crate::token::Origin;
+use crate::types::error::LockErrorKind;
+use crate::types::key::LockKey;
+use crate::types::token::Origin;
 
 /// Why a server cannot have locks until it, or the URL, is changed, and what to do.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clock::Moment;
+use crate::types::clock::Moment;
 
 /// The newest answer of the server that told its time.
 ///

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::error::LockErrorKind;
+use crate::types::error::LockErrorKind;
 
 const TTL: Ttl = Ttl::DEFAULT;
 

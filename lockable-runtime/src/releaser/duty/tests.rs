@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::error::LockErrorKind;
-use crate::key::LockKey;
-use crate::options::Ttl;
+use crate::types::error::LockErrorKind;
+use crate::types::key::LockKey;
+use crate::types::options::Ttl;
 
 fn duty(known: Known) -> Duty {
     let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None).unwrap();

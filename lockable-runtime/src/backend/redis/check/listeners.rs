@@ -5,7 +5,7 @@ use ::redis::{FromRedisValue, Pipeline};
 use super::super::grants::channel;
 use super::Checked;
 use crate::check::{Code, Finding, Severity};
-use crate::token::Origin;
+use crate::types::token::Origin;
 
 /// Publishes where no locker listens: the server counts those who subscribed to a pattern. Nothing is
 /// known where the user may not publish, which is a finding of its own.

@@ -7,7 +7,7 @@ use ::redis::{FromRedisValue, Pipeline, Value};
 use super::super::command;
 use super::Checked;
 use crate::check::{Code, Finding, Report, Severity};
-use crate::clock::boot_time;
+use crate::types::clock::boot_time;
 
 /// So many commands are timed; an odd number has a median.
 const TIMED: usize = 5;

@@ -16,9 +16,9 @@ use super::rights::Missing;
 use super::{Checked, Probe};
 use crate::backend::{self, Attempt, Renewal, Renewed};
 use crate::check::{Code, Finding, Report, Severity};
-use crate::clock::{boot_time, timer_on, within};
-use crate::options::Ttl;
-use crate::token::OwnerToken;
+use crate::types::clock::{boot_time, timer_on, within};
+use crate::types::options::Ttl;
+use crate::types::token::OwnerToken;
 
 /// In microseconds since 1970: a token that was raised to the time is larger.
 const YEAR_2001: u64 = 1_000_000_000_000_000;

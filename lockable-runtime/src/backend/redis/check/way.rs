@@ -10,7 +10,7 @@ use super::super::connection::Opener;
 use super::super::server::told;
 use super::{Checked, Finding};
 use crate::check::{Code, Severity};
-use crate::clock::{timer_on, within};
+use crate::types::clock::{timer_on, within};
 
 /// Looks at two connections, as far as the user may; nothing is known where it may not.
 pub(super) async fn look(server: &Checked<'_>) -> Result<Option<Finding>, Finding> {

@@ -1,0 +1,44 @@
+//! The thread that keeps working when no runtime of the user's can: releases that were handed
+//! over, and the timers of leases in Redis.
+
+use std::future::pending;
+use std::io;
+use std::thread;
+
+use once_cell::sync::OnceCell;
+use tokio::runtime::{Builder, Handle};
+
+use crate::types::process::PerProcess;
+
+pub(crate) mod exit;
+
+/// The process-wide background runtime: one thread, started at the first use, never ended. A process that
+/// was forked starts its own.
+///
+/// It outlives every runtime of the user's, so a task spawned here runs even when the guard that
+/// handed it over is dropped by a runtime that shuts down.
+#[derive(Clone, Debug)]
+pub(crate) struct Background(Handle);
+
+impl Background {
+    /// # Errors
+    /// When the system gives no thread or no event queue.
+    pub(crate) fn start() -> io::Result<Self> {
+        static BACKGROUND: PerProcess<OnceCell<Background>> = PerProcess::new();
+        BACKGROUND.get().get_or_try_init(start_thread).cloned()
+    }
+
+    /// Spawning on it never blocks, and needs no runtime around it.
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.0
+    }
+}
+
+fn start_thread() -> io::Result<Background> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let handle = runtime.handle().clone();
+    thread::Builder::new()
+        .name("lockable-background".to_owned())
+        .spawn(move || runtime.block_on(pending::<()>()))?;
+    Ok(Background(handle))
+}

@@ -1,0 +1,306 @@
+//! A held lock.
+
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::backend::{Fault, Release};
+use crate::lease::renewal::Kept;
+use crate::lease::{Ended, Lease, Loss, Status};
+use crate::releaser::{Known, Releaser, try_release};
+use crate::telemetry::{self, Acquiring, Hold};
+use crate::types::error::LockError;
+use crate::types::key::LockKey;
+use crate::types::options::OnLost;
+use crate::types::token::FencingToken;
+use crate::waiters::Turn;
+
+/// A held lock, released when this is dropped.
+///
+/// # What this does not guarantee
+/// Code under a guard that is held by hand is not stopped when the lease ends: ask
+/// [`is_held`](LockGuard::is_held) before each step that matters, wait for
+/// [`lost`](LockGuard::lost) beside it, or let [`run`](crate::LockRequest::run) or the attribute
+/// hold it. Without [`renew`](crate::LockRequest::renew) the lease ends by itself after `expire`,
+/// whether or not the guard still lives.
+///
+/// # Cancel safety
+/// Dropping the guard, in or outside a runtime, while unwinding or while a runtime shuts down,
+/// hands the release to a background thread: it does not block and cannot fail. At the end of `main`
+/// call [`release`](LockGuard::release) instead, or wait for it with [`shutdown`](crate::shutdown).
+///
+/// A program that does neither ends up to 100 ms later: when its main thread returns from `main`, or calls
+/// [`std::process::exit`], it waits that long for releases in the background, if it has made a locker or
+/// dropped a guard itself. This frees the lock in nearly all programs, and promises nothing: not where lockers
+/// and guards are those of spawned tasks alone, not over a link of 30 ms or more, not while the server is down,
+/// and not where another thread exits, or where the process aborts or is killed. It is tested on Linux; on other systems
+/// it depends on whether the destructors of the main thread's local values run. A lock that is not freed
+/// ends with its lease.
+///
+/// In a process that was forked while the lock was held, the drop does nothing: the lock is the parent's.
+///
+/// # Examples
+/// ```
+/// # async fn example() -> Result<(), lockable_runtime::LockError> {
+/// let locker = lockable_runtime::Locker::connect("memory://").await?;
+/// let guard = locker.lock("order:7").acquire().await?;
+/// println!("writing with token {}", guard.fencing_token());
+/// guard.release().await?;
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+/// ```
+#[must_use = "the lock is released when the guard is dropped"]
+pub struct LockGuard {
+    lease: Lease,
+    on_lost: OnLost,
+    /// What a drop still has to release.
+    duty: Option<Known>,
+    /// Renews the lease, where that was asked for, until the release begins.
+    kept: Option<Kept>,
+    /// What others of this process wait for, where the lock came from a queue.
+    turn: Option<Turn>,
+    /// What is told of it, until the release begins.
+    hold: Option<Hold>,
+}
+
+impl LockGuard {
+    pub(crate) fn new(
+        lease: Lease,
+        kept: Kept,
+        on_lost: OnLost,
+        turn: Option<Turn>,
+        hold: Hold,
+    ) -> Self {
+        let (duty, kept, hold) = (Some(Known::Granted), Some(kept), Some(hold));
+        Self { lease, on_lost, duty, kept, turn, hold }
+    }
+
+    /// The call that asked for the lock has it.
+    pub(crate) fn begin(mut self, acquiring: Acquiring) -> Self {
+        if let Some(hold) = &mut self.hold {
+            acquiring.granted(self.lease.shown_key(), self.lease.fencing_token(), hold);
+        }
+        self
+    }
+
+    /// Runs a step of the body that the lock is held for.
+    pub(crate) fn in_scope<R>(&self, step: impl FnOnce() -> R) -> R {
+        match &self.hold {
+            Some(hold) => hold.in_scope(step),
+            None => step(),
+        }
+    }
+
+    /// The whole name of the lock, prefix included.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        self.lease.key()
+    }
+
+    /// The number that grows with every grant of this key; hand it to what the lock protects.
+    #[must_use]
+    pub fn fencing_token(&self) -> FencingToken {
+        self.lease.fencing_token()
+    }
+
+    /// How long the holder may still count on the lock; zero when it may not.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.lease.remaining()
+    }
+
+    /// Whether the holder may still count on the lock; see [`Lease::is_held`].
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.lease.is_held()
+    }
+
+    /// Whether the lock was lost; see [`Lease::is_lost`].
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.lease.is_lost()
+    }
+
+    /// Waits until the holder may no longer count on the lock; see [`Lease::lost`].
+    ///
+    /// # Cancel safety
+    /// Nothing is missed: a lock that is lost already ends it at once.
+    pub async fn lost(&self) -> LockError {
+        self.lease.lost().await
+    }
+
+    /// Makes the lease last for `duration` from now, unless it lasts longer anyway; see
+    /// [`Lease::extend`].
+    ///
+    /// # Errors
+    /// [`is_lost`](LockError::is_lost), [`is_held_long_enough`](LockError::is_held_long_enough),
+    /// [`is_unavailable`](LockError::is_unavailable) and
+    /// [`is_invalid_option`](LockError::is_invalid_option), as [`Lease::extend`].
+    ///
+    /// # Cancel safety
+    /// A dropped call may have made the lease longer in the backend; its holder does not count on it.
+    pub async fn extend(&self, duration: Duration) -> Result<(), LockError> {
+        self.lease.extend(duration).await
+    }
+
+    /// A handle that tells about the lease and does not keep it.
+    #[must_use]
+    pub fn lease(&self) -> Lease {
+        self.lease.clone()
+    }
+
+    pub(crate) fn lease_ref(&self) -> &Lease {
+        &self.lease
+    }
+
+    pub(crate) fn on_lost(&self) -> OnLost {
+        self.on_lost
+    }
+
+    pub(crate) fn releaser(&self) -> &Arc<Releaser> {
+        self.lease.releaser()
+    }
+
+    /// Releases the lock and waits, at most one command deadline, until it is done.
+    ///
+    /// With `min_hold` it stays taken until that is over, and this returns at once all the same.
+    ///
+    /// # Errors
+    /// - [`is_lost`](LockError::is_lost) when the lock was lost already: nobody, or another holder,
+    ///   has it now, which [`is_taken`](LockError::is_taken) tells. Nothing of theirs is touched. Also in
+    ///   a process that was forked while the lock was held: the parent holds it undisturbed.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer, so that the
+    ///   outcome is unknown; the release goes on in the background. Also when the connection broke
+    ///   meanwhile and a new one finds nothing of this holder's: it was released then, or lost before.
+    ///
+    /// # Cancel safety
+    /// The release goes on in the background when the future is dropped.
+    pub async fn release(mut self) -> Result<(), LockError> {
+        if self.lease.is_inherited() {
+            return Err(self.lease.lost_error(Loss::Forked));
+        }
+        let outcome = self.try_release().await;
+        match outcome {
+            Ok(Release::Released) => self.lease.not_lost(),
+            Ok(found) => Err(self.lease.released_too_late(found == Release::Taken)),
+            Err(fault) => Err(self.lease.fault(fault)),
+        }
+    }
+
+    /// The release at the end of a body: what goes wrong is told as an event, never instead of
+    /// the body's value.
+    pub(crate) async fn finish(mut self) {
+        let is_known = matches!(self.lease.status_here(), Status::Lost(_));
+        if let Ok(found @ (Release::Absent | Release::Taken)) = self.try_release().await
+            && !is_known
+        {
+            telemetry::released_too_late(self.lease.shown_key(), found == Release::Taken);
+        }
+    }
+
+    /// Without an answer the guard keeps its duty, and its drop hands the release over.
+    async fn try_release(&mut self) -> Result<Release, Fault> {
+        if let Some(found) = self.end() {
+            return Ok(found);
+        }
+        self.duty = Some(Known::Releasing);
+        let attempt = Arc::clone(self.lease.attempt());
+        let outcome = match self.turn.take().and_then(Turn::end) {
+            Some(ending) => {
+                // Boxed, because most calls have no turn to end, and no use for the room.
+                let mut release = Box::pin(ending.release(self.releaser(), attempt));
+                telemetry::releasing(self.lease.shown_key(), release.as_mut()).await
+            }
+            None => try_release(self.releaser(), &attempt).await,
+        };
+        if outcome.is_ok() {
+            self.duty = None;
+        }
+        outcome
+    }
+
+    /// Ends the lease, and its renewal; gives what a release would find, where that is known. A lock
+    /// that the next of this process may have goes to it without one.
+    fn end(&mut self) -> Option<Release> {
+        self.kept = None;
+        let ended = self.lease.end();
+        self.tell(&ended);
+        let status = ended.status;
+        if matches!(status, Status::Lost(_))
+            && let Some(turn) = self.turn.take()
+        {
+            turn.lose();
+        }
+        let found = match status {
+            Status::Lost(Loss::Absent) => Release::Absent,
+            Status::Lost(Loss::Taken) => Release::Taken,
+            Status::Lost(Loss::Deadline | Loss::Forked) => {
+                self.duty = self.duty.map(|known| known.max(Known::Releasing));
+                return None;
+            }
+            Status::Held(_) | Status::HeldLongEnough | Status::Released => {
+                let is_kept = self.lease.attempt().has_min_hold();
+                let passes = !is_kept && self.turn.as_mut().is_some_and(Turn::pass);
+                if !passes {
+                    return None;
+                }
+                telemetry::passed_on(self.lease.shown_key());
+                Release::Released
+            }
+        };
+        self.turn = None;
+        self.duty = None;
+        Some(found)
+    }
+
+    /// Tells, once, how the lock was held.
+    fn tell(&mut self, ended: &Ended) {
+        let used = (!matches!(ended.status, Status::Lost(_))).then_some(ended.used);
+        if let Some(hold) = self.hold.take() {
+            hold.end(self.lease.shown_key(), self.lease.fencing_token(), ended.at, used);
+        }
+    }
+}
+
+impl LockGuard {
+    /// What the guard would do at its end is the parent's to do.
+    fn leave_to_parent(&mut self) {
+        self.duty = None;
+        mem::forget((self.kept.take(), self.turn.take(), self.hold.take()));
+    }
+}
+
+impl Drop for LockGuard {
+    fn drop(&mut self) {
+        if self.duty.is_some() {
+            if self.lease.is_inherited() {
+                return self.leave_to_parent();
+            }
+            self.end();
+        }
+        if let Some(known) = self.duty {
+            telemetry::release_deferred(self.lease.shown_key());
+            self.releaser().hand_over(Arc::clone(self.lease.attempt()), known);
+        }
+    }
+}
+
+impl fmt::Debug for LockGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lease.describe("LockGuard", f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds() {
+        fn check<T: Send + Sync + Unpin + 'static>() {}
+        check::<LockGuard>();
+        check::<Lease>();
+    }
+}

@@ -1,0 +1,97 @@
+//! What the calling body holds already: asking for that again could only wait for itself.
+
+use std::cell::RefCell;
+
+use crate::lease::Lease;
+use crate::types::key::LockKey;
+
+thread_local! {
+    /// The leases of the bodies that are being polled, or run, on this thread, the outermost first.
+    static HELD: RefCell<Vec<Lease>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs a step of a body that holds this lease.
+pub(crate) fn holding<R>(lease: &Lease, step: impl FnOnce() -> R) -> R {
+    // While the thread ends there is nothing to note it in, and nothing that could ask.
+    let noted = HELD.try_with(|held| held.borrow_mut().push(lease.clone())).is_ok();
+    let _held = noted.then_some(Noted);
+    step()
+}
+
+/// Whether the code that asks is a part of a body that holds this key.
+///
+/// That is what runs inside of the body's polls. Siblings in `join!` and `select!`, and spawned
+/// tasks, are none. A body that goes on without its lock may ask for it again.
+pub(crate) fn holds(store: &str, key: &LockKey) -> bool {
+    let is_this = |lease: &&Lease| lease.key() == key && lease.store() == store;
+    let these = |held: &RefCell<Vec<Lease>>| -> Vec<Lease> {
+        held.borrow().iter().filter(is_this).cloned().collect()
+    };
+    // A loss that is found here is told outside of the list: whoever is told may run a body.
+    HELD.try_with(these).is_ok_and(|leases| leases.iter().any(|lease| !lease.is_lost()))
+}
+
+/// Takes the innermost lease away again, also when the step panics.
+struct Noted;
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        // The lease is dropped after the list was given free.
+        let _lease = HELD.try_with(|held| held.borrow_mut().pop());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::{Arc, mpsc};
+    use std::task::{Context, Wake, Waker};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::backend::{Attempt, Settings, open};
+    use crate::releaser::Releaser;
+    use crate::telemetry::Reporting;
+    use crate::types::clock::tokio_time;
+    use crate::types::options::{Terms, Ttl};
+    use crate::types::token::FencingToken;
+
+    /// Runs a body under this lease on the thread that wakes it.
+    struct Body(Lease, mpsc::Sender<bool>);
+
+    impl Wake for Body {
+        fn wake(self: Arc<Self>) {
+            self.1.send(holding(&self.0, || true)).unwrap();
+        }
+    }
+
+    fn lease(key: &'static str, millis: u64) -> Lease {
+        let settings = Settings { url: "memory://".to_owned(), ..Settings::default() };
+        let (backend, deadline) = (open(&settings).unwrap(), Duration::from_secs(1));
+        let releaser = Releaser::new(backend, deadline, Reporting::default());
+        let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
+        let attempt = Arc::new(Attempt::new(LockKey::from_static(key), ttl, None).unwrap());
+        Lease::new(attempt, FencingToken::new(1), (tokio_time(), ttl), &Terms::new(ttl), releaser)
+    }
+
+    /// Goal: who is told of a loss may do anything, also when a call from inside of the body finds it.
+    /// Method: a waker that runs another body itself, as a runtime of another kind may.
+    #[test]
+    fn a_loss_that_a_call_of_the_body_finds_is_told_outside_of_the_list() {
+        let held = lease("k", 20);
+        let (told, ran) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Body(lease("other", 10_000), told)));
+        let mut lost = pin!(held.lost());
+        assert!(lost.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        let end = tokio_time().after(held.remaining());
+        holding(&held, || {
+            while tokio_time() < end {
+                thread::park_timeout(Duration::from_millis(1));
+            }
+            assert!(!holds(held.store(), held.key()));
+        });
+        assert!(ran.recv().unwrap());
+    }
+}

@@ -1,0 +1,449 @@
+//! The right to hold a lock until a time.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::future::pending;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::backend::{Attempt, Backend, Fault, Renewal, Renewed, answer_within};
+use crate::releaser::Releaser;
+use crate::telemetry::{self, Reporting};
+use crate::types::clock::{Moment, within};
+use crate::types::error::{Cause, LockError};
+use crate::types::key::LockKey;
+use crate::types::options::{Terms, Ttl};
+use crate::types::redact::Shown;
+use crate::types::token::FencingToken;
+
+pub(crate) use self::state::{LeaseState, Loss, Status};
+
+pub(crate) mod renewal;
+pub(crate) mod schedule;
+mod state;
+
+/// The lease of a held lock: a handle that tells about it, and can extend it, but does not keep it.
+///
+/// `guard = name` in [`distributed_lock`](crate::distributed_lock) binds one inside the body;
+/// [`LockGuard::lease`](crate::LockGuard::lease) gives another. It is cheap to clone and may
+/// outlive the lock: then it says that the lock is no longer held.
+///
+/// # Examples
+/// ```
+/// # async fn example() -> Result<(), lockable_runtime::LockError> {
+/// let locker = lockable_runtime::Locker::connect("memory://").await?;
+/// let guard = locker.lock("order:7").acquire().await?;
+/// let lease = guard.lease();
+/// assert!(lease.is_held() && lease.remaining().as_secs() >= 9);
+/// guard.release().await?;
+/// assert!(!lease.is_held() && !lease.is_lost());
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Lease(Arc<Shared>);
+
+struct Shared {
+    attempt: Arc<Attempt>,
+    fencing_token: FencingToken,
+    /// How long the lease is, once it is claimed or renewed.
+    ttl: Ttl,
+    /// Whether it is renewed for as long as the lock is held.
+    renews: bool,
+    /// Written by renewals, by the guard, and by whoever finds the deadline passed.
+    state: Mutex<LeaseState>,
+    /// Told when the lease is lost.
+    lost: Notify,
+    releaser: Arc<Releaser>,
+}
+
+impl Lease {
+    /// The lease of a grant whose answer came just now.
+    pub(crate) fn new(
+        attempt: Arc<Attempt>,
+        fencing_token: FencingToken,
+        (since, granted): (Moment, Ttl),
+        terms: &Terms,
+        releaser: Arc<Releaser>,
+    ) -> Self {
+        let hold_until = terms.max_hold.map(|most| since.after(most));
+        if let Some(least) = terms.min_hold {
+            // The backend granted the lock before its answer came, so this is not too short.
+            attempt.keep_until(releaser.backend().now().after(least));
+        }
+        let state = Mutex::new(LeaseState::new(since, granted, hold_until));
+        let lost = Notify::new();
+        let (ttl, renews) = (terms.ttl, terms.renew);
+        Self(Arc::new(Shared { attempt, fencing_token, ttl, renews, state, lost, releaser }))
+    }
+
+    /// The whole name of the lock, prefix included.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        &self.0.attempt.key
+    }
+
+    /// The number that grows with every grant of this key, and stays while it is renewed; hand it to
+    /// what the lock protects.
+    #[must_use]
+    pub fn fencing_token(&self) -> FencingToken {
+        self.0.fencing_token
+    }
+
+    /// How long the holder may still count on the lock; zero when it may not.
+    ///
+    /// One per cent and two milliseconds less than the backend will keep it, and counted from
+    /// before the request was sent that was granted, or last renewed. With `max_hold`, not longer
+    /// than that allows.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        match self.status() {
+            Status::Held(rest) => rest,
+            Status::HeldLongEnough | Status::Lost(_) | Status::Released => Duration::ZERO,
+        }
+    }
+
+    /// Whether the holder may still count on the lock.
+    ///
+    /// # What this does not guarantee
+    /// The answer is as old as the time since: a paused process may act on it too late. Only a
+    /// resource that checks the [fencing token](Lease::fencing_token) is safe from that.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        !self.remaining().is_zero()
+    }
+
+    /// Whether the lock was lost: its deadline passed, or a renewal found it gone. A loss is final. In a
+    /// process that was forked while the lock was held it is lost, and the parent holds it undisturbed.
+    ///
+    /// A lock that was released before is not lost, and neither is one whose `max_hold` is over, until
+    /// its lease ends without having been released.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        matches!(self.status(), Status::Lost(_))
+    }
+
+    /// Waits until the holder may no longer count on the lock; gives the error that says why.
+    ///
+    /// That is when its deadline passes, when a renewal finds that it was deleted or taken over, and
+    /// when `max_hold` is over. Without `renew`, a lock that disappears from the backend shows at
+    /// its deadline only, or when a connection was opened anew. It never ends once the lock was released.
+    ///
+    /// # Cancel safety
+    /// Nothing is missed: a lock that is lost already ends it at once.
+    ///
+    /// # Examples
+    /// Leave a loop when the lock is lost:
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # use std::time::Duration;
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// # async fn next_step() { tokio::time::sleep(Duration::from_millis(1)).await }
+    /// let guard = locker.lock("job").expire(Duration::from_millis(20)).acquire().await?;
+    /// let error = loop {
+    ///     tokio::select! {
+    ///         error = guard.lost() => break error,
+    ///         () = next_step() => {}
+    ///     }
+    /// };
+    /// assert!(error.is_lost());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn lost(&self) -> LockError {
+        if self.is_inherited() {
+            return self.lost_error(Loss::Forked);
+        }
+        loop {
+            // Registered before the look, so that a loss right after it is not missed.
+            let mut notified = pin!(self.0.lost.notified());
+            notified.as_mut().enable();
+            match self.status() {
+                Status::Held(rest) => {
+                    // A deadline that renewals have moved is waited for again.
+                    let timer = || self.backend().timer(rest);
+                    let _notified: Option<()> = within(timer, notified).await;
+                }
+                Status::HeldLongEnough => return self.held_long_enough(),
+                Status::Lost(loss) => return self.lost_error(loss),
+                Status::Released => pending().await,
+            }
+        }
+    }
+
+    /// Makes the lease last for `duration` from now, unless it lasts longer anyway.
+    ///
+    /// Renewals go on as before, and never shorten it. `max_hold` still ends it.
+    ///
+    /// # Errors
+    /// - [`is_lost`](LockError::is_lost) when the lock is not held any more: its deadline had passed,
+    ///   or the backend says that nobody or another holder has it. Nothing is ever acquired anew.
+    /// - [`is_held_long_enough`](LockError::is_held_long_enough) when `max_hold` is over.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer in time: the
+    ///   lease lasts as long as it did before, by this holder's own count.
+    /// - [`is_invalid_option`](LockError::is_invalid_option) for a duration under 10 ms.
+    ///
+    /// # Cancel safety
+    /// A dropped call may have made the lease longer in the backend; its holder does not count on it.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # use std::time::Duration;
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// let guard = locker.lock("order:7").expire(Duration::from_secs(10)).acquire().await?;
+    /// guard.extend(Duration::from_secs(60)).await?;
+    /// assert!(guard.remaining() > Duration::from_secs(58));
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn extend(&self, duration: Duration) -> Result<(), LockError> {
+        let ttl = Ttl::new("extend", duration).map_err(|error| self.name(error))?;
+        self.still_held()?;
+        let sent = self.backend().now();
+        match self.ask(Renewal::new(&self.0.attempt, Some(ttl), sent)).await {
+            Ok(Renewed::Kept) => self.renewed(sent, ttl),
+            Ok(Renewed::Absent) => self.refused(Loss::Absent),
+            Ok(Renewed::Taken) => self.refused(Loss::Taken),
+            Err(fault) => return Err(self.fault(fault)),
+        }
+        // The answer may have come after the deadline.
+        self.still_held()
+    }
+
+    async fn ask(&self, request: Renewal) -> Result<Renewed, Fault> {
+        let (backend, limit) = (&**self.backend(), self.0.releaser.command_deadline());
+        let outcomes = answer_within(backend, limit, backend.renew(vec![request])).await?;
+        // One outcome for each request.
+        outcomes.into_iter().next().unwrap_or(Ok(Renewed::Absent))
+    }
+
+    fn still_held(&self) -> Result<(), LockError> {
+        match self.status() {
+            Status::Held(_) => Ok(()),
+            Status::HeldLongEnough => Err(self.held_long_enough()),
+            Status::Lost(loss) => Err(self.lost_error(loss)),
+            Status::Released => Err(self.error("the lock was released".to_owned())),
+        }
+    }
+
+    /// # Errors
+    /// When the lock was found lost before its release, though the backend may not have noticed.
+    pub(crate) fn not_lost(&self) -> Result<(), LockError> {
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = state.loss();
+        drop(state);
+        found.map_or(Ok(()), |loss| Err(self.lost_error(loss)))
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        if self.is_inherited() {
+            return Status::Lost(Loss::Forked);
+        }
+        self.status_here()
+    }
+
+    /// The same where the process is known to be the one that acquired the lock.
+    pub(crate) fn status_here(&self) -> Status {
+        self.update(LeaseState::status)
+    }
+
+    /// Whether the process was forked since the lock was acquired.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.0.releaser.is_inherited()
+    }
+
+    pub(crate) fn renewed(&self, sent: Moment, ttl: Ttl) {
+        self.update(|state, now| state.renewed(sent, ttl, now));
+    }
+
+    /// A renewal failed: the lease lasts as long as it did.
+    pub(crate) fn unanswered(&self, cause: &Arc<LockError>) {
+        self.update(|state, _| state.unanswered(cause));
+    }
+
+    pub(crate) fn refused(&self, loss: Loss) {
+        self.update(|state, now| state.refused(loss, now));
+    }
+
+    /// The release begins: from now on the lock is not held, and not renewed.
+    pub(crate) fn end(&self) -> Ended {
+        self.update(|state, now| {
+            state.release(now);
+            Ended { status: state.status(now), at: now, used: state.used(now) }
+        })
+    }
+
+    /// The error of a body that was stopped, or that completed although the lock was lost.
+    pub(crate) fn loss_error(&self, loss: Loss, completed: bool) -> LockError {
+        let why = self.why(loss);
+        let message = if completed {
+            format!(
+                "the lock was lost before the body completed, and its value was dropped; its \
+                 effects may overlap with the next holder's: {why}"
+            )
+        } else {
+            format!("the lock was lost while the body ran, and the body was stopped: {why}")
+        };
+        self.error_of(loss, message).with_completed(completed)
+    }
+
+    pub(crate) fn held_long_enough(&self) -> LockError {
+        self.reporting().hide(LockError::held_long_enough(self.key().as_str()))
+    }
+
+    pub(crate) fn lost_error(&self, loss: Loss) -> LockError {
+        self.error_of(loss, format!("the lock was lost: {}", self.why(loss)))
+    }
+
+    /// The key as messages and events show it.
+    pub(crate) fn shown_key(&self) -> Shown<'_> {
+        self.reporting().show(self.key())
+    }
+
+    /// An error of the backend about this lock.
+    pub(crate) fn fault(&self, fault: Fault) -> LockError {
+        self.reporting().fault(fault, self.key())
+    }
+
+    /// An error about this lock.
+    fn name(&self, error: LockError) -> LockError {
+        self.reporting().hide(error.with_key(self.key().as_str()))
+    }
+
+    /// The error of a release that found the lock gone.
+    pub(crate) fn released_too_late(&self, taken: bool) -> LockError {
+        self.reporting().hide(LockError::released_too_late(self.key().as_str(), taken))
+    }
+
+    fn error_of(&self, loss: Loss, message: String) -> LockError {
+        let cause = (loss == Loss::Deadline).then(|| self.unrenewed()).flatten();
+        let cause = cause.map(|cause| cause as Cause);
+        self.error(message).with_taken(loss == Loss::Taken).with_source(cause)
+    }
+
+    /// What the holder can do about a loss, where it can.
+    fn why(&self, loss: Loss) -> Cow<'static, str> {
+        match loss {
+            Loss::Deadline => self.why_it_ended(),
+            Loss::Absent => {
+                "nobody holds it any more, because it was deleted or its server lost it".into()
+            }
+            Loss::Taken => "another holder has it".into(),
+            Loss::Forked => {
+                "the process was forked while it was held, and the lock is its parent's".into()
+            }
+        }
+    }
+
+    fn why_it_ended(&self) -> Cow<'static, str> {
+        match self.unrenewed() {
+            Some(cause) => {
+                format!("its lease ended, because it could not be renewed: {cause}").into()
+            }
+            None if self.0.renews => {
+                "its lease ended before a renewal was answered, as when the process was paused"
+                    .into()
+            }
+            None => "its lease ended; give it a longer `expire`, or `renew` it while the body runs"
+                .into(),
+        }
+    }
+
+    /// Why the last renewal failed, until one is answered.
+    fn unrenewed(&self) -> Option<Arc<LockError>> {
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.unrenewed().map(Arc::clone)
+    }
+
+    fn error(&self, message: String) -> LockError {
+        self.reporting().hide(LockError::lost(self.key().as_str(), message))
+    }
+
+    /// Changes the state by the time; a loss is told once, by whoever finds it.
+    fn update<R>(&self, change: impl FnOnce(&mut LeaseState, Moment) -> R) -> R {
+        // The clock is read under the lock, so that time goes on from change to change.
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = state.loss();
+        let result = change(&mut state, self.backend().now());
+        let found = state.loss();
+        drop(state);
+        if let (None, Some(loss)) = (known, found) {
+            let why = self.why(loss);
+            telemetry::lost(self.shown_key(), self.fencing_token(), reason(loss), &why);
+            self.0.lost.notify_waiters();
+        }
+        result
+    }
+
+    /// The lock in one line, for [`Debug`](fmt::Debug).
+    ///
+    /// All is read before anything is written, so a slow writer holds up no renewal. A deadline that has
+    /// passed is left for others to find: the event of that loss could land inside of one being written.
+    pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = || self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_held = !self.is_inherited() && state().is_held(self.backend().now());
+        f.debug_struct(name)
+            .field("key", &self.shown_key().text())
+            .field("fencing_token", &u64::from(self.fencing_token()))
+            .field("is_held", &is_held)
+            .finish()
+    }
+
+    /// Where the lock lives, to be compared.
+    pub(crate) fn store(&self) -> &str {
+        self.backend().store()
+    }
+
+    pub(crate) fn ttl(&self) -> Ttl {
+        self.0.ttl
+    }
+
+    pub(crate) fn releaser(&self) -> &Arc<Releaser> {
+        &self.0.releaser
+    }
+
+    pub(crate) fn reporting(&self) -> &Reporting {
+        self.0.releaser.reporting()
+    }
+
+    pub(crate) fn attempt(&self) -> &Arc<Attempt> {
+        &self.0.attempt
+    }
+
+    fn backend(&self) -> &Arc<dyn Backend> {
+        self.0.releaser.backend()
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe("Lease", f)
+    }
+}
+
+/// What became of a lease when its holder gave it up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    /// Released, or lost before.
+    pub(crate) status: Status,
+    pub(crate) at: Moment,
+    /// How much of the lease had gone by.
+    pub(crate) used: f64,
+}
+
+/// One word, to be counted by.
+fn reason(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Deadline => "deadline",
+        Loss::Absent => "absent",
+        Loss::Taken => "taken",
+        Loss::Forked => "forked",
+    }
+}

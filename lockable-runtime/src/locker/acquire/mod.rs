@@ -1,0 +1,301 @@
+//! Acquiring, in one try or by waiting for a turn; it leaves nothing behind however it ends.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::backend::{Acquisition, Attempt, Backend, Fault, Reply};
+use crate::hold::guard::LockGuard;
+use crate::lease::renewal::{Care, Kept, Renewals};
+use crate::lease::{Lease, schedule};
+use crate::releaser::{Known, Releaser};
+use crate::request_id::RequestId;
+use crate::telemetry::{self, Hold, Reporting, Waiting};
+use crate::types::clock::Moment;
+use crate::types::error::LockError;
+use crate::types::key::LockKey;
+use crate::types::options::{Terms, Ttl};
+use crate::types::token::{FencingToken, Prefix};
+use crate::waiters::{Claimed, Turn, Waiters};
+
+use self::in_line::InLine;
+
+mod in_line;
+
+/// What acquiring takes: who keeps leases, and who releases what nobody waits for.
+pub(crate) struct Acquirer {
+    releaser: Arc<Releaser>,
+    renewals: Arc<Renewals>,
+    waiters: Arc<Waiters>,
+    /// What the owner tokens of single tries begin with.
+    prefix: Prefix,
+}
+
+/// What is asked for.
+#[derive(Clone)]
+pub(crate) struct Wanted {
+    pub(crate) key: LockKey,
+    pub(crate) terms: Terms,
+    /// The request that the lock is for.
+    pub(crate) identity: Option<RequestId>,
+    /// Whether the caller's thread does nothing else while the lock is held.
+    pub(crate) caller_blocks: bool,
+}
+
+impl Acquirer {
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn new(
+        backend: Arc<dyn Backend>,
+        command_deadline: Duration,
+        reporting: Reporting,
+    ) -> Result<Arc<Self>, LockError> {
+        let prefix = Prefix::draw(backend.now())?;
+        let renewals = Renewals::new(Arc::clone(&backend), command_deadline);
+        let releaser = Releaser::new(backend, command_deadline, reporting);
+        let waiters = Waiters::new(Arc::clone(&releaser));
+        Ok(Arc::new(Self { releaser, renewals, waiters, prefix }))
+    }
+
+    pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
+        self.releaser.backend()
+    }
+
+    /// # Errors
+    /// When the locker was made before the process was forked.
+    pub(crate) fn own(&self) -> Result<(), LockError> {
+        self.releaser.own()
+    }
+
+    /// The leases of this lock that are held, or that nobody has found lost yet.
+    pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
+        self.renewals.leases(key)
+    }
+
+    /// How many calls wait for this lock.
+    pub(crate) fn waiting(&self, key: &LockKey) -> usize {
+        self.waiters.waiting(key)
+    }
+
+    pub(crate) fn reporting(&self) -> &Reporting {
+        self.releaser.reporting()
+    }
+
+    /// Tries once; gives the key back when another holder has the lock.
+    ///
+    /// # Cancel safety
+    /// A request that was sent is waited for in the background, and what it grants is released.
+    pub(crate) async fn try_acquire(
+        &self,
+        wanted: Wanted,
+    ) -> Result<Result<LockGuard, LockKey>, LockError> {
+        let Wanted { key, terms, identity, caller_blocks } = wanted;
+        self.releaser.settled(&key).await;
+        let owner = self.prefix.token(self.backend().now(), identity.as_ref());
+        let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
+        let attempt = Arc::new(Attempt::owned(key, terms.ttl, owner));
+        match Asked::new(&self.releaser, &attempt).answer().await {
+            Ok(Acquisition::Contended) => Ok(Err(attempt.key.clone())),
+            Ok(Acquisition::Granted { fencing_token, since }) => {
+                let (attempt, now) = self.in_time(attempt, since)?;
+                let renews = terms.renew.then(|| schedule::due(since, terms.ttl));
+                let grant = (since, terms.ttl);
+                let lease = self.lease(attempt, fencing_token, grant, &terms);
+                let care = Care { claims: false, renews: terms.renew };
+                let kept = self.keep(&lease, care, renews, caller_blocks);
+                let hold = self.hold(now, Duration::ZERO, &terms);
+                Ok(Ok(LockGuard::new(lease, kept, terms.on_lost, None, hold)))
+            }
+            Err(fault) => Err(self.reporting().fault(fault, &attempt.key)),
+        }
+    }
+
+    /// Tries once, and then waits for the lock behind the calls of this process that wait already, as
+    /// long as the terms say. The first try ends by its own deadlines, also where the limit is shorter.
+    ///
+    /// # Cancel safety
+    /// A waiter that is dropped leaves the queue; a lock that it is granted meanwhile goes on.
+    pub(crate) async fn acquire(&self, wanted: Wanted) -> Result<LockGuard, LockError> {
+        let start = self.backend().now();
+        let joins = self.waiters.waiting(&wanted.key) > 0 && wanted.terms.wait.can_wait();
+        if joins {
+            self.backend().lined_up(&wanted.key);
+        } else if let Ok(guard) = self.try_acquire(wanted.clone()).await? {
+            return Ok(guard);
+        }
+        InLine::new(self, &wanted, start, !joins).wait().await
+    }
+
+    /// The guard of a turn, or why that is over already.
+    async fn begin(
+        &self,
+        turn: Turn,
+        wanted: &Wanted,
+        waiting: &Waiting<'_>,
+    ) -> Result<LockGuard, NoTurn> {
+        let Wanted { terms, caller_blocks, .. } = wanted;
+        let (turn, since, granted) = self.reliable(turn).await?;
+        let (since, granted) = self.at_most(terms.ttl, since, granted);
+        let claims = granted != terms.ttl;
+        let is_kept = claims || terms.renew;
+        let due = is_kept.then(|| schedule::due(since, granted));
+        let attempt = turn.attempt().map(Arc::clone).ok_or(NoTurn::Busy)?;
+        let fencing_token = turn.fencing_token().ok_or(NoTurn::Busy)?;
+        let lease = self.lease(attempt, fencing_token, (since, granted), terms);
+        let care = Care { claims, renews: terms.renew };
+        let kept = self.keep(&lease, care, due, *caller_blocks);
+        let now = self.backend().now();
+        let hold = self.hold(now, waiting.until(now), terms);
+        telemetry::handed_on(turn.is_passed_on());
+        Ok(LockGuard::new(lease, kept, terms.on_lost, Some(turn.guarded()), hold))
+    }
+
+    /// A lock that is held from now on, of which too long a use is told where nothing renews it.
+    fn hold(&self, now: Moment, waited: Duration, terms: &Terms) -> Hold {
+        let held_over = self.reporting().held_over.filter(|_| !terms.renew);
+        Hold::new(now, waited, held_over)
+    }
+
+    /// The turn, from when on its grant counts, and for how long.
+    ///
+    /// One that was long on its way, or that counts from an answer of long ago, is claimed first: the
+    /// body could have too little of it otherwise.
+    async fn reliable(&self, turn: Turn) -> Result<(Turn, Moment, Ttl), NoTurn> {
+        let (since, granted) = turn.grant().ok_or(NoTurn::Busy)?;
+        let now = self.backend().now();
+        if let Some(since) = since.filter(|since| now < schedule::due(*since, granted)) {
+            return Ok((turn, since, granted));
+        }
+        let turn = match turn.claim().await {
+            Claimed::Granted(turn) => turn,
+            Claimed::Busy => return Err(NoTurn::Busy),
+            Claimed::Fault(fault) => return Err(NoTurn::Fault(fault)),
+        };
+        match turn.grant() {
+            Some((Some(since), granted))
+                if self.backend().now() < since.after(granted.usable()) =>
+            {
+                Ok((turn, since, granted))
+            }
+            _ => {
+                turn.lose();
+                Err(NoTurn::TooLate)
+            }
+        }
+    }
+
+    /// The part of a grant that a call may use: another one of this process, which asked for longer, may
+    /// have been the first here.
+    fn at_most(&self, ttl: Ttl, since: Moment, granted: Ttl) -> (Moment, Ttl) {
+        let now = self.backend().now();
+        let is_longer = since.after(granted.usable()) > now.after(ttl.usable());
+        if is_longer { (now, ttl) } else { (since, granted) }
+    }
+
+    fn lease(
+        &self,
+        attempt: Arc<Attempt>,
+        fencing_token: FencingToken,
+        grant: (Moment, Ttl),
+        terms: &Terms,
+    ) -> Lease {
+        Lease::new(attempt, fencing_token, grant, terms, Arc::clone(&self.releaser))
+    }
+
+    fn keep(&self, lease: &Lease, care: Care, due: Option<Moment>, caller_blocks: bool) -> Kept {
+        let home = self.backend().home(caller_blocks);
+        self.renewals.keep(lease, care, due, &home)
+    }
+
+    /// An answer that came after the lease's own deadline is a failed acquisition; gives the time.
+    fn in_time(
+        &self,
+        attempt: Arc<Attempt>,
+        since: Moment,
+    ) -> Result<(Arc<Attempt>, Moment), LockError> {
+        let now = self.backend().now();
+        if now < since.after(attempt.ttl.usable()) {
+            return Ok((attempt, now));
+        }
+        let error = LockError::too_late(attempt.key.as_str());
+        // Most likely it has expired already, and that is no news.
+        self.releaser.hand_over(attempt, Known::Releasing);
+        Err(error)
+    }
+}
+
+/// Why a turn brought no guard.
+enum NoTurn {
+    /// Its grant has ended, and another holder has the lock.
+    Busy,
+    /// A whole lease was granted, and was over when the answer came.
+    TooLate,
+    /// The question whether it is still held had no answer.
+    Fault(Fault),
+}
+
+/// A request and the duty to release what it may grant.
+struct Asked<'a> {
+    releaser: &'a Arc<Releaser>,
+    attempt: &'a Arc<Attempt>,
+    /// Gone once answered.
+    reply: Option<Reply<Acquisition>>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(releaser: &'a Arc<Releaser>, attempt: &'a Arc<Attempt>) -> Self {
+        let reply = releaser.backend().try_acquire(Arc::clone(attempt));
+        Self { releaser, attempt, reply: Some(reply) }
+    }
+
+    /// The answer, within one command deadline of the sending; connecting has a deadline of its own.
+    async fn answer(mut self) -> Result<Acquisition, Fault> {
+        let backend = self.releaser.backend();
+        let limit = self.releaser.command_deadline();
+        let mut timer = pin!(None);
+        poll_fn(|cx| {
+            if let Poll::Ready(answer) = self.poll_reply(cx) {
+                return Poll::Ready(answer);
+            }
+            if timer.is_none() && self.attempt.sent_at().is_some() {
+                timer.set(Some(backend.timer(limit)));
+            }
+            match timer.as_mut().as_pin_mut() {
+                Some(timer) => timer.poll(cx).map(|()| {
+                    backend.unanswered(limit);
+                    Err(Fault::no_answer(backend.name(), limit))
+                }),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Result<Acquisition, Fault>> {
+        let Some(reply) = &mut self.reply else { return Poll::Pending };
+        let answer = reply.as_mut().poll(cx);
+        if let Poll::Ready(answer) = &answer {
+            self.reply = None;
+            if answer.as_ref().is_err_and(|fault| !fault.proves_absence) && self.may_hold() {
+                self.releaser.hand_over(Arc::clone(self.attempt), Known::Unknown);
+            }
+        }
+        answer
+    }
+
+    fn may_hold(&self) -> bool {
+        self.attempt.sent_at().is_some()
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if let Some(reply) = self.reply.take()
+            && self.may_hold()
+        {
+            self.releaser.adopt(Arc::clone(self.attempt), reply);
+        }
+    }
+}

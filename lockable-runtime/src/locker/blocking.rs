@@ -1,0 +1,148 @@
+//! Locks for sync functions: their requests run on the background thread, so they work on any
+//! thread, inside a runtime or outside of all. Only one that waits for another holder must not stand
+//! on the thread that this holder needs.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, mpsc};
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
+use tracing::Instrument;
+
+use crate::backend::Backend;
+use crate::hold::guard::LockGuard;
+use crate::hold::reentry::holding;
+use crate::hold::run::{completed, too_late};
+use crate::locker::request::LockRequest;
+use crate::telemetry;
+use crate::types::error::{LockError, LockErrorKind};
+
+/// Waits for a future on this thread, without a runtime; `None` when the background thread has ended.
+pub(crate) fn wait_for<T: Send + 'static>(
+    backend: &dyn Backend,
+    future: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
+    let future = future.in_current_span();
+    let (answer, outcome) = mpsc::sync_channel(1);
+    backend.detach(Box::pin(async move {
+        // Nobody stops waiting before the answer has come.
+        drop(answer.send(future.await));
+    }));
+    outcome.recv().ok()
+}
+
+/// Acquires on this thread, in one try or waiting for its turn.
+///
+/// # Errors
+/// As the request's own, and when it would wait on the only thread of a runtime, unless it may block.
+pub(crate) fn acquire_blocking(
+    request: LockRequest,
+    may_block: bool,
+) -> Result<LockGuard, LockError> {
+    let backend = Arc::clone(request.backend());
+    let ended = || LockError::new(LockErrorKind::Unavailable, "the background thread has ended");
+    let reporting = *request.reporting();
+    let request = request.blocking()?;
+    let Some(key) = request.waits_for().cloned() else {
+        return wait_for(&*backend, request.acquire()).unwrap_or_else(|| Err(ended()));
+    };
+    let start = backend.now();
+    let wait = || wait_elsewhere(&*backend, request.acquire()).unwrap_or_else(|| Err(ended()));
+    let outcome = if may_block { Some(wait()) } else { where_blocking_is_allowed(wait) };
+    let refused = || reporting.hide(LockError::would_block_runtime(key.as_str()));
+    let outcome = outcome.unwrap_or_else(|| Err(refused()));
+    if outcome.as_ref().is_err_and(LockError::is_wait_limit_reached) {
+        telemetry::wait_limit_reached(reporting.show(&key), backend.now().since(start));
+    }
+    outcome
+}
+
+/// Waits on this thread for a future that needs none of the caller's runtime, its timers neither.
+fn wait_elsewhere<T: Send + 'static>(
+    backend: &dyn Backend,
+    future: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
+    let future = future.in_current_span();
+    let (answer, outcome) = mpsc::sync_channel(1);
+    drop(backend.home(true).spawn(async move {
+        // Nobody stops waiting before the answer has come.
+        drop(answer.send(future.await));
+    }));
+    outcome.recv().ok()
+}
+
+/// Runs what may block for long; `None` where nothing else could run meanwhile.
+///
+/// Outside of any runtime that is nobody's affair. A worker of a multi-thread runtime hands its tasks
+/// over first. Of a current-thread runtime nobody can tell whether this is its thread, or one for
+/// blocking.
+fn where_blocking_is_allowed<R>(block: impl FnOnce() -> R) -> Option<R> {
+    let Ok(runtime) = Handle::try_current() else { return Some(block()) };
+    if runtime.runtime_flavor() != RuntimeFlavor::MultiThread {
+        return None;
+    }
+    let has_begun = Cell::new(false);
+    let begin = || {
+        has_begun.set(true);
+        block()
+    };
+    // A `LocalSet` on such a runtime cannot be handed over: tokio panics, before it begins.
+    match catch_unwind(AssertUnwindSafe(|| block_in_place(begin))) {
+        Ok(outcome) => Some(outcome),
+        Err(panic) if has_begun.get() => resume_unwind(panic),
+        Err(_) => None,
+    }
+}
+
+/// Runs a sync body while the guard's lease is held, then releases; gives the body's value.
+///
+/// # Errors
+/// When the lease ended before the body started, or before it ended. A body that has started cannot
+/// be stopped, so it has completed then.
+pub(crate) fn hold_blocking<T>(guard: LockGuard, body: impl FnOnce() -> T) -> Result<T, LockError> {
+    // This thread may have slept since the grant.
+    if let Some(error) = too_late(&guard) {
+        return Err(error);
+    }
+    let value = guard.in_scope(|| holding(guard.lease_ref(), body));
+    let value = completed(&guard, value)?;
+    let backend = Arc::clone(guard.releaser().backend());
+    // Without an answer the guard was dropped, and its release goes on in the background.
+    let _finished: Option<()> = wait_for(&*backend, guard.finish());
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::locker::Locker;
+
+    #[test]
+    fn a_body_does_not_start_after_the_end_of_its_lease() {
+        let locks = Locker::builder().url("memory://").connect_lazy().unwrap();
+        let guard =
+            acquire_blocking(locks.lock("k").expire(Duration::from_millis(100)), false).unwrap();
+        while guard.is_held() {
+            thread::park_timeout(guard.remaining());
+        }
+        let error = hold_blocking(guard, || unreachable!("runs without a lock")).unwrap_err();
+        assert!(error.is_lost() && !error.is_completed());
+    }
+
+    #[test]
+    fn a_body_does_not_start_after_the_end_of_its_longest_hold() {
+        let locks = Locker::builder().url("memory://").connect_lazy().unwrap();
+        let request = locks.lock("k").renew().max_hold(Duration::from_millis(1));
+        let guard = acquire_blocking(request, false).unwrap();
+        while guard.is_held() {
+            thread::park_timeout(guard.remaining());
+        }
+        let error = hold_blocking(guard, || unreachable!("runs too late")).unwrap_err();
+        assert!(error.is_held_long_enough());
+    }
+}

@@ -1,0 +1,77 @@
+//! The locker that decorated functions use unless they name another.
+
+use std::panic::Location;
+
+use once_cell::sync::OnceCell;
+
+use super::scope::scoped;
+use crate::locker::Locker;
+use crate::types::error::{LockError, LockErrorKind};
+use crate::types::process::PerProcess;
+
+static INSTALLED: PerProcess<OnceCell<Installed>> = PerProcess::new();
+
+struct Installed {
+    locker: Locker,
+    /// Where it came from, for whoever tries to install another.
+    origin: String,
+    /// Whether a process that is forked from this one can make the same by itself.
+    is_from_environment: bool,
+}
+
+/// Makes this locker the one that decorated functions of this process use.
+///
+/// Without it, the first decorated call takes [`Locker::from_env`]. A test puts one of its own in its
+/// place with [`testing`](crate::testing), and installs nothing.
+///
+/// A process that was forked installs its own; until then its calls fail with
+/// [`is_not_configured`](LockError::is_not_configured), where its parent had installed one.
+///
+/// # Errors
+/// [`is_already_installed`](LockError::is_already_installed) when there is one, naming it and the
+/// place that installed it.
+///
+/// # Examples
+/// ```
+/// # async fn example() -> Result<(), lockable_runtime::LockError> {
+/// use lockable_runtime::Locker;
+///
+/// lockable_runtime::install(Locker::connect("memory://").await?)?;
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+/// ```
+#[track_caller]
+pub fn install(locker: Locker) -> Result<(), LockError> {
+    let origin = format!("at {}", Location::caller());
+    let installed = Installed { locker, origin, is_from_environment: false };
+    INSTALLED.get().try_insert(installed).map(|_| ()).map_err(|(first, _)| {
+        let message = format!(
+            "the process-wide locker is {} already, installed {}",
+            first.locker.backend_name(),
+            first.origin
+        );
+        LockError::new(LockErrorKind::AlreadyInstalled, message)
+    })
+}
+
+/// The locker of the innermost scope around the caller, or else the process-wide one.
+pub(crate) fn default_locker() -> Result<Locker, LockError> {
+    scoped().map_or_else(|| installed().cloned(), Ok)
+}
+
+/// The process-wide locker; made from the environment when none was installed.
+fn installed() -> Result<&'static Locker, LockError> {
+    let from_environment = || {
+        // The environment may name another backend than the one that was chosen before the fork.
+        if INSTALLED.inherited().filter_map(OnceCell::get).any(|one| !one.is_from_environment) {
+            return Err(LockError::forked());
+        }
+        Locker::from_environment().map(|(locker, variable)| Installed {
+            locker,
+            origin: format!("from {variable} at the first call"),
+            is_from_environment: true,
+        })
+    };
+    INSTALLED.get().get_or_try_init(from_environment).map(|installed| &installed.locker)
+}

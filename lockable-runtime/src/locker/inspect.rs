@@ -1,0 +1,55 @@
+//! Who has a lock.
+
+use std::time::Duration;
+
+use crate::backend::{Backend, Held, answer_within};
+use crate::telemetry::Reporting;
+use crate::types::error::LockError;
+use crate::types::key::LockKey;
+use crate::types::token::identity_of;
+
+/// The holder of a lock, as [`Locker::inspect`](crate::Locker::inspect) found it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Not the owner token: whoever knows that can release the lock.
+    identity: Option<String>,
+    remaining: Option<Duration>,
+}
+
+impl Holder {
+    /// The [request id](crate::RequestId) under which the lock was acquired; `None` when that was
+    /// outside of any request, or by another library.
+    #[must_use]
+    pub fn identity(&self) -> Option<&str> {
+        self.identity.as_deref()
+    }
+
+    /// How long the lock lasts by the backend's clock; `None` is without an end, which another
+    /// program must have set.
+    ///
+    /// A lock that was released before its `min_hold` was over has its last holder until then.
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        self.remaining
+    }
+}
+
+impl Holder {
+    pub(crate) fn of(held: &Held) -> Self {
+        let identity = identity_of(&held.owner).map(ToOwned::to_owned);
+        Self { identity, remaining: held.remaining }
+    }
+}
+
+/// Asks for the holder of a lock, within one command deadline.
+pub(crate) async fn inspect(
+    backend: &dyn Backend,
+    key: LockKey,
+    limit: Duration,
+    reporting: &Reporting,
+) -> Result<Option<Holder>, LockError> {
+    let name = key.clone();
+    let held = answer_within(backend, limit, backend.inspect(key)).await;
+    let held = held.map_err(|fault| reporting.fault(fault, &name))?;
+    Ok(held.as_ref().map(Holder::of))
+}

@@ -1,0 +1,197 @@
+//! Which request of a service the running code works for, so that its locks can tell.
+
+use std::fmt;
+use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
+use std::pin::Pin;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+use tokio::task::futures::TaskLocalFuture;
+
+#[cfg(feature = "tower")]
+pub mod tower;
+
+tokio::task_local! {
+    static CURRENT: RequestId;
+}
+
+/// The id of one request: the locks that it acquires carry the id in Redis.
+///
+/// Inside of [`scope`](RequestId::scope) or [`sync_scope`](RequestId::sync_scope) every lock that is
+/// acquired, by a decorated function or by [`Locker::lock`](crate::Locker::lock), has the id at the
+/// end of its value: `GET disLock:order:7` answers `<random>.<number> <id>`. For HTTP services the
+/// layer of the feature `tower` makes the scope for each request.
+///
+/// Cheap to clone.
+///
+/// # Guarantees
+/// The text is 1 to 128 printable ASCII characters without white space at its ends, whatever it was
+/// made from: it can stand in a header, in a log line and in a lock's value.
+///
+/// # What this does not guarantee
+/// An id that a client sent may be anybody's, and two requests may send the same: it tells, and proves
+/// nothing. No two locks are mistaken for each other because of it.
+///
+/// A spawned task, a thread and `spawn_blocking` start without an id; the example shows how to carry
+/// it over.
+///
+/// # Examples
+/// Jobs have ids too:
+/// ```
+/// # async fn example() -> Result<(), lockable_runtime::LockError> {
+/// use lockable_runtime::{Locker, RequestId};
+///
+/// let locker = Locker::connect("memory://").await?;
+/// let id = RequestId::new("nightly-2024-05-17");
+/// let rows = id.scope(locker.lock("report").run(async { 41 + 1 })).await?;
+/// # assert_eq!(rows, 42);
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+/// ```
+///
+/// Carry the id over to what is spawned:
+/// ```
+/// # async fn example() -> Result<(), tokio::task::JoinError> {
+/// use lockable_runtime::RequestId;
+///
+/// async fn handler() -> Result<(), tokio::task::JoinError> {
+///     let id = RequestId::current().unwrap_or_else(RequestId::generate);
+///     tokio::spawn(id.scope(send_the_mail())).await?;
+///     tokio::task::spawn_blocking(move || id.sync_scope(write_the_file)).await
+/// }
+/// # async fn send_the_mail() { assert_eq!(RequestId::current().unwrap().as_str(), "checkout-7") }
+/// # fn write_the_file() { assert_eq!(RequestId::current().unwrap().as_str(), "checkout-7") }
+///
+/// RequestId::new("checkout-7").scope(handler()).await
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(example()).unwrap();
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RequestId(Arc<str>);
+
+impl RequestId {
+    /// Makes an id from a text that may come from anywhere.
+    ///
+    /// White space at its ends is removed, every character but printable ASCII becomes `_`, and what
+    /// is longer than 128 characters is cut. A text of which nothing is left gives a
+    /// [generated](RequestId::generate) id.
+    ///
+    /// # Examples
+    /// ```
+    /// # use lockable_runtime::RequestId;
+    /// assert_eq!(RequestId::new(" checkout 7\r\n").as_str(), "checkout 7");
+    /// assert_eq!(RequestId::new("café\nb").as_str(), "caf__b");
+    /// assert_ne!(RequestId::new(""), RequestId::new(""));
+    /// ```
+    #[must_use]
+    pub fn new(text: impl AsRef<str>) -> Self {
+        let printable = |c: char| if c.is_ascii_graphic() || c == ' ' { c } else { '_' };
+        let text: String = text.as_ref().trim().chars().map(printable).take(MAX_LENGTH).collect();
+        // The cut may have left white space at the end.
+        match text.trim_end() {
+            "" => Self::generate(),
+            text => Self(text.into()),
+        }
+    }
+
+    /// Makes an id that no other request has, also in a process that was forked: 64 random bits and a
+    /// counter.
+    #[must_use]
+    pub fn generate() -> Self {
+        static COUNTER: AtomicU64 = AtomicU64::new(1);
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        // Drawn for each, and not the bits of the owner tokens: those are secret, and an id is sent to
+        // clients. It proves nothing, so one that could be guessed is better than none.
+        let guessable = |_| RandomState::new().hash_one(process::id());
+        Self(format!("{:016x}-{count}", getrandom::u64().unwrap_or_else(guessable)).into())
+    }
+
+    /// The id of the innermost scope around the caller, if there is one.
+    ///
+    /// # Examples
+    /// ```
+    /// # use lockable_runtime::RequestId;
+    /// assert_eq!(RequestId::current(), None);
+    /// let id = RequestId::new("checkout-7");
+    /// assert_eq!(id.sync_scope(RequestId::current), Some(id));
+    /// ```
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        CURRENT.try_get().ok()
+    }
+
+    /// Runs a future as a part of this request.
+    ///
+    /// The id is current whenever the future is polled, and when it is dropped; between its polls
+    /// other work of the same thread does not see it. Inside of another scope this one counts, and
+    /// the other one again when it has ended.
+    ///
+    /// # What this does not guarantee
+    /// Tasks that the future spawns have no id; see [the type](RequestId).
+    ///
+    /// # Cancel safety
+    /// As that of the future.
+    pub fn scope<F: Future>(&self, future: F) -> RequestScope<F> {
+        RequestScope { future: CURRENT.scope(self.clone(), future) }
+    }
+
+    /// Runs a closure as a part of this request: in a thread, or in `spawn_blocking`.
+    ///
+    /// A future that the closure returns is not inside; see [`scope`](RequestId::scope).
+    pub fn sync_scope<T>(&self, work: impl FnOnce() -> T) -> T {
+        CURRENT.sync_scope(self.clone(), work)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for RequestId {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+pin_project! {
+    /// A future that runs as a part of a request; made by [`RequestId::scope`].
+    #[must_use = "nothing happens until it is polled"]
+    pub struct RequestScope<F> {
+        #[pin]
+        future: TaskLocalFuture<RequestId, F>,
+    }
+}
+
+impl<F: Future> Future for RequestScope<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.project().future.poll(cx)
+    }
+}
+
+impl<F> fmt::Debug for RequestScope<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestScope").finish_non_exhaustive()
+    }
+}
+
+/// Every lock of the request stores the id, and clients choose its length: three times a UUID and
+/// more than a trace context (55), and still short beside a lock key.
+const MAX_LENGTH: usize = 128;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,357 @@
+//! The one error of the crate.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::types::redact::Shown;
+
+/// A foreign cause, kept for [`Error::source`].
+pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
+
+/// Why a lock was not acquired, not kept or not released.
+///
+/// Each predicate answers what the caller may do next; [`kind`](LockError::kind) is for counting
+/// and logging. The message names the key, unless [`hide_keys`](crate::LockerBuilder::hide_keys) hides
+/// it, and never shows a password or an owner token. The cause in the client library, where there is
+/// one, is [`source`](Error::source); what a server quotes of a command is left out of both. Of a renewed
+/// lock whose lease ended, the source is the last failed renewal, another `LockError`.
+///
+/// # Examples
+/// ```
+/// # async fn example() -> Result<(), lockable_runtime::LockError> {
+/// let locker = lockable_runtime::Locker::connect("memory://").await?;
+/// let _held = locker.lock("order:7").acquire().await?;
+///
+/// let error = locker.lock("order:7").acquire().await.unwrap_err();
+/// assert!(error.is_contended());
+/// assert!(error.to_string().contains("order:7"));
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+/// ```
+pub struct LockError(Box<Inner>);
+
+struct Inner {
+    kind: LockErrorKind,
+    key: Option<String>,
+    hides_key: bool,
+    message: Cow<'static, str>,
+    completed: bool,
+    taken: bool,
+    source: Option<Cause>,
+}
+
+/// What kind of thing went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LockErrorKind {
+    /// Another holder has the lock.
+    Contended,
+    /// Another holder still had the lock when the wait limit was reached.
+    WaitLimitReached,
+    /// The code that asked holds the lock itself, and would wait for its own end.
+    HeldByCaller,
+    /// The lease ended before the work did.
+    Lost,
+    /// The lock was held for as long as `max_hold` allows, and its body was stopped.
+    HeldLongEnough,
+    /// The backend gave no answer in time, or cannot serve anybody now.
+    Unavailable,
+    /// The backend answered and refused: a wrong password, a missing right, a version too old.
+    Refused,
+    /// The key holds data that is no lock; it was left as it is.
+    WrongType,
+    /// The text cannot be a lock key.
+    InvalidKey,
+    /// An option has a value that it cannot have, or is used where it cannot be kept.
+    InvalidOption,
+    /// The URL does not name a backend.
+    InvalidUrl,
+    /// No locker is installed and the environment names no backend, or the locker was made before the
+    /// process was forked.
+    NotConfigured,
+    /// A process-wide locker exists already.
+    AlreadyInstalled,
+}
+
+impl LockError {
+    pub(crate) fn new(kind: LockErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
+        let message = message.into();
+        let (key, hides_key, completed, taken, source) = (None, false, false, false, None);
+        Self(Box::new(Inner { kind, key, hides_key, message, completed, taken, source }))
+    }
+
+    pub(crate) fn with_key(mut self, key: impl Into<String>) -> Self {
+        self.0.key = Some(key.into());
+        self
+    }
+
+    /// Leaves the key out of messages, where that is wanted.
+    pub(crate) fn hiding_key(mut self, hides_key: bool) -> Self {
+        self.0.hides_key = hides_key;
+        self
+    }
+
+    pub(crate) fn with_source(mut self, source: Option<Cause>) -> Self {
+        self.0.source = source;
+        self
+    }
+
+    pub(crate) fn contended(key: &str) -> Self {
+        Self::new(LockErrorKind::Contended, "another holder has the lock").with_key(key)
+    }
+
+    pub(crate) fn invalid_key(key: &str, flaw: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(LockErrorKind::InvalidKey, flaw).with_key(key)
+    }
+
+    pub(crate) fn wait_limit_reached(key: &str, limit: Duration, waited: Duration) -> Self {
+        let message =
+            format!("another holder still has the lock after {waited:.0?} of at most {limit:?}");
+        Self::new(LockErrorKind::WaitLimitReached, message).with_key(key)
+    }
+
+    /// The locker was made before the process was forked.
+    pub(crate) fn forked() -> Self {
+        let message = "this locker was made before the process was forked; make another one in the \
+                       child, and `install` it there";
+        Self::new(LockErrorKind::NotConfigured, message)
+    }
+
+    pub(crate) fn would_block_runtime(key: &str) -> Self {
+        let message = "a sync function with `wait` would block the only thread of this runtime, \
+                       and the holder with it; call it in `spawn_blocking` and give it the option \
+                       `blocking`, or make it an `async fn`";
+        Self::new(LockErrorKind::InvalidOption, message).with_key(key)
+    }
+
+    pub(crate) fn held_by_caller(key: &str) -> Self {
+        let message = "the body that calls this holds the lock itself, and would wait for its own \
+                       end; call it after the body, or give the two different keys";
+        Self::new(LockErrorKind::HeldByCaller, message).with_key(key)
+    }
+
+    pub(crate) fn lost(key: &str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(LockErrorKind::Lost, message).with_key(key)
+    }
+
+    pub(crate) fn held_long_enough(key: &str) -> Self {
+        let message = "the lock was held for as long as `max_hold` allows";
+        Self::new(LockErrorKind::HeldLongEnough, message).with_key(key)
+    }
+
+    pub(crate) fn with_completed(mut self, completed: bool) -> Self {
+        self.0.completed = completed;
+        self
+    }
+
+    pub(crate) fn with_taken(mut self, taken: bool) -> Self {
+        self.0.taken = taken;
+        self
+    }
+
+    /// The lock was granted, but its lease had ended by the time the answer came.
+    pub(crate) fn too_late(key: &str) -> Self {
+        Self::new(LockErrorKind::Unavailable, Self::TOO_LATE).with_key(key)
+    }
+
+    pub(crate) const TOO_LATE: &'static str = "the answer came after the lease's own deadline, \
+        and the lock was released; give it a longer `expire`";
+
+    pub(crate) fn released_too_late(key: &str, taken: bool) -> Self {
+        let message = if taken {
+            "the lock was lost before its release: another holder has it, and keeps it"
+        } else {
+            "the lock was lost before its release: it had expired or was deleted"
+        };
+        Self::lost(key, message).with_taken(taken)
+    }
+
+    /// What kind of thing went wrong, for counting and logging.
+    #[must_use]
+    pub fn kind(&self) -> LockErrorKind {
+        self.0.kind
+    }
+
+    /// The whole name of the lock this is about, where it is about one; the messages may hide it.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.0.key.as_deref()
+    }
+
+    /// The key as messages and events show it.
+    pub(crate) fn shown_key(&self) -> Option<Shown<'_>> {
+        self.key().map(|key| Shown::new(key, self.0.hides_key))
+    }
+
+    /// Another holder has the lock: skip the work, or come back later.
+    #[must_use]
+    pub fn is_contended(&self) -> bool {
+        self.0.kind == LockErrorKind::Contended
+    }
+
+    /// Another holder still had the lock at the end of `wait`: come back later, or wait longer.
+    #[must_use]
+    pub fn is_wait_limit_reached(&self) -> bool {
+        self.0.kind == LockErrorKind::WaitLimitReached
+    }
+
+    /// Another holder has the lock, or had it until the caller gave up waiting.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.is_contended() || self.is_wait_limit_reached()
+    }
+
+    /// The code that asked holds the lock itself: call this after its body, or with another key.
+    ///
+    /// Waiting would never end. Seen are calls from inside of a body that `run` or the attribute
+    /// holds the lock around; not those of tasks that it spawned, nor those under a guard that is
+    /// held by hand.
+    #[must_use]
+    pub fn is_held_by_caller(&self) -> bool {
+        self.0.kind == LockErrorKind::HeldByCaller
+    }
+
+    /// The body was stopped when `max_hold` was over: the work is too long, or hangs.
+    ///
+    /// The lock was held until then, so nothing overlaps with the next holder's work.
+    #[must_use]
+    pub fn is_held_long_enough(&self) -> bool {
+        self.0.kind == LockErrorKind::HeldLongEnough
+    }
+
+    /// The lease ended before the work did: what the work has done may overlap with the next holder's.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.0.kind == LockErrorKind::Lost
+    }
+
+    /// The lock was lost, and another holder was found to have it: leave the rest of the work to that one.
+    ///
+    /// Where only [`is_lost`](LockError::is_lost) holds, nobody was found to have it: it had expired or was
+    /// deleted, and may be acquired anew.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        self.0.taken
+    }
+
+    /// The body ran to its end although the lock was lost: do not simply repeat it.
+    #[must_use]
+    pub fn is_completed(&self) -> bool {
+        self.0.completed
+    }
+
+    /// The backend could not be used, because it is down, slow or refuses: whether the lock is free is not known.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self.0.kind, LockErrorKind::Unavailable | LockErrorKind::Refused)
+    }
+
+    /// The backend answered and refused: trying again helps only after somebody changed its settings or the URL.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.0.kind == LockErrorKind::Refused
+    }
+
+    /// The key holds data that is no lock: choose another key or prefix.
+    #[must_use]
+    pub fn is_wrong_type(&self) -> bool {
+        self.0.kind == LockErrorKind::WrongType
+    }
+
+    /// The text cannot be a lock key: mend the value that was put into it.
+    #[must_use]
+    pub fn is_invalid_key(&self) -> bool {
+        self.0.kind == LockErrorKind::InvalidKey
+    }
+
+    /// An option has a value that it cannot have, or is used where it cannot be kept: mend the code
+    /// that computes it, or that makes this call.
+    #[must_use]
+    pub fn is_invalid_option(&self) -> bool {
+        self.0.kind == LockErrorKind::InvalidOption
+    }
+
+    /// The URL does not name a backend: mend the URL or enable the feature that it needs.
+    #[must_use]
+    pub fn is_invalid_url(&self) -> bool {
+        self.0.kind == LockErrorKind::InvalidUrl
+    }
+
+    /// No locker is installed and the environment names no backend: install one at start-up. Or the locker
+    /// was made before the process was forked: make another one in the child, and install it there.
+    #[must_use]
+    pub fn is_not_configured(&self) -> bool {
+        self.0.kind == LockErrorKind::NotConfigured
+    }
+
+    /// A process-wide locker exists already: install one once, before the first call.
+    #[must_use]
+    pub fn is_already_installed(&self) -> bool {
+        self.0.kind == LockErrorKind::AlreadyInstalled
+    }
+}
+
+impl fmt::Display for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.shown_key() {
+            Some(key) => write!(f, "lock `{}`: {}", key.text().escape_debug(), self.0.message),
+            None => f.write_str(&self.0.message),
+        }
+    }
+}
+
+impl fmt::Debug for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockError")
+            .field("kind", &self.0.kind)
+            .field("key", &self.shown_key().map(Shown::text))
+            .field("message", &self.0.message)
+            .field("completed", &self.0.completed)
+            .field("taken", &self.0.taken)
+            .field("source", &self.0.source)
+            .finish()
+    }
+}
+
+impl Error for LockError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source.as_ref().map(|source| source.as_ref() as &(dyn Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds() {
+        fn check<T: Send + Sync + Unpin + 'static>() {}
+        check::<LockError>();
+        assert_eq!(size_of::<LockError>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn messages_name_the_key_and_keep_to_one_line() {
+        let error = LockError::contended("disLock:order:\n7");
+        assert_eq!(error.to_string(), "lock `disLock:order:\\n7`: another holder has the lock");
+    }
+
+    #[test]
+    fn a_message_hides_its_key_where_that_is_wanted() {
+        let error = LockError::contended("disLock:mail:a").hiding_key(true);
+        for text in [error.to_string(), format!("{error:?}")] {
+            assert!(text.contains("hidden:") && !text.contains("mail"), "{text}");
+        }
+        assert_eq!(error.key(), Some("disLock:mail:a"));
+    }
+
+    #[test]
+    fn a_refusal_is_a_kind_of_unavailability() {
+        let error = LockError::new(LockErrorKind::Refused, "no");
+        assert!(error.is_refused() && error.is_unavailable());
+        assert!(!LockError::new(LockErrorKind::Unavailable, "no").is_refused());
+    }
+}

@@ -1,0 +1,268 @@
+//! Lock keys: what may be one, and how a value is put into one.
+
+use std::borrow::Cow;
+use std::fmt::{self, Display, Write};
+
+use crate::types::error::LockError;
+
+/// The longest lock key, prefix included, in bytes.
+///
+/// Redis would take 512 MiB; a key this long is a value that was put into a template by mistake.
+pub(crate) const MAX_KEY_BYTES: usize = 1024;
+
+/// The name of one lock.
+///
+/// A key is not empty, at most 1 KiB long, and has `{` and `}` only as a valid
+/// [hash tag](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags),
+/// because the companion keys of a lock must land on the same cluster slot.
+///
+/// A text is never converted into a key behind your back: a constant is made by
+/// [`LockKey::from_static`], anything else by [`LockKey::new`]. The locker adds its prefix, so the
+/// key that a [`LockGuard`](crate::LockGuard) shows is longer than the one it was made from.
+///
+/// # Examples
+/// ```
+/// use lockable_runtime::LockKey;
+///
+/// const NIGHTLY: LockKey = LockKey::from_static("job:nightly");
+/// assert_eq!(NIGHTLY.as_str(), "job:nightly");
+/// assert!(LockKey::new("a}b").is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockKey(Cow<'static, str>);
+
+impl LockKey {
+    /// Makes a key from a constant, checked at compile time where it is used in one.
+    ///
+    /// # Panics
+    /// When the text cannot be a lock key; in a `const` that is a compile error.
+    #[must_use]
+    pub const fn from_static(text: &'static str) -> Self {
+        assert!(!text.is_empty(), "the lock key is empty");
+        assert!(text.len() <= MAX_KEY_BYTES, "the lock key is longer than 1 KiB");
+        assert!(has_sound_braces(text), "the lock key has braces that are no hash tag");
+        Self(Cow::Borrowed(text))
+    }
+
+    /// Makes a key from a text that is known at run time only.
+    ///
+    /// # Errors
+    /// [`is_invalid_key`](crate::LockError::is_invalid_key) when the text cannot be a lock key.
+    pub fn new(text: impl Into<String>) -> Result<Self, LockError> {
+        Self::prefixed("", &text.into())
+    }
+
+    /// The whole name of a lock: `prefix`, then `text`.
+    pub(crate) fn prefixed(prefix: &str, text: &str) -> Result<Self, LockError> {
+        let mut whole = String::with_capacity(prefix.len() + text.len());
+        whole.push_str(prefix);
+        whole.push_str(text);
+        match flaw(text, &whole) {
+            None => Ok(Self(Cow::Owned(whole))),
+            Some(flaw) => Err(LockError::invalid_key(&beginning(&whole), flaw)),
+        }
+    }
+
+    /// The key as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name of its fencing floor.
+    pub(crate) fn floor(&self) -> Companion<'_> {
+        self.companion("lockable:floor::", "lockable:floor:{")
+    }
+
+    /// The name of its queue.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it has no name"))]
+    pub(crate) fn queue(&self) -> Companion<'_> {
+        self.companion("lockable:queue::", "lockable:queue:{")
+    }
+
+    /// On the same cluster slot as the lock itself: by its hash tag, or else with itself as one. The
+    /// names of the two kinds differ in the character behind `floor:` or `queue:`.
+    fn companion(&self, tagged: &'static str, plain: &'static str) -> Companion<'_> {
+        if self.0.contains('{') {
+            Companion([tagged, &self.0, ""])
+        } else {
+            Companion([plain, &self.0, "}"])
+        }
+    }
+}
+
+/// The name of a key that belongs to a lock, in parts: commands are written without putting them
+/// together first.
+#[derive(Clone, Copy)]
+pub(crate) struct Companion<'a>([&'a str; 3]);
+
+impl<'a> Companion<'a> {
+    pub(crate) fn parts(self) -> [&'a str; 3] {
+        self.0
+    }
+}
+
+impl Display for Companion<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts().into_iter().try_for_each(|part| f.write_str(part))
+    }
+}
+
+impl AsRef<str> for LockKey {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Display for LockKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+const TOO_LONG: &str = "the key is longer than 1 KiB; put an id into it, not the data";
+
+/// As much of a key as a message shows of one that cannot be used.
+fn beginning(key: &str) -> String {
+    const SHOWN: usize = 48;
+    match key.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", key.get(..end).unwrap_or_default()),
+        None => key.to_owned(),
+    }
+}
+
+fn flaw(text: &str, whole: &str) -> Option<&'static str> {
+    if text.is_empty() {
+        return Some("the key is empty; every call with an empty key would share one lock");
+    }
+    if whole.len() > MAX_KEY_BYTES {
+        return Some(TOO_LONG);
+    }
+    if !has_sound_braces(whole) {
+        return Some(
+            "`{` and `}` are allowed only as a hash tag such as `{user}:7`; values put into a key \
+             template are escaped, texts given by hand are not",
+        );
+    }
+    None
+}
+
+/// Whether Redis Cluster would hash this key by a tag, or the key has no braces at all.
+const fn has_sound_braces(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let open = position(bytes, b'{', 0);
+    if open == bytes.len() {
+        return position(bytes, b'}', 0) == bytes.len();
+    }
+    let close = position(bytes, b'}', open);
+    close < bytes.len() && close > open + 1
+}
+
+/// The first place of `wanted` at or after `start`; the length when there is none.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "the loop's condition is the bounds check; no iterators in const"
+)]
+const fn position(bytes: &[u8], wanted: u8, start: usize) -> usize {
+    let mut at = start;
+    while at < bytes.len() && bytes[at] != wanted {
+        at += 1;
+    }
+    at
+}
+
+/// Displays a value inside a lock key, so that different values always give different keys.
+///
+/// Percent-encoded are `%`, `:`, `{`, `}`, white space, control characters, and the delimiters: the
+/// characters by which the template goes on when another value follows. `%` always starts an
+/// encoded byte, so a rendered key can be taken apart in one way only.
+pub struct Part<'a, T: ?Sized> {
+    value: &'a T,
+    delimiters: &'static str,
+}
+
+impl<T: ?Sized> fmt::Debug for Part<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part").field("delimiters", &self.delimiters).finish_non_exhaustive()
+    }
+}
+
+impl<'a, T: ?Sized> Part<'a, T> {
+    /// Wraps a value for one or more holes of a template.
+    ///
+    /// Not bounded, so that a value that cannot be displayed is reported at its hole.
+    pub fn new(value: &'a T, delimiters: &'static str) -> Self {
+        Self { value, delimiters }
+    }
+}
+
+impl<T: Display + ?Sized> Display for Part<'_, T> {
+    /// Fails on a value that displays as nothing: two such keys would be one lock.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut escaped = Escaped { out: f, delimiters: self.delimiters, is_empty: true };
+        write!(escaped, "{}", self.value)?;
+        if escaped.is_empty { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+struct Escaped<'a, 'b> {
+    out: &'a mut fmt::Formatter<'b>,
+    delimiters: &'static str,
+    is_empty: bool,
+}
+
+impl Escaped<'_, '_> {
+    fn must_escape(&self, c: char) -> bool {
+        matches!(c, '%' | ':' | '{' | '}')
+            || c.is_whitespace()
+            || c.is_control()
+            || self.delimiters.contains(c)
+    }
+}
+
+impl Write for Escaped<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.is_empty &= text.is_empty();
+        let mut rest = text;
+        while let Some(at) = rest.find(|c| self.must_escape(c)) {
+            let (plain, tail) = rest.split_at(at);
+            self.out.write_str(plain)?;
+            let width = tail.chars().next().map_or(0, char::len_utf8);
+            let (special, tail) = tail.split_at(width);
+            special.bytes().try_for_each(|byte| write!(self.out, "%{byte:02X}"))?;
+            rest = tail;
+        }
+        self.out.write_str(rest)
+    }
+}
+
+/// Renders a key template whose holes are [`Part`]s, up to the length that a key may have.
+///
+/// # Errors
+/// With what was rendered so far and what is wrong, when a value is empty or the key is too long.
+pub(crate) fn render(template: fmt::Arguments<'_>) -> Result<String, (String, &'static str)> {
+    let mut key = Bounded(String::with_capacity(48));
+    match key.write_fmt(template) {
+        Ok(()) => Ok(key.0),
+        Err(fmt::Error) if key.0.len() > MAX_KEY_BYTES => Err((beginning(&key.0), TOO_LONG)),
+        Err(fmt::Error) => {
+            Err((key.0, "the value of the next hole is empty or cannot be displayed"))
+        }
+    }
+}
+
+/// A text that stops growing once it is longer than a key may be.
+struct Bounded(String);
+
+impl Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() > MAX_KEY_BYTES {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

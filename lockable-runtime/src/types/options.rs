@@ -1,0 +1,231 @@
+//! The numbers of a lock: newtypes that cannot hold nonsense, and defaults with their reasons.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use crate::types::error::{LockError, LockErrorKind};
+
+/// Redis keeps the end of a life in 63 bits of milliseconds since 1970; half of that is left for
+/// the time that has gone by.
+const LONGEST: u64 = i64::MAX.unsigned_abs() / 2;
+
+/// How long a lease lives in the backend, in whole milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ttl(u64);
+
+impl Ttl {
+    /// Ten seconds, as in the annotation this crate mirrors: longer than most request handlers
+    /// run, short enough to wait out when a process dies.
+    pub(crate) const DEFAULT: Self = Self(10_000);
+
+    /// Under ten milliseconds the drift allowance and one round trip would eat the lease.
+    pub(crate) const MIN: Self = Self(10);
+
+    /// As good as without an end.
+    pub(crate) const MAX: Self = Self(LONGEST);
+
+    /// The value of an option, whose name an error tells.
+    pub(crate) fn new(option: &str, duration: Duration) -> Result<Self, LockError> {
+        let millis = duration.as_millis();
+        if millis < u128::from(Self::MIN.0) {
+            return Err(invalid(format!("`{option}` must be at least 10ms, got {duration:?}")));
+        }
+        match u64::try_from(millis) {
+            Ok(millis) if millis <= LONGEST => Ok(Self(millis)),
+            _ => Err(invalid(format!("`{option}` is longer than Redis can hold"))),
+        }
+    }
+
+    pub(crate) fn duration(self) -> Duration {
+        Duration::from_millis(self.0)
+    }
+
+    /// How long a lock is granted to a waiter that may not be there any more: its first second.
+    pub(crate) fn granted(self) -> Self {
+        Self(self.0.min(1_000))
+    }
+
+    /// How long the holder itself may count on the lease, from the moment it asked for it.
+    ///
+    /// One per cent for clocks that run at different rates and two milliseconds for Redis' own
+    /// granularity of expiry, the allowance of the Redlock description. So the holder gives up
+    /// before the server does.
+    pub(crate) fn usable(self) -> Duration {
+        let micros = self.0.saturating_mul(1_000);
+        Duration::from_micros(micros.saturating_sub(micros / 100).saturating_sub(2_000))
+    }
+
+    /// How long the fencing floor of the key is kept.
+    ///
+    /// A floor that is gone starts again from the time, which has gone on since. One that is ahead of
+    /// the time, because a clock was set back, is kept for so much longer.
+    pub(crate) fn floor_life(self) -> Duration {
+        Duration::from_millis(self.0.saturating_mul(10).clamp(600_000, LONGEST))
+    }
+
+    /// How long a queue is kept after the last who joined it, or asked again.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it has no end"))]
+    pub(crate) fn queue_life(self) -> Duration {
+        Duration::from_millis(self.0.saturating_mul(3).clamp(30_000, LONGEST))
+    }
+}
+
+fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
+    LockError::new(LockErrorKind::InvalidOption, message)
+}
+
+/// What is asked of a lock, besides its key.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) ttl: Ttl,
+    /// Whether the lease is kept alive while the lock is held.
+    pub(crate) renew: bool,
+    /// The longest that a renewed lock is held, from its grant.
+    pub(crate) max_hold: Option<Duration>,
+    /// The shortest that the lock is taken, from its grant, however soon it is released.
+    pub(crate) min_hold: Option<Duration>,
+    pub(crate) on_lost: OnLost,
+    pub(crate) wait: Wait,
+    /// Whether the lock goes on to another process after each holder.
+    pub(crate) fair: bool,
+}
+
+/// How long a call waits for a lock that another holder has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Wait {
+    #[default]
+    Never,
+    AtMost(Duration),
+    Forever,
+}
+
+impl Wait {
+    /// How long at most, where there is a limit.
+    pub(crate) fn limit(self) -> Option<Duration> {
+        match self {
+            Self::AtMost(limit) => Some(limit),
+            Self::Never | Self::Forever => None,
+        }
+    }
+
+    /// Whether a call may stand in line for any time at all.
+    pub(crate) fn can_wait(self) -> bool {
+        self == Self::Forever || self.limit().is_some_and(|limit| !limit.is_zero())
+    }
+}
+
+impl Terms {
+    pub(crate) fn new(ttl: Ttl) -> Self {
+        Self {
+            ttl,
+            renew: false,
+            max_hold: None,
+            min_hold: None,
+            on_lost: OnLost::default(),
+            wait: Wait::Never,
+            fair: false,
+        }
+    }
+
+    /// The same terms, or what contradicts itself in them.
+    pub(crate) fn checked(self) -> Result<Self, LockError> {
+        let expire = self.ttl.duration();
+        match (self.max_hold, self.min_hold) {
+            (Some(Duration::ZERO), _) => Err(invalid("`max_hold` must be longer than zero")),
+            (Some(_), _) if !self.renew => Err(invalid(
+                "`max_hold` needs `renew`; without it the lease ends after `expire` anyway",
+            )),
+            _ if self.fair && self.wait == Wait::Never => {
+                Err(invalid("`fair` needs `wait`; a call that does not wait has no turn"))
+            }
+            (_, Some(least)) if least > expire => Err(invalid(format!(
+                "`min_hold` is at most `expire`, got {least:?} and {expire:?}"
+            ))),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// What happens to a body whose lock is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnLost {
+    /// It is stopped: not polled again, dropped, and the call gives an error. The default, because
+    /// the next holder may be at work already.
+    #[default]
+    Cancel,
+    /// It runs to its end, and its value is given back; an event at error level tells that it
+    /// completed without its lock. For work that must not be left half done and that its
+    /// [fencing token](crate::FencingToken), or its nature, makes harmless.
+    Finish,
+}
+
+/// How long the parts of a call may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadlines {
+    /// One command, from its sending to its answer.
+    pub(crate) command: Duration,
+    /// Opening a connection, logging in included.
+    pub(crate) connect: Duration,
+}
+
+impl Default for Deadlines {
+    /// One second is far above any healthy answer and below what a user waits for; a connection
+    /// takes several round trips and a name look-up, so it gets two.
+    fn default() -> Self {
+        Self { command: Duration::from_secs(1), connect: Duration::from_secs(2) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ttl(millis: u64) -> Ttl {
+        Ttl::new("expire", Duration::from_millis(millis)).unwrap()
+    }
+
+    #[test]
+    fn a_lease_has_at_least_ten_milliseconds() {
+        assert!(Ttl::new("expire", Duration::from_micros(9_999)).unwrap_err().is_invalid_option());
+        assert_eq!(ttl(10).duration(), Duration::from_millis(10));
+    }
+
+    #[test]
+    fn a_lease_fits_what_redis_can_hold() {
+        assert!(Ttl::new("expire", Duration::MAX).unwrap_err().is_invalid_option());
+        assert!(
+            Ttl::new("expire", Duration::from_millis(LONGEST + 1)).unwrap_err().is_invalid_option()
+        );
+        let longest = ttl(LONGEST);
+        for derived in [longest.floor_life(), longest.queue_life()] {
+            assert_eq!(derived.as_millis(), u128::from(LONGEST));
+        }
+    }
+
+    #[test]
+    fn the_holder_counts_on_one_per_cent_and_two_milliseconds_less() {
+        assert_eq!(ttl(10_000).usable(), Duration::from_millis(9_898));
+        assert_eq!(ttl(10).usable(), Duration::from_micros(7_900));
+        assert_eq!(ttl(150).usable(), Duration::from_micros(146_500));
+    }
+
+    #[test]
+    fn terms_that_contradict_themselves_are_refused() {
+        let second = Some(Duration::from_secs(1));
+        let refused = |terms: Terms| terms.checked().unwrap_err().to_string();
+        let terms = || Terms::new(ttl(500));
+        assert!(refused(Terms { max_hold: second, ..terms() }).contains("needs `renew`"));
+        let zero = Some(Duration::ZERO);
+        assert!(refused(Terms { max_hold: zero, renew: true, ..terms() }).contains("than zero"));
+        assert!(refused(Terms { min_hold: second, ..terms() }).contains("at most `expire`"));
+        assert!(Terms { max_hold: second, renew: true, ..terms() }.checked().is_ok());
+        assert!(Terms { min_hold: Some(ttl(500).duration()), ..terms() }.checked().is_ok());
+    }
+
+    #[test]
+    fn the_floor_outlives_the_lease_tenfold() {
+        assert_eq!(ttl(10_000).floor_life(), Duration::from_secs(600));
+        assert_eq!(ttl(120_000).floor_life(), Duration::from_secs(1_200));
+    }
+}

@@ -1,0 +1,372 @@
+//! The two tokens of a grant: who owns it, and how new it is.
+
+use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::request_id::RequestId;
+use crate::types::clock::Moment;
+use crate::types::error::{LockError, LockErrorKind};
+
+/// The text stored under a lock key: proves that one acquisition, and no other, is the holder's.
+///
+/// It reads `<16 hex digits>.<number>`, and ` <request id>` behind that where there is one.
+///
+/// Never shown in messages or logs, because whoever knows it can release the lock.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct OwnerToken(String);
+
+impl OwnerToken {
+    /// Makes a token that no other acquisition has.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn draw(identity: Option<&RequestId>) -> Result<Self, LockError> {
+        Ok(Self::at(Origin::draw()?, next_count(), identity))
+    }
+
+    /// The token that begins there. No other one of that origin may have the number.
+    pub(crate) fn at(origin: Origin, number: u64, identity: Option<&RequestId>) -> Self {
+        let identity = identity.map_or("", RequestId::as_str);
+        // Room for the origin, a point, a count that stays below a billion, and a blank.
+        let mut text = String::with_capacity(27 + identity.len());
+        // A text takes everything.
+        write!(text, "{origin}.{number}").unwrap_or_default();
+        if !identity.is_empty() {
+            text.push(' ');
+            text.push_str(identity);
+        }
+        Self(text)
+    }
+}
+
+/// What the owner tokens of one locker begin with, but for those of its waiters.
+///
+/// A locker serves the process that made it and none that was forked from that, so no other process
+/// begins there, unless an image of this one was started twice. Then both have the same randomness in
+/// memory: therefore it is drawn again for every call that comes more than a moment after the last draw.
+#[derive(Debug)]
+pub(crate) struct Prefix {
+    origin: AtomicU64,
+    /// When that was drawn, at the earliest, by the clock of the backend.
+    drawn: AtomicU64,
+}
+
+/// As long as a call is under way anyway, while its image is made.
+const LONGEST_USE: Duration = Duration::from_millis(1);
+
+impl Prefix {
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn draw(now: Moment) -> Result<Self, LockError> {
+        let (Origin(origin), drawn) = (Origin::draw()?, now.as_nanos());
+        Ok(Self { origin: AtomicU64::new(origin), drawn: AtomicU64::new(drawn) })
+    }
+
+    /// Makes a token that no other acquisition has.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn token(
+        &self,
+        now: Moment,
+        identity: Option<&RequestId>,
+    ) -> Result<OwnerToken, LockError> {
+        Ok(OwnerToken::at(self.origin(now)?, next_count(), identity))
+    }
+
+    fn origin(&self, now: Moment) -> Result<Origin, LockError> {
+        // The time first: what is read after it was drawn then, or later.
+        let drawn = Moment::from_nanos(self.drawn.load(Ordering::Acquire));
+        let origin = self.origin.load(Ordering::Acquire);
+        if now.since(drawn) <= LONGEST_USE {
+            return Ok(Origin(origin));
+        }
+        let fresh = Origin::draw()?;
+        // One that another thread has put there meanwhile is as fresh.
+        let (set, order) = (Ordering::AcqRel, Ordering::Acquire);
+        match self.origin.compare_exchange(origin, fresh.0, set, order) {
+            Ok(_) => {
+                self.drawn.store(now.as_nanos(), Ordering::Release);
+                Ok(fresh)
+            }
+            Err(other) => Ok(Origin(other)),
+        }
+    }
+}
+
+/// Tells apart the tokens of this process that begin alike.
+fn next_count() -> u64 {
+    static COUNTER: AtomicU64 = AtomicU64::new(1);
+    COUNTER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Random bits of the operating system. What the standard library seeds itself from is not drawn again
+/// in a process that was forked.
+///
+/// # Errors
+/// When the system gives none: a token that could be guessed, or repeated, would be worse than no lock.
+pub(crate) fn random() -> Result<u64, LockError> {
+    getrandom::u64().map_err(|error| {
+        let message = format!("the system gives no randomness: {error}");
+        LockError::new(LockErrorKind::Unavailable, message)
+    })
+}
+
+/// What the tokens of one locker's waiters begin with, and where their grants are handed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Origin(u64);
+
+impl Origin {
+    /// An origin that no other locker has, in whatever process.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn draw() -> Result<Self, LockError> {
+        random().map(Self)
+    }
+
+    /// Where a token began that this crate made.
+    pub(crate) fn of(owner: &OwnerToken) -> Option<Self> {
+        let (origin, _) = owner.as_ref().split_once('.')?;
+        u64::from_str_radix(origin, 16).ok().map(Self)
+    }
+
+    /// Whether a token began here.
+    pub(crate) fn is_of(self, owner: &str) -> bool {
+        owner.split_once('.').is_some_and(|(origin, _)| origin == self.to_string())
+    }
+}
+
+/// Sixteen hexadecimal digits.
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// The request id in the value of a lock; `None` also for a value that another library wrote.
+///
+/// A `~` in front marks a lock that is kept only until its minimum hold is over, and a `=` one that is kept
+/// for those who wait, too.
+pub(crate) fn identity_of(owner: &str) -> Option<&str> {
+    let owner = owner.strip_prefix(['~', '=']).unwrap_or(owner);
+    let (acquisition, identity) = owner.split_once(' ')?;
+    (is_ours(acquisition) && !identity.is_empty()).then_some(identity)
+}
+
+/// Whether a lock that stays taken is kept for those who wait, for a second longer than its holder asked.
+#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it has no mark"))]
+pub(crate) fn is_kept_for_queue(owner: &str) -> bool {
+    let token = owner.strip_prefix('=');
+    token.is_some_and(|token| is_ours(token.split_once(' ').map_or(token, |(first, _)| first)))
+}
+
+fn is_ours(acquisition: &str) -> bool {
+    let Some((process, count)) = acquisition.split_once('.') else { return false };
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    process.len() == 16
+        && process.bytes().all(is_hex)
+        && !count.is_empty()
+        && count.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The origin of one locker's waiters, which is another one after each break of their subscription.
+///
+/// Two processes that were started from one image have broken subscriptions, so their waiters have
+/// different origins from then on, and none hears of the other's grants as of its own.
+#[derive(Debug, Default)]
+pub(crate) struct CurrentOrigin(AtomicU64);
+
+impl CurrentOrigin {
+    /// Draws it at the first use.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn get(&self) -> Result<Origin, LockError> {
+        let current = self.0.load(Ordering::Acquire);
+        if current != 0 {
+            return Ok(Origin(current));
+        }
+        let drawn = Origin(Origin::draw()?.0.max(1));
+        let (set, order) = (Ordering::AcqRel, Ordering::Acquire);
+        let first = self.0.compare_exchange(0, drawn.0, set, order);
+        Ok(first.map_or_else(Origin, |_| drawn))
+    }
+
+    pub(crate) fn set(&self, origin: Origin) {
+        self.0.store(origin.0, Ordering::Release);
+    }
+
+    /// Whether a token began where those of now do.
+    pub(crate) fn is_of(&self, owner: &OwnerToken) -> bool {
+        Origin(self.0.load(Ordering::Acquire)).is_of(owner.as_ref())
+    }
+}
+
+impl OwnerToken {
+    /// A token that the backend told.
+    pub(crate) fn told(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl AsRef<str> for OwnerToken {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for OwnerToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnerToken(hidden)")
+    }
+}
+
+/// A number that grows with every grant of a key.
+///
+/// A resource that remembers the highest token it has seen and refuses smaller ones is safe from a
+/// holder that was paused past its lease. Tokens that nobody checks protect nothing:
+/// [`fencing`](crate::fencing) has the checks.
+///
+/// # What this does not guarantee
+/// Tokens of different keys say nothing about each other, and the numbers have gaps.
+///
+/// # Examples
+/// ```
+/// # async fn example() -> Result<(), lockable_runtime::LockError> {
+/// let locker = lockable_runtime::Locker::connect("memory://").await?;
+/// let first = locker.lock("order:7").acquire().await?;
+/// let older = first.fencing_token();
+/// first.release().await?;
+/// let second = locker.lock("order:7").acquire().await?;
+/// assert!(second.fencing_token() > older);
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FencingToken(u64);
+
+impl FencingToken {
+    pub(crate) fn new(value: u64) -> Self {
+        Self(value)
+    }
+
+    /// The token for where numbers have a sign, such as a column of type `BIGINT`.
+    ///
+    /// A token is microseconds since 1970 and a count, far below [`i64::MAX`]; one above would become
+    /// that.
+    #[must_use]
+    pub fn as_i64(self) -> i64 {
+        i64::try_from(self.0).unwrap_or(i64::MAX)
+    }
+}
+
+impl From<FencingToken> for u64 {
+    fn from(token: FencingToken) -> Self {
+        token.0
+    }
+}
+
+impl fmt::Display for FencingToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fencing_token_is_the_same_number_with_a_sign() {
+        let signed = |value| FencingToken::new(value).as_i64();
+        assert_eq!(signed(1_750_000_000_000_001), 1_750_000_000_000_001);
+        assert_eq!([signed(0), signed(u64::MAX)], [0, i64::MAX]);
+    }
+
+    /// Goal: two processes that were started from one image have different tokens, although all that they
+    /// have in memory is the same.
+    #[test]
+    fn tokens_of_later_calls_begin_differently() {
+        let start = Moment::from_nanos(7);
+        let prefix = Prefix::draw(start).unwrap();
+        let origin = |after| prefix.origin(start.after(after)).unwrap();
+        let first = origin(Duration::ZERO);
+        assert_eq!(origin(LONGEST_USE), first);
+        let second = origin(2 * LONGEST_USE);
+        assert_ne!(second, first);
+        assert_eq!(origin(3 * LONGEST_USE), second);
+        assert_ne!(origin(4 * LONGEST_USE), second);
+    }
+
+    #[test]
+    fn owner_tokens_differ_and_are_plain_ascii() {
+        let (first, second) = (OwnerToken::draw(None).unwrap(), OwnerToken::draw(None).unwrap());
+        assert_ne!(first, second);
+        assert!(first.as_ref().bytes().all(|byte| byte.is_ascii_graphic()));
+    }
+
+    #[test]
+    fn owner_tokens_do_not_show_themselves() {
+        let token = OwnerToken::draw(None).unwrap();
+        assert!(!format!("{token:?}").contains(token.as_ref()));
+    }
+
+    #[test]
+    fn two_acquisitions_of_one_request_have_two_tokens() {
+        let id = RequestId::new("a");
+        assert_ne!(OwnerToken::draw(Some(&id)).unwrap(), OwnerToken::draw(Some(&id)).unwrap());
+    }
+
+    #[test]
+    fn a_token_gives_its_request_id_back() {
+        for text in ["a", "checkout 7", "~a.b ~c  d"] {
+            let token = OwnerToken::draw(Some(&RequestId::new(text))).unwrap();
+            assert_eq!(identity_of(token.as_ref()), Some(text));
+            for mark in ["~", "="] {
+                let marked = [mark, token.as_ref()].concat();
+                assert_eq!(identity_of(&marked), Some(text));
+                assert_eq!(is_kept_for_queue(&marked), mark == "=");
+            }
+        }
+        let token = OwnerToken::draw(None).unwrap();
+        assert_eq!(identity_of(token.as_ref()), None);
+        assert_eq!(identity_of(&format!("~{}", token.as_ref())), None);
+    }
+
+    #[test]
+    fn values_of_other_libraries_have_no_request_id() {
+        let foreign = [
+            "",
+            "~",
+            " ",
+            "1",
+            "8f14e45f-ceea-467f-a0e6-3d0f0a1b2c3d",
+            "8f14e45f-ceea-467f-a0e6-3d0f0a1b2c3d a",
+            "host.1 thread 7",
+            "0123456789abcdef.1 ",
+            "0123456789abcdef. a",
+            "0123456789abcdef.x a",
+            "0123456789ABCDEF.1 a",
+            "0123456789abcde.1 a",
+            "0123456789abcdef0.1 a",
+            "~~0123456789abcdef.1 a",
+            " 0123456789abcdef.1 a",
+            "0123456789abcdef.1\ta",
+            "é123456789abcdef.1 a",
+        ];
+        assert_eq!(foreign.map(identity_of), [None; 17]);
+        assert!(!is_kept_for_queue("=theirs") && !is_kept_for_queue("0123456789abcdef.1"));
+    }
+
+    #[test]
+    fn a_generated_request_id_does_not_tell_the_secret_of_the_owner_tokens() {
+        let (token, id) = (OwnerToken::draw(None).unwrap(), RequestId::generate());
+        assert_ne!(
+            token.as_ref().split_once('.').unwrap().0,
+            id.as_str().split_once('-').unwrap().0
+        );
+    }
+}

@@ -1,0 +1,369 @@
+//! Waiting without polling: the lines of this process, their places in the backend's queues, and
+//! the turns that are handed to them.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::backend::{Attempt, Backend, Grant, Granted, answer_within};
+use crate::releaser::{Known, Releaser};
+use crate::request_id::RequestId;
+use crate::types::error::{LockError, LockErrorKind};
+use crate::types::key::LockKey;
+use crate::types::options::Ttl;
+use crate::types::token::{CurrentOrigin, Origin, OwnerToken, random};
+use crate::worker::agenda::Agenda;
+use crate::worker::{Agent, Worklist, attend};
+
+use self::asking::Asking;
+pub(crate) use self::line::Heard;
+use self::line::{Begun, Entry, Line};
+pub(crate) use self::turn::{Claimed, Turn};
+
+mod asking;
+mod line;
+mod turn;
+
+/// A waiter asks by itself after so long, whatever became of the message it waits for: before a grant
+/// that it has not heard of ends, which lives for a second.
+const FALLBACK: Duration = Duration::from_millis(800);
+
+/// So many lines ask at the same time.
+const AT_ONCE: usize = 256;
+
+/// Everybody in this process who waits for a lock of one locker.
+pub(crate) struct Waiters {
+    releaser: Arc<Releaser>,
+    worklist: Worklist<LockKey, Line<Waiting>>,
+    /// How many lines are being asked for.
+    in_flight: AtomicUsize,
+    next_id: AtomicU64,
+    origin: CurrentOrigin,
+    this: Weak<Self>,
+}
+
+/// A call that is about to wait.
+#[derive(Clone)]
+pub(crate) struct Newcomer {
+    /// Its place in the order of arrival.
+    pub(crate) number: u64,
+    pub(crate) ttl: Ttl,
+    pub(crate) is_fair: bool,
+    pub(crate) identity: Option<RequestId>,
+    /// What the backend told this call itself.
+    pub(crate) heard: Heard,
+}
+
+/// One call that waits.
+pub(crate) struct Waiting {
+    ttl: Ttl,
+    is_fair: bool,
+    identity: Option<RequestId>,
+    tell: oneshot::Sender<Result<Turn, LockError>>,
+}
+
+impl Waiters {
+    pub(crate) fn new(releaser: Arc<Releaser>) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            releaser,
+            worklist: Worklist::default(),
+            in_flight: AtomicUsize::new(0),
+            next_id: AtomicU64::new(0),
+            origin: CurrentOrigin::default(),
+            this: Weak::clone(this),
+        })
+    }
+
+    /// How many wait for this lock already; a newcomer goes behind them.
+    pub(crate) fn waiting(&self, key: &LockKey) -> usize {
+        self.worklist.look(|agenda| agenda.get_mut(key).map_or(0, |line| line.len()))
+    }
+
+    /// What is known of this lock where calls wait for it.
+    pub(crate) fn heard(&self, key: &LockKey) -> Heard {
+        self.worklist.look(|agenda| agenda.get_mut(key).map_or(Heard::Nothing, |line| line.heard()))
+    }
+
+    /// A place in the order of arrival.
+    pub(crate) fn number(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Joins the line, behind those who came before, whose numbers are lower; gives the turn when it comes.
+    ///
+    /// # Cancel safety
+    /// A waiter that is dropped leaves its line at once, and a turn that crosses this goes on.
+    pub(crate) fn turn<'a>(
+        self: &'a Arc<Self>,
+        key: &'a LockKey,
+        newcomer: Newcomer,
+    ) -> impl Future<Output = Result<Turn, LockError>> + Send + 'a {
+        let (tell, told) = oneshot::channel();
+        let id = newcomer.number;
+        self.join(key, newcomer, tell);
+        let place = Place { waiters: self, key, id, is_over: false };
+        // No async fn, which would store the newcomer for as long as it waits.
+        async move {
+            // All of it, not its fields alone: it is dropped with this future.
+            let mut place = place;
+            let turn = told.await;
+            place.is_over = true;
+            turn.unwrap_or_else(|_| {
+                // The sender is never dropped unused.
+                Err(LockError::new(LockErrorKind::Unavailable, "the line was given up"))
+            })
+        }
+    }
+
+    fn join(
+        self: &Arc<Self>,
+        key: &LockKey,
+        newcomer: Newcomer,
+        tell: oneshot::Sender<Result<Turn, LockError>>,
+    ) {
+        let now = self.backend().now();
+        let Newcomer { number, ttl, is_fair, identity, heard } = newcomer;
+        self.change(|agenda| {
+            if agenda.get_mut(key).is_none() {
+                drop(agenda.insert(key.clone(), Line::default(), None));
+            }
+            let Some(line) = agenda.get_mut(key) else { return };
+            let is_first = line.len() == 0;
+            line.join(number, Waiting { ttl, is_fair, identity, tell });
+            line.learn(heard);
+            let has_turn = line.has_turn();
+            match (is_first, has_turn) {
+                (true, false) => agenda.schedule(key, now),
+                // The holder passes its turn on, or asks for another one; if not, this does.
+                (true, true) => agenda.schedule(key, now.after(FALLBACK)),
+                (false, _) => {}
+            }
+        });
+    }
+
+    fn leave(self: &Arc<Self>, key: &LockKey, id: u64) {
+        let unused = self.change(|agenda| {
+            agenda.get_mut(key)?.leave(id);
+            close(agenda, key)
+        });
+        self.withdraw_all(unused);
+    }
+
+    fn withdraw_all(self: &Arc<Self>, entries: impl IntoIterator<Item = Entry>) {
+        entries.into_iter().for_each(|entry| self.withdraw(entry.attempt));
+    }
+
+    /// Nobody waits at this place in the queue any more.
+    fn withdraw(self: &Arc<Self>, attempt: Arc<Attempt>) {
+        if attempt.sent_at().is_none() {
+            // Whoever is about to send it looks again after that.
+            return;
+        }
+        let (this, pending) = (Arc::clone(self), self.releaser.pending());
+        self.backend().detach(Box::pin(async move {
+            let _until_the_end = pending;
+            let reply = this.backend().leave(Arc::clone(&attempt));
+            let limit = this.releaser.command_deadline();
+            if answer_within(&**this.backend(), limit, reply).await.is_err() {
+                // What remains is granted at some time, and goes on by itself when nobody claims it.
+                this.releaser.hand_over(attempt, Known::Unknown);
+            }
+        }));
+    }
+
+    fn hook(&self) -> Weak<dyn Granted> {
+        Weak::clone(&self.this) as Weak<dyn Granted>
+    }
+
+    fn change<R>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut Agenda<LockKey, Line<Waiting>>) -> R,
+    ) -> R {
+        let (result, starts) = self.worklist.change(change);
+        if starts {
+            drop(self.backend().home(false).spawn(attend(Arc::clone(self))));
+        }
+        result
+    }
+
+    /// Lets the line ask at once, when its turn ended without one to follow.
+    fn turn_ended(self: &Arc<Self>, ended: &Attempt) {
+        let (key, now) = (&ended.key, self.backend().now());
+        let unused = self.change(|agenda| {
+            let line = agenda.get_mut(key)?;
+            line.end_turn(ended);
+            if line.len() > 0 {
+                agenda.schedule(key, now);
+            }
+            close(agenda, key)
+        });
+        self.withdraw_all(unused);
+    }
+
+    /// The attempt that is queued by the release of a turn, where somebody waits for it.
+    fn next_entry(self: &Arc<Self>, ended: &Attempt) -> Option<Arc<Attempt>> {
+        let (key, now) = (&ended.key, self.backend().now());
+        // A lock that stays taken for a while is handed to nobody at the end of that.
+        let next = now.after(ended.kept_for(now).unwrap_or(FALLBACK).min(FALLBACK));
+        // Without one the line asks by itself.
+        let owner = self.owner().ok()?;
+        self.change(|agenda| {
+            let line = agenda.get_mut(key)?;
+            let attempt = line.entry_or(|first| owner.attempt(key, first))?;
+            agenda.schedule(key, next);
+            Some(attempt)
+        })
+    }
+
+    /// The turn's release was answered, and whoever waits was queued with it.
+    fn turn_released(self: &Arc<Self>, ended: &Attempt) {
+        let unused = self.change(|agenda| {
+            agenda.get_mut(&ended.key)?.end_turn(ended);
+            close(agenda, &ended.key)
+        });
+        self.withdraw_all(unused);
+    }
+
+    /// Gives a turn to the first who still waits.
+    fn give(self: &Arc<Self>, key: &LockKey, mut turn: Turn) -> Option<Turn> {
+        loop {
+            let next = self.worklist.look(|agenda| agenda.get_mut(key)?.next());
+            let Some(waiting) = next else { return Some(turn) };
+            turn.set_fair(waiting.is_fair);
+            // One who has gone gives it back.
+            let Err(Ok(returned)) = waiting.tell.send(Ok(turn)) else { return None };
+            turn = returned;
+        }
+    }
+
+    fn next_is_fair(&self, key: &LockKey) -> bool {
+        let is_fair = |line: &mut Line<Waiting>| line.first().is_some_and(|first| first.is_fair);
+        self.worklist.look(|agenda| agenda.get_mut(key).is_some_and(is_fair))
+    }
+
+    /// # Errors
+    /// When the system gives no randomness.
+    fn owner(&self) -> Result<NextOwner, LockError> {
+        Ok(NextOwner { origin: self.origin.get()?, number: random()? })
+    }
+
+    fn backend(&self) -> &Arc<dyn Backend> {
+        self.releaser.backend()
+    }
+}
+
+/// The owner token of the next attempt, if one is made. Its number is random, because another process may
+/// have the same origin for a while: one that was started from the same image.
+struct NextOwner {
+    origin: Origin,
+    number: u64,
+}
+
+impl NextOwner {
+    fn attempt(self, key: &LockKey, first: &Waiting) -> Arc<Attempt> {
+        let owner = OwnerToken::at(self.origin, self.number, first.identity.as_ref());
+        Arc::new(Attempt::owned(key.clone(), first.ttl, owner))
+    }
+}
+
+/// Gives a line up for which nobody waits, and gives its place in the queue, if it has one. The line
+/// itself stays for as long as one of it has its turn.
+fn close(agenda: &mut Agenda<LockKey, Line<Waiting>>, key: &LockKey) -> Option<Entry> {
+    let line = agenda.get_mut(key)?;
+    if line.len() > 0 {
+        return None;
+    }
+    let entry = line.take_entry();
+    if !line.has_turn() {
+        drop(agenda.remove(key));
+    }
+    entry
+}
+
+impl Granted for Waiters {
+    fn granted(&self, grant: Grant) {
+        let Some(this) = self.this.upgrade() else { return };
+        let now = this.backend().now();
+        let begun = this.change(|agenda| {
+            let begun = agenda
+                .get_mut(&grant.key)
+                .map_or(Begun::Unwanted, |line| line.begin_turn(&grant.owner));
+            if matches!(begun, Begun::Turn(_)) {
+                agenda.schedule(&grant.key, now.after(FALLBACK));
+            }
+            begun
+        });
+        let attempt = match begun {
+            Begun::Turn(attempt) => attempt,
+            Begun::Already => return,
+            // From before the subscription broke: perhaps a grant of a process that was started from the
+            // same image, which releases it. One of this process is withdrawn, or ends after a second.
+            Begun::Unwanted if !this.origin.is_of(&grant.owner) => return,
+            Begun::Unwanted => {
+                // A request for a place that was late: nobody of this locker waits for it any more.
+                let unwanted = Arc::new(Attempt::owned(grant.key, grant.ttl, grant.owner));
+                unwanted.mark_sent(now);
+                return this.releaser.hand_over(unwanted, Known::Releasing);
+            }
+        };
+        attempt.mark_renewed(now, grant.ttl);
+        let turn = Turn::new(Arc::clone(&this), attempt, &grant, now);
+        // Nobody waits any more: it ends by being dropped.
+        let _unwanted: Option<Turn> = this.give(&grant.key, turn);
+    }
+
+    fn origins(&self) -> BTreeSet<Origin> {
+        let origin = |line: &Line<Waiting>| Origin::of(&line.entry()?.owner);
+        self.worklist.look(|agenda| agenda.items().filter_map(origin).collect())
+    }
+
+    fn missed(&self, origin: Origin) {
+        let Some(this) = self.this.upgrade() else { return };
+        this.origin.set(origin);
+        let now = this.backend().now();
+        this.change(|agenda| agenda.schedule_all(now));
+    }
+}
+
+impl Agent for Waiters {
+    type Key = LockKey;
+    type Item = Line<Waiting>;
+
+    fn worklist(&self) -> &Worklist<LockKey, Line<Waiting>> {
+        &self.worklist
+    }
+
+    fn backend(&self) -> &Arc<dyn Backend> {
+        self.releaser.backend()
+    }
+
+    fn capacity(&self) -> usize {
+        AT_ONCE.saturating_sub(self.in_flight.load(Ordering::Acquire))
+    }
+
+    fn perform(self: &Arc<Self>, due: Vec<LockKey>) {
+        for key in due {
+            let asking = Asking::begin(self);
+            drop(self.backend().home(false).spawn(asking.ask(key)));
+        }
+    }
+}
+
+/// A place in a line, which is left when this is dropped.
+struct Place<'a> {
+    waiters: &'a Arc<Waiters>,
+    key: &'a LockKey,
+    id: u64,
+    is_over: bool,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if !self.is_over && !self.waiters.releaser.is_inherited() {
+            self.waiters.leave(self.key, self.id);
+        }
+    }
+}

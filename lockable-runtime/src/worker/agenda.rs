@@ -1,0 +1,282 @@
+//! Things that are to be done at their times: what renewals and releases are planned in.
+
+use std::collections::hash_map::Entry::{Occupied, Vacant};
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
+
+use crate::types::clock::Moment;
+
+/// Entries under their keys, each due at some moment or at none. Knows no clock: moments are given.
+///
+/// An entry that was taken stays, and is due again only when it is scheduled again; so nothing is
+/// done twice at the same time.
+pub(crate) struct Agenda<K, T> {
+    entries: HashMap<K, Entry<T>>,
+    due: BTreeSet<(Moment, K)>,
+}
+
+struct Entry<T> {
+    item: T,
+    due: Option<Moment>,
+}
+
+impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
+    /// Adds an entry; gives back the one that was there under this key.
+    pub(crate) fn insert(&mut self, key: K, item: T, due: Option<Moment>) -> Option<T> {
+        self.due.extend(due.map(|due| (due, key.clone())));
+        match self.entries.entry(key) {
+            Vacant(slot) => {
+                slot.insert(Entry { item, due });
+                None
+            }
+            Occupied(mut slot) => {
+                let former = slot.insert(Entry { item, due });
+                if let Some(other) = former.due.filter(|other| due != Some(*other)) {
+                    self.due.remove(&(other, slot.key().clone()));
+                }
+                Some(former.item)
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, key: &K) -> Option<T> {
+        let entry = self.entries.remove(key)?;
+        trim(&mut self.entries);
+        if let Some(due) = entry.due {
+            self.due.remove(&(due, key.clone()));
+        }
+        Some(entry.item)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut T> {
+        self.entries.get_mut(key).map(|entry| &mut entry.item)
+    }
+
+    pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
+        self.entries.values().map(|entry| &entry.item)
+    }
+
+    /// Makes an entry due at that moment, and at no other; an entry that is gone stays so.
+    pub(crate) fn schedule(&mut self, key: &K, due: Moment) {
+        if let Some(entry) = self.entries.get_mut(key)
+            && let Some(former) = entry.due.replace(due)
+        {
+            self.due.remove(&(former, key.clone()));
+        }
+        if self.entries.contains_key(key) {
+            self.due.insert((due, key.clone()));
+        }
+    }
+
+    /// Makes every entry due at that moment at the latest, those as well that are being done.
+    pub(crate) fn schedule_all(&mut self, due: Moment) {
+        for entry in self.entries.values_mut() {
+            entry.due = Some(entry.due.map_or(due, |former| former.min(due)));
+        }
+        let dues = self.entries.iter().filter_map(|(key, entry)| Some((entry.due?, key.clone())));
+        self.due = dues.collect();
+    }
+
+    /// Takes at most so many of the entries that are due, the earliest first.
+    pub(crate) fn take_due(&mut self, now: Moment, limit: usize) -> Vec<K> {
+        let mut taken = Vec::new();
+        while taken.len() < limit
+            && let Some((due, key)) = self.due.pop_first()
+        {
+            if due > now {
+                self.due.insert((due, key));
+                break;
+            }
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.due = None;
+            }
+            taken.push(key);
+        }
+        taken
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Moment> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+impl<K, T> Default for Agenda<K, T> {
+    fn default() -> Self {
+        Self { entries: HashMap::new(), due: BTreeSet::new() }
+    }
+}
+
+/// Gives back the room of a crowd that has gone; seldom enough to cost nothing.
+pub(crate) fn trim<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
+    if map.len() < map.capacity() / 8 {
+        map.shrink_to(KEPT.max(2 * map.len()));
+    }
+}
+
+/// Room that is kept for the next few entries.
+const KEPT: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(nanos: u64) -> Moment {
+        Moment::from_nanos(nanos)
+    }
+
+    /// What can be done, on few keys and at few moments, so that they meet.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Insert(u8, Option<u64>),
+        Remove(u8),
+        Schedule(u8, u64),
+        ScheduleAll(u64),
+        TakeDue(u64, usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let (keys, moments) = (0..6_u8, 0..12_u64);
+        prop_oneof![
+            (keys.clone(), option::of(moments.clone()))
+                .prop_map(|(key, due)| Step::Insert(key, due)),
+            keys.clone().prop_map(Step::Remove),
+            (keys, moments.clone()).prop_map(|(key, due)| Step::Schedule(key, due)),
+            moments.clone().prop_map(Step::ScheduleAll),
+            (moments, 0..4_usize).prop_map(|(now, limit)| Step::TakeDue(now, limit)),
+        ]
+    }
+
+    /// What stands on an agenda, without any order of its own.
+    type Plain = BTreeMap<u8, Option<u64>>;
+
+    fn take_due(plain: &mut Plain, now: u64, limit: usize) -> Vec<u8> {
+        let is_due = |(key, due): (&u8, &Option<u64>)| Some((due.filter(|due| *due <= now)?, *key));
+        let mut due: Vec<_> = plain.iter().filter_map(is_due).collect();
+        due.sort_unstable();
+        let taken: Vec<_> = due.into_iter().map(|(_, key)| key).take(limit).collect();
+        plain.extend(taken.iter().map(|key| (*key, None)));
+        taken
+    }
+
+    proptest! {
+        #[test]
+        fn it_tells_the_same_as_a_plain_table(steps in vec(step(), 0..60)) {
+            let (mut agenda, mut plain) = (Agenda::default(), Plain::new());
+            for step in steps {
+                match step {
+                    Step::Insert(key, due) => {
+                        let former = agenda.insert(key, (), due.map(at));
+                        prop_assert_eq!(former.is_some(), plain.insert(key, due).is_some());
+                    }
+                    Step::Remove(key) => {
+                        prop_assert_eq!(agenda.remove(&key).is_some(), plain.remove(&key).is_some());
+                    }
+                    Step::Schedule(key, due) => {
+                        agenda.schedule(&key, at(due));
+                        plain.entry(key).and_modify(|former| *former = Some(due));
+                    }
+                    Step::ScheduleAll(due) => {
+                        agenda.schedule_all(at(due));
+                        for former in plain.values_mut() {
+                            *former = Some(former.map_or(due, |former| former.min(due)));
+                        }
+                    }
+                    Step::TakeDue(now, limit) => {
+                        let taken = take_due(&mut plain, now, limit);
+                        prop_assert_eq!(agenda.take_due(at(now), limit), taken);
+                    }
+                }
+                prop_assert_eq!(agenda.next_due(), plain.values().flatten().min().map(|due| at(*due)));
+                prop_assert_eq!(agenda.len(), plain.len());
+            }
+        }
+    }
+
+    #[test]
+    fn the_earliest_are_taken_first_and_once() {
+        let mut agenda = Agenda::default();
+        for (key, due) in [(1, 30), (2, 10), (3, 20), (4, 40)] {
+            agenda.insert(key, (), Some(at(due)));
+        }
+        assert_eq!(agenda.take_due(at(30), 2), [2, 3]);
+        assert_eq!(agenda.take_due(at(30), 2), [1]);
+        assert_eq!(agenda.take_due(at(30), 2), [0; 0]);
+        assert_eq!((agenda.len(), agenda.next_due()), (4, Some(at(40))));
+    }
+
+    #[test]
+    fn a_taken_entry_is_due_again_when_it_is_scheduled() {
+        let mut agenda = Agenda::default();
+        agenda.insert(1, (), Some(at(10)));
+        assert_eq!(agenda.take_due(at(10), 9), [1]);
+        agenda.schedule(&1, at(30));
+        agenda.schedule(&1, at(20));
+        assert_eq!(agenda.take_due(at(25), 9), [1]);
+        assert_eq!(agenda.next_due(), None);
+    }
+
+    #[test]
+    fn a_removed_entry_is_never_due() {
+        let mut agenda = Agenda::default();
+        agenda.insert(1, "one", Some(at(10)));
+        assert_eq!(agenda.remove(&1), Some("one"));
+        agenda.schedule(&1, at(5));
+        assert_eq!(agenda.take_due(at(99), 9), [0; 0]);
+        assert!(agenda.is_empty());
+    }
+
+    #[test]
+    fn an_entry_replaces_the_one_under_its_key() {
+        let mut agenda = Agenda::default();
+        agenda.insert(1, "old", Some(at(10)));
+        assert_eq!(agenda.insert(1, "new", None), Some("old"));
+        assert_eq!(agenda.take_due(at(99), 9), [0; 0]);
+        assert_eq!(agenda.items().collect::<Vec<_>>(), [&"new"]);
+    }
+
+    #[test]
+    fn all_can_be_made_due_at_once() {
+        let mut agenda = Agenda::default();
+        agenda.insert(1, (), None);
+        agenda.insert(2, (), Some(at(50)));
+        agenda.schedule_all(at(5));
+        assert_eq!(agenda.take_due(at(5), 9), [1, 2]);
+        assert_eq!(agenda.next_due(), None);
+    }
+
+    #[test]
+    fn what_is_due_before_all_are_stays_so() {
+        let mut agenda = Agenda::default();
+        agenda.insert(1, (), Some(at(10)));
+        agenda.insert(2, (), Some(at(50)));
+        agenda.schedule_all(at(30));
+        assert_eq!((agenda.take_due(at(10), 9), agenda.next_due()), (vec![1], Some(at(30))));
+    }
+
+    #[test]
+    fn a_crowd_that_has_gone_leaves_no_room_behind() {
+        let mut agenda = Agenda::default();
+        for key in 0..10_000 {
+            agenda.insert(key, (), None);
+        }
+        for key in 10..10_000 {
+            agenda.remove(&key);
+        }
+        assert!(agenda.entries.capacity() < 4 * KEPT, "{}", agenda.entries.capacity());
+        assert_eq!(agenda.len(), 10);
+    }
+}
