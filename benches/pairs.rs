@@ -115,10 +115,10 @@ async fn round(contender: &Contender, tasks: usize) -> Round {
 /// Pairs on a key of this task's own, one at least; how many microseconds each acquisition took.
 async fn pairs(mut contender: Contender, key: String, started: Instant) -> Vec<f64> {
     let name = format!("bench:{key}");
-    let (floor, queue) = (companion("floor", &name), companion("queue", &name));
+    let (fence, queue) = (companion("fence", &name), companion("queue", &name));
     let mut acquires = Vec::with_capacity(2_000);
     if let Contender::Same(connection, _) = &mut contender {
-        make_floor(connection, &floor).await;
+        make_fence(connection, &fence).await;
     }
     while acquires.is_empty() || started.elapsed() < ROUND {
         let before = Instant::now();
@@ -130,9 +130,9 @@ async fn pairs(mut contender: Contender, key: String, started: Instant) -> Vec<f
                 guard.release().await.expect("held");
             }
             Contender::Same(connection, script) => {
-                same_acquire(connection, &name, &floor).await;
+                same_acquire(connection, &name, &fence).await;
                 note();
-                release(connection, script, &[&name, &floor, &queue]).await;
+                release(connection, script, &[&name, &fence, &queue]).await;
             }
             Contender::Bare(connection, script) => {
                 bare_acquire(connection, &name).await;
@@ -145,16 +145,16 @@ async fn pairs(mut contender: Contender, key: String, started: Instant) -> Vec<f
 }
 
 /// Once for a key, as the locker does.
-async fn make_floor(connection: &mut MultiplexedConnection, floor: &str) {
+async fn make_fence(connection: &mut MultiplexedConnection, fence: &str) {
     let mut set = redis::cmd("SET");
-    set.arg(floor).arg(1_700_000_000_000_000_u64).arg("NX").arg("PX").arg(600_000);
+    set.arg(fence).arg(1_700_000_000_000_000_u64).arg("NX").arg("PX").arg(600_000);
     let _made: Option<String> = set.query_async(connection).await.expect("an answer");
 }
 
-async fn same_acquire(connection: &mut MultiplexedConnection, name: &str, floor: &str) {
+async fn same_acquire(connection: &mut MultiplexedConnection, name: &str, fence: &str) {
     let mut pipeline = redis::pipe();
     pipeline.cmd("SET").arg(name).arg(OWNER).arg("NX").arg("GET").arg("PX").arg(10_000);
-    pipeline.cmd("INCR").arg(floor);
+    pipeline.cmd("INCR").arg(fence);
     let replies: (Option<String>, u64) = pipeline.query_async(connection).await.expect("an answer");
     assert!(black_box(replies).0.is_none());
 }

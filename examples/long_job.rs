@@ -48,17 +48,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tokio::time::sleep(EXPIRE + Duration::from_millis(200)).await;
     let busy = other.run().await.expect_err("the lease is renewed");
     println!("after {:.1?}, the other instance: {busy}", start.elapsed());
-    assert!(busy.is_contended());
+    assert!(busy.is_busy());
 
     let stopped = running.await?.expect_err("thirty chunks take longer than two seconds");
     let written = chunks.load(Ordering::Relaxed);
     println!("after {:.1?}, {written} of {CHUNKS} chunks: {stopped}", start.elapsed());
-    assert!(stopped.is_held_long_enough() && (1..CHUNKS).contains(&written));
+    assert!(stopped.is_max_hold_reached() && (1..CHUNKS).contains(&written));
 
     // Nothing of the stopped body runs any more, and its lock is free: the next call goes on from there.
     assert!(other.locks.inspect("export").await?.is_none());
     while let Err(error) = other.run().await {
-        assert!(error.is_held_long_enough(), "{error}");
+        assert!(error.is_max_hold_reached(), "{error}");
     }
     let written = chunks.load(Ordering::Relaxed);
     println!("after {:.1?}, {written} of {CHUNKS} chunks: done", start.elapsed());

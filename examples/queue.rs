@@ -37,7 +37,7 @@ async fn spinning(locks: &Locker, counts: &Counts) -> Result<(), LockError> {
     let end = Instant::now() + PATIENCE;
     loop {
         match locks.lock("stock").run(take_one(counts)).await {
-            Err(error) if error.is_contended() && Instant::now() < end => {
+            Err(error) if error.is_busy() && Instant::now() < end => {
                 counts.retries.fetch_add(1, Ordering::Relaxed);
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }

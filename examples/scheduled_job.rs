@@ -44,7 +44,7 @@ impl Replica {
         for (tick, after) in (first..first + TICKS).zip(0..) {
             sleep_until(start + Duration::from_secs(after) + self.behind).await;
             match self.report(tick).await {
-                Err(error) if error.is_contended() => skipped += 1,
+                Err(error) if error.is_busy() => skipped += 1,
                 outcome => outcome?,
             }
         }

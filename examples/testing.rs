@@ -30,7 +30,7 @@ async fn pack_and_send(id: u32, packed: impl Future<Output = ()>) -> Result<(), 
 async fn ship(id: u32, packed: impl Future<Output = ()>) -> Shipping {
     match pack_and_send(id, packed).await {
         Ok(()) => Shipping::Done,
-        Err(error) if error.is_contended() => Shipping::SomebodyElseDoesIt,
+        Err(error) if error.is_busy() => Shipping::SomebodyElseDoesIt,
         Err(error) if error.is_lost() => Shipping::LookAtIt,
         Err(_) => Shipping::TryLater,
     }
@@ -58,7 +58,7 @@ async fn a_busy_order_is_left_to_whoever_has_it() {
     let other = locks.hold("order:7");
     let packed = async { unreachable!("runs beside another holder") };
     assert_eq!(locks.scope(ship(7, packed)).await, Shipping::SomebodyElseDoesIt);
-    assert_eq!(locks.counts("order:7").contended, 1);
+    assert_eq!(locks.counts("order:7").busy, 1);
     println!("busy: the body did not run");
 
     drop(other);

@@ -67,7 +67,7 @@ impl Figures {
             return figures;
         }
         figures.add_rates(round, &sections, yardstick);
-        if scenario.is_contended() {
+        if scenario.is_busy() {
             figures.add_hand_offs(&sections, yardstick);
             figures.add_fairness(round, &sections);
         }

@@ -34,7 +34,7 @@ impl Scenario {
         new("", (1, 1), 0, Kind::OwnKeys)
     }
 
-    pub(crate) fn is_contended(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.kind != Kind::OwnKeys
     }
 }

@@ -43,7 +43,7 @@ async fn contend(locks: &Locker) -> Result<(), LockError> {
     }
     sales.join_all().await.into_iter().collect::<Result<(), LockError>>()?;
     let (sold, busy) = tokio::join!(sell(locks, Duration::from_millis(500)), count(locks));
-    assert!(busy.is_err_and(|error| error.is_contended()));
+    assert!(busy.is_err_and(|error| error.is_busy()));
     assert!(count(locks).await.is_err_and(|error| error.is_lost()));
     drop(locks.lock("stock:aborted").acquire().await?);
     sold

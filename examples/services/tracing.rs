@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = std::env::var("LOCKABLE_URL").unwrap_or_else(|_| "memory://".to_owned());
     let mut locker = Locker::builder().url(url).warn_waited_over(Some(Duration::from_millis(200)));
     if std::env::args().any(|argument| argument == "hide") {
-        locker = locker.hide_keys();
+        locker = locker.redact_keys();
     }
     install(locker.connect().await?)?;
 

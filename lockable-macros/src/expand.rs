@@ -54,7 +54,7 @@ pub(crate) fn expand(locked: &LockedFn) -> TokenStream {
 /// ```text
 /// Output: let error = match run(call, body).await {
 ///             Ok(value) => return value,
-///             Err(error) if error.is_contended() => return BUSY,
+///             Err(error) if error.is_busy() => return BUSY,
 ///             Err(error) => error,
 ///         };
 ///         ANSWER

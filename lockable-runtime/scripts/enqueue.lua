@@ -2,7 +2,7 @@
 Acquires a lock whose turn has come to the attempt, or queues the attempt.
 
 KEYS[1]  the lock
-KEYS[2]  its floor
+KEYS[2]  its fence
 KEYS[3]  its queue
 ARGV[1]  the owner token of the attempt
 ARGV[2]  for how many milliseconds it acquires the lock
@@ -14,7 +14,7 @@ Output   1, the first fencing token and the time in microseconds: acquired, now 
 A lock that nobody has, or that stays taken for those who wait alone, goes to the first of them.
 Idempotent because an attempt stands in the queue once, and finds its own lock.
 ]]
-local lock, floor, queue, token, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[3]
+local lock, fence, queue, token, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[3]
 local owner = redis.call('GET', lock)
 local now = now_in_micros()
 if mark_of(owner) == '=' and rest_of(lock, owner) <= 0 then
@@ -22,11 +22,11 @@ if mark_of(owner) == '=' and rest_of(lock, owner) <= 0 then
 end
 local head = not owner and redis.call('LINDEX', queue, '0')
 if head and head ~= entry then
-  hand_on(lock, floor, queue, token, head)
+  hand_on(lock, fence, queue, token, head)
   owner = redis.call('GET', lock)
 end
 if not owner or owner == token then
-  local first, failed = reserve(floor, now)
+  local first, failed = reserve(fence, now)
   if failed then
     return failed
   end

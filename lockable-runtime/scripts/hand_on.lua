@@ -11,7 +11,7 @@ A grant reserves seventeen fencing tokens, the first of which it tells: so a hol
 turn on sixteen times within its process. They are never below the time, so that they rise over
 whatever the server has lost.
 
-Other data in place of the queue or the floor are left alone, and do not keep a lock from being
+Other data in place of the queue or the fence are left alone, and do not keep a lock from being
 released: it is free then, and whoever waits is told of them when it asks.
 
 Calls are most of what this costs, a microsecond each on a busy server and three on one that was idle.
@@ -31,26 +31,26 @@ local function at(what, failed)
   return failed
 end
 
--- Nearly always the floor lags behind the time, so it is set to that first and looked at then. Numbers
+-- Nearly always the fence counter lags behind the time, so it is set to that first and looked at then. Numbers
 -- of Lua are exact to 53 bits.
-local function reserve(floor, now)
-  local former = redis.pcall('SET', floor, string.format('%.0f', now + 16), 'KEEPTTL', 'GET')
+local function reserve(fence, now)
+  local former = redis.pcall('SET', fence, string.format('%.0f', now + 16), 'KEEPTTL', 'GET')
   if type(former) == 'table' then
-    return nil, at('floor', former)
+    return nil, at('fence', former)
   end
   local counted = tonumber(former or 0)
   if not counted or counted % 1 ~= 0 or counted >= 9007199254740992 then
-    redis.call('SET', floor, former, 'KEEPTTL')
-    return nil, redis.error_reply('ERR no fencing token can follow what is at the floor')
+    redis.call('SET', fence, former, 'KEEPTTL')
+    return nil, redis.error_reply('ERR no fencing token can follow what is at the fence')
   end
   -- A new one has no end, nor has a counter that started at 1.
   if counted < now - 600000000 then
-    redis.call('PEXPIRE', floor, '600000', 'NX')
+    redis.call('PEXPIRE', fence, '600000', 'NX')
   end
   if counted < now then
     return now
   end
-  redis.call('SET', floor, string.format('%.0f', counted + 17), 'KEEPTTL')
+  redis.call('SET', fence, string.format('%.0f', counted + 17), 'KEEPTTL')
   return counted + 1
 end
 
@@ -91,7 +91,7 @@ local function keep_for_queue(lock, owner)
 end
 
 -- Beginning with this entry, which is the queue's first, or in none where no queue is given.
-local function hand_on(lock, floor, queue, own, entry)
+local function hand_on(lock, fence, queue, own, entry)
   if type(entry) == 'table' and string.sub(entry.err, 1, 9) ~= 'WRONGTYPE' then
     return entry
   end
@@ -99,7 +99,7 @@ local function hand_on(lock, floor, queue, own, entry)
     local millis, token, process = string.match(entry, '^(%d+) ((%x+)%..*)$')
     if token then
       local now = now_in_micros()
-      local first = reserve(floor, now)
+      local first = reserve(fence, now)
       if not first then
         break
       end

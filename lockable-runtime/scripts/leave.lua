@@ -2,7 +2,7 @@
 Takes an attempt out of the queue of a lock; a lock that was granted to it meanwhile goes on.
 
 KEYS[1]  the lock
-KEYS[2]  its floor
+KEYS[2]  its fence
 KEYS[3]  its queue
 ARGV[1]  the owner token of the attempt
 ARGV[2]  the entry of the attempt in the queue

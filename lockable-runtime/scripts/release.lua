@@ -2,7 +2,7 @@
 Ends the hold of an attempt, and nobody else's: the lock goes to the first who waits, or is free.
 
 KEYS[1]  the lock
-KEYS[2]  its floor
+KEYS[2]  its fence
 KEYS[3]  its queue
 ARGV[1]  the owner token of the attempt
 ARGV[2]  for how many milliseconds the lock has to stay taken; 0 or nothing for none
@@ -16,24 +16,24 @@ A lock that stays taken gets another owner, the token after a mark, so that a re
 does not find its own; see hand_on.lua for the marks.
 Idempotent because a token is never used for two acquisitions.
 ]]
-local lock, floor, queue, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[3]
+local lock, fence, queue, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[3]
 if type(owner) == 'table' then
   return string.sub(owner.err, 1, 9) == 'WRONGTYPE' and -1 or owner
 end
 if entry then
   if owner == ARGV[4] then
     local now = now_in_micros()
-    local first, failed = reserve(floor, now)
+    local first, failed = reserve(fence, now)
     return failed or {first, now}
   end
   if goes_on and not head then
-    return hand_on(lock, floor, nil, ARGV[4], entry) or 1
+    return hand_on(lock, fence, nil, ARGV[4], entry) or 1
   end
   join(queue, entry, ARGV[5])
   keep_for_queue(lock, owner)
 end
 if goes_on then
-  return hand_on(lock, floor, queue, ARGV[4], head) or 1
+  return hand_on(lock, fence, queue, ARGV[4], head) or 1
 end
 if owner == ARGV[1] then
   mark(lock, '~', owner, ARGV[2])

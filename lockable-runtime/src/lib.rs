@@ -178,7 +178,7 @@ pub use types::token::FencingToken;
 /// |---|---|
 /// | the lease was lost, and the body was stopped | [`is_lost`](LockError::is_lost) |
 /// | the lease was lost, and the body completed before it could be stopped | both that and [`is_completed`](LockError::is_completed) |
-/// | `max_hold` was over | [`is_held_long_enough`](LockError::is_held_long_enough) |
+/// | `max_hold` was over | [`is_max_hold_reached`](LockError::is_max_hold_reached) |
 /// | `max_hold` was zero, or `min_hold` longer than `expire`, and the body did not run | [`is_invalid_option`](LockError::is_invalid_option) |
 ///
 /// With `on_lost = finish` a body that has started completes: its value is given back, an error event

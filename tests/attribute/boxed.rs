@@ -66,9 +66,7 @@ async fn a_boxed_future_is_locked_while_it_runs() {
     assert!(is_free(&locks, "k:7").await);
     let _other = hold(&locks, "k:7").await;
     assert_eq!(by_hand(&locks, 7).await, None);
-    assert!(
-        matches!(by_alias(&locks, 7).await, Err(ShopError::Lock(error)) if error.is_contended())
-    );
+    assert!(matches!(by_alias(&locks, 7).await, Err(ShopError::Lock(error)) if error.is_busy()));
     assert_eq!(by_local_alias(&locks, "7").await, 1);
     assert_eq!(by_local_alias(&locks, "").await, 2);
 }
@@ -224,8 +222,8 @@ async fn recursive_functions_are_locked_at_every_level() {
     assert_eq!(recursion_below(&locks, 3).await.unwrap(), 3);
     assert_eq!(recursion_above(&locks, 3).await.unwrap(), 3);
     let _other = hold(&locks, "k:1").await;
-    assert!(recursion_below(&locks, 3).await.unwrap_err().is_contended());
-    assert!(recursion_above(&locks, 3).await.unwrap_err().is_contended());
+    assert!(recursion_below(&locks, 3).await.unwrap_err().is_busy());
+    assert!(recursion_above(&locks, 3).await.unwrap_err().is_busy());
 }
 
 #[tokio::test]

@@ -70,8 +70,8 @@ fn a_lost_lock_is_counted_once_with_its_reason() {
     let counted = counted(async |locks| {
         lose(&locks, OnLost::Cancel, pending::<()>()).await.unwrap_err();
     });
-    assert_eq!(counted.of("lock.lost"), ["deadline]=1"]);
-    assert_eq!(counted.of("lock.completed_after_loss"), [""; 0]);
+    assert_eq!(counted.of("lockable.lost"), ["deadline]=1"]);
+    assert_eq!(counted.of("lockable.completed_after_loss"), [""; 0]);
 }
 
 #[test]
@@ -80,8 +80,8 @@ fn a_body_that_completed_after_the_loss_is_counted_apart() {
         lose(&locks, OnLost::Finish, too_long()).await.unwrap();
         lose(&locks, OnLost::Finish, too_long()).await.unwrap();
     });
-    assert_eq!(counted.of("lock.completed_after_loss"), ["]=2"]);
-    assert_eq!(counted.of("lock.lost"), ["deadline]=2"]);
+    assert_eq!(counted.of("lockable.completed_after_loss"), ["]=2"]);
+    assert_eq!(counted.of("lockable.lost"), ["deadline]=2"]);
 }
 
 #[test]
@@ -90,14 +90,14 @@ fn a_lock_that_is_kept_counts_its_renewals_and_its_length() {
         let request = locks.lock("k").expire(SECOND).renew();
         request.run(too_long()).await.unwrap();
     });
-    assert_eq!(counted.of("lock.lost"), [""; 0]);
-    assert_eq!(counted.of("lock.acquire"), ["granted]=1"]);
-    assert_eq!(counted.of("lock.hold"), ["]=2"]);
-    assert_eq!(counted.of("lock.release"), ["released]=1"]);
+    assert_eq!(counted.of("lockable.lost"), [""; 0]);
+    assert_eq!(counted.of("lockable.acquire"), ["granted]=1"]);
+    assert_eq!(counted.of("lockable.hold"), ["]=2"]);
+    assert_eq!(counted.of("lockable.release"), ["released]=1"]);
     // After each third of the lease, on the grid of due moments.
-    let renewals = counted.of("lock.renewal");
+    let renewals = counted.of("lockable.renewal");
     assert!(matches!(*renewals, ["renewed]=5" | "renewed]=6"]), "{renewals:?}");
-    assert_eq!(counted.of("lock.acquire.wait"), [""; 0]);
+    assert_eq!(counted.of("lockable.acquire.wait"), [""; 0]);
 }
 
 #[test]
@@ -115,11 +115,11 @@ fn each_call_is_counted_by_how_it_ended() {
         locks.lock("").acquire().await.unwrap_err();
     });
     assert_eq!(
-        counted.of("lock.acquire"),
-        ["cancelled]=1", "contended]=2", "failed]=1", "granted]=1", "wait_limit]=1"]
+        counted.of("lockable.acquire"),
+        ["cancelled]=1", "busy]=2", "failed]=1", "granted]=1", "wait_limit]=1"]
     );
-    assert_eq!(counted.of("lock.acquire.wait"), ["]=1 0"]);
-    assert_eq!(counted.of("lock.waiters"), ["]=0"]);
+    assert_eq!(counted.of("lockable.acquire.wait"), ["]=1 0"]);
+    assert_eq!(counted.of("lockable.waiters"), ["]=0"]);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn those_who_wait_are_counted_while_they_do() {
             Box::leak(Box::new(call));
         }
     });
-    assert_eq!(counted.of("lock.waiters"), ["]=2"]);
+    assert_eq!(counted.of("lockable.waiters"), ["]=2"]);
 }
 
 #[test]
@@ -147,17 +147,17 @@ fn a_lock_that_is_handed_on_is_counted_by_its_way() {
         });
         first.and(second).and(released).unwrap();
     });
-    assert_eq!(counted.of("lock.handoff"), ["local]=1", "queue]=1"]);
-    assert_eq!(counted.of("lock.release"), ["passed]=1", "released]=2"]);
-    assert_eq!(counted.of("lock.acquire.wait"), ["]=1 1"]);
-    assert_eq!(counted.of("lock.hold"), ["]=1 0 0"]);
+    assert_eq!(counted.of("lockable.handoff"), ["local]=1", "queue]=1"]);
+    assert_eq!(counted.of("lockable.release"), ["passed]=1", "released]=2"]);
+    assert_eq!(counted.of("lockable.acquire.wait"), ["]=1 1"]);
+    assert_eq!(counted.of("lockable.hold"), ["]=1 0 0"]);
 }
 
 #[test]
 fn what_is_released_in_the_background_comes_and_goes() {
     let counted = counted(async |locks| drop(hold(&locks, "k").await));
-    assert_eq!(counted.of("lock.release.backlog"), ["]=0"]);
-    assert_eq!(counted.of("lock.release"), ["released]=1"]);
+    assert_eq!(counted.of("lockable.release.backlog"), ["]=0"]);
+    assert_eq!(counted.of("lockable.release"), ["released]=1"]);
 }
 
 /// Goal: what a renewal finds is counted. Method: the store forgets the lock of a renewed body.
@@ -173,9 +173,9 @@ fn a_renewal_that_finds_nobody_is_counted_so() {
         };
         locks.lock("k").renew().run(body).await.unwrap_err();
     });
-    assert_eq!(counted.of("lock.renewal"), ["absent]=1"]);
-    assert_eq!(counted.of("lock.lost"), ["absent]=1"]);
-    assert_eq!(counted.of("lock.release"), [""; 0]);
+    assert_eq!(counted.of("lockable.renewal"), ["absent]=1"]);
+    assert_eq!(counted.of("lockable.lost"), ["absent]=1"]);
+    assert_eq!(counted.of("lockable.release"), [""; 0]);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn what_is_rare_is_counted_from_zero_on() {
     metrics::with_local_recorder(&recorder, crate::support::locker_now);
     let begun = snapshotter.snapshot().into_vec();
     let names: Vec<_> = begun.iter().map(|(key, ..)| key.key().name()).collect();
-    for name in ["lock.lost", "lock.completed_after_loss", "lock.release.abandoned"] {
+    for name in ["lockable.lost", "lockable.completed_after_loss", "lockable.release.abandoned"] {
         assert!(names.contains(&name), "{name} in {names:?}");
     }
 }

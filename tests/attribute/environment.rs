@@ -107,11 +107,11 @@ fn a_scope_goes_before_the_installed_locker_until_it_ends() {
         let (installed, locks) = (Locker::in_memory(), TestLocks::new());
         let _guard = installed.lock("k").acquire().await.unwrap();
         install(installed).unwrap();
-        assert!(call().await.unwrap_err().is_contended());
+        assert!(call().await.unwrap_err().is_busy());
         assert_eq!(locks.scope(call()).await.unwrap(), 7);
-        assert!(call().await.unwrap_err().is_contended());
+        assert!(call().await.unwrap_err().is_busy());
         let _other = locks.hold("k");
-        assert!(locks.scope(call()).await.unwrap_err().is_contended());
+        assert!(locks.scope(call()).await.unwrap_err().is_busy());
     });
 }
 

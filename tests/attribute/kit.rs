@@ -46,7 +46,7 @@ async fn is_seen(locks: &TestLocks) -> bool {
     let other = locks.hold(KEY);
     let outcome = ship(7, ready(())).await;
     drop(other);
-    outcome.is_err_and(|error| error.is_contended())
+    outcome.is_err_and(|error| error.is_busy())
 }
 
 /// Runs a test's calls, in which no time goes by: paused time would, where anything waited for it.
@@ -70,8 +70,8 @@ async fn decorated_functions_of_every_kind_use_the_locker_of_the_scope() {
     let locks = TestLocks::new();
     let calls = async {
         let _other = locks.hold(KEY);
-        assert!(ship(7, ready(())).await.unwrap_err().is_contended());
-        assert!(ship_sync(7, || ()).unwrap_err().is_contended());
+        assert!(ship(7, ready(())).await.unwrap_err().is_busy());
+        assert!(ship_sync(7, || ()).unwrap_err().is_busy());
         assert_eq!(ship_boxed(7).await, None);
     };
     locks.scope(calls).await;
@@ -133,7 +133,7 @@ async fn siblings_in_a_join_have_each_their_own_scope() {
         }
     };
     tokio::join!(one.scope(looks(&one)), other.scope(looks(&other)));
-    assert_eq!((one.counts(KEY).contended, other.counts(KEY).contended), (5, 5));
+    assert_eq!((one.counts(KEY).busy, other.counts(KEY).busy), (5, 5));
 }
 
 #[tokio::test]
@@ -251,7 +251,7 @@ async fn another_holder_has_no_lease_that_ends() {
     let locks = TestLocks::new();
     let _other = locks.hold(KEY);
     elapse(Duration::from_secs(100 * 365 * 24 * 3_600)).await;
-    assert!(locks.scope(ship(7, ready(()))).await.unwrap_err().is_contended());
+    assert!(locks.scope(ship(7, ready(()))).await.unwrap_err().is_busy());
 }
 
 #[tokio::test(start_paused = true)]
@@ -266,7 +266,7 @@ async fn the_drop_of_another_holder_gives_the_lock_to_those_who_wait() {
     let (one, two, ()) = at_once(async { tokio::join!(biased; calls.0, calls.1, end) }).await;
     assert_eq!((one.unwrap(), two.unwrap(), locks.waiting(KEY)), (7, 7, 0));
     let counts = locks.counts(KEY);
-    assert_eq!((counts.granted, counts.contended, counts.failed), (2, 2, 0));
+    assert_eq!((counts.granted, counts.busy, counts.failed), (2, 2, 0));
 }
 
 #[test]
@@ -299,7 +299,7 @@ async fn the_next_acquisition_fails_and_the_one_after_does_not() {
     assert!(error.is_unavailable() && error.key() == Some("disLock:order:7"), "{error}");
     assert!(locks.scope(ship(7, ready(()))).await.is_ok());
     let counts = locks.counts(KEY);
-    assert_eq!((counts.granted, counts.contended, counts.failed), (1, 0, 1));
+    assert_eq!((counts.granted, counts.busy, counts.failed), (1, 0, 1));
     assert_eq!(locks.counts("order:8").failed, 0);
 }
 
@@ -397,11 +397,11 @@ async fn calls_are_counted_by_what_became_of_them() {
     let inside = async {
         assert!(ship(7, ready(())).await.unwrap_err().is_held_by_caller());
         let second = ship(7, ready(()));
-        assert!(tokio::spawn(locks.scope(second)).await.unwrap().unwrap_err().is_contended());
+        assert!(tokio::spawn(locks.scope(second)).await.unwrap().unwrap_err().is_busy());
     };
     locks.scope(ship(7, inside)).await.unwrap();
     let counts = locks.counts(KEY);
-    assert_eq!((counts.granted, counts.contended, counts.failed), (1, 1, 0));
+    assert_eq!((counts.granted, counts.busy, counts.failed), (1, 1, 0));
     assert_eq!(locks.counts("order:8"), TestLocks::new().counts(KEY));
 }
 
@@ -420,7 +420,7 @@ async fn a_crowd_is_counted_call_by_call() {
         call.await.unwrap().unwrap();
     }
     let counts = locks.counts(KEY);
-    assert_eq!((counts.granted, counts.contended, counts.failed), (50, 50, 0));
+    assert_eq!((counts.granted, counts.busy, counts.failed), (50, 50, 0));
 }
 
 #[tokio::test]

@@ -49,7 +49,7 @@ async fn a_renewed_body_is_stopped_when_it_has_held_its_lock_long_enough() {
         work().await
     }
     #[distributed_lock(key = "k", locker = locks, renew, max_hold = *most, on_busy = 1,
-        on_error = |err| if err.is_held_long_enough() && !err.is_lost() { 2 } else { 3 })]
+        on_error = |err| if err.is_max_hold_reached() && !err.is_lost() { 2 } else { 3 })]
     fn answered<'a>(locks: &'a Locker, most: &'a Duration) -> BoxFuture<'a, u8> {
         Box::pin(work())
     }
@@ -64,7 +64,7 @@ async fn a_renewed_body_is_stopped_when_it_has_held_its_lock_long_enough() {
     assert!(is_free(&locks, "k").await);
     assert_error_event("max_hold");
     let error = result(&locks).await.unwrap_err();
-    assert!(matches!(error, ShopError::Lock(error) if error.is_held_long_enough()));
+    assert!(matches!(error, ShopError::Lock(error) if error.is_max_hold_reached()));
     assert_eq!(answered(&locks, &LONGEST).await, 2);
     assert_eq!(start.elapsed(), LONGEST * 4);
     assert!(is_free(&locks, "k").await && events::take().is_empty());
@@ -122,7 +122,7 @@ async fn a_second_call_within_the_shortest_hold_is_busy() {
         unit(&locks, &journal).await;
         assert!(matches!(&*events::take(), [event] if event.level == Level::INFO));
         assert_eq!(option(&locks).await, None);
-        assert!(result(&locks).await.unwrap_err().is_contended());
+        assert!(result(&locks).await.unwrap_err().is_busy());
         assert_eq!(skips(&locks).await.unwrap(), None);
         assert_eq!(answered(&locks, &least).await, 1);
         elapse(Duration::from_millis(1)).await;

@@ -39,7 +39,7 @@ fn settle_boxed(locks: &Locker, id: u8) -> BoxFuture<'_, Result<u8, LockError>> 
 /// The call failed because its caller holds the lock, and it names that.
 fn assert_own(outcome: Result<u8, LockError>) {
     let error = outcome.unwrap_err();
-    assert!(error.is_held_by_caller() && !error.is_contended(), "{error}");
+    assert!(error.is_held_by_caller() && !error.is_busy(), "{error}");
     assert_eq!(error.key(), Some("disLock:k:7"));
 }
 
@@ -187,7 +187,7 @@ async fn what_a_body_drops_is_a_part_of_it() {
     let (locks, told) = (locker().await, Arc::default());
     let asks = || Asks(locks.clone(), Arc::clone(&told));
     call(&locks, asks(), false).await.unwrap();
-    assert!(call(&locks, asks(), true).await.unwrap_err().is_held_long_enough());
+    assert!(call(&locks, asks(), true).await.unwrap_err().is_max_hold_reached());
     start_and_drop(call(&locks, asks(), true)).await;
     let told = take(&mut *told.lock().unwrap());
     assert_eq!(told.len(), 3);
@@ -247,9 +247,9 @@ async fn siblings_are_other_callers() {
     }
     async fn asks(locks: &Locker, meeting: &Barrier) {
         meeting.wait().await;
-        assert!(settle(locks, 7).await.unwrap_err().is_contended());
-        assert!(settle_boxed(locks, 7).await.unwrap_err().is_contended());
-        assert!(settle_sync(locks, 7).unwrap_err().is_contended());
+        assert!(settle(locks, 7).await.unwrap_err().is_busy());
+        assert!(settle_boxed(locks, 7).await.unwrap_err().is_busy());
+        assert!(settle_sync(locks, 7).unwrap_err().is_busy());
     }
     let (locks, meeting) = (locker().await, Barrier::new(2));
     let (held, ()) = tokio::join!(holds(&locks, &meeting), async {
@@ -269,7 +269,7 @@ async fn a_task_that_a_body_spawns_is_another_caller() {
     #[distributed_lock(key = "k:7", locker = locks)]
     async fn call(locks: &Locker) -> Option<u8> {
         let locks = locks.clone();
-        tokio::spawn(async move { settle(&locks, 7).await.unwrap_err().is_contended() })
+        tokio::spawn(async move { settle(&locks, 7).await.unwrap_err().is_busy() })
             .await
             .ok()
             .map(u8::from)

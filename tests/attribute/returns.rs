@@ -70,7 +70,7 @@ async fn result_gives_an_error_made_from_the_lock_error() {
         must_be_held(locks).await;
         Ok(7)
     }
-    assert_calls!(call, free: Ok(7), busy: Err(ShopError::Lock(error)) if error.is_contended());
+    assert_calls!(call, free: Ok(7), busy: Err(ShopError::Lock(error)) if error.is_busy());
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn the_lock_error_itself_is_given_unchanged() {
         must_be_held(locks).await;
         Ok(7)
     }
-    assert_calls!(call, free: Ok(7), busy: Err(error) if error.is_contended());
+    assert_calls!(call, free: Ok(7), busy: Err(error) if error.is_busy());
 }
 
 #[tokio::test]

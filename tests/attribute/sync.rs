@@ -209,7 +209,7 @@ fn every_option_works() {
     const KEY: LockKey = LockKey::from_static("k");
 
     #[distributed_lock(key = KEY, prefix = "p:", expire = Duration::from_secs(3), locker = locks, guard = lock,
-        on_busy = name.len(), on_error = |err: LockError| if err.is_contended() { 1 } else { 2 })]
+        on_busy = name.len(), on_error = |err: LockError| if err.is_busy() { 1 } else { 2 })]
     fn call(locks: &Locker, name: String) -> usize {
         assert!(lock.is_held() && lock.remaining() > Duration::from_secs(2));
         assert_eq!((lock.key().as_str(), u64::from(lock.fencing_token()) > 0), ("p:k", true));

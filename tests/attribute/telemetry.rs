@@ -147,7 +147,7 @@ async fn a_call_tells_why_it_has_no_lock() {
     drop(call);
     let (told, spans) = (events::take_all(), events::spans());
     let acquire = spans.iter().filter(|span| span.name == "acquire").map(|span| &*span.fields);
-    let outcomes = [r#"outcome="contended""#, r#"outcome="wait_limit""#, r#"outcome="cancelled""#];
+    let outcomes = [r#"outcome="busy""#, r#"outcome="wait_limit""#, r#"outcome="cancelled""#];
     for (fields, outcome) in acquire.zip(outcomes) {
         assert_has(fields, &[r#"key="disLock:k""#, outcome]);
     }
@@ -247,7 +247,7 @@ async fn a_hidden_key_is_shown_nowhere() {
     async fn unit(locks: &Locker, id: &str) {
         unreachable!("runs beside another holder, for {id}")
     }
-    let locks = connect(Locker::builder().hide_keys()).await;
+    let locks = connect(Locker::builder().redact_keys()).await;
     events::listen();
     let held = hold(&locks, "mail:secret").await;
     let mut errors = failures(&locks).await;

@@ -192,7 +192,7 @@ async fn at_its_limit_a_call_found_the_lock_busy() {
     assert_one_warning();
     let error = limits::result(&locks).await.unwrap_err();
     let ShopError::Lock(error) = error else { panic!("{error}") };
-    assert!(error.is_wait_limit_reached() && !error.is_contended(), "{error}");
+    assert!(error.is_wait_limit_reached() && !error.is_busy(), "{error}");
     assert_eq!(error.key(), Some("disLock:k"));
     assert_one_warning();
     assert_eq!(limits::skips(&locks, &SECOND).await.unwrap(), None);
@@ -404,7 +404,7 @@ async fn a_sync_call_without_wait_is_not_affected() {
     let locks = locker().await;
     assert_eq!(call(&locks).unwrap(), 7);
     let _held = hold(&locks, "k").await;
-    assert!(call(&locks).unwrap_err().is_contended());
+    assert!(call(&locks).unwrap_err().is_busy());
 }
 
 #[distributed_lock(key = "k", locker = locks, wait)]

@@ -50,7 +50,7 @@ async fn a_body_does_not_start_while_another_holds_the_lock<F: Fixture>(store: &
     let held = hold(&locker).await;
     let never = async { unreachable!("the body runs without its lock") };
     let error = other.lock(KEY).run::<_>(never).await.unwrap_err();
-    assert!(error.is_contended() && error.key() == Some(NAME), "{error}");
+    assert!(error.is_busy() && error.key() == Some(NAME), "{error}");
     held.release().await.unwrap();
 }
 

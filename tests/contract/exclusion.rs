@@ -13,7 +13,7 @@ every_backend! { many_threads: [
     sections_of_many_tasks_never_overlap,
     of_many_tries_at_once_one_gets_the_lock,
     a_try_on_a_held_lock_finds_it_busy,
-    a_held_lock_is_contended_and_the_error_names_it,
+    a_held_lock_is_busy_and_the_error_names_it,
     a_busy_try_leaves_the_holders_lease_as_it_is,
     keys_that_resemble_each_other_are_different_locks,
     another_prefix_is_another_lock,
@@ -65,11 +65,11 @@ async fn a_try_on_a_held_lock_finds_it_busy<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_held_lock_is_contended_and_the_error_names_it<F: Fixture>(store: &F) {
+async fn a_held_lock_is_busy_and_the_error_names_it<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let _held = hold(&locker).await;
     let error = store.locker().await.lock(KEY).acquire().await.unwrap_err();
-    assert!(error.is_contended(), "{error}");
+    assert!(error.is_busy(), "{error}");
     assert_eq!(error.key(), Some(NAME));
     assert!(error.to_string().contains(NAME), "{error}");
     assert!(!error.is_lost() && !error.is_completed() && !error.is_unavailable());

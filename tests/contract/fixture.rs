@@ -72,10 +72,10 @@ pub(crate) trait Fixture: Sized {
         self.keyspace().iter().any(|(name, _)| name == key)
     }
 
-    /// All names in the store but for the fencing floors.
+    /// All names in the store but for the fence counters.
     fn locks(&self) -> Vec<String> {
         let names = self.keyspace().into_iter().map(|(name, _)| name);
-        names.filter(|name| !name.starts_with(FLOOR)).collect()
+        names.filter(|name| !name.starts_with(FENCE)).collect()
     }
 
     /// How long the store still keeps the lock under this name.
@@ -128,7 +128,7 @@ fn within_limit(test: impl FnOnce() + Send + 'static) {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic));
 }
 
-/// The claim, and then the one that every test makes: nothing is left but floors that have an end.
+/// The claim, and then the one that every test makes: nothing is left but fence counters that have an end.
 fn run<F: Fixture>(runtime: &Runtime, claim: impl AsyncFnOnce(&F)) {
     let store = F::start();
     runtime.block_on(async {
@@ -138,8 +138,8 @@ fn run<F: Fixture>(runtime: &Runtime, claim: impl AsyncFnOnce(&F)) {
         assert_eq!(store.locks(), [""; 0]);
         for (name, life) in store.keyspace() {
             let life = life.unwrap_or_else(|| panic!("{name} stays for ever"));
-            assert!(Duration::ZERO < life && life <= FLOOR_LIFE, "{name} lives for {life:?}");
-            assert!(name.starts_with(FLOOR) && name.contains('{'), "{name}");
+            assert!(Duration::ZERO < life && life <= FENCE_LIFE, "{name} lives for {life:?}");
+            assert!(name.starts_with(FENCE) && name.contains('{'), "{name}");
         }
     });
 }
@@ -161,11 +161,11 @@ pub(crate) const KEY: &str = "order:7";
 pub(crate) const NAME: &str = "disLock:order:7";
 
 /// The only names that may stay when nobody holds a lock.
-const FLOOR: &str = "lockable:floor:";
+const FENCE: &str = "lockable:fence:";
 
-/// How long a floor may stay, for leases of at most a minute. It is ten minutes, but the clocks of
+/// How long a fence counter may stay, for leases of at most a minute. It is ten minutes, but the clocks of
 /// two paused runtimes may stand a little apart.
-const FLOOR_LIFE: Duration = Duration::from_secs(601);
+const FENCE_LIFE: Duration = Duration::from_secs(601);
 
 /// How long the background may take. It is the same for all tests of this process, so this is
 /// longer than what one that failed leaves to it.

@@ -64,7 +64,7 @@ async fn a_minimum_hold_outlasts_every_end_and_no_call_waits_for_it<F: Fixture>(
     let panicking = async { resume_unwind(Box::new(())) };
     assert!(caught(request("panicked").run::<_>(panicking)).await.is_err());
     let limited = request("stopped").renew().max_hold(F::LEASE / 10).run(pending::<()>());
-    assert!(limited.await.unwrap_err().is_held_long_enough());
+    assert!(limited.await.unwrap_err().is_max_hold_reached());
     let (aborted, started) = running(request("aborted"));
     started.await.unwrap();
     aborted.abort();
@@ -189,7 +189,7 @@ async fn a_body_is_stopped_when_its_maximum_hold_is_over<F: Fixture>(store: &F) 
         };
         let error = at_most(&locker, F::LEASE, most).run(body).await.unwrap_err();
         let passed = start.elapsed();
-        assert!(error.is_held_long_enough() && !error.is_lost(), "{error}");
+        assert!(error.is_max_hold_reached() && !error.is_lost(), "{error}");
         assert!(!error.is_completed() && error.to_string().contains("`max_hold`"), "{error}");
         assert_eq!(error.key(), Some(NAME));
         assert!(passed >= most, "{passed:?} of {most:?}");
@@ -204,7 +204,7 @@ async fn a_body_is_stopped_when_its_maximum_hold_is_over<F: Fixture>(store: &F) 
 async fn a_body_that_may_finish_is_stopped_by_its_maximum_hold_all_the_same<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let request = at_most(&locker, F::LEASE, F::LEASE / 3).on_lost(OnLost::Finish);
-    assert!(request.run(pending::<()>()).await.unwrap_err().is_held_long_enough());
+    assert!(request.run(pending::<()>()).await.unwrap_err().is_max_hold_reached());
     assert!(!store.has(NAME));
 }
 
@@ -217,7 +217,7 @@ async fn a_body_is_not_polled_once_its_maximum_hold_is_over<F: Fixture>(store: &
         Poll::<()>::Pending
     });
     let request = at_most(&store.locker().await, 4 * F::LEASE, F::LEASE / 2);
-    assert!(request.run(body).await.unwrap_err().is_held_long_enough());
+    assert!(request.run(body).await.unwrap_err().is_max_hold_reached());
     assert_eq!(polls.get(), 1);
 }
 
@@ -246,18 +246,18 @@ async fn a_guard_is_told_when_its_maximum_hold_is_over_and_renewed_no_more<F: Fi
     let lease = first.lease();
     for _ in 0..2 {
         let error = lease.lost().await;
-        assert!(error.is_held_long_enough() && !error.is_lost(), "{error}");
+        assert!(error.is_max_hold_reached() && !error.is_lost(), "{error}");
         assert_eq!(error.key(), Some(NAME));
     }
     assert!(start.elapsed() >= most);
     assert!(!first.is_held() && !first.is_lost() && first.remaining().is_zero());
-    assert!(first.extend(20 * F::LEASE).await.unwrap_err().is_held_long_enough());
+    assert!(first.extend(20 * F::LEASE).await.unwrap_err().is_max_hold_reached());
     // It is this holder's all the same, and ends with its lease.
     assert!(store.has(NAME) && other.lock(KEY).try_acquire().await.unwrap().is_none());
     assert_quiet_until_gone(store).await;
     drop(first);
     let second = at_most(&locker, F::LEASE, F::LEASE / 4).acquire().await.unwrap();
-    assert!(second.lost().await.is_held_long_enough());
+    assert!(second.lost().await.is_max_hold_reached());
     second.release().await.unwrap();
     assert!(!store.has(NAME));
 }
@@ -297,7 +297,7 @@ async fn a_minimum_and_a_maximum_hold_count_from_the_grant<F: Fixture>(store: &F
     let (least, most) = (F::LEASE, F::LEASE / 2);
     let request = at_most(&locker, 2 * F::LEASE, most).min_hold(least);
     let start = Instant::now();
-    assert!(request.run(pending::<()>()).await.unwrap_err().is_held_long_enough());
+    assert!(request.run(pending::<()>()).await.unwrap_err().is_max_hold_reached());
     let life = store.life(NAME).unwrap_or_default();
     // On a busy machine the request for the grant takes its time.
     assert!(life <= least * 4 / 5, "{life:?}");

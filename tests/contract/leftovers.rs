@@ -15,9 +15,9 @@ every_backend! { one_thread: [
     the_longest_key_and_the_shortest_lease_are_good,
     a_lockers_own_lease_is_checked_when_it_is_made,
     a_request_that_is_never_acquired_does_nothing,
-    a_released_lock_leaves_one_floor_for_ten_minutes,
-    the_floor_of_a_long_lease_outlives_it_tenfold,
-    the_floor_of_a_tagged_key_has_the_same_tag,
+    a_released_lock_leaves_one_fence_for_ten_minutes,
+    the_fence_of_a_long_lease_outlives_it_tenfold,
+    the_fence_of_a_tagged_key_has_the_same_tag,
 ] }
 
 async fn an_invalid_key_is_refused_before_anything_is_sent<F: Fixture>(store: &F) {
@@ -91,7 +91,7 @@ async fn a_request_that_is_never_acquired_does_nothing<F: Fixture>(store: &F) {
     assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
 }
 
-async fn a_released_lock_leaves_one_floor_for_ten_minutes<F: Fixture>(store: &F) {
+async fn a_released_lock_leaves_one_fence_for_ten_minutes<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     for _ in 0..20 {
         hold(&locker).await.release().await.unwrap();
@@ -100,24 +100,24 @@ async fn a_released_lock_leaves_one_floor_for_ten_minutes<F: Fixture>(store: &F)
     let [(name, Some(life))] = &store.keyspace()[..] else {
         panic!("{:?}", store.keyspace());
     };
-    assert_eq!(name, "lockable:floor:{disLock:order:7}");
+    assert_eq!(name, "lockable:fence:{disLock:order:7}");
     assert!(minutes(9) < *life && *life <= minutes(10), "{life:?}");
 }
 
-async fn the_floor_of_a_long_lease_outlives_it_tenfold<F: Fixture>(store: &F) {
+async fn the_fence_of_a_long_lease_outlives_it_tenfold<F: Fixture>(store: &F) {
     let hour = Duration::from_secs(3600);
     let guard = store.locker().await.lock(KEY).expire(hour).acquire().await.unwrap();
-    let life = store.life("lockable:floor:{disLock:order:7}").unwrap();
+    let life = store.life("lockable:fence:{disLock:order:7}").unwrap();
     assert!(9 * hour < life && life <= 10 * hour, "{life:?}");
     guard.release().await.unwrap();
     // Longer than the last look of every test allows.
     store.lose_all_data();
 }
 
-async fn the_floor_of_a_tagged_key_has_the_same_tag<F: Fixture>(store: &F) {
+async fn the_fence_of_a_tagged_key_has_the_same_tag<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     locker.lock("{user}:7").acquire().await.unwrap().release().await.unwrap();
-    assert!(store.has("lockable:floor::disLock:{user}:7"), "{:?}", store.keyspace());
+    assert!(store.has("lockable:fence::disLock:{user}:7"), "{:?}", store.keyspace());
 }
 
 /// The error of both ways to ask.

@@ -102,7 +102,7 @@ async fn siblings_of_a_body_find_its_lock_busy<F: Fixture>(store: &F) {
     };
     let sibling = async {
         told.await.unwrap();
-        assert!(locker.lock(KEY).acquire().await.unwrap_err().is_contended());
+        assert!(locker.lock(KEY).acquire().await.unwrap_err().is_busy());
         done.send(()).unwrap();
     };
     let (outcome, ()) = tokio::join!(locker.lock(KEY).run(body), sibling);
@@ -115,7 +115,7 @@ async fn siblings_of_a_body_find_its_lock_busy<F: Fixture>(store: &F) {
         _ = locker.lock(KEY).run(pending::<()>()) => unreachable!("its body never ends"),
         outcome = after_a_poll_of_the_other(sibling) => outcome.unwrap_err(),
     };
-    assert!(error.is_contended(), "{error}");
+    assert!(error.is_busy(), "{error}");
 }
 
 async fn what_a_body_spawned_finds_its_lock_busy<F: Fixture>(store: &F) {
@@ -125,17 +125,17 @@ async fn what_a_body_spawned_finds_its_lock_busy<F: Fixture>(store: &F) {
         tokio::spawn(async move { locker.lock(KEY).acquire().await.map(drop) }).await.unwrap()
     };
     let error = locker.lock(KEY).run(body).await.unwrap().unwrap_err();
-    assert!(error.is_contended(), "{error}");
+    assert!(error.is_busy(), "{error}");
 }
 
 async fn a_guard_held_by_hand_is_not_seen<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
-    assert!(locker.lock(KEY).acquire().await.unwrap_err().is_contended());
+    assert!(locker.lock(KEY).acquire().await.unwrap_err().is_busy());
     // Nor is one that a body holds by hand beside its own.
     let body = async {
         let error = locker.lock(KEY).acquire().await.unwrap_err();
-        assert!(error.is_contended(), "{error}");
+        assert!(error.is_busy(), "{error}");
     };
     locker.lock("other").run(body).await.unwrap();
     guard.release().await.unwrap();
@@ -264,7 +264,7 @@ async fn another_database_is_another_store(store: &Redis) {
 
 fn assert_told(outcome: Result<(), LockError>) {
     let error = outcome.unwrap_err();
-    assert!(error.is_held_by_caller() && !error.is_contended(), "{error}");
+    assert!(error.is_held_by_caller() && !error.is_busy(), "{error}");
     assert!(error.key().is_some_and(|key| error.to_string().contains(key)));
 }
 

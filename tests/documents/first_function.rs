@@ -21,7 +21,7 @@ fn the_first_program_of_the_readme_builds_and_locks() {
 
     assert_eq!(run(&program), "Some(\"order 7 is settled\")\n");
     assert_eq!(admin.get(KEY), None);
-    assert!(admin.pttl("lockable:floor:{disLock:order:7}") > 0, "it has locked something");
+    assert!(admin.pttl("lockable:fence:{disLock:order:7}") > 0, "it has locked something");
 
     admin.set(KEY, "another");
     assert_eq!(run(&program), "None\n");

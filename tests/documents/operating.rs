@@ -25,7 +25,7 @@ async fn every_name_in_redis_is_in_the_table_of_the_guide() {
     let names: Vec<_> = keys.iter().chain(&channels).map(|name| general(name)).collect();
     let all = [
         "<lock key>",
-        "lockable:floor:{<lock key>}",
+        "lockable:fence:{<lock key>}",
         "lockable:queue:{<lock key>}",
         "lockable:grant:<16 hex digits>",
     ];

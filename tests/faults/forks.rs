@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lockable_tests::{Peer, Program, Server, wait};
 
-use crate::support::{FLOOR, KEY, LIMIT, connect, elapse, server_and_proxy};
+use crate::support::{FENCE, KEY, LIMIT, connect, elapse, server_and_proxy};
 
 #[test]
 fn a_locker_of_the_parent_is_refused_at_once() {
@@ -23,7 +23,7 @@ fn a_locker_of_the_parent_is_refused_at_once() {
     assert!(said.contains("child: shutdown: ok\n"), "{said}");
     assert!(said.contains("the parent holds: true\n"), "{said}");
     // The fencing tokens of each lock that was ever asked for have a key: the child asked for none.
-    assert_eq!(server.admin().keys("*"), [FLOOR]);
+    assert_eq!(server.admin().keys("*"), [FENCE]);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_child_on_the_runtime_of_its_parent_reads_none_of_its_answers() {
 fn a_child_locks_with_a_locker_of_its_own() {
     let server = Server::start();
     let said = run("own", &server);
-    assert!(said.contains("child: the parent's lock: Contended: "), "{said}");
+    assert!(said.contains("child: the parent's lock: Busy: "), "{said}");
     assert!(said.contains("child: renewed: true\n"), "{said}");
     for what in ["released", "decorated", "sync", "shutdown"] {
         assert!(said.contains(&format!("child: {what}: ok\n")), "{what}\n{said}");

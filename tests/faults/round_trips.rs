@@ -3,7 +3,7 @@
 use lockable_runtime::{FencingToken, LockError, Locker, distributed_lock};
 use lockable_tests::{Admin, Proxy};
 
-use crate::support::{FLOOR, Runs, connect, decorated, server_and_proxy};
+use crate::support::{FENCE, Runs, connect, decorated, server_and_proxy};
 
 #[tokio::test]
 async fn the_first_pair_after_connecting_costs_two_round_trips() {
@@ -11,7 +11,7 @@ async fn the_first_pair_after_connecting_costs_two_round_trips() {
     let locker = connect(&proxy.url()).await;
     let start = Counts::of(&proxy);
     pair(&locker).await;
-    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1).making_a_floor());
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1).making_a_fence());
 }
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn a_hundred_pairs_cost_two_hundred_round_trips() {
     for _ in 0..100 {
         pair(&locker).await;
     }
-    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(100).making_a_floor());
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(100).making_a_fence());
     assert_eq!(proxy.accepted(), 1);
 }
 
@@ -48,7 +48,7 @@ async fn a_renewed_call_costs_what_another_does() {
         renewed(&locker).await.unwrap();
         locker.lock("k").renew().acquire().await.unwrap().release().await.unwrap();
     }
-    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(300).making_a_floor());
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(300).making_a_fence());
     assert_eq!(proxy.accepted(), 1);
 }
 
@@ -71,29 +71,29 @@ async fn a_busy_lock_costs_one_round_trip() {
 
 /// It may have missed grants, so it is raised; see the fencing tests.
 #[tokio::test]
-async fn a_floor_older_than_the_connection_costs_no_more_than_one_that_is_not_there() {
+async fn a_fence_older_than_the_connection_costs_no_more_than_one_that_is_not_there() {
     let (server, proxy) = server_and_proxy();
     pair(&connect(&server.url()).await).await;
     let locker = connect(&proxy.url()).await;
     let start = Counts::of(&proxy);
     pair(&locker).await;
-    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1).making_a_floor());
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1).making_a_fence());
     let start = Counts::of(&proxy);
     pair(&locker).await;
     assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1));
 }
 
-/// A floor that is known to be there is not made again, until it is found missing.
+/// A fence counter that is known to be there is not made again, until it is found missing.
 #[tokio::test]
-async fn a_floor_that_somebody_deleted_costs_one_more_round_trip_once() {
+async fn a_fence_that_somebody_deleted_costs_one_more_round_trip_once() {
     let (server, proxy) = server_and_proxy();
     let (locker, admin) = (connect(&proxy.url()).await, Admin::connect(&server.url()));
     let newest = pair(&locker).await;
-    admin.del(FLOOR);
+    admin.del(FENCE);
     let start = Counts::of(&proxy);
     assert!(pair(&locker).await > newest);
     assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1).mending_it());
-    assert!(admin.pttl(FLOOR) > 0, "it ends some time");
+    assert!(admin.pttl(FENCE) > 0, "it ends some time");
     let start = Counts::of(&proxy);
     pair(&locker).await;
     assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1));
@@ -146,7 +146,7 @@ impl Counts {
     }
 
     /// By a script in the place of the increment.
-    fn making_a_floor(self) -> Self {
+    fn making_a_fence(self) -> Self {
         Self { increments: self.increments - 1, scripts: self.scripts + 1, ..self }
     }
 

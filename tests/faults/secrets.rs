@@ -5,7 +5,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use lockable_runtime::LockErrorKind::{
-    Contended, HeldByCaller, HeldLongEnough, InvalidKey, InvalidOption, Lost, Refused, Unavailable,
+    Busy, HeldByCaller, InvalidKey, InvalidOption, Lost, MaxHoldReached, Refused, Unavailable,
     WaitLimitReached, WrongType,
 };
 use lockable_runtime::{
@@ -22,7 +22,7 @@ const CANARY: &str = "canary";
 
 const NAME: &str = "mail:canary@nest";
 const KEY: &str = "disLock:mail:canary@nest";
-const FLOOR: &str = "lockable:floor:{disLock:mail:canary@nest}";
+const FENCE: &str = "lockable:fence:{disLock:mail:canary@nest}";
 const QUEUE: &str = "lockable:queue:{disLock:mail:canary@nest}";
 
 /// A wait that is over soon, and a lease that is.
@@ -47,7 +47,7 @@ async fn no_secret_is_shown_by_what_is_printed_for_debugging() {
 async fn no_secret_is_shown_where_a_lock_is_busy_lost_or_misused() {
     as_a_request(async |mut nest: Nest| {
         let guard = nest.guard().await;
-        nest.fails(Contended, nest.lock().acquire().await);
+        nest.fails(Busy, nest.lock().acquire().await);
         nest.fails(WaitLimitReached, nest.lock().wait(SHORT).acquire().await);
         nest.fails(InvalidOption, nest.lock().min_hold(LIMIT * 99).acquire().await);
         nest.fails(InvalidOption, guard.extend(Duration::ZERO).await);
@@ -61,7 +61,7 @@ async fn no_secret_is_shown_where_a_lock_is_busy_lost_or_misused() {
         let own = nest.lock().run(async { nest.lock().acquire().await }).await.unwrap();
         nest.fails(HeldByCaller, own);
         let hanging = nest.lock().renew().max_hold(SHORT).run(pending::<()>());
-        nest.fails(HeldLongEnough, hanging.await);
+        nest.fails(MaxHoldReached, hanging.await);
         nest.fails(Lost, nest.lock().expire(SHORT).run(pending::<()>()).await);
     })
     .await;
@@ -76,12 +76,12 @@ async fn no_secret_is_shown_where_other_data_are_in_the_way() {
         nest.fails(WrongType, nest.lock().wait(LIMIT).acquire().await);
         nest.fails(WrongType, nest.locker.inspect(NAME).await);
         nest.admin.flush();
-        nest.admin.command::<u64>(&["RPUSH", FLOOR, "data"]);
+        nest.admin.command::<u64>(&["RPUSH", FENCE, "data"]);
         let error = nest.fails(Refused, nest.lock().acquire().await);
-        assert!(error.contains("lockable:floor:{hidden:"), "{error}");
+        assert!(error.contains("lockable:fence:{hidden:"), "{error}");
         nest.is_free().await;
         nest.admin.flush();
-        nest.admin.set(FLOOR, "text");
+        nest.admin.set(FENCE, "text");
         nest.fails(Refused, nest.lock().acquire().await);
         nest.is_free().await;
         nest.admin.set(KEY, "another's");
@@ -91,7 +91,7 @@ async fn no_secret_is_shown_where_other_data_are_in_the_way() {
         };
         let (outcome, ()) = tokio::join!(nest.lock().wait(LIMIT).acquire(), is_freed);
         let error = nest.fails(Refused, outcome);
-        assert!(error.contains("lockable:floor:{hidden:"), "{error}");
+        assert!(error.contains("lockable:fence:{hidden:"), "{error}");
         nest.admin.flush();
         nest.admin.set(KEY, "another's");
         nest.admin.set(QUEUE, "data");
@@ -238,7 +238,7 @@ async fn as_a_request(test: impl AsyncFnOnce(Nest)) {
 /// Runs the test as a request, and looks through all events and spans behind it.
 async fn as_a_request_on(server: Server, proxy: Proxy, url: &str, test: impl AsyncFnOnce(Nest)) {
     events::keep_secret(CANARY);
-    let (admin, locker) = (server.admin(), impatient(url).hide_keys().connect_lazy().unwrap());
+    let (admin, locker) = (server.admin(), impatient(url).redact_keys().connect_lazy().unwrap());
     let nest = Nest { server, proxy, admin, locker, origins: Vec::new() };
     RequestId::new("canary-request").scope(test(nest)).await;
     assert_eq!(events::leaks(), [""; 0]);

@@ -53,7 +53,7 @@ pub(crate) fn is_unsure(error: &LockError) {
 pub(crate) const KEY: &str = "disLock:k";
 
 /// The companion key that the fencing tokens of `k` come from.
-pub(crate) const FLOOR: &str = "lockable:floor:{disLock:k}";
+pub(crate) const FENCE: &str = "lockable:fence:{disLock:k}";
 
 /// The line that the documentation of `Locker::check` gives, word by word.
 pub(crate) fn acl_line() -> Vec<&'static str> {

@@ -11,7 +11,7 @@ async fn what_python_holds_is_busy_for_us_until_python_releases() {
     let Setting { _server, admin, locker, mut python } = Setting::new().await;
     assert_eq!(python.ask("acquire 10"), "True");
     let error = locker.lock(KEY).acquire().await.unwrap_err();
-    assert!(error.is_contended() && error.key() == Some(NAME), "{error}");
+    assert!(error.is_busy() && error.key() == Some(NAME), "{error}");
     assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
     assert_eq!(python.ask("owned"), "True");
     assert_eq!(python.ask("release"), "released");
@@ -158,7 +158,7 @@ async fn wait_for_grant(locker: &Locker) -> LockGuard {
     granted.unwrap()
 }
 
-/// All names but for our fencing floors and what the tests count.
+/// All names but for our fence counters and what the tests count.
 fn locks(admin: &Admin) -> Vec<String> {
     admin.keys("disLock:*")
 }

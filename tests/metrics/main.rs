@@ -53,11 +53,11 @@ async fn what_is_not_answered_is_counted() {
     proxy.cut();
     drop(dropped);
     for name in [
-        "lock.release.backlog[]",
-        r#"lock.renewal["unanswered"]"#,
-        r#"lock.release["unanswered"]"#,
-        "lock.release.abandoned[]",
-        r#"lock.lost["deadline"]"#,
+        "lockable.release.backlog[]",
+        r#"lockable.renewal["unanswered"]"#,
+        r#"lockable.release["unanswered"]"#,
+        "lockable.release.abandoned[]",
+        r#"lockable.lost["deadline"]"#,
     ] {
         wait::until_async(LIMIT, async || numbers.has(name, 1.0)).await;
     }

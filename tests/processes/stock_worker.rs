@@ -92,7 +92,7 @@ enum SaleError {
 
 impl SaleError {
     fn is_busy(&self) -> bool {
-        matches!(self, Self::Lock(error) if error.is_contended())
+        matches!(self, Self::Lock(error) if error.is_busy())
     }
 }
 

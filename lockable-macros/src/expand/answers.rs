@@ -23,7 +23,7 @@ pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
     let gave_up = locked.wait.wait.as_ref();
     let gave_up = gave_up.map(|_| quote_spanned!(mixed()=> || error.is_wait_limit_reached()));
     quote_spanned! {mixed()=>
-        ::core::result::Result::Err(error) if error.is_contended() #gave_up => return #value,
+        ::core::result::Result::Err(error) if error.is_busy() #gave_up => return #value,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::locker::blocking::{acquire_blocking, hold_blocking};
 use crate::locker::global::default_locker;
 use crate::locker::request::LockRequest;
 use crate::telemetry;
-use crate::types::error::LockError;
+use crate::types::error::{LockError, LockErrorKind};
 pub use crate::types::key::Part;
 use crate::types::key::{LockKey, render};
 use crate::types::options::{OnLost, Wait};
@@ -147,7 +147,7 @@ impl Call {
             None => default_locker()?,
         };
         let prefix = self.prefix.unwrap_or(locker.prefix());
-        let key = self.key.map_err(|error| locker.reporting().hide(error))?;
+        let key = self.key.map_err(|error| locker.reporting().redact(error))?;
         let mut request = locker.lock_with_prefix(prefix, &key).on_lost(self.on_lost);
         if let Some(expire) = self.expire {
             request = request.expire(expire);
@@ -227,9 +227,9 @@ pub fn run_blocking_even_when_busy<T>(
 /// A busy lock is told at info level; a limit that was reached, where that happened.
 fn told(outcome: Result<LockGuard, LockError>) -> Result<LockGuard, LockError> {
     if let Err(error) = &outcome
-        && error.is_contended()
+        && error.kind() == LockErrorKind::Busy
     {
-        telemetry::contended(error);
+        telemetry::skipped(error);
     }
     outcome
 }

@@ -48,12 +48,12 @@ pub(crate) struct Memory {
 struct State {
     locks: HashMap<String, Lock>,
     queues: HashMap<String, VecDeque<Arc<Attempt>>>,
-    floors: HashMap<String, Floor>,
+    fences: HashMap<String, Fence>,
     /// Expired entries are swept when the maps have grown to this size.
     sweep_at: usize,
 }
 
-/// The calendar that fencing floors start from. It survives [`Memory::flush`], as a server's does.
+/// The calendar that fence counters start from. It survives [`Memory::flush`], as a server's does.
 struct Calendar {
     /// The calendar time at `born`, in microseconds.
     epoch: u64,
@@ -69,7 +69,7 @@ impl Calendar {
     }
 
     /// Microseconds since 1970. More pass between two grants than a grant reserves tokens, even
-    /// while tokio's clock is paused: that time goes on is what makes a lost floor start above the
+    /// while tokio's clock is paused: that time goes on is what makes a lost fence counter start above the
     /// old one.
     fn read(&self, now: Moment) -> u64 {
         const STEP: u64 = RESERVED + 1;
@@ -105,7 +105,7 @@ impl Lock {
     }
 }
 
-struct Floor {
+struct Fence {
     value: u64,
     expires: Moment,
 }
@@ -178,11 +178,11 @@ impl Memory {
         self.state().queues.get(key).into_iter().flatten().map(owner).collect()
     }
 
-    /// The last fencing token of a lock that is given away, where its floor lives.
-    pub(crate) fn floor(&self, key: &str) -> Option<u64> {
-        let name = LockKey::prefixed("", key).ok()?.floor().to_string();
+    /// The last fencing token of a lock that is given away, where its fence counter lives.
+    pub(crate) fn fence(&self, key: &str) -> Option<u64> {
+        let name = LockKey::prefixed("", key).ok()?.fence().to_string();
         let now = tokio_time();
-        self.state().floors.get(&name).filter(|floor| now < floor.expires).map(|floor| floor.value)
+        self.state().fences.get(&name).filter(|fence| now < fence.expires).map(|fence| fence.value)
     }
 
     /// The names that live now and how long each still does.
@@ -191,9 +191,9 @@ impl Memory {
         let mut state = self.state();
         state.sweep(now);
         let locks = state.locks.iter().map(|(key, lock)| (key.clone(), lock.expires.since(now)));
-        let floors =
-            state.floors.iter().map(|(key, floor)| (key.clone(), floor.expires.since(now)));
-        locks.chain(floors).collect()
+        let fences =
+            state.fences.iter().map(|(key, fence)| (key.clone(), fence.expires.since(now)));
+        locks.chain(fences).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -207,7 +207,7 @@ impl Memory {
         let mut state = self.state();
         state.sweep_when_grown(now);
         if !state.take(attempt, now) {
-            return Acquisition::Contended;
+            return Acquisition::Busy;
         }
         let fencing_token = state.next_token(attempt, now, self.calendar.read(now));
         Acquisition::Granted { fencing_token, since }
@@ -264,7 +264,7 @@ impl Memory {
                 break next;
             }
         };
-        let ttl = next.ttl.granted();
+        let ttl = next.ttl.provisional();
         let expires = now.after(ttl.duration());
         let lock = Lock { owner: next.owner.clone(), expires, kept_until: None };
         state.locks.insert(key.to_owned(), lock);
@@ -294,7 +294,7 @@ impl Memory {
             Some(lock) => {
                 let end = renewal.ttl.map_or(lock.expires, |ttl| now.after(ttl.duration()));
                 lock.expires = lock.expires.max(end);
-                Renewed::Kept
+                Renewed::Held
             }
         }
     }
@@ -313,7 +313,7 @@ impl Memory {
                 let fence = state.reserve(next, now, &self.calendar);
                 return (
                     Release::Released,
-                    Some(Grant::answered(next, fence, since, next.ttl.granted())),
+                    Some(Grant::answered(next, fence, since, next.ttl.provisional())),
                 );
             }
             state.join(next, now);
@@ -454,34 +454,34 @@ impl State {
     /// The first of the fencing tokens of a turn.
     fn reserve(&mut self, attempt: &Attempt, now: Moment, calendar: &Calendar) -> u64 {
         let first = self.next_token(attempt, now, calendar.read(now));
-        if let Some(floor) = self.floors.get_mut(&attempt.key.floor().to_string()) {
-            floor.value = floor.value.saturating_add(RESERVED - 1);
+        if let Some(fence) = self.fences.get_mut(&attempt.key.fence().to_string()) {
+            fence.value = fence.value.saturating_add(RESERVED - 1);
         }
         first.into()
     }
 
     fn next_token(&mut self, attempt: &Attempt, now: Moment, seed: u64) -> FencingToken {
-        let name = attempt.key.floor().to_string();
-        let expires = now.after(attempt.ttl.floor_life());
-        let floor = self.floors.entry(name).or_insert(Floor { value: seed, expires });
-        if floor.expires <= now {
-            *floor = Floor { value: seed, expires };
+        let name = attempt.key.fence().to_string();
+        let expires = now.after(attempt.ttl.fence_life());
+        let fence = self.fences.entry(name).or_insert(Fence { value: seed, expires });
+        if fence.expires <= now {
+            *fence = Fence { value: seed, expires };
         }
-        floor.value = floor.value.saturating_add(1);
-        FencingToken::new(floor.value)
+        fence.value = fence.value.saturating_add(1);
+        FencingToken::new(fence.value)
     }
 
     fn sweep_when_grown(&mut self, now: Moment) {
         const SMALL: usize = 64;
-        if self.locks.len() + self.floors.len() >= self.sweep_at.max(SMALL) {
+        if self.locks.len() + self.fences.len() >= self.sweep_at.max(SMALL) {
             self.sweep(now);
-            self.sweep_at = 2 * (self.locks.len() + self.floors.len());
+            self.sweep_at = 2 * (self.locks.len() + self.fences.len());
         }
     }
 
     fn sweep(&mut self, now: Moment) {
         self.locks.retain(|_, lock| now < lock.expires);
-        self.floors.retain(|_, floor| now < floor.expires);
+        self.fences.retain(|_, fence| now < fence.expires);
     }
 }
 
@@ -616,7 +616,7 @@ mod tests {
     }
 
     fn token(acquisition: &Acquisition) -> u64 {
-        let Acquisition::Granted { fencing_token, .. } = acquisition else { panic!("contended") };
+        let Acquisition::Granted { fencing_token, .. } = acquisition else { panic!("busy") };
         (*fencing_token).into()
     }
 
@@ -634,7 +634,7 @@ mod tests {
         let (holder, other) = (attempt("k"), attempt("k"));
         token(&store.acquire_now(&holder));
         assert_eq!(store.release_now(&other, None).0, Release::Taken);
-        assert!(matches!(store.acquire_now(&other), Acquisition::Contended));
+        assert!(matches!(store.acquire_now(&other), Acquisition::Busy));
         assert_eq!(store.release_now(&holder, None).0, Release::Released);
         assert_eq!(store.release_now(&holder, None).0, Release::Absent);
     }

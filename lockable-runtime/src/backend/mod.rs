@@ -158,7 +158,7 @@ impl Attempt {
     /// How it stands in a queue: for how many milliseconds it is granted, and its owner token.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it stands itself"))]
     pub(crate) fn entry(&self) -> String {
-        format!("{} {}", self.ttl.granted().duration().as_millis(), self.owner.as_ref())
+        format!("{} {}", self.ttl.provisional().duration().as_millis(), self.owner.as_ref())
     }
 
     /// Notes that a request goes out now; gives the time of the first one, which the lease counts from.
@@ -260,7 +260,7 @@ impl Renewal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Renewed {
     /// The lock is this attempt's, and lasts as long as was asked for, or longer.
-    Kept,
+    Held,
     /// Nobody holds the lock: it expired or was deleted.
     Absent,
     /// Another holder has the lock, or other data is there; it was left alone.
@@ -344,7 +344,7 @@ pub(crate) enum Acquisition {
     /// The lock is this attempt's, counted from `since`.
     Granted { fencing_token: FencingToken, since: Moment },
     /// Another holder has it.
-    Contended,
+    Busy,
 }
 
 /// What a release found.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::{Fault, Release};
-use crate::lease::renewal::Kept;
+use crate::lease::renewal::Registration;
 use crate::lease::{Ended, Lease, Loss, Status};
 use crate::releaser::{Known, Releaser, try_release};
 use crate::telemetry::{self, Acquiring, Hold};
@@ -58,7 +58,7 @@ pub struct LockGuard {
     /// What a drop still has to release.
     duty: Option<Known>,
     /// Renews the lease, where that was asked for, until the release begins.
-    kept: Option<Kept>,
+    kept: Option<Registration>,
     /// What others of this process wait for, where the lock came from a queue.
     turn: Option<Turn>,
     /// What is told of it, until the release begins.
@@ -68,7 +68,7 @@ pub struct LockGuard {
 impl LockGuard {
     pub(crate) fn new(
         lease: Lease,
-        kept: Kept,
+        kept: Registration,
         on_lost: OnLost,
         turn: Option<Turn>,
         hold: Hold,
@@ -135,7 +135,7 @@ impl LockGuard {
     /// [`Lease::extend`].
     ///
     /// # Errors
-    /// [`is_lost`](LockError::is_lost), [`is_held_long_enough`](LockError::is_held_long_enough),
+    /// [`is_lost`](LockError::is_lost), [`is_max_hold_reached`](LockError::is_max_hold_reached),
     /// [`is_unavailable`](LockError::is_unavailable) and
     /// [`is_invalid_option`](LockError::is_invalid_option), as [`Lease::extend`].
     ///
@@ -240,7 +240,7 @@ impl LockGuard {
                 self.duty = self.duty.map(|known| known.max(Known::Releasing));
                 return None;
             }
-            Status::Held(_) | Status::HeldLongEnough | Status::Released => {
+            Status::Held(_) | Status::MaxHoldReached | Status::Released => {
                 let is_kept = self.lease.attempt().has_min_hold();
                 let passes = !is_kept && self.turn.as_mut().is_some_and(Turn::pass);
                 if !passes {
@@ -282,7 +282,7 @@ impl Drop for LockGuard {
         }
         if let Some(known) = self.duty {
             telemetry::release_deferred(self.lease.shown_key());
-            self.releaser().hand_over(Arc::clone(self.lease.attempt()), known);
+            self.releaser().defer(Arc::clone(self.lease.attempt()), known);
         }
     }
 }

@@ -206,7 +206,7 @@ pub(crate) fn too_late(guard: &LockGuard) -> Option<LockError> {
     // The lock was acquired just now.
     match lease.status_here() {
         Status::Held(_) | Status::Released => None,
-        Status::HeldLongEnough => Some(lease.held_long_enough()),
+        Status::MaxHoldReached => Some(lease.max_hold_reached()),
         Status::Lost(loss) => Some(lease.lost_error(loss)),
     }
 }
@@ -220,7 +220,7 @@ fn stops(guard: &LockGuard) -> Option<LockError> {
             Some(lease.loss_error(loss, false))
         }
         (Status::Held(_) | Status::Released, _) | (Status::Lost(_), OnLost::Finish) => None,
-        (Status::HeldLongEnough, _) => Some(lease.held_long_enough()),
+        (Status::MaxHoldReached, _) => Some(lease.max_hold_reached()),
     }
 }
 

@@ -103,7 +103,7 @@ impl Lease {
     pub fn remaining(&self) -> Duration {
         match self.status() {
             Status::Held(rest) => rest,
-            Status::HeldLongEnough | Status::Lost(_) | Status::Released => Duration::ZERO,
+            Status::MaxHoldReached | Status::Lost(_) | Status::Released => Duration::ZERO,
         }
     }
 
@@ -169,7 +169,7 @@ impl Lease {
                     let timer = || self.backend().timer(rest);
                     let _notified: Option<()> = within(timer, notified).await;
                 }
-                Status::HeldLongEnough => return self.held_long_enough(),
+                Status::MaxHoldReached => return self.max_hold_reached(),
                 Status::Lost(loss) => return self.lost_error(loss),
                 Status::Released => pending().await,
             }
@@ -183,7 +183,7 @@ impl Lease {
     /// # Errors
     /// - [`is_lost`](LockError::is_lost) when the lock is not held any more: its deadline had passed,
     ///   or the backend says that nobody or another holder has it. Nothing is ever acquired anew.
-    /// - [`is_held_long_enough`](LockError::is_held_long_enough) when `max_hold` is over.
+    /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) when `max_hold` is over.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer in time: the
     ///   lease lasts as long as it did before, by this holder's own count.
     /// - [`is_invalid_option`](LockError::is_invalid_option) for a duration under 10 ms.
@@ -208,7 +208,7 @@ impl Lease {
         self.still_held()?;
         let sent = self.backend().now();
         match self.ask(Renewal::new(&self.0.attempt, Some(ttl), sent)).await {
-            Ok(Renewed::Kept) => self.renewed(sent, ttl),
+            Ok(Renewed::Held) => self.renewed(sent, ttl),
             Ok(Renewed::Absent) => self.refused(Loss::Absent),
             Ok(Renewed::Taken) => self.refused(Loss::Taken),
             Err(fault) => return Err(self.fault(fault)),
@@ -227,7 +227,7 @@ impl Lease {
     fn still_held(&self) -> Result<(), LockError> {
         match self.status() {
             Status::Held(_) => Ok(()),
-            Status::HeldLongEnough => Err(self.held_long_enough()),
+            Status::MaxHoldReached => Err(self.max_hold_reached()),
             Status::Lost(loss) => Err(self.lost_error(loss)),
             Status::Released => Err(self.error("the lock was released".to_owned())),
         }
@@ -294,8 +294,8 @@ impl Lease {
         self.error_of(loss, message).with_completed(completed)
     }
 
-    pub(crate) fn held_long_enough(&self) -> LockError {
-        self.reporting().hide(LockError::held_long_enough(self.key().as_str()))
+    pub(crate) fn max_hold_reached(&self) -> LockError {
+        self.reporting().redact(LockError::max_hold_reached(self.key().as_str()))
     }
 
     pub(crate) fn lost_error(&self, loss: Loss) -> LockError {
@@ -314,12 +314,12 @@ impl Lease {
 
     /// An error about this lock.
     fn name(&self, error: LockError) -> LockError {
-        self.reporting().hide(error.with_key(self.key().as_str()))
+        self.reporting().redact(error.with_key(self.key().as_str()))
     }
 
     /// The error of a release that found the lock gone.
     pub(crate) fn released_too_late(&self, taken: bool) -> LockError {
-        self.reporting().hide(LockError::released_too_late(self.key().as_str(), taken))
+        self.reporting().redact(LockError::released_too_late(self.key().as_str(), taken))
     }
 
     fn error_of(&self, loss: Loss, message: String) -> LockError {
@@ -363,7 +363,7 @@ impl Lease {
     }
 
     fn error(&self, message: String) -> LockError {
-        self.reporting().hide(LockError::lost(self.key().as_str(), message))
+        self.reporting().redact(LockError::lost(self.key().as_str(), message))
     }
 
     /// Changes the state by the time; a loss is told once, by whoever finds it.

@@ -28,12 +28,12 @@ pub(crate) struct Renewals {
     backend: Arc<dyn Backend>,
     command_deadline: Duration,
     /// One for each runtime that renews: the background's alone, where the backend is a server.
-    keepers: Mutex<Vec<(Id, Arc<Keeper>)>>,
+    tasks: Mutex<Vec<(Id, Arc<RenewalTask>)>>,
 }
 
 impl Renewals {
     pub(crate) fn new(backend: Arc<dyn Backend>, command_deadline: Duration) -> Arc<Self> {
-        let renewals = Arc::new(Self { backend, command_deadline, keepers: Mutex::default() });
+        let renewals = Arc::new(Self { backend, command_deadline, tasks: Mutex::default() });
         let weak = Arc::downgrade(&renewals);
         renewals.backend.when_connected(Box::new(move || {
             if let Some(renewals) = Weak::upgrade(&weak) {
@@ -47,13 +47,13 @@ impl Renewals {
     pub(crate) fn keep(
         self: &Arc<Self>,
         lease: &Lease,
-        care: Care,
+        care: RenewalMode,
         due: Option<Moment>,
         home: &Handle,
-    ) -> Kept {
-        let keeper = self.keeper(home);
-        let id = keeper.keep(lease, care, due);
-        Kept { keeper, id, _renewals: Arc::clone(self) }
+    ) -> Registration {
+        let task = self.task(home);
+        let id = task.keep(lease, care, due);
+        Registration { task, id, _renewals: Arc::clone(self) }
     }
 
     /// The leases of a lock that are looked after.
@@ -62,18 +62,18 @@ impl Renewals {
         let leases = |agenda: &mut Agenda<u64, Tracked>| -> Vec<Lease> {
             agenda.items().filter(is_of_key).map(|tracked| tracked.lease.clone()).collect()
         };
-        let keepers = self.all_keepers();
-        keepers.iter().flat_map(|keeper| keeper.worklist.look(leases)).collect()
+        let tasks = self.all_tasks();
+        tasks.iter().flat_map(|task| task.worklist.look(leases)).collect()
     }
 
-    fn keeper(&self, home: &Handle) -> Arc<Keeper> {
-        let mut keepers = self.keepers();
-        if let Some((_, keeper)) = keepers.iter().find(|(id, _)| *id == home.id()) {
-            return Arc::clone(keeper);
+    fn task(&self, home: &Handle) -> Arc<RenewalTask> {
+        let mut tasks = self.tasks();
+        if let Some((_, task)) = tasks.iter().find(|(id, _)| *id == home.id()) {
+            return Arc::clone(task);
         }
         // Those of runtimes that have ended look after nothing any more.
-        keepers.retain(|(_, keeper)| !keeper.worklist.look(|agenda| agenda.is_empty()));
-        let keeper = Arc::new(Keeper {
+        tasks.retain(|(_, task)| !task.worklist.look(|agenda| agenda.is_empty()));
+        let task = Arc::new(RenewalTask {
             backend: Arc::clone(&self.backend),
             command_deadline: self.command_deadline,
             home: home.clone(),
@@ -81,52 +81,52 @@ impl Renewals {
             checked: Mutex::default(),
             worklist: Worklist::default(),
         });
-        keepers.push((home.id(), Arc::clone(&keeper)));
-        keeper
+        tasks.push((home.id(), Arc::clone(&task)));
+        task
     }
 
     /// After a connection was opened every lease is checked at once: the server may have lost it.
     /// Connections that open one right after the other share a check, a moment later.
     fn check_all(&self) {
-        self.all_keepers().iter().for_each(Keeper::check_all);
+        self.all_tasks().iter().for_each(RenewalTask::check_all);
     }
 
     /// Each to be asked outside of the table's lock.
-    fn all_keepers(&self) -> Vec<Arc<Keeper>> {
-        self.keepers().iter().map(|(_, keeper)| Arc::clone(keeper)).collect()
+    fn all_tasks(&self) -> Vec<Arc<RenewalTask>> {
+        self.tasks().iter().map(|(_, task)| Arc::clone(task)).collect()
     }
 
-    fn keepers(&self) -> MutexGuard<'_, Vec<(Id, Arc<Keeper>)>> {
+    fn tasks(&self) -> MutexGuard<'_, Vec<(Id, Arc<RenewalTask>)>> {
         // Every change is one insertion or removal, so a panic elsewhere leaves it sound.
-        self.keepers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What is done for a lease, besides looking at it when a connection was opened.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Care {
+pub(crate) struct RenewalMode {
     /// It was granted for less than was asked for, until it is renewed once.
     pub(crate) claims: bool,
     pub(crate) renews: bool,
 }
 
 /// A lease that is looked after for as long as this lives.
-pub(crate) struct Kept {
-    keeper: Arc<Keeper>,
+pub(crate) struct Registration {
+    task: Arc<RenewalTask>,
     id: u64,
     /// A guard may outlive its locker, and is told of connections that came back all the same.
     _renewals: Arc<Renewals>,
 }
 
-impl Drop for Kept {
+impl Drop for Registration {
     fn drop(&mut self) {
         // Outside of the table's lock: the lease may be the last to know its locker.
-        let _lease: Option<Tracked> = self.keeper.worklist.look(|agenda| agenda.remove(&self.id));
+        let _lease: Option<Tracked> = self.task.worklist.look(|agenda| agenda.remove(&self.id));
     }
 }
 
 /// The leases that are renewed on one runtime.
-struct Keeper {
+struct RenewalTask {
     backend: Arc<dyn Backend>,
     command_deadline: Duration,
     home: Handle,
@@ -139,7 +139,7 @@ struct Keeper {
 #[derive(Clone)]
 struct Tracked {
     lease: Lease,
-    care: Care,
+    care: RenewalMode,
 }
 
 impl Tracked {
@@ -149,7 +149,7 @@ impl Tracked {
 
     /// How long the lease is as the backend knows it now.
     fn pace(&self) -> Ttl {
-        if self.care.claims { self.ttl().granted() } else { self.ttl() }
+        if self.care.claims { self.ttl().provisional() } else { self.ttl() }
     }
 
     fn is_kept(&self) -> bool {
@@ -167,8 +167,8 @@ type Batch = Vec<(u64, Tracked)>;
 /// An outcome for each lease of a batch, or what failed all of them.
 type Answer = Result<Vec<Result<Renewed, Fault>>, Fault>;
 
-impl Keeper {
-    fn keep(self: &Arc<Self>, lease: &Lease, care: Care, due: Option<Moment>) -> u64 {
+impl RenewalTask {
+    fn keep(self: &Arc<Self>, lease: &Lease, care: RenewalMode, due: Option<Moment>) -> u64 {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let tracked = Tracked { lease: lease.clone(), care };
         self.change(|agenda| drop(agenda.insert(id, tracked, due)));
@@ -318,15 +318,15 @@ fn settle_one(tracked: &Tracked, sent: Moment, outcome: Renewed) {
         telemetry::renewed(lease.shown_key(), lease.fencing_token(), outcome);
     }
     match (outcome, tracked.is_kept()) {
-        (Renewed::Kept, true) => tracked.lease.renewed(sent, tracked.ttl()),
+        (Renewed::Held, true) => tracked.lease.renewed(sent, tracked.ttl()),
         // Only looked at: its end stays where it was.
-        (Renewed::Kept, false) => {}
+        (Renewed::Held, false) => {}
         (Renewed::Absent, _) => tracked.lease.refused(Loss::Absent),
         (Renewed::Taken, _) => tracked.lease.refused(Loss::Taken),
     }
 }
 
-impl Agent for Keeper {
+impl Agent for RenewalTask {
     type Key = u64;
     type Item = Tracked;
 
@@ -366,10 +366,10 @@ mod tests {
     use crate::types::options::Terms;
     use crate::types::token::FencingToken;
 
-    const WATCH: Care = Care { claims: false, renews: false };
+    const WATCH: RenewalMode = RenewalMode { claims: false, renews: false };
 
     /// Lets go of another lease when it is woken.
-    struct LetGo(Mutex<Option<Kept>>);
+    struct LetGo(Mutex<Option<Registration>>);
 
     impl Wake for LetGo {
         fn wake(self: Arc<Self>) {
@@ -396,7 +396,7 @@ mod tests {
         let background = Background::start().unwrap();
         let kept = renewals.keep(&ended, WATCH, None, background.handle());
         let other = renewals.keep(&other, WATCH, None, background.handle());
-        let keeper = Arc::clone(&kept.keeper);
+        let task = Arc::clone(&kept.task);
         let waker = Waker::from(Arc::new(LetGo(Mutex::new(Some(other)))));
         let lost = ended.clone();
         let mut lost = Box::pin(async move { lost.lost().await });
@@ -406,15 +406,17 @@ mod tests {
         while tokio_time() < end {
             thread::park_timeout(Duration::from_millis(1));
         }
-        let batch =
-            vec![(kept.id, Tracked { lease: ended, care: Care { claims: false, renews: true } })];
+        let batch = vec![(
+            kept.id,
+            Tracked { lease: ended, care: RenewalMode { claims: false, renews: true } },
+        )];
         let (done, is_done) = mpsc::channel();
-        let settling = Arc::clone(&keeper);
+        let settling = Arc::clone(&task);
         thread::spawn(move || {
             settling.retry(&batch, sent, Fault::no_answer("memory://", Duration::ZERO));
             done.send(()).unwrap();
         });
         is_done.recv_timeout(Duration::from_secs(10)).expect("nobody waits for himself");
-        assert_eq!(keeper.worklist.look(|agenda| agenda.len()), 1);
+        assert_eq!(task.worklist.look(|agenda| agenda.len()), 1);
     }
 }

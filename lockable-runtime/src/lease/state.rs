@@ -29,7 +29,7 @@ pub(crate) enum Status {
     /// The lock is held, for so long at least.
     Held(Duration),
     /// `max_hold` is over: the body has to stop, and the lock is released then.
-    HeldLongEnough,
+    MaxHoldReached,
     Lost(Loss),
     /// The release has begun.
     Released,
@@ -69,7 +69,7 @@ impl LeaseState {
         match (self.end, self.hold_until) {
             (Some(End::Lost(loss)), _) => Status::Lost(loss),
             (Some(End::Released), _) => Status::Released,
-            (None, Some(end)) if now >= end => Status::HeldLongEnough,
+            (None, Some(end)) if now >= end => Status::MaxHoldReached,
             (None, end) => {
                 let end = end.map_or(self.valid_until, |end| end.min(self.valid_until));
                 Status::Held(end.since(now))
@@ -136,7 +136,7 @@ impl LeaseState {
     }
 
     fn is_on(&mut self, now: Moment) -> bool {
-        matches!(self.status(now), Status::Held(_) | Status::HeldLongEnough)
+        matches!(self.status(now), Status::Held(_) | Status::MaxHoldReached)
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn acquire_blocking(
     let start = backend.now();
     let wait = || wait_elsewhere(&*backend, request.acquire()).unwrap_or_else(|| Err(ended()));
     let outcome = if may_block { Some(wait()) } else { where_blocking_is_allowed(wait) };
-    let refused = || reporting.hide(LockError::would_block_runtime(key.as_str()));
+    let refused = || reporting.redact(LockError::would_block_runtime(key.as_str()));
     let outcome = outcome.unwrap_or_else(|| Err(refused()));
     if outcome.as_ref().is_err_and(LockError::is_wait_limit_reached) {
         telemetry::wait_limit_reached(reporting.show(&key), backend.now().since(start));
@@ -143,6 +143,6 @@ mod tests {
             thread::park_timeout(guard.remaining());
         }
         let error = hold_blocking(guard, || unreachable!("runs too late")).unwrap_err();
-        assert!(error.is_held_long_enough());
+        assert!(error.is_max_hold_reached());
     }
 }

@@ -87,8 +87,8 @@ impl LockerBuilder {
 
     /// Shows keys in events, spans, errors and `{:?}` as `hidden:` and a number, for keys that say
     /// whose lock it is; see [`telemetry`](crate::telemetry#hidden-keys).
-    pub fn hide_keys(mut self) -> Self {
-        self.reporting.hides_keys = true;
+    pub fn redact_keys(mut self) -> Self {
+        self.reporting.redacts_keys = true;
         self
     }
 

@@ -209,7 +209,7 @@ impl Locker {
         self.0.acquirer.own()?;
         let reporting = self.reporting();
         let key = LockKey::prefixed(&self.0.prefix, key.as_ref());
-        let key = key.map_err(|error| reporting.hide(error))?;
+        let key = key.map_err(|error| reporting.redact(error))?;
         let backend = &**self.0.acquirer.backend();
         inspect(backend, key, self.0.command_deadline, reporting).await
     }

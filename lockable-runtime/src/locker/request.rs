@@ -198,7 +198,7 @@ impl LockRequest {
         self.acquirer.own()?;
         match &self.key {
             Ok(key) if holds(self.backend().store(), key) => {
-                Err(self.reporting().hide(LockError::held_by_caller(key.as_str())))
+                Err(self.reporting().redact(LockError::held_by_caller(key.as_str())))
             }
             _ => Ok(()),
         }
@@ -207,7 +207,7 @@ impl LockRequest {
     /// Acquires the lock in one try.
     ///
     /// # Errors
-    /// - [`is_contended`](LockError::is_contended) when another holder has it.
+    /// - [`is_busy`](LockError::is_busy) when another holder has it.
     /// - [`is_held_by_caller`](LockError::is_held_by_caller) when this is called from inside of the
     ///   body that holds it.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer within its
@@ -224,7 +224,7 @@ impl LockRequest {
     /// in the background. When the connection breaks as well, the lock can remain for `expire`.
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
         let reporting = *self.reporting();
-        let contended = |key: LockKey| reporting.hide(LockError::contended(key.as_str()));
+        let contended = |key: LockKey| reporting.redact(LockError::busy(key.as_str()));
         self.grant_or_key().await?.map_err(contended)
     }
 
@@ -255,17 +255,17 @@ impl LockRequest {
     /// The guard, or the key that another holder has.
     async fn grant_or_key(self) -> Result<Result<LockGuard, LockKey>, LockError> {
         let reporting = *self.reporting();
-        let (acquirer, wanted) = self.checked().map_err(|error| reporting.hide(error))?;
+        let (acquirer, wanted) = self.checked().map_err(|error| reporting.redact(error))?;
         let acquiring = Acquiring::start(reporting.show(&wanted.key));
         let asking = pin!(ask(&acquirer, wanted));
         match telemetry::inside(acquiring.span(), asking).await {
             Ok(Ok(guard)) => Ok(Ok(guard.begin(acquiring))),
             Ok(Err(key)) => {
-                acquiring.contended(reporting.show(&key));
+                acquiring.busy(reporting.show(&key));
                 Ok(Err(key))
             }
             Err(error) => {
-                let error = reporting.hide(error);
+                let error = reporting.redact(error);
                 acquiring.failed(&error);
                 Err(error)
             }
@@ -293,7 +293,7 @@ impl LockRequest {
     /// As [`acquire`](LockRequest::acquire), and
     /// - [`is_lost`](LockError::is_lost) when the lock was lost before the body ended; with
     ///   [`is_completed`](LockError::is_completed) when that was found after its end.
-    /// - [`is_held_long_enough`](LockError::is_held_long_enough) when `max_hold` was over first.
+    /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) when `max_hold` was over first.
     ///
     /// # Panics
     /// When the body does; the release is handed to the background first.
@@ -309,7 +309,7 @@ impl fmt::Debug for LockRequest {
     /// With the key as messages show it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key.as_ref().map_or_else(LockError::key, |key| Some(key.as_str()));
-        let shown = Shown::new(key.unwrap_or_default(), self.reporting().hides_keys);
+        let shown = Shown::new(key.unwrap_or_default(), self.reporting().redacts_keys);
         f.debug_struct("LockRequest").field("key", &shown.text()).finish_non_exhaustive()
     }
 }

@@ -34,7 +34,7 @@ mod shutdown;
 const LIMIT: usize = 65_536;
 
 /// So many releases are asked for at the same time.
-const AT_ONCE: usize = 256;
+const MAX_IN_FLIGHT: usize = 256;
 
 /// Releases in the background what was handed over, until it is done or the lease would have ended.
 pub(crate) struct Releaser {
@@ -119,7 +119,7 @@ impl Releaser {
     }
 
     /// Releases the attempt without anybody waiting for it. Never blocks, never fails.
-    pub(crate) fn hand_over(self: &Arc<Self>, attempt: Arc<Attempt>, known: Known) {
+    pub(crate) fn defer(self: &Arc<Self>, attempt: Arc<Attempt>, known: Known) {
         self.accept(attempt, known, Some(self.backend.now()));
     }
 
@@ -218,7 +218,7 @@ impl Releaser {
             }
             Some((next, is_first))
         });
-        if self.in_flight.fetch_sub(1, Ordering::AcqRel) == AT_ONCE {
+        if self.in_flight.fetch_sub(1, Ordering::AcqRel) == MAX_IN_FLIGHT {
             self.worklist.wake();
         }
         if let Some((next, is_first)) = next {
@@ -339,7 +339,7 @@ impl Agent for Releaser {
     }
 
     fn capacity(&self) -> usize {
-        AT_ONCE.saturating_sub(self.in_flight.load(Ordering::Acquire))
+        MAX_IN_FLIGHT.saturating_sub(self.in_flight.load(Ordering::Acquire))
     }
 
     fn perform(self: &Arc<Self>, due: Vec<OwnerToken>) {
@@ -364,7 +364,7 @@ async fn release_late_grant(
     let known = match within(timer, reply).await {
         Some(Ok(Acquisition::Granted { .. })) => Some(Known::Granted),
         Some(Err(fault)) if !fault.proves_absence => Some(Known::Unknown),
-        Some(Ok(Acquisition::Contended) | Err(_)) => None,
+        Some(Ok(Acquisition::Busy) | Err(_)) => None,
         // The connection hangs; what it may still bring is released over another one.
         None => Some(Known::Unknown),
     };
@@ -411,7 +411,7 @@ mod tests {
     fn a_release_that_is_handed_over_twice_is_one() {
         let (releaser, attempt) = (releaser(), attempt());
         releaser.adopt(Arc::clone(&attempt), Box::pin(pending()));
-        releaser.hand_over(Arc::clone(&attempt), Known::Granted);
+        releaser.defer(Arc::clone(&attempt), Known::Granted);
         assert_eq!((waiting(&releaser), releaser.open.load(Ordering::Acquire)), (1, 1));
         releaser.forget(&attempt);
         assert_eq!((waiting(&releaser), releaser.open.load(Ordering::Acquire)), (0, 0));

@@ -41,8 +41,8 @@ impl Acquiring {
     }
 
     /// Another holder has the lock.
-    pub(crate) fn contended(mut self, key: Shown<'_>) {
-        self.refuse(Some(key), "contended");
+    pub(crate) fn busy(mut self, key: Shown<'_>) {
+        self.refuse(Some(key), "busy");
     }
 
     /// Another holder had the lock for too long, or nobody can tell.

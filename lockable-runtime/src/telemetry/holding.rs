@@ -68,7 +68,7 @@ pub(crate) fn renewing(leases: usize) -> Span {
 /// A renewal of one lease was answered.
 pub(crate) fn renewed(key: Shown<'_>, token: FencingToken, renewed: Renewed) {
     let outcome = match renewed {
-        Renewed::Kept => "renewed",
+        Renewed::Held => "renewed",
         Renewed::Absent => "absent",
         Renewed::Taken => "taken",
     };

@@ -28,7 +28,7 @@
 //! | warn | `lost` | event | `key`, `fencing_token`, `reason` | the lock was lost |
 //! | error | `lost` | event | `key` | a body completed although its lock was lost |
 //!
-//! The `outcome` of `acquire` is `granted`, `contended`, `wait_limit`, `failed` or `cancelled`; of `hold`
+//! The `outcome` of `acquire` is `granted`, `busy`, `wait_limit`, `failed` or `cancelled`; of `hold`
 //! `released` or `lost`; of `renew` `renewed`, `absent` or `taken`; of `release` `released`, `passed` (to
 //! the next of this process), `absent`, `taken` or `unanswered`. The `reason` of a loss is `deadline`,
 //! `absent` or `taken`.
@@ -47,24 +47,24 @@
 //!
 //! | metric | kind | labels | counts |
 //! |---|---|---|---|
-//! | `lock.acquire` | counter | `outcome` as above | calls that asked for a lock |
-//! | `lock.acquire.wait` | histogram, seconds | | how long calls stood in line that found another holder, however that ended |
-//! | `lock.waiters` | gauge | | calls that stand in line now |
-//! | `lock.handoff` | counter | `by`: `queue`, `local` | grants that came by the queue, or from the holder before in this process |
-//! | `lock.hold` | histogram, seconds | | how long locks were held, from the grant to the beginning of the release |
-//! | `lock.renewal` | counter | `outcome` as above, and `unanswered` | renewals, one for each lease and try |
-//! | `lock.lost` | counter | `reason` as above | locks that were lost |
-//! | `lock.completed_after_loss` | counter | | bodies that completed although their lock was lost |
-//! | `lock.release` | counter | `outcome` as above | releases, one for each try |
-//! | `lock.release.abandoned` | counter | | releases that were given up |
-//! | `lock.release.backlog` | gauge | | releases that wait in the background now |
+//! | `lockable.acquire` | counter | `outcome` as above | calls that asked for a lock |
+//! | `lockable.acquire.wait` | histogram, seconds | | how long calls stood in line that found another holder, however that ended |
+//! | `lockable.waiters` | gauge | | calls that stand in line now |
+//! | `lockable.handoff` | counter | `by`: `queue`, `local` | grants that came by the queue, or from the holder before in this process |
+//! | `lockable.hold` | histogram, seconds | | how long locks were held, from the grant to the beginning of the release |
+//! | `lockable.renewal` | counter | `outcome` as above, and `unanswered` | renewals, one for each lease and try |
+//! | `lockable.lost` | counter | `reason` as above | locks that were lost |
+//! | `lockable.completed_after_loss` | counter | | bodies that completed although their lock was lost |
+//! | `lockable.release` | counter | `outcome` as above | releases, one for each try |
+//! | `lockable.release.abandoned` | counter | | releases that were given up |
+//! | `lockable.release.backlog` | gauge | | releases that wait in the background now |
 //!
 //! The key is never a label: there are as many keys as orders. Units and texts are described to the
 //! recorder when a locker is made, so install the recorder before.
 //!
 //! # Hidden keys
 //!
-//! With [`hide_keys`](crate::LockerBuilder::hide_keys) events, spans, the messages of [`LockError`] and of
+//! With [`redact_keys`](crate::LockerBuilder::redact_keys) events, spans, the messages of [`LockError`] and of
 //! its sources, and `{:?}` of guards, leases and requests show `hidden:` and a number instead of the key:
 //! the same for one key within this process, another one in the next. [`LockError::key`],
 //! [`LockGuard::key`](crate::LockGuard::key), a [`LockKey`] and the backend have the key
@@ -80,7 +80,7 @@
 //!
 //! let locker = Locker::builder()
 //!     .url("memory://")
-//!     .hide_keys()
+//!     .redact_keys()
 //!     .warn_held_over(Some(0.5))
 //!     .warn_waited_over(Some(Duration::from_secs(2)))
 //!     .connect()
@@ -128,7 +128,7 @@ const TARGET: &str = "lockable";
 /// What a locker tells of its locks, and what it keeps to itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reporting {
-    pub(crate) hides_keys: bool,
+    pub(crate) redacts_keys: bool,
     /// The share of a lease that a body may use without a warning.
     pub(crate) held_over: Option<f64>,
     /// How long a call may wait without a warning.
@@ -139,24 +139,24 @@ impl Default for Reporting {
     /// A body that uses four fifths of its lease is stopped soon, on a slower day. How long a call may
     /// wait only its caller knows.
     fn default() -> Self {
-        Self { hides_keys: false, held_over: Some(0.8), waited_over: None }
+        Self { redacts_keys: false, held_over: Some(0.8), waited_over: None }
     }
 }
 
 impl Reporting {
     pub(crate) fn show<'a>(&self, key: &'a LockKey) -> Shown<'a> {
-        Shown::new(key.as_str(), self.hides_keys)
+        Shown::new(key.as_str(), self.redacts_keys)
     }
 
     /// An error of the backend about this lock, as it may be shown.
     pub(crate) fn fault(&self, fault: Fault, key: &LockKey) -> LockError {
         let error = LockError::from(fault.shown(self.show(key)));
-        self.hide(error.with_key(key.as_str()))
+        self.redact(error.with_key(key.as_str()))
     }
 
     /// The error as it may be shown.
-    pub(crate) fn hide(&self, error: LockError) -> LockError {
-        error.hiding_key(self.hides_keys)
+    pub(crate) fn redact(&self, error: LockError) -> LockError {
+        error.redacting_key(self.redacts_keys)
     }
 }
 
@@ -171,7 +171,7 @@ pub(crate) async fn inside<F: Future>(span: &Span, mut future: Pin<&mut F>) -> F
 }
 
 /// A decorated call found another holder and skips its body.
-pub(crate) fn contended(error: &LockError) {
+pub(crate) fn skipped(error: &LockError) {
     let key = error.shown_key();
     info!(name: "acquire", target: TARGET, key = key.map(Shown::text).as_deref(),
         "another holder has the lock; the call is skipped");

@@ -52,10 +52,10 @@ impl MemoryStore {
         self.0.queue(key)
     }
 
-    /// The last fencing token of a lock that is given away, where its floor lives.
+    /// The last fencing token of a lock that is given away, where its fence counter lives.
     #[must_use]
-    pub fn floor(&self, key: &str) -> Option<u64> {
-        self.0.floor(key)
+    pub fn fence(&self, key: &str) -> Option<u64> {
+        self.0.fence(key)
     }
 
     /// The names that live now and how long each still does.
@@ -169,7 +169,7 @@ impl Verbs {
     pub async fn acquire(&self, attempt: &VerbAttempt) -> Result<Option<u64>, LockError> {
         match answered(self.backend.try_acquire(Arc::clone(&attempt.0))).await? {
             Acquisition::Granted { fencing_token, .. } => Ok(Some(fencing_token.into())),
-            Acquisition::Contended => Ok(None),
+            Acquisition::Busy => Ok(None),
         }
     }
 
@@ -188,7 +188,7 @@ impl Verbs {
         };
         let batch = batch.iter().map(renewal).collect::<Result<_, LockError>>()?;
         let code = |outcome| match outcome {
-            Renewed::Kept => 1,
+            Renewed::Held => 1,
             Renewed::Absent => 0,
             Renewed::Taken => -1,
         };

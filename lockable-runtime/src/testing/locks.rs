@@ -106,7 +106,7 @@ impl TestLocks {
 
     /// Lets another holder have the lock until the value is dropped, however long that is.
     ///
-    /// Calls find it contended, and those that wait, wait; the drop gives it to the first of them.
+    /// Calls find it busy, and those that wait, wait; the drop gives it to the first of them.
     ///
     /// # Panics
     /// When somebody holds it already.
@@ -213,7 +213,7 @@ impl fmt::Debug for TestLocks {
 
 /// How often the calls for one lock came to what.
 ///
-/// A call that waits is `contended` when it finds another holder, or others who wait, and `granted`
+/// A call that waits is `busy` when it finds another holder, or others who wait, and `granted`
 /// when it has its turn. [`OtherHolder`]s are not counted, and neither is a call that asks for nothing,
 /// such as one with an invalid key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -222,7 +222,7 @@ pub struct Counts {
     /// How many calls got the lock.
     pub granted: usize,
     /// How many calls found that another holder has it.
-    pub contended: usize,
+    pub busy: usize,
     /// How many calls [failed](TestLocks::fail_next), as the test asked for.
     pub failed: usize,
 }

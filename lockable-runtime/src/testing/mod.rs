@@ -78,7 +78,7 @@
 //!     let locks = TestLocks::new();
 //!     let other = locks.hold("order:7");
 //!     let error = locks.scope(ship(7, ready(()))).await.unwrap_err();
-//!     assert!(error.is_contended());
+//!     assert!(error.is_busy());
 //!     drop(other);
 //!     assert!(locks.scope(ship(7, ready(()))).await.is_ok());
 //! }

@@ -89,7 +89,7 @@ impl Staged {
         let outcome = self.memory.try_acquire(attempt).await?;
         match outcome {
             Acquisition::Granted { .. } => self.count(&key, |counts| &mut counts.granted),
-            Acquisition::Contended => self.count(&key, |counts| &mut counts.contended),
+            Acquisition::Busy => self.count(&key, |counts| &mut counts.busy),
         }
         Ok(outcome)
     }
@@ -166,7 +166,7 @@ impl Backend for Arc<Staged> {
     }
 
     fn lined_up(&self, key: &LockKey) {
-        self.count(key, |counts| &mut counts.contended);
+        self.count(key, |counts| &mut counts.busy);
     }
 
     fn served(&self, key: &LockKey) {

@@ -14,7 +14,7 @@ pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
 /// Why a lock was not acquired, not kept or not released.
 ///
 /// Each predicate answers what the caller may do next; [`kind`](LockError::kind) is for counting
-/// and logging. The message names the key, unless [`hide_keys`](crate::LockerBuilder::hide_keys) hides
+/// and logging. The message names the key, unless [`redact_keys`](crate::LockerBuilder::redact_keys) hides
 /// it, and never shows a password or an owner token. The cause in the client library, where there is
 /// one, is [`source`](Error::source); what a server quotes of a command is left out of both. Of a renewed
 /// lock whose lease ended, the source is the last failed renewal, another `LockError`.
@@ -26,7 +26,7 @@ pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
 /// let _held = locker.lock("order:7").acquire().await?;
 ///
 /// let error = locker.lock("order:7").acquire().await.unwrap_err();
-/// assert!(error.is_contended());
+/// assert!(error.is_busy());
 /// assert!(error.to_string().contains("order:7"));
 /// # Ok(())
 /// # }
@@ -37,7 +37,7 @@ pub struct LockError(Box<Inner>);
 struct Inner {
     kind: LockErrorKind,
     key: Option<String>,
-    hides_key: bool,
+    redacts_key: bool,
     message: Cow<'static, str>,
     completed: bool,
     taken: bool,
@@ -49,7 +49,7 @@ struct Inner {
 #[non_exhaustive]
 pub enum LockErrorKind {
     /// Another holder has the lock.
-    Contended,
+    Busy,
     /// Another holder still had the lock when the wait limit was reached.
     WaitLimitReached,
     /// The code that asked holds the lock itself, and would wait for its own end.
@@ -57,7 +57,7 @@ pub enum LockErrorKind {
     /// The lease ended before the work did.
     Lost,
     /// The lock was held for as long as `max_hold` allows, and its body was stopped.
-    HeldLongEnough,
+    MaxHoldReached,
     /// The backend gave no answer in time, or cannot serve anybody now.
     Unavailable,
     /// The backend answered and refused: a wrong password, a missing right, a version too old.
@@ -80,8 +80,8 @@ pub enum LockErrorKind {
 impl LockError {
     pub(crate) fn new(kind: LockErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();
-        let (key, hides_key, completed, taken, source) = (None, false, false, false, None);
-        Self(Box::new(Inner { kind, key, hides_key, message, completed, taken, source }))
+        let (key, redacts_key, completed, taken, source) = (None, false, false, false, None);
+        Self(Box::new(Inner { kind, key, redacts_key, message, completed, taken, source }))
     }
 
     pub(crate) fn with_key(mut self, key: impl Into<String>) -> Self {
@@ -90,8 +90,8 @@ impl LockError {
     }
 
     /// Leaves the key out of messages, where that is wanted.
-    pub(crate) fn hiding_key(mut self, hides_key: bool) -> Self {
-        self.0.hides_key = hides_key;
+    pub(crate) fn redacting_key(mut self, redacts_key: bool) -> Self {
+        self.0.redacts_key = redacts_key;
         self
     }
 
@@ -100,8 +100,8 @@ impl LockError {
         self
     }
 
-    pub(crate) fn contended(key: &str) -> Self {
-        Self::new(LockErrorKind::Contended, "another holder has the lock").with_key(key)
+    pub(crate) fn busy(key: &str) -> Self {
+        Self::new(LockErrorKind::Busy, "another holder has the lock").with_key(key)
     }
 
     pub(crate) fn invalid_key(key: &str, flaw: impl Into<Cow<'static, str>>) -> Self {
@@ -138,9 +138,9 @@ impl LockError {
         Self::new(LockErrorKind::Lost, message).with_key(key)
     }
 
-    pub(crate) fn held_long_enough(key: &str) -> Self {
+    pub(crate) fn max_hold_reached(key: &str) -> Self {
         let message = "the lock was held for as long as `max_hold` allows";
-        Self::new(LockErrorKind::HeldLongEnough, message).with_key(key)
+        Self::new(LockErrorKind::MaxHoldReached, message).with_key(key)
     }
 
     pub(crate) fn with_completed(mut self, completed: bool) -> Self {
@@ -184,24 +184,21 @@ impl LockError {
 
     /// The key as messages and events show it.
     pub(crate) fn shown_key(&self) -> Option<Shown<'_>> {
-        self.key().map(|key| Shown::new(key, self.0.hides_key))
+        self.key().map(|key| Shown::new(key, self.0.redacts_key))
     }
 
     /// Another holder has the lock: skip the work, or come back later.
+    ///
+    /// Also where the call has waited for it until its [limit](LockError::is_wait_limit_reached).
     #[must_use]
-    pub fn is_contended(&self) -> bool {
-        self.0.kind == LockErrorKind::Contended
+    pub fn is_busy(&self) -> bool {
+        matches!(self.0.kind, LockErrorKind::Busy | LockErrorKind::WaitLimitReached)
     }
 
     /// Another holder still had the lock at the end of `wait`: come back later, or wait longer.
     #[must_use]
     pub fn is_wait_limit_reached(&self) -> bool {
         self.0.kind == LockErrorKind::WaitLimitReached
-    }
-
-    /// Another holder has the lock, or had it until the caller gave up waiting.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.is_contended() || self.is_wait_limit_reached()
     }
 
     /// The code that asked holds the lock itself: call this after its body, or with another key.
@@ -218,8 +215,8 @@ impl LockError {
     ///
     /// The lock was held until then, so nothing overlaps with the next holder's work.
     #[must_use]
-    pub fn is_held_long_enough(&self) -> bool {
-        self.0.kind == LockErrorKind::HeldLongEnough
+    pub fn is_max_hold_reached(&self) -> bool {
+        self.0.kind == LockErrorKind::MaxHoldReached
     }
 
     /// The lease ended before the work did: what the work has done may overlap with the next holder's.
@@ -335,13 +332,13 @@ mod tests {
 
     #[test]
     fn messages_name_the_key_and_keep_to_one_line() {
-        let error = LockError::contended("disLock:order:\n7");
+        let error = LockError::busy("disLock:order:\n7");
         assert_eq!(error.to_string(), "lock `disLock:order:\\n7`: another holder has the lock");
     }
 
     #[test]
     fn a_message_hides_its_key_where_that_is_wanted() {
-        let error = LockError::contended("disLock:mail:a").hiding_key(true);
+        let error = LockError::busy("disLock:mail:a").redacting_key(true);
         for text in [error.to_string(), format!("{error:?}")] {
             assert!(text.contains("hidden:") && !text.contains("mail"), "{text}");
         }

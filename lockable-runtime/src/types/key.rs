@@ -69,9 +69,9 @@ impl LockKey {
         &self.0
     }
 
-    /// The name of its fencing floor.
-    pub(crate) fn floor(&self) -> Companion<'_> {
-        self.companion("lockable:floor::", "lockable:floor:{")
+    /// The name of its fence counter.
+    pub(crate) fn fence(&self) -> Companion<'_> {
+        self.companion("lockable:fence::", "lockable:fence:{")
     }
 
     /// The name of its queue.
@@ -81,7 +81,7 @@ impl LockKey {
     }
 
     /// On the same cluster slot as the lock itself: by its hash tag, or else with itself as one. The
-    /// names of the two kinds differ in the character behind `floor:` or `queue:`.
+    /// names of the two kinds differ in the character behind `fence counter:` or `queue:`.
     fn companion(&self, tagged: &'static str, plain: &'static str) -> Companion<'_> {
         if self.0.contains('{') {
             Companion([tagged, &self.0, ""])

@@ -41,7 +41,7 @@ impl Ttl {
     }
 
     /// How long a lock is granted to a waiter that may not be there any more: its first second.
-    pub(crate) fn granted(self) -> Self {
+    pub(crate) fn provisional(self) -> Self {
         Self(self.0.min(1_000))
     }
 
@@ -55,11 +55,11 @@ impl Ttl {
         Duration::from_micros(micros.saturating_sub(micros / 100).saturating_sub(2_000))
     }
 
-    /// How long the fencing floor of the key is kept.
+    /// How long the fence counter of the key is kept.
     ///
-    /// A floor that is gone starts again from the time, which has gone on since. One that is ahead of
+    /// A fence counter that is gone starts again from the time, which has gone on since. One that is ahead of
     /// the time, because a clock was set back, is kept for so much longer.
-    pub(crate) fn floor_life(self) -> Duration {
+    pub(crate) fn fence_life(self) -> Duration {
         Duration::from_millis(self.0.saturating_mul(10).clamp(600_000, LONGEST))
     }
 
@@ -198,7 +198,7 @@ mod tests {
             Ttl::new("expire", Duration::from_millis(LONGEST + 1)).unwrap_err().is_invalid_option()
         );
         let longest = ttl(LONGEST);
-        for derived in [longest.floor_life(), longest.queue_life()] {
+        for derived in [longest.fence_life(), longest.queue_life()] {
             assert_eq!(derived.as_millis(), u128::from(LONGEST));
         }
     }
@@ -224,8 +224,8 @@ mod tests {
     }
 
     #[test]
-    fn the_floor_outlives_the_lease_tenfold() {
-        assert_eq!(ttl(10_000).floor_life(), Duration::from_secs(600));
-        assert_eq!(ttl(120_000).floor_life(), Duration::from_secs(1_200));
+    fn the_fence_outlives_the_lease_tenfold() {
+        assert_eq!(ttl(10_000).fence_life(), Duration::from_secs(600));
+        assert_eq!(ttl(120_000).fence_life(), Duration::from_secs(1_200));
     }
 }

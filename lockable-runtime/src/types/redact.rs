@@ -79,10 +79,10 @@ mod tests {
     #[test]
     fn a_hidden_key_is_hidden_inside_of_other_names() {
         let hidden = Shown::new("mail:a", true);
-        let text = hidden.within("the floor `lockable:floor:{mail:a}` holds other data");
+        let text = hidden.within("the fence `lockable:fence:{mail:a}` holds other data");
         assert_eq!(
             text,
-            format!("the floor `lockable:floor:{{{}}}` holds other data", hidden.text())
+            format!("the fence `lockable:fence:{{{}}}` holds other data", hidden.text())
         );
         assert_eq!(Shown::new("mail:a", false).within("mail:a is taken"), "mail:a is taken");
         assert_eq!(Shown::new("", true).within("no answer"), "no answer");

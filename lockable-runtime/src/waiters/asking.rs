@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{AT_ONCE, FALLBACK, Waiters, close};
+use super::{MAX_IN_FLIGHT, RECHECK_INTERVAL, Waiters, close};
 use crate::backend::{Attempt, Enqueued, Fault, Granted as _};
 use crate::types::clock::within;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 
 /// After this long without an answer, waiters end with an error.
-const ENDURANCE: Duration = Duration::from_secs(30);
+const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
 /// One of the lines that are being asked for, of which there is a limited number.
 pub(super) struct Asking(Arc<Waiters>);
@@ -43,7 +43,7 @@ impl Asking {
         waiters.answered(&attempt, Err(Fault::no_answer(backend.name(), limit)));
         drop(self);
         // A late answer still says what the question has got, and nothing else does.
-        if let Some(Ok(answer)) = within(|| backend.timer(ENDURANCE), reply).await {
+        if let Some(Ok(answer)) = within(|| backend.timer(GIVE_UP_AFTER), reply).await {
             waiters.answered(&attempt, Ok(answer));
         }
     }
@@ -51,7 +51,7 @@ impl Asking {
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        if self.0.in_flight.fetch_sub(1, Ordering::AcqRel) == AT_ONCE {
+        if self.0.in_flight.fetch_sub(1, Ordering::AcqRel) == MAX_IN_FLIGHT {
             self.0.worklist.wake();
         }
     }
@@ -85,7 +85,7 @@ impl Waiters {
         }
         let backend = self.backend();
         let Ok(origin) = self.origin.get() else { return Ok(()) };
-        let heard = within(|| backend.timer(FALLBACK), backend.listen(origin, self.hook()));
+        let heard = within(|| backend.timer(RECHECK_INTERVAL), backend.listen(origin, self.hook()));
         match heard.await {
             Some(Err(fault)) if fault.kind == LockErrorKind::Refused => Err(fault),
             _ => Ok(()),
@@ -105,7 +105,8 @@ impl Waiters {
     }
 
     fn queued(self: &Arc<Self>, attempt: &Attempt, remaining: Option<Duration>) {
-        let next = self.backend().now().after(remaining.unwrap_or(FALLBACK).min(FALLBACK));
+        let next =
+            self.backend().now().after(remaining.unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL));
         self.change(|agenda| {
             let Some(line) = agenda.get_mut(&attempt.key) else { return };
             line.answered();
@@ -122,8 +123,8 @@ impl Waiters {
             let line = agenda.get_mut(key)?;
             let since = line.failed(now, fault);
             let is_lasting = fault.kind != LockErrorKind::Unavailable;
-            if !is_lasting && now.since(since) < ENDURANCE {
-                agenda.schedule(key, now.after(FALLBACK / 5));
+            if !is_lasting && now.since(since) < GIVE_UP_AFTER {
+                agenda.schedule(key, now.after(RECHECK_INTERVAL / 5));
                 return None;
             }
             let waiting = line.take_all();

@@ -29,10 +29,10 @@ mod turn;
 
 /// A waiter asks by itself after so long, whatever became of the message it waits for: before a grant
 /// that it has not heard of ends, which lives for a second.
-const FALLBACK: Duration = Duration::from_millis(800);
+const RECHECK_INTERVAL: Duration = Duration::from_millis(800);
 
 /// So many lines ask at the same time.
-const AT_ONCE: usize = 256;
+const MAX_IN_FLIGHT: usize = 256;
 
 /// Everybody in this process who waits for a lock of one locker.
 pub(crate) struct Waiters {
@@ -138,7 +138,7 @@ impl Waiters {
             match (is_first, has_turn) {
                 (true, false) => agenda.schedule(key, now),
                 // The holder passes its turn on, or asks for another one; if not, this does.
-                (true, true) => agenda.schedule(key, now.after(FALLBACK)),
+                (true, true) => agenda.schedule(key, now.after(RECHECK_INTERVAL)),
                 (false, _) => {}
             }
         });
@@ -169,7 +169,7 @@ impl Waiters {
             let limit = this.releaser.command_deadline();
             if answer_within(&**this.backend(), limit, reply).await.is_err() {
                 // What remains is granted at some time, and goes on by itself when nobody claims it.
-                this.releaser.hand_over(attempt, Known::Unknown);
+                this.releaser.defer(attempt, Known::Unknown);
             }
         }));
     }
@@ -207,7 +207,7 @@ impl Waiters {
     fn next_entry(self: &Arc<Self>, ended: &Attempt) -> Option<Arc<Attempt>> {
         let (key, now) = (&ended.key, self.backend().now());
         // A lock that stays taken for a while is handed to nobody at the end of that.
-        let next = now.after(ended.kept_for(now).unwrap_or(FALLBACK).min(FALLBACK));
+        let next = now.after(ended.kept_for(now).unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL));
         // Without one the line asks by itself.
         let owner = self.owner().ok()?;
         self.change(|agenda| {
@@ -292,7 +292,7 @@ impl Granted for Waiters {
                 .get_mut(&grant.key)
                 .map_or(Begun::Unwanted, |line| line.begin_turn(&grant.owner));
             if matches!(begun, Begun::Turn(_)) {
-                agenda.schedule(&grant.key, now.after(FALLBACK));
+                agenda.schedule(&grant.key, now.after(RECHECK_INTERVAL));
             }
             begun
         });
@@ -306,7 +306,7 @@ impl Granted for Waiters {
                 // A request for a place that was late: nobody of this locker waits for it any more.
                 let unwanted = Arc::new(Attempt::owned(grant.key, grant.ttl, grant.owner));
                 unwanted.mark_sent(now);
-                return this.releaser.hand_over(unwanted, Known::Releasing);
+                return this.releaser.defer(unwanted, Known::Releasing);
             }
         };
         attempt.mark_renewed(now, grant.ttl);
@@ -341,7 +341,7 @@ impl Agent for Waiters {
     }
 
     fn capacity(&self) -> usize {
-        AT_ONCE.saturating_sub(self.in_flight.load(Ordering::Acquire))
+        MAX_IN_FLIGHT.saturating_sub(self.in_flight.load(Ordering::Acquire))
     }
 
     fn perform(self: &Arc<Self>, due: Vec<LockKey>) {

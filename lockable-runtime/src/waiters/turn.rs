@@ -206,7 +206,7 @@ async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, tell: oneshot::Sender<Cla
         Some(Ok(_)) => waiters.withdraw(attempt),
         Some(Err(fault)) if fault.kind != LockErrorKind::Unavailable => waiters.withdraw(attempt),
         // The request may still land, after any number of releases that find nothing.
-        Some(Err(_)) | None => waiters.releaser.hand_over(attempt, Known::Unknown),
+        Some(Err(_)) | None => waiters.releaser.defer(attempt, Known::Unknown),
     }
 }
 
@@ -287,7 +287,7 @@ impl Drop for Turn {
         if let Some(inner) = self.0.take() {
             inner.waiters.turn_ended(&inner.attempt);
             if is_on_its_way {
-                inner.waiters.releaser.hand_over(inner.attempt, Known::Releasing);
+                inner.waiters.releaser.defer(inner.attempt, Known::Releasing);
             }
         }
     }

@@ -24,7 +24,7 @@ pub(super) struct Side {
     told: Receiver<Grant>,
     /// The last fencing token of each key that is given away.
     tokens: HashMap<String, u64>,
-    /// The keys that were granted since the floors were looked at.
+    /// The keys that were granted since the fence counters were looked at.
     granted: HashSet<String>,
     /// Whether the tokens have risen.
     pub(super) rises: bool,
@@ -107,7 +107,7 @@ impl Side {
         let verbs = self.verbs(asked);
         if !asked.waits() {
             let token = self.runtime.block_on(verbs.acquire(&asked.attempt)).unwrap();
-            let Some(token) = token else { return "contended".to_owned() };
+            let Some(token) = token else { return "busy".to_owned() };
             self.count(attempt, token, 1);
             return "granted".to_owned();
         }
@@ -170,14 +170,14 @@ impl Side {
         self.granted.insert(key);
     }
 
-    /// Whether the floor of a key fits its grants: after one it is the last token that was given away,
+    /// Whether the fence counter of a key fits its grants: after one it is the last token that was given away,
     /// and never less. It may be more, because tries that failed count too, and may be lost.
-    pub(super) fn fits(&mut self, key: &str, floor: Option<u64>) -> bool {
+    pub(super) fn fits(&mut self, key: &str, fence: Option<u64>) -> bool {
         let latest = self.tokens.get(key).copied();
-        if self.granted.remove(key) { floor == latest } else { floor.is_none() || floor >= latest }
+        if self.granted.remove(key) { fence == latest } else { fence.is_none() || fence >= latest }
     }
 
-    /// Expects nothing of tokens that were ahead of the clock, when their floors are lost.
+    /// Expects nothing of tokens that were ahead of the clock, when their fence counters are lost.
     pub(super) fn forget_after(&mut self, time: Duration) {
         self.tokens.retain(|_, token| u128::from(*token) <= time.as_micros());
     }

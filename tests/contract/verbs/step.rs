@@ -55,7 +55,7 @@ pub(super) enum Step {
         key: &'static str,
     },
     Flush,
-    /// The server's clock is set back, so that the floor is ahead of it.
+    /// The server's clock is set back, so that the fence counter is ahead of it.
     SetBack {
         key: &'static str,
     },

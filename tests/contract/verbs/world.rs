@@ -35,16 +35,16 @@ pub(super) struct Seen {
     claims: [String; 2],
     told: [Vec<String>; 2],
     tokens_rise: [bool; 2],
-    /// Whether every floor is what its grants left.
-    floors_fit: [bool; 2],
+    /// Whether every fence counter is what its grants left.
+    fences_fit: [bool; 2],
 }
 
 impl Seen {
     pub(super) fn is_alike(&self) -> bool {
-        let Self { answers, states, claims, told, tokens_rise, floors_fit } = self;
+        let Self { answers, states, claims, told, tokens_rise, fences_fit } = self;
         let say_the_same = [answers, claims].into_iter().all(|[memory, redis]| memory == redis);
         let are_alike = states[0] == states[1] && told[0] == told[1];
-        say_the_same && are_alike && [tokens_rise, floors_fit] == [&[true, true]; 2]
+        say_the_same && are_alike && [tokens_rise, fences_fit] == [&[true, true]; 2]
     }
 }
 
@@ -104,23 +104,23 @@ impl World {
         }
         self.told += told[0].len();
         let tokens_rise = [self.memory.rises, self.redis.rises];
-        let floors_fit = self.fit();
+        let fences_fit = self.fit();
         self.latest = states[0].clone();
-        let seen = Seen { answers, states, claims, told, tokens_rise, floors_fit };
+        let seen = Seen { answers, states, claims, told, tokens_rise, fences_fit };
         (!is_slow).then_some(seen)
     }
 
-    /// Whether the floors fit the grants, in memory and in Redis.
+    /// Whether the fence counters fit the grants, in memory and in Redis.
     fn fit(&mut self) -> [bool; 2] {
-        let all_fit = |side: &mut Side, floors: [Option<u64>; 3]| {
-            let fit = KEYS.into_iter().zip(floors).map(|(key, floor)| side.fits(key, floor));
+        let all_fit = |side: &mut Side, fences: [Option<u64>; 3]| {
+            let fit = KEYS.into_iter().zip(fences).map(|(key, fence)| side.fits(key, fence));
             // Each is looked at, because a look forgets that its key was granted.
             fit.fold(true, |all, one| all & one)
         };
-        let memory = KEYS.map(|key| self.look(|store| store.floor(key)));
-        let redis = KEYS.map(|key| self.admin.get(&companion("floor", key)));
+        let memory = KEYS.map(|key| self.look(|store| store.fence(key)));
+        let redis = KEYS.map(|key| self.admin.get(&companion("fence", key)));
         // Text that is no number fits no grant.
-        let redis = redis.map(|floor| floor.map(|text| text.parse().unwrap_or_default()));
+        let redis = redis.map(|fence| fence.map(|text| text.parse().unwrap_or_default()));
         [all_fit(&mut self.memory, memory), all_fit(&mut self.redis, redis)]
     }
 
@@ -154,14 +154,14 @@ impl World {
         self.admin.flush();
     }
 
-    /// The floors in memory only count, whatever the clock says.
+    /// The fence counters in memory only count, whatever the clock says.
     fn set_back(&self, key: &str) {
         const MINUTE: &str = "60000000";
         let count = "if redis.call('PTTL', KEYS[1]) > 0 then \
                          redis.call('INCRBY', KEYS[1], ARGV[1]) \
                      end";
-        let floor = companion("floor", key);
-        self.admin.try_command(&["EVAL", count, "1", &floor, MINUTE]).unwrap();
+        let fence = companion("fence", key);
+        self.admin.try_command(&["EVAL", count, "1", &fence, MINUTE]).unwrap();
     }
 
     /// Queues stay as they are, because those in memory have no end.
@@ -220,7 +220,7 @@ impl World {
 
     /// Takes what belongs to one key.
     fn place(&self, key: &str, found: &mut HashMap<String, (Duration, Vec<String>)>) -> Place {
-        found.remove(&companion("floor", key));
+        found.remove(&companion("fence", key));
         let lock = found.remove(key);
         let lock = lock.map(|(life, owner)| (self.redis.number(&owner[0]), life.into()));
         let queue = found.remove(&companion("queue", key));

@@ -190,7 +190,7 @@ async fn lose_the_connection(locker: &Locker, proxy: &Proxy) {
 }
 
 /// Lets the held acquisitions go and waits until the server has run them. Each is the first of its
-/// connection, which reads the time for its floor.
+/// connection, which reads the time for its fence counter.
 async fn land(server: &Server, proxy: &Proxy, acquisitions: u64) {
     let admin = server.admin();
     let before = admin.command_calls("time");

@@ -6,7 +6,7 @@ use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Admin, Proxy, Server, wait};
 
 use super::{assert_fenced, stored, texts, write};
-use crate::support::{FLOOR, KEY, LIMIT, connect, freed, second_request_held, server_and_proxy};
+use crate::support::{FENCE, KEY, LIMIT, connect, freed, second_request_held, server_and_proxy};
 
 #[tokio::test]
 async fn tokens_rise_over_a_server_that_restarts_without_its_data() {
@@ -47,7 +47,7 @@ async fn tokens_rise_over_a_loss_of_all_data_however_slow_a_link_is() {
 }
 
 /// Goal: the time that counts is that at which the server runs a request, not that of its sending.
-/// Method: a request is held back while another locker's grant comes and goes, and its floor with it.
+/// Method: a request is held back while another locker's grant comes and goes, and its fence counter with it.
 #[tokio::test]
 async fn tokens_rise_over_a_loss_of_all_data_while_a_request_is_on_its_way() {
     let (server, proxy) = server_and_proxy();
@@ -65,7 +65,7 @@ async fn tokens_rise_over_a_loss_of_all_data_while_a_request_is_on_its_way() {
     assert!(late > latest, "{late} after {latest}");
 }
 
-/// Goal: a floor that is there but has not counted the latest grants.
+/// Goal: a fence counter that is there but has not counted the latest grants.
 /// Method: the server stores its data between two grants, and is killed after the second.
 #[tokio::test]
 async fn tokens_rise_over_a_server_that_restarts_with_older_data() {
@@ -76,7 +76,7 @@ async fn tokens_rise_over_a_server_that_restarts_with_older_data() {
     let mut latest = grants(&locker, 50).await;
     for _ in 0..3 {
         server.restart();
-        assert!(server.admin().get(FLOOR).is_some(), "the floor is in what was stored");
+        assert!(server.admin().get(FENCE).is_some(), "the fence is in what was stored");
         for locker in [&locker, &connect(&server.url()).await] {
             let next = grants(locker, 1).await;
             assert!(next > latest, "{next} after {latest}");
@@ -100,11 +100,11 @@ async fn tokens_rise_over_a_failover_that_loses_the_grant() {
 
 /// The replica had never heard of the key.
 #[tokio::test]
-async fn tokens_rise_over_a_failover_that_loses_the_floor() {
+async fn tokens_rise_over_a_failover_that_loses_the_fence() {
     let pair = Pair::start();
     let locker = connect(&pair.url()).await;
     let old = pair.lose(async || grants(&locker, 10).await).await;
-    assert_eq!(pair.replica.admin().get(FLOOR), None);
+    assert_eq!(pair.replica.admin().get(FENCE), None);
     let new = grants(&locker, 1).await;
     assert!(new > old, "{new} after {old}");
 }
@@ -123,23 +123,23 @@ async fn two_holders_after_a_failover_do_not_write_over_each_other() {
     assert_eq!(stored(&admin), texts("newer", token(&new)));
 }
 
-/// Goal: a holder that raises the floor after it has lost its lease does not lower it.
-/// Method: it finds its floor gone, and its second request is held back while others are granted.
+/// Goal: a holder that raises the fence counter after it has lost its lease does not lower it.
+/// Method: it finds its fence counter gone, and its second request is held back while others are granted.
 #[tokio::test]
-async fn a_floor_that_is_raised_too_late_does_not_sink() {
+async fn a_fence_that_is_raised_too_late_does_not_sink() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&server.url()).await;
     grants(&locker, 1).await;
     let loser = connect(&proxy.url()).await;
     grants(&loser, 1).await;
-    server.admin().del(FLOOR);
+    server.admin().del(FENCE);
     proxy.hold_replies();
     let meanwhile = async {
         second_request_held(&proxy).await;
         freed(&server).await;
-        // More than the time, so that a floor which is set to that again would show.
+        // More than the time, so that a fence counter which is set to that again would show.
         let ahead = grants(&connect(&server.url()).await, 3).await + 3_600_000_000;
-        server.admin().command::<()>(&["SET", FLOOR, &ahead.to_string(), "KEEPTTL"]);
+        server.admin().command::<()>(&["SET", FENCE, &ahead.to_string(), "KEEPTTL"]);
         proxy.release_requests();
         ahead
     };
@@ -151,7 +151,7 @@ async fn a_floor_that_is_raised_too_late_does_not_sink() {
 }
 
 /// Goal: a holder whose lock was lost before its token was counted has no newer one than the next.
-/// Method: it finds its floor gone, and while its second request is held back the data are lost again.
+/// Method: it finds its fence counter gone, and while its second request is held back the data are lost again.
 #[tokio::test]
 async fn a_token_that_was_counted_after_the_lock_was_lost_is_nobodys() {
     let (server, proxy) = server_and_proxy();
@@ -167,7 +167,7 @@ async fn a_token_that_was_counted_after_the_lock_was_lost_is_nobodys() {
         guard
     };
     let (old, new) = tokio::join!(far.lock("k").acquire(), meanwhile);
-    assert!(old.unwrap_err().is_contended());
+    assert!(old.unwrap_err().is_busy());
     new.release().await.unwrap();
 }
 
@@ -215,7 +215,7 @@ impl Pair {
     /// Makes the replica the server of all clients, without what `grant` did.
     async fn lose<T>(&self, grant: impl AsyncFnOnce() -> T) -> T {
         let (primary, replica) = (self.primary.admin(), self.replica.admin());
-        let state = |admin: &Admin| (admin.get(KEY), admin.get(FLOOR));
+        let state = |admin: &Admin| (admin.get(KEY), admin.get(FENCE));
         wait::until_async(LIMIT, async || state(&primary) == state(&replica)).await;
         self.link.refuse();
         self.link.cut();

@@ -1,10 +1,10 @@
-//! Other people's data at the names of locks, and tampering with the fencing floor.
+//! Other people's data at the names of locks, and tampering with the fence counter.
 
 use lockable_runtime::Locker;
 use lockable_tests::{Admin, Proxy, Server, wait};
 
 use crate::support::{
-    FLOOR, KEY, LIMIT, Runs, connect, decorated, freed, second_request_held, server_and_proxy,
+    FENCE, KEY, LIMIT, Runs, connect, decorated, freed, second_request_held, server_and_proxy,
 };
 
 #[tokio::test]
@@ -23,7 +23,7 @@ async fn data_of_another_type_is_reported_and_left_as_it_was() {
         let before = dump(&admin);
         let runs = Runs::default();
         let error = decorated(&locker, &runs).await.unwrap_err();
-        assert!(error.is_wrong_type() && !error.is_contended(), "{command:?}: {error:?}");
+        assert!(error.is_wrong_type() && !error.is_busy(), "{command:?}: {error:?}");
         assert_eq!((error.key(), runs.count()), (Some(KEY), 0));
         assert!(error.to_string().contains("other data"), "{error}");
         assert_eq!((dump(&admin), admin.pttl(KEY)), (before, -1), "{command:?}");
@@ -36,7 +36,7 @@ async fn a_text_that_somebody_else_put_there_is_another_holder() {
     let (_server, admin, locker) = prepared().await;
     for value in ["their token", "", "0"] {
         admin.set(KEY, value);
-        assert!(locker.lock("k").acquire().await.unwrap_err().is_contended());
+        assert!(locker.lock("k").acquire().await.unwrap_err().is_busy());
         assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
         assert_eq!((admin.get(KEY).as_deref(), admin.pttl(KEY)), (Some(value), -1));
     }
@@ -57,13 +57,13 @@ async fn data_that_replaced_a_held_lock_outlives_its_release() {
 }
 
 #[tokio::test]
-async fn fencing_tokens_rise_although_the_floor_is_gone() {
+async fn fencing_tokens_rise_although_the_fence_is_gone() {
     let (_server, admin, locker) = prepared().await;
     let mut newest = token(&locker).await;
     for _ in 0..20 {
-        admin.del(FLOOR);
+        admin.del(FENCE);
         newest = assert_rises(&locker, newest).await;
-        assert_floor_expires(&admin);
+        assert_fence_expires(&admin);
     }
 }
 
@@ -75,67 +75,67 @@ async fn fencing_tokens_rise_although_everything_was_flushed_or_restarted() {
     newest = assert_rises(&locker, newest).await;
     server.restart();
     assert_rises(&locker, newest).await;
-    assert_floor_expires(&server.admin());
+    assert_fence_expires(&server.admin());
 }
 
 #[tokio::test]
-async fn fencing_tokens_rise_although_the_floor_expired() {
+async fn fencing_tokens_rise_although_the_fence_expired() {
     let (_server, admin, locker) = prepared().await;
     let newest = token(&locker).await;
-    admin.command::<()>(&["PEXPIRE", FLOOR, "1"]);
-    wait::until(LIMIT, || admin.get(FLOOR).is_none());
+    admin.command::<()>(&["PEXPIRE", FENCE, "1"]);
+    wait::until(LIMIT, || admin.get(FENCE).is_none());
     assert_rises(&locker, newest).await;
-    assert_floor_expires(&admin);
+    assert_fence_expires(&admin);
 }
 
-/// What the floor is when it is deleted between the two commands about it, and other small numbers.
+/// What the fence counter is when it is deleted between the two commands about it, and other small numbers.
 #[tokio::test]
-async fn a_floor_that_does_not_come_from_the_time_is_mended() {
+async fn a_fence_that_does_not_come_from_the_time_is_mended() {
     let (_server, admin, locker) = prepared().await;
     let mut newest = token(&locker).await;
-    for floor in ["0", "1", "42", "-7", "1700000000"] {
-        admin.set(FLOOR, floor);
+    for fence in ["0", "1", "42", "-7", "1700000000"] {
+        admin.set(FENCE, fence);
         newest = assert_rises(&locker, newest).await;
-        assert_floor_expires(&admin);
+        assert_fence_expires(&admin);
     }
 }
 
-/// Goal: a call that finds the lock busy, and a floor missing that was there, leaves no endless floor.
+/// Goal: a call that finds the lock busy, and a fence counter missing that was there, leaves no endless fence counter.
 #[tokio::test]
-async fn a_floor_that_was_lost_is_made_anew_also_by_one_that_finds_the_lock_busy() {
+async fn a_fence_that_was_lost_is_made_anew_also_by_one_that_finds_the_lock_busy() {
     let (_server, admin, locker) = prepared().await;
     token(&locker).await;
     admin.flush();
     admin.command::<()>(&["SET", KEY, "another's", "PX", "60000"]);
     assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
-    assert_floor_expires(&admin);
+    assert_fence_expires(&admin);
 }
 
 #[tokio::test]
-async fn a_floor_that_was_lost_is_made_anew_also_where_other_data_is_at_the_lock() {
+async fn a_fence_that_was_lost_is_made_anew_also_where_other_data_is_at_the_lock() {
     let (_server, admin, locker) = prepared().await;
     token(&locker).await;
     admin.flush();
     admin.try_command(&["RPUSH", KEY, "a"]).unwrap();
     assert!(locker.lock("k").acquire().await.unwrap_err().is_wrong_type());
-    assert_floor_expires(&admin);
+    assert_fence_expires(&admin);
 }
 
-/// Goal: the same where the connection breaks in between, so that the floor stays begun.
+/// Goal: the same where the connection breaks in between, so that the fence counter stays begun.
 /// Method: the answer that would tell of it is lost; the call is repeated on a new connection.
 #[tokio::test]
-async fn a_floor_that_was_begun_on_a_connection_that_broke_is_made_anew() {
+async fn a_fence_that_was_begun_on_a_connection_that_broke_is_made_anew() {
     begun_and_cut(async |proxy| proxy.wait_reply_held(LIMIT).await).await;
 }
 
 /// Goal: the same where it is the second request that is lost.
 /// Method: that one is held back when the connection is cut.
 #[tokio::test]
-async fn a_floor_that_was_begun_and_whose_raising_was_lost_is_made_anew() {
+async fn a_fence_that_was_begun_and_whose_raising_was_lost_is_made_anew() {
     begun_and_cut(async |proxy| second_request_held(proxy).await).await;
 }
 
-/// A call finds the lock busy and a floor missing that was there, and its connection is cut then.
+/// A call finds the lock busy and a fence counter missing that was there, and its connection is cut then.
 async fn begun_and_cut(then: impl AsyncFnOnce(&Proxy)) {
     let (server, proxy) = server_and_proxy();
     let (admin, locker) = (server.admin(), connect(&proxy.url()).await);
@@ -145,55 +145,55 @@ async fn begun_and_cut(then: impl AsyncFnOnce(&Proxy)) {
     proxy.hold_replies();
     let cut = async {
         then(&proxy).await;
-        assert_eq!((admin.get(FLOOR).as_deref(), admin.pttl(FLOOR)), (Some("1"), -1));
+        assert_eq!((admin.get(FENCE).as_deref(), admin.pttl(FENCE)), (Some("1"), -1));
         proxy.cut();
         proxy.release_requests();
         proxy.release_replies();
     };
     let (outcome, ()) = tokio::join!(locker.lock("k").try_acquire(), cut);
     assert!(outcome.unwrap().is_none());
-    assert_floor_expires(&admin);
+    assert_fence_expires(&admin);
 }
 
-/// Goal: a clock that was set back, or a promoted server's that is behind, makes no token sink: the floor
+/// Goal: a clock that was set back, or a promoted server's that is behind, makes no token sink: the fence counter
 /// stays until the time has come up to it.
-/// Method: one locker knows the floor, and another one meets it.
+/// Method: one locker knows the fence counter, and another one meets it.
 #[tokio::test]
-async fn a_floor_ahead_of_the_time_is_counted_on() {
+async fn a_fence_ahead_of_the_time_is_counted_on() {
     let (server, admin, locker) = prepared().await;
     let newest = token(&locker).await;
     let ahead = newest + 3_600_000_000;
-    admin.command::<()>(&["SET", FLOOR, &ahead.to_string(), "PX", "4200000"]);
+    admin.command::<()>(&["SET", FENCE, &ahead.to_string(), "PX", "4200000"]);
     assert_eq!(token(&locker).await, ahead + 1);
     assert_eq!(token(&connect(&server.url()).await).await, ahead + 2);
-    assert!(admin.pttl(FLOOR) > 3_600_000, "{} ms", admin.pttl(FLOOR));
+    assert!(admin.pttl(FENCE) > 3_600_000, "{} ms", admin.pttl(FENCE));
 }
 
 #[tokio::test]
-async fn a_floor_that_cannot_be_counted_is_an_error_and_the_lock_is_freed() {
-    for floor in ["text", "9223372036854775807", "1.5"] {
+async fn a_fence_that_cannot_be_counted_is_an_error_and_the_lock_is_freed() {
+    for fence in ["text", "9223372036854775807", "1.5"] {
         let (server, admin, locker) = prepared().await;
-        admin.set(FLOOR, floor);
+        admin.set(FENCE, fence);
         let runs = Runs::default();
         let error = decorated(&locker, &runs).await.unwrap_err();
-        assert!(!error.is_contended(), "{error:?}");
+        assert!(!error.is_busy(), "{error:?}");
         assert_eq!((error.key(), runs.count()), (Some(KEY), 0));
         freed(&server).await;
-        assert_eq!(admin.get(FLOOR).as_deref(), Some(floor));
+        assert_eq!(admin.get(FENCE).as_deref(), Some(fence));
     }
 }
 
 #[tokio::test]
-async fn a_floor_of_another_type_is_an_error_that_names_it_and_the_lock_is_freed() {
+async fn a_fence_of_another_type_is_an_error_that_names_it_and_the_lock_is_freed() {
     let (server, admin, locker) = prepared().await;
-    admin.try_command(&["RPUSH", FLOOR, "a"]).unwrap();
+    admin.try_command(&["RPUSH", FENCE, "a"]).unwrap();
     let runs = Runs::default();
     let error = decorated(&locker, &runs).await.unwrap_err();
-    assert!(!error.is_contended(), "{error:?}");
+    assert!(!error.is_busy(), "{error:?}");
     assert_eq!((error.key(), runs.count()), (Some(KEY), 0));
     freed(&server).await;
-    assert_eq!(admin.type_of(FLOOR), "list");
-    assert!(error.to_string().contains("lockable:floor:"), "{error}");
+    assert_eq!(admin.type_of(FENCE), "list");
+    assert!(error.to_string().contains("lockable:fence:"), "{error}");
 }
 
 async fn prepared() -> (Server, Admin, Locker) {
@@ -218,8 +218,8 @@ async fn assert_rises(locker: &Locker, newest: u64) -> u64 {
     token
 }
 
-fn assert_floor_expires(admin: &Admin) {
-    let pttl = admin.pttl(FLOOR);
+fn assert_fence_expires(admin: &Admin) {
+    let pttl = admin.pttl(FENCE);
     assert!((590_000..=600_000).contains(&pttl), "{pttl}");
 }
 

@@ -4,7 +4,7 @@ use lockable_runtime::{LockError, Locker};
 use lockable_tests::{Server, wait};
 
 use crate::support::{
-    FLOOR, KEY, LIMIT, Runs, acl_rights, connect, decorated, everything, freed, now, patient,
+    FENCE, KEY, LIMIT, Runs, acl_rights, connect, decorated, everything, freed, now, patient,
 };
 
 const PASSWORD: &str = "s3cr3t-w0rd";
@@ -183,7 +183,7 @@ async fn a_right_that_was_granted_meanwhile_counts_at_the_next_call() {
     assert!(locker.lock("k").acquire().await.unwrap_err().is_refused());
     server.admin().command::<()>(&["ACL", "SETUSER", "app", "+set"]);
     locker.lock("k").acquire().await.unwrap().release().await.unwrap();
-    assert!(server.admin().pttl(FLOOR) > 0);
+    assert!(server.admin().pttl(FENCE) > 0);
 }
 
 async fn server_for(rules: &str) -> (Server, Locker) {

@@ -86,7 +86,7 @@ impl State {
             assert_eq!((key, call.runs.count()), (format!("disLock:unready:{}", self.name), 1));
             assert_eq!(
                 server.admin().keys("*ock*"),
-                [format!("lockable:floor:{{disLock:unready:{}}}", self.name)]
+                [format!("lockable:fence:{{disLock:unready:{}}}", self.name)]
             );
         } else if self.name != "sentinel" {
             for server in &unready.servers {

@@ -8,7 +8,7 @@ use lockable_tests::{Admin, Server, wait};
 use super::queues::{
     AT_ONCE, FALLBACK, QUEUE, is_over, is_served, queued, waiter, waiter_for, within,
 };
-use crate::support::{FLOOR, KEY, LIMIT, connect, elapse, freed, server_and_proxy, side_by_side};
+use crate::support::{FENCE, KEY, LIMIT, connect, elapse, freed, server_and_proxy, side_by_side};
 
 side_by_side! { waiters_that_are_disturbed:
     a_killed_subscription_costs_at_most_the_fallback,
@@ -31,9 +31,9 @@ side_by_side! { data_of_others_in_the_way_of_waiters:
     other_data_that_come_while_somebody_waits_are_told_and_left_alone,
     other_data_at_the_queue_are_told_and_left_alone,
     other_data_at_the_queue_do_not_keep_a_lock_from_its_release,
-    other_data_at_the_floor_leave_no_lock_behind,
-    a_floor_that_cannot_be_counted_on_is_told_and_left_alone,
-    a_floor_without_an_end_gets_one_when_the_lock_goes_on,
+    other_data_at_the_fence_leave_no_lock_behind,
+    a_fence_that_cannot_be_counted_on_is_told_and_left_alone,
+    a_fence_without_an_end_gets_one_when_the_lock_goes_on,
 }
 
 async fn a_killed_subscription_costs_at_most_the_fallback() {
@@ -232,46 +232,46 @@ async fn other_data_at_the_queue_do_not_keep_a_lock_from_its_release() {
     assert_eq!(server.admin().get(QUEUE).as_deref(), Some("theirs"));
 }
 
-async fn other_data_at_the_floor_leave_no_lock_behind() {
+async fn other_data_at_the_fence_leave_no_lock_behind() {
     let (server, locker) = server_and_locker().await;
     let admin = server.admin();
     admin.command::<()>(&["SET", KEY, "foreign", "NX", "PX", "300"]);
-    admin.del(FLOOR);
+    admin.del(FENCE);
     let wait = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
     queued(&server, 1).await;
-    admin.del(FLOOR);
-    admin.command::<()>(&["RPUSH", FLOOR, "theirs"]);
-    let error = within("other data at the floor", FALLBACK, wait).await.unwrap().unwrap_err();
-    assert!(error.to_string().contains(FLOOR), "{error}");
+    admin.del(FENCE);
+    admin.command::<()>(&["RPUSH", FENCE, "theirs"]);
+    let error = within("other data at the fence", FALLBACK, wait).await.unwrap().unwrap_err();
+    assert!(error.to_string().contains(FENCE), "{error}");
     is_over(&server).await;
-    assert_eq!(admin.type_of(FLOOR), "list");
+    assert_eq!(admin.type_of(FENCE), "list");
 }
 
-async fn a_floor_that_cannot_be_counted_on_is_told_and_left_alone() {
+async fn a_fence_that_cannot_be_counted_on_is_told_and_left_alone() {
     for theirs in ["text", "1.5", "9223372036854775807"] {
         let (server, locker, guard) = held().await;
         let waiter = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
         queued(&server, 1).await;
         let admin = server.admin();
-        admin.set(FLOOR, theirs);
+        admin.set(FENCE, theirs);
         guard.release().await.unwrap();
-        let error = within("a strange floor", FALLBACK, waiter).await.unwrap().unwrap_err();
-        assert!(error.to_string().contains(FLOOR), "{error}");
+        let error = within("a strange fence", FALLBACK, waiter).await.unwrap().unwrap_err();
+        assert!(error.to_string().contains(FENCE), "{error}");
         is_over(&server).await;
-        assert_eq!(admin.get(FLOOR).as_deref(), Some(theirs));
+        assert_eq!(admin.get(FENCE).as_deref(), Some(theirs));
     }
 }
 
-async fn a_floor_without_an_end_gets_one_when_the_lock_goes_on() {
+async fn a_fence_without_an_end_gets_one_when_the_lock_goes_on() {
     let (server, locker, guard) = held().await;
     let waiter = waiter(&locker);
     queued(&server, 1).await;
     let (admin, token) = (server.admin(), guard.fencing_token());
-    admin.set(FLOOR, "1");
+    admin.set(FENCE, "1");
     guard.release().await.unwrap();
-    let next = within("a floor without an end", AT_ONCE, waiter).await.unwrap();
+    let next = within("a fence without an end", AT_ONCE, waiter).await.unwrap();
     assert!(next.fencing_token() > token);
-    assert!(admin.pttl(FLOOR) > 0);
+    assert!(admin.pttl(FENCE) > 0);
     next.release().await.unwrap();
     is_over(&server).await;
 }

@@ -6,7 +6,7 @@ use lockable_runtime::{LockRequest, Locker};
 use lockable_tests::{Server, wait};
 
 use super::queues::{AT_ONCE, is_over, is_served, queued, within};
-use crate::support::{FLOOR, KEY, LIMIT, connect, side_by_side};
+use crate::support::{FENCE, KEY, LIMIT, connect, side_by_side};
 
 /// Half of the milliseconds that Redis can count.
 const LONGEST: Duration = Duration::from_millis(i64::MAX.unsigned_abs() / 2);
@@ -53,10 +53,10 @@ async fn is_granted_where_the_fence_counter_is_ahead_of_the_time() {
     let locker = connect(&server.url()).await;
     let (seconds, _): (u64, u64) = server.admin().command(&["TIME"]);
     let ahead = (seconds + 3_600) * 1_000_000;
-    server.admin().set(FLOOR, &ahead.to_string());
+    server.admin().set(FENCE, &ahead.to_string());
     let guard = longest(&locker).acquire().await.unwrap();
     assert_eq!(u64::from(guard.fencing_token()), ahead + 1);
-    assert!(server.admin().pttl(FLOOR) > 0);
+    assert!(server.admin().pttl(FENCE) > 0);
     guard.release().await.unwrap();
 }
 

@@ -22,7 +22,7 @@ async fn calls_that_do_not_wait_never_subscribe() {
     let guard = locker.lock("k").acquire().await.unwrap();
     for _ in 0..20 {
         assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
-        assert!(locker.lock("k").acquire().await.unwrap_err().is_contended());
+        assert!(locker.lock("k").acquire().await.unwrap_err().is_busy());
     }
     guard.release().await.unwrap();
     assert_eq!(server.admin().command_calls("subscribe"), 0);

@@ -19,7 +19,7 @@ async fn waiters_of_a_key_and_of_its_hash_tag_get_their_own_locks() {
         (locker().await.unwrap(), locker().await.unwrap(), locker().await.unwrap());
     let plain = holder.lock("user").acquire().await.unwrap();
     let tagged = holder.lock("{user}").acquire().await.unwrap();
-    assert_eq!(admin.keys("lockable:floor:*").len(), 2);
+    assert_eq!(admin.keys("lockable:fence:*").len(), 2);
     let queues = || admin.keys("lockable:queue:*").len();
     let for_plain = waiter(&one, "user");
     wait::until_async(LIMIT, async || queues() == 1).await;

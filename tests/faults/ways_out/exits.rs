@@ -2,7 +2,7 @@
 
 use lockable_tests::{Peer, Program, Server};
 
-use crate::support::{FLOOR, KEY, LIMIT, now};
+use crate::support::{FENCE, KEY, LIMIT, now};
 
 /// Goal: the lock is free when the program has ended.
 /// Method: twenty programs, one after the other. The last tenth of a second of one may be too short on a
@@ -15,7 +15,7 @@ fn is_freed(case: &str, says: &str) {
         let said = Program::new(WORKER).arg(&server.url()).arg(case).run(LIMIT);
         let said = said.unwrap_or_else(|error| error);
         assert!(said.contains(says), "{said}");
-        assert_eq!(admin.keys("lockable:floor:*"), [FLOOR], "it was held");
+        assert_eq!(admin.keys("lockable:fence:*"), [FENCE], "it was held");
         freed += u32::from(admin.get(KEY).is_none());
         admin.flush();
     }

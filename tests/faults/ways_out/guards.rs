@@ -123,7 +123,7 @@ async fn a_call_right_after_a_dropped_guard_succeeds_at_its_first_try_a_thousand
     let locker = connect(&server.url()).await;
     for turn in 0..1_000 {
         let guard = locker.lock("k").try_acquire().await.unwrap();
-        drop(guard.unwrap_or_else(|| panic!("contended at turn {turn}")));
+        drop(guard.unwrap_or_else(|| panic!("busy at turn {turn}")));
     }
     freed(&server).await;
 }
@@ -135,7 +135,7 @@ async fn a_call_after_a_guard_was_dropped_elsewhere_succeeds_at_its_first_try() 
     let locker = connect(&server.url()).await;
     for turn in 0..300 {
         let guard = acquire_elsewhere(&locker).await;
-        let guard = guard.unwrap_or_else(|| panic!("contended at turn {turn}"));
+        let guard = guard.unwrap_or_else(|| panic!("busy at turn {turn}"));
         if turn % 2 == 0 {
             thread::spawn(move || drop(guard)).join().unwrap();
         } else {

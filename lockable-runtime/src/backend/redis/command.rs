@@ -8,7 +8,7 @@ use ::redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisWrite, ToRedisArgs
 use crate::backend::Attempt;
 use crate::types::key::{Companion, LockKey};
 
-/// `SET lock NX GET`, and what counts up the floor: lock and fencing token in one round trip.
+/// `SET lock NX GET`, and what counts up the fence counter: lock and fencing token in one round trip.
 pub(super) fn acquire(attempt: &Attempt, count: Cmd) -> Pipeline {
     let mut pipeline = Pipeline::with_capacity(2);
     pipeline.add_command(set_lock(attempt));
@@ -16,7 +16,7 @@ pub(super) fn acquire(attempt: &Attempt, count: Cmd) -> Pipeline {
     pipeline
 }
 
-/// What counts up the floor, and a look at who has the lock behind it.
+/// What counts up the fence counter, and a look at who has the lock behind it.
 pub(super) fn raise(attempt: &Attempt, count: Cmd) -> Pipeline {
     let mut pipeline = Pipeline::with_capacity(2);
     pipeline.add_command(count);
@@ -24,9 +24,9 @@ pub(super) fn raise(attempt: &Attempt, count: Cmd) -> Pipeline {
     pipeline
 }
 
-/// Counts up a floor that is there.
+/// Counts up a fence counter that is there.
 pub(super) fn count(attempt: &Attempt) -> Cmd {
-    command("INCR", 2, attempt.key.floor())
+    command("INCR", 2, attempt.key.fence())
 }
 
 pub(super) fn time() -> Cmd {
@@ -44,7 +44,7 @@ pub(super) fn empty_script() -> Cmd {
 
 /// Leaves nothing of a lock behind, and for a moment only where nothing may be deleted.
 pub(super) fn clean_up(key: &LockKey) -> [Cmd; 3] {
-    let (floor, queue) = (key.floor(), key.queue());
+    let (fence, queue) = (key.fence(), key.queue());
     // By a right that every user of locks has: other data, which end at once, take their place.
     let end_soon = |companion| {
         let mut end = command("SET", 4, companion);
@@ -52,8 +52,8 @@ pub(super) fn clean_up(key: &LockKey) -> [Cmd; 3] {
         end
     };
     let mut delete = command("DEL", 3, key.as_str());
-    delete.arg(floor).arg(queue);
-    [end_soon(floor), end_soon(queue), delete]
+    delete.arg(fence).arg(queue);
+    [end_soon(fence), end_soon(queue), delete]
 }
 
 pub(super) fn set_lock(attempt: &Attempt) -> Cmd {

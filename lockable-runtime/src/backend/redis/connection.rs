@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 
 use super::driven::Driven;
 use super::fault;
-use super::floors::Floors;
+use super::fence::FenceCounters;
 use super::greeting::greet;
 use super::releases::Releases;
 use super::script::{Call, Names};
@@ -64,7 +64,7 @@ impl Opener {
 pub(super) struct Connection {
     opener: Opener,
     driven: Driven,
-    floors: Floors,
+    fences: FenceCounters,
     /// When it was open, on the clock of this machine.
     since: Moment,
     scripts: Names,
@@ -83,9 +83,9 @@ impl Connection {
         let mut driven = driven.map_err(|error| fault::of(&opener.server, &error))?;
         let scripts = greet(&mut driven.commands, &opener.server).await?;
         let (retired, unanswered) = (AtomicBool::new(false), AtomicU32::new(0));
-        let (since, floors) = (boot_time(), Floors::new());
+        let (since, fences) = (boot_time(), FenceCounters::new());
         let (releases, runtime) = (Releases::default(), Handle::current());
-        Ok(Self { opener, driven, floors, since, scripts, releases, runtime, retired, unanswered })
+        Ok(Self { opener, driven, fences, since, scripts, releases, runtime, retired, unanswered })
     }
 
     pub(super) fn releases(&self) -> &Releases {
@@ -97,8 +97,8 @@ impl Connection {
         &self.runtime
     }
 
-    pub(super) fn floors(&self) -> &Floors {
-        &self.floors
+    pub(super) fn fences(&self) -> &FenceCounters {
+        &self.fences
     }
 
     pub(super) fn scripts(&self) -> &Names {

@@ -40,23 +40,23 @@ pub(super) fn of_lock(mut fault: Fault, is_first_request: bool) -> Fault {
     fault
 }
 
-/// A fault in counting up the floor; the lock may be held by then.
-pub(super) fn of_floor(mut fault: Fault, key: &LockKey) -> Fault {
-    let floor = key.floor();
+/// A fault in counting up the fence counter; the lock may be held by then.
+pub(super) fn of_fence(mut fault: Fault, key: &LockKey) -> Fault {
+    let fence = key.fence();
     if fault.kind == LockErrorKind::WrongType {
         fault.kind = LockErrorKind::Refused;
         fault.message =
-            format!("the fencing floor `{floor}` holds other data; delete or rename it");
+            format!("the fence counter `{fence}` holds other data; delete or rename it");
     } else {
-        fault.message = format!("{}; in counting up the fencing floor `{floor}`", fault.message);
+        fault.message = format!("{}; in counting up the fence counter `{fence}`", fault.message);
     }
     fault
 }
 
 /// A fault in asking for a place in the queue, which names the companion key where that is the reason.
 pub(super) fn of_queue(mut fault: Fault, key: &LockKey) -> Fault {
-    if fault.message.contains("at the floor") {
-        return of_floor(fault, key);
+    if fault.message.contains("at the fence") {
+        return of_fence(fault, key);
     }
     if fault.kind == LockErrorKind::WrongType {
         fault.message =

@@ -112,7 +112,7 @@ impl Trial {
         // The shortest lives, because nobody cleans up where nothing may be deleted.
         let attempt = |number| {
             let owner = OwnerToken::at(origin, number, None);
-            Arc::new(Attempt::owned(key.clone(), Ttl::DEFAULT.granted(), owner))
+            Arc::new(Attempt::owned(key.clone(), Ttl::DEFAULT.provisional(), owner))
         };
         let (holder, waiter) = (attempt(1), attempt(2));
         let renewals = [Renewal::new(&holder, Some(holder.ttl), boot_time())];

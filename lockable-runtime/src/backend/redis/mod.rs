@@ -26,7 +26,7 @@ mod connection;
 mod connections;
 mod driven;
 mod fault;
-mod floors;
+mod fence;
 mod grants;
 mod greeting;
 mod releases;
@@ -74,9 +74,9 @@ impl Redis {
 async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquisition, Fault> {
     let now = boot_time();
     let since = attempt.mark_sent(now);
-    let floors = connection.floors();
-    let has_floor = floors.has(&attempt.key, now);
-    let count = if has_floor {
+    let fences = connection.fences();
+    let has_fence = fences.has(&attempt.key, now);
+    let count = if has_fence {
         command::count(attempt)
     } else {
         connection.scripts().command(&Raise { attempt })
@@ -87,29 +87,29 @@ async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquis
     };
     let count = command::integer(counted);
     if let Ok(token) = count
-        && !has_floor
+        && !has_fence
     {
-        floors.raised(&attempt.key, attempt.ttl, now, token);
+        fences.raised(&attempt.key, attempt.ttl, now, token);
     }
     let granted = command::is_granted(locked, attempt)
         .map_err(|error| fault::of_lock(connection.fault(&error), since == now));
-    let is_lost = has_floor && count.as_ref().is_ok_and(|count| floors.lacks(*count));
+    let is_lost = has_fence && count.as_ref().is_ok_and(|count| fences.lacks(*count));
     let is_uncounted = is_unknown_script(counted);
     if !matches!(granted, Ok(true)) {
         // A counter that this has begun would never end.
         if is_lost
-            && let Err(fault) = Box::pin(raise_floor(connection, attempt, false)).await
+            && let Err(fault) = Box::pin(raise_fence(connection, attempt, false)).await
             && connection.is_retired()
         {
             return Err(fault);
         }
-        return granted.map(|_| Acquisition::Contended);
+        return granted.map(|_| Acquisition::Busy);
     }
     if is_lost || is_uncounted {
-        let raised = Box::pin(raise_floor(connection, attempt, is_uncounted)).await?;
-        return Ok(raised.map_or(Acquisition::Contended, |token| granted_at(since, token)));
+        let raised = Box::pin(raise_fence(connection, attempt, is_uncounted)).await?;
+        return Ok(raised.map_or(Acquisition::Busy, |token| granted_at(since, token)));
     }
-    let token = count.map_err(|error| fault::of_floor(connection.fault(&error), &attempt.key))?;
+    let token = count.map_err(|error| fault::of_fence(connection.fault(&error), &attempt.key))?;
     Ok(granted_at(since, token))
 }
 
@@ -117,9 +117,9 @@ fn granted_at(since: Moment, token: u64) -> Acquisition {
     Acquisition::Granted { fencing_token: FencingToken::new(token), since }
 }
 
-/// Raises a floor that was taken to be there, or was not counted up, in a request of its own. Gives the
+/// Raises a fence counter that was taken to be there, or was not counted up, in a request of its own. Gives the
 /// token of this grant, unless the lock was lost before it was counted: others may have newer ones.
-async fn raise_floor(
+async fn raise_fence(
     connection: &Connection,
     attempt: &Attempt,
     by_text: bool,
@@ -138,8 +138,8 @@ async fn raise_floor(
         return Err(connection.unexpected("EVAL and GET"));
     };
     let token = command::integer(raised)
-        .map_err(|error| fault::of_floor(connection.fault(&error), &attempt.key))?;
-    connection.floors().raised(&attempt.key, attempt.ttl, sent, token);
+        .map_err(|error| fault::of_fence(connection.fault(&error), &attempt.key))?;
+    connection.fences().raised(&attempt.key, attempt.ttl, sent, token);
     Ok(command::is_own(locked, attempt).then_some(token))
 }
 
@@ -208,7 +208,7 @@ impl Backend for Redis {
             let ((found, handed), is_second) = this.on_connection(release).await?;
             let grant = handed.map(|(fence, time)| {
                 this.connections.times().learn(sent, time, boot_time());
-                Grant::answered(&next, fence, sent, next.ttl.granted())
+                Grant::answered(&next, fence, sent, next.ttl.provisional())
             });
             Ok((sure(found, is_second, this.name())?, grant))
         })

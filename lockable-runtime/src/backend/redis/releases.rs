@@ -14,10 +14,10 @@ use crate::types::clock::boot_time;
 
 /// So many releases may be on their way over one connection and each go alone, at once. Those that
 /// come then are many, and gain more by company than they lose by looking around for it.
-const ALONE: usize = 8;
+const MAX_UNBATCHED: usize = 8;
 
 /// So many releases go together at most: about a sixth of a millisecond of the server's time.
-const TOGETHER: usize = 64;
+const MAX_BATCH: usize = 64;
 
 /// Whether the lock is free now, or was left as it is.
 type Answer = Result<bool, Fault>;
@@ -41,7 +41,7 @@ impl Releases {
         let others = self.alone.fetch_add(1, Ordering::Relaxed);
         // Counts itself out again where it is one too many.
         let place = Alone(&self.alone);
-        (others < ALONE).then_some(place)
+        (others < MAX_UNBATCHED).then_some(place)
     }
 
     fn company(&self) -> MutexGuard<'_, VecDeque<Waiting>> {
@@ -124,7 +124,7 @@ impl Company {
         self.is_sent = true;
         let mut all = self.take();
         while !all.is_empty() {
-            let batch = all.drain(..all.len().min(TOGETHER)).collect();
+            let batch = all.drain(..all.len().min(MAX_BATCH)).collect();
             let together = together(Arc::clone(&self.connection), batch);
             drop(self.connection.runtime().spawn(together));
         }

@@ -50,7 +50,7 @@ impl Script {
             Self::FreeAll => include_str!("../../../scripts/free_all.lua"),
             Self::Renew => include_str!("../../../scripts/renew.lua"),
             Self::Inspect => include_str!("../../../scripts/inspect.lua"),
-            Self::Raise => include_str!("../../../scripts/raise.lua"),
+            Self::Raise => include_str!("../../../scripts/seed.lua"),
         }
     }
 }
@@ -233,13 +233,13 @@ impl Call for Leave<'_> {
     }
 }
 
-/// A call about one lock, with its floor and its queue, and room for some arguments.
+/// A call about one lock, with its fence counter and its queue, and room for some arguments.
 fn with_keys(verb: &str, text: &str, attempt: &Attempt, arguments: usize) -> Cmd {
-    let (floor, queue) = (attempt.key.floor(), attempt.key.queue());
+    let (fence, queue) = (attempt.key.fence(), attempt.key.queue());
     let key = attempt.key.as_str();
     let size = text.len() + 3 * key.len() + 3 * attempt.owner.as_ref().len() + 112;
     let mut command = Cmd::with_capacity(6 + arguments, size);
-    command.arg(verb).arg(text).arg(3).arg(key).arg(floor).arg(queue);
+    command.arg(verb).arg(text).arg(3).arg(key).arg(fence).arg(queue);
     command
 }
 
@@ -278,7 +278,7 @@ impl Call for Renew<'_> {
             _ => return Err(unknown("renew.lua")),
         };
         let renewed = |outcome| match outcome {
-            Value::Int(1) => Ok(Renewed::Kept),
+            Value::Int(1) => Ok(Renewed::Held),
             Value::Int(0) => Ok(Renewed::Absent),
             Value::Int(-1) => Ok(Renewed::Taken),
             Value::ServerError(error) => Err(error.into()),
@@ -320,7 +320,7 @@ impl Call for Inspect<'_> {
     }
 }
 
-/// Counts up the floor of a lock, and raises it to the server's time.
+/// Counts up the fence counter of a lock, and raises it to the server's time.
 pub(super) struct Raise<'a> {
     pub(super) attempt: &'a Attempt,
 }
@@ -333,10 +333,10 @@ impl Call for Raise<'_> {
     }
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
-        let floor = self.attempt.key.floor();
+        let fence = self.attempt.key.fence();
         let mut command = Cmd::with_capacity(5, text.len() + self.attempt.key.as_str().len() + 64);
-        command.arg(verb).arg(text).arg(1).arg(floor);
-        command.arg(millis(self.attempt.ttl.floor_life()));
+        command.arg(verb).arg(text).arg(1).arg(fence);
+        command.arg(millis(self.attempt.ttl.fence_life()));
         command
     }
 

@@ -106,10 +106,10 @@ impl Mode {
     }
 }
 
-/// The key of a lock that nobody else knows. It is where the floors are, because a user has to be let
+/// The key of a lock that nobody else knows. It is where the fence counters are, because a user has to be let
 /// there whatever the prefix.
 pub(super) fn probe(name: &str) -> Option<LockKey> {
-    LockKey::prefixed("", &format!("lockable:floor:{{lockable:probe:{name}}}")).ok()
+    LockKey::prefixed("", &format!("lockable:fence:{{lockable:probe:{name}}}")).ok()
 }
 
 /// The version that the server tells; before 6.2 there is no such greeting.

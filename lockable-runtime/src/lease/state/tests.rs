@@ -69,7 +69,7 @@ fn the_longest_hold_stops_a_lease_that_renewals_would_keep() {
     let mut lease = LeaseState::new(at(0), TTL, Some(at(12_000)));
     lease.renewed(at(9_000), TTL, at(9_001));
     assert_eq!(lease.status(at(11_999)), Status::Held(Duration::from_millis(1)));
-    assert_eq!(lease.status(at(12_000)), Status::HeldLongEnough);
+    assert_eq!(lease.status(at(12_000)), Status::MaxHoldReached);
     // It is not lost yet: its body is dropped, and then it is released.
     lease.release(at(12_001));
     assert_eq!(lease.status(at(99_999)), Status::Released);
@@ -153,7 +153,7 @@ proptest! {
             model.happens(moment, event);
             let expected = match (model.over, model.hold_until) {
                 (Some(over), _) => over,
-                (None, Some(end)) if moment >= end => Status::HeldLongEnough,
+                (None, Some(end)) if moment >= end => Status::MaxHoldReached,
                 (None, end) => {
                     let end = end.map_or(model.valid_until, |end| end.min(model.valid_until));
                     Status::Held(end.since(moment))

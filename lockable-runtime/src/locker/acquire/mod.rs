@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::backend::{Acquisition, Attempt, Backend, Fault, Reply};
 use crate::hold::guard::LockGuard;
-use crate::lease::renewal::{Care, Kept, Renewals};
+use crate::lease::renewal::{Registration, RenewalMode, Renewals};
 use crate::lease::{Lease, schedule};
 use crate::releaser::{Known, Releaser};
 use crate::request_id::RequestId;
@@ -97,13 +97,13 @@ impl Acquirer {
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
         let attempt = Arc::new(Attempt::owned(key, terms.ttl, owner));
         match Asked::new(&self.releaser, &attempt).answer().await {
-            Ok(Acquisition::Contended) => Ok(Err(attempt.key.clone())),
+            Ok(Acquisition::Busy) => Ok(Err(attempt.key.clone())),
             Ok(Acquisition::Granted { fencing_token, since }) => {
                 let (attempt, now) = self.in_time(attempt, since)?;
                 let renews = terms.renew.then(|| schedule::due(since, terms.ttl));
                 let grant = (since, terms.ttl);
                 let lease = self.lease(attempt, fencing_token, grant, &terms);
-                let care = Care { claims: false, renews: terms.renew };
+                let care = RenewalMode { claims: false, renews: terms.renew };
                 let kept = self.keep(&lease, care, renews, caller_blocks);
                 let hold = self.hold(now, Duration::ZERO, &terms);
                 Ok(Ok(LockGuard::new(lease, kept, terms.on_lost, None, hold)))
@@ -144,7 +144,7 @@ impl Acquirer {
         let attempt = turn.attempt().map(Arc::clone).ok_or(NoTurn::Busy)?;
         let fencing_token = turn.fencing_token().ok_or(NoTurn::Busy)?;
         let lease = self.lease(attempt, fencing_token, (since, granted), terms);
-        let care = Care { claims, renews: terms.renew };
+        let care = RenewalMode { claims, renews: terms.renew };
         let kept = self.keep(&lease, care, due, *caller_blocks);
         let now = self.backend().now();
         let hold = self.hold(now, waiting.until(now), terms);
@@ -204,7 +204,13 @@ impl Acquirer {
         Lease::new(attempt, fencing_token, grant, terms, Arc::clone(&self.releaser))
     }
 
-    fn keep(&self, lease: &Lease, care: Care, due: Option<Moment>, caller_blocks: bool) -> Kept {
+    fn keep(
+        &self,
+        lease: &Lease,
+        care: RenewalMode,
+        due: Option<Moment>,
+        caller_blocks: bool,
+    ) -> Registration {
         let home = self.backend().home(caller_blocks);
         self.renewals.keep(lease, care, due, &home)
     }
@@ -221,7 +227,7 @@ impl Acquirer {
         }
         let error = LockError::too_late(attempt.key.as_str());
         // Most likely it has expired already, and that is no news.
-        self.releaser.hand_over(attempt, Known::Releasing);
+        self.releaser.defer(attempt, Known::Releasing);
         Err(error)
     }
 }
@@ -279,7 +285,7 @@ impl<'a> Asked<'a> {
         if let Poll::Ready(answer) = &answer {
             self.reply = None;
             if answer.as_ref().is_err_and(|fault| !fault.proves_absence) && self.may_hold() {
-                self.releaser.hand_over(Arc::clone(self.attempt), Known::Unknown);
+                self.releaser.defer(Arc::clone(self.attempt), Known::Unknown);
             }
         }
         answer

@@ -93,9 +93,9 @@ fn braces_are_allowed_only_as_a_hash_tag() {
 #[test]
 fn companion_keys_share_the_slot() {
     let plain = LockKey::new("disLock:order:7").unwrap();
-    assert_eq!(plain.floor().to_string(), "lockable:floor:{disLock:order:7}");
+    assert_eq!(plain.fence().to_string(), "lockable:fence:{disLock:order:7}");
     let tagged = LockKey::new("disLock:{user}:7").unwrap();
-    assert_eq!(tagged.floor().to_string(), "lockable:floor::disLock:{user}:7");
+    assert_eq!(tagged.fence().to_string(), "lockable:fence::disLock:{user}:7");
     assert_eq!(tagged.queue().to_string(), "lockable:queue::disLock:{user}:7");
 }
 
@@ -110,7 +110,7 @@ proptest! {
     #[test]
     fn no_two_locks_share_a_companion_key(one in "[{}:a]{1,6}", other in "[{}:a]{1,6}") {
         let (Ok(one), Ok(other)) = (LockKey::new(one), LockKey::new(other)) else { return Ok(()) };
-        let names = |key: &LockKey| [key.floor().to_string(), key.queue().to_string()];
+        let names = |key: &LockKey| [key.fence().to_string(), key.queue().to_string()];
         for name in names(&one) {
             prop_assert_eq!(hashed(&name), hashed(one.as_str()));
             prop_assert!(one == other || !names(&other).contains(&name), "{} is shared", name);
@@ -122,5 +122,5 @@ proptest! {
 fn a_tag_that_is_a_whole_key_has_companion_keys_of_its_own() {
     let (plain, tagged) = (LockKey::from_static("user"), LockKey::from_static("{user}"));
     assert_ne!(plain.queue().to_string(), tagged.queue().to_string());
-    assert_ne!(plain.floor().to_string(), tagged.floor().to_string());
+    assert_ne!(plain.fence().to_string(), tagged.fence().to_string());
 }

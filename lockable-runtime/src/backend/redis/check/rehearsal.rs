@@ -95,7 +95,7 @@ pub(super) async fn renew_together(
 ) -> Result<Option<Finding>, Finding> {
     let renewals = [&probe.key, &probe.tried].map(|key| {
         let owner = OwnerToken::at(probe.origin, 0, None);
-        let attempt = Attempt::owned(key.clone(), Ttl::DEFAULT.granted(), owner);
+        let attempt = Attempt::owned(key.clone(), Ttl::DEFAULT.provisional(), owner);
         let ttl = attempt.ttl;
         Renewal::new(&Arc::new(attempt), Some(ttl), boot_time())
     });
@@ -149,7 +149,7 @@ impl Lock {
         // The shortest lives, because nobody cleans up after a process that is killed.
         let attempt = |number| {
             let owner = OwnerToken::at(probe.origin, number, None);
-            Attempt::owned(probe.key.clone(), Ttl::DEFAULT.granted(), owner)
+            Attempt::owned(probe.key.clone(), Ttl::DEFAULT.provisional(), owner)
         };
         let holder = attempt(1);
         let renewed = Attempt::owned(probe.key.clone(), holder.ttl, holder.owner.clone()).into();
@@ -163,15 +163,15 @@ impl Lock {
         let is_done = |reply: Value| reply.extract_error().map(|_| true);
         let judges: Vec<(_, Judge<'a>)> = vec![
             ("acquiring a lock", Box::new(|reply| command::is_granted(&reply, holder))),
-            ("counting up a floor", Box::new(is_done)),
+            ("counting up a fence", Box::new(is_done)),
         ];
         let pipeline = command::acquire(holder, command::count(holder));
         let mut steps = Steps { scripts, pipeline, judges };
-        steps.script("raising a floor", Raise { attempt: holder }, |token| *token > YEAR_2001);
+        steps.script("raising a fence", Raise { attempt: holder }, |token| *token > YEAR_2001);
         let renew = Renew { renewals };
         steps.pipeline.add_command(scripts.command(&renew));
         let is_renewed =
-            move |reply| Ok(renew.outcome(reply)?.pop().transpose()? == Some(Renewed::Kept));
+            move |reply| Ok(renew.outcome(reply)?.pop().transpose()? == Some(Renewed::Held));
         steps.judges.push(("renewing a lock", Box::new(is_renewed)));
         steps.script("inspecting a lock", Inspect { key: &holder.key }, Option::is_some);
         // It frees nothing where it may not look at the queue, which the steps after it tell.

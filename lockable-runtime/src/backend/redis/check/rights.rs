@@ -22,12 +22,12 @@ const TRIED: [(&str, Place, &[&str]); 22] = [
     ("pttl", Place::Lock, &[]),
     ("pexpire", Place::Lock, &["1000"]),
     ("del", Place::Lock, &[]),
-    ("set", Place::Floor, &["1", "PX", "1000"]),
-    ("incr", Place::Floor, &[]),
+    ("set", Place::Fence, &["1", "PX", "1000"]),
+    ("incr", Place::Fence, &[]),
     // Whoever may set nothing, and delete nothing, would leave it there for ever.
-    ("pexpire", Place::Floor, &["1000"]),
-    ("get", Place::Floor, &[]),
-    ("pttl", Place::Floor, &[]),
+    ("pexpire", Place::Fence, &["1000"]),
+    ("get", Place::Fence, &[]),
+    ("pttl", Place::Fence, &[]),
     ("rpush", Place::Queue, &["probe"]),
     ("pexpire", Place::Queue, &["1000"]),
     ("lpos", Place::Queue, &["probe"]),
@@ -35,7 +35,7 @@ const TRIED: [(&str, Place, &[&str]); 22] = [
     ("lrem", Place::Queue, &["0", "probe"]),
     ("lpop", Place::Queue, &[]),
     // The last two only clean up.
-    ("del", Place::Floor, &[]),
+    ("del", Place::Fence, &[]),
     ("del", Place::Queue, &[]),
     ("publish", Place::Channel, &[""]),
 ];
@@ -45,7 +45,7 @@ const TRIED: [(&str, Place, &[&str]); 22] = [
 enum Place {
     Nowhere,
     Lock,
-    Floor,
+    Fence,
     Queue,
     Channel,
 }
@@ -143,7 +143,7 @@ fn command(probe: &Probe, name: &str, place: Place, arguments: &[&str]) -> Cmd {
     match place {
         Place::Nowhere => {}
         Place::Lock => drop(command.arg(probe.tried.as_str())),
-        Place::Floor => drop(command.arg(probe.tried.floor())),
+        Place::Fence => drop(command.arg(probe.tried.fence())),
         Place::Queue => drop(command.arg(probe.tried.queue())),
         Place::Channel => drop(command.arg(grants::channel(probe.origin))),
     }
@@ -159,7 +159,7 @@ fn rule(prefix: &str, name: &str, place: Place, error: &RedisError) -> Cow<'stat
         _ if words.contains("to run the") => format!("+{name}").into(),
         Place::Nowhere => format!("+{name}").into(),
         Place::Lock => format!("~{prefix}*").into(),
-        Place::Floor | Place::Queue => COMPANIONS.into(),
+        Place::Fence | Place::Queue => COMPANIONS.into(),
         Place::Channel => CHANNELS.into(),
     }
 }

@@ -1,0 +1,33 @@
+--[[
+Counts up the fence that the fencing tokens of a lock come from, and raises it to the time.
+
+KEYS[1]  the fence
+ARGV[1]  the TTL of the fence in milliseconds, from the time that its token tells
+Output   the fencing token: the server's time in microseconds, or more where the fence is ahead of it
+
+Not idempotent: each run gives a larger token, and a fence never sinks. Numbers of Lua are exact to
+53 bits, which are enough for the microseconds of 285 years, but print 14 digits.
+
+Mostly there is no fence yet, so it is made first, which takes two calls.
+]]
+local fence, life = KEYS[1], ARGV[1]
+local time = redis.call('TIME')
+local now, digits = time[1] * 1000000 + time[2], time[1] .. string.sub('00000' .. time[2], -6)
+local former = redis.pcall('SET', fence, digits, 'NX', 'GET', 'PX', life)
+if not former then
+  return now
+end
+local token = type(former) == 'table' and former or redis.pcall('INCR', fence)
+if type(token) == 'table' then
+  return token
+end
+if token >= 9007199254740992 then
+  return redis.error_reply('ERR no fencing token can follow what is at the fence')
+end
+if token >= now then
+  -- So late that it is still there when the time has come up to it: a clock was set back, or is behind.
+  redis.call('PEXPIRE', fence, string.format('%.0f', life + math.ceil((token - now) / 1000)))
+  return token
+end
+redis.call('SET', fence, digits, 'PX', life)
+return now
