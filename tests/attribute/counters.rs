@@ -116,7 +116,7 @@ fn each_call_is_counted_by_how_it_ended() {
     });
     assert_eq!(
         counted.of("lockable.acquire"),
-        ["cancelled]=1", "busy]=2", "failed]=1", "granted]=1", "wait_limit]=1"]
+        ["busy]=2", "cancelled]=1", "failed]=1", "granted]=1", "wait_limit]=1"]
     );
     assert_eq!(counted.of("lockable.acquire.wait"), ["]=1 0"]);
     assert_eq!(counted.of("lockable.waiters"), ["]=0"]);

@@ -68,7 +68,7 @@ fn links(text: &str) -> Vec<String> {
 #[test]
 fn every_kind_of_error_and_every_predicate_is_explained_in_the_guide() {
     let (errors, guide) =
-        (read("lockable-runtime/src/error.rs"), read("lockable-runtime/guide/errors.md"));
+        (read("lockable-runtime/src/types/error.rs"), read("lockable-runtime/guide/errors.md"));
     let (_, kinds) = errors.split_once("pub enum LockErrorKind {").unwrap();
     let kinds = kinds.lines().take_while(|line| *line != "}").map(str::trim);
     let kinds = kinds.filter_map(|line| line.strip_suffix(',')).map(|kind| format!("[`{kind}`]"));
