@@ -3,7 +3,7 @@
 //!
 //! Run it with `cargo run --example prometheus`; it runs some calls that contend for one lock, asks
 //! its own `/metrics`, and ends. With `-- serve` it goes on, on the port `PORT`, for a Prometheus
-//! to scrape. Set `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis. Watch for `lock_handoff_total`: with
+//! to scrape. Set `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis. Watch for `lockable_handoff_total`: with
 //! several calls in one process most grants are local.
 
 use std::error::Error;
@@ -79,7 +79,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// The metrics that a dashboard draws.
 fn names(dashboard: &str) -> impl Iterator<Item = &str> {
     let words = dashboard.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    words.filter(|word| word.starts_with("lock_"))
+    words.filter(|word| word.starts_with("lockable_"))
 }
 
 async fn scrape(address: SocketAddr) -> std::io::Result<String> {
