@@ -1,47 +1,17 @@
 //! Which room of the code may know which.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The rooms of `lockable-runtime/src`, top first: a room imports from those below it only.
-///
-/// A lease releases what it holds when its last handle is gone, so it stands above the releaser.
-const ROOMS: [&str; 34] = [
-    "guide",
-    "tower",
-    "testing",
-    "attribute",
-    "global",
-    "blocking",
-    "locker",
-    "lock_request",
-    "internals",
-    "inspect",
-    "hold",
-    "acquire",
-    "guard",
-    "waiters",
-    "renewal",
-    "caller",
-    "lease",
-    "releaser",
-    "worker",
-    "agenda",
-    "telemetry",
-    "backend",
-    "background",
-    "exit",
-    "check",
-    "options",
-    "fencing",
-    "token",
-    "clock",
-    "request",
-    "key",
-    "error",
-    "hidden",
-    "process",
-];
+use self::floors::{FLOORS, UNPLANNED};
+use self::paths::paths;
+
+mod floors;
+mod paths;
+
+/// The folder whose floor plan is [`FLOORS`].
+const HOUSE: &str = "lockable-runtime/src";
 
 /// A line of code, without its comment, and where it stands.
 struct Line {
@@ -52,45 +22,45 @@ struct Line {
 }
 
 impl Line {
-    fn room(&self) -> &str {
-        self.file.split(['/', '.']).next().unwrap()
-    }
-
-    /// The words that follow `prefix` wherever it stands as a word of its own.
-    fn names_after(&self, prefix: &str) -> Vec<&str> {
+    /// Whether `name` stands in it as a word of its own, followed by `::`.
+    fn names_module(&self, name: &str) -> bool {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
-        let starts = self.code.match_indices(prefix).map(|(at, _)| self.code.split_at(at));
-        let whole = starts.filter(|(before, _)| !before.ends_with(is_part));
-        whole
-            .map(|(_, after)| after[prefix.len()..].split(|c| !is_part(c)).next().unwrap())
-            .collect()
+        let path = format!("{name}::");
+        self.code.match_indices(&path).any(|(at, _)| !self.code[..at].ends_with(is_part))
     }
 }
 
-/// Every line of the Rust files in a folder of this workspace.
-fn lines(folder: &str) -> Vec<Line> {
+/// The Rust files in a folder of this workspace, by their paths from there.
+fn files(folder: &str) -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
     let mut folders = vec![root.clone()];
-    let mut lines = Vec::new();
+    let mut files = BTreeMap::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                lines.extend(lines_of(&root, path));
+                files.insert(name_of(&root, &path), fs::read_to_string(path).unwrap());
             }
         }
     }
-    assert!(!lines.is_empty(), "no code in {folder}");
-    lines
+    assert!(!files.is_empty(), "no code in {folder}");
+    files
 }
 
-fn lines_of(root: &Path, path: PathBuf) -> Vec<Line> {
-    let file = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-    let text = fs::read_to_string(path).unwrap();
-    let code = text.lines().map(|line| line.split("//").next().unwrap().to_owned());
-    code.enumerate().map(|(at, code)| Line { file: file.clone(), number: at + 1, code }).collect()
+fn name_of(root: &Path, path: &PathBuf) -> String {
+    path.strip_prefix(root).unwrap().to_str().unwrap().to_owned()
+}
+
+fn lines(folder: &str) -> Vec<Line> {
+    let of_file = |(file, text): (String, String)| {
+        let code = text.lines().map(|line| line.split("//").next().unwrap().to_owned());
+        let numbered = code.enumerate();
+        let lines = numbered.map(|(at, code)| Line { file: file.clone(), number: at + 1, code });
+        lines.collect::<Vec<_>>()
+    };
+    files(folder).into_iter().flat_map(of_file).collect()
 }
 
 /// Fails with every line that breaks the rule.
@@ -100,26 +70,150 @@ fn assert_none(rule: &str, breaks: impl Iterator<Item = Line>) {
     assert!(all.is_empty(), "{rule}:\n{}", all.join("\n"));
 }
 
-fn level(room: &str) -> Option<usize> {
-    ROOMS.iter().position(|known| *known == room)
+/// A file as its folders and its name, such as `["locker", "mod"]`.
+type Place = Vec<String>;
+
+fn place(file: &str) -> Place {
+    file.trim_end_matches(".rs").split('/').map(ToOwned::to_owned).collect()
 }
 
-#[test]
-fn imports_point_down_and_name_the_defining_module() {
-    // What is re-exported at the crate's root is in no room, and so above all of them.
-    let points_up = |line: &Line| {
-        let from = level(line.room());
-        line.names_after("crate::").iter().any(|to| *to != line.room() && level(to) <= from)
+/// The module that a file is.
+fn module(place: &Place) -> Place {
+    let mut module = place.clone();
+    let _mod = module.pop_if(|name| name == "mod" || name == "lib");
+    module
+}
+
+/// What a file imports: each path's file, with the path itself. The crate's root has no path.
+fn imports<'a>(
+    from: &'a Place,
+    code: &'a str,
+    all: &'a BTreeSet<Place>,
+) -> impl Iterator<Item = (Place, String)> + 'a {
+    let is_mod = from.last().is_some_and(|name| name == "mod" || name == "lib");
+    let named = paths(code, is_mod).into_iter();
+    named.map(move |path| (file_of(&absolute(&module(from), &path), all), path.join("::")))
+}
+
+/// A path from the crate's root.
+fn absolute(module: &Place, path: &[String]) -> Vec<String> {
+    let mut absolute = if path[0] == "crate" { Vec::new() } else { module.clone() };
+    for name in path {
+        match name.as_str() {
+            "crate" | "self" => {}
+            "super" => drop(absolute.pop()),
+            name => absolute.push(name.to_owned()),
+        }
+    }
+    absolute
+}
+
+/// The file that defines what a path names.
+fn file_of(path: &[String], all: &BTreeSet<Place>) -> Place {
+    let candidates = (1..=path.len()).rev().flat_map(|length| {
+        let file = path[..length].to_vec();
+        let folder = [&file[..], &["mod".to_owned()]].concat();
+        [file, folder]
+    });
+    candidates.into_iter().find(|place| all.contains(place)).unwrap_or_default()
+}
+
+/// The folder where two files part, and what each is there.
+fn parting<'a>(from: &'a Place, to: &'a Place) -> Option<(String, &'a str, &'a str)> {
+    let same = from.iter().zip(to).take_while(|(one, other)| one == other).count();
+    let (one, other) = (from.get(same)?, to.get(same)?);
+    Some((from[..same].join("/"), one, other))
+}
+
+/// The code of the house, without `lib.rs`, which is above all, and without tests.
+fn house() -> BTreeMap<Place, String> {
+    let is_code = |file: &str| file != "lib.rs" && !file.ends_with("/tests.rs");
+    let code = files(HOUSE).into_iter().filter(|(file, _)| is_code(file));
+    code.map(|(file, text)| (place(&file), text)).collect()
+}
+
+/// The arrows of the house: which file imports from which, and by which path.
+fn arrows() -> Vec<(Place, Place, String)> {
+    let house = house();
+    let all = house.keys().cloned().collect();
+    let of_file = |(from, code): (&Place, &String)| {
+        let imports = imports(from, code, &all);
+        imports.map(|(to, path)| (from.clone(), to, path)).collect::<Vec<_>>()
     };
-    let code = lines("lockable-runtime/src").into_iter().filter(|line| line.file != "lib.rs");
-    assert_none("imports of a room above, or through the crate's root", code.filter(points_up));
+    house.iter().flat_map(of_file).filter(|(from, to, _)| from != to).collect()
+}
+
+fn level(folder: &str, name: &str) -> Option<usize> {
+    let (_, order) = FLOORS.iter().find(|(known, _)| *known == folder)?;
+    order.iter().position(|known| *known == name)
 }
 
 #[test]
-fn every_file_is_in_a_known_room() {
-    let code = lines("lockable-runtime/src").into_iter();
-    let outside = |line: &Line| line.file != "lib.rs" && level(line.room()).is_none();
-    assert_none("a room that has no place yet", code.filter(outside));
+fn imports_point_down_in_every_folder() {
+    let points_up = |(from, to, _): &(Place, Place, String)| {
+        // What is re-exported at the crate's root is in no room, and so above all of them.
+        let Some((folder, one, other)) = parting(from, to) else { return true };
+        level(&folder, one) >= level(&folder, other) && !UNPLANNED.contains(&folder.as_str())
+    };
+    let up = arrows().into_iter().filter(points_up);
+    let up: Vec<_> = up.map(|(from, _, path)| format!("{}: {path}", from.join("/"))).collect();
+    assert!(
+        up.is_empty(),
+        "imports that point up, or through the crate's root:\n{}",
+        up.join("\n")
+    );
+}
+
+#[test]
+fn every_file_has_its_floor() {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for place in house().keys() {
+        for (depth, name) in place.iter().enumerate() {
+            found.entry(place[..depth].join("/")).or_default().insert(name.clone());
+        }
+    }
+    let planned = FLOORS.iter().map(|(folder, order)| {
+        let names = order.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+        assert_eq!(names.len(), order.len(), "twice in {folder}");
+        ((*folder).to_owned(), names)
+    });
+    assert_eq!(found, planned.collect());
+}
+
+/// The numbers of the floor plan: a house that one evening's reading explains.
+#[test]
+fn the_house_stays_small() {
+    let (_, rooms) = FLOORS[0];
+    let between = arrows().into_iter().filter(|(from, to, _)| from[0] != to[0]);
+    let between: BTreeSet<_> =
+        between.map(|(from, to, _)| (from[0].clone(), to[0].clone())).collect();
+    let mut heights: BTreeMap<&str, usize> = BTreeMap::new();
+    for room in rooms.iter().rev() {
+        let below = between.iter().filter(|(from, _)| from == room);
+        let height = below.map(|(_, to)| heights[to.as_str()]).max().unwrap_or_default() + 1;
+        heights.insert(room, height);
+    }
+    let floors = heights.values().max().copied().unwrap_or_default();
+    let plan = format!("{} rooms, {floors} floors, {} arrows", rooms.len(), between.len());
+    println!("{plan}");
+    assert!(rooms.len() <= 18 && floors <= 10 && between.len() <= 65, "{plan}");
+}
+
+#[test]
+fn the_crate_root_and_the_contributors_list_the_rooms_of_the_floor_plan() {
+    let (_, rooms) = FLOORS[0];
+    let root = &files(HOUSE)["lib.rs"];
+    let modules = root.lines().filter_map(|line| {
+        let declared = line.trim_start_matches("pub ").strip_prefix("mod ")?;
+        declared.strip_suffix(';')
+    });
+    assert_eq!(modules.collect::<BTreeSet<_>>(), rooms.iter().copied().collect());
+    let contributing = Path::new(env!("CARGO_MANIFEST_DIR")).join("../CONTRIBUTING.md");
+    let text = fs::read_to_string(contributing).unwrap();
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let listed = rows.map(|row| row.trim_end_matches(".rs").trim_end_matches('/'));
+    let listed: Vec<_> = listed.filter(|row| rooms.contains(row)).collect();
+    assert_eq!(listed, rooms);
 }
 
 #[test]
@@ -128,7 +222,7 @@ fn only_the_redis_backend_knows_the_redis_crate() {
     let names_crate = |line: &Line| match line.file.as_str() {
         file if file.starts_with("backend/redis/") => false,
         "backend/mod.rs" => line.code.contains("::redis"),
-        _ => !line.names_after("redis::").is_empty() || line.code.contains("extern crate redis"),
+        _ => line.names_module("redis") || line.code.contains("extern crate redis"),
     };
     let code = lines("lockable-runtime/src").into_iter();
     assert_none("the redis crate outside of its backend", code.filter(names_crate));
