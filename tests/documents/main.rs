@@ -1,5 +1,6 @@
 //! What the project's texts tell somebody to write, to run and to read is there, and works.
 
+mod design;
 mod first_function;
 mod names;
 mod operating;

@@ -1,0 +1,74 @@
+//! The questions that DESIGN.md answers, and the comments of the code that name them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{read, root};
+
+/// Where a comment that names a question may be.
+const CODE: [&str; 4] =
+    ["lockable-runtime/src", "lockable-runtime/scripts", "lockable-macros/src", "xtask/src"];
+
+/// What comes after the question, which is in quotation marks.
+const MENTION: &str = " in DESIGN.md";
+
+#[test]
+fn every_heading_of_the_design_asks_a_question() {
+    let headings = headings();
+    let questions: BTreeSet<_> = headings.iter().filter(|heading| heading.ends_with('?')).collect();
+    assert!(headings.len() > 40, "{headings:?}");
+    assert_eq!(questions.len(), headings.len(), "twice, or no question: {headings:?}");
+}
+
+#[test]
+fn every_answer_of_the_design_is_named_by_code() {
+    let named: BTreeSet<_> = mentions().into_iter().map(|(_, question)| question).collect();
+    let missing: Vec<_> = headings().into_iter().filter(|it| !named.contains(it)).collect();
+    assert!(missing.is_empty(), "no comment names {missing:#?}");
+}
+
+#[test]
+fn every_mention_of_the_design_names_its_question() {
+    let headings = headings();
+    for (file, question) in mentions() {
+        let file = file.display();
+        assert!(headings.contains(&question), "{file}: DESIGN.md does not ask \"{question}\"");
+    }
+}
+
+fn headings() -> Vec<String> {
+    read("DESIGN.md")
+        .lines()
+        .filter_map(|line| line.strip_prefix("### "))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The questions that comments name, each with its file.
+fn mentions() -> Vec<(PathBuf, String)> {
+    let files = CODE.iter().flat_map(|folder| files(&root().join(folder)));
+    files
+        .flat_map(|file| mentions_of(&file).into_iter().map(move |it| (file.clone(), it)))
+        .collect()
+}
+
+/// What is before each mention, from its opening quotation mark on. Without one it is no question.
+fn mentions_of(file: &Path) -> Vec<String> {
+    let text = unwrapped(&fs::read_to_string(file).unwrap());
+    let mut parts: Vec<_> = text.split(MENTION).collect();
+    parts.pop();
+    let quoted = |part: &str| part.strip_suffix('"')?.rsplit('"').next().map(str::to_owned);
+    parts.into_iter().map(|part| quoted(part).unwrap_or_default()).collect()
+}
+
+/// The text in one line, without what each line of a comment begins with.
+fn unwrapped(text: &str) -> String {
+    let is_mark = |c: char| matches!(c, '/' | '!' | '-' | ' ');
+    text.lines().map(|line| line.trim_start_matches(is_mark)).collect::<Vec<_>>().join(" ")
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
