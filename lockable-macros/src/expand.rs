@@ -1,6 +1,8 @@
 //! The expansion of a proven function. It cannot fail.
 //!
 //! Every name of the runtime that an expansion uses is in this file or in its folder.
+//!
+//! See "Why is the future of a decorated function small?" in DESIGN.md.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};

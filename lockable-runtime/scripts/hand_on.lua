@@ -68,6 +68,7 @@ end
 
 -- A lock that stays taken after its release has the mark `~` for as long, or `=` for a second longer where
 -- somebody waits: within that second the first who asks has it handed on, and no newcomer finds it free.
+-- See "How does a lock stay taken until its `min_hold` is over?" in DESIGN.md.
 local function mark_of(owner)
   local token = '^([~=])%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%.%d'
   return type(owner) == 'string' and string.match(owner, token)

@@ -8,6 +8,8 @@ Output        for each lock: 1 held, 0 nobody holds it, -1 another holder, or ot
               the error of what was asked about this lock
 
 Idempotent because a lock is never made, and its end only moves forwards.
+
+See "Why can a late renewal do no harm?" in DESIGN.md.
 ]]
 local outcomes = {}
 for n, key in ipairs(KEYS) do

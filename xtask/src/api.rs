@@ -1,4 +1,6 @@
 //! The public API of `lockable-runtime` as a list, one line for each item, which a change has to touch.
+//!
+//! See "Why is the public API a committed list?" in DESIGN.md.
 #![expect(clippy::indexing_slicing, reason = "what is not in a JSON value is null, and no panic")]
 
 use std::collections::BTreeSet;

@@ -1,4 +1,6 @@
 //! What the calling body holds already: asking for that again could only wait for itself.
+//!
+//! See "What happens when a body asks for its own lock?" in DESIGN.md.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,6 @@
 //! A body that runs only while its lease is held.
+//!
+//! See "What may fail, and what is promised then?" in DESIGN.md.
 
 use std::fmt;
 use std::future::{Future, pending};
@@ -164,6 +166,8 @@ fn releasing<T>(held: State<T>, outcome: Result<T, LockError>) -> Next<T> {
 ///
 /// A timer alone would not do: after a pause of the process it lets the body take one more step
 /// before it goes off. It only wakes a body that waits past its deadline.
+///
+/// See "Why is the clock read before every poll, instead of a timer?" in DESIGN.md.
 fn poll_while_held<F: Future>(
     guard: &LockGuard,
     lost: &mut Option<BoxFuture<LockError>>,

@@ -386,6 +386,8 @@ impl Lease {
     ///
     /// All is read before anything is written, so a slow writer holds up no renewal. A deadline that has
     /// passed is left for others to find: the event of that loss could land inside of one being written.
+    ///
+    /// See "Why does a guard show so little of itself?" in DESIGN.md.
     pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = || self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_held = !self.is_inherited() && state().is_held(self.backend().now());

@@ -1,5 +1,7 @@
 //! Keeps leases alive while their locks are held, and looks after all of them when a connection
 //! was opened.
+//!
+//! See "How is a lease renewed?" in DESIGN.md.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -15,6 +15,8 @@ const TRIES: u32 = 9;
 
 /// A connection that breaks at every check would otherwise be opened anew without a pause, because
 /// each one that opens asks for the next check.
+///
+/// See "Why are all leases checked when a connection opens?" in DESIGN.md.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(100);
 
 /// When a lease is due that was granted, or last renewed, by a request of that moment.

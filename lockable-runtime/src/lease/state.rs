@@ -1,4 +1,6 @@
 //! What a lease is at a moment: the decisions, without clock, requests or timers.
+//!
+//! See "What makes a lease lost?" in DESIGN.md.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +31,8 @@ pub(crate) enum Status {
     /// The lock is held, for so long at least.
     Held(Duration),
     /// `max_hold` is over: the body has to stop, and the lock is released then.
+    ///
+    /// See "Why is `max_hold` no loss?" in DESIGN.md.
     MaxHoldReached,
     Lost(Loss),
     /// The release has begun.

@@ -1,6 +1,8 @@
 //! Locks for sync functions: their requests run on the background thread, so they work on any
 //! thread, inside a runtime or outside of all. Only one that waits for another holder must not stand
 //! on the thread that this holder needs.
+//!
+//! See "How does a sync function wait?" in DESIGN.md.
 
 use std::cell::Cell;
 use std::future::Future;

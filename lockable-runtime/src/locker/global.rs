@@ -1,4 +1,6 @@
 //! The locker that decorated functions use unless they name another.
+//!
+//! See "Why is the process-wide locker never a silent fallback?" in DESIGN.md.
 
 use std::panic::Location;
 

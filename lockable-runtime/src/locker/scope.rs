@@ -1,4 +1,6 @@
 //! Another locker in the place of the process-wide one, inside of a future or a closure.
+//!
+//! See "How do tests replace the process-wide locker?" in DESIGN.md.
 
 use std::fmt;
 use std::future::Future;

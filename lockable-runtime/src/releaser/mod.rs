@@ -1,5 +1,7 @@
 //! Releases that nobody waits for: of guards that were dropped, and of acquisitions that were
 //! given up before their answer came.
+//!
+//! See "Who releases when no one can wait?" in DESIGN.md.
 
 use std::collections::HashMap;
 use std::mem;
@@ -124,6 +126,8 @@ impl Releaser {
     }
 
     /// Keeps waiting for the answer that the caller gave up, and releases what it grants.
+    ///
+    /// See "What happens to a request whose caller is gone?" in DESIGN.md.
     pub(crate) fn adopt(self: &Arc<Self>, attempt: Arc<Attempt>, reply: Reply<Acquisition>) {
         if self.accept(Arc::clone(&attempt), Known::Unknown, None) {
             self.backend.detach(Box::pin(release_late_grant(Arc::clone(self), attempt, reply)));

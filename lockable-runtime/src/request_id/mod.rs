@@ -1,4 +1,6 @@
 //! Which request of a service the running code works for, so that its locks can tell.
+//!
+//! See "Why is the request id in the owner token?" in DESIGN.md.
 
 use std::fmt;
 use std::future::Future;

@@ -1,4 +1,6 @@
 //! From the grant of a lock to its release.
+//!
+//! See "Why are the spans at debug level, and the body inside of one?" in DESIGN.md.
 
 use std::future::Future;
 use std::pin::Pin;

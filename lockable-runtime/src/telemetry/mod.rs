@@ -190,6 +190,8 @@ pub(crate) fn waits_long(key: Shown<'_>, waited: Duration) {
 }
 
 /// A failure that the return type of a decorated function has no place for.
+///
+/// See "Why is `tracing` not optional?" in DESIGN.md.
 pub(crate) fn swallowed(error: &LockError) {
     let key = error.shown_key();
     error!(name: "acquire", target: TARGET, key = key.map(Shown::text).as_deref(), %error,

@@ -1,4 +1,6 @@
 //! Lock keys: what may be one, and how a value is put into one.
+//!
+//! See "Why are keys escaped, and how?" in DESIGN.md.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
@@ -70,6 +72,8 @@ impl LockKey {
     }
 
     /// The name of its fence counter.
+    ///
+    /// See "Where do fencing tokens come from?" in DESIGN.md.
     pub(crate) fn fence(&self) -> Companion<'_> {
         self.companion("lockable:fence::", "lockable:fence:{")
     }

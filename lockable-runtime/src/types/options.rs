@@ -50,6 +50,8 @@ impl Ttl {
     /// One per cent for clocks that run at different rates and two milliseconds for Redis' own
     /// granularity of expiry, the allowance of the Redlock description. So the holder gives up
     /// before the server does.
+    ///
+    /// See "When does a lease end?" in DESIGN.md.
     pub(crate) fn usable(self) -> Duration {
         let micros = self.0.saturating_mul(1_000);
         Duration::from_micros(micros.saturating_sub(micros / 100).saturating_sub(2_000))

@@ -1,5 +1,7 @@
 //! Which process this is: a child that was forked has a copy of all that its parent made, and none of
 //! the parent's threads.
+//!
+//! See "How does a process notice that it was forked?" in DESIGN.md.
 
 use std::process;
 

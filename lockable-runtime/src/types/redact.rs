@@ -1,4 +1,6 @@
 //! How a lock key shows where others read it: as it is, or hidden.
+//!
+//! See "Why is a redacted key a number, and not nothing?" in DESIGN.md.
 
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;

@@ -45,6 +45,8 @@ impl OwnerToken {
 /// A locker serves the process that made it and none that was forked from that, so no other process
 /// begins there, unless an image of this one was started twice. Then both have the same randomness in
 /// memory: therefore it is drawn again for every call that comes more than a moment after the last draw.
+///
+/// See "What if two processes start from one image?" in DESIGN.md.
 #[derive(Debug)]
 pub(crate) struct Prefix {
     origin: AtomicU64,
@@ -248,6 +250,7 @@ impl fmt::Debug for OwnerToken {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FencingToken(u64);
 
+// See "What exactly do fencing tokens guarantee?" in DESIGN.md.
 impl FencingToken {
     pub(crate) fn new(value: u64) -> Self {
         Self(value)

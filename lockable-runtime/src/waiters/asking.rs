@@ -11,6 +11,8 @@ use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 
 /// After this long without an answer, waiters end with an error.
+///
+/// See "When does a call without a wait limit give up?" in DESIGN.md.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
 /// One of the lines that are being asked for, of which there is a limited number.

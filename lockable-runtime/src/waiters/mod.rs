@@ -1,5 +1,7 @@
 //! Waiting without polling: the lines of this process, their places in the backend's queues, and
 //! the turns that are handed to them.
+//!
+//! See "How does a call wait?" in DESIGN.md.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -29,6 +31,8 @@ mod turn;
 
 /// A waiter asks by itself after so long, whatever became of the message it waits for: before a grant
 /// that it has not heard of ends, which lives for a second.
+///
+/// See "What if the message of a grant is lost?" in DESIGN.md.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(800);
 
 /// So many lines ask at the same time.

@@ -14,6 +14,8 @@ use crate::types::options::Ttl;
 use crate::types::token::FencingToken;
 
 /// A turn may be passed on so often: the fencing tokens that a grant reserves, but for its own.
+///
+/// See "How long may one process keep its turn?" in DESIGN.md.
 const PASSES: u64 = 16;
 
 /// A turn may be passed on for so long; other processes wait meanwhile.
@@ -222,6 +224,8 @@ async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, tell: oneshot::Sender<Cla
 ///
 /// So what the attempt has then is withdrawn once the release was answered. A release that was given up
 /// goes to the background, and there behind the question.
+///
+/// See "When is a turn over?" in DESIGN.md.
 pub(crate) struct Ending {
     waiters: Arc<Waiters>,
     /// The attempt of the turn.

@@ -1,4 +1,6 @@
 //! The plain commands of an acquisition, and what their replies say.
+//!
+//! See "Why plain commands for acquiring, and a script for releasing?" in DESIGN.md.
 
 use std::io::Write;
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! One multiplexed connection and what is known of the server at its other end.
+//!
+//! See "Why our own deadlines and reconnection?" in DESIGN.md.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -1,4 +1,6 @@
 //! A connection for each tokio runtime of this process.
+//!
+//! See "Why a connection for each runtime?" in DESIGN.md.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! What is asked of a server before the first lock: what it is, its scripts, and whether our user can
 //! do with a lock what locks need.
+//!
+//! See "Why is a server tried before the first lock?" in DESIGN.md.
 
 use std::sync::Arc;
 

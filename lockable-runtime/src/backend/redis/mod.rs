@@ -119,6 +119,8 @@ fn granted_at(since: Moment, token: u64) -> Acquisition {
 
 /// Raises a fence counter that was taken to be there, or was not counted up, in a request of its own. Gives the
 /// token of this grant, unless the lock was lost before it was counted: others may have newer ones.
+///
+/// See "What if a trusted fence counter is gone?" in DESIGN.md.
 async fn raise_fence(
     connection: &Connection,
     attempt: &Attempt,

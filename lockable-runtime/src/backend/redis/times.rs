@@ -1,4 +1,6 @@
 //! From when on a grant counts that no request of ours asked for at that moment.
+//!
+//! See "From when on does a handed-off lease count?" in DESIGN.md.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -42,6 +44,8 @@ impl Answer {
     /// Whether a request that was sent then, and answered with that time, shows that the clock was set back.
     ///
     /// A clock may be slower than ours by one in a hundred.
+    ///
+    /// See "What if the server's clock is set back?" in DESIGN.md.
     fn shows_step(&self, sent: Moment, server: u64) -> bool {
         let passed = less_one_in_a_hundred(sent.since(self.learned));
         let least = u64::try_from(passed.as_micros()).unwrap_or(u64::MAX);

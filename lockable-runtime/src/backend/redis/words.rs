@@ -1,5 +1,7 @@
 //! What may be shown of a server's words: all but what they quote of a command, which can be a key that is
 //! to be hidden, or an owner token.
+//!
+//! See "Why is a server's answer not quoted as it is?" in DESIGN.md.
 
 use std::borrow::Cow;
 

@@ -113,6 +113,8 @@ impl<'a> InLine<'a> {
     }
 
     /// Busy only where that is known: a backend that gives no answer may have a free lock.
+    ///
+    /// See "What does a call return at its wait limit?" in DESIGN.md.
     fn at_limit(&self, line: Heard, limit: Duration) -> LockError {
         let heard = if self.has_turn { Heard::Nothing } else { line };
         let fault = match heard {

@@ -1,4 +1,6 @@
 //! Who hears of grants that are not for them.
+//!
+//! See "How does the check find a pattern subscriber?" in DESIGN.md.
 
 use ::redis::{FromRedisValue, Pipeline};
 

@@ -1,5 +1,7 @@
 //! What the user of a connection may not do, rule by rule: each command that locks need is tried by
 //! itself, since a script tells only the first that it lacks.
+//!
+//! See "Why does the check try each command by itself?" in DESIGN.md.
 
 use std::borrow::Cow;
 

@@ -104,6 +104,8 @@ impl Settings {
 
     /// Every key of a lock has a TTL, so the policies that choose among those with one choose
     /// locks, and `volatile-ttl` chooses them first.
+    ///
+    /// See "Which eviction policy is safe?" in DESIGN.md.
     fn memory(&self) -> Option<Finding> {
         let (limit, policy) = (self.number("maxmemory")?, self.text("maxmemory-policy")?);
         if policy == "noeviction" {
