@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use self::floors::{FLOORS, UNPLANNED};
 use self::paths::paths;
@@ -49,7 +49,7 @@ fn files(folder: &str) -> BTreeMap<String, String> {
     files
 }
 
-fn name_of(root: &Path, path: &PathBuf) -> String {
+fn name_of(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap().to_str().unwrap().to_owned()
 }
 

@@ -40,11 +40,8 @@ fn is_test(tokens: &[TokenTree]) -> bool {
 
 /// What follows `pub` where a name is published: `use`, or `(crate) use`.
 fn is_published(after: &[TokenTree]) -> bool {
-    let without_limit = match after {
-        [TokenTree::Group(_), rest @ ..] => rest,
-        rest => rest,
-    };
-    without_limit.first().is_some_and(|token| is_word(token, "use"))
+    let mut without_limit = after.iter().filter(|token| !is_group(token));
+    without_limit.next().is_some_and(|token| is_word(token, "use"))
 }
 
 /// Items end with a semicolon or a block.
