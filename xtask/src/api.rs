@@ -1,21 +1,17 @@
 //! The public API of `lockable-runtime` as a list, one line for each item, which a change has to touch.
 //!
 //! See "Why is the public API a committed list?" in DESIGN.md.
-#![expect(clippy::indexing_slicing, reason = "what is not in a JSON value is null, and no panic")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::{env, fs};
 
-use serde_json::Value;
+use public_api::{Builder, PublicApi, PublicItem};
 
 use crate::check::Outcome;
 use crate::{shell, workspace};
-
-mod items;
-mod types;
 
 /// Fails with the difference when the list is not what the code says.
 pub(crate) fn check() -> Outcome {
@@ -23,7 +19,7 @@ pub(crate) fn check() -> Outcome {
     generated().and_then(|actual| compare(&listed, &actual)).into()
 }
 
-/// `cargo xtask api`: writes the list anew.
+/// `cargo xtask api`: writes the list again.
 pub(crate) fn write() -> ExitCode {
     let written = generated().and_then(|list| {
         fs::write(file(), &list).map_err(|error| error.to_string())?;
@@ -46,9 +42,9 @@ pub(crate) fn is_rustdoc() -> bool {
     env::var_os(AS_RUSTDOC).is_some()
 }
 
-/// Runs rustdoc, which gives its JSON to nightly toolchains only, and to those that pretend to be one.
+/// Runs rustdoc, which writes JSON only on nightly toolchains and with `RUSTC_BOOTSTRAP`.
 ///
-/// For rustdoc alone: build scripts look at the same variable, and everything would be built anew.
+/// Only rustdoc gets the variable: build scripts watch it, and cargo would rebuild all dependencies.
 pub(crate) fn run_as_rustdoc(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let mut rustdoc = Command::new("rustdoc");
     let is_done = shell::show(rustdoc.args(arguments).env("RUSTC_BOOTSTRAP", "1"));
@@ -56,26 +52,64 @@ pub(crate) fn run_as_rustdoc(arguments: impl Iterator<Item = OsString>) -> ExitC
 }
 
 fn generated() -> Result<String, String> {
-    let documentation = documentation()?;
-    match documentation["format_version"].as_u64() {
-        Some(FORMAT) => Ok(items::list(&documentation)),
-        found => Err(format!(
-            "rustdoc's JSON has version {found:?} and xtask/src/api reads {FORMAT}: see what has \
-             changed in it"
-        )),
-    }
+    let source = workspace::root().join("lockable-runtime/src/lib.rs");
+    let source = fs::read_to_string(source).map_err(|error| error.to_string())?;
+    let lines = items(&public_api()?).into_iter().chain(options(&source));
+    Ok(lines.map(|line| line + "\n").collect())
 }
 
-/// What rustdoc knows of the crate, with all features and without what is hidden.
-fn documentation() -> Result<Value, String> {
+/// What is public with all features, but for what is `#[doc(hidden)]`.
+fn public_api() -> Result<PublicApi, String> {
     let this = env::current_exe().map_err(|error| error.to_string())?;
     let arguments = ["rustdoc", "--package", "lockable-runtime", "--lib", "--all-features"];
     let mut cargo = shell::cargo(&arguments);
     cargo.args(["--", "-Z", "unstable-options", "--output-format", "json"]);
     shell::output(cargo.env("RUSTDOC", this).env(AS_RUSTDOC, "1"))?;
     let json = workspace::target().join("doc/lockable_runtime.json");
-    let text = fs::read(json).map_err(|error| error.to_string())?;
-    serde_json::from_slice(&text).map_err(|error| error.to_string())
+    let api = Builder::from_rustdoc_json(json);
+    let api = api.omit_blanket_impls(true).include_function_parameter_names(true).build();
+    api.map_err(|error| {
+        format!("{error}: does `public-api` in xtask/Cargo.toml fit the toolchain?")
+    })
+}
+
+/// The items in the order of `public-api`, which puts what belongs to a type after it.
+///
+/// The implementation of a trait is one line: its methods follow from the trait.
+fn items(api: &PublicApi) -> Vec<String> {
+    let implementations = api.items().filter(|item| is_implementation(&item.to_string()));
+    let implementations: HashSet<_> = implementations.map(PublicItem::id).collect();
+    let of_trait = |item: &&PublicItem| {
+        item.parent_id().is_some_and(|parent| implementations.contains(&parent))
+            && item.to_string().starts_with("pub fn")
+    };
+    let items = api.items().filter(|item| !of_trait(item));
+    items.map(ToString::to_string).filter(|line| !is_noise(line)).collect()
+}
+
+fn is_implementation(line: &str) -> bool {
+    line.starts_with("impl") && line.contains(" for ")
+}
+
+/// Whether a line says nothing that a user's code may depend on.
+fn is_noise(line: &str) -> bool {
+    NOISE.iter().any(|noise| line.contains(noise))
+}
+
+/// The options of the attribute and their defaults, which its documentation lists in a table.
+fn options(source: &str) -> Vec<String> {
+    let documentation = source.lines().filter_map(|line| line.strip_prefix("/// "));
+    let section = documentation.skip_while(|line| *line != "# Options").skip(1);
+    let rows = section.take_while(|line| !line.starts_with("# "));
+    rows.filter_map(option).collect()
+}
+
+fn option(row: &str) -> Option<String> {
+    let row = row.strip_prefix("| `")?.trim_end_matches('|').replace("\\|", "|");
+    let (option, rest) = row.split_once(" | ")?;
+    let (_, default) = rest.rsplit_once(" | ")?;
+    let line = format!("#[distributed_lock] `{option}, default: {default}");
+    Some(line.trim_end().to_owned())
 }
 
 fn compare(listed: &str, actual: &str) -> Result<String, String> {
@@ -96,17 +130,35 @@ fn file() -> PathBuf {
 
 const AS_RUSTDOC: &str = "LOCKABLE_XTASK_AS_RUSTDOC";
 
-/// The version of the JSON that the pinned toolchain writes.
-const FORMAT: u64 = 57;
+/// Traits of the compiler's own, a type that changes with the version of pin-project-lite, and the
+/// traits that only expanded code names.
+const NOISE: [&str; 6] = [
+    "Freeze for ",
+    "StructuralPartialEq for ",
+    "UnsafeUnpin for ",
+    "UnwindSafe for ",
+    "__pin",
+    "lockable_runtime::attribute::",
+];
 
 #[cfg(test)]
 mod tests {
-    use super::compare;
+    use super::{compare, options};
 
     #[test]
-    fn a_difference_tells_both_sides_and_what_to_run() {
+    fn a_difference_shows_both_sides_and_the_command() {
         assert_eq!(compare("a\nb\n", "b\na\n").unwrap(), "2 lines");
         let report = compare("a\nb\n", "b\nc\n").unwrap_err();
         assert_eq!(report, "- a\n+ c\nrun `cargo xtask api` and commit its list");
+    }
+
+    #[test]
+    fn options_are_the_rows_of_the_table() {
+        let source = "/// # Options\n///\n/// | option | meaning | default |\n/// |---|---|---|\n\
+                      /// | `renew` | renews | off |\n/// | `on_error = \\|e\\| x` | gives | |\n\
+                      /// # Keys\n/// | `no` | | |";
+        let found = options(source);
+        let renew = "#[distributed_lock] `renew`, default: off";
+        assert_eq!(found, [renew, "#[distributed_lock] `on_error = |e| x`, default:"]);
     }
 }
