@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use crate::check::{self, Check, Needs, Outcome};
-use crate::{api, dependencies, functions, shell, workspace};
+use crate::{api, dependencies, shell, workspace};
 
 pub(crate) fn run() -> ExitCode {
     if check::run_all(CHECKS, |_| true) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -15,7 +15,6 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "format", needs: Needs::Toolchain, run: format },
     Check { name: "size of the dependencies", needs: Needs::Toolchain, run: dependencies::budget },
     Check { name: "the macros' dependencies", needs: Needs::Toolchain, run: dependencies::macros },
-    Check { name: "length of functions", needs: Needs::Toolchain, run: functions::mirror },
     Check { name: "clippy", needs: Needs::Toolchain, run: clippy },
     Check { name: "documentation", needs: Needs::Toolchain, run: documentation },
     Check { name: "public API", needs: Needs::Toolchain, run: api::check },

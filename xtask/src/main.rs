@@ -3,13 +3,12 @@
 //! - `cargo xtask test` installs what the tests need, checks what every toolchain can check, and
 //!   runs every test.
 //! - `cargo xtask lint` runs the complete list of checks.
-//! - `cargo xtask api` writes the list of what is public in `lockable-runtime` anew.
+//! - `cargo xtask api` writes the list of what is public in `lockable-runtime` again.
 
 mod api;
 mod apt;
 mod check;
 mod dependencies;
-mod functions;
 mod lint;
 mod python;
 mod redis;

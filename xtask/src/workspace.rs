@@ -49,8 +49,3 @@ pub(crate) fn files(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> 
     files.sort();
     Ok(files)
 }
-
-/// The folders of the published packages.
-pub(crate) fn published() -> [PathBuf; 2] {
-    ["lockable-macros", "lockable-runtime"].map(|package| root().join(package))
-}
