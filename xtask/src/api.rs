@@ -4,8 +4,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::{env, fs};
 
 use public_api::{Builder, PublicApi, PublicItem};
@@ -14,27 +13,16 @@ use crate::check::Outcome;
 use crate::{shell, workspace};
 
 /// Fails with the difference when the list is not what the code says.
-pub(crate) fn check() -> Outcome {
-    let listed = fs::read_to_string(file()).unwrap_or_default();
-    generated().and_then(|actual| compare(&listed, &actual)).into()
+pub(crate) fn check() -> Result<Outcome, String> {
+    compare(&workspace::read(LIST)?, &generated()?)
 }
 
 /// `cargo xtask api`: writes the list again.
-pub(crate) fn write() -> ExitCode {
-    let written = generated().and_then(|list| {
-        fs::write(file(), &list).map_err(|error| error.to_string())?;
-        Ok(format!("{} lines in {}", list.lines().count(), file().display()))
-    });
-    match written {
-        Ok(report) => {
-            println!("{report}");
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            eprintln!("{problem}");
-            ExitCode::FAILURE
-        }
-    }
+pub(crate) fn write() -> Result<bool, String> {
+    let list = generated()?;
+    fs::write(workspace::root().join(LIST), &list).map_err(|error| format!("{LIST}: {error}"))?;
+    println!("{} lines in {LIST}", list.lines().count());
+    Ok(true)
 }
 
 /// Whether cargo started this program in the place of rustdoc.
@@ -45,15 +33,12 @@ pub(crate) fn is_rustdoc() -> bool {
 /// Runs rustdoc, which writes JSON only on nightly toolchains and with `RUSTC_BOOTSTRAP`.
 ///
 /// Only rustdoc gets the variable: build scripts watch it, and cargo would rebuild all dependencies.
-pub(crate) fn run_as_rustdoc(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let mut rustdoc = Command::new("rustdoc");
-    let is_done = shell::show(rustdoc.args(arguments).env("RUSTC_BOOTSTRAP", "1"));
-    if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+pub(crate) fn run_as_rustdoc(arguments: impl Iterator<Item = OsString>) -> bool {
+    shell::show(Command::new("rustdoc").args(arguments).env("RUSTC_BOOTSTRAP", "1"))
 }
 
 fn generated() -> Result<String, String> {
-    let source = workspace::root().join("lockable-runtime/src/lib.rs");
-    let source = fs::read_to_string(source).map_err(|error| error.to_string())?;
+    let source = workspace::read("lockable-runtime/src/lib.rs")?;
     let lines = items(&public_api()?).into_iter().chain(options(&source));
     Ok(lines.map(|line| line + "\n").collect())
 }
@@ -112,21 +97,19 @@ fn option(row: &str) -> Option<String> {
     Some(line.trim_end().to_owned())
 }
 
-fn compare(listed: &str, actual: &str) -> Result<String, String> {
+fn compare(listed: &str, actual: &str) -> Result<Outcome, String> {
     let (before, after): (BTreeSet<_>, BTreeSet<_>) =
         (listed.lines().collect(), actual.lines().collect());
     let gone = before.difference(&after).map(|line| format!("- {line}"));
     let new = after.difference(&before).map(|line| format!("+ {line}"));
     let changes: Vec<_> = gone.chain(new).collect();
     if changes.is_empty() {
-        return Ok(format!("{} lines", after.len()));
+        return Ok(Outcome::Passed(format!("{} lines", after.len())));
     }
     Err(format!("{}\nrun `cargo xtask api` and commit its list", changes.join("\n")))
 }
 
-fn file() -> PathBuf {
-    workspace::root().join("lockable-runtime/public-api.txt")
-}
+const LIST: &str = "lockable-runtime/public-api.txt";
 
 const AS_RUSTDOC: &str = "LOCKABLE_XTASK_AS_RUSTDOC";
 
@@ -147,8 +130,8 @@ mod tests {
 
     #[test]
     fn a_difference_shows_both_sides_and_the_command() {
-        assert_eq!(compare("a\nb\n", "b\na\n").unwrap(), "2 lines");
-        let report = compare("a\nb\n", "b\nc\n").unwrap_err();
+        assert!(compare("a\nb\n", "b\na\n").is_ok());
+        let report = compare("a\nb\n", "b\nc\n").err().unwrap();
         assert_eq!(report, "- a\n+ c\nrun `cargo xtask api` and commit its list");
     }
 

@@ -23,7 +23,7 @@ fn prefix() -> Option<&'static [&'static str]> {
     }
 }
 
-/// Nobody is there to answer a question, and somebody else may be installing too.
+/// No one is there to answer a question, and another process may be installing too.
 fn apt_get(prefix: &[&str], arguments: &[&str]) -> Command {
     let mut words = prefix.iter();
     let mut command = Command::new(words.next().unwrap_or(&"env"));

@@ -1,4 +1,4 @@
-//! What a check is, and how one is told.
+//! What a check is, and how its end is reported.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,8 @@ use std::io::{self, Write};
 pub(crate) struct Check {
     pub(crate) name: &'static str,
     pub(crate) needs: Needs,
-    pub(crate) run: fn() -> Outcome,
+    /// The error is the report of what is wrong.
+    pub(crate) run: fn() -> Result<Outcome, String>,
 }
 
 /// What must be installed for a check.
@@ -18,16 +19,17 @@ pub(crate) enum Needs {
     More,
 }
 
-/// How a check ended, with what there is to say about it.
+/// How a check ended that found nothing wrong.
 pub(crate) enum Outcome {
-    Ok(String),
+    /// With what there is to say about it, or an empty text.
+    Passed(String),
+    /// With the reason.
     Skipped(String),
-    Failed(String),
 }
 
-impl From<Result<String, String>> for Outcome {
-    fn from(result: Result<String, String>) -> Self {
-        result.map_or_else(Self::Failed, Self::Ok)
+impl Outcome {
+    pub(crate) fn passed() -> Self {
+        Self::Passed(String::new())
     }
 }
 
@@ -40,15 +42,15 @@ pub(crate) fn run_all(checks: &[Check], is_wanted: impl Fn(&Check) -> bool) -> b
 /// The name is printed first, because some checks take minutes.
 fn run(check: &Check) -> bool {
     print!("{:.<28} ", format!("{} ", check.name));
-    // Without standard output there is nobody to tell.
+    // Without standard output there is no reader to inform.
     io::stdout().flush().ok();
     let outcome = (check.run)();
     match &outcome {
-        Outcome::Ok(notes) => println!("ok{}", indented(notes)),
-        Outcome::Skipped(why) => println!("skipped ({why})"),
-        Outcome::Failed(report) => println!("failed{}", indented(report)),
+        Ok(Outcome::Passed(notes)) => println!("ok{}", indented(notes)),
+        Ok(Outcome::Skipped(why)) => println!("skipped ({why})"),
+        Err(report) => println!("failed{}", indented(report)),
     }
-    !matches!(outcome, Outcome::Failed(_))
+    outcome.is_ok()
 }
 
 fn indented(text: &str) -> String {

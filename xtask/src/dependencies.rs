@@ -6,24 +6,18 @@ use crate::check::Outcome;
 use crate::shell;
 
 /// How many crates a user of the runtime builds.
-pub(crate) fn budget() -> Outcome {
-    tree("lockable-runtime", &[]).and_then(|crates| within_budget(crates.len())).into()
-}
-
-/// The macro crate is compiled by everybody, before everything else.
-pub(crate) fn macros() -> Outcome {
-    tree("lockable-macros", &["--depth", "1"]).and_then(|crates| only_allowed(&crates)).into()
-}
-
-fn within_budget(count: usize) -> Result<String, String> {
+pub(crate) fn budget() -> Result<Outcome, String> {
+    let count = tree("lockable-runtime", &[])?.len();
     let size = format!("{count} crates of {CRATE_LIMIT}");
-    if count <= CRATE_LIMIT { Ok(size) } else { Err(size) }
+    if count <= CRATE_LIMIT { Ok(Outcome::Passed(size)) } else { Err(size) }
 }
 
-fn only_allowed(crates: &BTreeSet<String>) -> Result<String, String> {
+/// Every user compiles the macro crate, before everything else.
+pub(crate) fn macros() -> Result<Outcome, String> {
+    let crates = tree("lockable-macros", &["--depth", "1"])?;
     let names = crates.iter().filter_map(|name| name.split(' ').next());
     let names: Vec<_> = names.filter(|name| *name != "lockable-macros").collect();
-    if names == MACRO_DEPENDENCIES { Ok(String::new()) } else { Err(names.join(", ")) }
+    if names == MACRO_DEPENDENCIES { Ok(Outcome::passed()) } else { Err(names.join(", ")) }
 }
 
 /// The crates of a dependency tree, each once, with its own package among them.

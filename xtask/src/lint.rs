@@ -1,13 +1,13 @@
 //! `cargo xtask lint`: the complete list of checks.
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use crate::check::{self, Check, Needs, Outcome};
 use crate::{api, dependencies, shell, workspace};
 
-pub(crate) fn run() -> ExitCode {
-    if check::run_all(CHECKS, |_| true) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+pub(crate) fn run() -> bool {
+    check::run_all(CHECKS, |_| true)
 }
 
 /// In the order in which failures are cheapest to find.
@@ -25,57 +25,49 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "scripts", needs: Needs::More, run: scripts },
 ];
 
-fn format() -> Outcome {
+fn format() -> Result<Outcome, String> {
     with_cargo("fmt", &["--all", "--check"])
 }
 
-fn clippy() -> Outcome {
-    let whole = ["--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
-    with_cargo("clippy", &whole)
+fn clippy() -> Result<Outcome, String> {
+    clippy_for(&["--workspace", "--all-targets", "--all-features"])
 }
 
-fn documentation() -> Outcome {
+fn clippy_for(what: &[&str]) -> Result<Outcome, String> {
+    with_cargo("clippy", &[what, &["--", "-D", "warnings"]].concat())
+}
+
+fn documentation() -> Result<Outcome, String> {
     let mut cargo = shell::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
     silent(cargo.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 /// A feature alone shows what another one hides: an unused import, a missing dependency.
-fn features() -> Outcome {
-    let names = match workspace::features("lockable-runtime") {
-        Ok(names) => names,
-        Err(error) => return Outcome::Failed(error.to_string()),
-    };
-    let sets = names.iter().map(String::as_str).chain([""]);
-    let mut outcomes = sets.map(|set| {
-        let alone = ["-p", "lockable-runtime", "--no-default-features", "--features", set];
-        with_cargo("clippy", &[&alone[..], &["--", "-D", "warnings"]].concat())
-    });
-    let trouble = outcomes.find(|outcome| !matches!(outcome, Outcome::Ok(_)));
-    trouble.unwrap_or_else(|| Outcome::Ok(String::new()))
+fn features() -> Result<Outcome, String> {
+    for set in workspace::features("lockable-runtime")?.iter().map(String::as_str).chain([""]) {
+        clippy_for(&["-p", "lockable-runtime", "--no-default-features", "--features", set])?;
+    }
+    Ok(Outcome::passed())
 }
 
 /// What the README says compiles, without warnings; `tls` would need a C compiler for each of them.
-fn other_platforms() -> Outcome {
-    let names = match workspace::features("lockable-runtime") {
-        Ok(names) => names.into_iter().filter(|name| name != "tls").collect::<Vec<_>>().join(","),
-        Err(error) => return Outcome::Failed(error.to_string()),
-    };
+fn other_platforms() -> Result<Outcome, String> {
+    let names = workspace::features("lockable-runtime")?;
+    let names: Vec<_> = names.into_iter().filter(|name| name != "tls").collect();
+    let names = names.join(",");
     let (installed, missing): (Vec<_>, Vec<_>) = PLATFORMS.into_iter().partition(is_installed);
-    let missing = missing.iter().map(|target| format!("the target {target} is not installed"));
-    let missing = missing.collect::<Vec<_>>().join("\n");
-    if installed.is_empty() {
-        return Outcome::Skipped(missing.replace('\n', ", "));
+    for target in &installed {
+        let packages = ["-p", "lockable-runtime", "-p", "lockable-macros", "--target", target];
+        for set in [&[][..], &["--no-default-features"], &["--features", &names]] {
+            clippy_for(&[&packages, set].concat())?;
+        }
     }
-    let sets: [&[&str]; 3] = [&[], &["--no-default-features"], &["--features", &names]];
-    let runs = installed.iter().flat_map(|target| sets.iter().map(move |set| (target, set)));
-    let mut outcomes = runs.map(|(target, set)| clippy_for(target, set));
-    let trouble = outcomes.find(|outcome| !matches!(outcome, Outcome::Ok(_)));
-    trouble.unwrap_or(Outcome::Ok(missing))
-}
-
-fn clippy_for(target: &str, features: &[&str]) -> Outcome {
-    let packages = ["-p", "lockable-runtime", "-p", "lockable-macros", "--target", target];
-    with_cargo("clippy", &[&packages[..], features, &["--", "-D", "warnings"]].concat())
+    let missing = missing.iter().map(|target| format!("the target {target} is not installed"));
+    let missing: Vec<_> = missing.collect();
+    if installed.is_empty() {
+        return Ok(Outcome::Skipped(missing.join(", ")));
+    }
+    Ok(Outcome::Passed(missing.join("\n")))
 }
 
 /// Whether the toolchain has the standard library of a target.
@@ -85,56 +77,49 @@ fn is_installed(target: &&str) -> bool {
     shell::output(&mut rustc).is_ok_and(|folder| Path::new(folder.trim()).is_dir())
 }
 
-fn licences() -> Outcome {
+fn licences() -> Result<Outcome, String> {
     with_cargo("deny", &["--log-level", "error", "check", "bans", "licenses", "sources"])
 }
 
-fn oldest_toolchain() -> Outcome {
-    let Some(version) = workspace::oldest_toolchain() else {
-        return Outcome::Failed("Cargo.toml has no rust-version".to_owned());
-    };
-    // Asking for a toolchain by name would make rustup install it.
+fn oldest_toolchain() -> Result<Outcome, String> {
+    // Rustup installs a toolchain that a command names, so the installed ones are searched.
     let installed = shell::output(Command::new("rustup").args(["toolchain", "list"]));
     let installed = installed.unwrap_or_default();
-    let names = installed.lines().filter_map(|line| line.split_whitespace().next());
-    match names.into_iter().find(|name| name.starts_with(&version)) {
-        Some(name) => check_with(name),
-        None => Outcome::Skipped(format!("the toolchain {version} is not installed")),
-    }
-}
-
-fn check_with(toolchain: &str) -> Outcome {
+    let mut names = installed.lines().filter_map(|line| line.split_whitespace().next());
+    let Some(toolchain) = names.find(|name| name.starts_with(OLDEST)) else {
+        return Ok(Outcome::Skipped(format!("the toolchain {OLDEST} is not installed")));
+    };
     let packages = ["-p", "lockable-macros", "-p", "lockable-runtime", "--all-features"];
     let mut rustup = Command::new("rustup");
     rustup.args(["run", toolchain, "cargo", "check"]).args(packages);
     silent(rustup.current_dir(workspace::root()))
 }
 
-fn scripts() -> Outcome {
-    let Some(compiler) = ["luac5.1", "luac"].into_iter().find(|name| shell::answers(name, &["-v"]))
-    else {
-        return Outcome::Skipped("luac is not installed".to_owned());
+fn scripts() -> Result<Outcome, String> {
+    let mut names = ["luac5.1", "luac"].into_iter();
+    let Some(compiler) = names.find(|name| shell::answers(name, &["-v"])) else {
+        return Ok(Outcome::Skipped("luac is not installed".to_owned()));
     };
-    match workspace::files(&workspace::root().join("lockable-runtime/scripts"), "lua") {
-        Ok(files) if files.is_empty() => Outcome::Skipped("there are none".to_owned()),
-        Ok(files) => silent(Command::new(compiler).arg("-p").args(files)),
-        Err(error) => Outcome::Failed(error.to_string()),
-    }
+    let files = workspace::files("lockable-runtime/scripts")?;
+    silent(Command::new(compiler).arg("-p").args(files))
 }
 
 /// Runs one of cargo's commands that not every toolchain has.
-fn with_cargo(command: &str, arguments: &[&str]) -> Outcome {
+fn with_cargo(command: &str, arguments: &[&str]) -> Result<Outcome, String> {
     if !shell::answers("cargo", &[command, "--version"]) {
-        return Outcome::Skipped(format!("cargo {command} is not installed"));
+        return Ok(Outcome::Skipped(format!("cargo {command} is not installed")));
     }
     silent(shell::cargo(&[command]).args(arguments))
 }
 
 /// Runs a command of which only a failure is worth reading.
-fn silent(command: &mut Command) -> Outcome {
-    shell::output(command).map(|_| String::new()).into()
+fn silent(command: &mut Command) -> Result<Outcome, String> {
+    shell::output(command).map(|_| Outcome::passed())
 }
 
 /// Where the published packages are checked, but not tested.
 const PLATFORMS: [&str; 3] =
     ["x86_64-pc-windows-msvc", "x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
+
+/// The `rust-version` of the workspace, which this package inherits.
+const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");

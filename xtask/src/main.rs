@@ -20,16 +20,22 @@ use std::env;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let is_done = run().unwrap_or_else(|problem| {
+        eprintln!("{problem}");
+        false
+    });
+    if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// `false` when something has failed whose report is in the output already.
+fn run() -> Result<bool, String> {
     if api::is_rustdoc() {
-        return api::run_as_rustdoc(env::args_os().skip(1));
+        return Ok(api::run_as_rustdoc(env::args_os().skip(1)));
     }
     match env::args().nth(1).as_deref() {
         Some("test") => test::run(),
-        Some("lint") => lint::run(),
+        Some("lint") => Ok(lint::run()),
         Some("api") => api::write(),
-        _ => {
-            eprintln!("usage: cargo xtask <test | lint | api>");
-            ExitCode::FAILURE
-        }
+        _ => Err("usage: cargo xtask <test | lint | api>".to_owned()),
     }
 }

@@ -8,9 +8,8 @@ use crate::workspace;
 
 /// A cargo command at the root of the workspace.
 ///
-/// It does not see what cargo has told this program about its own package: build scripts look at the
-/// same variables, and what depends on them would be built anew between this cargo and one that
-/// somebody calls himself.
+/// It does not see the variables that cargo sets about this program's own package: build scripts watch
+/// the same variables, and cargo would rebuild what depends on them after a cargo of the user's own.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut cargo = Command::new("cargo");
     let is_about_package =

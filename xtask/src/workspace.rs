@@ -14,16 +14,9 @@ pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// The oldest toolchain that the published crates promise to build with.
-pub(crate) fn oldest_toolchain() -> Option<String> {
-    let manifest = fs::read_to_string(root().join("Cargo.toml")).ok()?;
-    let line = manifest.lines().find_map(|line| line.strip_prefix("rust-version = "))?;
-    Some(line.trim_matches('"').to_owned())
-}
-
 /// The features of a package, but for the default set.
-pub(crate) fn features(package: &str) -> io::Result<Vec<String>> {
-    let manifest = fs::read_to_string(root().join(package).join("Cargo.toml"))?;
+pub(crate) fn features(package: &str) -> Result<Vec<String>, String> {
+    let manifest = read(&format!("{package}/Cargo.toml"))?;
     let table = manifest.lines().skip_while(|line| *line != "[features]").skip(1);
     let entries = table.take_while(|line| !line.starts_with('[')).filter_map(entry_name);
     Ok(entries.filter(|name| name != "default").collect())
@@ -35,17 +28,15 @@ fn entry_name(line: &str) -> Option<String> {
     is_name.then(|| name.trim_matches('"').to_owned())
 }
 
-/// Every file below a folder whose name ends like this, sorted.
-pub(crate) fn files(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            files.extend(self::files(&path, extension)?);
-        } else if path.extension().is_some_and(|found| found == extension) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
+/// A text of this workspace.
+pub(crate) fn read(path: &str) -> Result<String, String> {
+    fs::read_to_string(root().join(path)).map_err(|error| format!("{path}: {error}"))
+}
+
+/// The files in a folder of this workspace.
+pub(crate) fn files(folder: &str) -> Result<Vec<PathBuf>, String> {
+    let entries = fs::read_dir(root().join(folder)).and_then(Iterator::collect);
+    let entries: Vec<fs::DirEntry> =
+        entries.map_err(|error: io::Error| format!("{folder}: {error}"))?;
+    Ok(entries.iter().map(fs::DirEntry::path).collect())
 }
