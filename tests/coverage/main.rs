@@ -40,7 +40,7 @@ fn decorated_mir() -> String {
     panic!("{complaint}")
 }
 
-/// The MIR of `covered.rs` with its counters, or what rustc has against it.
+/// The MIR of `covered.rs` with its counters, or rustc's errors.
 fn mir(arguments: &[OsString]) -> Result<String, String> {
     let folder = TempDir::new().unwrap();
     let mir = folder.path().join("covered.mir");

@@ -1,4 +1,4 @@
-//! What the project's texts tell somebody to write, to run and to read is there, and works.
+//! What the project's texts ask a reader to write, to run and to read exists, and works.
 
 mod design;
 mod first_function;

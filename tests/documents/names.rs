@@ -66,7 +66,7 @@ fn links(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_kind_of_error_and_every_predicate_is_explained_in_the_guide() {
+fn the_guide_explains_every_error_kind_and_predicate() {
     let (errors, guide) =
         (read("lockable-runtime/src/types/error.rs"), read("lockable-runtime/guide/errors.md"));
     let (_, kinds) = errors.split_once("pub enum LockErrorKind {").unwrap();
@@ -82,7 +82,7 @@ fn every_kind_of_error_and_every_predicate_is_explained_in_the_guide() {
 }
 
 #[test]
-fn every_option_is_in_the_tables_of_the_readme_and_of_the_attribute() {
+fn readme_and_attribute_list_every_option() {
     let table = read("lockable-macros/src/args/table.rs");
     let names = table.lines().filter_map(|line| line.trim().strip_prefix("name: \""));
     let names: Vec<_> = names.filter_map(|rest| rest.strip_suffix("\",")).collect();
@@ -91,10 +91,10 @@ fn every_option_is_in_the_tables_of_the_readme_and_of_the_attribute() {
         let text = read(text);
         let rows: Vec<_> = text.lines().filter_map(|line| line.strip_prefix(start)).collect();
         for name in &names {
-            let is_told = rows.iter().any(|row| {
+            let has_row = rows.iter().any(|row| {
                 row.strip_prefix(name).is_some_and(|rest| rest.starts_with(['`', ' ', '(']))
             });
-            assert!(is_told, "`{name}` has no row in the table");
+            assert!(has_row, "`{name}` has no row in the table");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the guide tells the operators of a server.
+//! What the guide explains to the operators of a server.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const GUIDE: &str = "lockable-runtime/guide/operating.md";
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Goal: nobody finds a name in a server that the guide does not explain, nor one that lasts longer.
+/// Goal: the guide explains every name in a server, and none lasts longer than it says.
 /// Method: one process holds a lock and another one waits for it, which makes every name there is.
 #[tokio::test]
 async fn every_name_in_redis_is_in_the_table_of_the_guide() {
@@ -31,8 +31,8 @@ async fn every_name_in_redis_is_in_the_table_of_the_guide() {
     ];
     assert_eq!(names, all);
     for name in names {
-        let is_told = |row: &str| row.starts_with('|') && row.contains(&format!("`{name}` |"));
-        assert!(guide.lines().any(is_told), "{name} is not in the table");
+        let is_in_row = |row: &str| row.starts_with('|') && row.contains(&format!("`{name}` |"));
+        assert!(guide.lines().any(is_in_row), "{name} is not in the table");
     }
     let lives: Vec<_> = keys.iter().map(|key| admin.pttl(key)).collect();
     for (life, most) in lives.iter().zip([10_000, 600_000, 30_000]) {
@@ -60,7 +60,7 @@ impl Waited {
         Self { holder, waiter }
     }
 
-    /// Hands the lock over, and frees it.
+    /// Releases the lock, which is handed off to the waiter, and then frees it.
     async fn end(self) {
         self.holder.release().await.unwrap();
         self.waiter.await.unwrap().unwrap().release().await.unwrap();

@@ -3,7 +3,7 @@
 use lockable_tests::Peer;
 
 #[test]
-fn a_peer_answers_line_by_line_and_ends_when_it_is_told() {
+fn a_peer_answers_line_by_line_until_its_input_ends() {
     let mut peer = Peer::start("cat", ["-u"]);
     assert_eq!(peer.ask("first"), "first");
     peer.say("second");
@@ -12,9 +12,9 @@ fn a_peer_answers_line_by_line_and_ends_when_it_is_told() {
     peer.finish();
 }
 
-/// What a paused process is told waits until it goes on.
+/// What the test sends to a paused process waits until it is resumed.
 #[test]
-fn a_paused_peer_does_nothing_until_it_goes_on() {
+fn a_paused_peer_does_nothing_until_resumed() {
     let mut peer = Peer::start("cat", ["-u"]);
     for n in 0..20 {
         peer.pause();

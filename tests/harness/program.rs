@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockable_tests::Program;
 
 #[test]
-fn what_a_program_wrote_to_both_outputs_is_given() {
+fn both_outputs_of_a_program_are_returned() {
     let said = shell("echo $GREETING; echo again >&2").env("GREETING", "hello").run(LONG);
     assert_eq!(said.as_deref(), Ok("hello\nagain\n"));
 }
@@ -17,7 +17,7 @@ fn a_variable_that_was_removed_is_not_there() {
 }
 
 #[test]
-fn a_bad_end_is_an_error_with_all_that_was_written() {
+fn a_failed_program_is_an_error_with_its_output() {
     let failure = shell("echo before; exit 3").run(LONG).unwrap_err();
     assert_eq!(failure, "it ended with exit status: 3\nbefore\n");
     let failure = Program::new("/no/such/program").run(LONG).unwrap_err();

@@ -1,4 +1,4 @@
-//! The proxy counts what passes, and fails the way it was told.
+//! The proxy counts what passes, and fails as the test asks.
 
 use std::net::TcpStream;
 use std::thread;
@@ -8,7 +8,7 @@ use lockable_tests::{Admin, ConnectionTraffic, Proxy, Server, wait};
 use redis::Client;
 
 #[test]
-fn commands_one_after_another_are_a_round_trip_each_and_a_pipeline_is_one() {
+fn each_command_is_a_round_trip_and_so_is_a_pipeline() {
     let (_server, proxy) = server_and_proxy();
     let mut connection = connect(&proxy);
     let start = proxy.round_trips();
@@ -44,7 +44,7 @@ fn a_pipeline_in_many_segments_is_one_round_trip() {
 }
 
 #[test]
-fn a_command_that_is_misspelt_is_one_that_the_server_does_not_know() {
+fn the_server_does_not_know_a_misspelt_command() {
     let (_server, proxy) = server_and_proxy();
     let admin = Admin::connect(&proxy.url());
     proxy.misspell(Some("SET"));
@@ -59,7 +59,7 @@ fn a_command_that_is_misspelt_is_one_that_the_server_does_not_know() {
 /// Goal: a command on a new connection gets past one that was sent earlier on an older one.
 /// Method: the open connection is held, both commands write the same key, the older one wins.
 #[test]
-fn what_is_held_on_an_open_connection_is_overtaken_on_a_later_one() {
+fn a_later_connection_overtakes_a_held_one() {
     let (server, proxy) = server_and_proxy();
     let early = Admin::connect(&proxy.url());
     proxy.hold_open_requests();
@@ -93,7 +93,7 @@ async fn a_request_outlives_the_client_that_sent_it() {
 }
 
 #[tokio::test]
-async fn a_held_reply_means_that_the_server_has_run_the_command() {
+async fn the_server_has_run_the_command_of_a_held_reply() {
     let (server, proxy) = server_and_proxy();
     let client = Client::open(proxy.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
@@ -109,7 +109,7 @@ async fn a_held_reply_means_that_the_server_has_run_the_command() {
 }
 
 #[tokio::test]
-async fn held_messages_leave_the_replies_of_other_connections_alone() {
+async fn held_messages_do_not_hold_other_replies() {
     let (server, proxy) = server_and_proxy();
     let client = Client::open(proxy.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
@@ -123,7 +123,7 @@ async fn held_messages_leave_the_replies_of_other_connections_alone() {
 }
 
 #[test]
-fn a_cut_closes_open_connections_and_loses_what_they_held() {
+fn a_cut_closes_connections_and_loses_what_they_held() {
     let (server, proxy) = server_and_proxy();
     let admin = Admin::connect(&proxy.url());
     proxy.hold_requests();
@@ -144,7 +144,7 @@ fn a_refusing_proxy_keeps_its_connections_and_comes_back() {
     let (_server, proxy) = server_and_proxy();
     let admin = Admin::connect(&proxy.url());
     proxy.refuse();
-    let refused = TcpStream::connect(proxy.addr()).expect_err("nobody listens");
+    let refused = TcpStream::connect(proxy.addr()).expect_err("nothing listens");
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
     admin.set("key", "value");
     proxy.accept();
@@ -152,7 +152,7 @@ fn a_refusing_proxy_keeps_its_connections_and_comes_back() {
 }
 
 #[test]
-fn a_redirected_proxy_sends_later_connections_to_the_other_server() {
+fn a_redirect_sends_later_connections_to_another_server() {
     let (server, proxy) = server_and_proxy();
     let other = Server::start();
     let early = Admin::connect(&proxy.url());
@@ -164,7 +164,7 @@ fn a_redirected_proxy_sends_later_connections_to_the_other_server() {
 }
 
 #[test]
-fn a_proxy_that_turns_away_counts_who_came_and_keeps_its_connections() {
+fn a_proxy_that_turns_away_counts_the_connections() {
     let (_server, proxy) = server_and_proxy();
     let admin = Admin::connect(&proxy.url());
     proxy.turn_away();
@@ -176,7 +176,7 @@ fn a_proxy_that_turns_away_counts_who_came_and_keeps_its_connections() {
 }
 
 #[test]
-fn a_delay_is_there_in_both_directions_and_ends() {
+fn a_delay_works_in_both_directions_and_ends() {
     let (_server, proxy) = server_and_proxy();
     let admin = Admin::connect(&proxy.url());
     let delay = Duration::from_millis(60);

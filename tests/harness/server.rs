@@ -1,4 +1,4 @@
-//! Servers start, stop, stand still and come back.
+//! Servers start, stop, pause and come back.
 
 use std::env;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -96,7 +96,7 @@ fn a_server_restarts_with_what_was_saved() {
 }
 
 #[test]
-fn a_replica_has_its_primarys_data_until_it_is_promoted() {
+fn a_replica_follows_its_primary_until_promoted() {
     let (primary, replica) = (Server::start(), Server::start());
     let (early, late) = (primary.admin(), replica.admin());
     early.set("before", "value");
@@ -117,7 +117,7 @@ fn a_paused_server_answers_when_it_is_resumed() {
     let mut stream = TcpStream::connect(server.addr()).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     stream.write_all(b"PING\r\n").unwrap();
-    let silence = stream.read(&mut [0; 7]).expect_err("nobody answers");
+    let silence = stream.read(&mut [0; 7]).expect_err("no reply comes");
     assert_eq!(silence.kind(), ErrorKind::WouldBlock);
     server.resume();
     let mut answer = [0; 7];
@@ -136,7 +136,7 @@ fn a_server_can_be_dropped_while_it_is_paused() {
 }
 
 #[test]
-fn users_and_passwords_are_asked_for() {
+fn users_need_their_password_and_keep_to_their_keys() {
     let server =
         Server::builder().password("secret").user("app", "on >word ~app:* +get +select").start();
     let admin = Admin::connect(&server.url_with("", "secret", 3));
@@ -148,14 +148,14 @@ fn users_and_passwords_are_asked_for() {
 }
 
 #[test]
-fn a_unix_socket_is_another_door_to_the_same_server() {
+fn a_unix_socket_reaches_the_same_server() {
     let server = Server::builder().unix_socket().start();
     Admin::connect(&server.unix_url()).set("key", "value");
     assert_eq!(server.admin().get("key").as_deref(), Some("value"));
 }
 
 #[test]
-fn tls_is_spoken_with_a_certificate_that_the_authority_signed() {
+fn only_the_authoritys_clients_accept_the_tls_certificate() {
     let tls = Tls::generate();
     let server = Server::builder().tls(&tls).start();
     let stranger = Tls::generate();
@@ -185,11 +185,11 @@ fn a_server_that_cannot_start_says_why() {
 }
 
 #[test]
-fn an_unreachable_server_is_an_error_of_input_and_output() {
+fn an_unreachable_server_is_an_io_error() {
     let server = Server::start();
     let admin = server.admin();
     server.kill();
-    let error = admin.try_command(&["PING"]).expect_err("nobody answers");
+    let error = admin.try_command(&["PING"]).expect_err("no reply comes");
     assert_eq!(error.kind(), redis::ErrorKind::Io);
 }
 
@@ -201,7 +201,7 @@ fn waiting_has_a_limit() {
 
 #[tokio::test(start_paused = true)]
 #[should_panic(expected = "harness/server.rs")]
-async fn waiting_has_a_limit_also_when_the_clock_is_paused() {
+async fn waiting_has_a_limit_under_a_paused_clock() {
     wait::until_async(Duration::from_millis(20), async || false).await;
 }
 

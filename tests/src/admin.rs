@@ -64,12 +64,12 @@ impl Admin {
         self.command::<()>(&["SET", key, value]);
     }
 
-    /// Deletes a key, as somebody from outside would.
+    /// Deletes a key, as another program on the server would.
     pub fn del(&self, key: &str) {
         self.command::<()>(&["DEL", key]);
     }
 
-    /// The milliseconds until a key expires, in the server's words: -2 without the key, -1 without
+    /// The milliseconds until a key expires, as the server encodes them: -2 without the key, -1 without
     /// an expiry.
     pub fn pttl(&self, key: &str) -> i64 {
         self.command(&["PTTL", key])

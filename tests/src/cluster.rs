@@ -6,7 +6,7 @@ use crate::admin::Admin;
 use crate::server::{Server, ServerBuilder};
 use crate::wait;
 
-/// Starts as many servers, each with its part of the slots; returns when all know of all.
+/// Starts `shards` servers, each with its part of the slots; returns when all know of all.
 pub fn start(builder: &ServerBuilder, shards: u16) -> Vec<Server> {
     let node = || builder.clone().config("cluster-enabled", "yes").start();
     let servers: Vec<_> = (0..shards).map(|_| node()).collect();

@@ -3,9 +3,9 @@
 //!
 //! - [`Server`] is a `redis-server` of the test's own, and [`Admin`] looks into it.
 //! - [`cluster`] makes one of several servers.
-//! - [`Proxy`] stands between a client and a server; it counts what passes and can hold it back.
+//! - [`Proxy`] is between a client and a server; it counts what passes and can hold it back.
 //! - [`Peer`] is another process that the test talks with.
-//! - [`Program`] is one that does all its work by itself, and ends.
+//! - [`Program`] is a process that does all its work by itself, and ends.
 //! - [`wait`] polls for a state that has no event.
 //! - [`Tls`] makes the certificates of a test server.
 //! - [`clock`] says whether the clock of a server can be set here.

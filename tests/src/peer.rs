@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use crate::{spawner, wait};
 
-/// A child process that is told and tells one line at a time, and ends with this value, also by a
+/// A child process that reads and writes one line at a time. It ends with this value, also by a
 /// panic, and when the test process is killed.
 ///
-/// What it writes to its standard error is shown as it comes.
+/// Its standard error is that of the test.
 pub struct Peer {
     child: Child,
-    /// `None` once the process was told that nothing more will come.
+    /// `None` once the test has closed it.
     input: Option<ChildStdin>,
     output: Receiver<String>,
 }
@@ -39,41 +39,41 @@ impl Peer {
         Self { child, input, output }
     }
 
-    /// Says a line.
+    /// Sends a line.
     pub fn say(&mut self, line: &str) {
-        let input = self.input.as_mut().expect("the process was not told the end");
-        writeln!(input, "{line}").expect("the process listens");
+        let input = self.input.as_mut().expect("the input is open until the end");
+        writeln!(input, "{line}").expect("the process reads its input");
     }
 
-    /// Waits for the next line that the process says.
+    /// Waits for the next line that the process writes.
     pub fn hear(&self) -> String {
-        self.output.recv_timeout(PATIENCE).expect("the process says something in time")
+        self.output.recv_timeout(PATIENCE).expect("the process writes a line in time")
     }
 
-    /// Says a line and waits for the answer.
+    /// Sends a line and waits for the answer.
     pub fn ask(&mut self, line: &str) -> String {
         self.say(line);
         self.hear()
     }
 
-    /// Stops the process where it stands, and returns when it stands still.
+    /// Stops the process, and returns when it has stopped.
     pub fn pause(&self) {
         spawner::pause(&self.child);
     }
 
-    /// Lets a paused process go on.
+    /// Resumes a paused process.
     pub fn resume(&self) {
         spawner::resume(&self.child);
     }
 
-    /// Ends the process by SIGKILL; gives what it had said and nobody has heard.
+    /// Ends the process by SIGKILL; returns the lines that the test has not read yet.
     pub fn kill(mut self) -> Vec<String> {
         self.child.kill().expect("a child can be killed");
         self.child.wait().expect("a child can be waited for");
         self.output.iter().collect()
     }
 
-    /// Tells the process that nothing more will come, and hears it out until it has ended well.
+    /// Closes the input of the process, waits until it has ended well, and returns the lines until then.
     pub fn hear_out(mut self) -> Vec<String> {
         self.input = None;
         let said = self.output.iter().collect();
@@ -81,7 +81,7 @@ impl Peer {
         said
     }
 
-    /// Tells the process that nothing more will come, and waits until it has ended well.
+    /// Closes the input of the process, and waits until it has ended well.
     pub fn finish(mut self) {
         self.input = None;
         let status = wait::poll(PATIENCE, || self.child.try_wait().expect("a child can be seen"));

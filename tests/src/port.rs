@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A port of 127.0.0.1 that nobody listens on at this moment.
+/// A port of 127.0.0.1 that no socket listens on at this moment.
 pub(crate) fn free() -> u16 {
     listen().local_addr().expect("a bound socket has an address").port()
 }
@@ -13,7 +13,7 @@ pub(crate) fn free() -> u16 {
 ///
 /// The kernel's own choice (port 0) comes from the range of outgoing connections, so any client on
 /// the machine could take it while its server is down between two starts. These are from below that
-/// range, and leave room for a cluster's bus, which is the port plus 10 000.
+/// range, and leave ports for a cluster's bus, which is the port plus 10 000.
 pub(crate) fn listen() -> TcpListener {
     let mut sockets = (0..COUNT).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, next())));
     sockets.find_map(Result::ok).expect("there is a free port on 127.0.0.1")

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::{spawner, wait};
 
-/// A program that is started, needs nobody, and ends; at the latest with this process.
+/// A program that is started, needs no input, and ends; at the latest with this process.
 #[derive(Debug)]
 #[must_use = "a program does nothing until it runs"]
 pub struct Program(Command);
@@ -37,7 +37,7 @@ impl Program {
         self
     }
 
-    /// Runs it, at most so long, and gives what it wrote to both of its outputs.
+    /// Runs it for `limit` at most, and returns what it wrote to both of its outputs.
     ///
     /// # Errors
     /// Why it did not end well, and what it wrote: it did not start, it ended with another status than

@@ -5,7 +5,7 @@
 /// A stream that is not RESP (TLS, say) gives no frame, ever.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
-    /// The beginning of a frame whose end has not come yet.
+    /// The start of a frame whose end has not come yet.
     buffer: Vec<u8>,
     is_foreign: bool,
 }

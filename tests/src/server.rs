@@ -97,14 +97,14 @@ impl Server {
         self.boot().unwrap_or_else(|log| panic!("the server did not start again:\n{log}"));
     }
 
-    /// Stops the server's process where it stands, and returns when it stands still.
+    /// Stops the server's process, and returns when it has stopped.
     ///
-    /// The kernel goes on to accept its connections and to keep what they send.
+    /// The kernel still accepts its connections and buffers what they send.
     pub fn pause(&self) {
         spawner::pause(self.child().as_ref().expect("the server runs"));
     }
 
-    /// Lets a paused server go on.
+    /// Resumes a paused server.
     pub fn resume(&self) {
         spawner::resume(self.child().as_ref().expect("the server runs"));
     }
@@ -113,7 +113,7 @@ impl Server {
     /// the machine's.
     pub fn set_clock_back(&self, behind: Duration) {
         assert!(self.settings.clock, "the server was started without a clock of its own");
-        let micros = i64::try_from(behind.as_micros()).expect("a time that a clock can tell");
+        let micros = i64::try_from(behind.as_micros()).expect("a time that a clock can show");
         clock::set(self.directory.path(), -micros);
     }
 
@@ -145,7 +145,7 @@ impl Server {
         spawner::spawn(command)
     }
 
-    /// Asks for the process id, because on a port that was taken meanwhile somebody else answers.
+    /// Asks for the process id, because another server answers on a port that was taken meanwhile.
     fn progress(&self) -> Option<Progress> {
         let mut child = self.child();
         let child = child.as_mut()?;
@@ -164,7 +164,7 @@ impl Server {
             "bind 127.0.0.1".to_owned(),
             "save \"\"".to_owned(),
             "appendonly no".to_owned(),
-            // A replica would be kept waiting for others to come.
+            // Otherwise the server lets a replica wait for others to come.
             "repl-diskless-sync-delay 0".to_owned(),
             format!("user {ADMIN} on >{ADMIN} ~* &* +@all"),
         ];
@@ -279,7 +279,7 @@ impl ServerBuilder {
 
     /// Starts the server and waits until it answers.
     ///
-    /// Somebody else may take a port between its choice and the start; then it is another port.
+    /// Another process may take a port between its choice and the start; then it is another port.
     pub fn start(self) -> Server {
         for _ in 0..START_ATTEMPTS {
             let server = self.clone().on_free_ports();

@@ -32,14 +32,14 @@ pub(crate) fn command(program: &OsStr) -> Command {
     command
 }
 
-/// Stops a child where it stands, and returns when it stands still.
+/// Stops a child, and returns when it has stopped.
 pub(crate) fn pause(child: &Child) {
     let pid = Pid::from_child(child);
     kill_process(pid, Signal::STOP).expect("a child can be sent a signal");
     waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED).expect("a stopped child can be seen");
 }
 
-/// Lets a child that was paused go on.
+/// Resumes a child that was paused.
 pub(crate) fn resume(child: &Child) {
     kill_process(Pid::from_child(child), Signal::CONT).expect("a child can be sent a signal");
 }

@@ -43,7 +43,7 @@ fn generated() -> Result<String, String> {
     Ok(lines.map(|line| line + "\n").collect())
 }
 
-/// What is public with all features, but for what is `#[doc(hidden)]`.
+/// What is public with all features, without the items under `#[doc(hidden)]`.
 fn public_api() -> Result<PublicApi, String> {
     let this = env::current_exe().map_err(|error| error.to_string())?;
     let arguments = ["rustdoc", "--package", "lockable-runtime", "--lib", "--all-features"];

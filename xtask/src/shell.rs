@@ -43,5 +43,5 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     Err(format!("{command:?}\n{standard}{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// How the names of those variables begin.
+/// How the names of those variables start.
 const OWN: [&str; 2] = ["CARGO_PKG_", "CARGO_MANIFEST_"];

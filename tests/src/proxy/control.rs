@@ -21,9 +21,9 @@ pub(super) struct Control {
     pub(super) upstream: Option<SocketAddr>,
     /// New connections are accepted and closed at once.
     pub(super) is_turning_away: bool,
-    /// How much later than they came bytes go on, in either direction.
+    /// How much later than they came bytes are passed on, in either direction.
     pub(super) delay: Duration,
-    /// A command that goes on under a name that no server knows.
+    /// A command that is passed on under a name that no server knows.
     pub(super) misspelt: Option<&'static str>,
     /// The proxy is being dropped.
     pub(super) is_closed: bool,

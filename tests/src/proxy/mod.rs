@@ -24,8 +24,8 @@ use traffic::{ConnectionTraffic, Traffic};
 
 /// A proxy on a free port of 127.0.0.1, with a thread and a runtime of its own.
 ///
-/// **Round trips.** A round trip begins with a command that comes from the client while no earlier
-/// command of its connection lacks its reply; a reply is there as soon as the proxy passes it on.
+/// **Round trips.** A round trip starts with a command that comes from the client when every earlier
+/// command of its connection has its reply; a reply is there as soon as the proxy passes it on.
 /// So a pipeline is one round trip, however many segments carry it, and two tasks that share a
 /// connection at the same moment share a round trip. Commands that subscribe are not waited for:
 /// each of them is a round trip of its own.
@@ -108,7 +108,7 @@ impl Proxy {
     /// Holds back what clients send, on every connection there is and will be.
     ///
     /// A client that closes its side does not take back what it has sent: as in a slow network, it
-    /// goes on to the server when it is released.
+    /// reaches the server when it is released.
     pub fn hold_requests(&self) {
         self.shared.control.send_modify(|control| control.requests = Hold::All);
     }
@@ -167,21 +167,21 @@ impl Proxy {
         self.shared.control.send_modify(|control| control.hung_up_below = control.accepted);
     }
 
-    /// Refuses new connections, as a machine without a server does. Open ones go on.
+    /// Refuses new connections, as a machine without a server does. Open ones continue.
     pub fn refuse(&self) {
         self.shared.control.send_modify(|control| control.is_refusing = true);
         self.wait_blocking(SWITCH_LIMIT, "the proxy refuses", |traffic| !traffic.is_listening);
     }
 
     /// Accepts new connections and closes them at once, as a machine does whose server is down
-    /// behind a balancer. They count as accepted; open ones go on.
+    /// behind a balancer. They count as accepted; open ones continue.
     pub fn turn_away(&self) {
         self.shared.control.send_modify(|control| control.is_turning_away = true);
     }
 
-    /// Lets everything arrive so much later, in both directions.
+    /// Adds a latency in both directions. Zero ends it.
     ///
-    /// It is the way that is long, not its width that is small. Zero ends it.
+    /// The bandwidth stays as it is.
     pub fn delay(&self, delay: Duration) {
         self.shared.control.send_modify(|control| control.delay = delay);
     }
@@ -196,13 +196,13 @@ impl Proxy {
     }
 
     /// Sends later connections to another server, as an address does that moves in a failover. Open
-    /// ones go on with theirs.
+    /// ones continue with theirs.
     pub fn redirect(&self, server: &Server) {
         self.shared.control.send_modify(|control| control.upstream = Some(server.addr()));
     }
 
-    /// Lets commands of this name go on as others that no server knows, so that it refuses them and
-    /// quotes their arguments; `None` ends it.
+    /// Passes commands of this name on under one that no server knows, so that the server refuses them
+    /// and quotes their arguments; `None` ends it.
     pub fn misspell(&self, command: Option<&'static str>) {
         self.shared.control.send_modify(|control| control.misspelt = command);
     }
@@ -264,7 +264,7 @@ impl Proxy {
         self.wait_blocking(limit, &what, move |traffic| traffic.commands(&name) >= count);
     }
 
-    /// The wait itself runs on the proxy's runtime, whose clock nobody pauses.
+    /// The wait itself runs on the proxy's runtime, whose clock is never paused.
     async fn wait(&self, limit: Duration, what: &str, condition: impl Condition) {
         let waiting = self.handle.spawn(self.shared.reaches(limit, condition));
         let is_reached = waiting.await.expect("the proxy outlives its waits");
@@ -300,7 +300,7 @@ struct Listener {
     addr: SocketAddr,
     upstream: SocketAddr,
     shared: Shared,
-    /// The first socket, so that nobody takes the port between its choice and the thread's start.
+    /// The first socket, so that no other process takes the port before the thread has started.
     bound: Option<net::TcpListener>,
 }
 
@@ -390,5 +390,5 @@ trait Condition: Fn(&Traffic) -> bool + Send + 'static {}
 
 impl<F: Fn(&Traffic) -> bool + Send + 'static> Condition for F {}
 
-/// How long the proxy's own thread may take to do what it was told.
+/// How long the proxy's own thread may take for what a test asked of it.
 const SWITCH_LIMIT: Duration = Duration::from_secs(10);

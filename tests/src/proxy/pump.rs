@@ -53,7 +53,7 @@ impl Pump {
     /// A direction that has ended leaves the other one alone: a client that is gone does not take
     /// back its requests, and their replies have to go somewhere.
     async fn run(self, mut source: OwnedReadHalf, mut sink: OwnedWriteHalf) {
-        // An error means that the peer is gone, and then there is nobody to tell.
+        // An error means that the peer is gone, so no one is left to report it to.
         drop(self.pump(&mut source, &mut sink).await);
         drop(sink.shutdown().await);
         drop(io::copy(&mut source, &mut io::sink()).await);
@@ -62,7 +62,7 @@ impl Pump {
     /// Moves bytes until the source has ended and nothing is held back any more.
     async fn pump(&self, source: &mut OwnedReadHalf, sink: &mut OwnedWriteHalf) -> io::Result<()> {
         let mut control = self.shared.control.subscribe();
-        // Room for what a client writes at once, so that no command comes in pieces.
+        // Large enough for what a client writes at once, so that no command comes in pieces.
         let (mut waiting, mut way) = (Vec::with_capacity(1 << 16), Way::default());
         let mut has_ended = false;
         loop {

@@ -96,7 +96,7 @@ impl ConnectionTraffic {
     }
 }
 
-/// Subscriptions are answered by any number of messages, so nobody can wait for the reply.
+/// Subscriptions are answered by any number of messages, so there is no one reply to wait for.
 fn answers_are_messages(command: &str) -> bool {
     command.ends_with("SUBSCRIBE")
 }
