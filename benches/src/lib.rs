@@ -27,3 +27,14 @@ pub fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
         numbers[middle - 1].midpoint(numbers[middle])
     }
 }
+
+/// A number for a table, with three significant digits.
+#[must_use]
+pub fn three_digits(number: f64) -> String {
+    match number.abs() {
+        size if size >= 100.0 => format!("{number:.0}"),
+        size if size >= 10.0 => format!("{number:.1}"),
+        size if size >= 1.0 => format!("{number:.2}"),
+        _ => format!("{number:.3}"),
+    }
+}

@@ -1,12 +1,11 @@
-//! What ours has to come to.
+//! What ours has to reach.
 
-use lockable_benches::median;
+use lockable_benches::{median, three_digits};
 
 use crate::contender::Contender;
 use crate::figures::Column;
 use crate::runner::Row;
 use crate::scenario::{BURST, FOUR, FOUR_MS, ONE_32, ONE_32_MS, ONE_256_MS};
-use crate::table::short;
 
 struct Goal {
     scenario: &'static str,
@@ -28,7 +27,7 @@ enum Bound {
     AtMost(f64),
 }
 
-/// The goals of a scenario, each with what it came to.
+/// The goals of a scenario, each with its result.
 pub(crate) fn print(scenario: &str, rows: &[Row]) {
     let goals: Vec<Goal> = all().into_iter().filter(|goal| goal.scenario == scenario).collect();
     if !goals.is_empty() {
@@ -49,14 +48,14 @@ impl Goal {
     }
 
     fn verdict(&self, rows: &[Row]) -> String {
-        match self.came_to(rows) {
-            Ok(number) if self.bound.allows(number) => format!("{}, pass", short(number)),
-            Ok(number) => format!("{}, **miss**", short(number)),
+        match self.result(rows) {
+            Ok(number) if self.bound.allows(number) => format!("{}, pass", three_digits(number)),
+            Ok(number) => format!("{}, **miss**", three_digits(number)),
             Err(why) => why,
         }
     }
 
-    fn came_to(&self, rows: &[Row]) -> Result<f64, String> {
+    fn result(&self, rows: &[Row]) -> Result<f64, String> {
         match self.of {
             Of::Column(column) => middle(rows, self.contender, column),
             Of::UnderRslock(column) => {

@@ -1,6 +1,6 @@
 //! A table a scenario, in Markdown.
 
-use lockable_benches::median;
+use lockable_benches::{median, three_digits};
 
 use crate::arguments::Pace;
 use crate::figures::{Column, Figures};
@@ -48,20 +48,10 @@ fn cell<'a>(turns: impl IntoIterator<Item = &'a Figures>, column: Column) -> Str
     numbers.sort_by(f64::total_cmp);
     match (numbers.first(), numbers.last()) {
         (Some(least), Some(most)) => {
-            let middle = short(median(numbers.iter().copied()));
-            format!("{middle} ({} to {})", short(*least), short(*most))
+            let middle = three_digits(median(numbers.iter().copied()));
+            format!("{middle} ({} to {})", three_digits(*least), three_digits(*most))
         }
         _ => "–".to_owned(),
-    }
-}
-
-/// Three digits that count.
-pub(crate) fn short(number: f64) -> String {
-    match number.abs() {
-        size if size >= 100.0 => format!("{number:.0}"),
-        size if size >= 10.0 => format!("{number:.1}"),
-        size if size >= 1.0 => format!("{number:.2}"),
-        _ => format!("{number:.3}"),
     }
 }
 

@@ -18,7 +18,7 @@ const PLAIN_DEPTH: usize = 1;
 const DECORATED_DEPTH: usize = 2;
 
 #[test]
-fn a_decorated_body_has_the_counters_of_the_plain_one() {
+fn a_decorated_body_has_the_plain_ones_counters() {
     let (plain, decorated) = (mir(&[]).unwrap(), decorated_mir());
     let plain = counters(&plain, PLAIN_DEPTH);
     let decorated = counters(&decorated, DECORATED_DEPTH);

@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Goal: the guide explains every name in a server, and none lasts longer than it says.
 /// Method: one process holds a lock and another one waits for it, which makes every name there is.
 #[tokio::test]
-async fn every_name_in_redis_is_in_the_table_of_the_guide() {
+async fn the_guide_lists_every_name_in_redis() {
     let server = Server::start();
     let admin = server.admin();
     let waited = Waited::start(&server).await;

@@ -3,7 +3,7 @@
 use lockable_tests::Peer;
 
 #[test]
-fn a_peer_answers_line_by_line_until_its_input_ends() {
+fn a_peer_answers_until_its_input_ends() {
     let mut peer = Peer::start("cat", ["-u"]);
     assert_eq!(peer.ask("first"), "first");
     peer.say("second");

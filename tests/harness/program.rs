@@ -17,7 +17,7 @@ fn a_variable_that_was_removed_is_not_there() {
 }
 
 #[test]
-fn a_failed_program_is_an_error_with_its_output() {
+fn a_failed_program_returns_its_output() {
     let failure = shell("echo before; exit 3").run(LONG).unwrap_err();
     assert_eq!(failure, "it ended with exit status: 3\nbefore\n");
     let failure = Program::new("/no/such/program").run(LONG).unwrap_err();

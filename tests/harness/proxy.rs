@@ -8,7 +8,7 @@ use lockable_tests::{Admin, ConnectionTraffic, Proxy, Server, wait};
 use redis::Client;
 
 #[test]
-fn each_command_is_a_round_trip_and_so_is_a_pipeline() {
+fn a_pipeline_is_one_round_trip() {
     let (_server, proxy) = server_and_proxy();
     let mut connection = connect(&proxy);
     let start = proxy.round_trips();
@@ -24,7 +24,7 @@ fn each_command_is_a_round_trip_and_so_is_a_pipeline() {
 }
 
 #[test]
-fn a_pipeline_in_many_segments_is_one_round_trip() {
+fn many_segments_of_a_pipeline_are_one_round_trip() {
     let (_server, proxy) = server_and_proxy();
     let mut connection = connect(&proxy);
     let start = proxy.round_trips();
@@ -93,7 +93,7 @@ async fn a_request_outlives_the_client_that_sent_it() {
 }
 
 #[tokio::test]
-async fn the_server_has_run_the_command_of_a_held_reply() {
+async fn a_held_reply_means_a_command_that_ran() {
     let (server, proxy) = server_and_proxy();
     let client = Client::open(proxy.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
@@ -140,7 +140,7 @@ fn a_cut_closes_connections_and_loses_what_they_held() {
 }
 
 #[test]
-fn a_refusing_proxy_keeps_its_connections_and_comes_back() {
+fn a_refusing_proxy_keeps_its_open_connections() {
     let (_server, proxy) = server_and_proxy();
     let admin = Admin::connect(&proxy.url());
     proxy.refuse();

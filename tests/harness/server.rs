@@ -21,7 +21,7 @@ fn a_server_starts_and_ends_with_its_value() {
 }
 
 #[test]
-fn the_clock_of_a_server_can_be_set_back() {
+fn a_server_clock_can_be_set_back() {
     if !clock::can_be_set() {
         return;
     }
@@ -73,7 +73,7 @@ fn start_and_wait() {
 }
 
 #[test]
-fn a_restarted_server_is_empty_and_in_the_same_place() {
+fn a_restarted_server_is_empty_on_its_port() {
     let server = Server::start();
     server.admin().set("key", "value");
     let (addr, pid) = (server.addr(), server.pid());
@@ -136,7 +136,7 @@ fn a_server_can_be_dropped_while_it_is_paused() {
 }
 
 #[test]
-fn users_need_their_password_and_keep_to_their_keys() {
+fn users_have_passwords_and_their_own_keys() {
     let server =
         Server::builder().password("secret").user("app", "on >word ~app:* +get +select").start();
     let admin = Admin::connect(&server.url_with("", "secret", 3));

@@ -11,7 +11,8 @@ const SOURCE: &str = include_str!("clock.c");
 const LIBRARY: &str = "clock.so";
 const OFFSET: &str = "clock.offset";
 
-/// Whether a server's clock can be set here: on Linux, where there is a C compiler. Says so where not.
+/// Whether a server's clock can be set here: on Linux, where there is a C compiler. Prints a line where
+/// it cannot.
 pub fn can_be_set() -> bool {
     let compiler = Command::new("cc").arg("--version").output();
     let is_there =
