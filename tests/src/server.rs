@@ -3,7 +3,7 @@
 use std::env;
 use std::fs::{self, File};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,8 +12,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::admin::Admin;
+use crate::port::Port;
 use crate::tls::Tls;
-use crate::{clock, port, spawner, wait};
+use crate::{clock, spawner, wait};
 
 /// A running `redis-server` on a free port of 127.0.0.1, without persistence.
 ///
@@ -24,9 +25,9 @@ use crate::{clock, port, spawner, wait};
 pub struct Server {
     settings: ServerBuilder,
     directory: TempDir,
-    port: u16,
+    port: Port,
     /// With TLS, the port that speaks it.
-    tls_port: Option<u16>,
+    tls_port: Option<Port>,
     /// `None` between [`kill`](Self::kill) and [`restart`](Self::restart).
     child: Mutex<Option<Child>>,
 }
@@ -44,7 +45,7 @@ impl Server {
 
     /// Where the server listens for plain connections.
     pub fn addr(&self) -> SocketAddr {
-        (Ipv4Addr::LOCALHOST, self.port).into()
+        self.port.addr()
     }
 
     /// The URL without a user, a password and a database.
@@ -59,8 +60,8 @@ impl Server {
 
     /// The `rediss://` URL of a server with [`tls`](ServerBuilder::tls).
     pub fn tls_url(&self) -> String {
-        let port = self.tls_port.expect("the server was started with TLS");
-        format!("rediss://localhost:{port}")
+        let port = self.tls_port.as_ref().expect("the server was started with TLS");
+        format!("rediss://localhost:{}", port.addr().port())
     }
 
     /// The `unix://` URL of a server with [`unix_socket`](ServerBuilder::unix_socket).
@@ -159,7 +160,7 @@ impl Server {
 
     fn configuration(&self) -> String {
         let mut lines = vec![
-            format!("port {}", self.port),
+            format!("port {}", self.addr().port()),
             format!("dir {}", self.directory.path().display()),
             "bind 127.0.0.1".to_owned(),
             "save \"\"".to_owned(),
@@ -175,11 +176,11 @@ impl Server {
     }
 
     fn tls_lines(&self) -> Vec<String> {
-        let (Some(tls), Some(port)) = (&self.settings.tls, self.tls_port) else {
+        let (Some(tls), Some(port)) = (&self.settings.tls, &self.tls_port) else {
             return Vec::new();
         };
         vec![
-            format!("tls-port {port}"),
+            format!("tls-port {}", port.addr().port()),
             format!("tls-cert-file {}", tls.certificate.display()),
             format!("tls-key-file {}", tls.key.display()),
             format!("tls-ca-cert-file {}", tls.authority.display()),
@@ -279,7 +280,7 @@ impl ServerBuilder {
 
     /// Starts the server and waits until it answers.
     ///
-    /// Another process may take a port between its choice and the start; then it is another port.
+    /// A program that is no test may take a port before the server does; then it is another port.
     pub fn start(self) -> Server {
         for _ in 0..START_ATTEMPTS {
             let server = self.clone().on_free_ports();
@@ -295,8 +296,8 @@ impl ServerBuilder {
     fn on_free_ports(self) -> Server {
         Server {
             directory: TempDir::with_prefix("lockable-").expect("a directory can be made"),
-            port: port::free(),
-            tls_port: self.tls.is_some().then(port::free),
+            port: Port::reserve(),
+            tls_port: self.tls.is_some().then(Port::reserve),
             child: Mutex::new(None),
             settings: self,
         }

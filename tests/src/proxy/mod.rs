@@ -1,7 +1,7 @@
 //! A TCP proxy between a client and a server, which counts and which makes the network fail.
 
 use std::io;
-use std::net::{self, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
@@ -12,7 +12,7 @@ use tokio::runtime::{self, Handle};
 use tokio::sync::watch;
 use tokio::time;
 
-use crate::port;
+use crate::port::Port;
 use crate::server::Server;
 
 mod control;
@@ -57,8 +57,8 @@ impl Proxy {
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime can be built");
         let handle = runtime.handle().clone();
-        let listener = Listener::bind(upstream, shared.clone());
-        let addr = listener.addr;
+        let listener = Listener { port: Port::reserve(), upstream, shared: shared.clone() };
+        let addr = listener.port.addr();
         let thread = thread::Builder::new()
             .name("harness-proxy".to_owned())
             .spawn(move || runtime.block_on(listener.serve()))
@@ -297,29 +297,17 @@ impl Drop for Proxy {
 
 /// The task that accepts; the listening socket is there only while connections are welcome.
 struct Listener {
-    addr: SocketAddr,
+    port: Port,
     upstream: SocketAddr,
     shared: Shared,
-    /// The first socket, so that no other process takes the port before the thread has started.
-    bound: Option<net::TcpListener>,
 }
 
 impl Listener {
-    fn bind(upstream: SocketAddr, shared: Shared) -> Self {
-        let bound = port::listen();
-        bound.set_nonblocking(true).expect("a socket can be made non-blocking");
-        let addr = bound.local_addr().expect("a bound socket has an address");
-        Self { addr, upstream, shared, bound: Some(bound) }
-    }
-
-    async fn serve(mut self) {
+    async fn serve(self) {
         let mut control = self.shared.control.subscribe();
         while self.may_listen(&mut control).await {
-            let socket = match self.bound.take() {
-                Some(bound) => TcpListener::from_std(bound),
-                None => TcpListener::bind(self.addr).await,
-            };
-            self.listen(socket.expect("the proxy gets its port back"), &mut control).await;
+            let socket = TcpListener::bind(self.port.addr()).await;
+            self.listen(socket.expect("the port is reserved"), &mut control).await;
         }
     }
 
