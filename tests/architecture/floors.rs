@@ -35,9 +35,12 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
     ("releaser", &["shutdown", "mod", "duty"]),
     ("worker", &["mod", "agenda"]),
     ("telemetry", &["mod", "acquiring", "holding", "counters", "no_counters"]),
-    ("backend", &["url", "memory", "redis", "mod"]),
+    ("backend", &["url", "link", "memory", "redis", "mod", "attempt", "fault"]),
     ("background", &["mod", "exit"]),
-    ("types", &["mod", "options", "key", "token", "error", "redact", "clock", "process"]),
+    (
+        "types",
+        &["mod", "options", "reporting", "key", "token", "error", "redact", "clock", "process"],
+    ),
     ("request_id", &["tower", "mod"]),
 ];
 

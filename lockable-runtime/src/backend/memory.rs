@@ -13,8 +13,8 @@ use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 use super::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Fault, Grant, Granted, Held, Release,
-    Renewal, Renewed, Reply,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Granted, Held,
+    Release, Renewal, Renewed, Reply,
 };
 use crate::background::Background;
 use crate::check::{Code, Finding, Report, Severity};
@@ -486,26 +486,6 @@ impl State {
 }
 
 impl Backend for Arc<Memory> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn store(&self) -> &str {
-        &self.store
-    }
-
-    fn now(&self) -> Moment {
-        tokio_time()
-    }
-
-    fn timer(&self, duration: Duration) -> Sleep {
-        timer_on(&self.home(false), duration)
-    }
-
-    fn connect(&self) -> Reply<()> {
-        Box::pin(ready(Ok(())))
-    }
-
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
         let store = Arc::clone(self);
         Box::pin(async move { Ok(store.acquire_now(&attempt)) })
@@ -572,20 +552,24 @@ impl Backend for Arc<Memory> {
         let store = Arc::clone(self);
         Box::pin(async move { Ok(store.inspect_now(key.as_str())) })
     }
+}
 
-    fn check(&self, _: &str) -> Checkup {
-        let mut report = Report::new(&self.name);
-        report.add([Finding::new(
-            Severity::Note,
-            Code::OneProcess,
-            "these locks are in the memory of this process: no other one sees them, and they end \
-             with it",
-            "use the URL of a Redis server where more than one process runs",
-        )]);
-        Box::pin(ready(report))
+impl Environment for Arc<Memory> {
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    fn unanswered(&self, _: Duration) {}
+    fn store(&self) -> &str {
+        &self.store
+    }
+
+    fn now(&self) -> Moment {
+        tokio_time()
+    }
+
+    fn timer(&self, duration: Duration) -> Sleep {
+        timer_on(&self.home(false), duration)
+    }
 
     /// Runs the task to its end, unless it waits for a timer. That one is the caller's, so the task ends
     /// with the caller's runtime.
@@ -602,8 +586,26 @@ impl Backend for Arc<Memory> {
         current.unwrap_or_else(|| self.background.handle().clone())
     }
 
+    fn connect(&self) -> Reply<()> {
+        Box::pin(ready(Ok(())))
+    }
+
     /// There is no connection that could break.
     fn when_connected(&self, _: Box<dyn Fn() + Send + Sync>) {}
+
+    fn unanswered(&self, _: Duration) {}
+
+    fn check(&self, _: &str) -> Checkup {
+        let mut report = Report::new(&self.name);
+        report.add([Finding::new(
+            Severity::Note,
+            Code::OneProcess,
+            "these locks are in the memory of this process: no other one sees them, and they end \
+             with it",
+            "use the URL of a Redis server where more than one process runs",
+        )]);
+        Box::pin(ready(report))
+    }
 }
 
 #[cfg(test)]

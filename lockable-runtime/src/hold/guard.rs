@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::{Fault, Release};
+use crate::backend::{Fault, Link, Release};
 use crate::lease::renewal::Registration;
 use crate::lease::{Ended, Lease, Loss, Status};
 use crate::releaser::{Known, Releaser, try_release};
@@ -54,6 +54,7 @@ use crate::waiters::Turn;
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct LockGuard {
     lease: Lease,
+    releaser: Arc<Releaser>,
     on_lost: OnLost,
     /// What a drop still has to release.
     duty: Option<Known>,
@@ -68,13 +69,14 @@ pub struct LockGuard {
 impl LockGuard {
     pub(crate) fn new(
         lease: Lease,
+        releaser: Arc<Releaser>,
         kept: Registration,
         on_lost: OnLost,
         turn: Option<Turn>,
         hold: Hold,
     ) -> Self {
         let (duty, kept, hold) = (Some(Known::Granted), Some(kept), Some(hold));
-        Self { lease, on_lost, duty, kept, turn, hold }
+        Self { lease, releaser, on_lost, duty, kept, turn, hold }
     }
 
     /// The call that asked for the lock has it.
@@ -159,8 +161,8 @@ impl LockGuard {
         self.on_lost
     }
 
-    pub(crate) fn releaser(&self) -> &Arc<Releaser> {
-        self.lease.releaser()
+    pub(crate) fn link(&self) -> &Link {
+        self.lease.link()
     }
 
     /// Releases the lock and waits, at most one command deadline, until it is done.
@@ -210,10 +212,10 @@ impl LockGuard {
         let outcome = match self.turn.take().and_then(Turn::end) {
             Some(ending) => {
                 // Boxed, because most calls have no turn to end, and no use for the room.
-                let mut release = Box::pin(ending.release(self.releaser(), attempt));
+                let mut release = Box::pin(ending.release(attempt));
                 telemetry::releasing(self.lease.shown_key(), release.as_mut()).await
             }
-            None => try_release(self.releaser(), &attempt).await,
+            None => try_release(self.link(), &attempt).await,
         };
         if outcome.is_ok() {
             self.duty = None;
@@ -282,7 +284,7 @@ impl Drop for LockGuard {
         }
         if let Some(known) = self.duty {
             telemetry::release_deferred(self.lease.shown_key());
-            self.releaser().defer(Arc::clone(self.lease.attempt()), known);
+            self.releaser.defer(Arc::clone(self.lease.attempt()), known);
         }
     }
 }

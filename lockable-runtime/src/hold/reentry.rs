@@ -53,9 +53,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::backend::{Attempt, Settings, open};
-    use crate::releaser::Releaser;
-    use crate::telemetry::Reporting;
+    use crate::backend::{Attempt, Link};
     use crate::types::clock::tokio_time;
     use crate::types::options::{Terms, Ttl};
     use crate::types::token::FencingToken;
@@ -70,12 +68,10 @@ mod tests {
     }
 
     fn lease(key: &'static str, millis: u64) -> Lease {
-        let settings = Settings { url: "memory://".to_owned(), ..Settings::default() };
-        let (backend, deadline) = (open(&settings).unwrap(), Duration::from_secs(1));
-        let releaser = Releaser::new(backend, deadline, Reporting::default());
         let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
         let attempt = Arc::new(Attempt::new(LockKey::from_static(key), ttl, None).unwrap());
-        Lease::new(attempt, FencingToken::new(1), (tokio_time(), ttl), &Terms::new(ttl), releaser)
+        let (token, link) = (FencingToken::new(1), Arc::new(Link::in_memory()));
+        Lease::new(attempt, token, (tokio_time(), ttl), &Terms::new(ttl), link)
     }
 
     /// Goal: who is told of a loss may do anything, also when a call from inside of the body finds it.

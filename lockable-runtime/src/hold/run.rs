@@ -282,9 +282,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::backend::{Settings, open};
+    use crate::backend::Link;
     use crate::locker::acquire::{Acquirer, Wanted};
-    use crate::telemetry::Reporting;
     use crate::types::key::LockKey;
     use crate::types::options::{Terms, Ttl};
 
@@ -293,9 +292,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_does_not_start_after_the_end_of_its_lease() {
         for on_lost in [OnLost::Cancel, OnLost::Finish] {
-            let settings = Settings { url: "memory://".to_owned(), ..Settings::default() };
-            let (backend, deadline) = (open(&settings).unwrap(), Duration::from_secs(1));
-            let acquirer = Acquirer::new(backend, deadline, Reporting::default()).unwrap();
+            let acquirer = Acquirer::new(Arc::new(Link::in_memory())).unwrap();
             let key = LockKey::from_static("k");
             let terms = Terms { on_lost, ..Terms::new(Ttl::DEFAULT) };
             let acquire = async move {

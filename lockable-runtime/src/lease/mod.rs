@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::backend::{Attempt, Backend, Fault, Renewal, Renewed, answer_within};
-use crate::releaser::Releaser;
-use crate::telemetry::{self, Reporting};
+use crate::backend::{Attempt, Fault, Link, Renewal, Renewed};
+use crate::telemetry;
 use crate::types::clock::{Moment, within};
 use crate::types::error::{Cause, LockError};
 use crate::types::key::LockKey;
 use crate::types::options::{Terms, Ttl};
 use crate::types::redact::Shown;
+use crate::types::reporting::Reporting;
 use crate::types::token::FencingToken;
 
 pub(crate) use self::state::{LeaseState, Loss, Status};
@@ -58,7 +58,7 @@ struct Shared {
     state: Mutex<LeaseState>,
     /// Told when the lease is lost.
     lost: Notify,
-    releaser: Arc<Releaser>,
+    link: Arc<Link>,
 }
 
 impl Lease {
@@ -68,17 +68,17 @@ impl Lease {
         fencing_token: FencingToken,
         (since, granted): (Moment, Ttl),
         terms: &Terms,
-        releaser: Arc<Releaser>,
+        link: Arc<Link>,
     ) -> Self {
         let hold_until = terms.max_hold.map(|most| since.after(most));
         if let Some(least) = terms.min_hold {
             // The backend granted the lock before its answer came, so this is not too short.
-            attempt.keep_until(releaser.backend().now().after(least));
+            attempt.keep_until(link.backend.now().after(least));
         }
         let state = Mutex::new(LeaseState::new(since, granted, hold_until));
         let lost = Notify::new();
         let (ttl, renews) = (terms.ttl, terms.renew);
-        Self(Arc::new(Shared { attempt, fencing_token, ttl, renews, state, lost, releaser }))
+        Self(Arc::new(Shared { attempt, fencing_token, ttl, renews, state, lost, link }))
     }
 
     /// The whole name of the lock, prefix included.
@@ -166,7 +166,7 @@ impl Lease {
             match self.status() {
                 Status::Held(rest) => {
                     // A deadline that renewals have moved is waited for again.
-                    let timer = || self.backend().timer(rest);
+                    let timer = || self.link().backend.timer(rest);
                     let _notified: Option<()> = within(timer, notified).await;
                 }
                 Status::MaxHoldReached => return self.max_hold_reached(),
@@ -206,7 +206,7 @@ impl Lease {
     pub async fn extend(&self, duration: Duration) -> Result<(), LockError> {
         let ttl = Ttl::new("extend", duration).map_err(|error| self.name(error))?;
         self.still_held()?;
-        let sent = self.backend().now();
+        let sent = self.link().backend.now();
         match self.ask(Renewal::new(&self.0.attempt, Some(ttl), sent)).await {
             Ok(Renewed::Held) => self.renewed(sent, ttl),
             Ok(Renewed::Absent) => self.refused(Loss::Absent),
@@ -218,8 +218,8 @@ impl Lease {
     }
 
     async fn ask(&self, request: Renewal) -> Result<Renewed, Fault> {
-        let (backend, limit) = (&**self.backend(), self.0.releaser.command_deadline());
-        let outcomes = answer_within(backend, limit, backend.renew(vec![request])).await?;
+        let link = self.link();
+        let outcomes = link.ask(link.backend.renew(vec![request])).await?;
         // One outcome for each request.
         outcomes.into_iter().next().unwrap_or(Ok(Renewed::Absent))
     }
@@ -256,7 +256,7 @@ impl Lease {
 
     /// Whether the process was forked since the lock was acquired.
     pub(crate) fn is_inherited(&self) -> bool {
-        self.0.releaser.is_inherited()
+        self.0.link.is_inherited()
     }
 
     pub(crate) fn renewed(&self, sent: Moment, ttl: Ttl) {
@@ -309,7 +309,7 @@ impl Lease {
 
     /// An error of the backend about this lock.
     pub(crate) fn fault(&self, fault: Fault) -> LockError {
-        self.reporting().fault(fault, self.key())
+        fault.about(self.key(), self.reporting())
     }
 
     /// An error about this lock.
@@ -371,7 +371,7 @@ impl Lease {
         // The clock is read under the lock, so that time goes on from change to change.
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         let known = state.loss();
-        let result = change(&mut state, self.backend().now());
+        let result = change(&mut state, self.link().backend.now());
         let found = state.loss();
         drop(state);
         if let (None, Some(loss)) = (known, found) {
@@ -390,7 +390,7 @@ impl Lease {
     /// See "Why does a guard show so little of itself?" in DESIGN.md.
     pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = || self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_held = !self.is_inherited() && state().is_held(self.backend().now());
+        let is_held = !self.is_inherited() && state().is_held(self.link().backend.now());
         f.debug_struct(name)
             .field("key", &self.shown_key().text())
             .field("fencing_token", &u64::from(self.fencing_token()))
@@ -400,27 +400,23 @@ impl Lease {
 
     /// Where the lock lives, to be compared.
     pub(crate) fn store(&self) -> &str {
-        self.backend().store()
+        self.link().backend.store()
     }
 
     pub(crate) fn ttl(&self) -> Ttl {
         self.0.ttl
     }
 
-    pub(crate) fn releaser(&self) -> &Arc<Releaser> {
-        &self.0.releaser
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.0.link
     }
 
     pub(crate) fn reporting(&self) -> &Reporting {
-        self.0.releaser.reporting()
+        &self.0.link.reporting
     }
 
     pub(crate) fn attempt(&self) -> &Arc<Attempt> {
         &self.0.attempt
-    }
-
-    fn backend(&self) -> &Arc<dyn Backend> {
-        self.0.releaser.backend()
     }
 }
 

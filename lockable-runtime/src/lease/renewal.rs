@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 use tracing::Instrument;
 
-use crate::backend::{Backend, Fault, Renewal, Renewed, Reply};
+use crate::backend::{Fault, Link, Question, Renewal, Renewed};
 use crate::lease::{Lease, Loss, schedule};
 use crate::telemetry;
-use crate::types::clock::{Moment, within};
+use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
@@ -27,17 +27,16 @@ const BATCH: usize = 256;
 
 /// The held locks of one locker.
 pub(crate) struct Renewals {
-    backend: Arc<dyn Backend>,
-    command_deadline: Duration,
+    link: Arc<Link>,
     /// One for each runtime that renews: the background's alone, where the backend is a server.
     tasks: Mutex<Vec<(Id, Arc<RenewalTask>)>>,
 }
 
 impl Renewals {
-    pub(crate) fn new(backend: Arc<dyn Backend>, command_deadline: Duration) -> Arc<Self> {
-        let renewals = Arc::new(Self { backend, command_deadline, tasks: Mutex::default() });
+    pub(crate) fn new(link: Arc<Link>) -> Arc<Self> {
+        let renewals = Arc::new(Self { link, tasks: Mutex::default() });
         let weak = Arc::downgrade(&renewals);
-        renewals.backend.when_connected(Box::new(move || {
+        renewals.link.backend.when_connected(Box::new(move || {
             if let Some(renewals) = Weak::upgrade(&weak) {
                 renewals.check_all();
             }
@@ -76,8 +75,7 @@ impl Renewals {
         // Those of runtimes that have ended look after nothing any more.
         tasks.retain(|(_, task)| !task.worklist.look(|agenda| agenda.is_empty()));
         let task = Arc::new(RenewalTask {
-            backend: Arc::clone(&self.backend),
-            command_deadline: self.command_deadline,
+            link: Arc::clone(&self.link),
             home: home.clone(),
             next_id: AtomicU64::new(0),
             checked: Mutex::default(),
@@ -129,8 +127,7 @@ impl Drop for Registration {
 
 /// The leases that are renewed on one runtime.
 struct RenewalTask {
-    backend: Arc<dyn Backend>,
-    command_deadline: Duration,
+    link: Arc<Link>,
     home: Handle,
     next_id: AtomicU64,
     /// When all leases were, or will be, checked at once; never before the first connection.
@@ -185,7 +182,7 @@ impl RenewalTask {
     fn next_check(&self) -> Moment {
         // One assignment, so a panic elsewhere leaves it sound.
         let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = schedule::check(*checked, self.backend.now());
+        let next = schedule::check(*checked, self.link.backend.now());
         *checked.insert(next)
     }
 
@@ -206,7 +203,7 @@ impl RenewalTask {
         });
         let mut alike: BTreeMap<u32, (Duration, Batch)> = BTreeMap::new();
         for (id, tracked) in tracked.into_iter().filter(|(_, tracked)| tracked.lease.is_held()) {
-            let patience = schedule::patience(tracked.pace(), self.command_deadline);
+            let patience = schedule::patience(tracked.pace(), self.link.command_deadline);
             let class = patience.as_nanos().checked_ilog2().unwrap_or_default();
             let (shortest, batch) = alike.entry(class).or_insert((patience, Vec::new()));
             *shortest = patience.min(*shortest);
@@ -266,9 +263,10 @@ impl RenewalTask {
         for (_, tracked) in batch.iter().filter(|(_, tracked)| tracked.is_kept()) {
             tracked.lease.unanswered(&cause);
         }
-        let now = self.backend.now();
-        let due =
-            |tracked: &Tracked| schedule::retry(sent, now, tracked.pace(), self.command_deadline);
+        let now = self.link.backend.now();
+        let due = |tracked: &Tracked| {
+            schedule::retry(sent, now, tracked.pace(), self.link.command_deadline)
+        };
         self.schedule(batch.iter(), due);
     }
 
@@ -286,15 +284,12 @@ impl RenewalTask {
 
     async fn renew(self: Arc<Self>, patience: Duration, batch: Batch) {
         // Before the request enters any queue: the new deadline counts from here.
-        let sent = self.backend.now();
+        let sent = self.link.backend.now();
         let requests = batch.iter().map(|(_, tracked)| tracked.request(sent)).collect();
-        let mut reply = self.backend.renew(requests);
-        if let Some(answer) = within(|| self.backend.timer(patience), reply.as_mut()).await {
-            return self.settle(&batch, sent, answer);
-        }
-        self.backend.unanswered(patience);
-        self.retry(&batch, sent, Fault::no_answer(self.backend.name(), patience));
-        self.await_late_answer(batch, sent, reply).await;
+        let mut question = self.link.question(self.link.backend.renew(requests));
+        let answer = question.answer_within(patience).await;
+        self.settle(&batch, sent, answer);
+        self.await_late_answer(batch, sent, question).await;
     }
 
     /// A late answer still says how long the lock is held, or that it is not.
@@ -302,10 +297,10 @@ impl RenewalTask {
         self: &Arc<Self>,
         batch: Batch,
         sent: Moment,
-        reply: Reply<Vec<Result<Renewed, Fault>>>,
+        mut question: Question<'_, Vec<Result<Renewed, Fault>>>,
     ) {
-        let timer = || self.backend.timer(self.command_deadline);
-        if let Some(Ok(outcomes)) = within(timer, reply).await {
+        let late = question.late_answer(self.link.command_deadline).await;
+        if let Some(Ok(outcomes)) = late {
             // Those that failed are tried again already.
             let answered = batch.into_iter().zip(outcomes).filter(|(_, outcome)| outcome.is_ok());
             let (batch, outcomes): (Batch, Vec<_>) = answered.unzip();
@@ -336,8 +331,8 @@ impl Agent for RenewalTask {
         &self.worklist
     }
 
-    fn backend(&self) -> &Arc<dyn Backend> {
-        &self.backend
+    fn link(&self) -> &Link {
+        &self.link
     }
 
     fn capacity(&self) -> usize {
@@ -360,10 +355,8 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::backend::{Attempt, Settings, open};
+    use crate::backend::Attempt;
     use crate::background::Background;
-    use crate::releaser::Releaser;
-    use crate::telemetry::Reporting;
     use crate::types::clock::tokio_time;
     use crate::types::options::Terms;
     use crate::types::token::FencingToken;
@@ -384,15 +377,13 @@ mod tests {
     /// Method: the first lease has ended by then, and its waker drops the second.
     #[test]
     fn a_loss_is_told_outside_of_the_table_of_leases() {
-        let settings = Settings { url: "memory://".to_owned(), ..Settings::default() };
-        let backend = open(&settings).unwrap();
-        let renewals = Renewals::new(Arc::clone(&backend), Duration::from_secs(1));
-        let releaser = Releaser::new(backend, Duration::from_secs(1), Reporting::default());
+        let link = Arc::new(Link::in_memory());
+        let renewals = Renewals::new(Arc::clone(&link));
         let lease = |key, millis| {
             let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
             let attempt = Arc::new(Attempt::new(LockKey::from_static(key), ttl, None).unwrap());
-            let (token, releaser) = (FencingToken::new(1), Arc::clone(&releaser));
-            Lease::new(attempt, token, (tokio_time(), ttl), &Terms::new(ttl), releaser)
+            let (token, link) = (FencingToken::new(1), Arc::clone(&link));
+            Lease::new(attempt, token, (tokio_time(), ttl), &Terms::new(ttl), link)
         };
         let (ended, other) = (lease("ended", 20), lease("other", 10_000));
         let background = Background::start().unwrap();

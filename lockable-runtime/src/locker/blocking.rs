@@ -13,7 +13,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 use tracing::Instrument;
 
-use crate::backend::Backend;
+use crate::backend::Environment;
 use crate::hold::guard::LockGuard;
 use crate::hold::reentry::holding;
 use crate::hold::run::{completed, too_late};
@@ -23,7 +23,7 @@ use crate::types::error::{LockError, LockErrorKind};
 
 /// Waits for a future on this thread, without a runtime; `None` when the background thread has ended.
 pub(crate) fn wait_for<T: Send + 'static>(
-    backend: &dyn Backend,
+    backend: &dyn Environment,
     future: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {
     let future = future.in_current_span();
@@ -63,7 +63,7 @@ pub(crate) fn acquire_blocking(
 
 /// Waits on this thread for a future that needs none of the caller's runtime, its timers neither.
 fn wait_elsewhere<T: Send + 'static>(
-    backend: &dyn Backend,
+    backend: &dyn Environment,
     future: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {
     let future = future.in_current_span();
@@ -110,7 +110,7 @@ pub(crate) fn hold_blocking<T>(guard: LockGuard, body: impl FnOnce() -> T) -> Re
     }
     let value = guard.in_scope(|| holding(guard.lease_ref(), body));
     let value = completed(&guard, value)?;
-    let backend = Arc::clone(guard.releaser().backend());
+    let backend = Arc::clone(&guard.link().backend);
     // Without an answer the guard was dropped, and its release goes on in the background.
     let _finished: Option<()> = wait_for(&*backend, guard.finish());
     Ok(value)

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Locker, Shared};
-use crate::backend::{Backend, Fault, Settings, open};
+use crate::backend::{Fault, Link, Settings, open};
 use crate::locker::acquire::Acquirer;
-use crate::telemetry::{self, Reporting};
+use crate::telemetry;
 use crate::types::clock::within;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::options::Ttl;
+use crate::types::reporting::Reporting;
 
 /// Settings of a [`Locker`].
 ///
@@ -143,20 +144,20 @@ impl LockerBuilder {
     pub fn connect_lazy(mut self) -> Result<Locker, LockError> {
         self.reporting = checked(self.reporting)?;
         let ttl = self.expire.map_or(Ok(Ttl::DEFAULT), |expire| Ttl::new("expire", expire))?;
-        let backend = open(&self.settings)?;
-        self.on(backend, ttl)
+        let command_deadline = self.settings.deadlines.command;
+        let link = Link::new(open(&self.settings)?, command_deadline, self.reporting);
+        self.on(link, ttl)
     }
 
     /// The locker of a backend, whatever the URL names.
     ///
     /// # Errors
     /// When the system gives no randomness.
-    pub(crate) fn on(self, backend: Arc<dyn Backend>, ttl: Ttl) -> Result<Locker, LockError> {
-        let command_deadline = self.settings.deadlines.command;
-        let acquirer = Acquirer::new(backend, command_deadline, self.reporting)?;
+    pub(crate) fn on(self, link: Link, ttl: Ttl) -> Result<Locker, LockError> {
+        let acquirer = Acquirer::new(Arc::new(link))?;
         // Each time, because a recorder may have been installed since the last one.
         telemetry::describe();
-        Ok(Locker(Arc::new(Shared { acquirer, command_deadline, prefix: self.prefix, ttl })))
+        Ok(Locker(Arc::new(Shared { acquirer, prefix: self.prefix, ttl })))
     }
 }
 

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::backend::{Backend, Held, answer_within};
-use crate::telemetry::Reporting;
+use crate::backend::{Held, Link};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::token::identity_of;
@@ -42,14 +41,9 @@ impl Holder {
 }
 
 /// Asks for the holder of a lock, within one command deadline.
-pub(crate) async fn inspect(
-    backend: &dyn Backend,
-    key: LockKey,
-    limit: Duration,
-    reporting: &Reporting,
-) -> Result<Option<Holder>, LockError> {
+pub(crate) async fn inspect(link: &Link, key: LockKey) -> Result<Option<Holder>, LockError> {
     let name = key.clone();
-    let held = answer_within(backend, limit, backend.inspect(key)).await;
-    let held = held.map_err(|fault| reporting.fault(fault, &name))?;
+    let held = link.ask(link.backend.inspect(key)).await;
+    let held = held.map_err(|fault| fault.about(&name, &link.reporting))?;
     Ok(held.as_ref().map(Holder::of))
 }

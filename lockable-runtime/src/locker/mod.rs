@@ -3,17 +3,16 @@
 use std::env;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 pub use self::builder::LockerBuilder;
 use crate::check::{Code, Finding, Report, Severity};
 use crate::locker::acquire::Acquirer;
 use crate::locker::inspect::{Holder, inspect};
 use crate::locker::request::LockRequest;
-use crate::telemetry::Reporting;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
+use crate::types::reporting::Reporting;
 
 pub(crate) mod acquire;
 pub(crate) mod blocking;
@@ -66,7 +65,6 @@ pub struct Locker(Arc<Shared>);
 
 struct Shared {
     acquirer: Arc<Acquirer>,
-    command_deadline: Duration,
     prefix: String,
     ttl: Ttl,
 }
@@ -210,8 +208,7 @@ impl Locker {
         let reporting = self.reporting();
         let key = LockKey::prefixed(&self.0.prefix, key.as_ref());
         let key = key.map_err(|error| reporting.redact(error))?;
-        let backend = &**self.0.acquirer.backend();
-        inspect(backend, key, self.0.command_deadline, reporting).await
+        inspect(self.0.acquirer.link(), key).await
     }
 
     pub(crate) fn reporting(&self) -> &Reporting {
@@ -297,9 +294,8 @@ impl Locker {
 
     /// The same locker with another prefix.
     pub(crate) fn with_prefix(&self, prefix: String) -> Self {
-        let Shared { acquirer, command_deadline, ttl, .. } = &*self.0;
-        let (acquirer, command_deadline, ttl) = (Arc::clone(acquirer), *command_deadline, *ttl);
-        Self(Arc::new(Shared { acquirer, command_deadline, prefix, ttl }))
+        let acquirer = Arc::clone(&self.0.acquirer);
+        Self(Arc::new(Shared { acquirer, prefix, ttl: self.0.ttl }))
     }
 
     pub(crate) fn acquirer(&self) -> &Acquirer {

@@ -12,12 +12,13 @@ use crate::hold::reentry::holds;
 use crate::hold::run::Run;
 use crate::locker::acquire::{Acquirer, Wanted};
 use crate::request_id::RequestId;
-use crate::telemetry::{self, Acquiring, Reporting};
+use crate::telemetry::{self, Acquiring};
 use crate::types::clock::within;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{OnLost, Terms, Ttl, Wait};
 use crate::types::redact::Shown;
+use crate::types::reporting::Reporting;
 
 /// A request for one lock, made by [`Locker::lock`](crate::Locker::lock).
 ///

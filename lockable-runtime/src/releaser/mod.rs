@@ -4,21 +4,17 @@
 //! See "Who releases when no one can wait?" in DESIGN.md.
 
 use std::collections::HashMap;
-use std::mem;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::backend::{Acquisition, Attempt, Backend, Fault, Release, Reply, answer_within};
+use crate::backend::{Acquisition, Attempt, Fault, Link, Release, Reply};
 use crate::background::exit::{self, Work};
-use crate::telemetry::{self, Reporting};
+use crate::telemetry;
 use crate::types::clock::{Moment, within};
-use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::types::process::Process;
 use crate::types::token::OwnerToken;
 use crate::worker::agenda::{Agenda, trim};
 use crate::worker::{Agent, Worklist, attend};
@@ -40,11 +36,7 @@ const MAX_IN_FLIGHT: usize = 256;
 
 /// Releases in the background what was handed over, until it is done or the lease would have ended.
 pub(crate) struct Releaser {
-    /// Where it was made: in a child of that process there is no thread that would release anything.
-    process: Process,
-    backend: Arc<dyn Backend>,
-    command_deadline: Duration,
-    reporting: Reporting,
+    link: Arc<Link>,
     /// How many releases, and other [pending](Pending) work, wait; spares the locks while there are
     /// none, which is nearly always.
     open: AtomicUsize,
@@ -60,17 +52,10 @@ pub(crate) struct Releaser {
 }
 
 impl Releaser {
-    pub(crate) fn new(
-        backend: Arc<dyn Backend>,
-        command_deadline: Duration,
-        reporting: Reporting,
-    ) -> Arc<Self> {
+    pub(crate) fn new(link: Arc<Link>) -> Arc<Self> {
         exit::watch_this_thread();
         let releaser = Arc::new(Self {
-            process: Process::current(),
-            backend,
-            command_deadline,
-            reporting,
+            link,
             open: AtomicUsize::new(0),
             work: Work::of_this_process(),
             worklist: Worklist::default(),
@@ -82,31 +67,6 @@ impl Releaser {
         releaser
     }
 
-    /// Whether the process was forked since: then nothing may be sent, because the connections are the
-    /// parent's, and no mutex be locked, because a thread of the parent may have locked it for ever.
-    pub(crate) fn is_inherited(&self) -> bool {
-        !self.process.is_current()
-    }
-
-    /// # Errors
-    /// When the locker was inherited.
-    pub(crate) fn own(&self) -> Result<(), LockError> {
-        if self.is_inherited() { Err(LockError::forked()) } else { Ok(()) }
-    }
-
-    pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
-        &self.backend
-    }
-
-    pub(crate) fn command_deadline(&self) -> Duration {
-        self.command_deadline
-    }
-
-    /// How this locker's locks are told about.
-    pub(crate) fn reporting(&self) -> &Reporting {
-        &self.reporting
-    }
-
     /// Waits until every earlier hand-over of this key has been tried once, at most one command deadline.
     ///
     /// Without this, a call right after a dropped guard would find the lock busy with itself.
@@ -114,7 +74,7 @@ impl Releaser {
         if self.open.load(Ordering::Acquire) == 0 {
             return;
         }
-        let timer = || self.backend.timer(self.command_deadline);
+        let timer = || self.link.backend.timer(self.link.command_deadline);
         let settled = self.wait_until(|| !self.untried().contains_key(key));
         // Boxed, because every call carries the room for this and hardly one needs it.
         let _in_time: Option<()> = Box::pin(within(timer, settled)).await;
@@ -122,7 +82,7 @@ impl Releaser {
 
     /// Releases the attempt without anybody waiting for it. Never blocks, never fails.
     pub(crate) fn defer(self: &Arc<Self>, attempt: Arc<Attempt>, known: Known) {
-        self.accept(attempt, known, Some(self.backend.now()));
+        self.accept(attempt, known, Some(self.link.backend.now()));
     }
 
     /// Keeps waiting for the answer that the caller gave up, and releases what it grants.
@@ -130,7 +90,11 @@ impl Releaser {
     /// See "What happens to a request whose caller is gone?" in DESIGN.md.
     pub(crate) fn adopt(self: &Arc<Self>, attempt: Arc<Attempt>, reply: Reply<Acquisition>) {
         if self.accept(Arc::clone(&attempt), Known::Unknown, None) {
-            self.backend.detach(Box::pin(release_late_grant(Arc::clone(self), attempt, reply)));
+            self.link.backend.detach(Box::pin(release_late_grant(
+                Arc::clone(self),
+                attempt,
+                reply,
+            )));
         }
     }
 
@@ -142,7 +106,7 @@ impl Releaser {
 
     /// Takes a release over, unless there are too many of them.
     fn accept(self: &Arc<Self>, attempt: Arc<Attempt>, known: Known, due: Option<Moment>) -> bool {
-        if self.is_inherited() {
+        if self.link.is_inherited() {
             return false;
         }
         let token = attempt.owner.clone();
@@ -171,7 +135,7 @@ impl Releaser {
         }
         if outcome == Accepted::TooMany {
             telemetry::release_abandoned(
-                self.reporting.show(&key),
+                self.link.reporting.show(&key),
                 "too many releases wait already",
             );
         }
@@ -180,7 +144,7 @@ impl Releaser {
 
     /// An answer came that was waited for: the attempt has to be released.
     fn start(self: &Arc<Self>, attempt: &Attempt, known: Known) {
-        let now = self.backend.now();
+        let now = self.link.backend.now();
         self.change(|agenda| {
             if let Some(duty) = agenda.get_mut(&attempt.owner) {
                 duty.learn(known);
@@ -200,16 +164,16 @@ impl Releaser {
     fn change<R>(self: &Arc<Self>, change: impl FnOnce(&mut Agenda<OwnerToken, Duty>) -> R) -> R {
         let (result, starts) = self.worklist.change(change);
         if starts {
-            self.backend.detach(Box::pin(attend(Arc::clone(self))));
+            self.link.backend.detach(Box::pin(attend(Arc::clone(self))));
         }
         result
     }
 
     /// One try, and what follows from it.
     async fn release(self: Arc<Self>, attempt: Arc<Attempt>) {
-        let outcome = try_release(&self, &attempt).await;
+        let outcome = try_release(&self.link, &attempt).await;
         let end = self.end_of(&attempt);
-        let now = self.backend.now();
+        let now = self.link.backend.now();
         let next = self.change(|agenda| {
             let duty = agenda.get_mut(&attempt.owner)?;
             let is_first = !duty.is_tried;
@@ -232,7 +196,7 @@ impl Releaser {
     }
 
     fn tell(&self, key: &LockKey, next: &Next, outcome: Result<Release, Fault>) {
-        let key = self.reporting.show(key);
+        let key = self.link.reporting.show(key);
         match (next, outcome) {
             (Next::WasGone { taken }, _) => telemetry::released_too_late(key, *taken),
             (Next::Abandoned, Err(fault)) => telemetry::release_abandoned(key, &fault.message),
@@ -299,17 +263,10 @@ impl Releaser {
 
     /// After this the backend cannot know the attempt any more, even if its last request was late.
     fn end_of(&self, attempt: &Attempt) -> Moment {
-        attempt.lapses_at().unwrap_or_else(|| self.backend.now()).after(self.command_deadline)
-    }
-}
-
-impl Drop for Releaser {
-    fn drop(&mut self) {
-        if self.is_inherited() {
-            // Its connections stay as they are: to close one here would take it out of the events that the
-            // parent waits for.
-            mem::forget(Arc::clone(&self.backend));
-        }
+        attempt
+            .lapses_at()
+            .unwrap_or_else(|| self.link.backend.now())
+            .after(self.link.command_deadline)
     }
 }
 
@@ -338,8 +295,8 @@ impl Agent for Releaser {
         &self.worklist
     }
 
-    fn backend(&self) -> &Arc<dyn Backend> {
-        &self.backend
+    fn link(&self) -> &Link {
+        &self.link
     }
 
     fn capacity(&self) -> usize {
@@ -353,7 +310,7 @@ impl Agent for Releaser {
             };
             if let Some(attempt) = self.worklist.look(attempt) {
                 self.in_flight.fetch_add(1, Ordering::AcqRel);
-                self.backend.detach(Box::pin(Arc::clone(self).release(attempt)));
+                self.link.backend.detach(Box::pin(Arc::clone(self).release(attempt)));
             }
         }
     }
@@ -364,8 +321,8 @@ async fn release_late_grant(
     attempt: Arc<Attempt>,
     reply: Reply<Acquisition>,
 ) {
-    let timer = || releaser.backend.timer(releaser.command_deadline);
-    let known = match within(timer, reply).await {
+    let limit = releaser.link.command_deadline;
+    let known = match releaser.link.question(reply).late_answer(limit).await {
         Some(Ok(Acquisition::Granted { .. })) => Some(Known::Granted),
         Some(Err(fault)) if !fault.proves_absence => Some(Known::Unknown),
         Some(Ok(Acquisition::Busy) | Err(_)) => None,
@@ -379,14 +336,9 @@ async fn release_late_grant(
 }
 
 /// One release, within one command deadline.
-pub(crate) async fn try_release(
-    releaser: &Releaser,
-    attempt: &Arc<Attempt>,
-) -> Result<Release, Fault> {
-    let backend = &**releaser.backend();
-    let reply = backend.release(Arc::clone(attempt));
-    let answer = pin!(answer_within(backend, releaser.command_deadline(), reply));
-    telemetry::releasing(releaser.reporting().show(&attempt.key), answer).await
+pub(crate) async fn try_release(link: &Link, attempt: &Arc<Attempt>) -> Result<Release, Fault> {
+    let answer = pin!(link.ask(link.backend.release(Arc::clone(attempt))));
+    telemetry::releasing(link.reporting.show(&attempt.key), answer).await
 }
 
 #[cfg(test)]
@@ -394,13 +346,10 @@ mod tests {
     use std::future::pending;
 
     use super::*;
-    use crate::backend::{Settings, open};
     use crate::types::options::Ttl;
 
     fn releaser() -> Arc<Releaser> {
-        let settings = Settings { url: "memory://".to_owned(), ..Settings::default() };
-        let reporting = Reporting::default();
-        Releaser::new(open(&settings).unwrap(), Duration::from_secs(60), reporting)
+        Releaser::new(Arc::new(Link::in_memory()))
     }
 
     fn attempt() -> Arc<Attempt> {

@@ -64,7 +64,7 @@ pub async fn shutdown(deadline: Duration) -> Result<(), LockError> {
 impl Releaser {
     /// The locks whose release still waits, as messages show them.
     fn keys(&self) -> Vec<String> {
-        let shown = |duty: &Duty| self.reporting.show(&duty.attempt.key).text().into_owned();
+        let shown = |duty: &Duty| self.link.reporting.show(&duty.attempt.key).text().into_owned();
         let keys = |duties: &mut Agenda<_, Duty>| duties.items().map(shown).collect();
         self.worklist.look(keys)
     }

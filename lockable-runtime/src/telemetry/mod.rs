@@ -109,9 +109,7 @@ use tracing::{Span, debug, error, info, warn};
 
 pub(crate) use self::acquiring::{Acquiring, Waiting};
 pub(crate) use self::holding::{Hold, releasing, renewed, renewing};
-use crate::backend::Fault;
 use crate::types::error::LockError;
-use crate::types::key::LockKey;
 use crate::types::redact::Shown;
 use crate::types::token::FencingToken;
 
@@ -124,41 +122,6 @@ mod counters;
 mod holding;
 
 const TARGET: &str = "lockable";
-
-/// What a locker tells of its locks, and what it keeps to itself.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reporting {
-    pub(crate) redacts_keys: bool,
-    /// The share of a lease that a body may use without a warning.
-    pub(crate) held_over: Option<f64>,
-    /// How long a call may wait without a warning.
-    pub(crate) waited_over: Option<Duration>,
-}
-
-impl Default for Reporting {
-    /// A body that uses four fifths of its lease is stopped soon, on a slower day. How long a call may
-    /// wait only its caller knows.
-    fn default() -> Self {
-        Self { redacts_keys: false, held_over: Some(0.8), waited_over: None }
-    }
-}
-
-impl Reporting {
-    pub(crate) fn show<'a>(&self, key: &'a LockKey) -> Shown<'a> {
-        Shown::new(key.as_str(), self.redacts_keys)
-    }
-
-    /// An error of the backend about this lock, as it may be shown.
-    pub(crate) fn fault(&self, fault: Fault, key: &LockKey) -> LockError {
-        let error = LockError::from(fault.shown(self.show(key)));
-        self.redact(error.with_key(key.as_str()))
-    }
-
-    /// The error as it may be shown.
-    pub(crate) fn redact(&self, error: LockError) -> LockError {
-        error.redacting_key(self.redacts_keys)
-    }
-}
 
 /// Tells the recorder what the numbers are.
 pub(crate) fn describe() {

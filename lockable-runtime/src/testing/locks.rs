@@ -4,8 +4,8 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use super::staged::Staged;
-use crate::backend::{Acquisition, Attempt, Backend, Memory};
+use super::staged::{Counts, Staged};
+use crate::backend::{Acquisition, Attempt, Backend as _, Link, Memory, Stage};
 use crate::lease::Loss;
 use crate::locker::Locker;
 use crate::locker::blocking::wait_for;
@@ -14,7 +14,8 @@ use crate::locker::scope::{LockerScope, scope, sync_scope};
 use crate::request_id::RequestId;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::types::options::Ttl;
+use crate::types::options::{Deadlines, Ttl};
+use crate::types::reporting::Reporting;
 
 /// A locker for one test, on an empty store in memory, and power over its locks.
 ///
@@ -35,6 +36,7 @@ use crate::types::options::Ttl;
 /// See [the module](crate::testing).
 #[derive(Clone)]
 pub struct TestLocks {
+    memory: Arc<Memory>,
     staged: Arc<Staged>,
     locker: Locker,
 }
@@ -54,9 +56,12 @@ impl TestLocks {
     }
 
     fn try_new() -> Result<Self, LockError> {
-        let staged = Arc::new(Staged::new(Memory::open("")?));
-        let locker = Locker::builder().on(Arc::new(Arc::clone(&staged)), Ttl::DEFAULT)?;
-        Ok(Self { staged, locker })
+        let (memory, staged) = (Memory::open("")?, Arc::new(Staged::default()));
+        let backend = Arc::new(Arc::clone(&memory));
+        let link = Link::new(backend, Deadlines::default().command, Reporting::default());
+        let link = link.staged(Arc::clone(&staged) as Arc<dyn Stage>);
+        let locker = Locker::builder().on(link, Ttl::DEFAULT)?;
+        Ok(Self { memory, staged, locker })
     }
 
     /// The same locks, by keys that start with another prefix: for functions with the option `prefix`.
@@ -80,8 +85,7 @@ impl TestLocks {
     /// ```
     #[must_use]
     pub fn with_prefix(&self, prefix: impl Into<String>) -> Self {
-        let locker = self.locker.with_prefix(prefix.into());
-        Self { staged: Arc::clone(&self.staged), locker }
+        Self { locker: self.locker.with_prefix(prefix.into()), ..self.clone() }
     }
 
     /// The locker: for functions that name theirs with the option `locker`, and for code that holds one.
@@ -118,7 +122,7 @@ impl TestLocks {
             Ok(attempt) => Arc::new(attempt),
             Err(error) => fail(&error),
         };
-        let memory = Arc::clone(self.staged.memory());
+        let memory = Arc::clone(&self.memory);
         let granted = wait_for(&memory, memory.try_acquire(Arc::clone(&attempt)));
         let is_granted = matches!(granted, Some(Ok(Acquisition::Granted { .. })));
         assert!(is_granted, "somebody holds the lock `{}` already", attempt.key);
@@ -156,7 +160,7 @@ impl TestLocks {
         for lease in self.locker.acquirer().leases(&key) {
             lease.refused(Loss::Absent);
         }
-        let was_held = self.staged.memory().evict(key.as_str());
+        let was_held = self.memory.evict(key.as_str());
         assert!(was_held, "nobody holds the lock `{key}`");
     }
 
@@ -166,8 +170,8 @@ impl TestLocks {
     #[must_use]
     #[track_caller]
     pub fn holder(&self, key: impl AsRef<str>) -> Option<Holder> {
-        let (memory, key) = (self.staged.memory(), self.key(key.as_ref()));
-        wait_for(memory, memory.inspect(key))?.ok()?.as_ref().map(Holder::of)
+        let found = self.memory.inspect(self.key(key.as_ref()));
+        wait_for(&self.memory, found)?.ok()?.as_ref().map(Holder::of)
     }
 
     /// How many calls wait for the lock now.
@@ -209,22 +213,6 @@ impl fmt::Debug for TestLocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TestLocks").field("locker", &self.locker).finish_non_exhaustive()
     }
-}
-
-/// How often the calls for one lock came to what.
-///
-/// A call that waits is `busy` when it finds another holder, or others who wait, and `granted`
-/// when it has its turn. [`OtherHolder`]s are not counted, and neither is a call that asks for nothing,
-/// such as one with an invalid key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counts {
-    /// How many calls got the lock.
-    pub granted: usize,
-    /// How many calls found that another holder has it.
-    pub busy: usize,
-    /// How many calls [failed](TestLocks::fail_next), as the test asked for.
-    pub failed: usize,
 }
 
 /// A lock that another holder has; made by [`TestLocks::hold`], and released when this is dropped.

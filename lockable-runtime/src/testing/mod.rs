@@ -227,7 +227,8 @@
 //! matter of the store that [`TestLocks`] make, and a decorated call looks for an override by reading
 //! one flag that says whether there ever was one.
 
-pub use self::locks::{Counts, OtherHolder, TestLocks};
+pub use self::locks::{OtherHolder, TestLocks};
+pub use self::staged::Counts;
 pub use crate::locker::scope::{LockerScope, inherit, inherit_sync, scope, sync_scope};
 
 pub(crate) mod internals;

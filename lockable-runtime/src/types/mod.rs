@@ -6,4 +6,5 @@ pub(crate) mod key;
 pub(crate) mod options;
 pub(crate) mod process;
 pub(crate) mod redact;
+pub(crate) mod reporting;
 pub(crate) mod token;

@@ -36,16 +36,12 @@ impl Asking {
             attempt.question_ends();
             return waiters.failed(&key, &refused);
         }
-        let (backend, limit) = (waiters.backend(), waiters.releaser.command_deadline());
-        let mut reply = backend.enqueue(Arc::clone(&attempt));
-        if let Some(answer) = within(|| backend.timer(limit), reply.as_mut()).await {
-            return waiters.answered(&attempt, answer);
-        }
-        backend.unanswered(limit);
-        waiters.answered(&attempt, Err(Fault::no_answer(backend.name(), limit)));
+        let mut question =
+            waiters.link.question(waiters.link.backend.enqueue(Arc::clone(&attempt)));
+        waiters.answered(&attempt, question.answer().await);
         drop(self);
         // A late answer still says what the question has got, and nothing else does.
-        if let Some(Ok(answer)) = within(|| backend.timer(GIVE_UP_AFTER), reply).await {
+        if let Some(Ok(answer)) = question.late_answer(GIVE_UP_AFTER).await {
             waiters.answered(&attempt, Ok(answer));
         }
     }
@@ -85,7 +81,7 @@ impl Waiters {
         if attempt.sent_at().is_some() {
             return Ok(());
         }
-        let backend = self.backend();
+        let backend = &self.link.backend;
         let Ok(origin) = self.origin.get() else { return Ok(()) };
         let heard = within(|| backend.timer(RECHECK_INTERVAL), backend.listen(origin, self.hook()));
         match heard.await {
@@ -107,8 +103,11 @@ impl Waiters {
     }
 
     fn queued(self: &Arc<Self>, attempt: &Attempt, remaining: Option<Duration>) {
-        let next =
-            self.backend().now().after(remaining.unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL));
+        let next = self
+            .link
+            .backend
+            .now()
+            .after(remaining.unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL));
         self.change(|agenda| {
             let Some(line) = agenda.get_mut(&attempt.key) else { return };
             line.answered();
@@ -120,7 +119,7 @@ impl Waiters {
 
     /// The line stays, and asks again, until the backend was unavailable for too long, or refuses.
     fn failed(self: &Arc<Self>, key: &LockKey, fault: &Fault) {
-        let now = self.backend().now();
+        let now = self.link.backend.now();
         let given_up = self.change(|agenda| {
             let line = agenda.get_mut(key)?;
             let since = line.failed(now, fault);
@@ -135,7 +134,7 @@ impl Waiters {
         let Some((waiting, unused)) = given_up else { return };
         self.withdraw_all(unused);
         for waiting in waiting {
-            let error = self.releaser.reporting().fault(fault.clone(), key);
+            let error = fault.clone().about(key, &self.link.reporting);
             // One who has gone needs no answer.
             drop(waiting.tell.send(Err(error)));
         }
@@ -155,10 +154,10 @@ impl Waiters {
         if !attempt.had_turn() {
             return this.withdraw(attempt);
         }
-        let (limit, pending) = (this.releaser.command_deadline(), this.releaser.pending());
-        self.backend().detach(Box::pin(async move {
+        let (limit, pending) = (this.link.command_deadline, this.releaser.pending());
+        self.link.backend.detach(Box::pin(async move {
             let _until_the_end = pending;
-            this.backend().timer(limit).await;
+            this.link.backend.timer(limit).await;
             this.withdraw(attempt);
         }));
     }

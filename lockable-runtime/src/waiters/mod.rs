@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::backend::{Attempt, Backend, Grant, Granted, answer_within};
+use crate::backend::{Attempt, Grant, Granted, Link};
 use crate::releaser::{Known, Releaser};
 use crate::request_id::RequestId;
 use crate::types::error::{LockError, LockErrorKind};
@@ -40,6 +40,7 @@ const MAX_IN_FLIGHT: usize = 256;
 
 /// Everybody in this process who waits for a lock of one locker.
 pub(crate) struct Waiters {
+    link: Arc<Link>,
     releaser: Arc<Releaser>,
     worklist: Worklist<LockKey, Line<Waiting>>,
     /// How many lines are being asked for.
@@ -70,8 +71,9 @@ pub(crate) struct Waiting {
 }
 
 impl Waiters {
-    pub(crate) fn new(releaser: Arc<Releaser>) -> Arc<Self> {
+    pub(crate) fn new(link: Arc<Link>, releaser: Arc<Releaser>) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
+            link,
             releaser,
             worklist: Worklist::default(),
             in_flight: AtomicUsize::new(0),
@@ -128,7 +130,7 @@ impl Waiters {
         newcomer: Newcomer,
         tell: oneshot::Sender<Result<Turn, LockError>>,
     ) {
-        let now = self.backend().now();
+        let now = self.link.backend.now();
         let Newcomer { number, ttl, is_fair, identity, heard } = newcomer;
         self.change(|agenda| {
             if agenda.get_mut(key).is_none() {
@@ -167,11 +169,10 @@ impl Waiters {
             return;
         }
         let (this, pending) = (Arc::clone(self), self.releaser.pending());
-        self.backend().detach(Box::pin(async move {
+        self.link.backend.detach(Box::pin(async move {
             let _until_the_end = pending;
-            let reply = this.backend().leave(Arc::clone(&attempt));
-            let limit = this.releaser.command_deadline();
-            if answer_within(&**this.backend(), limit, reply).await.is_err() {
+            let left = this.link.ask(this.link.backend.leave(Arc::clone(&attempt)));
+            if left.await.is_err() {
                 // What remains is granted at some time, and goes on by itself when nobody claims it.
                 this.releaser.defer(attempt, Known::Unknown);
             }
@@ -188,14 +189,14 @@ impl Waiters {
     ) -> R {
         let (result, starts) = self.worklist.change(change);
         if starts {
-            drop(self.backend().home(false).spawn(attend(Arc::clone(self))));
+            drop(self.link.backend.home(false).spawn(attend(Arc::clone(self))));
         }
         result
     }
 
     /// Lets the line ask at once, when its turn ended without one to follow.
     fn turn_ended(self: &Arc<Self>, ended: &Attempt) {
-        let (key, now) = (&ended.key, self.backend().now());
+        let (key, now) = (&ended.key, self.link.backend.now());
         let unused = self.change(|agenda| {
             let line = agenda.get_mut(key)?;
             line.end_turn(ended);
@@ -209,7 +210,7 @@ impl Waiters {
 
     /// The attempt that is queued by the release of a turn, where somebody waits for it.
     fn next_entry(self: &Arc<Self>, ended: &Attempt) -> Option<Arc<Attempt>> {
-        let (key, now) = (&ended.key, self.backend().now());
+        let (key, now) = (&ended.key, self.link.backend.now());
         // A lock that stays taken for a while is handed to nobody at the end of that.
         let next = now.after(ended.kept_for(now).unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL));
         // Without one the line asks by itself.
@@ -253,10 +254,6 @@ impl Waiters {
     fn owner(&self) -> Result<NextOwner, LockError> {
         Ok(NextOwner { origin: self.origin.get()?, number: random()? })
     }
-
-    fn backend(&self) -> &Arc<dyn Backend> {
-        self.releaser.backend()
-    }
 }
 
 /// The owner token of the next attempt, if one is made. Its number is random, because another process may
@@ -290,7 +287,7 @@ fn close(agenda: &mut Agenda<LockKey, Line<Waiting>>, key: &LockKey) -> Option<E
 impl Granted for Waiters {
     fn granted(&self, grant: Grant) {
         let Some(this) = self.this.upgrade() else { return };
-        let now = this.backend().now();
+        let now = this.link.backend.now();
         let begun = this.change(|agenda| {
             let begun = agenda
                 .get_mut(&grant.key)
@@ -327,7 +324,7 @@ impl Granted for Waiters {
     fn missed(&self, origin: Origin) {
         let Some(this) = self.this.upgrade() else { return };
         this.origin.set(origin);
-        let now = this.backend().now();
+        let now = this.link.backend.now();
         this.change(|agenda| agenda.schedule_all(now));
     }
 }
@@ -340,8 +337,8 @@ impl Agent for Waiters {
         &self.worklist
     }
 
-    fn backend(&self) -> &Arc<dyn Backend> {
-        self.releaser.backend()
+    fn link(&self) -> &Link {
+        &self.link
     }
 
     fn capacity(&self) -> usize {
@@ -351,7 +348,7 @@ impl Agent for Waiters {
     fn perform(self: &Arc<Self>, due: Vec<LockKey>) {
         for key in due {
             let asking = Asking::begin(self);
-            drop(self.backend().home(false).spawn(asking.ask(key)));
+            drop(self.link.backend.home(false).spawn(asking.ask(key)));
         }
     }
 }
@@ -366,7 +363,7 @@ struct Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        if !self.is_over && !self.waiters.releaser.is_inherited() {
+        if !self.is_over && !self.waiters.link.is_inherited() {
             self.waiters.leave(self.key, self.id);
         }
     }

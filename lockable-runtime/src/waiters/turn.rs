@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::Waiters;
-use crate::backend::{Attempt, Enqueued, Fault, Grant, Granted, Release, answer_within};
-use crate::releaser::{Known, Releaser};
-use crate::types::clock::{Moment, within};
+use crate::backend::{Attempt, Enqueued, Fault, Grant, Granted, Release};
+use crate::releaser::Known;
+use crate::types::clock::Moment;
 use crate::types::error::LockErrorKind;
 use crate::types::options::Ttl;
 use crate::types::token::FencingToken;
@@ -105,7 +105,7 @@ impl Turn {
         let waiters = Arc::clone(&inner.waiters);
         let (tell, told) = oneshot::channel();
         let (this, pending) = (Arc::clone(&waiters), waiters.releaser.pending());
-        waiters.backend().detach(Box::pin(async move {
+        waiters.link.backend.detach(Box::pin(async move {
             let _until_the_end = pending;
             claim(&this, self, tell).await;
         }));
@@ -139,7 +139,7 @@ impl Turn {
     /// Gives the lock to the next of this process, if it may; whether it did.
     pub(crate) fn pass(&mut self) -> bool {
         let Some(inner) = self.0.take() else { return false };
-        let now = inner.waiters.backend().now();
+        let now = inner.waiters.link.backend.now();
         let is_held = inner.since.is_some_and(|since| now < since.after(inner.granted.usable()));
         let is_over = !is_held
             || inner.is_fair
@@ -186,29 +186,24 @@ pub(crate) enum Claimed {
 /// request, which would take the lock again for nobody.
 async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, tell: oneshot::Sender<Claimed>) {
     let Some(attempt) = turn.attempt().map(Arc::clone) else { return };
-    let (backend, limit) = (waiters.backend(), waiters.releaser.command_deadline());
-    let mut reply = backend.enqueue(Arc::clone(&attempt));
-    let mut answer = within(|| backend.timer(limit), reply.as_mut()).await;
-    if let Some(Ok(Enqueued::Granted(grant))) = &answer {
+    let link = &waiters.link;
+    let mut question = link.question(link.backend.enqueue(Arc::clone(&attempt)));
+    let answer = question.answer().await;
+    if let Ok(Enqueued::Granted(grant)) = &answer {
         turn.rely_on(grant);
         // One who has gone gives it back, and it goes on by being dropped.
         return drop(tell.send(Claimed::Granted(turn)));
     }
     turn.forget();
     drop(tell.send(match &answer {
-        Some(Ok(_)) => Claimed::Busy,
-        Some(Err(fault)) => Claimed::Fault(fault.clone()),
-        None => Claimed::Fault(Fault::no_answer(backend.name(), limit)),
+        Ok(_) => Claimed::Busy,
+        Err(fault) => Claimed::Fault(fault.clone()),
     }));
-    if answer.is_none() {
-        backend.unanswered(limit);
-        answer = within(|| backend.timer(limit), reply).await;
-    }
-    match answer {
-        Some(Ok(_)) => waiters.withdraw(attempt),
-        Some(Err(fault)) if fault.kind != LockErrorKind::Unavailable => waiters.withdraw(attempt),
+    match question.late_answer(link.command_deadline).await.unwrap_or(answer) {
+        Ok(_) => waiters.withdraw(attempt),
+        Err(fault) if fault.kind != LockErrorKind::Unavailable => waiters.withdraw(attempt),
         // The request may still land, after any number of releases that find nothing.
-        Some(Err(_)) | None => waiters.releaser.defer(attempt, Known::Unknown),
+        Err(_) => waiters.releaser.defer(attempt, Known::Unknown),
     }
 }
 
@@ -245,19 +240,15 @@ impl Ending {
     ///
     /// # Cancel safety
     /// Whoever waits asks anew.
-    pub(crate) async fn release(
-        mut self,
-        releaser: &Releaser,
-        attempt: Arc<Attempt>,
-    ) -> Result<Release, Fault> {
-        let (backend, limit) = (&**releaser.backend(), releaser.command_deadline());
+    pub(crate) async fn release(mut self, attempt: Arc<Attempt>) -> Result<Release, Fault> {
+        let link = &self.waiters.link;
         let Some(next) = &self.next else {
-            let found = answer_within(backend, limit, backend.release(attempt)).await?;
+            let found = link.ask(link.backend.release(attempt)).await?;
             self.is_answered = true;
             return Ok(found);
         };
-        let reply = backend.release_to(attempt, Arc::clone(next));
-        let (found, grant) = answer_within(backend, limit, reply).await?;
+        let reply = link.backend.release_to(attempt, Arc::clone(next));
+        let (found, grant) = link.ask(reply).await?;
         (self.is_answered, self.is_queued) = (true, true);
         if let Some(grant) = grant {
             self.waiters.granted(grant);

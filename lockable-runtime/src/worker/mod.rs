@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::backend::Backend;
+use crate::backend::Link;
 use crate::types::clock::{Moment, within};
 
 use self::agenda::Agenda;
@@ -41,7 +41,7 @@ pub(crate) trait Agent: Send + Sync + 'static {
     type Item: Send;
 
     fn worklist(&self) -> &Worklist<Self::Key, Self::Item>;
-    fn backend(&self) -> &Arc<dyn Backend>;
+    fn link(&self) -> &Link;
 
     /// How many entries may be started now.
     fn capacity(&self) -> usize;
@@ -97,9 +97,10 @@ impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
         self.earlier.notify_one();
     }
 
-    async fn wait(&self, backend: &Arc<dyn Backend>, pause: Duration) {
+    async fn wait(&self, link: &Link, pause: Duration) {
         // Either way the task looks again.
-        let _woken: Option<()> = within(|| backend.timer(pause), self.earlier.notified()).await;
+        let _woken: Option<()> =
+            within(|| link.backend.timer(pause), self.earlier.notified()).await;
     }
 
     fn state(&self) -> MutexGuard<'_, State<K, T>> {
@@ -126,10 +127,10 @@ pub(crate) fn attend<A: Agent>(agent: Arc<A>) -> impl Future<Output = ()> + Send
         let mut attendance = attendance;
         let agent = Arc::clone(&attendance.agent);
         loop {
-            let now = agent.backend().now();
+            let now = agent.link().backend.now();
             match agent.worklist().next_step(now, agent.capacity()) {
                 Step::Perform(due) => agent.perform(due),
-                Step::Wait(pause) => agent.worklist().wait(agent.backend(), pause).await,
+                Step::Wait(pause) => agent.worklist().wait(agent.link(), pause).await,
                 Step::End => {
                     attendance.is_over = true;
                     return;

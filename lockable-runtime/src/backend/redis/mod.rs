@@ -12,8 +12,8 @@ use self::connection::{Connection, is_unknown_script};
 use self::connections::Connections;
 use self::script::{Call, Place, Raise};
 use super::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Fault, Grant, Granted, Held, Release,
-    Renewal, Renewed, Reply, Settings,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Granted, Held,
+    Release, Renewal, Renewed, Reply, Settings,
 };
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::LockError;
@@ -155,28 +155,6 @@ fn sure(found: Release, is_second: bool, server: &str) -> Result<Release, Fault>
 }
 
 impl Backend for Redis {
-    fn name(&self) -> &str {
-        self.connections.name()
-    }
-
-    fn store(&self) -> &str {
-        self.connections.name()
-    }
-
-    fn now(&self) -> Moment {
-        boot_time()
-    }
-
-    /// On the background runtime: the caller's may be paused, blocked or without timers.
-    fn timer(&self, duration: Duration) -> Sleep {
-        timer_on(self.connections.background().handle(), duration)
-    }
-
-    fn connect(&self) -> Reply<()> {
-        let this = self.clone();
-        Box::pin(async move { this.connections.ready().await.map(drop) })
-    }
-
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
         let this = self.clone();
         let acquire =
@@ -266,17 +244,24 @@ impl Backend for Redis {
         };
         Box::pin(async move { this.on_connection(inspect).await.map(|(held, _)| held) })
     }
+}
 
-    /// On the background runtime, so that it cleans up also when nobody waits for it any more.
-    fn check(&self, prefix: &str) -> Checkup {
-        let (opener, prefix) = (self.connections.opener().clone(), prefix.to_owned());
-        let server = Arc::clone(&opener.server);
-        let checked = self.connections.background().handle().spawn(check::check(opener, prefix));
-        Box::pin(async move { checked.await.unwrap_or_else(|_| check::unchecked(&server)) })
+impl Environment for Redis {
+    fn name(&self) -> &str {
+        self.connections.name()
     }
 
-    fn unanswered(&self, waited: Duration) {
-        self.connections.unanswered(waited);
+    fn store(&self) -> &str {
+        self.connections.name()
+    }
+
+    fn now(&self) -> Moment {
+        boot_time()
+    }
+
+    /// On the background runtime: the caller's may be paused, blocked or without timers.
+    fn timer(&self, duration: Duration) -> Sleep {
+        timer_on(self.connections.background().handle(), duration)
     }
 
     fn detach(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
@@ -288,7 +273,24 @@ impl Backend for Redis {
         self.connections.background().handle().clone()
     }
 
+    fn connect(&self) -> Reply<()> {
+        let this = self.clone();
+        Box::pin(async move { this.connections.ready().await.map(drop) })
+    }
+
     fn when_connected(&self, hook: Box<dyn Fn() + Send + Sync>) {
         self.connections.when_connected(hook);
+    }
+
+    fn unanswered(&self, waited: Duration) {
+        self.connections.unanswered(waited);
+    }
+
+    /// On the background runtime, so that it cleans up also when nobody waits for it any more.
+    fn check(&self, prefix: &str) -> Checkup {
+        let (opener, prefix) = (self.connections.opener().clone(), prefix.to_owned());
+        let server = Arc::clone(&opener.server);
+        let checked = self.connections.background().handle().spawn(check::check(opener, prefix));
+        Box::pin(async move { checked.await.unwrap_or_else(|_| check::unchecked(&server)) })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tracing::Instrument;
 
 use super::{Acquirer, NoTurn, Wanted};
-use crate::backend::Fault;
+use crate::backend::{Fault, Outcome};
 use crate::hold::guard::LockGuard;
 use crate::lease::Lease;
 use crate::telemetry::{self, Waiting};
@@ -91,7 +91,7 @@ impl<'a> InLine<'a> {
             (self.has_tried, self.has_turn) = (true, true);
             heard = match acquirer.begin(turn, wanted, &waiting).await {
                 Ok(guard) => {
-                    acquirer.backend().served(&wanted.key);
+                    acquirer.link().count(&wanted.key, Outcome::Granted);
                     return Ok(guard);
                 }
                 Err(NoTurn::Busy) => Heard::Busy,
@@ -127,7 +127,7 @@ impl<'a> InLine<'a> {
             _ => return self.busy(limit),
         };
         let message = format!("{}; the wait limit of {limit:?} was reached", fault.message);
-        self.acquirer.reporting().fault(Fault { message, ..fault }, &self.wanted.key)
+        Fault { message, ..fault }.about(&self.wanted.key, self.acquirer.reporting())
     }
 
     fn busy(&self, limit: Duration) -> LockError {

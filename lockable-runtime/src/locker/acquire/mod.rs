@@ -1,22 +1,20 @@
 //! Acquiring, in one try or by waiting for a turn; it leaves nothing behind however it ends.
 
-use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::backend::{Acquisition, Attempt, Backend, Fault, Reply};
+use crate::backend::{Acquisition, Attempt, Backend, Fault, Link, Outcome, Question};
 use crate::hold::guard::LockGuard;
 use crate::lease::renewal::{Registration, RenewalMode, Renewals};
 use crate::lease::{Lease, schedule};
 use crate::releaser::{Known, Releaser};
 use crate::request_id::RequestId;
-use crate::telemetry::{self, Hold, Reporting, Waiting};
+use crate::telemetry::{self, Hold, Waiting};
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{Terms, Ttl};
+use crate::types::reporting::Reporting;
 use crate::types::token::{FencingToken, Prefix};
 use crate::waiters::{Claimed, Turn, Waiters};
 
@@ -26,6 +24,7 @@ mod in_line;
 
 /// What acquiring takes: who keeps leases, and who releases what nobody waits for.
 pub(crate) struct Acquirer {
+    link: Arc<Link>,
     releaser: Arc<Releaser>,
     renewals: Arc<Renewals>,
     waiters: Arc<Waiters>,
@@ -47,26 +46,26 @@ pub(crate) struct Wanted {
 impl Acquirer {
     /// # Errors
     /// When the system gives no randomness.
-    pub(crate) fn new(
-        backend: Arc<dyn Backend>,
-        command_deadline: Duration,
-        reporting: Reporting,
-    ) -> Result<Arc<Self>, LockError> {
-        let prefix = Prefix::draw(backend.now())?;
-        let renewals = Renewals::new(Arc::clone(&backend), command_deadline);
-        let releaser = Releaser::new(backend, command_deadline, reporting);
-        let waiters = Waiters::new(Arc::clone(&releaser));
-        Ok(Arc::new(Self { releaser, renewals, waiters, prefix }))
+    pub(crate) fn new(link: Arc<Link>) -> Result<Arc<Self>, LockError> {
+        let prefix = Prefix::draw(link.backend.now())?;
+        let renewals = Renewals::new(Arc::clone(&link));
+        let releaser = Releaser::new(Arc::clone(&link));
+        let waiters = Waiters::new(Arc::clone(&link), Arc::clone(&releaser));
+        Ok(Arc::new(Self { link, releaser, renewals, waiters, prefix }))
+    }
+
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.link
     }
 
     pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
-        self.releaser.backend()
+        &self.link.backend
     }
 
     /// # Errors
     /// When the locker was made before the process was forked.
     pub(crate) fn own(&self) -> Result<(), LockError> {
-        self.releaser.own()
+        self.link.usable_here()
     }
 
     /// The leases of this lock that are held, or that nobody has found lost yet.
@@ -80,7 +79,7 @@ impl Acquirer {
     }
 
     pub(crate) fn reporting(&self) -> &Reporting {
-        self.releaser.reporting()
+        &self.link.reporting
     }
 
     /// Tries once; gives the key back when another holder has the lock.
@@ -96,7 +95,7 @@ impl Acquirer {
         let owner = self.prefix.token(self.backend().now(), identity.as_ref());
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
         let attempt = Arc::new(Attempt::owned(key, terms.ttl, owner));
-        match Asked::new(&self.releaser, &attempt).answer().await {
+        match Asked::new(self, &attempt).answer().await {
             Ok(Acquisition::Busy) => Ok(Err(attempt.key.clone())),
             Ok(Acquisition::Granted { fencing_token, since }) => {
                 let (attempt, now) = self.in_time(attempt, since)?;
@@ -106,9 +105,16 @@ impl Acquirer {
                 let care = RenewalMode { claims: false, renews: terms.renew };
                 let kept = self.keep(&lease, care, renews, caller_blocks);
                 let hold = self.hold(now, Duration::ZERO, &terms);
-                Ok(Ok(LockGuard::new(lease, kept, terms.on_lost, None, hold)))
+                Ok(Ok(LockGuard::new(
+                    lease,
+                    Arc::clone(&self.releaser),
+                    kept,
+                    terms.on_lost,
+                    None,
+                    hold,
+                )))
             }
-            Err(fault) => Err(self.reporting().fault(fault, &attempt.key)),
+            Err(fault) => Err(fault.about(&attempt.key, self.reporting())),
         }
     }
 
@@ -121,7 +127,7 @@ impl Acquirer {
         let start = self.backend().now();
         let joins = self.waiters.waiting(&wanted.key) > 0 && wanted.terms.wait.can_wait();
         if joins {
-            self.backend().lined_up(&wanted.key);
+            self.link.count(&wanted.key, Outcome::Busy);
         } else if let Ok(guard) = self.try_acquire(wanted.clone()).await? {
             return Ok(guard);
         }
@@ -149,7 +155,14 @@ impl Acquirer {
         let now = self.backend().now();
         let hold = self.hold(now, waiting.until(now), terms);
         telemetry::handed_on(turn.is_passed_on());
-        Ok(LockGuard::new(lease, kept, terms.on_lost, Some(turn.guarded()), hold))
+        Ok(LockGuard::new(
+            lease,
+            Arc::clone(&self.releaser),
+            kept,
+            terms.on_lost,
+            Some(turn.guarded()),
+            hold,
+        ))
     }
 
     /// A lock that is held from now on, of which too long a use is told where nothing renews it.
@@ -201,7 +214,7 @@ impl Acquirer {
         grant: (Moment, Ttl),
         terms: &Terms,
     ) -> Lease {
-        Lease::new(attempt, fencing_token, grant, terms, Arc::clone(&self.releaser))
+        Lease::new(attempt, fencing_token, grant, terms, Arc::clone(&self.link))
     }
 
     fn keep(
@@ -244,49 +257,24 @@ enum NoTurn {
 
 /// A request and the duty to release what it may grant.
 struct Asked<'a> {
-    releaser: &'a Arc<Releaser>,
+    acquirer: &'a Acquirer,
     attempt: &'a Arc<Attempt>,
-    /// Gone once answered.
-    reply: Option<Reply<Acquisition>>,
+    question: Question<'a, Acquisition>,
 }
 
 impl<'a> Asked<'a> {
-    fn new(releaser: &'a Arc<Releaser>, attempt: &'a Arc<Attempt>) -> Self {
-        let reply = releaser.backend().try_acquire(Arc::clone(attempt));
-        Self { releaser, attempt, reply: Some(reply) }
+    fn new(acquirer: &'a Acquirer, attempt: &'a Arc<Attempt>) -> Self {
+        let link = &acquirer.link;
+        let question = link.question(link.try_acquire(Arc::clone(attempt)));
+        Self { acquirer, attempt, question }
     }
 
-    /// The answer, within one command deadline of the sending; connecting has a deadline of its own.
     async fn answer(mut self) -> Result<Acquisition, Fault> {
-        let backend = self.releaser.backend();
-        let limit = self.releaser.command_deadline();
-        let mut timer = pin!(None);
-        poll_fn(|cx| {
-            if let Poll::Ready(answer) = self.poll_reply(cx) {
-                return Poll::Ready(answer);
-            }
-            if timer.is_none() && self.attempt.sent_at().is_some() {
-                timer.set(Some(backend.timer(limit)));
-            }
-            match timer.as_mut().as_pin_mut() {
-                Some(timer) => timer.poll(cx).map(|()| {
-                    backend.unanswered(limit);
-                    Err(Fault::no_answer(backend.name(), limit))
-                }),
-                None => Poll::Pending,
-            }
-        })
-        .await
-    }
-
-    fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Result<Acquisition, Fault>> {
-        let Some(reply) = &mut self.reply else { return Poll::Pending };
-        let answer = reply.as_mut().poll(cx);
-        if let Poll::Ready(answer) = &answer {
-            self.reply = None;
-            if answer.as_ref().is_err_and(|fault| !fault.proves_absence) && self.may_hold() {
-                self.releaser.defer(Arc::clone(self.attempt), Known::Unknown);
-            }
+        let answer = self.question.answer_once_sent(self.attempt).await;
+        self.acquirer.link.count(&self.attempt.key, Outcome::from(&answer));
+        let is_unsure = answer.as_ref().is_err_and(|fault| !fault.proves_absence);
+        if is_unsure && self.question.is_answered() && self.may_hold() {
+            self.acquirer.releaser.defer(Arc::clone(self.attempt), Known::Unknown);
         }
         answer
     }
@@ -298,10 +286,10 @@ impl<'a> Asked<'a> {
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        if let Some(reply) = self.reply.take()
+        if let Some(reply) = self.question.take_reply()
             && self.may_hold()
         {
-            self.releaser.adopt(Arc::clone(self.attempt), reply);
+            self.acquirer.releaser.adopt(Arc::clone(self.attempt), reply);
         }
     }
 }

@@ -1,0 +1,62 @@
+//! Why a backend gave no usable answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::types::error::{Cause, LockError, LockErrorKind};
+use crate::types::key::LockKey;
+use crate::types::redact::Shown;
+use crate::types::reporting::Reporting;
+
+/// A backend that gave no usable answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    pub(crate) kind: LockErrorKind,
+    pub(crate) message: String,
+    pub(crate) source: Option<Cause>,
+    /// Whether the attempt is certain to hold nothing, so that there is nothing to release.
+    pub(crate) proves_absence: bool,
+}
+
+impl Fault {
+    pub(crate) fn new(kind: LockErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None, proves_absence: false }
+    }
+
+    /// The error about this lock, as it may be shown.
+    pub(crate) fn about(self, key: &LockKey, reporting: &Reporting) -> LockError {
+        let error = LockError::from(self.shown(reporting.show(key)));
+        reporting.redact(error.with_key(key.as_str()))
+    }
+
+    /// In words that may be shown beside this key.
+    pub(crate) fn shown(mut self, key: Shown<'_>) -> Self {
+        self.message = key.within(&self.message).into_owned();
+        if let Some(source) = self.source.as_ref().and_then(|source| key.reworded(source)) {
+            self.source = Some(Arc::new(source));
+        }
+        self
+    }
+
+    /// A lock that was granted for a shorter time than its answer took.
+    pub(crate) fn too_late() -> Self {
+        Self::new(LockErrorKind::Unavailable, LockError::TOO_LATE)
+    }
+
+    /// A command that was not answered in time.
+    pub(crate) fn no_answer(backend: &str, limit: Duration) -> Self {
+        Self::new(LockErrorKind::Unavailable, format!("{backend}: no answer within {limit:?}"))
+    }
+}
+
+impl From<LockError> for Fault {
+    fn from(error: LockError) -> Self {
+        Self::new(error.kind(), error.to_string())
+    }
+}
+
+impl From<Fault> for LockError {
+    fn from(fault: Fault) -> Self {
+        Self::new(fault.kind, fault.message).with_source(fault.source)
+    }
+}

@@ -1,0 +1,200 @@
+//! The way from one locker to its backend: what all that the locker does shares.
+
+use std::future::{poll_fn, ready};
+use std::mem;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use super::{Acquisition, Attempt, Backend, Fault, Reply};
+use crate::types::error::LockError;
+use crate::types::key::LockKey;
+use crate::types::process::Process;
+use crate::types::reporting::Reporting;
+
+/// A backend, and how one locker uses it.
+pub(crate) struct Link {
+    pub(crate) backend: Arc<dyn Backend>,
+    /// The longest that a command is waited for.
+    pub(crate) command_deadline: Duration,
+    pub(crate) reporting: Reporting,
+    /// Where it was made: a child that was forked from that process has no thread that would do anything.
+    process: Process,
+    /// What a test stages; none outside of tests.
+    stage: Option<Arc<dyn Stage>>,
+}
+
+impl Link {
+    pub(crate) fn new(
+        backend: Arc<dyn Backend>,
+        command_deadline: Duration,
+        reporting: Reporting,
+    ) -> Self {
+        Self { backend, command_deadline, reporting, process: Process::current(), stage: None }
+    }
+
+    /// To a store of its own, for unit tests.
+    #[cfg(test)]
+    pub(crate) fn in_memory() -> Self {
+        let backend = Arc::new(super::Memory::open("").unwrap());
+        Self::new(backend, Duration::from_secs(1), Reporting::default())
+    }
+
+    /// The same link, with what a test stages on it.
+    pub(crate) fn staged(mut self, stage: Arc<dyn Stage>) -> Self {
+        self.stage = Some(stage);
+        self
+    }
+
+    /// Whether the process was forked since: then nothing may be sent, because the connections are the
+    /// parent's, and no mutex be locked, because a thread of the parent may have locked it for ever.
+    pub(crate) fn is_inherited(&self) -> bool {
+        !self.process.is_current()
+    }
+
+    /// # Errors
+    /// When the link was inherited from the process that this one was forked from.
+    pub(crate) fn usable_here(&self) -> Result<(), LockError> {
+        if self.is_inherited() { Err(LockError::forked()) } else { Ok(()) }
+    }
+
+    /// The answer within the command deadline, or the fault that none came.
+    pub(crate) async fn ask<T>(&self, reply: Reply<T>) -> Result<T, Fault> {
+        self.question(reply).answer().await
+    }
+
+    /// A reply of the backend whose answer is wanted also when it is late.
+    pub(crate) fn question<T>(&self, reply: Reply<T>) -> Question<'_, T> {
+        Question { link: self, reply: Some(reply) }
+    }
+
+    /// Asks for a lock in one try, unless a test has staged that this fails.
+    pub(crate) fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
+        match self.stage.as_ref().and_then(|stage| stage.next_fault(&attempt.key)) {
+            Some(fault) => Box::pin(ready(Err(fault))),
+            None => self.backend.try_acquire(attempt),
+        }
+    }
+
+    /// Notes what a call for a lock found, for a test that counts that.
+    pub(crate) fn count(&self, key: &LockKey, outcome: Outcome) {
+        if let Some(stage) = &self.stage {
+            stage.count(key, outcome);
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if self.is_inherited() {
+            // Its connections stay as they are: to close one here would take it out of the events that the
+            // parent waits for.
+            mem::forget(Arc::clone(&self.backend));
+        }
+    }
+}
+
+/// A reply of the backend that is waited for, and may come late.
+pub(crate) struct Question<'a, T> {
+    link: &'a Link,
+    /// None once it was answered.
+    reply: Option<Reply<T>>,
+}
+
+impl<T> Question<'_, T> {
+    /// The answer within the command deadline, or the fault that none came.
+    ///
+    /// # Cancel safety
+    /// The reply stays, and its answer with it.
+    pub(crate) async fn answer(&mut self) -> Result<T, Fault> {
+        self.answer_within(self.link.command_deadline).await
+    }
+
+    /// The same within another limit.
+    pub(crate) async fn answer_within(&mut self, limit: Duration) -> Result<T, Fault> {
+        let answer = self.wait(limit, || true).await;
+        answer.unwrap_or_else(|| Err(self.unanswered(limit)))
+    }
+
+    /// The same within a command deadline that counts from the moment when the request was sent. A
+    /// connection that has to be opened before has a deadline of its own.
+    pub(crate) async fn answer_once_sent(&mut self, attempt: &Attempt) -> Result<T, Fault> {
+        let limit = self.link.command_deadline;
+        let answer = self.wait(limit, || attempt.sent_at().is_some()).await;
+        answer.unwrap_or_else(|| Err(self.unanswered(limit)))
+    }
+
+    /// An answer that comes after all, within this limit; none where it came in time.
+    pub(crate) async fn late_answer(&mut self, limit: Duration) -> Option<Result<T, Fault>> {
+        self.wait(limit, || true).await
+    }
+
+    /// The reply, unless it was answered.
+    pub(crate) fn take_reply(&mut self) -> Option<Reply<T>> {
+        self.reply.take()
+    }
+
+    pub(crate) fn is_answered(&self) -> bool {
+        self.reply.is_none()
+    }
+
+    async fn wait(
+        &mut self,
+        limit: Duration,
+        counts: impl Fn() -> bool,
+    ) -> Option<Result<T, Fault>> {
+        let mut timer = pin!(None);
+        poll_fn(|cx| {
+            let Some(reply) = &mut self.reply else { return Poll::Ready(None) };
+            if let Poll::Ready(answer) = reply.as_mut().poll(cx) {
+                self.reply = None;
+                return Poll::Ready(Some(answer));
+            }
+            if timer.is_none() && counts() {
+                timer.set(Some(self.link.backend.timer(limit)));
+            }
+            match timer.as_mut().as_pin_mut() {
+                Some(timer) => timer.poll(cx).map(|()| None),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// The backend hears of it, because its connection may be the reason.
+    fn unanswered(&self, limit: Duration) -> Fault {
+        self.link.backend.unanswered(limit);
+        Fault::no_answer(self.link.backend.name(), limit)
+    }
+}
+
+/// What a test stages for the locks of one locker.
+pub(crate) trait Stage: Send + Sync {
+    /// The fault of the acquisition that begins now, where it is to fail.
+    fn next_fault(&self, key: &LockKey) -> Option<Fault>;
+
+    /// A call for the lock found this.
+    fn count(&self, key: &LockKey, outcome: Outcome);
+}
+
+/// What a call for a lock found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It has the lock.
+    Granted,
+    /// Another holder has the lock, or others wait for it already.
+    Busy,
+    /// No usable answer came.
+    Failed,
+}
+
+impl From<&Result<Acquisition, Fault>> for Outcome {
+    fn from(answer: &Result<Acquisition, Fault>) -> Self {
+        match answer {
+            Ok(Acquisition::Granted { .. }) => Self::Granted,
+            Ok(Acquisition::Busy) => Self::Busy,
+            Err(_) => Self::Failed,
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What a locker reports of its locks.
+
+use std::time::Duration;
+
+use crate::types::error::LockError;
+use crate::types::key::LockKey;
+use crate::types::redact::Shown;
+
+/// What a locker reports of its locks, and whether it redacts their keys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reporting {
+    pub(crate) redacts_keys: bool,
+    /// The share of a lease that a body may use without a warning.
+    pub(crate) held_over: Option<f64>,
+    /// How long a call may wait without a warning.
+    pub(crate) waited_over: Option<Duration>,
+}
+
+impl Default for Reporting {
+    /// A body that uses four fifths of its lease is stopped soon, on a slower day. How long a call may
+    /// wait only its caller knows.
+    fn default() -> Self {
+        Self { redacts_keys: false, held_over: Some(0.8), waited_over: None }
+    }
+}
+
+impl Reporting {
+    pub(crate) fn show<'a>(&self, key: &'a LockKey) -> Shown<'a> {
+        Shown::new(key.as_str(), self.redacts_keys)
+    }
+
+    /// The error as it may be shown.
+    pub(crate) fn redact(&self, error: LockError) -> LockError {
+        error.redacting_key(self.redacts_keys)
+    }
+}
