@@ -1,11 +1,14 @@
 //! The way from one locker to its backend: what all that the locker does shares.
 
-use std::future::{poll_fn, ready};
+use std::future::{Future, ready};
 use std::mem;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
+
+use pin_project_lite::pin_project;
+use tokio::time::Sleep;
 
 use super::{Acquisition, Attempt, Backend, Fault, Reply};
 use crate::types::error::LockError;
@@ -107,27 +110,33 @@ impl<T> Question<'_, T> {
     ///
     /// # Cancel safety
     /// The reply stays, and its answer with it.
-    pub(crate) async fn answer(&mut self) -> Result<T, Fault> {
-        self.answer_within(self.link.command_deadline).await
+    pub(crate) fn answer(&mut self) -> impl Future<Output = Result<T, Fault>> {
+        self.answer_within(self.link.command_deadline)
     }
 
     /// The same within another limit.
-    pub(crate) async fn answer_within(&mut self, limit: Duration) -> Result<T, Fault> {
-        let answer = self.wait(limit, || true).await;
-        answer.unwrap_or_else(|| Err(self.unanswered(limit)))
+    pub(crate) fn answer_within(
+        &mut self,
+        limit: Duration,
+    ) -> impl Future<Output = Result<T, Fault>> {
+        self.wait(limit, || true, Self::unanswered)
     }
 
     /// The same within a command deadline that counts from the moment when the request was sent. A
     /// connection that has to be opened before has a deadline of its own.
-    pub(crate) async fn answer_once_sent(&mut self, attempt: &Attempt) -> Result<T, Fault> {
-        let limit = self.link.command_deadline;
-        let answer = self.wait(limit, || attempt.sent_at().is_some()).await;
-        answer.unwrap_or_else(|| Err(self.unanswered(limit)))
+    pub(crate) fn answer_once_sent(
+        &mut self,
+        attempt: &Attempt,
+    ) -> impl Future<Output = Result<T, Fault>> {
+        self.wait(self.link.command_deadline, || attempt.sent_at().is_some(), Self::unanswered)
     }
 
     /// An answer that comes after all, within this limit; none where it came in time.
-    pub(crate) async fn late_answer(&mut self, limit: Duration) -> Option<Result<T, Fault>> {
-        self.wait(limit, || true).await
+    pub(crate) fn late_answer(
+        &mut self,
+        limit: Duration,
+    ) -> impl Future<Output = Option<Result<T, Fault>>> {
+        self.wait(limit, || true, |_, _| None)
     }
 
     /// The reply, unless it was answered.
@@ -139,33 +148,56 @@ impl<T> Question<'_, T> {
         self.reply.is_none()
     }
 
-    async fn wait(
+    fn wait<C, R>(
         &mut self,
         limit: Duration,
-        counts: impl Fn() -> bool,
-    ) -> Option<Result<T, Fault>> {
-        let mut timer = pin!(None);
-        poll_fn(|cx| {
-            let Some(reply) = &mut self.reply else { return Poll::Ready(None) };
-            if let Poll::Ready(answer) = reply.as_mut().poll(cx) {
-                self.reply = None;
-                return Poll::Ready(Some(answer));
-            }
-            if timer.is_none() && counts() {
-                timer.set(Some(self.link.backend.timer(limit)));
-            }
-            match timer.as_mut().as_pin_mut() {
-                Some(timer) => timer.poll(cx).map(|()| None),
-                None => Poll::Pending,
-            }
-        })
-        .await
+        // Whether the limit counts already.
+        counts: C,
+        none: fn(&Link, Duration) -> R,
+    ) -> Answer<'_, T, C, R> {
+        Answer { link: self.link, reply: &mut self.reply, limit, counts, none, timer: None }
     }
 
     /// The backend hears of it, because its connection may be the reason.
-    fn unanswered(&self, limit: Duration) -> Fault {
-        self.link.backend.unanswered(limit);
-        Fault::no_answer(self.link.backend.name(), limit)
+    fn unanswered(link: &Link, limit: Duration) -> Result<T, Fault> {
+        link.backend.unanswered(limit);
+        Err(Fault::no_answer(link.backend.name(), limit))
+    }
+}
+
+pin_project! {
+    /// An answer, or what stands for it after the limit. No async fn, which would store its parts twice.
+    #[must_use = "nothing happens before it is awaited"]
+    struct Answer<'a, T, C, R> {
+        link: &'a Link,
+        reply: &'a mut Option<Reply<T>>,
+        limit: Duration,
+        // Whether the limit counts already.
+        counts: C,
+        none: fn(&Link, Duration) -> R,
+        #[pin]
+        timer: Option<Sleep>,
+    }
+}
+
+impl<T, C: Fn() -> bool, R: From<Result<T, Fault>>> Future for Answer<'_, T, C, R> {
+    type Output = R;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
+        let mut this = self.project();
+        let none = || (this.none)(this.link, *this.limit);
+        let Some(reply) = this.reply else { return Poll::Ready(none()) };
+        if let Poll::Ready(answer) = reply.as_mut().poll(cx) {
+            **this.reply = None;
+            return Poll::Ready(answer.into());
+        }
+        if this.timer.is_none() && (this.counts)() {
+            this.timer.set(Some(this.link.backend.timer(*this.limit)));
+        }
+        match this.timer.as_pin_mut() {
+            Some(timer) => timer.poll(cx).map(|()| none()),
+            None => Poll::Pending,
+        }
     }
 }
 
