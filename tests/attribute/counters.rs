@@ -31,7 +31,7 @@ fn counted(test: impl AsyncFnOnce(Locker)) -> Counted {
     metrics::with_local_recorder(&recorder, || {
         runtime.block_on(async { test(locker().await).await });
     });
-    // What is rare is counted from zero on.
+    // Rare events are counted from zero on.
     let counted = snapshotter.snapshot().into_vec().into_iter();
     let counted = counted.filter(|(.., value)| *value != DebugValue::Counter(0));
     let counted = counted.map(|(key, unit, description, value)| {
@@ -70,8 +70,8 @@ fn a_lost_lock_is_counted_once_with_its_reason() {
     let counted = counted(async |locks| {
         lose(&locks, OnLost::Cancel, pending::<()>()).await.unwrap_err();
     });
-    assert_eq!(counted.of("lockable.lost"), ["deadline]=1"]);
-    assert_eq!(counted.of("lockable.completed_after_loss"), [""; 0]);
+    assert_eq!(counted.of("lockable.hold.lost"), ["deadline]=1"]);
+    assert_eq!(counted.of("lockable.hold.completed_after_loss"), [""; 0]);
 }
 
 #[test]
@@ -80,17 +80,17 @@ fn a_body_that_completed_after_the_loss_is_counted_apart() {
         lose(&locks, OnLost::Finish, too_long()).await.unwrap();
         lose(&locks, OnLost::Finish, too_long()).await.unwrap();
     });
-    assert_eq!(counted.of("lockable.completed_after_loss"), ["]=2"]);
-    assert_eq!(counted.of("lockable.lost"), ["deadline]=2"]);
+    assert_eq!(counted.of("lockable.hold.completed_after_loss"), ["]=2"]);
+    assert_eq!(counted.of("lockable.hold.lost"), ["deadline]=2"]);
 }
 
 #[test]
-fn a_lock_that_is_kept_counts_its_renewals_and_its_length() {
+fn a_renewed_lock_counts_its_renewals_and_its_length() {
     let counted = counted(async |locks| {
         let request = locks.lock("k").expire(SECOND).renew();
         request.run(too_long()).await.unwrap();
     });
-    assert_eq!(counted.of("lockable.lost"), [""; 0]);
+    assert_eq!(counted.of("lockable.hold.lost"), [""; 0]);
     assert_eq!(counted.of("lockable.acquire"), ["granted]=1"]);
     assert_eq!(counted.of("lockable.hold"), ["]=2"]);
     assert_eq!(counted.of("lockable.release"), ["released]=1"]);
@@ -123,7 +123,7 @@ fn each_call_is_counted_by_how_it_ended() {
 }
 
 #[test]
-fn those_who_wait_are_counted_while_they_do() {
+fn calls_are_counted_while_they_wait() {
     let counted = counted(async |locks| {
         let _held = hold(&locks, "k").await;
         for _ in 0..2 {
@@ -137,7 +137,7 @@ fn those_who_wait_are_counted_while_they_do() {
 }
 
 #[test]
-fn a_lock_that_is_handed_on_is_counted_by_its_way() {
+fn a_handed_off_lock_is_counted_by_its_way() {
     let counted = counted(async |locks| {
         let held = hold(&locks, "k").await;
         let wait = || locks.lock("k").wait_forever().run(async {});
@@ -148,13 +148,13 @@ fn a_lock_that_is_handed_on_is_counted_by_its_way() {
         first.and(second).and(released).unwrap();
     });
     assert_eq!(counted.of("lockable.handoff"), ["local]=1", "queue]=1"]);
-    assert_eq!(counted.of("lockable.release"), ["passed]=1", "released]=2"]);
+    assert_eq!(counted.of("lockable.release"), ["handed_off]=1", "released]=2"]);
     assert_eq!(counted.of("lockable.acquire.wait"), ["]=1 1"]);
     assert_eq!(counted.of("lockable.hold"), ["]=1 0 0"]);
 }
 
 #[test]
-fn what_is_released_in_the_background_comes_and_goes() {
+fn a_release_in_the_background_comes_and_goes() {
     let counted = counted(async |locks| drop(hold(&locks, "k").await));
     assert_eq!(counted.of("lockable.release.backlog"), ["]=0"]);
     assert_eq!(counted.of("lockable.release"), ["released]=1"]);
@@ -162,7 +162,7 @@ fn what_is_released_in_the_background_comes_and_goes() {
 
 /// Goal: what a renewal finds is counted. Method: the store forgets the lock of a renewed body.
 #[test]
-fn a_renewal_that_finds_nobody_is_counted_so() {
+fn a_renewal_that_finds_no_holder_is_counted() {
     use lockable_runtime::__internals::MemoryStore;
     let counted = counted(async |_| {
         let locks = Locker::connect("memory://counted").await.unwrap();
@@ -174,18 +174,19 @@ fn a_renewal_that_finds_nobody_is_counted_so() {
         locks.lock("k").renew().run(body).await.unwrap_err();
     });
     assert_eq!(counted.of("lockable.renewal"), ["absent]=1"]);
-    assert_eq!(counted.of("lockable.lost"), ["absent]=1"]);
+    assert_eq!(counted.of("lockable.hold.lost"), ["absent]=1"]);
     assert_eq!(counted.of("lockable.release"), [""; 0]);
 }
 
 #[test]
-fn what_is_rare_is_counted_from_zero_on() {
+fn rare_events_are_counted_from_zero_on() {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
     metrics::with_local_recorder(&recorder, crate::support::locker_now);
-    let begun = snapshotter.snapshot().into_vec();
-    let names: Vec<_> = begun.iter().map(|(key, ..)| key.key().name()).collect();
-    for name in ["lockable.lost", "lockable.completed_after_loss", "lockable.release.abandoned"] {
-        assert!(names.contains(&name), "{name} in {names:?}");
+    let initial = snapshotter.snapshot().into_vec();
+    let names: Vec<_> = initial.iter().map(|(key, ..)| key.key().name()).collect();
+    let rare = ["hold.lost", "hold.completed_after_loss", "release.abandoned"];
+    for name in rare.map(|name| format!("lockable.{name}")) {
+        assert!(names.contains(&&*name), "{name} in {names:?}");
     }
 }

@@ -20,7 +20,7 @@ async fn renewed(locks: &Locker, key: &str) -> LockGuard {
 }
 
 #[tokio::test]
-async fn a_guard_among_thousands_shows_itself_alone_in_one_line() {
+async fn debug_of_a_guard_is_one_line_among_thousands() {
     let locks = locker().await;
     let mut guards = Vec::new();
     for n in 0..5_000 {
@@ -51,10 +51,10 @@ impl Write for SlowWriter {
     }
 }
 
-/// Goal: a slow log holds up no lock. Method: at each piece of the text the writer stands still, until
+/// Goal: a slow log holds up no lock. Method: at each piece of the text the writer stalls, until
 /// another lock was renewed several times, and one was acquired and released.
 #[tokio::test(start_paused = true)]
-async fn a_writer_that_stands_still_keeps_no_lock_from_being_renewed() {
+async fn a_stalled_writer_holds_up_no_renewal() {
     let locks = locker().await;
     let (shown, other) = (renewed(&locks, "shown").await, renewed(&locks, "other").await);
     let (begun, has_begun) = channel();
@@ -75,7 +75,7 @@ async fn a_writer_that_stands_still_keeps_no_lock_from_being_renewed() {
 
 /// Goal: an event about a guard causes no other event, which could wait for the first one's end.
 #[tokio::test(start_paused = true)]
-async fn a_loss_that_nobody_has_found_yet_is_not_told_by_showing_the_guard() {
+async fn debug_of_a_guard_logs_no_loss() {
     let locks = locker().await;
     let guard = hold(&locks, "k").await;
     events::listen();

@@ -1,4 +1,4 @@
-//! The events that a test's own thread told, and the spans that it opened.
+//! The events that a test's own thread logged, and the spans that it opened.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::{self, Write};
@@ -12,7 +12,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 thread_local! {
     static LISTENS: Cell<bool> = const { Cell::new(false) };
-    static TOLD: RefCell<Vec<Told>> = const { RefCell::new(Vec::new()) };
+    static LOGGED: RefCell<Vec<Logged>> = const { RefCell::new(Vec::new()) };
     static SPANS: RefCell<Vec<(Id, Span)>> = const { RefCell::new(Vec::new()) };
     /// The spans that the thread is in, the outermost first.
     static ENTERED: RefCell<Vec<Id>> = const { RefCell::new(Vec::new()) };
@@ -20,11 +20,11 @@ thread_local! {
 
 /// One event: its level, its name, and its fields as `name=value`.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct Logged {
     pub(crate) level: Level,
     pub(crate) name: &'static str,
     pub(crate) fields: String,
-    /// The names of the spans that it was told in, the outermost first.
+    /// The names of the spans that it was logged in, the outermost first.
     pub(crate) spans: Vec<&'static str>,
 }
 
@@ -37,10 +37,10 @@ pub(crate) struct Span {
     pub(crate) parent: Option<&'static str>,
 }
 
-/// Starts to listen; forgets what this thread told before.
+/// Starts to listen; forgets what this thread logged before.
 ///
 /// One subscriber for the whole process: a test has a thread of its own, and subscribers of single
-/// threads race when an event is told for the first time.
+/// threads race when an event is logged for the first time.
 pub(crate) fn listen() {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| tracing::subscriber::set_global_default(Listener).unwrap());
@@ -49,14 +49,14 @@ pub(crate) fn listen() {
     spans();
 }
 
-/// What this thread told since, at info level and above.
-pub(crate) fn take() -> Vec<Told> {
-    take_all().into_iter().filter(|told| told.level <= Level::INFO).collect()
+/// What this thread logged since, at info level and above.
+pub(crate) fn take() -> Vec<Logged> {
+    take_all().into_iter().filter(|logged| logged.level <= Level::INFO).collect()
 }
 
-/// What this thread told since, at every level.
-pub(crate) fn take_all() -> Vec<Told> {
-    TOLD.with_borrow_mut(std::mem::take)
+/// What this thread logged since, at every level.
+pub(crate) fn take_all() -> Vec<Logged> {
+    LOGGED.with_borrow_mut(std::mem::take)
 }
 
 /// The spans that this thread opened since, in order.
@@ -106,7 +106,7 @@ impl Subscriber for Listener {
         event.record(&mut fields);
         let metadata = event.metadata();
         let (level, name, spans) = (*metadata.level(), metadata.name(), entered());
-        TOLD.with_borrow_mut(|all| all.push(Told { level, name, fields: fields.0, spans }));
+        LOGGED.with_borrow_mut(|all| all.push(Logged { level, name, fields: fields.0, spans }));
     }
 
     fn enter(&self, id: &Id) {

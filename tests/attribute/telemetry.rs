@@ -1,4 +1,4 @@
-//! What a lock tells about itself: its spans, its events, and its warnings.
+//! What a lock logs: its spans, its events, and its warnings.
 
 use std::future::pending;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use lockable_runtime::{LockError, Locker, LockerBuilder, distributed_lock};
 use tracing::Level;
 
-use crate::events::{self, Span, Told};
+use crate::events::{self, Logged, Span};
 use crate::support::{elapse, hold, locker, pause, poll_once};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -20,9 +20,9 @@ fn the_span(spans: &[Span], name: &str) -> Span {
 }
 
 /// The events of this level and name.
-fn told_as(told: &[Told], level: Level, name: &str) -> Vec<String> {
-    let is_it = |told: &&Told| told.level == level && told.name == name;
-    told.iter().filter(is_it).map(|told| told.fields.clone()).collect()
+fn logged_as(logged: &[Logged], level: Level, name: &str) -> Vec<String> {
+    let is_it = |logged: &&Logged| logged.level == level && logged.name == name;
+    logged.iter().filter(is_it).map(|logged| logged.fields.clone()).collect()
 }
 
 #[track_caller]
@@ -37,7 +37,7 @@ async fn connect(builder: LockerBuilder) -> Locker {
 }
 
 #[distributed_lock(key = "k", locker = locks, expire = 4)]
-async fn told_inside(locks: &Locker) -> Option<u8> {
+async fn logs_inside(locks: &Locker) -> Option<u8> {
     elapse(SECOND).await;
     tracing::info!(target: "lockable", "the body");
     pause().await;
@@ -45,40 +45,40 @@ async fn told_inside(locks: &Locker) -> Option<u8> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_tells_of_its_lock_from_question_to_release() {
+async fn a_call_logs_its_lock_from_request_to_release() {
     let locks = locker().await;
     events::listen();
-    assert_eq!(told_inside(&locks).await, Some(7));
-    let (told, spans) = (events::take_all(), events::spans());
+    assert_eq!(logs_inside(&locks).await, Some(7));
+    let (logged, spans) = (events::take_all(), events::spans());
     assert!(spans.iter().all(|span| span.level == Level::DEBUG && span.parent.is_none()));
     let acquire = the_span(&spans, "acquire").fields;
     let granted = [r#"key="disLock:k""#, r#"outcome="granted""#, "waited=0.0", "fencing_token="];
     assert_has(&acquire, &granted);
-    assert_has(&told_as(&told, Level::DEBUG, "acquire")[0], &granted);
+    assert_has(&logged_as(&logged, Level::DEBUG, "acquire")[0], &granted);
     let ended = [r#"key="disLock:k""#, r#"outcome="released""#, "held=1.0", "fencing_token="];
     assert_has(&the_span(&spans, "hold").fields, &ended);
-    assert_has(&told_as(&told, Level::DEBUG, "hold")[0], &ended);
+    assert_has(&logged_as(&logged, Level::DEBUG, "hold")[0], &ended);
     let release = the_span(&spans, "release").fields;
     let released = [r#"key="disLock:k""#, r#"outcome="released""#];
     assert_has(&release, &released);
-    assert_has(&told_as(&told, Level::DEBUG, "release")[0], &released);
-    assert_eq!(told.len(), 4, "{told:#?}");
+    assert_has(&logged_as(&logged, Level::DEBUG, "release")[0], &released);
+    assert_eq!(logged.len(), 4, "{logged:#?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_body_tells_is_told_inside_of_its_hold() {
+async fn what_a_body_logs_is_inside_of_its_hold() {
     let locks = locker().await;
     events::listen();
-    assert_eq!(told_inside(&locks).await, Some(7));
-    let told = events::take();
-    assert!(matches!(&*told, [body] if body.spans == ["hold"]), "{told:#?}");
+    assert_eq!(logs_inside(&locks).await, Some(7));
+    let logged = events::take();
+    assert!(matches!(&*logged, [body] if body.spans == ["hold"]), "{logged:#?}");
     let _guard = hold(&locks, "k").await;
     tracing::info!(target: "lockable", "under a guard");
     assert!(events::take()[0].spans.is_empty());
 }
 
 #[tokio::test]
-async fn a_span_of_the_functions_own_is_inside_of_the_hold_or_around_it() {
+async fn a_span_of_the_functions_own_is_inside_or_around_the_hold() {
     #[tracing::instrument(target = "lockable", skip(locks))]
     #[distributed_lock(key = "k", locker = locks)]
     async fn above(locks: &Locker) -> Option<()> {
@@ -104,7 +104,7 @@ async fn a_span_of_the_functions_own_is_inside_of_the_hold_or_around_it() {
 }
 
 #[test]
-fn what_a_sync_body_tells_is_told_inside_of_its_hold() {
+fn what_a_sync_body_logs_is_inside_of_its_hold() {
     #[distributed_lock(key = "k", locker = locks)]
     fn body(locks: &Locker) -> Option<u8> {
         tracing::info!(target: "lockable", "the body");
@@ -113,12 +113,12 @@ fn what_a_sync_body_tells_is_told_inside_of_its_hold() {
     let locks = crate::support::locker_now();
     events::listen();
     assert_eq!(body(&locks), Some(7));
-    let told = events::take();
-    assert!(matches!(&*told, [body] if body.spans == ["hold"]), "{told:#?}");
+    let logged = events::take();
+    assert!(matches!(&*logged, [body] if body.spans == ["hold"]), "{logged:#?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_waits_tells_how_long() {
+async fn a_call_that_waits_logs_how_long() {
     let locks = locker().await;
     let held = hold(&locks, "k").await;
     events::listen();
@@ -136,7 +136,7 @@ async fn a_call_that_waits_tells_how_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_tells_why_it_has_no_lock() {
+async fn a_call_logs_why_it_has_no_lock() {
     let locks = locker().await;
     let _held = hold(&locks, "k").await;
     events::listen();
@@ -145,42 +145,42 @@ async fn a_call_tells_why_it_has_no_lock() {
     let mut call = Box::pin(locks.lock("k").wait_forever().acquire());
     assert!(poll_once(call.as_mut()).await.is_none());
     drop(call);
-    let (told, spans) = (events::take_all(), events::spans());
+    let (logged, spans) = (events::take_all(), events::spans());
     let acquire = spans.iter().filter(|span| span.name == "acquire").map(|span| &*span.fields);
     let outcomes = [r#"outcome="busy""#, r#"outcome="wait_limit""#, r#"outcome="cancelled""#];
     for (fields, outcome) in acquire.zip(outcomes) {
         assert_has(fields, &[r#"key="disLock:k""#, outcome]);
     }
-    let debug = told_as(&told, Level::DEBUG, "acquire");
-    assert_eq!(debug.len(), 2, "{told:#?}");
+    let debug = logged_as(&logged, Level::DEBUG, "acquire");
+    assert_eq!(debug.len(), 2, "{logged:#?}");
     assert_has(&debug[0], &outcomes[..1]);
-    assert_has(&told_as(&told, Level::WARN, "acquire")[0], &["waited=1.0", "wait limit"]);
+    assert_has(&logged_as(&logged, Level::WARN, "acquire")[0], &["waited=1.0", "wait limit"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn renewals_and_losses_are_told_with_the_fencing_token() {
+async fn renewals_and_losses_are_logged_with_the_fencing_token() {
     let locks = locker().await;
     events::listen();
     let request = locks.lock("k").expire(SECOND).renew();
     request.run(elapse(SECOND / 2)).await.unwrap();
-    let (told, spans) = (events::take_all(), events::spans());
+    let (logged, spans) = (events::take_all(), events::spans());
     let renew = the_span(&spans, "renew");
     assert_eq!((renew.level, &*renew.fields), (Level::DEBUG, "leases=1 "));
-    let renewed = told_as(&told, Level::TRACE, "renew");
+    let renewed = logged_as(&logged, Level::TRACE, "renew");
     let fields = [r#"key="disLock:k""#, "fencing_token=", r#"outcome="renewed""#];
     assert_has(&renewed[0], &fields);
 
     let request = locks.lock("k").expire(SECOND);
     request.run(pending::<()>()).await.unwrap_err();
-    let (told, spans) = (events::take_all(), events::spans());
-    let lost = told_as(&told, Level::WARN, "lost");
-    assert_eq!(lost.len(), 1, "{told:#?}");
+    let (logged, spans) = (events::take_all(), events::spans());
+    let lost = logged_as(&logged, Level::WARN, "lost");
+    assert_eq!(lost.len(), 1, "{logged:#?}");
     assert_has(&lost[0], &[r#"key="disLock:k""#, "fencing_token=", r#"reason="deadline""#]);
     assert_has(&the_span(&spans, "hold").fields, &[r#"outcome="lost""#]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_uses_most_of_its_lease_is_warned_of_once() {
+async fn a_body_that_uses_most_of_its_lease_warns_once() {
     let locks = locker().await;
     let run = |locks: &Locker, millis| {
         let request = locks.lock("k").expire(SECOND);
@@ -190,9 +190,9 @@ async fn a_body_that_uses_most_of_its_lease_is_warned_of_once() {
     run(&locks, 780).await.unwrap();
     assert!(events::take().is_empty());
     run(&locks, 800).await.unwrap();
-    let told = events::take();
-    assert_eq!(told.len(), 1, "{told:#?}");
-    let warned = told_as(&told, Level::WARN, "hold");
+    let logged = events::take();
+    assert_eq!(logged.len(), 1, "{logged:#?}");
+    let warned = logged_as(&logged, Level::WARN, "hold");
     assert_has(&warned[0], &[r#"key="disLock:k""#, "held=0.8", "share=0.8", "`renew`"]);
     // The lease is longer by what it was extended.
     let guard = locks.lock("k").expire(SECOND).acquire().await.unwrap();
@@ -212,7 +212,7 @@ async fn a_body_that_uses_most_of_its_lease_is_warned_of_once() {
 }
 
 #[tokio::test]
-async fn a_share_of_a_lease_is_above_nothing_and_at_most_all_of_it() {
+async fn a_share_of_a_lease_is_above_0_and_at_most_1() {
     for share in [0.0, -0.5, 1.5, f64::NAN] {
         let builder = Locker::builder().url("memory://").warn_held_over(Some(share));
         assert!(builder.connect().await.unwrap_err().is_invalid_option());
@@ -221,7 +221,7 @@ async fn a_share_of_a_lease_is_above_nothing_and_at_most_all_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_waits_for_long_is_warned_of_while_it_waits() {
+async fn a_call_that_waits_long_warns_while_it_waits() {
     let locks = connect(Locker::builder().warn_waited_over(Some(2 * SECOND))).await;
     let held = hold(&locks, "k").await;
     events::listen();
@@ -229,20 +229,20 @@ async fn a_call_that_waits_for_long_is_warned_of_while_it_waits() {
         elapse(SECOND).await;
         assert!(events::take().is_empty());
         elapse(5 * SECOND).await;
-        let told = events::take();
-        assert_eq!(told.len(), 1, "{told:#?}");
-        let warned = told_as(&told, Level::WARN, "wait");
+        let logged = events::take();
+        assert_eq!(logged.len(), 1, "{logged:#?}");
+        let warned = logged_as(&logged, Level::WARN, "wait");
         assert_has(&warned[0], &[r#"key="disLock:k""#, "waited=2.0"]);
-        assert_eq!(told[0].spans, ["acquire"]);
+        assert_eq!(logged[0].spans, ["acquire"]);
         held.release().await.unwrap();
     });
     drop(waited.unwrap());
     assert!(events::take().is_empty());
 }
 
-/// Goal: nothing of a hidden key is seen. Method: every way of telling that there is without a server.
+/// Goal: nothing of a redacted key is seen. Method: every way to log it that needs no server.
 #[tokio::test(start_paused = true)]
-async fn a_hidden_key_is_shown_nowhere() {
+async fn a_redacted_key_is_shown_nowhere() {
     #[distributed_lock(key = "mail:{id}", locker = locks)]
     async fn unit(locks: &Locker, id: &str) {
         unreachable!("runs beside another holder, for {id}")
@@ -259,13 +259,13 @@ async fn a_hidden_key_is_shown_nowhere() {
     errors.push(held.release().await.unwrap_err());
     for error in errors {
         let text = format!("{error} {error:?}");
-        assert!(text.contains("hidden:") && !text.contains("secret"), "{text}");
+        assert!(text.contains("redacted:") && !text.contains("secret"), "{text}");
         assert!(error.key().is_some_and(|key| key.contains("secret")));
     }
-    let told = events::take_all().into_iter().map(|told| told.fields);
+    let logged = events::take_all().into_iter().map(|logged| logged.fields);
     let spans = events::spans().into_iter().map(|span| span.fields);
-    for fields in told.chain(spans) {
-        assert!(fields.contains("hidden:") && !fields.contains("secret"), "{fields}");
+    for fields in logged.chain(spans) {
+        assert!(fields.contains("redacted:") && !fields.contains("secret"), "{fields}");
     }
 }
 

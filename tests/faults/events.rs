@@ -1,4 +1,4 @@
-//! The events that this process told about a lock, on whatever thread.
+//! The events that this process logged about a lock, on any thread.
 
 use std::fmt::{self, Write};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -7,19 +7,19 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-static TOLD: Mutex<Vec<Told>> = Mutex::new(Vec::new());
+static LOGGED: Mutex<Vec<Logged>> = Mutex::new(Vec::new());
 
-/// What may stand in no event and in no span, and where it stood.
+/// What no event and no span may contain, and those that did.
 static SECRETS: Mutex<(Vec<String>, Vec<String>)> = Mutex::new((Vec::new(), Vec::new()));
 
 /// One event: its level, and its fields as `name=value`.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct Logged {
     pub(crate) level: Level,
     pub(crate) fields: String,
 }
 
-/// Starts to listen, for the whole process: a loss is told by whoever finds it.
+/// Starts to listen, for the whole process: a loss is logged by the task that finds it.
 pub(crate) fn listen() {
     static INSTALL: Once = Once::new();
     INSTALL.call_once(|| tracing::subscriber::set_global_default(Listener).unwrap());
@@ -36,23 +36,24 @@ pub(crate) fn leaks() -> Vec<String> {
     secrets().1.clone()
 }
 
-/// How often an event with this level, and these words, was told about whatever lock.
-pub(crate) fn told_with(level: Level, words: &[&str]) -> usize {
-    let is_it =
-        |told: &&Told| told.level == level && words.iter().all(|words| told.fields.contains(words));
-    told().iter().filter(is_it).count()
+/// How often an event with this level, and these words, was logged about any lock.
+pub(crate) fn logged_with(level: Level, words: &[&str]) -> usize {
+    let is_it = |logged: &&Logged| {
+        logged.level == level && words.iter().all(|words| logged.fields.contains(words))
+    };
+    logged().iter().filter(is_it).count()
 }
 
-/// What was told about the lock of this whole name, which no other test uses.
-pub(crate) fn about(key: &str) -> Vec<Told> {
+/// What was logged about the lock of this whole name, which no other test uses.
+pub(crate) fn about(key: &str) -> Vec<Logged> {
     let field = format!("key={key:?} ");
-    told().iter().filter(|told| told.fields.contains(&field)).cloned().collect()
+    logged().iter().filter(|logged| logged.fields.contains(&field)).cloned().collect()
 }
 
-/// How often an event of this level with this message was told about a lock.
+/// How often an event of this level with this message was logged about a lock.
 pub(crate) fn count(key: &str, level: Level, message: &str) -> usize {
-    let is_it = |told: &Told| told.level == level && told.fields.contains(message);
-    about(key).iter().filter(|told| is_it(told)).count()
+    let is_it = |logged: &Logged| logged.level == level && logged.fields.contains(message);
+    about(key).iter().filter(|logged| is_it(logged)).count()
 }
 
 /// Notes fields that have a secret.
@@ -67,8 +68,8 @@ fn secrets() -> MutexGuard<'static, (Vec<String>, Vec<String>)> {
     SECRETS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn told() -> MutexGuard<'static, Vec<Told>> {
-    TOLD.lock().unwrap_or_else(PoisonError::into_inner)
+fn logged() -> MutexGuard<'static, Vec<Logged>> {
+    LOGGED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Listener;
@@ -97,7 +98,7 @@ impl Subscriber for Listener {
         let mut fields = Fields(String::new());
         event.record(&mut fields);
         look_at(&fields.0);
-        told().push(Told { level: *event.metadata().level(), fields: fields.0 });
+        logged().push(Logged { level: *event.metadata().level(), fields: fields.0 });
     }
 
     fn enter(&self, _: &Id) {}

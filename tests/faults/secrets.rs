@@ -1,4 +1,4 @@
-//! Hidden keys and owner tokens: they stand in nothing that errors, events, spans and `{:?}` show.
+//! Redacted keys and owner tokens: they are in nothing that errors, events, spans and `{:?}` show.
 
 use std::fmt::Debug;
 use std::future::pending;
@@ -17,7 +17,7 @@ use tracing::Level;
 use crate::events;
 use crate::support::{LIMIT, acl_rights, everything, impatient, server_and_proxy};
 
-/// What stands in every key, and in the request id that is a part of every owner token.
+/// Is in every key, and in the request id that is a part of every owner token.
 const CANARY: &str = "canary";
 
 const NAME: &str = "mail:canary@nest";
@@ -78,7 +78,7 @@ async fn no_secret_is_shown_where_other_data_are_in_the_way() {
         nest.admin.flush();
         nest.admin.command::<u64>(&["RPUSH", FENCE, "data"]);
         let error = nest.fails(Refused, nest.lock().acquire().await);
-        assert!(error.contains("lockable:fence:{hidden:"), "{error}");
+        assert!(error.contains("lockable:fence:{redacted:"), "{error}");
         nest.is_free().await;
         nest.admin.flush();
         nest.admin.set(FENCE, "text");
@@ -91,12 +91,12 @@ async fn no_secret_is_shown_where_other_data_are_in_the_way() {
         };
         let (outcome, ()) = tokio::join!(nest.lock().wait(LIMIT).acquire(), is_freed);
         let error = nest.fails(Refused, outcome);
-        assert!(error.contains("lockable:fence:{hidden:"), "{error}");
+        assert!(error.contains("lockable:fence:{redacted:"), "{error}");
         nest.admin.flush();
         nest.admin.set(KEY, "another's");
         nest.admin.set(QUEUE, "data");
         let error = nest.fails(WrongType, nest.lock().wait(LIMIT).acquire().await);
-        assert!(error.contains("lockable:queue:{hidden:"), "{error}");
+        assert!(error.contains("lockable:queue:{redacted:"), "{error}");
     })
     .await;
 }
@@ -178,9 +178,9 @@ async fn no_secret_is_shown_where_the_background_cannot_renew_or_release() {
         first.lost().await;
         drop(second);
         drop(nest.lock());
-        let dropped = ["could not be released", "EVALSH_", "hidden:"];
-        wait::until_async(LIMIT, async || events::told_with(Level::WARN, &dropped) > 0).await;
-        assert!(events::told_with(Level::WARN, &["a renewal was not answered", "EVALSH_"]) > 0);
+        let dropped = ["could not be released", "EVALSH_", "redacted:"];
+        wait::until_async(LIMIT, async || events::logged_with(Level::WARN, &dropped) > 0).await;
+        assert!(events::logged_with(Level::WARN, &["a renewal was not answered", "EVALSH_"]) > 0);
         nest.proxy.misspell(None);
     })
     .await;
@@ -219,7 +219,7 @@ async fn no_secret_is_shown_where_a_server_is_full_or_gone() {
     .await;
 }
 
-/// A locker that hides keys, on a server of its own.
+/// A locker that redacts keys, on a server of its own.
 struct Nest {
     server: Server,
     proxy: Proxy,
@@ -270,7 +270,7 @@ impl Nest {
         assert_eq!(error.kind(), kind, "{error:?}");
         assert!(error.key().is_some_and(|key| key.contains(CANARY)), "{error:?}");
         let text = everything(&error);
-        assert!(text.contains("hidden:"), "{text}");
+        assert!(text.contains("redacted:"), "{text}");
         self.check("error", &text);
         text
     }
@@ -305,7 +305,7 @@ fn shown(value: &impl Debug) -> String {
     format!("{value:?}\n{value:#?}")
 }
 
-/// Whether sixteen hexadecimal digits, a point and a number stand somewhere.
+/// Whether the text contains sixteen hexadecimal digits, a point and a number.
 fn has_owner_token(text: &str) -> bool {
     let is_token = |part: &[u8]| {
         part[..16].iter().all(u8::is_ascii_hexdigit)

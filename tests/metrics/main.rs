@@ -1,7 +1,7 @@
 //! What operators count while a server is away.
 //!
-//! Apart from the other tests: a recorder hears of what happens in the background only where it is the
-//! whole process's, and then the locks of every other test are counted as well.
+//! Apart from the other tests: only a recorder of the whole process counts what happens in the background,
+//! and such a recorder would count the locks of every other test as well.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,7 +24,7 @@ impl Numbers {
         Self { snapshotter, seen: BTreeMap::new() }
     }
 
-    /// Looking takes away what was counted.
+    /// A snapshot resets what was counted.
     fn has(&mut self, name: &str, least: f64) -> bool {
         for (key, _, _, value) in self.snapshotter.snapshot().into_vec() {
             let labels: Vec<_> = key.key().labels().map(metrics::Label::value).collect();
@@ -40,7 +40,7 @@ impl Numbers {
 }
 
 #[tokio::test]
-async fn what_is_not_answered_is_counted() {
+async fn what_goes_unanswered_is_counted() {
     let mut numbers = Numbers::install();
     let server = Server::start();
     let proxy = Proxy::start(&server);
@@ -57,7 +57,7 @@ async fn what_is_not_answered_is_counted() {
         r#"lockable.renewal["unanswered"]"#,
         r#"lockable.release["unanswered"]"#,
         "lockable.release.abandoned[]",
-        r#"lockable.lost["deadline"]"#,
+        r#"lockable.hold.lost["deadline"]"#,
     ] {
         wait::until_async(LIMIT, async || numbers.has(name, 1.0)).await;
     }

@@ -413,7 +413,7 @@ impl<E: From<LockError>> FromLockError for E {
 /// A busy lock was told already.
 fn tell(error: &LockError) {
     if !error.is_busy() {
-        telemetry::swallowed(error);
+        telemetry::error_discarded(error);
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::types::error::{Cause, LockError, LockErrorKind};
 use crate::types::key::LockKey;
-use crate::types::redact::Shown;
+use crate::types::redact::DisplayKey;
 use crate::types::reporting::Reporting;
 
 /// A backend that gave no usable answer.
@@ -30,9 +30,9 @@ impl Fault {
     }
 
     /// In words that may be shown beside this key.
-    pub(crate) fn shown(mut self, key: Shown<'_>) -> Self {
-        self.message = key.within(&self.message).into_owned();
-        if let Some(source) = self.source.as_ref().and_then(|source| key.reworded(source)) {
+    pub(crate) fn shown(mut self, key: DisplayKey<'_>) -> Self {
+        self.message = key.redact_in(&self.message).into_owned();
+        if let Some(source) = self.source.as_ref().and_then(|source| key.redact_cause(source)) {
             self.source = Some(Arc::new(source));
         }
         self

@@ -168,7 +168,8 @@ impl Memory {
     /// Puts another holder in, whoever was there, as somebody from outside can.
     pub(crate) fn put_foreign(&self, key: &str, life: Duration) {
         let expires = tokio_time().after(life);
-        let lock = Lock { owner: OwnerToken::told("another holder"), expires, kept_until: None };
+        let lock =
+            Lock { owner: OwnerToken::received("another holder"), expires, kept_until: None };
         self.state().locks.insert(key.to_owned(), lock);
     }
 

@@ -248,7 +248,7 @@ impl LockGuard {
                 if !passes {
                     return None;
                 }
-                telemetry::passed_on(self.lease.shown_key());
+                telemetry::handed_off_locally(self.lease.shown_key());
                 Release::Released
             }
         };

@@ -15,7 +15,7 @@ use crate::types::clock::{Moment, within};
 use crate::types::error::{Cause, LockError};
 use crate::types::key::LockKey;
 use crate::types::options::{Terms, Ttl};
-use crate::types::redact::Shown;
+use crate::types::redact::DisplayKey;
 use crate::types::reporting::Reporting;
 use crate::types::token::FencingToken;
 
@@ -303,7 +303,7 @@ impl Lease {
     }
 
     /// The key as messages and events show it.
-    pub(crate) fn shown_key(&self) -> Shown<'_> {
+    pub(crate) fn shown_key(&self) -> DisplayKey<'_> {
         self.reporting().show(self.key())
     }
 

@@ -17,7 +17,7 @@ use crate::types::clock::within;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{OnLost, Terms, Ttl, Wait};
-use crate::types::redact::Shown;
+use crate::types::redact::DisplayKey;
 use crate::types::reporting::Reporting;
 
 /// A request for one lock, made by [`Locker::lock`](crate::Locker::lock).
@@ -310,7 +310,7 @@ impl fmt::Debug for LockRequest {
     /// With the key as messages show it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key.as_ref().map_or_else(LockError::key, |key| Some(key.as_str()));
-        let shown = Shown::new(key.unwrap_or_default(), self.reporting().redacts_keys);
+        let shown = DisplayKey::new(key.unwrap_or_default(), self.reporting().redacts_keys);
         f.debug_struct("LockRequest").field("key", &shown.text()).finish_non_exhaustive()
     }
 }

@@ -1,26 +1,28 @@
-//! From the question for a lock to its answer.
+//! From the request for a lock to its answer.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::field::Empty;
-use tracing::{Span, debug, debug_span};
+use tracing::{Span, debug, debug_span, error, info, warn};
 
-use super::{Hold, TARGET, counters};
+use super::counters;
+use super::holding::Hold;
+use super::span::TARGET;
 use crate::backend::Backend;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
-use crate::types::redact::Shown;
+use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
 
-/// A call that asks for a lock; one that is dropped before its answer was given up.
+/// A call that asks for a lock; cancelled if it is dropped before its answer.
 pub(crate) struct Acquiring {
     span: Span,
     is_over: bool,
 }
 
 impl Acquiring {
-    pub(crate) fn start(key: Shown<'_>) -> Self {
+    pub(crate) fn start(key: DisplayKey<'_>) -> Self {
         let span = debug_span!(target: TARGET, "acquire", key = &*key.text(), outcome = Empty,
             waited = Empty, fencing_token = Empty);
         Self { span, is_over: false }
@@ -30,8 +32,8 @@ impl Acquiring {
         &self.span
     }
 
-    /// The lock is this call's, and held from now on.
-    pub(crate) fn granted(mut self, key: Shown<'_>, token: FencingToken, hold: &mut Hold) {
+    /// The call has the lock, and holds it from now on.
+    pub(crate) fn granted(mut self, key: DisplayKey<'_>, token: FencingToken, hold: &mut Hold) {
         let (waited, fencing_token) = (hold.waited().as_secs_f64(), u64::from(token));
         self.span.record("waited", waited).record("fencing_token", fencing_token);
         self.end("granted");
@@ -41,19 +43,19 @@ impl Acquiring {
     }
 
     /// Another holder has the lock.
-    pub(crate) fn busy(mut self, key: Shown<'_>) {
+    pub(crate) fn busy(mut self, key: DisplayKey<'_>) {
         self.refuse(Some(key), "busy");
     }
 
-    /// Another holder had the lock for too long, or nobody can tell.
+    /// The wait limit was reached, or the call failed.
     pub(crate) fn failed(mut self, error: &LockError) {
         let outcome = if error.is_wait_limit_reached() { "wait_limit" } else { "failed" };
         self.refuse(error.shown_key(), outcome);
     }
 
-    fn refuse(&mut self, key: Option<Shown<'_>>, outcome: &'static str) {
+    fn refuse(&mut self, key: Option<DisplayKey<'_>>, outcome: &'static str) {
         self.end(outcome);
-        debug!(name: "acquire", target: TARGET, key = key.map(Shown::text).as_deref(), outcome,
+        debug!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(), outcome,
             "the lock was not acquired");
     }
 
@@ -72,7 +74,7 @@ impl Drop for Acquiring {
     }
 }
 
-/// A call that stands in line, for as long as this lives.
+/// A call that waits for a busy lock, for as long as this lives.
 pub(crate) struct Waiting<'a> {
     backend: &'a Arc<dyn Backend>,
     since: Moment,
@@ -80,7 +82,7 @@ pub(crate) struct Waiting<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    pub(crate) fn start(backend: &'a Arc<dyn Backend>, key: Shown<'_>) -> Self {
+    pub(crate) fn start(backend: &'a Arc<dyn Backend>, key: DisplayKey<'_>) -> Self {
         counters::waiters(1.0);
         let span = debug_span!(target: TARGET, "wait", key = &*key.text(), waited = Empty);
         Self { backend, since: backend.now(), span }
@@ -102,4 +104,37 @@ impl Drop for Waiting<'_> {
         counters::waiters(-1.0);
         counters::waited(waited);
     }
+}
+
+/// A call has waited for longer than [`warn_waited_over`](crate::LockerBuilder::warn_waited_over), and waits on.
+pub(crate) fn waits_long(key: DisplayKey<'_>, waited: Duration) {
+    warn!(name: "wait", target: TARGET, key = &*key.text(), waited = waited.as_secs_f64(),
+        "the call is still waiting; another holder has the lock");
+}
+
+/// A call stopped waiting at its limit.
+pub(crate) fn wait_limit_reached(key: DisplayKey<'_>, waited: Duration) {
+    warn!(name: "acquire", target: TARGET, key = &*key.text(), waited = waited.as_secs_f64(),
+        "the wait limit was reached; another holder has the lock");
+}
+
+/// The lock came from another holder: of this process, or through the queue.
+pub(crate) fn handed_off(is_local: bool) {
+    counters::handed_off(is_local);
+}
+
+/// A decorated call found another holder and skips its body.
+pub(crate) fn skipped(error: &LockError) {
+    let key = error.shown_key();
+    info!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
+        "another holder has the lock; the call is skipped");
+}
+
+/// A decorated call failed, and its return type has no place for the error.
+///
+/// See "Why is `tracing` not optional?" in DESIGN.md.
+pub(crate) fn error_discarded(error: &LockError) {
+    let key = error.shown_key();
+    error!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(), %error,
+        "lock error discarded: the return type cannot carry it");
 }

@@ -1,6 +1,6 @@
-//! The numbers, told to the recorder that the application installed.
+//! The metrics, sent to the recorder that the application installed.
 //!
-//! Labels that are literals cost no allocation: what goes well is counted with such ones.
+//! Labels that are literals cost no allocation: the usual outcomes are counted with literals.
 
 use std::time::Duration;
 
@@ -8,27 +8,31 @@ use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
 
-pub(super) fn describe() {
+/// Describes the metrics to the recorder.
+pub(crate) fn describe() {
     describe_counter!("lockable.acquire", "Calls that asked for a lock.");
-    describe_histogram!("lockable.acquire.wait", Unit::Seconds, "How long calls stood in line.");
-    describe_gauge!("lockable.waiters", "Calls that stand in line.");
+    describe_histogram!("lockable.acquire.wait", Unit::Seconds, "How long calls waited.");
+    describe_gauge!("lockable.waiters", "Calls that are waiting.");
     describe_counter!("lockable.handoff", "Grants that came from another holder.");
     describe_histogram!("lockable.hold", Unit::Seconds, "How long locks were held.");
+    describe_counter!("lockable.hold.lost", "Locks that were lost.");
+    describe_counter!(
+        "lockable.hold.completed_after_loss",
+        "Bodies that completed without a lock."
+    );
     describe_counter!("lockable.renewal", "Renewals of leases.");
-    describe_counter!("lockable.lost", "Locks that were lost.");
-    describe_counter!("lockable.completed_after_loss", "Bodies that completed without their lock.");
     describe_counter!("lockable.release", "Releases.");
-    describe_counter!("lockable.release.abandoned", "Releases that were given up.");
+    describe_counter!("lockable.release.abandoned", "Releases that were abandoned.");
     describe_gauge!("lockable.release.backlog", "Releases that wait in the background.");
-    begin();
+    start_at_zero();
 }
 
-/// Counts what is rare from zero on: of a number that appears with its first one, no rate shows that.
-fn begin() {
+/// Rare events are counted from zero on: `rate()` does not show an increase from absent to one.
+fn start_at_zero() {
     for reason in ["deadline", "absent", "taken"] {
-        counter!("lockable.lost", "reason" => reason).increment(0);
+        counter!("lockable.hold.lost", "reason" => reason).increment(0);
     }
-    counter!("lockable.completed_after_loss").increment(0);
+    counter!("lockable.hold.completed_after_loss").increment(0);
     counter!("lockable.release.abandoned").increment(0);
     gauge!("lockable.waiters").increment(0.0);
     gauge!("lockable.release.backlog").increment(0.0);
@@ -49,7 +53,7 @@ pub(super) fn waiters(change: f64) {
     gauge!("lockable.waiters").increment(change);
 }
 
-pub(super) fn handed_on(is_local: bool) {
+pub(super) fn handed_off(is_local: bool) {
     if is_local {
         counter!("lockable.handoff", "by" => "local").increment(1);
     } else {
@@ -61,19 +65,19 @@ pub(super) fn held(held: Duration) {
     histogram!("lockable.hold").record(held);
 }
 
+pub(super) fn lost(reason: &'static str) {
+    counter!("lockable.hold.lost", "reason" => reason).increment(1);
+}
+
+pub(super) fn completed_after_loss() {
+    counter!("lockable.hold.completed_after_loss").increment(1);
+}
+
 pub(super) fn renewed(outcome: &'static str, leases: u64) {
     match outcome {
         "renewed" => counter!("lockable.renewal", "outcome" => "renewed").increment(leases),
         _ => counter!("lockable.renewal", "outcome" => outcome).increment(leases),
     }
-}
-
-pub(super) fn lost(reason: &'static str) {
-    counter!("lockable.lost", "reason" => reason).increment(1);
-}
-
-pub(super) fn completed_after_loss() {
-    counter!("lockable.completed_after_loss").increment(1);
 }
 
 pub(super) fn released(outcome: &'static str) {

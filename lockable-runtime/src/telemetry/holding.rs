@@ -1,18 +1,17 @@
-//! From the grant of a lock to its release.
+//! From the grant of a lock to the start of its release, or to its loss.
 //!
 //! See "Why are the spans at debug level, and the body inside of one?" in DESIGN.md.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::time::Duration;
 
 use tracing::field::Empty;
-use tracing::{Span, debug, debug_span, trace, warn};
+use tracing::{Span, debug, debug_span, error, trace, warn};
 
-use super::{TARGET, counters, inside};
-use crate::backend::{Fault, Release, Renewed};
+use super::counters;
+use super::span::TARGET;
+use crate::backend::Renewed;
 use crate::types::clock::Moment;
-use crate::types::redact::Shown;
+use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
 
 /// A lock that is held.
@@ -25,7 +24,7 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    /// Of a lock that was granted at that moment, after its holder waited for so long.
+    /// Of a lock that was granted at `since`, after its holder had waited for `waited`.
     pub(crate) fn new(since: Moment, waited: Duration, held_over: Option<f64>) -> Self {
         Self { span: Span::none(), since, waited, held_over }
     }
@@ -34,7 +33,7 @@ impl Hold {
         self.waited
     }
 
-    pub(super) fn begin(&mut self, key: Shown<'_>, token: FencingToken) {
+    pub(super) fn begin(&mut self, key: DisplayKey<'_>, token: FencingToken) {
         self.span = debug_span!(target: TARGET, "hold", key = &*key.text(),
             fencing_token = u64::from(token), held = Empty, outcome = Empty);
     }
@@ -44,8 +43,14 @@ impl Hold {
         self.span.in_scope(step)
     }
 
-    /// The release begins, after so much of the lease was used; or the lock was lost.
-    pub(crate) fn end(self, key: Shown<'_>, token: FencingToken, at: Moment, used: Option<f64>) {
+    /// The release starts, and `used` is the share of the lease that was used; `None` after a loss.
+    pub(crate) fn end(
+        self,
+        key: DisplayKey<'_>,
+        token: FencingToken,
+        at: Moment,
+        used: Option<f64>,
+    ) {
         let held = at.since(self.since);
         let (seconds, fencing_token) = (held.as_secs_f64(), u64::from(token));
         let outcome = if used.is_some() { "released" } else { "lost" };
@@ -62,13 +67,13 @@ impl Hold {
     }
 }
 
-/// The span of a command that renews so many leases.
+/// The span of one command that renews this count of leases.
 pub(crate) fn renewing(leases: usize) -> Span {
     debug_span!(target: TARGET, "renew", leases)
 }
 
-/// A renewal of one lease was answered.
-pub(crate) fn renewed(key: Shown<'_>, token: FencingToken, renewed: Renewed) {
+/// The renewal of one lease was answered.
+pub(crate) fn renewed(key: DisplayKey<'_>, token: FencingToken, renewed: Renewed) {
     let outcome = match renewed {
         Renewed::Held => "renewed",
         Renewed::Absent => "absent",
@@ -79,21 +84,23 @@ pub(crate) fn renewed(key: Shown<'_>, token: FencingToken, renewed: Renewed) {
     counters::renewed(outcome, 1);
 }
 
-/// The outcome of a release that is on its way.
-pub(crate) async fn releasing(
-    key: Shown<'_>,
-    release: Pin<&mut impl Future<Output = Result<Release, Fault>>>,
-) -> Result<Release, Fault> {
-    let span = debug_span!(target: TARGET, "release", key = &*key.text(), outcome = Empty);
-    let found = inside(&span, release).await;
-    let outcome = match &found {
-        Ok(Release::Released) => "released",
-        Ok(Release::Absent) => "absent",
-        Ok(Release::Taken) => "taken",
-        Err(_) => "unanswered",
-    };
-    span.record("outcome", outcome);
-    debug!(name: "release", target: TARGET, key = &*key.text(), outcome, "a release ended");
-    counters::released(outcome);
-    found
+/// Renewals without an answer: the leases are neither renewed nor lost, and it is tried again.
+pub(crate) fn renewal_unanswered(leases: usize, error: &str) {
+    warn!(name: "renew", target: TARGET, leases, error,
+        "a renewal was not answered and is tried again");
+    counters::renewed("unanswered", u64::try_from(leases).unwrap_or(u64::MAX));
+}
+
+/// A holder can no longer be sure that it holds; logged once a lease, when that is found.
+pub(crate) fn lost(key: DisplayKey<'_>, token: FencingToken, reason: &'static str, why: &str) {
+    warn!(name: "lost", target: TARGET, key = &*key.text(), fencing_token = u64::from(token), reason,
+        "the lock was lost: {why}");
+    counters::lost(reason);
+}
+
+/// A body completed although its lock was lost: its effects may overlap with another holder's.
+pub(crate) fn completed_after_loss(key: DisplayKey<'_>) {
+    error!(name: "lost", target: TARGET, key = &*key.text(),
+        "the body completed after the lock was lost");
+    counters::completed_after_loss();
 }

@@ -1,5 +1,5 @@
-//! What a lock tells about itself: spans and events through [`tracing`], and numbers through the
-//! `metrics` facade, with the feature of that name.
+//! Observability of locks: spans and events through [`tracing`], and metrics through the `metrics`
+//! facade, with the feature of that name.
 //!
 //! # Spans and events
 //!
@@ -7,71 +7,74 @@
 //!
 //! | level | name | kind | fields | when |
 //! |---|---|---|---|---|
-//! | debug | `acquire` | span | `key`, `outcome`, `waited`, `fencing_token` | a call asks for its lock, until it has it or gives up |
-//! | debug | `acquire` | event | the same | its end; without `waited` and `fencing_token` where it was not granted |
+//! | debug | `acquire` | span | `key`, `outcome`, `waited`, `fencing_token` | a call asks for its lock, until it has the lock or gives up |
+//! | debug | `acquire` | event | the same | the end of that; without `waited` and `fencing_token` unless the lock was granted |
 //! | info | `acquire` | event | `key` | a decorated call found another holder and skips its body |
 //! | warn | `acquire` | event | `key`, `waited` | the wait limit was reached, and another holder has the lock |
-//! | error | `acquire` | event | `key`, `error` | a decorated call failed, and its return type has no place for that |
-//! | debug | `wait` | span | `key`, `waited` | a call stands in line, inside of its `acquire` |
-//! | warn | `wait` | event | `key`, `waited` | a call has waited for [long](crate::LockerBuilder::warn_waited_over), and waits on |
+//! | error | `acquire` | event | `key`, `error` | a decorated call failed, and its return type cannot carry the error |
+//! | debug | `wait` | span | `key`, `waited` | a call waits in line, inside of its `acquire` |
+//! | warn | `wait` | event | `key`, `waited` | a call has waited for [a long time](crate::LockerBuilder::warn_waited_over), and waits on |
 //! | debug | `hold` | span | `key`, `fencing_token`, `held`, `outcome` | the lock is held; the body runs inside |
-//! | debug | `hold` | event | the same | its end: the release begins |
+//! | debug | `hold` | event | the same | the end of that: the release starts, or the lock was lost |
 //! | warn | `hold` | event | `key`, `held`, `share` | a body without `renew` used [most of its lease](crate::LockerBuilder::warn_held_over) |
-//! | debug | `renew` | span | `leases` | one command renews so many leases |
-//! | trace | `renew` | event | `key`, `fencing_token`, `outcome` | what was answered for one of them |
-//! | warn | `renew` | event | `leases`, `error` | no answer came; it is tried again |
-//! | debug | `release` | span | `key`, `outcome` | a release is on its way, by the holder or in the background |
-//! | debug | `release` | event | the same | its end, or the lock went to the next of this process without a request |
+//! | debug | `renew` | span | `leases` | one command renews this count of leases |
+//! | trace | `renew` | event | `key`, `fencing_token`, `outcome` | the answer for one of them |
+//! | warn | `renew` | event | `leases`, `error` | no answer came; the renewal is tried again |
+//! | debug | `release` | span | `key`, `outcome` | a release is under way, by the holder or in the background |
+//! | debug | `release` | event | the same | the end of that, or the lock was handed off within this process, without a request |
 //! | debug | `release` | event | `key` | a guard was dropped, and its release is sent in the background |
-//! | warn | `release` | event | `key`, `taken` | the lock that was to be released was gone |
-//! | warn | `release` | event | `key`, `error` | a release was given up; the lock ends with its lease |
+//! | warn | `release` | event | `key`, `outcome` | the lock that was to be released had been lost |
+//! | warn | `release` | event | `key`, `error` | a release was abandoned; the lock ends with its lease |
 //! | warn | `lost` | event | `key`, `fencing_token`, `reason` | the lock was lost |
 //! | error | `lost` | event | `key` | a body completed although its lock was lost |
 //!
-//! The `outcome` of `acquire` is `granted`, `busy`, `wait_limit`, `failed` or `cancelled`; of `hold`
-//! `released` or `lost`; of `renew` `renewed`, `absent` or `taken`; of `release` `released`, `passed` (to
-//! the next of this process), `absent`, `taken` or `unanswered`. The `reason` of a loss is `deadline`,
-//! `absent` or `taken`.
+//! | of | values |
+//! |---|---|
+//! | `outcome` of `acquire` | `granted`, `busy`, `wait_limit`, `failed`, `cancelled` |
+//! | `outcome` of `hold` | `released`, `lost` |
+//! | `outcome` of `renew` | `renewed`, `absent` (no holder has the lock), `taken` (another holder has it) |
+//! | `outcome` of `release` | `released`, `handed_off` (to the next waiter of this process), `absent`, `taken`, `unanswered` |
+//! | `reason` of `lost` | `deadline`, `absent`, `taken` |
 //!
-//! The body of [`run`](crate::LockRequest::run) and of a decorated function runs inside the span
-//! `hold`, so that what it tells itself can be read with the key and the fencing token. Code under a guard
-//! that is held by hand runs in its own spans only; the span `hold` is their sibling then. A span of
+//! The body of [`run`](crate::LockRequest::run) and of a decorated function runs inside the span `hold`,
+//! so that its own events can be read with the key and the fencing token. Code under a guard that is
+//! held by hand runs in its own spans only; the span `hold` is their sibling then. A span of
 //! `#[tracing::instrument]` is inside of `hold` when that is written above `#[distributed_lock]`, and
 //! around `acquire` and `hold` when it is written below. The spans are at debug level, because they
-//! would stand before every line that a body logs.
+//! would be printed before every line that a body logs.
 //!
-//! Each call that fails is an event of its own: while a server is down, a busy service writes as many lines
-//! as it makes calls. A subscriber that limits repeated lines is the place to bound them.
+//! Each call that fails is an event of its own: while a server is down, a busy service writes a line for
+//! each call. A subscriber that limits repeated lines is the place to bound them.
 //!
 //! # Metrics
 //!
 //! | metric | kind | labels | counts |
 //! |---|---|---|---|
 //! | `lockable.acquire` | counter | `outcome` as above | calls that asked for a lock |
-//! | `lockable.acquire.wait` | histogram, seconds | | how long calls stood in line that found another holder, however that ended |
-//! | `lockable.waiters` | gauge | | calls that stand in line now |
+//! | `lockable.acquire.wait` | histogram, seconds | | how long calls waited that found another holder, however that ended |
+//! | `lockable.waiters` | gauge | | calls that are waiting now |
 //! | `lockable.handoff` | counter | `by`: `queue`, `local` | grants that came by the queue, or from the holder before in this process |
-//! | `lockable.hold` | histogram, seconds | | how long locks were held, from the grant to the beginning of the release |
+//! | `lockable.hold` | histogram, seconds | | how long locks were held, from the grant to the start of the release |
+//! | `lockable.hold.lost` | counter | `reason` as above | locks that were lost |
+//! | `lockable.hold.completed_after_loss` | counter | | bodies that completed although their lock was lost |
 //! | `lockable.renewal` | counter | `outcome` as above, and `unanswered` | renewals, one for each lease and try |
-//! | `lockable.lost` | counter | `reason` as above | locks that were lost |
-//! | `lockable.completed_after_loss` | counter | | bodies that completed although their lock was lost |
 //! | `lockable.release` | counter | `outcome` as above | releases, one for each try |
-//! | `lockable.release.abandoned` | counter | | releases that were given up |
+//! | `lockable.release.abandoned` | counter | | releases that were abandoned |
 //! | `lockable.release.backlog` | gauge | | releases that wait in the background now |
 //!
-//! The key is never a label: there are as many keys as orders. Units and texts are described to the
-//! recorder when a locker is made, so install the recorder before.
+//! The key is never a label: each order would make a new time series. Units and texts are described to
+//! the recorder when a locker is made, so install the recorder before.
 //!
-//! # Hidden keys
+//! # Redacted keys
 //!
 //! With [`redact_keys`](crate::LockerBuilder::redact_keys) events, spans, the messages of [`LockError`] and of
-//! its sources, and `{:?}` of guards, leases and requests show `hidden:` and a number instead of the key:
-//! the same for one key within this process, another one in the next. [`LockError::key`],
-//! [`LockGuard::key`](crate::LockGuard::key), a [`LockKey`] and the backend have the key
-//! itself.
+//! its sources, and `{:?}` of guards, leases and requests show `redacted:` and a number instead of the key.
+//! A key has the same number within one process, and another number in the next process.
+//! [`LockError::key`], [`LockGuard::key`](crate::LockGuard::key), a [`LockKey`] and the backend have the
+//! key itself.
 //!
-//! Owner tokens are never shown, hidden keys or not, because they release locks. A server that refuses a
-//! command may quote its arguments; that part of its answer is left out.
+//! Owner tokens are never shown, whether keys are redacted or not, because they release locks. A server
+//! that refuses a command may quote its arguments; that part of its answer is left out.
 //!
 //! ```
 //! # async fn example() -> Result<(), lockable_runtime::LockError> {
@@ -96,22 +99,23 @@
 //!
 //! # What it costs
 //!
-//! Nothing that can be measured, while nobody listens: a span or an event that no subscriber wants is a
-//! load of one atomic number, and its fields are not computed. An uncontended lock reads the clock as
-//! often as without all this, because times are taken from the lease. A test counts what a pair of
-//! acquiring and releasing allocates, and holds it where it was before.
+//! Nothing that can be measured, while no subscriber is installed: a span or an event that no subscriber
+//! wants is a load of one atomic number, and its fields are not computed. Times are taken from the
+//! lease, so an uncontended lock reads the clock no more often than without telemetry. A test counts the
+//! allocations of an acquisition and its release.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::time::Duration;
-
-use tracing::{Span, debug, error, info, warn};
-
-pub(crate) use self::acquiring::{Acquiring, Waiting};
-pub(crate) use self::holding::{Hold, releasing, renewed, renewing};
-use crate::types::error::LockError;
-use crate::types::redact::Shown;
-use crate::types::token::FencingToken;
+pub(crate) use self::acquiring::{
+    Acquiring, Waiting, error_discarded, handed_off, skipped, wait_limit_reached, waits_long,
+};
+pub(crate) use self::counters::describe;
+pub(crate) use self::holding::{
+    Hold, completed_after_loss, lost, renewal_unanswered, renewed, renewing,
+};
+pub(crate) use self::releasing::{
+    backlog_grows, backlog_shrinks, handed_off_locally, release_abandoned, release_deferred,
+    released_too_late, releasing,
+};
+pub(crate) use self::span::inside;
 
 mod acquiring;
 #[cfg(feature = "metrics")]
@@ -120,111 +124,5 @@ mod counters;
 #[path = "no_counters.rs"]
 mod counters;
 mod holding;
-
-const TARGET: &str = "lockable";
-
-/// Tells the recorder what the numbers are.
-pub(crate) fn describe() {
-    counters::describe();
-}
-
-/// Polls the future inside of the span, where it lies: to hand it on would copy all of it.
-pub(crate) async fn inside<F: Future>(span: &Span, mut future: Pin<&mut F>) -> F::Output {
-    poll_fn(|cx| span.in_scope(|| future.as_mut().poll(cx))).await
-}
-
-/// A decorated call found another holder and skips its body.
-pub(crate) fn skipped(error: &LockError) {
-    let key = error.shown_key();
-    info!(name: "acquire", target: TARGET, key = key.map(Shown::text).as_deref(),
-        "another holder has the lock; the call is skipped");
-}
-
-/// A call gave up waiting.
-pub(crate) fn wait_limit_reached(key: Shown<'_>, waited: Duration) {
-    warn!(name: "acquire", target: TARGET, key = &*key.text(), waited = waited.as_secs_f64(),
-        "the wait limit was reached; another holder has the lock");
-}
-
-/// A call waits for longer than its locker's users want to wait in silence.
-pub(crate) fn waits_long(key: Shown<'_>, waited: Duration) {
-    warn!(name: "wait", target: TARGET, key = &*key.text(), waited = waited.as_secs_f64(),
-        "the call waits for long; another holder has the lock");
-}
-
-/// A failure that the return type of a decorated function has no place for.
-///
-/// See "Why is `tracing` not optional?" in DESIGN.md.
-pub(crate) fn swallowed(error: &LockError) {
-    let key = error.shown_key();
-    error!(name: "acquire", target: TARGET, key = key.map(Shown::text).as_deref(), %error,
-        "the call gives nothing back");
-}
-
-/// A lock came from another holder: of this process, or through the queue.
-pub(crate) fn handed_on(is_local: bool) {
-    counters::handed_on(is_local);
-}
-
-/// A guard was dropped: nobody waits for its release.
-pub(crate) fn release_deferred(key: Shown<'_>) {
-    debug!(name: "release", target: TARGET, key = &*key.text(),
-        "the guard was dropped, and its release is sent in the background; `release().await`, or \
-         `shutdown` at the end of `main`, waits for it");
-}
-
-/// The lock went to the next call of this process, without a request.
-pub(crate) fn passed_on(key: Shown<'_>) {
-    debug!(name: "release", target: TARGET, key = &*key.text(), outcome = "passed",
-        "the lock went to the next of this process");
-    counters::released("passed");
-}
-
-/// A holder can no longer be sure that it holds; told once a lease, when that is found.
-pub(crate) fn lost(key: Shown<'_>, token: FencingToken, reason: &'static str, why: &str) {
-    warn!(name: "lost", target: TARGET, key = &*key.text(), fencing_token = u64::from(token), reason,
-        "the lock was lost: {why}");
-    counters::lost(reason);
-}
-
-/// A body came to its end although its lock was lost: its effects may overlap with another's.
-pub(crate) fn completed_after_loss(key: Shown<'_>) {
-    error!(name: "lost", target: TARGET, key = &*key.text(),
-        "the body completed after the lock was lost");
-    counters::completed_after_loss();
-}
-
-/// Renewals without an answer: neither renewed nor lost, and tried again.
-pub(crate) fn renewal_unanswered(leases: usize, error: &str) {
-    warn!(name: "renew", target: TARGET, leases, error,
-        "a renewal was not answered, and is tried again");
-    counters::renewed("unanswered", u64::try_from(leases).unwrap_or(u64::MAX));
-}
-
-/// A release at the end of a body found that the lock was not its own any more.
-pub(crate) fn released_too_late(key: Shown<'_>, taken: bool) {
-    let what = if taken {
-        "another holder has the lock that was to be released; it was left alone"
-    } else {
-        "the lock that was to be released had expired or was deleted"
-    };
-    warn!(name: "release", target: TARGET, key = &*key.text(), taken, "{what}");
-}
-
-/// A release gave up: the lock stays until its lease ends in the backend.
-pub(crate) fn release_abandoned(key: Shown<'_>, error: &str) {
-    let error = &*key.within(error);
-    warn!(name: "release", target: TARGET, key = &*key.text(), error,
-        "the lock could not be released and ends with its lease");
-    counters::release_abandoned();
-}
-
-/// One more release waits in the background.
-pub(crate) fn backlog_grows() {
-    counters::backlog(1.0);
-}
-
-/// One release less waits in the background.
-pub(crate) fn backlog_shrinks() {
-    counters::backlog(-1.0);
-}
+mod releasing;
+mod span;

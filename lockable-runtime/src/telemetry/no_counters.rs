@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub(super) fn describe() {}
+pub(crate) fn describe() {}
 
 pub(super) fn acquired(_: &'static str) {}
 
@@ -10,15 +10,15 @@ pub(super) fn waited(_: Duration) {}
 
 pub(super) fn waiters(_: f64) {}
 
-pub(super) fn handed_on(_: bool) {}
+pub(super) fn handed_off(_: bool) {}
 
 pub(super) fn held(_: Duration) {}
-
-pub(super) fn renewed(_: &'static str, _: u64) {}
 
 pub(super) fn lost(_: &'static str) {}
 
 pub(super) fn completed_after_loss() {}
+
+pub(super) fn renewed(_: &'static str, _: u64) {}
 
 pub(super) fn released(_: &'static str) {}
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::types::redact::Shown;
+use crate::types::redact::DisplayKey;
 
 /// A foreign cause, kept for [`Error::source`].
 pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
@@ -183,8 +183,8 @@ impl LockError {
     }
 
     /// The key as messages and events show it.
-    pub(crate) fn shown_key(&self) -> Option<Shown<'_>> {
-        self.key().map(|key| Shown::new(key, self.0.redacts_key))
+    pub(crate) fn shown_key(&self) -> Option<DisplayKey<'_>> {
+        self.key().map(|key| DisplayKey::new(key, self.0.redacts_key))
     }
 
     /// Another holder has the lock: skip the work, or come back later.
@@ -304,7 +304,7 @@ impl fmt::Debug for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LockError")
             .field("kind", &self.0.kind)
-            .field("key", &self.shown_key().map(Shown::text))
+            .field("key", &self.shown_key().map(DisplayKey::text))
             .field("message", &self.0.message)
             .field("completed", &self.0.completed)
             .field("taken", &self.0.taken)
@@ -340,7 +340,7 @@ mod tests {
     fn a_message_hides_its_key_where_that_is_wanted() {
         let error = LockError::busy("disLock:mail:a").redacting_key(true);
         for text in [error.to_string(), format!("{error:?}")] {
-            assert!(text.contains("hidden:") && !text.contains("mail"), "{text}");
+            assert!(text.contains("redacted:") && !text.contains("mail"), "{text}");
         }
         assert_eq!(error.key(), Some("disLock:mail:a"));
     }

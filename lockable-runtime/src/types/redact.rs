@@ -1,4 +1,4 @@
-//! How a lock key shows where others read it: as it is, or hidden.
+//! How a lock key is displayed where others read it: as it is, or redacted.
 //!
 //! See "Why is a redacted key a number, and not nothing?" in DESIGN.md.
 
@@ -7,62 +7,61 @@ use std::collections::hash_map::RandomState;
 use std::error::Error;
 use std::fmt;
 use std::hash::BuildHasher;
-
-use once_cell::sync::Lazy;
+use std::sync::LazyLock;
 
 /// A lock key on its way into an event or a message.
 #[derive(Clone, Copy)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct DisplayKey<'a> {
     key: &'a str,
-    is_hidden: bool,
+    is_redacted: bool,
 }
 
-impl<'a> Shown<'a> {
-    pub(crate) fn new(key: &'a str, is_hidden: bool) -> Self {
-        Self { key, is_hidden }
+impl<'a> DisplayKey<'a> {
+    pub(crate) fn new(key: &'a str, is_redacted: bool) -> Self {
+        Self { key, is_redacted }
     }
 
-    /// The key, or what stands for it: made only where somebody reads it.
+    /// The key, or its pseudonym: made only where it is read.
     pub(crate) fn text(self) -> Cow<'a, str> {
-        if self.is_hidden { Cow::Owned(hidden(self.key)) } else { Cow::Borrowed(self.key) }
+        if self.is_redacted { Cow::Owned(pseudonym(self.key)) } else { Cow::Borrowed(self.key) }
     }
 
-    /// A text that may name the key, or keys whose names contain it.
-    pub(crate) fn within(self, text: &str) -> Cow<'_, str> {
-        if self.is_hidden && !self.key.is_empty() && text.contains(self.key) {
-            Cow::Owned(text.replace(self.key, &hidden(self.key)))
+    /// A text that may name the key, or companion keys whose names contain it.
+    pub(crate) fn redact_in(self, text: &str) -> Cow<'_, str> {
+        if self.is_redacted && !self.key.is_empty() && text.contains(self.key) {
+            Cow::Owned(text.replace(self.key, &pseudonym(self.key)))
         } else {
             Cow::Borrowed(text)
         }
     }
 
-    /// What stands for a cause that names the key, where it does and that is hidden.
-    pub(crate) fn reworded(self, cause: &impl fmt::Display) -> Option<Reworded> {
-        match self.within(&cause.to_string()) {
-            Cow::Owned(words) => Some(Reworded(words)),
+    /// What replaces a cause that names the key, if the key is redacted.
+    pub(crate) fn redact_cause(self, cause: &impl fmt::Display) -> Option<RedactedCause> {
+        match self.redact_in(&cause.to_string()) {
+            Cow::Owned(message) => Some(RedactedCause(message)),
             Cow::Borrowed(_) => None,
         }
     }
 }
 
-/// What a foreign cause says, in words that may be shown.
+/// The message of a foreign cause, without the key.
 #[derive(Debug)]
-pub(crate) struct Reworded(String);
+pub(crate) struct RedactedCause(String);
 
-impl fmt::Display for Reworded {
+impl fmt::Display for RedactedCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl Error for Reworded {}
+impl Error for RedactedCause {}
 
 /// The same for the same key within this process, so that one lock can be followed through a log.
 ///
-/// A hash without a secret would not do: whoever knows what keys look like tries them all.
-fn hidden(key: &str) -> String {
-    static SECRET: Lazy<RandomState> = Lazy::new(RandomState::new);
-    format!("hidden:{:016x}", SECRET.hash_one(key))
+/// A hash without a secret would not do: who knows the form of the keys could try them all.
+fn pseudonym(key: &str) -> String {
+    static SECRET: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    format!("redacted:{:016x}", SECRET.hash_one(key))
 }
 
 #[cfg(test)]
@@ -70,26 +69,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hidden_key_is_told_from_others_and_shows_nothing_of_itself() {
-        let text = |key| Shown::new(key, true).text().into_owned();
+    fn a_redacted_key_has_a_pseudonym_of_its_own() {
+        let text = |key| DisplayKey::new(key, true).text().into_owned();
         assert_eq!(text("mail:a@b.example"), text("mail:a@b.example"));
         assert_ne!(text("mail:a@b.example"), text("mail:c@b.example"));
         assert!(!text("mail:a@b.example").contains("mail"));
-        assert_eq!(Shown::new("k", false).text(), "k");
+        assert_eq!(DisplayKey::new("k", false).text(), "k");
     }
 
     #[test]
-    fn a_hidden_key_is_hidden_inside_of_other_names() {
-        let hidden = Shown::new("mail:a", true);
-        let text = hidden.within("the fence `lockable:fence:{mail:a}` holds other data");
-        assert_eq!(
-            text,
-            format!("the fence `lockable:fence:{{{}}}` holds other data", hidden.text())
-        );
-        assert_eq!(Shown::new("mail:a", false).within("mail:a is taken"), "mail:a is taken");
-        assert_eq!(Shown::new("", true).within("no answer"), "no answer");
-        assert!(hidden.reworded(&"no answer").is_none());
-        let cause = hidden.reworded(&"mail:a is taken").unwrap();
+    fn a_key_is_redacted_inside_of_other_names() {
+        let key = DisplayKey::new("mail:a", true);
+        let text = key.redact_in("the fence `lockable:fence:{mail:a}` holds other data");
+        let name = format!("lockable:fence:{{{}}}", key.text());
+        assert_eq!(text, format!("the fence `{name}` holds other data"));
+        let displayed = DisplayKey::new("mail:a", false);
+        assert_eq!(displayed.redact_in("mail:a is taken"), "mail:a is taken");
+        assert_eq!(DisplayKey::new("", true).redact_in("no answer"), "no answer");
+    }
+
+    #[test]
+    fn a_cause_is_replaced_only_where_it_names_the_key() {
+        let key = DisplayKey::new("mail:a", true);
+        assert!(key.redact_cause(&"no answer").is_none());
+        let cause = key.redact_cause(&"mail:a is taken").unwrap();
         assert!(!format!("{cause} {cause:?}").contains("mail:a"));
     }
 }

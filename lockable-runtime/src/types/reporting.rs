@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::types::redact::Shown;
+use crate::types::redact::DisplayKey;
 
 /// What a locker reports of its locks, and whether it redacts their keys.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +25,8 @@ impl Default for Reporting {
 }
 
 impl Reporting {
-    pub(crate) fn show<'a>(&self, key: &'a LockKey) -> Shown<'a> {
-        Shown::new(key.as_str(), self.redacts_keys)
+    pub(crate) fn show<'a>(&self, key: &'a LockKey) -> DisplayKey<'a> {
+        DisplayKey::new(key.as_str(), self.redacts_keys)
     }
 
     /// The error as it may be shown.

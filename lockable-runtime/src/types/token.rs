@@ -221,7 +221,7 @@ impl AsRef<str> for OwnerToken {
 
 impl fmt::Debug for OwnerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OwnerToken(hidden)")
+        f.write_str("OwnerToken(redacted)")
     }
 }
 

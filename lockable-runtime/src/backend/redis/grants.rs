@@ -152,7 +152,7 @@ impl Subscriber {
         let fence = parts.next()?.parse().ok()?;
         let granted = parts.next()?.parse().ok()?;
         let millis = Duration::from_millis(parts.next()?.parse().ok()?);
-        let owner = OwnerToken::told(parts.next()?);
+        let owner = OwnerToken::received(parts.next()?);
         let key = LockKey::prefixed("", parts.next()?).ok()?;
         let ttl = Ttl::new("expire", millis).ok()?;
         let began = self.times.began(granted, arrived);

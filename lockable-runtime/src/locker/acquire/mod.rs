@@ -154,7 +154,7 @@ impl Acquirer {
         let kept = self.keep(&lease, care, due, *caller_blocks);
         let now = self.backend().now();
         let hold = self.hold(now, waiting.until(now), terms);
-        telemetry::handed_on(turn.is_passed_on());
+        telemetry::handed_off(turn.is_passed_on());
         Ok(LockGuard::new(
             lease,
             Arc::clone(&self.releaser),

@@ -1,0 +1,75 @@
+//! Releases: by the holder, by a hand-off, and in the background.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use tracing::field::Empty;
+use tracing::{debug, debug_span, warn};
+
+use super::counters;
+use super::span::{TARGET, inside};
+use crate::backend::{Fault, Release};
+use crate::types::redact::DisplayKey;
+
+/// Awaits a release that was sent, inside of its span.
+pub(crate) async fn releasing(
+    key: DisplayKey<'_>,
+    release: Pin<&mut impl Future<Output = Result<Release, Fault>>>,
+) -> Result<Release, Fault> {
+    let span = debug_span!(target: TARGET, "release", key = &*key.text(), outcome = Empty);
+    let found = inside(&span, release).await;
+    let outcome = match &found {
+        Ok(Release::Released) => "released",
+        Ok(Release::Absent) => "absent",
+        Ok(Release::Taken) => "taken",
+        Err(_) => "unanswered",
+    };
+    span.record("outcome", outcome);
+    released(key, outcome);
+    found
+}
+
+/// The next waiter of this process has the lock, without a request to the backend.
+pub(crate) fn handed_off_locally(key: DisplayKey<'_>) {
+    released(key, "handed_off");
+}
+
+fn released(key: DisplayKey<'_>, outcome: &'static str) {
+    debug!(name: "release", target: TARGET, key = &*key.text(), outcome, "a release ended");
+    counters::released(outcome);
+}
+
+/// A release found that the holder had lost the lock before.
+pub(crate) fn released_too_late(key: DisplayKey<'_>, is_taken: bool) {
+    let (outcome, message) = if is_taken {
+        ("taken", "another holder has the lock that was to be released; it was left alone")
+    } else {
+        ("absent", "the lock that was to be released had expired or was deleted")
+    };
+    warn!(name: "release", target: TARGET, key = &*key.text(), outcome, "{message}");
+}
+
+/// A guard was dropped: its caller does not wait for the release.
+pub(crate) fn release_deferred(key: DisplayKey<'_>) {
+    debug!(name: "release", target: TARGET, key = &*key.text(),
+        "the guard was dropped, and its release is sent in the background; `release().await`, or \
+         `shutdown` at the end of `main`, waits for it");
+}
+
+/// A release is not tried again: the lock stays until its lease ends in the backend.
+pub(crate) fn release_abandoned(key: DisplayKey<'_>, error: &str) {
+    let error = &*key.redact_in(error);
+    warn!(name: "release", target: TARGET, key = &*key.text(), error,
+        "the lock could not be released and ends with its lease");
+    counters::release_abandoned();
+}
+
+/// One more release waits in the background.
+pub(crate) fn backlog_grows() {
+    counters::backlog(1.0);
+}
+
+/// One release less waits in the background.
+pub(crate) fn backlog_shrinks() {
+    counters::backlog(-1.0);
+}
