@@ -1,8 +1,8 @@
-//! Numbers of locks for Prometheus: `/metrics` of a service, and the names that the dashboard
+//! Metrics of locks for Prometheus: `/metrics` of a service, and the names that the dashboard
 //! [`grafana.json`](grafana.json) draws.
 //!
 //! Run it with `cargo run --example prometheus`; it runs some calls that contend for one lock, asks
-//! its own `/metrics`, and ends. With `-- serve` it goes on, on the port `PORT`, for a Prometheus
+//! its own `/metrics`, and ends. With `-- serve` it keeps running, on the port `PORT`, for a Prometheus
 //! to scrape. Set `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis. Watch for `lockable_handoff_total`: with
 //! several calls in one process most grants are local.
 
@@ -51,7 +51,7 @@ async fn contend(locks: &Locker) -> Result<(), LockError> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Before the first locker, so that it can describe its numbers.
+    // Before the first locker, so that the locker can describe its metrics.
     let recorder = PrometheusBuilder::new().with_recommended_naming(true).set_buckets(&SECONDS)?;
     let exporter = recorder.install_recorder()?;
     let url = std::env::var("LOCKABLE_URL").unwrap_or_else(|_| "memory://".to_owned());

@@ -1,9 +1,9 @@
-//! What a lock tells through `tracing`: its spans and events, with the key, the fencing token, and
+//! What a lock logs through `tracing`: its spans and events, with the key, the fencing token, and
 //! the times.
 //!
 //! Run it with `cargo run --example tracing`; set `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis. Watch
 //! for the body's own line inside of its span `hold`, for the second call's `waited`, and for the warning
-//! of a body that used most of its lease. `cargo run --example tracing -- hide` hides the keys.
+//! of a body that used most of its lease. `cargo run --example tracing -- redact` redacts the keys.
 
 use std::error::Error;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::prelude::*;
 
-/// Takes most of its lease, so that a warning tells of it.
+/// Takes most of its lease, which is logged as a warning.
 #[distributed_lock(key = "order:{order_id}", expire = "2s", wait = "5s")]
 async fn settle(order_id: u64) -> Result<(), LockError> {
     tracing::info!(order_id, "settling");
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let url = std::env::var("LOCKABLE_URL").unwrap_or_else(|_| "memory://".to_owned());
     let mut locker = Locker::builder().url(url).warn_waited_over(Some(Duration::from_millis(200)));
-    if std::env::args().any(|argument| argument == "hide") {
+    if std::env::args().any(|argument| argument == "redact") {
         locker = locker.redact_keys();
     }
     install(locker.connect().await?)?;

@@ -1,11 +1,11 @@
 //! The checks of a [`FencingToken`](crate::FencingToken), where the data are.
 //!
-//! A holder that was paused past its lease does not know it, and goes on to write. The one who can
-//! refuse that write is who stores the data: it remembers the newest fencing token seen, and
-//! compares it with the one of each write, in one step with the write.
+//! A holder that was paused past its lease does not know that, and continues to write. Only the storage
+//! of the data can refuse such a write: it remembers the newest fencing token that it has seen, and
+//! compares the token of each write with that, in one step with the write.
 //!
 //! An equal token is the same holder's, and passes: one holder may write often. Every write of the
-//! data has to carry a token; one that does not is not fenced.
+//! data has to carry a token; a write without one is not fenced.
 //!
 //! # In Redis
 //! [`redis_script`] wraps a script that writes.
@@ -31,13 +31,13 @@
 //! row, and rolls back when it changed none.
 //!
 //! # What this does not guarantee
-//! A late write that comes before the first one of the next holder passes, because nobody with a
-//! newer token was there yet; the next holder finds it.
+//! A late write passes if it comes before the first write of the next holder, because the storage has
+//! seen no newer token yet; the next holder finds what it wrote.
 //!
 //! A row or a record that is deleted is forgotten with the tokens it has seen, so an older holder
-//! can make it again. Keep the fence, and delete the data beside it.
+//! can insert it again. Keep the fence, and delete the data beside it.
 
-/// What surrounds a script of the user's.
+/// The script around the user's.
 const FENCE: &str = include_str!("../scripts/fence.lua");
 
 /// Wraps a Lua script for Redis, so that it runs only for the newest fencing token seen.
@@ -53,21 +53,21 @@ const FENCE: &str = include_str!("../scripts/fence.lua");
 /// # Guarantees
 /// An older token than the record gives an error reply with the code `FENCED` that names both
 /// tokens, and nothing is written. Otherwise the record becomes the token, `body` runs, and what it
-/// returns is the reply. No digit gets lost, whatever the size of the number.
+/// returns is the reply. No digit gets lost, however large the number is.
 ///
 /// A token that is missing or not a number, and a record that is something else, give an error
 /// reply, and nothing is written.
 ///
 /// The record is written before `body` runs. When a command of `body` fails, both what `body` has
-/// written until then and the record stay: Redis takes nothing back, and an older holder must not
+/// written until then and the record stay: Redis rolls nothing back, and an older holder must not
 /// write over it.
 ///
 /// # What this does not guarantee
 /// The record has no expiry. Where it is deleted, evicted or lost with its server, the next token
 /// starts it again, however old it is.
 ///
-/// `body` is a script as it would stand alone, but without a `#!` line. Error messages of Redis
-/// name its lines as they are.
+/// `body` is a whole script, but without a `#!` line. Error messages of Redis count its lines as they
+/// are.
 ///
 /// # Examples
 /// ```
@@ -87,7 +87,7 @@ const FENCE: &str = include_str!("../scripts/fence.lua");
 /// ```
 #[must_use]
 pub fn redis_script(body: &str) -> String {
-    // First, so that nothing is in its scope and its lines keep their numbers.
+    // The body is first, so that nothing else is in its scope and its line numbers stay.
     ["local guarded = function() ", body, "\nend\n", FENCE].concat()
 }
 

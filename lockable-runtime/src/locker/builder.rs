@@ -86,8 +86,8 @@ impl LockerBuilder {
         self
     }
 
-    /// Shows keys in events, spans, errors and `{:?}` as `redacted:` and a number, for keys that say
-    /// whose lock it is; see [`telemetry`](crate::telemetry#redacted-keys).
+    /// Redacts keys in events, spans, errors and `{:?}`, as `redacted:` and a number, for keys with
+    /// personal data; see [`telemetry`](crate::telemetry#redacted-keys).
     pub fn redact_keys(mut self) -> Self {
         self.reporting.redacts_keys = true;
         self

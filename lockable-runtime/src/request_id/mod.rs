@@ -1,4 +1,4 @@
-//! Which request of a service the running code works for, so that its locks can tell.
+//! The id of the request that the running code works for, which its locks carry.
 //!
 //! See "Why is the request id in the owner token?" in DESIGN.md.
 
@@ -32,11 +32,11 @@ tokio::task_local! {
 ///
 /// # Guarantees
 /// The text is 1 to 128 printable ASCII characters without white space at its ends, whatever it was
-/// made from: it can stand in a header, in a log line and in a lock's value.
+/// made from: it fits into a header, a log line and a lock's value.
 ///
 /// # What this does not guarantee
-/// An id that a client sent may be anybody's, and two requests may send the same: it tells, and proves
-/// nothing. No two locks are mistaken for each other because of it.
+/// A client may send any id, and two requests may send the same: an id is information, not proof. No two
+/// locks are mistaken for each other because of it.
 ///
 /// A spawned task, a thread and `spawn_blocking` start without an id; the example shows how to carry
 /// it over.
@@ -107,8 +107,8 @@ impl RequestId {
     pub fn generate() -> Self {
         static COUNTER: AtomicU64 = AtomicU64::new(1);
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        // Drawn for each, and not the bits of the owner tokens: those are secret, and an id is sent to
-        // clients. It proves nothing, so one that could be guessed is better than none.
+        // Drawn for each id, and not the bits of the owner tokens: those are secret, and an id is sent to
+        // clients. An id is no proof, so one that could be guessed is better than none.
         let guessable = |_| RandomState::new().hash_one(process::id());
         Self(format!("{:016x}-{count}", getrandom::u64().unwrap_or_else(guessable)).into())
     }
@@ -130,8 +130,8 @@ impl RequestId {
     /// Runs a future as a part of this request.
     ///
     /// The id is current whenever the future is polled, and when it is dropped; between its polls
-    /// other work of the same thread does not see it. Inside of another scope this one counts, and
-    /// the other one again when it has ended.
+    /// other work of the same thread does not see it. Inside of another scope this one is current; the
+    /// other one is current again when this one has ended.
     ///
     /// # What this does not guarantee
     /// Tasks that the future spawns have no id; see [the type](RequestId).
@@ -144,7 +144,7 @@ impl RequestId {
 
     /// Runs a closure as a part of this request: in a thread, or in `spawn_blocking`.
     ///
-    /// A future that the closure returns is not inside; see [`scope`](RequestId::scope).
+    /// A future that the closure returns is outside of the scope; see [`scope`](RequestId::scope).
     pub fn sync_scope<T>(&self, work: impl FnOnce() -> T) -> T {
         CURRENT.sync_scope(self.clone(), work)
     }

@@ -28,16 +28,16 @@ use tower_service::Service;
 
 use crate::request_id::{RequestId, RequestScope};
 
-/// Makes each request of a service a [scope](RequestId::scope) of its own, and tells the client its id.
+/// Makes each request of a service a [scope](RequestId::scope) of its own, and sends the client its id.
 ///
-/// - The id is what the request's header says, [cleaned](RequestId::new); the first one counts where
-///   the header stands several times. Without the header, and when it is no text, an id is
+/// - The id is what the request's header says, [cleaned](RequestId::new); the first one if
+///   the header occurs several times. Without the header, and when its value is no text, an id is
 ///   [generated](RequestId::generate).
 /// - The service finds it by [`RequestId::current`] and in the request's extensions; the request's
-///   header stays as it was sent. An id that is in the extensions before, from a layer further
-///   outside, is kept.
+///   header stays as it was sent. An id that is in the extensions already, from a layer further
+///   outside, has priority.
 /// - The response carries it in the same header, in place of what the service may have set there:
-///   the client is told the id that the locks have.
+///   the client receives the id that the locks carry.
 ///
 /// # What this does not guarantee
 /// A streamed response body is sent after the scope has ended, and so is what the service spawned;
@@ -154,7 +154,7 @@ impl<F> fmt::Debug for RequestIdFuture<F> {
     }
 }
 
-/// As the servlet filter has it that this project mirrors; names of headers are in lower case here.
+/// The name in the servlet filter that this project mirrors, in lower case as `http` needs it.
 const DEFAULT_HEADER: &str = "req-id";
 
 #[cfg(test)]

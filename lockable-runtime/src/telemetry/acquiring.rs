@@ -106,7 +106,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A call has waited for longer than [`warn_waited_over`](crate::LockerBuilder::warn_waited_over), and waits on.
+/// A call has waited for longer than `warn_waited_over`, and is still waiting.
 pub(crate) fn waits_long(key: DisplayKey<'_>, waited: Duration) {
     warn!(name: "wait", target: TARGET, key = &*key.text(), waited = waited.as_secs_f64(),
         "the call is still waiting; another holder has the lock");

@@ -2,10 +2,10 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::LazyLock;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use once_cell::sync::Lazy;
 use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
@@ -46,8 +46,8 @@ fn nanos(duration: Duration) -> u64 {
 
 /// Time since this machine booted, suspend included.
 ///
-/// A lease goes on while a laptop sleeps or a virtual machine is frozen; `Instant` would stand
-/// still meanwhile on Linux.
+/// A lease runs on while a laptop sleeps or a virtual machine is frozen; on Linux `Instant` stops
+/// meanwhile.
 #[cfg(all(feature = "redis", any(target_os = "linux", target_os = "android")))]
 pub(crate) fn boot_time() -> Moment {
     use rustix::time::{ClockId, clock_gettime};
@@ -60,22 +60,19 @@ pub(crate) fn boot_time() -> Moment {
 #[cfg(all(feature = "redis", not(any(target_os = "linux", target_os = "android"))))]
 pub(crate) fn boot_time() -> Moment {
     use std::time::Instant;
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the clock that the others are told to use"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the clock that all others have to use")]
     fn now() -> Instant {
         Instant::now()
     }
-    static START: Lazy<Instant> = Lazy::new(now);
+    static START: LazyLock<Instant> = LazyLock::new(now);
     Moment(nanos(now().saturating_duration_since(*START)))
 }
 
 /// Time on tokio's clock, which tests can pause and advance.
 pub(crate) fn tokio_time() -> Moment {
     use tokio::time::Instant;
-    // A day of head start: a paused clock may stand before the first use of this one.
-    static START: Lazy<Instant> = Lazy::new(|| {
+    // A day earlier: a paused clock may show a time before the first use of this one.
+    static START: LazyLock<Instant> = LazyLock::new(|| {
         let now = Instant::now();
         now.checked_sub(Duration::from_secs(86_400)).unwrap_or(now)
     });

@@ -18,8 +18,8 @@ pub(crate) const MAX_KEY_BYTES: usize = 1024;
 /// [hash tag](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags),
 /// because the companion keys of a lock must land on the same cluster slot.
 ///
-/// A text is never converted into a key behind your back: a constant is made by
-/// [`LockKey::from_static`], anything else by [`LockKey::new`]. The locker adds its prefix, so the
+/// No text is converted into a key implicitly: a constant is made by [`LockKey::from_static`],
+/// anything else by [`LockKey::new`]. The locker adds its prefix, so the
 /// key that a [`LockGuard`](crate::LockGuard) shows is longer than the one it was made from.
 ///
 /// # Examples
@@ -85,7 +85,7 @@ impl LockKey {
     }
 
     /// On the same cluster slot as the lock itself: by its hash tag, or else with itself as one. The
-    /// names of the two kinds differ in the character behind `fence counter:` or `queue:`.
+    /// names of the two kinds differ in the character behind `fence:` or `queue:`.
     fn companion(&self, tagged: &'static str, plain: &'static str) -> Companion<'_> {
         if self.0.contains('{') {
             Companion([tagged, &self.0, ""])
@@ -95,8 +95,8 @@ impl LockKey {
     }
 }
 
-/// The name of a key that belongs to a lock, in parts: commands are written without putting them
-/// together first.
+/// The name of a key that belongs to a lock, in parts: commands are written without joining them
+/// first.
 #[derive(Clone, Copy)]
 pub(crate) struct Companion<'a>([&'a str; 3]);
 
@@ -162,7 +162,7 @@ const fn has_sound_braces(text: &str) -> bool {
     close < bytes.len() && close > open + 1
 }
 
-/// The first place of `wanted` at or after `start`; the length when there is none.
+/// The first position of `wanted` at or after `start`; the length when there is none.
 #[expect(
     clippy::indexing_slicing,
     reason = "the loop's condition is the bounds check; no iterators in const"
@@ -178,8 +178,8 @@ const fn position(bytes: &[u8], wanted: u8, start: usize) -> usize {
 /// Displays a value inside a lock key, so that different values always give different keys.
 ///
 /// Percent-encoded are `%`, `:`, `{`, `}`, white space, control characters, and the delimiters: the
-/// characters by which the template goes on when another value follows. `%` always starts an
-/// encoded byte, so a rendered key can be taken apart in one way only.
+/// characters that follow the hole in its template, if another hole comes after them. `%` always starts
+/// an encoded byte, so a rendered key can be parsed in one way only.
 pub struct Part<'a, T: ?Sized> {
     value: &'a T,
     delimiters: &'static str,

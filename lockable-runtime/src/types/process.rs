@@ -1,5 +1,5 @@
-//! Which process this is: a child that was forked has a copy of all that its parent made, and none of
-//! the parent's threads.
+//! Which process this is: a forked child has a copy of all that its parent made, and none of the
+//! parent's threads.
 //!
 //! See "How does a process notice that it was forked?" in DESIGN.md.
 
@@ -24,13 +24,13 @@ impl Process {
 
 /// A value for each process: a child starts with a new one, and leaves its parent's alone.
 ///
-/// Nothing here waits for another thread: in a child that thread may not exist.
+/// No call here waits for another thread: in a child that thread may not exist.
 pub(crate) struct PerProcess<T>(OnceBox<Slot<T>>);
 
 struct Slot<T> {
     process: Process,
     value: T,
-    /// That of a child of this process.
+    /// The value of a child of this process.
     next: PerProcess<T>,
 }
 
@@ -39,7 +39,7 @@ impl<T> PerProcess<T> {
         Self(OnceBox::new())
     }
 
-    /// Those of the processes that this one was forked from, the parent's last.
+    /// The values of the processes that this one was forked from, the parent's last.
     pub(crate) fn inherited(&self) -> impl Iterator<Item = &T> {
         let process = Process::current();
         let slots = std::iter::successors(self.0.get(), |slot| slot.next.0.get());
@@ -48,7 +48,7 @@ impl<T> PerProcess<T> {
 }
 
 impl<T: Default> PerProcess<T> {
-    /// This process's own.
+    /// The value of this process.
     pub(crate) fn get(&self) -> &T {
         let process = Process::current();
         let make = || {

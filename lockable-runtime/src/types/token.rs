@@ -12,7 +12,7 @@ use crate::types::error::{LockError, LockErrorKind};
 ///
 /// It reads `<16 hex digits>.<number>`, and ` <request id>` behind that where there is one.
 ///
-/// Never shown in messages or logs, because whoever knows it can release the lock.
+/// Never shown in messages or logs: to know it is enough to release the lock.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct OwnerToken(String);
 
@@ -25,12 +25,12 @@ impl OwnerToken {
         Ok(Self::at(Origin::draw()?, next_count(), identity))
     }
 
-    /// The token that begins there. No other one of that origin may have the number.
+    /// The token of this origin and number. No other token of the origin may have the number.
     pub(crate) fn at(origin: Origin, number: u64, identity: Option<&RequestId>) -> Self {
         let identity = identity.map_or("", RequestId::as_str);
-        // Room for the origin, a point, a count that stays below a billion, and a blank.
+        // The origin, a point, a count that stays below a billion, and a blank.
         let mut text = String::with_capacity(27 + identity.len());
-        // A text takes everything.
+        // Writing to a string never fails.
         write!(text, "{origin}.{number}").unwrap_or_default();
         if !identity.is_empty() {
             text.push(' ');
@@ -40,11 +40,12 @@ impl OwnerToken {
     }
 }
 
-/// What the owner tokens of one locker begin with, but for those of its waiters.
+/// What the owner tokens of one locker begin with, except those of its waiters.
 ///
-/// A locker serves the process that made it and none that was forked from that, so no other process
-/// begins there, unless an image of this one was started twice. Then both have the same randomness in
-/// memory: therefore it is drawn again for every call that comes more than a moment after the last draw.
+/// A locker serves the process that made it and no process that was forked from that. So no other process
+/// has the same prefix, unless it was started from an image of this one. Then both have the same randomness
+/// in memory: therefore the prefix is drawn again for every call that comes more than [`LONGEST_USE`] after
+/// the last draw.
 ///
 /// See "What if two processes start from one image?" in DESIGN.md.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ pub(crate) struct Prefix {
     drawn: AtomicU64,
 }
 
-/// As long as a call is under way anyway, while its image is made.
+/// A call may be under way for as long anyway, while the image of its process is made.
 const LONGEST_USE: Duration = Duration::from_millis(1);
 
 impl Prefix {
@@ -78,14 +79,14 @@ impl Prefix {
     }
 
     fn origin(&self, now: Moment) -> Result<Origin, LockError> {
-        // The time first: what is read after it was drawn then, or later.
+        // The time is read first: the origin that is read after it was drawn then, or later.
         let drawn = Moment::from_nanos(self.drawn.load(Ordering::Acquire));
         let origin = self.origin.load(Ordering::Acquire);
         if now.since(drawn) <= LONGEST_USE {
             return Ok(Origin(origin));
         }
         let fresh = Origin::draw()?;
-        // One that another thread has put there meanwhile is as fresh.
+        // An origin that another thread has stored meanwhile is as fresh.
         let (set, order) = (Ordering::AcqRel, Ordering::Acquire);
         match self.origin.compare_exchange(origin, fresh.0, set, order) {
             Ok(_) => {
@@ -97,14 +98,14 @@ impl Prefix {
     }
 }
 
-/// Tells apart the tokens of this process that begin alike.
+/// Distinguishes the tokens of this process that have the same prefix.
 fn next_count() -> u64 {
     static COUNTER: AtomicU64 = AtomicU64::new(1);
     COUNTER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Random bits of the operating system. What the standard library seeds itself from is not drawn again
-/// in a process that was forked.
+/// Random bits of the operating system. The standard library's seed would be the same in a process that was
+/// forked.
 ///
 /// # Errors
 /// When the system gives none: a token that could be guessed, or repeated, would be worse than no lock.
@@ -115,12 +116,12 @@ pub(crate) fn random() -> Result<u64, LockError> {
     })
 }
 
-/// What the tokens of one locker's waiters begin with, and where their grants are handed to.
+/// What the tokens of one locker's waiters begin with, and the address that their grants are sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Origin(u64);
 
 impl Origin {
-    /// An origin that no other locker has, in whatever process.
+    /// An origin that no other locker has, in any process.
     ///
     /// # Errors
     /// When the system gives no randomness.
@@ -128,13 +129,13 @@ impl Origin {
         random().map(Self)
     }
 
-    /// Where a token began that this crate made.
+    /// The origin of a token that this crate made.
     pub(crate) fn of(owner: &OwnerToken) -> Option<Self> {
         let (origin, _) = owner.as_ref().split_once('.')?;
         u64::from_str_radix(origin, 16).ok().map(Self)
     }
 
-    /// Whether a token began here.
+    /// Whether a token has this origin.
     pub(crate) fn is_of(self, owner: &str) -> bool {
         owner.split_once('.').is_some_and(|(origin, _)| origin == self.to_string())
     }
@@ -173,10 +174,10 @@ fn is_ours(acquisition: &str) -> bool {
         && count.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The origin of one locker's waiters, which is another one after each break of their subscription.
+/// The origin of one locker's waiters, which is drawn again after each break of their subscription.
 ///
 /// Two processes that were started from one image have broken subscriptions, so their waiters have
-/// different origins from then on, and none hears of the other's grants as of its own.
+/// different origins from then on, and neither takes the other's grants for its own.
 #[derive(Debug, Default)]
 pub(crate) struct CurrentOrigin(AtomicU64);
 
@@ -200,15 +201,15 @@ impl CurrentOrigin {
         self.0.store(origin.0, Ordering::Release);
     }
 
-    /// Whether a token began where those of now do.
+    /// Whether a token has the current origin.
     pub(crate) fn is_of(&self, owner: &OwnerToken) -> bool {
         Origin(self.0.load(Ordering::Acquire)).is_of(owner.as_ref())
     }
 }
 
 impl OwnerToken {
-    /// A token that the backend told.
-    pub(crate) fn told(text: &str) -> Self {
+    /// A token that the backend sent.
+    pub(crate) fn received(text: &str) -> Self {
         Self(text.to_owned())
     }
 }
@@ -228,7 +229,7 @@ impl fmt::Debug for OwnerToken {
 /// A number that grows with every grant of a key.
 ///
 /// A resource that remembers the highest token it has seen and refuses smaller ones is safe from a
-/// holder that was paused past its lease. Tokens that nobody checks protect nothing:
+/// holder that was paused past its lease. Tokens that are not checked protect nothing:
 /// [`fencing`](crate::fencing) has the checks.
 ///
 /// # What this does not guarantee
@@ -292,7 +293,7 @@ mod tests {
     /// Goal: two processes that were started from one image have different tokens, although all that they
     /// have in memory is the same.
     #[test]
-    fn tokens_of_later_calls_begin_differently() {
+    fn tokens_of_later_calls_have_another_prefix() {
         let start = Moment::from_nanos(7);
         let prefix = Prefix::draw(start).unwrap();
         let origin = |after| prefix.origin(start.after(after)).unwrap();
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generated_request_id_does_not_tell_the_secret_of_the_owner_tokens() {
+    fn a_generated_request_id_shares_no_secret_with_owner_tokens() {
         let (token, id) = (OwnerToken::draw(None).unwrap(), RequestId::generate());
         assert_ne!(
             token.as_ref().split_once('.').unwrap().0,
