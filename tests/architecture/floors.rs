@@ -34,7 +34,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
     ("waiters", &["mod", "asking", "turn", "line"]),
     ("releaser", &["shutdown", "mod", "duty"]),
     ("worker", &["mod", "agenda"]),
-    ("telemetry", &["mod", "acquiring", "holding", "counters", "no_counters"]),
+    ("telemetry", &["mod", "acquiring", "holding", "releasing", "counters", "no_counters", "span"]),
     ("backend", &["url", "link", "memory", "redis", "mod", "attempt", "fault"]),
     ("background", &["mod", "exit"]),
     (
