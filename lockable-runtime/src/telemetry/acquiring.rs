@@ -118,11 +118,6 @@ pub(crate) fn wait_limit_reached(key: DisplayKey<'_>, waited: Duration) {
         "the wait limit was reached; another holder has the lock");
 }
 
-/// The lock came from another holder: of this process, or through the queue.
-pub(crate) fn handed_off(is_local: bool) {
-    counters::handed_off(is_local);
-}
-
 /// A decorated call found another holder and skips its body.
 pub(crate) fn skipped(error: &LockError) {
     let key = error.shown_key();

@@ -53,7 +53,8 @@ pub(super) fn waiters(change: f64) {
     gauge!("lockable.waiters").increment(change);
 }
 
-pub(super) fn handed_off(is_local: bool) {
+/// The lock came from another holder: of this process, or through the queue.
+pub(crate) fn handed_off(is_local: bool) {
     if is_local {
         counter!("lockable.handoff", "by" => "local").increment(1);
     } else {
@@ -91,6 +92,12 @@ pub(super) fn release_abandoned() {
     counter!("lockable.release.abandoned").increment(1);
 }
 
-pub(super) fn backlog(change: f64) {
-    gauge!("lockable.release.backlog").increment(change);
+/// One more release waits in the background.
+pub(crate) fn backlog_grows() {
+    gauge!("lockable.release.backlog").increment(1.0);
+}
+
+/// One release less waits in the background.
+pub(crate) fn backlog_shrinks() {
+    gauge!("lockable.release.backlog").decrement(1.0);
 }

@@ -67,11 +67,12 @@
 //!
 //! # Redacted keys
 //!
-//! With [`redact_keys`](crate::LockerBuilder::redact_keys) events, spans, the messages of [`LockError`] and of
-//! its sources, and `{:?}` of guards, leases and requests show `redacted:` and a number instead of the key.
-//! A key has the same number within one process, and another number in the next process.
-//! [`LockError::key`], [`LockGuard::key`](crate::LockGuard::key), a [`LockKey`] and the backend have the
-//! key itself.
+//! With [`redact_keys`](crate::LockerBuilder::redact_keys) events, spans, the messages of
+//! [`LockError`](crate::LockError) and of its sources, and `{:?}` of guards, leases and requests show
+//! `redacted:` and a number instead of the key. A key has the same number within one process, and another
+//! number in the next process. [`LockError::key`](crate::LockError::key),
+//! [`LockGuard::key`](crate::LockGuard::key), a [`LockKey`](crate::LockKey) and the backend have the key
+//! itself.
 //!
 //! Owner tokens are never shown, whether keys are redacted or not, because they release locks. A server
 //! that refuses a command may quote its arguments; that part of its answer is left out.
@@ -105,15 +106,14 @@
 //! allocations of an acquisition and its release.
 
 pub(crate) use self::acquiring::{
-    Acquiring, Waiting, error_discarded, handed_off, skipped, wait_limit_reached, waits_long,
+    Acquiring, Waiting, error_discarded, skipped, wait_limit_reached, waits_long,
 };
-pub(crate) use self::counters::describe;
+pub(crate) use self::counters::{backlog_grows, backlog_shrinks, describe, handed_off};
 pub(crate) use self::holding::{
     Hold, completed_after_loss, lost, renewal_unanswered, renewed, renewing,
 };
 pub(crate) use self::releasing::{
-    backlog_grows, backlog_shrinks, handed_off_locally, release_abandoned, release_deferred,
-    released_too_late, releasing,
+    handed_off_locally, release_abandoned, release_deferred, released_too_late, releasing,
 };
 pub(crate) use self::span::inside;
 

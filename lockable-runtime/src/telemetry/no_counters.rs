@@ -10,7 +10,7 @@ pub(super) fn waited(_: Duration) {}
 
 pub(super) fn waiters(_: f64) {}
 
-pub(super) fn handed_off(_: bool) {}
+pub(crate) fn handed_off(_: bool) {}
 
 pub(super) fn held(_: Duration) {}
 
@@ -24,4 +24,6 @@ pub(super) fn released(_: &'static str) {}
 
 pub(super) fn release_abandoned() {}
 
-pub(super) fn backlog(_: f64) {}
+pub(crate) fn backlog_grows() {}
+
+pub(crate) fn backlog_shrinks() {}

@@ -63,13 +63,3 @@ pub(crate) fn release_abandoned(key: DisplayKey<'_>, error: &str) {
         "the lock could not be released and ends with its lease");
     counters::release_abandoned();
 }
-
-/// One more release waits in the background.
-pub(crate) fn backlog_grows() {
-    counters::backlog(1.0);
-}
-
-/// One release less waits in the background.
-pub(crate) fn backlog_shrinks() {
-    counters::backlog(-1.0);
-}
