@@ -68,10 +68,10 @@
 //! # Redacted keys
 //!
 //! With [`redact_keys`](crate::LockerBuilder::redact_keys) events, spans, the messages of
-//! [`LockError`](crate::LockError) and of its sources, and `{:?}` of guards, leases and requests show
+//! [errors](crate::LockError) and of their sources, and `{:?}` of guards, leases and requests show
 //! `redacted:` and a number instead of the key. A key has the same number within one process, and another
 //! number in the next process. [`LockError::key`](crate::LockError::key),
-//! [`LockGuard::key`](crate::LockGuard::key), a [`LockKey`](crate::LockKey) and the backend have the key
+//! [`LockGuard::key`](crate::LockGuard::key), a [lock key](crate::LockKey) and the backend have the key
 //! itself.
 //!
 //! Owner tokens are never shown, whether keys are redacted or not, because they release locks. A server
