@@ -18,7 +18,7 @@ const ROUND: Duration = Duration::from_millis(30);
 /// What this crate runs to release.
 const RELEASE: &str = concat!(
     include_str!("../lockable-runtime/scripts/free.lua"),
-    include_str!("../lockable-runtime/scripts/hand_on.lua"),
+    include_str!("../lockable-runtime/scripts/hand_off.lua"),
     include_str!("../lockable-runtime/scripts/release.lua")
 );
 /// What a lock without a queue needs.

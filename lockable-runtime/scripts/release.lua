@@ -13,7 +13,7 @@ Output   1 released; 0 nobody holds the lock; -1 another holder, or other data, 
          is the entry's now: its first fencing token and the time in microseconds
 
 A lock that stays taken gets another owner, the token after a mark, so that a renewal that is late
-does not find its own; see hand_on.lua for the marks.
+does not find its own; see hand_off.lua for the marks.
 Idempotent because a token is never used for two acquisitions.
 ]]
 local lock, fence, queue, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[3]

@@ -8,9 +8,11 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
-use self::connection::{Connection, is_unknown_script};
-use self::connections::Connections;
-use self::script::{Call, Place, Raise};
+use self::batch::{releases, renewals};
+use self::wire::connection::{Connection, is_unknown_script};
+use self::wire::connections::Connections;
+use self::wire::script::{Call, Place, Raise};
+use self::wire::{command, fault, script};
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Granted, Held,
     Release, Renewal, Renewed, Reply, Settings,
@@ -20,21 +22,11 @@ use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::token::{FencingToken, Origin};
 
+mod batch;
 mod check;
-mod command;
-mod connection;
-mod connections;
-mod driven;
-mod fault;
 mod fence;
-mod grants;
-mod greeting;
-mod releases;
-mod renewals;
-mod script;
-mod server;
-mod times;
-mod words;
+mod wait;
+mod wire;
 
 /// A Redis or Valkey server that is reached at one address.
 #[derive(Clone)]

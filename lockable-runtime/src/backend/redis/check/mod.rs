@@ -6,26 +6,26 @@ use std::future::Future;
 use ::redis::{Pipeline, RedisError, RedisResult, Value};
 
 use self::rights::Missing;
-use super::connection::Opener;
-use super::driven::Driven;
-use super::fault;
-use super::greeting::{Introduced, introduce};
-use super::script::{Names, Script};
-use super::server::{Mode, Unfit};
 use crate::backend::Fault;
+use crate::backend::redis::wire::connection::Opener;
+use crate::backend::redis::wire::driven::Driven;
+use crate::backend::redis::wire::fault;
+use crate::backend::redis::wire::greeting::{Introduced, introduce};
+use crate::backend::redis::wire::script::{Names, Script};
+use crate::backend::redis::wire::server::{Mode, Unfit};
 use crate::check::{Code, Finding, Report, Severity};
 use crate::types::clock::{timer_on, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::token::Origin;
 
-mod listeners;
-mod pace;
+mod clock;
+mod proxy;
 mod rehearsal;
 mod rights;
 mod settings;
+mod subscribers;
 mod version;
-mod way;
 
 /// Checks a server on connections of the check's own; one that gives no answer is asked no more.
 pub(super) async fn check(opener: Opener, prefix: String) -> Report {
@@ -64,10 +64,10 @@ async fn examine(opener: &Opener, prefix: &str, report: &mut Report) -> Result<(
             report.add(rehearsal::renew_together(&server, &probe).await?);
         }
     }
-    report.add(listeners::look(&server).await?);
-    report.add(way::look(&server).await?);
+    report.add(subscribers::look(&server).await?);
+    report.add(proxy::look(&server).await?);
     settings::look(&server, report).await?;
-    pace::measure(&server, report).await
+    clock::measure(&server, report).await
 }
 
 /// The lock that the check does everything with.

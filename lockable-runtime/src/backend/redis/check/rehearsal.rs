@@ -6,14 +6,14 @@ use std::sync::Arc;
 use ::redis::aio::{PubSubSink, PubSubStream};
 use ::redis::{Pipeline, RedisError, Value};
 
-use super::super::command;
-use super::super::fault;
-use super::super::grants;
-use super::super::script::{
-    Call, Enqueue, FreeAll, Inspect, Leave, Names, Place, Raise, Release, Renew,
-};
 use super::rights::Missing;
 use super::{Checked, Probe};
+use crate::backend::redis::wait::grants;
+use crate::backend::redis::wire::command;
+use crate::backend::redis::wire::fault;
+use crate::backend::redis::wire::script::{
+    Call, Enqueue, FreeAll, Inspect, Leave, Names, Place, Raise, Release, Renew,
+};
 use crate::backend::{self, Attempt, Renewal, Renewed};
 use crate::check::{Code, Finding, Report, Severity};
 use crate::types::clock::{boot_time, timer_on, within};
@@ -246,8 +246,8 @@ pub(super) fn failed(verb: &'static str, cause: &str, advice: &'static str) -> F
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::script::Script;
     use super::*;
+    use crate::backend::redis::wire::script::Script;
 
     #[test]
     fn every_script_is_rehearsed() {

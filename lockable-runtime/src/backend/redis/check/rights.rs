@@ -7,8 +7,9 @@ use std::borrow::Cow;
 
 use ::redis::{Cmd, Pipeline, RedisError, ServerErrorKind, Value};
 
-use super::super::{fault, grants};
 use super::{Checked, Probe, rehearsal};
+use crate::backend::redis::wait::grants;
+use crate::backend::redis::wire::fault;
 use crate::check::{Code, Finding, Severity};
 
 /// The commands of verbs and scripts, where they are used, and what follows the key.

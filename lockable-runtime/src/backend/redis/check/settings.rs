@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use ::redis::{FromRedisValue, Pipeline, Value};
 
-use super::super::fault;
 use super::Checked;
+use crate::backend::redis::wire::fault;
 use crate::check::{Code, Finding, Report, Severity};
 
 /// What is asked of `CONFIG GET`.

@@ -2,7 +2,7 @@
 
 use ::redis::Value;
 
-use super::super::server::{Unfit, told, version};
+use crate::backend::redis::wire::server::{Unfit, told, version};
 use crate::check::{Code, Finding, Report, Severity};
 
 /// Notes what the server is; the error is one that is unfit for everything else.

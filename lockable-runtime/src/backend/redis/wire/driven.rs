@@ -22,15 +22,15 @@ use tokio::task::AbortHandle;
 use crate::types::process::Process;
 
 /// A connection with the task that drives it, which ends with this.
-pub(super) struct Driven {
-    pub(super) commands: MultiplexedConnection,
+pub(crate) struct Driven {
+    pub(crate) commands: MultiplexedConnection,
     /// None where the client drives it.
     driver: Option<AbortHandle>,
 }
 
 impl Driven {
     /// Connects and logs in.
-    pub(super) async fn open(client: &Client, config: AsyncConnectionConfig) -> RedisResult<Self> {
+    pub(crate) async fn open(client: &Client, config: AsyncConnectionConfig) -> RedisResult<Self> {
         let info = client.get_connection_info();
         match info.addr() {
             ConnectionAddr::Tcp(host, port) => {

@@ -17,7 +17,7 @@ const ARGUMENTS: &str = "with args beginning with";
 const LEFT_OUT: &str = "…";
 
 /// The error in words that may be shown, of the same kind and with the same code.
-pub(super) fn shown(error: &RedisError) -> RedisError {
+pub(crate) fn shown(error: &RedisError) -> RedisError {
     match (error.kind(), error.code(), error.detail()) {
         // These quote the answer, which may be the value of a lock.
         (kind @ (ErrorKind::Parse | ErrorKind::UnexpectedReturnType), ..) => {

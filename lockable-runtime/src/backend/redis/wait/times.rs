@@ -22,7 +22,7 @@ use crate::types::clock::Moment;
 /// So an answer after such a step counts only for attempts that were first sent after it was known: the
 /// server cannot have granted anything to them before. The others have to be claimed.
 #[derive(Default)]
-pub(super) struct Times(Mutex<Known>);
+pub(crate) struct Times(Mutex<Known>);
 
 #[derive(Clone, Copy, Default)]
 struct Known {
@@ -55,15 +55,15 @@ impl Answer {
 
 /// When a grant that came by a message began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Began {
-    pub(super) since: Moment,
+pub(crate) struct Began {
+    pub(crate) since: Moment,
     /// Only where its attempt was not sent before this.
-    pub(super) counts_from: Moment,
+    pub(crate) counts_from: Moment,
 }
 
 impl Times {
     /// The server answered a request that was sent then with its time in microseconds, by now.
-    pub(super) fn learn(&self, sent: Moment, server: u64, now: Moment) {
+    pub(crate) fn learn(&self, sent: Moment, server: u64, now: Moment) {
         let mut known = self.known();
         match &known.newest {
             Some(newest) if newest.shows_step(sent, server) => known.counts_from = now,
@@ -74,13 +74,13 @@ impl Times {
     }
 
     /// The server may be another one now.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.known().newest = None;
     }
 
     /// From when on a grant counts that was made at that time of the server's, and told by now. Nothing
     /// where it would begin later than it was told: then the clock was set forward in between.
-    pub(super) fn began(&self, granted: u64, arrived: Moment) -> Option<Began> {
+    pub(crate) fn began(&self, granted: u64, arrived: Moment) -> Option<Began> {
         let Known { newest, counts_from } = *self.known();
         let Answer { sent, server, .. } = newest?;
         let later = Duration::from_micros(granted.checked_sub(server)?);

@@ -11,12 +11,12 @@ use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 
 /// An error of the connection, or one that the server answered.
-pub(super) fn of(server: &str, error: &RedisError) -> Fault {
+pub(crate) fn of(server: &str, error: &RedisError) -> Fault {
     of_missing(server, error, "")
 }
 
 /// The same about something that locks need: `otherwise` says what to do where a refusal alone does not.
-pub(super) fn of_missing(server: &str, error: &RedisError, otherwise: &'static str) -> Fault {
+pub(crate) fn of_missing(server: &str, error: &RedisError, otherwise: &'static str) -> Fault {
     let (kind, cause, advice) = explain(error);
     let is_bare = kind == LockErrorKind::Refused && advice.is_empty();
     let advice = if is_bare { otherwise } else { advice };
@@ -28,20 +28,20 @@ pub(super) fn of_missing(server: &str, error: &RedisError, otherwise: &'static s
 }
 
 /// Whose fault an error is, its own words, and what to do about it where that is known.
-pub(super) fn explain(error: &RedisError) -> (LockErrorKind, String, &'static str) {
+pub(crate) fn explain(error: &RedisError) -> (LockErrorKind, String, &'static str) {
     let (kind, advice) = verdict(error);
     (kind, one_line(&words::shown(error)), advice)
 }
 
 /// An error in place of the lock. Nothing was granted by this request; an earlier one of the same
 /// attempt, which was not answered, may have been.
-pub(super) fn of_lock(mut fault: Fault, is_first_request: bool) -> Fault {
+pub(crate) fn of_lock(mut fault: Fault, is_first_request: bool) -> Fault {
     fault.proves_absence = is_first_request;
     fault
 }
 
 /// A fault in counting up the fence counter; the lock may be held by then.
-pub(super) fn of_fence(mut fault: Fault, key: &LockKey) -> Fault {
+pub(crate) fn of_fence(mut fault: Fault, key: &LockKey) -> Fault {
     let fence = key.fence();
     if fault.kind == LockErrorKind::WrongType {
         fault.kind = LockErrorKind::Refused;
@@ -54,7 +54,7 @@ pub(super) fn of_fence(mut fault: Fault, key: &LockKey) -> Fault {
 }
 
 /// A fault in asking for a place in the queue, which names the companion key where that is the reason.
-pub(super) fn of_queue(mut fault: Fault, key: &LockKey) -> Fault {
+pub(crate) fn of_queue(mut fault: Fault, key: &LockKey) -> Fault {
     if fault.message.contains("at the fence") {
         return of_fence(fault, key);
     }
@@ -67,30 +67,30 @@ pub(super) fn of_queue(mut fault: Fault, key: &LockKey) -> Fault {
 
 /// Inside a script the server tells a missing right by its words alone: 7.0 by the first of these,
 /// later ones by the second.
-pub(super) fn is_missing_right(error: &RedisError) -> bool {
+pub(crate) fn is_missing_right(error: &RedisError) -> bool {
     const WORDS: [&str; 2] = ["The user executing the script can't", "ACL failure in script"];
     error.kind() == ServerErrorKind::NoPerm.into()
         || error.detail().is_some_and(|detail| WORDS.iter().any(|words| detail.contains(words)))
 }
 
 /// Writes belong elsewhere now: a replica refuses them, in a cluster by the name of another node.
-pub(super) fn leads_away(error: &RedisError) -> bool {
+pub(crate) fn leads_away(error: &RedisError) -> bool {
     use ServerErrorKind::{Ask, Moved, ReadOnly};
     [Ask, Moved, ReadOnly].into_iter().any(|kind| error.kind() == kind.into())
 }
 
 /// New locks are refused; what is there is renewed and released.
-pub(super) fn is_out_of_memory(error: &RedisError) -> bool {
+pub(crate) fn is_out_of_memory(error: &RedisError) -> bool {
     error.code() == Some("OOM")
 }
 
 /// Whether a server that answers this may answer the same command well later.
-pub(super) fn passes(error: &RedisError) -> bool {
+pub(crate) fn passes(error: &RedisError) -> bool {
     verdict(error).0 == LockErrorKind::Unavailable && !is_out_of_memory(error)
 }
 
 /// The keys of one command are in several slots, of which this server, or a proxy, takes one at a time.
-pub(super) fn is_cross_slot(error: &RedisError) -> bool {
+pub(crate) fn is_cross_slot(error: &RedisError) -> bool {
     error.kind() == ServerErrorKind::CrossSlot.into()
 }
 
@@ -153,11 +153,11 @@ const NO_DATABASES: &str = "a server without databases, such as a Sentinel, has 
                             address of the primary into the URL";
 
 /// What to do where a command is unknown, renamed or disabled.
-pub(super) const NO_COMMAND: &str = "locks cannot work without this command; enable it, or use a \
+pub(crate) const NO_COMMAND: &str = "locks cannot work without this command; enable it, or use a \
                                      server that has it";
 
 /// The same of `EVAL`, `EVALSHA` and the commands that scripts call.
-pub(super) const NO_SCRIPTS: &str = "locks cannot be released safely without scripts; enable `EVAL`, \
+pub(crate) const NO_SCRIPTS: &str = "locks cannot be released safely without scripts; enable `EVAL`, \
                                      `EVALSHA` and the commands that these call, or use a server \
                                      that has them";
 
@@ -175,17 +175,17 @@ fn one_line(error: &RedisError) -> String {
     }
 }
 
-pub(super) fn connect_timeout(server: &str, limit: Duration) -> Fault {
+pub(crate) fn connect_timeout(server: &str, limit: Duration) -> Fault {
     let message = format!("{server}: could not connect within {limit:?}");
     Fault::new(LockErrorKind::Unavailable, message)
 }
 
-pub(super) fn unexpected(server: &str, what: &str) -> Fault {
+pub(crate) fn unexpected(server: &str, what: &str) -> Fault {
     let message = format!("{server}: an answer to {what} that no Redis server gives");
     Fault::new(LockErrorKind::Unavailable, message)
 }
 
-pub(super) fn runtime_ended(server: &str) -> Fault {
+pub(crate) fn runtime_ended(server: &str) -> Fault {
     let message = format!(
         "{server}: the tokio runtime ended before there was an answer, or has no I/O (`enable_io`)"
     );
@@ -193,7 +193,7 @@ pub(super) fn runtime_ended(server: &str) -> Fault {
 }
 
 /// A release whose answer was lost, and of which nothing is found any more.
-pub(super) fn unsure_release(server: &str) -> Fault {
+pub(crate) fn unsure_release(server: &str) -> Fault {
     let message = format!(
         "{server}: the connection broke during the release, and the lock is not this holder's any \
          more; whether it was released, or lost before, nobody can tell"
@@ -202,7 +202,7 @@ pub(super) fn unsure_release(server: &str) -> Fault {
 }
 
 /// The message never shows the URL, which may hold a password.
-pub(super) fn bad_url(error: &RedisError) -> LockError {
+pub(crate) fn bad_url(error: &RedisError) -> LockError {
     let message = if error.to_string().contains("TLS") {
         "`rediss://` needs the feature `tls` of lockable-runtime".to_owned()
     } else {

@@ -13,8 +13,8 @@ use futures_core::Stream;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::fault;
 use super::times::Times;
+use crate::backend::redis::wire::fault;
 use crate::backend::{Fault, Grant, Granted};
 use crate::types::clock::{boot_time, timer_on, within};
 use crate::types::key::LockKey;
@@ -28,7 +28,7 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The one subscription of a locker; there is none until somebody waits.
-pub(super) struct Grants {
+pub(crate) struct Grants {
     subscriber: Subscriber,
     state: Mutex<Option<watch::Receiver<State>>>,
 }
@@ -38,23 +38,23 @@ type State = Option<Result<(), Fault>>;
 
 /// What subscribing takes.
 #[derive(Clone)]
-pub(super) struct Subscriber {
-    pub(super) client: Client,
-    pub(super) server: Arc<str>,
+pub(crate) struct Subscriber {
+    pub(crate) client: Client,
+    pub(crate) server: Arc<str>,
     /// The runtime that it lives on, whatever becomes of the callers'.
-    pub(super) runtime: Handle,
-    pub(super) connect_deadline: Duration,
-    pub(super) command_deadline: Duration,
-    pub(super) times: Arc<Times>,
+    pub(crate) runtime: Handle,
+    pub(crate) connect_deadline: Duration,
+    pub(crate) command_deadline: Duration,
+    pub(crate) times: Arc<Times>,
 }
 
 impl Grants {
-    pub(super) fn new(subscriber: Subscriber) -> Self {
+    pub(crate) fn new(subscriber: Subscriber) -> Self {
         Self { subscriber, state: Mutex::default() }
     }
 
     /// Answers once the subscription is confirmed.
-    pub(super) async fn listen(
+    pub(crate) async fn listen(
         &self,
         origin: Origin,
         hook: Weak<dyn Granted>,
@@ -163,7 +163,7 @@ impl Subscriber {
 }
 
 /// A subscription to the grants of those origins.
-pub(super) async fn subscribe(
+pub(crate) async fn subscribe(
     client: &Client,
     origins: impl IntoIterator<Item = Origin>,
 ) -> RedisResult<(PubSubSink, PubSubStream)> {
@@ -174,16 +174,16 @@ pub(super) async fn subscribe(
 }
 
 /// Where the grants of that origin are published; the scripts write the same name.
-pub(super) fn channel(origin: Origin) -> String {
+pub(crate) fn channel(origin: Origin) -> String {
     format!("lockable:grant:{origin}")
 }
 
 /// Asks whether the subscription lives; a refusal is an answer too.
-pub(super) async fn ping(sink: &mut PubSubSink) -> RedisResult<Value> {
+pub(crate) async fn ping(sink: &mut PubSubSink) -> RedisResult<Value> {
     sink.ping().await
 }
 
 /// The next message; `None` when the subscription has ended.
-pub(super) async fn next(stream: &mut PubSubStream) -> Option<Msg> {
+pub(crate) async fn next(stream: &mut PubSubStream) -> Option<Msg> {
     poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await
 }

@@ -11,7 +11,7 @@ use crate::types::token::is_kept_for_queue;
 
 /// A script that servers are asked to keep.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Script {
+pub(crate) enum Script {
     Release,
     Renew,
     Inspect,
@@ -22,7 +22,7 @@ pub(super) enum Script {
 }
 
 impl Script {
-    pub(super) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Release,
         Self::Renew,
         Self::Inspect,
@@ -32,46 +32,46 @@ impl Script {
         Self::FreeAll,
     ];
 
-    pub(super) fn source(self) -> &'static str {
+    pub(crate) fn source(self) -> &'static str {
         match self {
             Self::Release => concat!(
-                include_str!("../../../scripts/free.lua"),
-                include_str!("../../../scripts/hand_on.lua"),
-                include_str!("../../../scripts/release.lua")
+                include_str!("../../../../scripts/free.lua"),
+                include_str!("../../../../scripts/hand_off.lua"),
+                include_str!("../../../../scripts/release.lua")
             ),
             Self::Enqueue => concat!(
-                include_str!("../../../scripts/hand_on.lua"),
-                include_str!("../../../scripts/enqueue.lua")
+                include_str!("../../../../scripts/hand_off.lua"),
+                include_str!("../../../../scripts/enqueue.lua")
             ),
             Self::Leave => concat!(
-                include_str!("../../../scripts/hand_on.lua"),
-                include_str!("../../../scripts/leave.lua")
+                include_str!("../../../../scripts/hand_off.lua"),
+                include_str!("../../../../scripts/leave.lua")
             ),
-            Self::FreeAll => include_str!("../../../scripts/free_all.lua"),
-            Self::Renew => include_str!("../../../scripts/renew.lua"),
-            Self::Inspect => include_str!("../../../scripts/inspect.lua"),
-            Self::Raise => include_str!("../../../scripts/seed.lua"),
+            Self::FreeAll => include_str!("../../../../scripts/free_all.lua"),
+            Self::Renew => include_str!("../../../../scripts/renew.lua"),
+            Self::Inspect => include_str!("../../../../scripts/inspect.lua"),
+            Self::Raise => include_str!("../../../../scripts/seed.lua"),
         }
     }
 }
 
 /// What a server calls the scripts that it keeps; nothing when it may not be asked to keep any.
 #[derive(Default)]
-pub(super) struct Names([Option<String>; Script::ALL.len()]);
+pub(crate) struct Names([Option<String>; Script::ALL.len()]);
 
 impl Names {
     /// From the answers to `SCRIPT LOAD` of all scripts in their order.
-    pub(super) fn from_replies(replies: impl IntoIterator<Item = Value>) -> Self {
+    pub(crate) fn from_replies(replies: impl IntoIterator<Item = Value>) -> Self {
         let mut replies = replies.into_iter();
         Self(Script::ALL.map(|_| String::from_redis_value(replies.next()?).ok()))
     }
 
-    pub(super) fn of(&self, script: Script) -> Option<&str> {
+    pub(crate) fn of(&self, script: Script) -> Option<&str> {
         self.0.get(script as usize)?.as_deref()
     }
 
     /// The call by the script's name, or else with its text.
-    pub(super) fn command(&self, call: &impl Call) -> Cmd {
+    pub(crate) fn command(&self, call: &impl Call) -> Cmd {
         let script = call.script();
         match self.of(script) {
             Some(name) => call.command("EVALSHA", name),
@@ -81,7 +81,7 @@ impl Names {
 }
 
 /// One call of a script.
-pub(super) trait Call {
+pub(crate) trait Call {
     type Outcome;
 
     fn script(&self) -> Script;
@@ -93,16 +93,16 @@ pub(super) trait Call {
 }
 
 /// Ends the hold of `attempt`: the lock goes to the first who waits, or is free.
-pub(super) struct Release<'a> {
-    pub(super) attempt: &'a Attempt,
+pub(crate) struct Release<'a> {
+    pub(crate) attempt: &'a Attempt,
     /// How long the lock has to stay taken.
-    pub(super) kept_for: Option<Duration>,
+    pub(crate) kept_for: Option<Duration>,
     /// An attempt of this process that is queued with it.
-    pub(super) next: Option<&'a Attempt>,
+    pub(crate) next: Option<&'a Attempt>,
 }
 
 /// What was handed at once to an attempt of this process: its first fencing token, and the time.
-pub(super) type Handed = Option<(u64, u64)>;
+pub(crate) type Handed = Option<(u64, u64)>;
 
 impl Call for Release<'_> {
     type Outcome = (backend::Release, Handed);
@@ -142,8 +142,8 @@ impl Call for Release<'_> {
 }
 
 /// Frees those of many locks that their attempts hold and nobody waits for.
-pub(super) struct FreeAll<'a> {
-    pub(super) attempts: Vec<&'a Attempt>,
+pub(crate) struct FreeAll<'a> {
+    pub(crate) attempts: Vec<&'a Attempt>,
 }
 
 impl Call for FreeAll<'_> {
@@ -174,12 +174,12 @@ impl Call for FreeAll<'_> {
 }
 
 /// Acquires a lock whose turn has come to the attempt, or queues the attempt.
-pub(super) struct Enqueue<'a> {
-    pub(super) attempt: &'a Attempt,
+pub(crate) struct Enqueue<'a> {
+    pub(crate) attempt: &'a Attempt,
 }
 
 /// What asking for a place came to, and the time of the server.
-pub(super) enum Place {
+pub(crate) enum Place {
     Granted { fence: u64, time: u64 },
     Queued { remaining: Option<Duration>, time: u64 },
 }
@@ -211,8 +211,8 @@ impl Call for Enqueue<'_> {
 }
 
 /// Takes an attempt out of the queue.
-pub(super) struct Leave<'a> {
-    pub(super) attempt: &'a Attempt,
+pub(crate) struct Leave<'a> {
+    pub(crate) attempt: &'a Attempt,
 }
 
 impl Call for Leave<'_> {
@@ -244,8 +244,8 @@ fn with_keys(verb: &str, text: &str, attempt: &Attempt, arguments: usize) -> Cmd
 }
 
 /// Makes locks last longer that their attempts hold, and no others.
-pub(super) struct Renew<'a> {
-    pub(super) renewals: &'a [Renewal],
+pub(crate) struct Renew<'a> {
+    pub(crate) renewals: &'a [Renewal],
 }
 
 impl Call for Renew<'_> {
@@ -289,8 +289,8 @@ impl Call for Renew<'_> {
 }
 
 /// Tells who has a lock.
-pub(super) struct Inspect<'a> {
-    pub(super) key: &'a LockKey,
+pub(crate) struct Inspect<'a> {
+    pub(crate) key: &'a LockKey,
 }
 
 impl Call for Inspect<'_> {
@@ -321,8 +321,8 @@ impl Call for Inspect<'_> {
 }
 
 /// Counts up the fence counter of a lock, and raises it to the server's time.
-pub(super) struct Raise<'a> {
-    pub(super) attempt: &'a Attempt,
+pub(crate) struct Raise<'a> {
+    pub(crate) attempt: &'a Attempt,
 }
 
 impl Call for Raise<'_> {

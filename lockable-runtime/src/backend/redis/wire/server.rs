@@ -12,7 +12,7 @@ use crate::types::token::Origin;
 
 /// Why a server cannot have locks until it, or the URL, is changed, and what to do.
 #[derive(Debug)]
-pub(super) struct Unfit {
+pub(crate) struct Unfit {
     code: Code,
     matter: Cow<'static, str>,
     advice: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct Unfit {
 
 impl Unfit {
     /// What a greeting alone tells.
-    pub(super) fn by_greeting(hello: &Value) -> Option<Self> {
+    pub(crate) fn by_greeting(hello: &Value) -> Option<Self> {
         if Mode::of(hello) == Mode::Sentinel {
             return Some(Self::sentinel());
         }
@@ -33,7 +33,7 @@ impl Unfit {
     }
 
     /// What the answers to [`Mode::ask`] tell, and those to other commands about keys.
-    pub(super) fn by_answers(replies: &[Value]) -> Option<Self> {
+    pub(crate) fn by_answers(replies: &[Value]) -> Option<Self> {
         match replies.iter().find_map(shards) {
             Some(shards) => (shards > 1).then(|| Self::node(Some(shards))),
             None => replies.iter().any(leads_away).then(|| Self::node(None)),
@@ -59,19 +59,19 @@ impl Unfit {
         Self { code: Code::Cluster, matter: matter.into(), advice }
     }
 
-    pub(super) fn fault(&self, server: &str) -> Fault {
+    pub(crate) fn fault(&self, server: &str) -> Fault {
         let Self { matter, advice, .. } = self;
         Fault::new(LockErrorKind::Refused, format!("{server}: {matter}; {advice}"))
     }
 
-    pub(super) fn finding(self) -> Finding {
+    pub(crate) fn finding(self) -> Finding {
         Finding::new(Severity::Wrong, self.code, self.matter, self.advice)
     }
 }
 
 /// What a server says that it is one of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     Standalone,
     Sentinel,
     Cluster,
@@ -80,7 +80,7 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    pub(super) fn of(hello: &Value) -> Self {
+    pub(crate) fn of(hello: &Value) -> Self {
         match told(hello, "mode").as_deref() {
             Some("standalone") => Self::Standalone,
             Some("sentinel") => Self::Sentinel,
@@ -91,7 +91,7 @@ impl Mode {
 
     /// Asks whether other nodes have a part of the keys, where the mode leaves that open: for the size
     /// of the cluster, and for keys all over its slots, because a user may not be allowed the first.
-    pub(super) fn ask(self, pipeline: &mut Pipeline) {
+    pub(crate) fn ask(self, pipeline: &mut Pipeline) {
         if self == Self::Cluster {
             pipeline.cmd("CLUSTER").arg("INFO");
         }
@@ -108,12 +108,12 @@ impl Mode {
 
 /// The key of a lock that nobody else knows. It is where the fence counters are, because a user has to be let
 /// there whatever the prefix.
-pub(super) fn probe(name: &str) -> Option<LockKey> {
+pub(crate) fn probe(name: &str) -> Option<LockKey> {
     LockKey::prefixed("", &format!("lockable:fence:{{lockable:probe:{name}}}")).ok()
 }
 
 /// The version that the server tells; before 6.2 there is no such greeting.
-pub(super) fn version(hello: &Value) -> Option<String> {
+pub(crate) fn version(hello: &Value) -> Option<String> {
     if let Value::ServerError(error) = hello {
         return (error.code() == "ERR").then(|| "older than 6.2".to_owned());
     }
@@ -121,7 +121,7 @@ pub(super) fn version(hello: &Value) -> Option<String> {
 }
 
 /// What a greeting tells under that name.
-pub(super) fn told(hello: &Value, name: &str) -> Option<String> {
+pub(crate) fn told(hello: &Value, name: &str) -> Option<String> {
     let fields = Vec::<(String, Value)>::from_redis_value_ref(hello).ok()?;
     let (_, value) = fields.into_iter().find(|(field, _)| field == name)?;
     String::from_redis_value(value).ok()

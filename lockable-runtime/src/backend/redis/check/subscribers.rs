@@ -4,8 +4,8 @@
 
 use ::redis::{FromRedisValue, Pipeline};
 
-use super::super::grants::channel;
 use super::Checked;
+use crate::backend::redis::wait::grants::channel;
 use crate::check::{Code, Finding, Severity};
 use crate::types::token::Origin;
 

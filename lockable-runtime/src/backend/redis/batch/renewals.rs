@@ -4,8 +4,8 @@ use std::slice;
 
 use ::redis::RedisError;
 
-use super::connection::Connection;
-use super::script::Renew;
+use crate::backend::redis::wire::connection::Connection;
+use crate::backend::redis::wire::script::Renew;
 use crate::backend::{Fault, Renewal, Renewed};
 use crate::types::error::LockErrorKind;
 
@@ -16,7 +16,7 @@ use crate::types::error::LockErrorKind;
 ///
 /// # Cancel safety
 /// Renewals that are dropped may still be done.
-pub(super) async fn renew(
+pub(crate) async fn renew(
     connection: &Connection,
     renewals: &[Renewal],
 ) -> Result<Vec<Result<Renewed, Fault>>, Fault> {

@@ -13,11 +13,11 @@ use tokio::runtime::Handle;
 
 use super::driven::Driven;
 use super::fault;
-use super::fence::FenceCounters;
 use super::greeting::greet;
-use super::releases::Releases;
 use super::script::{Call, Names};
 use crate::backend::Fault;
+use crate::backend::redis::batch::releases::Releases;
+use crate::backend::redis::fence::FenceCounters;
 use crate::types::clock::{Moment, boot_time, timer_on, within};
 
 /// So many calls in a row without an answer, and the connection is given up.
@@ -33,22 +33,22 @@ const FLUSH: usize = 2048;
 
 /// Everything that opening a connection takes.
 #[derive(Clone)]
-pub(super) struct Opener {
-    pub(super) client: Client,
+pub(crate) struct Opener {
+    pub(crate) client: Client,
     /// Where the server is, without credentials.
-    pub(super) server: Arc<str>,
+    pub(crate) server: Arc<str>,
     /// The runtime whose timers keep the deadlines.
-    pub(super) timers: Handle,
-    pub(super) connect_deadline: Duration,
-    pub(super) command_deadline: Duration,
+    pub(crate) timers: Handle,
+    pub(crate) connect_deadline: Duration,
+    pub(crate) command_deadline: Duration,
     /// Set when the server has refused a command because its keys are in several slots; never unset.
     /// From then on each command of this locker is about one lock.
-    pub(super) is_sharded: Arc<AtomicBool>,
+    pub(crate) is_sharded: Arc<AtomicBool>,
 }
 
 impl Opener {
     /// Connects and logs in.
-    pub(super) async fn connect(&self) -> RedisResult<Driven> {
+    pub(crate) async fn connect(&self) -> RedisResult<Driven> {
         // Deadlines are ours: the client's would run on the caller's clock, which may be paused.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
@@ -63,7 +63,7 @@ impl Opener {
 ///
 /// Commands run in the order of their calls. Whoever waits for an answer owns a part of the
 /// connection, so it lives until the last answer has come, also after it was retired.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     opener: Opener,
     driven: Driven,
     fences: FenceCounters,
@@ -80,7 +80,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects, logs in and greets, without a limit of its own.
-    pub(super) async fn open(opener: Opener) -> Result<Self, Fault> {
+    pub(crate) async fn open(opener: Opener) -> Result<Self, Fault> {
         let driven = opener.connect().await;
         let mut driven = driven.map_err(|error| fault::of(&opener.server, &error))?;
         let scripts = greet(&mut driven.commands, &opener.server).await?;
@@ -90,31 +90,31 @@ impl Connection {
         Ok(Self { opener, driven, fences, since, scripts, releases, runtime, retired, unanswered })
     }
 
-    pub(super) fn releases(&self) -> &Releases {
+    pub(crate) fn releases(&self) -> &Releases {
         &self.releases
     }
 
     /// The runtime that drives it.
-    pub(super) fn runtime(&self) -> &Handle {
+    pub(crate) fn runtime(&self) -> &Handle {
         &self.runtime
     }
 
-    pub(super) fn fences(&self) -> &FenceCounters {
+    pub(crate) fn fences(&self) -> &FenceCounters {
         &self.fences
     }
 
-    pub(super) fn scripts(&self) -> &Names {
+    pub(crate) fn scripts(&self) -> &Names {
         &self.scripts
     }
 
     /// Sends the commands in one go; an error of the server's is one of the values.
-    pub(super) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+    pub(crate) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
         let count = pipeline.len();
         self.answered(self.driven.commands.clone().send_packed_commands(pipeline, 0, count).await)
     }
 
     /// Runs the script by its name, and by its text where the server does not know it.
-    pub(super) async fn run<C: Call>(&self, call: &C) -> Result<C::Outcome, Fault> {
+    pub(crate) async fn run<C: Call>(&self, call: &C) -> Result<C::Outcome, Fault> {
         let mut reply = self.evaluate(&self.scripts.command(call)).await?;
         if is_unknown_script(&reply) {
             reply = self.evaluate(&call.command("EVAL", call.script().source())).await?;
@@ -123,7 +123,7 @@ impl Connection {
     }
 
     /// Runs calls of scripts in one go; an error of the server's is one of the outcomes.
-    pub(super) async fn run_each<C: Call>(
+    pub(crate) async fn run_each<C: Call>(
         &self,
         calls: &[C],
     ) -> Result<Vec<Result<C::Outcome, RedisError>>, Fault> {
@@ -150,7 +150,7 @@ impl Connection {
     }
 
     /// The same, within the command deadline; the outer error says that there was no answer by then.
-    pub(super) async fn run_in_time<C: Call>(
+    pub(crate) async fn run_in_time<C: Call>(
         &self,
         call: &C,
     ) -> Result<Result<C::Outcome, Fault>, Fault> {
@@ -182,7 +182,7 @@ impl Connection {
 
     /// An error that the server answered. A server that became a replica, or gave its slots away, is left,
     /// and one that refuses keys of several slots is remembered.
-    pub(super) fn fault(&self, error: &RedisError) -> Fault {
+    pub(crate) fn fault(&self, error: &RedisError) -> Fault {
         if fault::leads_away(error) {
             self.retire();
         }
@@ -193,23 +193,23 @@ impl Connection {
     }
 
     /// Whether commands with the keys of several locks are refused here.
-    pub(super) fn is_sharded(&self) -> bool {
+    pub(crate) fn is_sharded(&self) -> bool {
         self.opener.is_sharded.load(Ordering::Relaxed)
     }
 
-    pub(super) fn unexpected(&self, what: &str) -> Fault {
+    pub(crate) fn unexpected(&self, what: &str) -> Fault {
         self.retire();
         fault::unexpected(&self.opener.server, what)
     }
 
     /// Nobody will be answered any more.
-    pub(super) fn runtime_ended(&self) -> Fault {
+    pub(crate) fn runtime_ended(&self) -> Fault {
         self.retire();
         fault::runtime_ended(&self.opener.server)
     }
 
     /// Somebody gave up on an answer, after so long: on this connection, unless it is younger than that.
-    pub(super) fn unanswered(&self, waited: Duration) {
+    pub(crate) fn unanswered(&self, waited: Duration) {
         if boot_time().since(self.since) < waited {
             return;
         }
@@ -218,16 +218,16 @@ impl Connection {
         }
     }
 
-    pub(super) fn retire(&self) {
+    pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
     }
 
-    pub(super) fn is_retired(&self) -> bool {
+    pub(crate) fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }
 }
 
 /// Whether nothing was done, because the server does not know a script by its name.
-pub(super) fn is_unknown_script(reply: &Value) -> bool {
+pub(crate) fn is_unknown_script(reply: &Value) -> bool {
     matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript))
 }

@@ -13,8 +13,8 @@ use tokio::sync::watch;
 
 use super::connection::{Connection, Opener};
 use super::fault;
-use super::grants::{Grants, Subscriber};
-use super::times::Times;
+use crate::backend::redis::wait::grants::{Grants, Subscriber};
+use crate::backend::redis::wait::times::Times;
 use crate::backend::{Fault, Settings};
 use crate::background::Background;
 use crate::types::clock::{boot_time, timer_on, within};
@@ -30,7 +30,7 @@ type Openings = Vec<(Id, Opening)>;
 ///
 /// A connection works only while its runtime does, and a process may run many: each `#[tokio::test]`
 /// makes one. Callers outside any runtime use the background runtime's.
-pub(super) struct Connections {
+pub(crate) struct Connections {
     opener: Opener,
     background: Background,
     openings: Mutex<Openings>,
@@ -43,7 +43,7 @@ pub(super) struct Connections {
 type Hook = Box<dyn Fn() + Send + Sync>;
 
 impl Connections {
-    pub(super) fn open(settings: &Settings) -> Result<Self, LockError> {
+    pub(crate) fn open(settings: &Settings) -> Result<Self, LockError> {
         let background = Background::start().map_err(|error| no_thread(&error))?;
         let info = settings.url.as_str().into_connection_info();
         let info = info.map_err(|error| fault::bad_url(&error))?;
@@ -70,29 +70,29 @@ impl Connections {
     }
 
     /// Where the server is, without credentials.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.opener.server
     }
 
     /// What a connection of one's own takes.
-    pub(super) fn opener(&self) -> &Opener {
+    pub(crate) fn opener(&self) -> &Opener {
         &self.opener
     }
 
-    pub(super) fn background(&self) -> &Background {
+    pub(crate) fn background(&self) -> &Background {
         &self.background
     }
 
-    pub(super) fn grants(&self) -> &Grants {
+    pub(crate) fn grants(&self) -> &Grants {
         &self.grants
     }
 
-    pub(super) fn times(&self) -> &Times {
+    pub(crate) fn times(&self) -> &Times {
         &self.times
     }
 
     /// Has this called from now on; the first one stays.
-    pub(super) fn when_connected(&self, hook: Hook) {
+    pub(crate) fn when_connected(&self, hook: Hook) {
         drop(self.when_connected.set(hook));
     }
 
@@ -100,7 +100,7 @@ impl Connections {
     ///
     /// # Cancel safety
     /// Opening goes on when the caller is dropped, and serves the next one.
-    pub(super) async fn ready(&self) -> Result<Arc<Connection>, Fault> {
+    pub(crate) async fn ready(&self) -> Result<Arc<Connection>, Fault> {
         let runtime = self.runtime();
         match self.open_already(&runtime) {
             Some(connection) => Ok(connection),
@@ -147,7 +147,7 @@ impl Connections {
     }
 
     /// The calling task gave up on an answer, after so long.
-    pub(super) fn unanswered(&self, waited: Duration) {
+    pub(crate) fn unanswered(&self, waited: Duration) {
         if let Some(opening) = find(&self.openings(), &self.runtime())
             && let Some(Ok(connection)) = &*opening.borrow()
         {

@@ -19,7 +19,7 @@ use crate::types::options::Ttl;
 use crate::types::token::{Origin, OwnerToken};
 
 /// Greets a server that has just been connected to; gives what it calls the scripts.
-pub(super) async fn greet(
+pub(crate) async fn greet(
     commands: &mut MultiplexedConnection,
     server: &str,
 ) -> Result<Names, Fault> {
@@ -38,16 +38,16 @@ pub(super) async fn greet(
 }
 
 /// What a server answered to its greeting.
-pub(super) struct Introduced {
-    pub(super) hello: Value,
+pub(crate) struct Introduced {
+    pub(crate) hello: Value,
     /// What it calls the scripts; the error is one that passes, after which it may be asked to keep them.
-    pub(super) scripts: Result<Names, RedisError>,
+    pub(crate) scripts: Result<Names, RedisError>,
 }
 
 /// Asks for the version, and leaves the scripts with the server.
 ///
 /// A user who may do neither can still lock: the scripts are then sent whole each time.
-pub(super) async fn introduce(
+pub(crate) async fn introduce(
     commands: &mut MultiplexedConnection,
 ) -> Result<Introduced, RedisError> {
     let mut pipeline = Pipeline::with_capacity(1 + Script::ALL.len());

@@ -8,9 +8,9 @@ use std::net::IpAddr;
 use ::redis::{ConnectionAddr, FromRedisValue, Pipeline, Value};
 use tokio::net::lookup_host;
 
-use super::super::connection::Opener;
-use super::super::server::told;
 use super::{Checked, Finding};
+use crate::backend::redis::wire::connection::Opener;
+use crate::backend::redis::wire::server::told;
 use crate::check::{Code, Severity};
 use crate::types::clock::{timer_on, within};
 

@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use ::redis::{FromRedisValue, Pipeline, Value};
 
-use super::super::command;
 use super::Checked;
+use crate::backend::redis::wire::command;
 use crate::check::{Code, Finding, Report, Severity};
 use crate::types::clock::boot_time;
 

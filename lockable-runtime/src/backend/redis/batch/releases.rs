@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot::{self, Receiver, Sender};
 use tokio::task::yield_now;
 
-use super::connection::Connection;
-use super::script::{FreeAll, Handed, Release};
+use crate::backend::redis::wire::connection::Connection;
+use crate::backend::redis::wire::script::{FreeAll, Handed, Release};
 use crate::backend::{self, Attempt, Fault};
 use crate::types::clock::boot_time;
 
@@ -26,7 +26,7 @@ type Answer = Result<bool, Fault>;
 
 /// The releases of one connection.
 #[derive(Default)]
-pub(super) struct Releases {
+pub(crate) struct Releases {
     alone: AtomicUsize,
     /// What goes next, in the order of the calls. Whoever is the first sees to it that they are sent.
     company: Mutex<VecDeque<Waiting>>,
@@ -67,7 +67,7 @@ impl Drop for Alone<'_> {
 ///
 /// # Cancel safety
 /// A release that is dropped may still be done; those that go with it are.
-pub(super) async fn release(
+pub(crate) async fn release(
     connection: &Arc<Connection>,
     attempt: &Arc<Attempt>,
 ) -> Result<backend::Release, Fault> {
@@ -87,7 +87,7 @@ pub(super) async fn release(
 }
 
 /// Releases the attempt, and queues another one in the same step, where there is one.
-pub(super) async fn alone(
+pub(crate) async fn alone(
     connection: &Connection,
     attempt: &Attempt,
     next: Option<&Attempt>,

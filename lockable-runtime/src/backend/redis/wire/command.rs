@@ -11,7 +11,7 @@ use crate::backend::Attempt;
 use crate::types::key::{Companion, LockKey};
 
 /// `SET lock NX GET`, and what counts up the fence counter: lock and fencing token in one round trip.
-pub(super) fn acquire(attempt: &Attempt, count: Cmd) -> Pipeline {
+pub(crate) fn acquire(attempt: &Attempt, count: Cmd) -> Pipeline {
     let mut pipeline = Pipeline::with_capacity(2);
     pipeline.add_command(set_lock(attempt));
     pipeline.add_command(count);
@@ -19,7 +19,7 @@ pub(super) fn acquire(attempt: &Attempt, count: Cmd) -> Pipeline {
 }
 
 /// What counts up the fence counter, and a look at who has the lock behind it.
-pub(super) fn raise(attempt: &Attempt, count: Cmd) -> Pipeline {
+pub(crate) fn raise(attempt: &Attempt, count: Cmd) -> Pipeline {
     let mut pipeline = Pipeline::with_capacity(2);
     pipeline.add_command(count);
     pipeline.add_command(command("GET", 2, attempt.key.as_str()));
@@ -27,25 +27,25 @@ pub(super) fn raise(attempt: &Attempt, count: Cmd) -> Pipeline {
 }
 
 /// Counts up a fence counter that is there.
-pub(super) fn count(attempt: &Attempt) -> Cmd {
+pub(crate) fn count(attempt: &Attempt) -> Cmd {
     command("INCR", 2, attempt.key.fence())
 }
 
-pub(super) fn time() -> Cmd {
+pub(crate) fn time() -> Cmd {
     let mut time = Cmd::with_capacity(1, 4);
     time.arg("TIME");
     time
 }
 
 /// A script that does nothing, by its text.
-pub(super) fn empty_script() -> Cmd {
+pub(crate) fn empty_script() -> Cmd {
     let mut script = Cmd::with_capacity(3, 8);
     script.arg("EVAL").arg("").arg(0);
     script
 }
 
 /// Leaves nothing of a lock behind, and for a moment only where nothing may be deleted.
-pub(super) fn clean_up(key: &LockKey) -> [Cmd; 3] {
+pub(crate) fn clean_up(key: &LockKey) -> [Cmd; 3] {
     let (fence, queue) = (key.fence(), key.queue());
     // By a right that every user of locks has: other data, which end at once, take their place.
     let end_soon = |companion| {
@@ -58,7 +58,7 @@ pub(super) fn clean_up(key: &LockKey) -> [Cmd; 3] {
     [end_soon(fence), end_soon(queue), delete]
 }
 
-pub(super) fn set_lock(attempt: &Attempt) -> Cmd {
+pub(crate) fn set_lock(attempt: &Attempt) -> Cmd {
     let mut set = command("SET", 7, attempt.key.as_str());
     set.arg(attempt.owner.as_ref())
         .arg("NX")
@@ -85,12 +85,12 @@ impl ToRedisArgs for Companion<'_> {
     }
 }
 
-pub(super) fn millis(duration: Duration) -> u64 {
+pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Whether `SET lock NX GET` made, or found, this attempt the holder.
-pub(super) fn is_granted(reply: &Value, attempt: &Attempt) -> Result<bool, RedisError> {
+pub(crate) fn is_granted(reply: &Value, attempt: &Attempt) -> Result<bool, RedisError> {
     match reply {
         Value::Nil => Ok(true),
         Value::BulkString(owner) => Ok(owner == attempt.owner.as_ref().as_bytes()),
@@ -99,12 +99,12 @@ pub(super) fn is_granted(reply: &Value, attempt: &Attempt) -> Result<bool, Redis
 }
 
 /// Whether a look at the lock found that this attempt has it.
-pub(super) fn is_own(reply: &Value, attempt: &Attempt) -> bool {
+pub(crate) fn is_own(reply: &Value, attempt: &Attempt) -> bool {
     matches!(reply, Value::BulkString(owner) if owner == attempt.owner.as_ref().as_bytes())
 }
 
 /// A reply that is a number, where less than zero is zero, or the error that it is instead.
-pub(super) fn integer(reply: &Value) -> Result<u64, RedisError> {
+pub(crate) fn integer(reply: &Value) -> Result<u64, RedisError> {
     match reply {
         Value::Int(number) => Ok(u64::try_from(*number).unwrap_or_default()),
         other => Err(error_of(other)),

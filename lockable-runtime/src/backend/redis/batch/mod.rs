@@ -1,0 +1,4 @@
+//! Releases and renewals of many locks in one command.
+
+pub(super) mod releases;
+pub(super) mod renewals;
