@@ -2,17 +2,17 @@
 Acquires a lock whose turn has come to the attempt, or queues the attempt.
 
 KEYS[1]  the lock
-KEYS[2]  its fence
+KEYS[2]  its fence counter
 KEYS[3]  its queue
 ARGV[1]  the owner token of the attempt
 ARGV[2]  for how many milliseconds it acquires the lock
 ARGV[3]  the entry of the attempt in the queue
-ARGV[4]  how long a queue is kept, in milliseconds
+ARGV[4]  how long the queue lives at least, in milliseconds
 Output   1, the first fencing token and the time in microseconds: acquired, now or before; otherwise
          0, for how many milliseconds the lock lasts, -1 when without an end, and the time
 
-A lock that nobody has, or that stays taken for those who wait alone, goes to the first of them.
-Idempotent because an attempt stands in the queue once, and finds its own lock.
+A lock that no one has, or that stays taken for its waiters only, is handed off to the first of them.
+Idempotent because an attempt is in the queue once, and finds its own lock.
 ]]
 local lock, fence, queue, token, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[3]
 local owner = redis.call('GET', lock)
@@ -22,7 +22,7 @@ if mark_of(owner) == '=' and rest_of(lock, owner) <= 0 then
 end
 local head = not owner and redis.call('LINDEX', queue, '0')
 if head and head ~= entry then
-  hand_on(lock, fence, queue, token, head)
+  hand_off(lock, fence, queue, token, head)
   owner = redis.call('GET', lock)
 end
 if not owner or owner == token then

@@ -1,5 +1,5 @@
 --[[
-Runs a guarded script, unless somebody with a newer fencing token was here before.
+Runs a guarded script, unless a caller with a newer fencing token ran one before.
 
 KEYS[1]  the record of the newest fencing token seen
 ARGV[1]  the fencing token of the caller

@@ -1,10 +1,10 @@
 --[[
-Frees many locks at once: those that their attempts hold and nobody waits for. The others are left as
-they are, for release.lua to hand on, or to tell who has them.
+Frees many locks at once: those that their attempts hold and that have no waiter. The others are left as
+they are, for release.lua to hand off, or to say who has them.
 
 KEYS[2n - 1]  a lock
 KEYS[2n]      its queue
-ARGV[n]       the owner token of the attempt that is to hold it
+ARGV[n]       the owner token of the attempt that should hold it
 Output        for each lock: 1 free now, 0 left as it is
 
 Idempotent because a token is never used for two acquisitions.

@@ -1,18 +1,18 @@
 --[[
-Gives a lock to the first in its queue who can be reached, or frees it. Stands in front of the
-scripts that do so, which call it only where the lock is theirs to give.
+Hands a lock off to the first waiter in its queue that can be reached, or frees it. It is in front of
+the scripts that do so, which call it only where they may end the hold.
 
 An entry of the queue is "<milliseconds of the grant> <owner token>"; the digits before the first
-dot of a token name the channel on which its process listens. PUBLISH tells how many listen: when
-nobody does, the next one has its turn. Where this user may not publish, the lock is free and those
-who wait find it when they ask.
+dot of a token name the channel on which its process listens. PUBLISH returns how many listen: when
+none does, the next waiter has its turn. Where this user may not publish, the lock is free and the
+waiters find it when they ask.
 
-A grant reserves seventeen fencing tokens, the first of which it tells: so a holder can pass its
-turn on sixteen times within its process. They are never below the time, so that they rise over
-whatever the server has lost.
+A grant reserves seventeen fencing tokens and publishes the first: so a holder can pass its turn on
+sixteen times within its process. They are never below the time, so that they rise over whatever the
+server has lost.
 
-Other data in place of the queue or the fence are left alone, and do not keep a lock from being
-released: it is free then, and whoever waits is told of them when it asks.
+Other data in place of the queue or the fence counter are left alone, and do not keep a lock from being
+released: it is free then, and waiters get the error when they ask.
 
 Calls are most of what this costs, a microsecond each on a busy server and three on one that was idle.
 So there are as few as can be, and no numbers among their arguments, which are slow to print.
@@ -22,8 +22,8 @@ local function now_in_micros()
   return time[1] * 1000000 + time[2]
 end
 
--- Other data in the place of a companion key is told by what it is for, anything else as it is. No error
--- spells a key: it may be one that is to be hidden.
+-- The error of other data in place of a companion key says which one, and any other stays as it is. No
+-- error contains a key, because keys may have to be redacted.
 local function at(what, failed)
   if string.sub(failed.err, 1, 9) == 'WRONGTYPE' then
     return redis.error_reply('WRONGTYPE at the ' .. what)
@@ -31,17 +31,17 @@ local function at(what, failed)
   return failed
 end
 
--- Nearly always the fence counter lags behind the time, so it is set to that first and looked at then. Numbers
--- of Lua are exact to 53 bits.
+-- The fence counter is nearly always behind the time, so it is seeded with that first and read then.
+-- Numbers of Lua are exact to 53 bits.
 local function reserve(fence, now)
   local former = redis.pcall('SET', fence, string.format('%.0f', now + 16), 'KEEPTTL', 'GET')
   if type(former) == 'table' then
-    return nil, at('fence', former)
+    return nil, at('fence counter', former)
   end
   local counted = tonumber(former or 0)
   if not counted or counted % 1 ~= 0 or counted >= 9007199254740992 then
     redis.call('SET', fence, former, 'KEEPTTL')
-    return nil, redis.error_reply('ERR no fencing token can follow what is at the fence')
+    return nil, redis.error_reply('ERR no fencing token can follow what is at the fence counter')
   end
   -- A new one has no end, nor has a counter that started at 1.
   if counted < now - 600000000 then
@@ -66,9 +66,9 @@ local function join(queue, entry, life)
   redis.call('PEXPIRE', queue, life, condition)
 end
 
--- A lock that stays taken after its release has the mark `~` for as long, or `=` for a second longer where
--- somebody waits: within that second the first who asks has it handed on, and no newcomer finds it free.
--- See "How does a lock stay taken until its `min_hold` is over?" in DESIGN.md.
+-- A lock that stays taken after its release has the mark `~` for that time, or `=` for a second longer
+-- where it has waiters: within that second the first request of a waiter has it handed off, and no
+-- newcomer finds it free.
 local function mark_of(owner)
   local token = '^([~=])%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%.%d'
   return type(owner) == 'string' and string.match(owner, token)
@@ -83,7 +83,7 @@ local function rest_of(lock, owner)
   return redis.call('PTTL', lock) - (mark_of(owner) == '=' and 1000 or 0)
 end
 
--- Somebody waits now.
+-- The lock has a waiter now.
 local function keep_for_queue(lock, owner)
   local life = mark_of(owner) == '~' and redis.call('PTTL', lock)
   if life and life >= 0 then
@@ -91,8 +91,8 @@ local function keep_for_queue(lock, owner)
   end
 end
 
--- Beginning with this entry, which is the queue's first, or in none where no queue is given.
-local function hand_on(lock, fence, queue, own, entry)
+-- Starts with this entry, which is the queue's first, or in no queue where none is given.
+local function hand_off(lock, fence, queue, own, entry)
   if type(entry) == 'table' and string.sub(entry.err, 1, 9) ~= 'WRONGTYPE' then
     return entry
   end
@@ -104,15 +104,15 @@ local function hand_on(lock, fence, queue, own, entry)
       if not first then
         break
       end
-      local heard = 1
+      local listeners = 1
       if token ~= own then
         local text = string.format('%.0f\n%.0f\n%s\n%s\n%s', first, now, millis, token, lock)
-        heard = redis.pcall('PUBLISH', 'lockable:grant:' .. process, text)
+        listeners = redis.pcall('PUBLISH', 'lockable:grant:' .. process, text)
       end
-      if type(heard) == 'table' then
+      if type(listeners) == 'table' then
         break
       end
-      if heard > 0 then
+      if listeners > 0 then
         redis.call('SET', lock, token, 'PX', millis)
         if queue then
           redis.call('LPOP', queue)

@@ -1,8 +1,8 @@
 --[[
-Tells who has a lock and how long it lasts.
+Reads who has a lock and how long it lasts.
 
 KEYS[1]  the lock
-Output   nil when nobody has it; otherwise what its holder wrote there, and for how many
+Output   nil when no one has it; otherwise what its holder wrote there, and for how many
          milliseconds it lasts, -1 when without an end
 
 Changes nothing.

@@ -1,19 +1,19 @@
 --[[
-Takes an attempt out of the queue of a lock; a lock that was granted to it meanwhile goes on.
+Takes an attempt out of the queue of a lock; a lock that was granted to it meanwhile is handed off.
 
 KEYS[1]  the lock
-KEYS[2]  its fence
+KEYS[2]  its fence counter
 KEYS[3]  its queue
 ARGV[1]  the owner token of the attempt
 ARGV[2]  the entry of the attempt in the queue
-Output   1 the lock went on; 0 the attempt did not have it
+Output   1 the attempt had the lock, which was handed off or freed; 0 it did not have it
 
 Idempotent because nothing is found a second time.
 ]]
 local left = redis.pcall('LREM', KEYS[3], '0', ARGV[2])
 local owner = redis.pcall('GET', KEYS[1])
 if owner == ARGV[1] then
-  hand_on(KEYS[1], KEYS[2], KEYS[3], '', redis.pcall('LINDEX', KEYS[3], '0'))
+  hand_off(KEYS[1], KEYS[2], KEYS[3], '', redis.pcall('LINDEX', KEYS[3], '0'))
   return 1
 end
 if mark_of(owner) == '=' and not redis.pcall('LINDEX', KEYS[3], '0') then

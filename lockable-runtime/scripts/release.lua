@@ -1,15 +1,15 @@
 --[[
-Ends the hold of an attempt, and nobody else's: the lock goes to the first who waits, or is free.
+Ends the hold of an attempt, and no other's: the lock is handed off to the first waiter, or is free.
 
 KEYS[1]  the lock
-KEYS[2]  its fence
+KEYS[2]  its fence counter
 KEYS[3]  its queue
 ARGV[1]  the owner token of the attempt
 ARGV[2]  for how many milliseconds the lock has to stay taken; 0 or nothing for none
 ARGV[3]  an entry of the same process to be queued behind the others, where there is one
 ARGV[4]  the owner token of that entry
-ARGV[5]  how long a queue is kept, in milliseconds
-Output   1 released; 0 nobody holds the lock; -1 another holder, or other data, has it; when the lock
+ARGV[5]  how long the queue lives at least, in milliseconds
+Output   1 released; 0 no one holds the lock; -1 another holder, or other data, has it; when the lock
          is the entry's now: its first fencing token and the time in microseconds
 
 A lock that stays taken gets another owner, the token after a mark, so that a renewal that is late
@@ -26,14 +26,14 @@ if entry then
     local first, failed = reserve(fence, now)
     return failed or {first, now}
   end
-  if goes_on and not head then
-    return hand_on(lock, fence, nil, ARGV[4], entry) or 1
+  if hands_off and not head then
+    return hand_off(lock, fence, nil, ARGV[4], entry) or 1
   end
   join(queue, entry, ARGV[5])
   keep_for_queue(lock, owner)
 end
-if goes_on then
-  return hand_on(lock, fence, queue, ARGV[4], head) or 1
+if hands_off then
+  return hand_off(lock, fence, queue, ARGV[4], head) or 1
 end
 if owner == ARGV[1] then
   mark(lock, '~', owner, ARGV[2])

@@ -1,11 +1,11 @@
 --[[
-Makes locks last longer that their attempts hold, and no others; never shorter.
+Extends locks that their attempts hold, and no others; never makes one shorter.
 
 KEYS[n]       a lock
-ARGV[2n - 1]  the owner token of the attempt that is to hold it
-ARGV[2n]      for how many milliseconds it has to last from now; 0 only asks whether it is held
-Output        for each lock: 1 held, 0 nobody holds it, -1 another holder, or other data, has it, or
-              the error of what was asked about this lock
+ARGV[2n - 1]  the owner token of the attempt that should hold it
+ARGV[2n]      for how many milliseconds it has to last from now; 0 only checks whether it is held
+Output        for each lock: 1 held, 0 no one holds it, -1 another holder, or other data, has it, or
+              the error of the command for this lock
 
 Idempotent because a lock is never made, and its end only moves forwards.
 

@@ -1,16 +1,14 @@
 --[[
-Counts up the fence that the fencing tokens of a lock come from, and raises it to the time.
+Counts up the fence counter of a lock, and seeds it with the time where it is below that.
 
-KEYS[1]  the fence
-ARGV[1]  the TTL of the fence in milliseconds, from the time that its token tells
-Output   the fencing token: the server's time in microseconds, or more where the fence is ahead of it
+KEYS[1]  the fence counter
+ARGV[1]  its TTL in milliseconds, counted from the time that its token stands for
+Output   the fencing token: the server's time in microseconds, or more where the counter is ahead of it
 
-Not idempotent: each run gives a larger token, and a fence never sinks. Numbers of Lua are exact to
+Not idempotent: each run returns a larger token, and a counter never sinks. Numbers of Lua are exact to
 53 bits, which are enough for the microseconds of 285 years, but print 14 digits.
 
-Mostly there is no fence yet, so it is made first, which takes two calls.
-
-See "Why does the server read the time for a fence counter?" in DESIGN.md.
+Mostly there is no counter yet, so it is made first, which takes two calls.
 ]]
 local fence, life = KEYS[1], ARGV[1]
 local time = redis.call('TIME')
@@ -24,7 +22,7 @@ if type(token) == 'table' then
   return token
 end
 if token >= 9007199254740992 then
-  return redis.error_reply('ERR no fencing token can follow what is at the fence')
+  return redis.error_reply('ERR no fencing token can follow what is at the fence counter')
 end
 if token >= now then
   -- So late that it is still there when the time has come up to it: a clock was set back, or is behind.

@@ -8,11 +8,12 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
+use self::acquire::acquire;
 use self::batch::{releases, renewals};
-use self::wire::connection::{Connection, is_unknown_script};
-use self::wire::connections::Connections;
-use self::wire::script::{Call, Place, Raise};
-use self::wire::{command, fault, script};
+use self::connections::Connections;
+use self::wire::connection::Connection;
+use self::wire::script::Place;
+use self::wire::{fault, script};
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Granted, Held,
     Release, Renewal, Renewed, Reply, Settings,
@@ -20,10 +21,12 @@ use super::{
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::types::token::{FencingToken, Origin};
+use crate::types::token::Origin;
 
+mod acquire;
 mod batch;
 mod check;
+mod connections;
 mod fence;
 mod wait;
 mod wire;
@@ -41,8 +44,8 @@ impl Redis {
         Ok(Self { connections: Arc::new(Connections::open(settings)?) })
     }
 
-    /// Runs the verb on this runtime's connection; once more, on a new one, when that broke. Tells
-    /// whether it ran twice.
+    /// Runs the verb on this runtime's connection; once more, on a new one, when that broke. The flag
+    /// is whether it ran twice.
     ///
     /// Verbs may be repeated: the owner token makes the second request find what the first one did.
     async fn on_connection<T>(
@@ -59,84 +62,6 @@ impl Redis {
     }
 }
 
-/// Acquires in one round trip; the first reply tells the outcome.
-///
-/// The fencing token is sound because an answer before the lease's deadline means that the counter
-/// went up while this attempt held the lock.
-async fn acquire_on(connection: &Connection, attempt: &Attempt) -> Result<Acquisition, Fault> {
-    let now = boot_time();
-    let since = attempt.mark_sent(now);
-    let fences = connection.fences();
-    let has_fence = fences.has(&attempt.key, now);
-    let count = if has_fence {
-        command::count(attempt)
-    } else {
-        connection.scripts().command(&Raise { attempt })
-    };
-    let replies = connection.call(&command::acquire(attempt, count)).await?;
-    let [locked, counted] = &replies[..] else {
-        return Err(connection.unexpected("SET and INCR"));
-    };
-    let count = command::integer(counted);
-    if let Ok(token) = count
-        && !has_fence
-    {
-        fences.raised(&attempt.key, attempt.ttl, now, token);
-    }
-    let granted = command::is_granted(locked, attempt)
-        .map_err(|error| fault::of_lock(connection.fault(&error), since == now));
-    let is_lost = has_fence && count.as_ref().is_ok_and(|count| fences.lacks(*count));
-    let is_uncounted = is_unknown_script(counted);
-    if !matches!(granted, Ok(true)) {
-        // A counter that this has begun would never end.
-        if is_lost
-            && let Err(fault) = Box::pin(raise_fence(connection, attempt, false)).await
-            && connection.is_retired()
-        {
-            return Err(fault);
-        }
-        return granted.map(|_| Acquisition::Busy);
-    }
-    if is_lost || is_uncounted {
-        let raised = Box::pin(raise_fence(connection, attempt, is_uncounted)).await?;
-        return Ok(raised.map_or(Acquisition::Busy, |token| granted_at(since, token)));
-    }
-    let token = count.map_err(|error| fault::of_fence(connection.fault(&error), &attempt.key))?;
-    Ok(granted_at(since, token))
-}
-
-fn granted_at(since: Moment, token: u64) -> Acquisition {
-    Acquisition::Granted { fencing_token: FencingToken::new(token), since }
-}
-
-/// Raises a fence counter that was taken to be there, or was not counted up, in a request of its own. Gives the
-/// token of this grant, unless the lock was lost before it was counted: others may have newer ones.
-///
-/// See "What if a trusted fence counter is gone?" in DESIGN.md.
-async fn raise_fence(
-    connection: &Connection,
-    attempt: &Attempt,
-    by_text: bool,
-) -> Result<Option<u64>, Fault> {
-    let (sent, raise) = (boot_time(), Raise { attempt });
-    let by_name = connection.scripts().command(&raise);
-    let verbs = [by_name, raise.command("EVAL", raise.script().source())];
-    let mut replies = Vec::new();
-    for verb in verbs.into_iter().skip(usize::from(by_text)) {
-        replies = connection.call(&command::raise(attempt, verb)).await?;
-        if !replies.first().is_some_and(is_unknown_script) {
-            break;
-        }
-    }
-    let [raised, locked] = &replies[..] else {
-        return Err(connection.unexpected("EVAL and GET"));
-    };
-    let token = command::integer(raised)
-        .map_err(|error| fault::of_fence(connection.fault(&error), &attempt.key))?;
-    connection.fences().raised(&attempt.key, attempt.ttl, sent, token);
-    Ok(command::is_own(locked, attempt).then_some(token))
-}
-
 /// A release that was repeated and does not find its own proves nothing: the first request, whose
 /// answer was lost with its connection, may have released it, or the lock was lost before.
 fn sure(found: Release, is_second: bool, server: &str) -> Result<Release, Fault> {
@@ -149,8 +74,7 @@ fn sure(found: Release, is_second: bool, server: &str) -> Result<Release, Fault>
 impl Backend for Redis {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
         let this = self.clone();
-        let acquire =
-            async move |connection: &Arc<Connection>| acquire_on(connection, &attempt).await;
+        let acquire = async move |connection: &Arc<Connection>| acquire(connection, &attempt).await;
         Box::pin(async move { this.on_connection(acquire).await.map(|(outcome, _)| outcome) })
     }
 

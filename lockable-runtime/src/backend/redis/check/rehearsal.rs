@@ -12,7 +12,7 @@ use crate::backend::redis::wait::grants;
 use crate::backend::redis::wire::command;
 use crate::backend::redis::wire::fault;
 use crate::backend::redis::wire::script::{
-    Call, Enqueue, FreeAll, Inspect, Leave, Names, Place, Raise, Release, Renew,
+    Call, Enqueue, FreeAll, Inspect, Leave, Names, Place, Release, Renew, Seed,
 };
 use crate::backend::{self, Attempt, Renewal, Renewed};
 use crate::check::{Code, Finding, Report, Severity};
@@ -167,7 +167,7 @@ impl Lock {
         ];
         let pipeline = command::acquire(holder, command::count(holder));
         let mut steps = Steps { scripts, pipeline, judges };
-        steps.script("raising a fence", Raise { attempt: holder }, |token| *token > YEAR_2001);
+        steps.script("raising a fence", Seed { attempt: holder }, |token| *token > YEAR_2001);
         let renew = Renew { renewals };
         steps.pipeline.add_command(scripts.command(&renew));
         let is_renewed =

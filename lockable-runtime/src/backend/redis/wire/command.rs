@@ -10,7 +10,7 @@ use ::redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisWrite, ToRedisArgs
 use crate::backend::Attempt;
 use crate::types::key::{Companion, LockKey};
 
-/// `SET lock NX GET`, and what counts up the fence counter: lock and fencing token in one round trip.
+/// `SET lock NX GET`, and what seeds the fence counter or counts it up: lock and fencing token in one round trip.
 pub(crate) fn acquire(attempt: &Attempt, count: Cmd) -> Pipeline {
     let mut pipeline = Pipeline::with_capacity(2);
     pipeline.add_command(set_lock(attempt));
@@ -18,15 +18,15 @@ pub(crate) fn acquire(attempt: &Attempt, count: Cmd) -> Pipeline {
     pipeline
 }
 
-/// What counts up the fence counter, and a look at who has the lock behind it.
-pub(crate) fn raise(attempt: &Attempt, count: Cmd) -> Pipeline {
+/// What seeds the fence counter, and then a look at who has the lock.
+pub(crate) fn seed(attempt: &Attempt, count: Cmd) -> Pipeline {
     let mut pipeline = Pipeline::with_capacity(2);
     pipeline.add_command(count);
     pipeline.add_command(command("GET", 2, attempt.key.as_str()));
     pipeline
 }
 
-/// Counts up a fence counter that is there.
+/// Counts up a fence counter that was seeded.
 pub(crate) fn count(attempt: &Attempt) -> Cmd {
     command("INCR", 2, attempt.key.fence())
 }
@@ -69,7 +69,7 @@ pub(crate) fn set_lock(attempt: &Attempt) -> Cmd {
 }
 
 fn command(name: &str, arguments: usize, key: impl ToRedisArgs) -> Cmd {
-    // Room for most keys and for a token, two words and a number.
+    // Enough for most keys and for a token, two words and a number.
     let mut command = Cmd::with_capacity(arguments, 160);
     command.arg(name).arg(key);
     command

@@ -6,17 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use ::redis::{
-    AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, RedisResult, ServerErrorKind, Value,
-};
+use ::redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 
 use super::driven::Driven;
 use super::fault;
 use super::greeting::greet;
-use super::script::{Call, Names};
+use super::pending::PendingReleases;
+use super::script::{Call, Names, is_unknown_script};
 use crate::backend::Fault;
-use crate::backend::redis::batch::releases::Releases;
 use crate::backend::redis::fence::FenceCounters;
 use crate::types::clock::{Moment, boot_time, timer_on, within};
 
@@ -70,7 +68,7 @@ pub(crate) struct Connection {
     /// When it was open, on the clock of this machine.
     since: Moment,
     scripts: Names,
-    releases: Releases,
+    releases: PendingReleases,
     /// The runtime that drives it.
     runtime: Handle,
     /// Set by whoever finds the connection unusable; never unset. New calls connect anew then.
@@ -86,11 +84,11 @@ impl Connection {
         let scripts = greet(&mut driven.commands, &opener.server).await?;
         let (retired, unanswered) = (AtomicBool::new(false), AtomicU32::new(0));
         let (since, fences) = (boot_time(), FenceCounters::new());
-        let (releases, runtime) = (Releases::default(), Handle::current());
+        let (releases, runtime) = (PendingReleases::default(), Handle::current());
         Ok(Self { opener, driven, fences, since, scripts, releases, runtime, retired, unanswered })
     }
 
-    pub(crate) fn releases(&self) -> &Releases {
+    pub(crate) fn releases(&self) -> &PendingReleases {
         &self.releases
     }
 
@@ -149,17 +147,18 @@ impl Connection {
         Ok(calls.iter().zip(replies).map(|(call, reply)| call.outcome(reply)).collect())
     }
 
-    /// The same, within the command deadline; the outer error says that there was no answer by then.
-    pub(crate) async fn run_in_time<C: Call>(
-        &self,
-        call: &C,
-    ) -> Result<Result<C::Outcome, Fault>, Fault> {
+    /// The same within the command deadline; `None` where the server refuses this call alone.
+    pub(crate) async fn run_in_time<C: Call>(&self, call: &C) -> Result<Option<C::Outcome>, Fault> {
         let limit = self.opener.command_deadline;
-        let answer = within(|| timer_on(&self.opener.timers, limit), self.run(call)).await;
-        answer.ok_or_else(|| {
-            self.unanswered(limit);
-            Fault::no_answer(&self.opener.server, limit)
-        })
+        match within(|| timer_on(&self.opener.timers, limit), self.run(call)).await {
+            Some(Ok(outcome)) => Ok(Some(outcome)),
+            Some(Err(_)) if !self.is_retired() => Ok(None),
+            Some(Err(fault)) => Err(fault),
+            None => {
+                self.unanswered(limit);
+                Err(Fault::no_answer(&self.opener.server, limit))
+            }
+        }
     }
 
     async fn evaluate(&self, command: &Cmd) -> Result<Value, Fault> {
@@ -225,9 +224,4 @@ impl Connection {
     pub(crate) fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }
-}
-
-/// Whether nothing was done, because the server does not know a script by its name.
-pub(crate) fn is_unknown_script(reply: &Value) -> bool {
-    matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript))
 }

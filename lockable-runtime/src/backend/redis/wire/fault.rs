@@ -55,7 +55,7 @@ pub(crate) fn of_fence(mut fault: Fault, key: &LockKey) -> Fault {
 
 /// A fault in asking for a place in the queue, which names the companion key where that is the reason.
 pub(crate) fn of_queue(mut fault: Fault, key: &LockKey) -> Fault {
-    if fault.message.contains("at the fence") {
+    if fault.message.contains("at the fence counter") {
         return of_fence(fault, key);
     }
     if fault.kind == LockErrorKind::WrongType {

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, Pipeline, RedisError, Value};
 
-use super::connection::is_unknown_script;
-use super::script::{Enqueue, Leave, Names, Raise, Release, Renew, Script};
+use super::script::{Enqueue, Leave, Names, Release, Renew, Script, Seed, is_unknown_script};
 use super::server::{Mode, Unfit, probe, version};
 use super::{command, fault};
 use crate::backend::{Attempt, Fault, Renewal};
@@ -124,7 +123,7 @@ impl Trial {
         };
         step(Step::Command, command::set_lock(&holder));
         // Before it is counted up, so that it has an end.
-        step(Step::Run, scripts.command(&Raise { attempt: &holder }));
+        step(Step::Run, scripts.command(&Seed { attempt: &holder }));
         step(Step::Command, command::count(&holder));
         step(Step::Run, scripts.command(&Renew { renewals: &renewals }));
         step(Step::Run, scripts.command(&Enqueue { attempt: &waiter }));

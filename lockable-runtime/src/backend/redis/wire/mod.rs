@@ -1,11 +1,11 @@
 //! Connections to a server, and what is said on them.
 
-pub(crate) mod command;
-pub(crate) mod connection;
-pub(crate) mod connections;
-pub(crate) mod driven;
-pub(crate) mod fault;
-pub(crate) mod greeting;
-pub(crate) mod script;
-pub(crate) mod server;
+pub(super) mod command;
+pub(super) mod connection;
+pub(super) mod driven;
+pub(super) mod fault;
+pub(super) mod greeting;
+pub(super) mod pending;
+pub(super) mod script;
+pub(super) mod server;
 mod words;

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use ::redis::{Cmd, ErrorKind, FromRedisValue, RedisError, Value};
+use ::redis::{Cmd, ErrorKind, FromRedisValue, RedisError, ServerErrorKind, Value};
 
 use super::command::{integer, millis};
 use crate::backend::{self, Attempt, Held, Renewal, Renewed};
 use crate::types::key::LockKey;
 use crate::types::token::is_kept_for_queue;
 
-/// A script that servers are asked to keep.
+/// A script, which servers are asked to cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Script {
     Release,
     Renew,
     Inspect,
-    Raise,
+    Seed,
     Enqueue,
     Leave,
     FreeAll,
@@ -26,7 +26,7 @@ impl Script {
         Self::Release,
         Self::Renew,
         Self::Inspect,
-        Self::Raise,
+        Self::Seed,
         Self::Enqueue,
         Self::Leave,
         Self::FreeAll,
@@ -50,12 +50,12 @@ impl Script {
             Self::FreeAll => include_str!("../../../../scripts/free_all.lua"),
             Self::Renew => include_str!("../../../../scripts/renew.lua"),
             Self::Inspect => include_str!("../../../../scripts/inspect.lua"),
-            Self::Raise => include_str!("../../../../scripts/seed.lua"),
+            Self::Seed => include_str!("../../../../scripts/seed.lua"),
         }
     }
 }
 
-/// What a server calls the scripts that it keeps; nothing when it may not be asked to keep any.
+/// What a server calls the scripts in its cache; nothing for those that it may not be asked to cache.
 #[derive(Default)]
 pub(crate) struct Names([Option<String>; Script::ALL.len()]);
 
@@ -92,7 +92,7 @@ pub(crate) trait Call {
     fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError>;
 }
 
-/// Ends the hold of `attempt`: the lock goes to the first who waits, or is free.
+/// Ends the hold of `attempt`: the lock is handed off to the first waiter, or is free.
 pub(crate) struct Release<'a> {
     pub(crate) attempt: &'a Attempt,
     /// How long the lock has to stay taken.
@@ -101,11 +101,11 @@ pub(crate) struct Release<'a> {
     pub(crate) next: Option<&'a Attempt>,
 }
 
-/// What was handed at once to an attempt of this process: its first fencing token, and the time.
-pub(crate) type Handed = Option<(u64, u64)>;
+/// What was handed off at once to an attempt of this process: its first fencing token, and the time.
+pub(crate) type HandedOff = Option<(u64, u64)>;
 
 impl Call for Release<'_> {
-    type Outcome = (backend::Release, Handed);
+    type Outcome = (backend::Release, HandedOff);
 
     fn script(&self) -> Script {
         Script::Release
@@ -135,13 +135,13 @@ impl Call for Release<'_> {
             1 => backend::Release::Released,
             0 => backend::Release::Absent,
             -1 => backend::Release::Taken,
-            _ => return Err(unknown("release.lua")),
+            _ => return Err(unexpected("release.lua")),
         };
         Ok((found, None))
     }
 }
 
-/// Frees those of many locks that their attempts hold and nobody waits for.
+/// Frees those of many locks that their attempts hold and that have no waiter.
 pub(crate) struct FreeAll<'a> {
     pub(crate) attempts: Vec<&'a Attempt>,
 }
@@ -169,7 +169,7 @@ impl Call for FreeAll<'_> {
 
     fn outcome(&self, reply: Value) -> Result<Vec<bool>, RedisError> {
         let freed = Vec::<bool>::from_redis_value(reply.extract_error()?)?;
-        if freed.len() == self.attempts.len() { Ok(freed) } else { Err(unknown("free_all.lua")) }
+        if freed.len() == self.attempts.len() { Ok(freed) } else { Err(unexpected("free_all.lua")) }
     }
 }
 
@@ -178,7 +178,7 @@ pub(crate) struct Enqueue<'a> {
     pub(crate) attempt: &'a Attempt,
 }
 
-/// What asking for a place came to, and the time of the server.
+/// The result of asking for a place, and the time of the server.
 pub(crate) enum Place {
     Granted { fence: u64, time: u64 },
     Queued { remaining: Option<Duration>, time: u64 },
@@ -205,7 +205,7 @@ impl Call for Enqueue<'_> {
                 let remaining = u64::try_from(remaining).ok().map(Duration::from_millis);
                 Ok(Place::Queued { remaining, time })
             }
-            _ => Err(unknown("enqueue.lua")),
+            _ => Err(unexpected("enqueue.lua")),
         }
     }
 }
@@ -233,7 +233,7 @@ impl Call for Leave<'_> {
     }
 }
 
-/// A call about one lock, with its fence counter and its queue, and room for some arguments.
+/// A call about one lock, with its fence counter and its queue, and capacity for some arguments.
 fn with_keys(verb: &str, text: &str, attempt: &Attempt, arguments: usize) -> Cmd {
     let (fence, queue) = (attempt.key.fence(), attempt.key.queue());
     let key = attempt.key.as_str();
@@ -243,7 +243,7 @@ fn with_keys(verb: &str, text: &str, attempt: &Attempt, arguments: usize) -> Cmd
     command
 }
 
-/// Makes locks last longer that their attempts hold, and no others.
+/// Extends locks that their attempts hold, and no others.
 pub(crate) struct Renew<'a> {
     pub(crate) renewals: &'a [Renewal],
 }
@@ -275,20 +275,20 @@ impl Call for Renew<'_> {
         let outcomes = match reply {
             Value::Array(outcomes) if outcomes.len() == self.renewals.len() => outcomes,
             Value::ServerError(error) => return Err(error.into()),
-            _ => return Err(unknown("renew.lua")),
+            _ => return Err(unexpected("renew.lua")),
         };
         let renewed = |outcome| match outcome {
             Value::Int(1) => Ok(Renewed::Held),
             Value::Int(0) => Ok(Renewed::Absent),
             Value::Int(-1) => Ok(Renewed::Taken),
             Value::ServerError(error) => Err(error.into()),
-            _ => Err(unknown("renew.lua")),
+            _ => Err(unexpected("renew.lua")),
         };
         Ok(outcomes.into_iter().map(renewed).collect())
     }
 }
 
-/// Tells who has a lock.
+/// Reads who has a lock.
 pub(crate) struct Inspect<'a> {
     pub(crate) key: &'a LockKey,
 }
@@ -320,16 +320,16 @@ impl Call for Inspect<'_> {
     }
 }
 
-/// Counts up the fence counter of a lock, and raises it to the server's time.
-pub(crate) struct Raise<'a> {
+/// Counts up the fence counter of a lock, and seeds it with the server's time where it is below that.
+pub(crate) struct Seed<'a> {
     pub(crate) attempt: &'a Attempt,
 }
 
-impl Call for Raise<'_> {
+impl Call for Seed<'_> {
     type Outcome = u64;
 
     fn script(&self) -> Script {
-        Script::Raise
+        Script::Seed
     }
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
@@ -345,6 +345,11 @@ impl Call for Raise<'_> {
     }
 }
 
-fn unknown(script: &str) -> RedisError {
-    (ErrorKind::UnexpectedReturnType, "unknown outcome", script.to_owned()).into()
+fn unexpected(script: &str) -> RedisError {
+    (ErrorKind::UnexpectedReturnType, "unexpected reply", script.to_owned()).into()
+}
+
+/// Whether nothing was done, because the server does not know a script by its name.
+pub(crate) fn is_unknown_script(reply: &Value) -> bool {
+    matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript))
 }

@@ -11,10 +11,10 @@ use once_cell::sync::OnceCell;
 use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
-use super::connection::{Connection, Opener};
-use super::fault;
 use crate::backend::redis::wait::grants::{Grants, Subscriber};
 use crate::backend::redis::wait::times::Times;
+use crate::backend::redis::wire::connection::{Connection, Opener};
+use crate::backend::redis::wire::fault;
 use crate::backend::{Fault, Settings};
 use crate::background::Background;
 use crate::types::clock::{boot_time, timer_on, within};
@@ -30,7 +30,7 @@ type Openings = Vec<(Id, Opening)>;
 ///
 /// A connection works only while its runtime does, and a process may run many: each `#[tokio::test]`
 /// makes one. Callers outside any runtime use the background runtime's.
-pub(crate) struct Connections {
+pub(super) struct Connections {
     opener: Opener,
     background: Background,
     openings: Mutex<Openings>,
@@ -43,7 +43,7 @@ pub(crate) struct Connections {
 type Hook = Box<dyn Fn() + Send + Sync>;
 
 impl Connections {
-    pub(crate) fn open(settings: &Settings) -> Result<Self, LockError> {
+    pub(super) fn open(settings: &Settings) -> Result<Self, LockError> {
         let background = Background::start().map_err(|error| no_thread(&error))?;
         let info = settings.url.as_str().into_connection_info();
         let info = info.map_err(|error| fault::bad_url(&error))?;
@@ -70,29 +70,29 @@ impl Connections {
     }
 
     /// Where the server is, without credentials.
-    pub(crate) fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.opener.server
     }
 
     /// What a connection of one's own takes.
-    pub(crate) fn opener(&self) -> &Opener {
+    pub(super) fn opener(&self) -> &Opener {
         &self.opener
     }
 
-    pub(crate) fn background(&self) -> &Background {
+    pub(super) fn background(&self) -> &Background {
         &self.background
     }
 
-    pub(crate) fn grants(&self) -> &Grants {
+    pub(super) fn grants(&self) -> &Grants {
         &self.grants
     }
 
-    pub(crate) fn times(&self) -> &Times {
+    pub(super) fn times(&self) -> &Times {
         &self.times
     }
 
     /// Has this called from now on; the first one stays.
-    pub(crate) fn when_connected(&self, hook: Hook) {
+    pub(super) fn when_connected(&self, hook: Hook) {
         drop(self.when_connected.set(hook));
     }
 
@@ -100,7 +100,7 @@ impl Connections {
     ///
     /// # Cancel safety
     /// Opening goes on when the caller is dropped, and serves the next one.
-    pub(crate) async fn ready(&self) -> Result<Arc<Connection>, Fault> {
+    pub(super) async fn ready(&self) -> Result<Arc<Connection>, Fault> {
         let runtime = self.runtime();
         match self.open_already(&runtime) {
             Some(connection) => Ok(connection),
@@ -147,7 +147,7 @@ impl Connections {
     }
 
     /// The calling task gave up on an answer, after so long.
-    pub(crate) fn unanswered(&self, waited: Duration) {
+    pub(super) fn unanswered(&self, waited: Duration) {
         if let Some(opening) = find(&self.openings(), &self.runtime())
             && let Some(Ok(connection)) = &*opening.borrow()
         {

@@ -1,0 +1,88 @@
+//! Acquiring without waiting: a lock and its fencing token in one round trip.
+
+use super::wire::connection::Connection;
+use super::wire::script::{Call, Seed, is_unknown_script};
+use super::wire::{command, fault};
+use crate::backend::{Acquisition, Attempt, Fault};
+use crate::types::clock::{Moment, boot_time};
+use crate::types::token::FencingToken;
+
+/// Acquires in one round trip; the first reply decides.
+///
+/// The fencing token is sound because an answer before the lease's deadline means that the counter
+/// went up while this attempt held the lock.
+pub(super) async fn acquire(
+    connection: &Connection,
+    attempt: &Attempt,
+) -> Result<Acquisition, Fault> {
+    let now = boot_time();
+    let since = attempt.mark_sent(now);
+    let fences = connection.fences();
+    let is_seeded = fences.has(&attempt.key, now);
+    let count = if is_seeded {
+        command::count(attempt)
+    } else {
+        connection.scripts().command(&Seed { attempt })
+    };
+    let replies = connection.call(&command::acquire(attempt, count)).await?;
+    let [locked, counted] = &replies[..] else {
+        return Err(connection.unexpected("`SET` and `INCR`"));
+    };
+    let count = command::integer(counted);
+    if let Ok(token) = count
+        && !is_seeded
+    {
+        fences.seeded(&attempt.key, attempt.ttl, now, token);
+    }
+    let granted = command::is_granted(locked, attempt)
+        .map_err(|error| fault::of_lock(connection.fault(&error), since == now));
+    let is_lost = is_seeded && count.as_ref().is_ok_and(|count| fences.is_below_seed(*count));
+    let is_uncounted = is_unknown_script(counted);
+    if !matches!(granted, Ok(true)) {
+        // `INCR` has just made this counter, without an end.
+        if is_lost
+            && let Err(fault) = Box::pin(seed(connection, attempt, false)).await
+            && connection.is_retired()
+        {
+            return Err(fault);
+        }
+        return granted.map(|_| Acquisition::Busy);
+    }
+    if is_lost || is_uncounted {
+        let seeded = Box::pin(seed(connection, attempt, is_uncounted)).await?;
+        return Ok(seeded.map_or(Acquisition::Busy, |token| granted_at(since, token)));
+    }
+    let token = count.map_err(|error| fault::of_fence(connection.fault(&error), &attempt.key))?;
+    Ok(granted_at(since, token))
+}
+
+fn granted_at(since: Moment, token: u64) -> Acquisition {
+    Acquisition::Granted { fencing_token: FencingToken::new(token), since }
+}
+
+/// Seeds, in a request of its own, a fence counter that was lost, or that the first request did not
+/// count up. Returns the token of this grant, unless the lock was lost before that: others may have
+/// newer ones.
+async fn seed(
+    connection: &Connection,
+    attempt: &Attempt,
+    by_text: bool,
+) -> Result<Option<u64>, Fault> {
+    let (sent, seed) = (boot_time(), Seed { attempt });
+    let by_name = connection.scripts().command(&seed);
+    let verbs = [by_name, seed.command("EVAL", seed.script().source())];
+    let mut replies = Vec::new();
+    for verb in verbs.into_iter().skip(usize::from(by_text)) {
+        replies = connection.call(&command::seed(attempt, verb)).await?;
+        if !replies.first().is_some_and(is_unknown_script) {
+            break;
+        }
+    }
+    let [seeded, locked] = &replies[..] else {
+        return Err(connection.unexpected("`EVAL` and `GET`"));
+    };
+    let token = command::integer(seeded)
+        .map_err(|error| fault::of_fence(connection.fault(&error), &attempt.key))?;
+    connection.fences().seeded(&attempt.key, attempt.ttl, sent, token);
+    Ok(command::is_own(locked, attempt).then_some(token))
+}
