@@ -1,5 +1,5 @@
 //! What a check found: [`Locker::check`](crate::Locker::check) gives a [`Report`], whose findings
-//! each say what is the matter and what to do.
+//! each say what was found and what to do.
 //!
 //! # Examples
 //! Log it at start-up, and do not start where locks cannot work:
@@ -11,7 +11,7 @@
 //! let report = locker.check().await;
 //! println!("{report}");
 //! assert!(report.is_ok());
-//! assert_eq!(report.worst(), Some(Severity::Note));
+//! assert_eq!(report.worst(), Some(Severity::Info));
 //! assert!(report.findings().any(|finding| finding.code() == Code::OneProcess));
 //! # Ok(())
 //! # }
@@ -30,19 +30,19 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Report {
     backend: String,
-    server: Option<String>,
-    round_trip: Option<Duration>,
-    clock_difference: Option<Duration>,
+    /// What the server calls itself.
+    pub(crate) server: Option<String>,
+    pub(crate) clock_difference: Option<Duration>,
     findings: Vec<Finding>,
 }
 
-/// One thing that is wrong, risky or worth knowing.
+/// One thing that makes calls fail, endangers locks, or is worth knowing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     severity: Severity,
     code: Code,
     subject: Option<Cow<'static, str>>,
-    matter: Cow<'static, str>,
+    message: Cow<'static, str>,
     advice: Cow<'static, str>,
 }
 
@@ -50,72 +50,92 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Severity {
-    /// Good to know; nothing has to be done.
-    Note,
-    /// Locks work, but may be lost or be slow where they need not.
-    Risky,
-    /// Calls fail, all or some of them.
-    Wrong,
+    /// `info`: good to know; nothing has to be done.
+    Info,
+    /// `warning`: locks work, but may be lost or be slow where they need not.
+    Warning,
+    /// `error`: calls fail, all or some of them.
+    Error,
 }
 
-/// What kind of thing was found; the text of each is stable, for scripts and dashboards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Code {
-    /// `unreachable`: there is no connection, or no answer in time.
-    Unreachable,
-    /// `refused`: the server does not let this user in.
-    Refused,
-    /// `missing-right`: the user may not do what locks need; the subject is the ACL rule.
-    MissingRight,
-    /// `scripts-not-kept`: the server does not keep the scripts; the subject is the ACL rule.
-    ScriptsNotKept,
-    /// `too-old`: the server is older than Redis 7.0.
-    TooOld,
-    /// `unknown-version`: nobody has tried this version, or the server does not tell it.
-    UnknownVersion,
-    /// `replica`: the server takes no writes.
-    Replica,
-    /// `sentinel`: the server watches others and has no locks.
-    Sentinel,
-    /// `cluster`: the server is a node of a cluster, which is wrong where that has several shards.
-    Cluster,
-    /// `one-by-one`: the server refuses a command with the keys of several locks, so each lease is renewed,
-    /// and each lock released, by a command of its own.
-    OneByOne,
-    /// `verb-failed`: something that locks do failed on a lock of the check's own; the subject says
-    /// what.
-    VerbFailed,
-    /// `grant-not-heard`: a grant that was published did not arrive.
-    GrantNotHeard,
-    /// `pattern-subscriber`: a subscription to a pattern takes in the channels of grants, so that a
-    /// waiter that died in the queue costs the others a second.
-    PatternSubscriber,
-    /// `proxy`: something seems to be between, which may hide a failover; it is wrong where two
-    /// connections led to two servers. Looked at as far as the user may `HELLO`, `CLIENT INFO` and
-    /// `INFO`.
-    Proxy,
-    /// `invalid-prefix`: no key can begin with the locker's prefix.
-    InvalidPrefix,
-    /// `eviction`: the server may drop locks, or would if its memory had a limit.
-    Eviction,
-    /// `memory-limit`: a full server refuses new locks.
-    MemoryLimit,
-    /// `not-persistent`: a restart forgets the locks.
-    NotPersistent,
-    /// `snapshots-only`: a restart brings back the locks of some time ago.
-    SnapshotsOnly,
-    /// `written-later`: a crash loses the newest locks.
-    WrittenLater,
-    /// `unconfirmed-replication`: a failover loses locks without a limit.
-    UnconfirmedReplication,
-    /// `clock-differs`: the server's clock is not ours.
-    ClockDiffers,
-    /// `not-looked-at`: the check may not see something; the subject is the ACL rule that would let
-    /// it.
-    NotLookedAt,
-    /// `one-process`: the locks are those of this process alone.
-    OneProcess,
+/// Makes the enum, with the stable text and the usual advice of each code.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal: $advice:literal,)*) => {
+        /// What kind of thing was found; the text of each is stable, for scripts and dashboards.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Code {
+            $(#[doc = concat!("`", $text, "`:")] $(#[$doc])* $name,)*
+        }
+
+        impl Code {
+            /// The stable text.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            fn advice(self) -> &'static str {
+                match self { $(Self::$name => $advice,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// there is no connection, or no answer in time.
+    Unreachable = "unreachable": "check the address, a firewall between, and `rediss://` for TLS",
+    /// the server does not let this user in.
+    Refused = "refused": "put the right user and password into the URL",
+    /// the user may not do what locks need; the subject is the ACL rule.
+    MissingRight = "missing-right": "grant it with `ACL SETUSER`",
+    /// the server does not cache the scripts; the subject is the ACL rule.
+    ScriptsNotCached = "scripts-not-cached": "grant `+script|load +evalsha` with `ACL SETUSER`",
+    /// the server is older than Redis 7.0.
+    TooOld = "too-old": "replace it by Redis 7.0 or later, or Valkey",
+    /// the server takes no writes.
+    Replica = "replica": "put the address of its primary into the URL",
+    /// the server watches others and has no locks.
+    Sentinel = "sentinel": "put the address of the primary that it watches into the URL",
+    /// the server is a node of a cluster, an error where that has several shards.
+    Cluster = "cluster": "use a server in no cluster, or in one of a single shard",
+    /// the server refuses a command with the keys of several locks, so each lease is renewed, and each
+    /// lock released, by a command of its own.
+    CrossSlotRefused =
+        "cross-slot-refused": "nothing; thousands of locks renew faster with a prefix such as `{disLock}:`",
+    /// something that locks do failed on a lock of the check's own; the subject says what.
+    OperationFailed = "operation-failed": "see what the server's log says",
+    /// a grant that was published did not arrive.
+    GrantNotReceived =
+        "grant-not-received": "let a proxy forward subscriptions to the same server as commands",
+    /// a subscription to a pattern matches the channels of grants, so that a waiter that died in the
+    /// queue costs the others a second.
+    PatternSubscriber = "pattern-subscriber": "replace `PSUBSCRIBE *` by narrower patterns",
+    /// something seems to be between, which may hide a failover; an error where two connections led to
+    /// two servers. Checked as far as the user may `HELLO`, `CLIENT INFO` and `INFO`.
+    Proxy =
+        "proxy": "connect to the primary itself, unless failovers break the connections of clients",
+    /// no key can begin with the locker's prefix.
+    InvalidPrefix = "invalid-prefix": "give the locker another `prefix`",
+    /// the server may drop locks, or would if its memory had a limit.
+    Eviction = "eviction": "set `maxmemory-policy noeviction`",
+    /// a full server refuses new locks.
+    MemoryLimit = "memory-limit": "watch its memory, or move locks to a server of their own",
+    /// a restart forgets the locks since the last snapshot, where there is one.
+    NotPersistent = "not-persistent": "set `appendonly yes`, or check fencing tokens",
+    /// a crash loses the newest locks.
+    UnsyncedAppends = "unsynced-appends": "set `appendfsync always`, or check fencing tokens",
+    /// a failover loses locks without a limit.
+    UnconfirmedReplication =
+        "unconfirmed-replication": "set `min-replicas-to-write 1`, and check fencing tokens",
+    /// the server's clock is not ours.
+    ClockDiffers =
+        "clock-differs": "synchronize the clocks for the sake of the logs; locks do not need it",
+    /// the check may not read something; the subject is the ACL rule that would allow it.
+    CheckIncomplete =
+        "check-incomplete": "look yourself, or grant the right, which locks do not need",
+    /// the locks are those of this process alone.
+    OneProcess = "one-process": "use the URL of a Redis server where more than one process runs",
 }
 
 impl Report {
@@ -123,7 +143,6 @@ impl Report {
         Self {
             backend: backend.to_owned(),
             server: None,
-            round_trip: None,
             clock_difference: None,
             findings: Vec::new(),
         }
@@ -135,21 +154,10 @@ impl Report {
         self.findings.sort_by_key(|finding| Reverse(finding.severity));
     }
 
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no server"))]
-    pub(crate) fn set_server(&mut self, server: String) {
-        self.server = Some(server);
-    }
-
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no server"))]
-    pub(crate) fn set_pace(&mut self, round_trip: Duration, clock_difference: Option<Duration>) {
-        self.round_trip = Some(round_trip);
-        self.clock_difference = clock_difference;
-    }
-
-    /// Whether nothing is wrong: calls can lock. There may be risks.
+    /// Whether calls can lock: there is no error, but there may be warnings.
     #[must_use]
     pub fn is_ok(&self) -> bool {
-        self.worst() < Some(Severity::Wrong)
+        self.worst() < Some(Severity::Error)
     }
 
     /// How bad the worst finding is; `None` without any.
@@ -175,13 +183,8 @@ impl Report {
         self.server.as_deref()
     }
 
-    /// How long a command took until its answer, the median of five; `None` without a server.
-    #[must_use]
-    pub fn round_trip(&self) -> Option<Duration> {
-        self.round_trip
-    }
-
-    /// By how much the server's clock differs from this machine's, to about half a round trip.
+    /// By how much the server's clock differs from this machine's, to about half a round trip; `None`
+    /// without a server.
     ///
     /// Leases do not depend on it.
     #[must_use]
@@ -192,47 +195,47 @@ impl Report {
     fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
-
-    /// What is known of the server, in one line; empty when nothing is.
-    fn facts(&self) -> String {
-        let server = self.server.clone();
-        let round_trip = self.round_trip.map(|time| format!("a round trip takes {time:.0?}"));
-        let clock = self.clock_difference.map(|by| format!("its clock differs by {by:.0?}"));
-        [server, round_trip, clock].into_iter().flatten().collect::<Vec<_>>().join("; ")
-    }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = match self.worst() {
-            None => "ok",
-            Some(Severity::Note) => "ok, with notes",
-            Some(Severity::Risky) => "usable, with risks",
-            Some(Severity::Wrong) => "something is wrong",
+            None | Some(Severity::Info) => "ok",
+            Some(Severity::Warning) => "ok, with warnings",
+            Some(Severity::Error) => "not ok",
         };
-        let [wrong, risky, notes] =
-            [Severity::Wrong, Severity::Risky, Severity::Note].map(|severity| self.count(severity));
+        let [errors, warnings, info] = [Severity::Error, Severity::Warning, Severity::Info]
+            .map(|severity| self.count(severity));
         write!(f, "locks on {}: {verdict} ", self.backend)?;
-        write!(f, "(wrong: {wrong}, risky: {risky}, notes: {notes})")?;
-        let facts = self.facts();
+        write!(f, "(errors: {errors}, warnings: {warnings}, info: {info})")?;
+        let clock = self.clock_difference.map(|by| format!("its clock differs by {by:.0?}"));
+        let facts: Vec<_> = self.server.iter().cloned().chain(clock).collect();
         if !facts.is_empty() {
-            write!(f, "\n  {facts}")?;
+            write!(f, "\n  {}", facts.join("; "))?;
         }
         self.findings.iter().try_for_each(|finding| write!(f, "\n  {finding}"))
     }
 }
 
 impl Finding {
+    /// With the usual advice for its code.
     pub(crate) fn new(
         severity: Severity,
         code: Code,
-        matter: impl Into<Cow<'static, str>>,
-        advice: impl Into<Cow<'static, str>>,
+        message: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self { severity, code, subject: None, matter: matter.into(), advice: advice.into() }
+        let (message, advice) = (message.into(), Cow::Borrowed(code.advice()));
+        Self { severity, code, subject: None, message, advice }
     }
 
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "nobody has rights in memory"))]
+    /// With other advice, unless that is empty.
+    pub(crate) fn advise(mut self, advice: impl Into<Cow<'static, str>>) -> Self {
+        let advice = advice.into();
+        self.advice = if advice.is_empty() { self.advice } else { advice };
+        self
+    }
+
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no rights"))]
     pub(crate) fn about(mut self, subject: impl Into<Cow<'static, str>>) -> Self {
         self.subject = Some(subject.into());
         self
@@ -250,17 +253,17 @@ impl Finding {
         self.code
     }
 
-    /// What exactly it is about, where the code alone does not tell: an ACL rule such as `+set`,
-    /// `~disLock:*` or `&lockable:*`, a setting, or what was done.
+    /// What exactly it is about, where the code alone does not say: an ACL rule such as `+set`,
+    /// `~disLock:*` or `&lockable:*`, a setting, or an operation.
     #[must_use]
     pub fn subject(&self) -> Option<&str> {
         self.subject.as_deref()
     }
 
-    /// What is the matter, in one sentence.
+    /// What was found, in one sentence.
     #[must_use]
-    pub fn matter(&self) -> &str {
-        &self.matter
+    pub fn message(&self) -> &str {
+        &self.message
     }
 
     /// What to do, in one sentence.
@@ -271,53 +274,20 @@ impl Finding {
 }
 
 impl fmt::Display for Finding {
-    /// In one line: `wrong [missing-right]: …; do this: …`.
+    /// In one line: `error [missing-right]: …; do this: …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { severity, code, matter, advice, .. } = self;
-        write!(f, "{severity} [{code}]: {matter}; do this: {advice}")
+        let Self { severity, code, message, advice, .. } = self;
+        write!(f, "{severity} [{code}]: {message}; do this: {advice}")
     }
 }
 
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Note => "note",
-            Self::Risky => "risky",
-            Self::Wrong => "wrong",
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
         })
-    }
-}
-
-impl Code {
-    /// The stable text.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unreachable => "unreachable",
-            Self::Refused => "refused",
-            Self::MissingRight => "missing-right",
-            Self::ScriptsNotKept => "scripts-not-kept",
-            Self::TooOld => "too-old",
-            Self::UnknownVersion => "unknown-version",
-            Self::Replica => "replica",
-            Self::Sentinel => "sentinel",
-            Self::Cluster => "cluster",
-            Self::OneByOne => "one-by-one",
-            Self::VerbFailed => "verb-failed",
-            Self::GrantNotHeard => "grant-not-heard",
-            Self::PatternSubscriber => "pattern-subscriber",
-            Self::Proxy => "proxy",
-            Self::InvalidPrefix => "invalid-prefix",
-            Self::Eviction => "eviction",
-            Self::MemoryLimit => "memory-limit",
-            Self::NotPersistent => "not-persistent",
-            Self::SnapshotsOnly => "snapshots-only",
-            Self::WrittenLater => "written-later",
-            Self::UnconfirmedReplication => "unconfirmed-replication",
-            Self::ClockDiffers => "clock-differs",
-            Self::NotLookedAt => "not-looked-at",
-            Self::OneProcess => "one-process",
-        }
     }
 }
 
@@ -332,7 +302,7 @@ mod tests {
     use super::*;
 
     fn finding(severity: Severity, code: Code) -> Finding {
-        Finding::new(severity, code, format!("{code} it is"), "mend it")
+        Finding::new(severity, code, format!("{code} it is")).advise("repair it")
     }
 
     #[test]
@@ -343,18 +313,18 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_finding_comes_first_and_gives_the_verdict() {
+    fn the_worst_finding_is_first_and_the_verdict() {
         let mut report = Report::new("redis://host:6379/0");
         assert!(report.is_ok() && report.worst().is_none());
-        report.add([finding(Severity::Risky, Code::Eviction)]);
-        report.add([finding(Severity::Note, Code::ClockDiffers)]);
+        report.add([finding(Severity::Warning, Code::Eviction)]);
+        report.add([finding(Severity::Info, Code::ClockDiffers)]);
         assert!(report.is_ok());
-        report.add([finding(Severity::Wrong, Code::Replica)]);
-        report.add([finding(Severity::Risky, Code::NotPersistent)]);
+        report.add([finding(Severity::Error, Code::Replica)]);
+        report.add([finding(Severity::Warning, Code::NotPersistent)]);
         let codes: Vec<_> = report.findings().map(Finding::code).collect();
         let expected = [Code::Replica, Code::Eviction, Code::NotPersistent, Code::ClockDiffers];
         assert_eq!(codes, expected);
-        assert!(!report.is_ok() && report.worst() == Some(Severity::Wrong));
+        assert!(!report.is_ok() && report.worst() == Some(Severity::Error));
     }
 
     #[test]
@@ -362,18 +332,18 @@ mod tests {
         let mut report = Report::new("redis://host:6379/0");
         assert_eq!(
             report.to_string(),
-            "locks on redis://host:6379/0: ok (wrong: 0, risky: 0, notes: 0)"
+            "locks on redis://host:6379/0: ok (errors: 0, warnings: 0, info: 0)"
         );
-        report.set_server("valkey 9.1.2".to_owned());
-        report.set_pace(Duration::from_micros(85), Some(Duration::from_millis(12)));
-        report.add([finding(Severity::Note, Code::MemoryLimit)]);
-        report.add([finding(Severity::Risky, Code::Eviction)]);
+        report.server = Some("valkey 9.1.2".to_owned());
+        report.clock_difference = Some(Duration::from_millis(12));
+        report.add([finding(Severity::Info, Code::MemoryLimit)]);
+        report.add([finding(Severity::Warning, Code::Eviction)]);
         assert_eq!(
             report.to_string(),
-            "locks on redis://host:6379/0: usable, with risks (wrong: 0, risky: 1, notes: 1)\n  \
-             valkey 9.1.2; a round trip takes 85µs; its clock differs by 12ms\n  \
-             risky [eviction]: eviction it is; do this: mend it\n  \
-             note [memory-limit]: memory-limit it is; do this: mend it"
+            "locks on redis://host:6379/0: ok, with warnings (errors: 0, warnings: 1, info: 1)\n  \
+             valkey 9.1.2; its clock differs by 12ms\n  \
+             warning [eviction]: eviction it is; do this: repair it\n  \
+             info [memory-limit]: memory-limit it is; do this: repair it"
         );
     }
 }

@@ -599,11 +599,10 @@ impl Environment for Arc<Memory> {
     fn check(&self, _: &str) -> Checkup {
         let mut report = Report::new(&self.name);
         report.add([Finding::new(
-            Severity::Note,
+            Severity::Info,
             Code::OneProcess,
             "these locks are in the memory of this process: no other one sees them, and they end \
              with it",
-            "use the URL of a Redis server where more than one process runs",
         )]);
         Box::pin(ready(report))
     }

@@ -271,7 +271,7 @@ impl Locker {
     /// use lockable_runtime::check::Severity;
     ///
     /// for finding in locker.check().await.findings() {
-    ///     if finding.severity() >= Severity::Risky {
+    ///     if finding.severity() >= Severity::Warning {
     ///         eprintln!("{}: {}", finding.code(), finding.advice());
     ///     }
     /// }
@@ -285,9 +285,8 @@ impl Locker {
         }
         let mut report = self.0.acquirer.backend().check(&self.0.prefix).await;
         if let Err(error) = LockKey::prefixed(&self.0.prefix, "key") {
-            let advice = "give the locker another `prefix`";
-            let (severity, code) = (Severity::Wrong, Code::InvalidPrefix);
-            report.add([Finding::new(severity, code, error.to_string(), advice)]);
+            let (severity, code) = (Severity::Error, Code::InvalidPrefix);
+            report.add([Finding::new(severity, code, error.to_string())]);
         }
         report
     }
@@ -316,8 +315,8 @@ impl Locker {
 fn unchecked(backend: &str, error: &LockError) -> Report {
     let mut report = Report::new(backend);
     let advice = "make another locker in this process";
-    let (severity, code) = (Severity::Wrong, Code::Unreachable);
-    report.add([Finding::new(severity, code, error.to_string(), advice)]);
+    let (severity, code) = (Severity::Error, Code::Unreachable);
+    report.add([Finding::new(severity, code, error.to_string()).advise(advice)]);
     report
 }
 

@@ -1,4 +1,4 @@
-//! The least rights, and how each that is missing is told.
+//! The least rights, and how a report names each that is missing.
 
 use std::time::Duration;
 
@@ -28,9 +28,9 @@ async fn the_documented_line_allows_everything() {
     assert_eq!(admin.get(KEY), None);
     let report = locker.check().await;
     let notes: Vec<_> = report.findings().map(|note| (note.code(), note.subject())).collect();
-    let unseen = ["+config|get", "+info"].map(|right| (Code::NotLookedAt, Some(right)));
+    let unseen = ["+config|get", "+info"].map(|right| (Code::CheckIncomplete, Some(right)));
     assert_eq!(notes, unseen, "{report}");
-    assert_eq!(report.worst(), Some(Severity::Note));
+    assert_eq!(report.worst(), Some(Severity::Info));
 }
 
 /// Everything that is done with a lock, as a user of the crate does it.
@@ -52,7 +52,7 @@ async fn everything(locker: &Locker, other: &Locker, admin: &Admin) -> Result<()
 }
 
 #[tokio::test]
-async fn each_right_that_is_missing_is_told_by_its_name() {
+async fn each_missing_right_is_named() {
     let server = sound().start();
     let admin = server.admin();
     assert!(acl_rights().len() > 20);
@@ -65,10 +65,10 @@ async fn each_right_that_is_missing_is_told_by_its_name() {
         let report = check(&server.url_with(&user, "secret", 1)).await;
         assert_eq!(missing(&report), [right], "{report}");
         let finding = report.findings().next().unwrap();
-        assert!(finding.severity() >= Severity::Risky, "{report}");
+        assert!(finding.severity() >= Severity::Warning, "{report}");
         let line = format!("ACL SETUSER {user} {right}");
         assert!(finding.advice().contains(&line), "{report}");
-        let others = codes(&report).into_iter().filter(|code| *code != Code::NotLookedAt);
+        let others = codes(&report).into_iter().filter(|code| *code != Code::CheckIncomplete);
         assert_eq!(others.count(), 1, "{report}");
     }
     // Where nothing may be deleted, what is left ends by itself.
@@ -78,28 +78,28 @@ async fn each_right_that_is_missing_is_told_by_its_name() {
 
 /// The rules that the user lacks, as the report has them.
 fn missing(report: &Report) -> Vec<&str> {
-    let is_right = |code| matches!(code, Code::MissingRight | Code::ScriptsNotKept);
+    let is_right = |code| matches!(code, Code::MissingRight | Code::ScriptsNotCached);
     let lacking = report.findings().filter(|finding| is_right(finding.code()));
     lacking.filter_map(Finding::subject).collect()
 }
 
 #[tokio::test]
-async fn all_rights_that_are_missing_are_told_at_once() {
+async fn all_missing_rights_are_named_at_once() {
     let server = sound().user("nobody", "on >secret").start();
     let report = check(&server.url_with("nobody", "secret", 0)).await;
-    let mut told = missing(&report);
-    told.sort_unstable();
+    let mut named = missing(&report);
+    named.sort_unstable();
     // Where no script can be called by its name, the right to do so is no loss; without a command
     // allowed, nothing is known of keys and channels; and database 0 needs no choice.
     let mut lacking = acl_rights();
     lacking.retain(|right| right.starts_with('+') && !["+evalsha", "+select"].contains(right));
     lacking.retain(|right| *right != "+ping");
     lacking.sort_unstable();
-    assert_eq!(told, lacking, "{report}");
+    assert_eq!(named, lacking, "{report}");
 }
 
 #[tokio::test]
-async fn a_right_to_other_keys_is_told_with_the_prefix_of_the_locker() {
+async fn a_missing_right_to_keys_names_the_prefix() {
     let (_server, url) = documented();
     let locker = Locker::builder().url(url).prefix("shop:").connect_lazy().unwrap();
     let report = locker.check().await;
@@ -107,25 +107,25 @@ async fn a_right_to_other_keys_is_told_with_the_prefix_of_the_locker() {
 }
 
 #[tokio::test]
-async fn scripts_that_are_sent_whole_are_a_risk_and_nothing_else() {
+async fn scripts_that_are_sent_whole_are_a_warning() {
     let (server, url) = documented();
     server.admin().command::<()>(&["ACL", "SETUSER", "app", "-script|load", "-evalsha"]);
     let report = check(&url).await;
-    assert_eq!(only(&report, Code::ScriptsNotKept).severity(), Severity::Risky);
+    assert_eq!(only(&report, Code::ScriptsNotCached).severity(), Severity::Warning);
     assert_eq!(missing(&report), ["+script|load"], "{report}");
     assert!(report.is_ok());
 }
 
 #[tokio::test]
-async fn rights_to_look_are_used_and_their_lack_is_only_noted() {
+async fn missing_rights_to_look_are_only_info() {
     let (server, url) = documented();
     let admin = server.admin();
     for (right, other) in [("+config|get", "+info"), ("+info", "+config|get")] {
         admin.command::<()>(&acl_line());
         admin.command::<()>(&["ACL", "SETUSER", "app", right]);
         let report = check(&url).await;
-        let note = only(&report, Code::NotLookedAt);
-        assert_eq!((note.subject(), note.severity()), (Some(other), Severity::Note), "{report}");
+        let note = only(&report, Code::CheckIncomplete);
+        assert_eq!((note.subject(), note.severity()), (Some(other), Severity::Info), "{report}");
     }
     admin.command::<()>(&["ACL", "SETUSER", "app", "+config|get"]);
     assert_eq!(codes(&check(&url).await), []);

@@ -17,7 +17,7 @@ use crate::backend::redis::wire::connection::{Connection, Opener};
 use crate::backend::redis::wire::fault;
 use crate::backend::{Fault, Settings};
 use crate::background::Background;
-use crate::types::clock::{boot_time, timer_on, within};
+use crate::types::clock::boot_time;
 use crate::types::error::{LockError, LockErrorKind};
 
 /// What a caller that finds no connection waits for: `None` until the outcome is known.
@@ -121,7 +121,7 @@ impl Connections {
 
     async fn opened(&self, runtime: &Handle) -> Result<Arc<Connection>, Fault> {
         let (mut opening, is_joined) = self.opening(runtime);
-        let Opener { server, timers, connect_deadline: limit, .. } = &self.opener;
+        let Opener { server, connect_deadline: limit, .. } = &self.opener;
         let begun = boot_time();
         let connect = async {
             let first = outcome(&mut opening).await;
@@ -133,7 +133,7 @@ impl Connections {
             opening = self.opening(runtime).0;
             outcome(&mut opening).await
         };
-        let Some(outcome) = within(|| timer_on(timers, *limit), connect).await else {
+        let Some(outcome) = self.opener.within(*limit, connect).await else {
             // The next call shall not join what this one gave up.
             self.openings().retain(|(_, other)| !other.same_channel(&opening));
             return Err(fault::connect_timeout(server, *limit));
@@ -179,7 +179,7 @@ impl Connections {
         drop(runtime.spawn(async move {
             let limit = opener.connect_deadline;
             let open = Box::pin(Connection::open(opener.clone()));
-            let connection = within(|| timer_on(&opener.timers, limit), open).await;
+            let connection = opener.within(limit, open).await;
             let connection =
                 connection.unwrap_or_else(|| Err(fault::connect_timeout(&opener.server, limit)));
             let is_open = connection.is_ok();

@@ -1,243 +1,216 @@
 //! What the user of a connection may not do, rule by rule: each command that locks need is tried by
-//! itself, since a script tells only the first that it lacks.
+//! itself, since a script reports only the first that is missing.
 //!
 //! See "Why does the check try each command by itself?" in DESIGN.md.
 
-use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use ::redis::{Cmd, Pipeline, RedisError, ServerErrorKind, Value};
 
-use super::{Checked, Probe, rehearsal};
+use super::failures;
+use super::session::{Probe, Session};
 use crate::backend::redis::wait::grants;
 use crate::backend::redis::wire::fault;
-use crate::check::{Code, Finding, Severity};
+use crate::backend::redis::wire::rights::{CHANNELS, COMPANIONS};
+use crate::check::{Code, Finding, Report, Severity};
 
-/// The commands of verbs and scripts, where they are used, and what follows the key.
+/// How each command is tried, with a word in capitals for a key or a channel.
 ///
 /// Each kind of key is read and written, because a rule may allow the one without the other.
-const TRIED: [(&str, Place, &[&str]); 22] = [
-    ("time", Place::Nowhere, &[]),
-    // A script that does nothing, and one that nobody has: what those of the verbs do is tried below.
-    ("eval", Place::Nowhere, &["", "0"]),
-    ("evalsha", Place::Nowhere, &["0000000000000000000000000000000000000000", "0"]),
-    ("set", Place::Lock, &["probe", "PX", "1000"]),
-    ("get", Place::Lock, &[]),
-    ("pttl", Place::Lock, &[]),
-    ("pexpire", Place::Lock, &["1000"]),
-    ("del", Place::Lock, &[]),
-    ("set", Place::Fence, &["1", "PX", "1000"]),
-    ("incr", Place::Fence, &[]),
-    // Whoever may set nothing, and delete nothing, would leave it there for ever.
-    ("pexpire", Place::Fence, &["1000"]),
-    ("get", Place::Fence, &[]),
-    ("pttl", Place::Fence, &[]),
-    ("rpush", Place::Queue, &["probe"]),
-    ("pexpire", Place::Queue, &["1000"]),
-    ("lpos", Place::Queue, &["probe"]),
-    ("lindex", Place::Queue, &["0"]),
-    ("lrem", Place::Queue, &["0", "probe"]),
-    ("lpop", Place::Queue, &[]),
+const TRIED: [&str; 21] = [
+    "time",
+    // A script that does nothing, and one that no server has: the rehearsal runs those of the verbs.
+    "eval return 0",
+    "evalsha 0000000000000000000000000000000000000000 0",
+    "set LOCK probe PX 1000",
+    "get LOCK",
+    "pttl LOCK",
+    "pexpire LOCK 1000",
+    "del LOCK",
+    "set FENCE 1 PX 1000",
+    "incr FENCE",
+    // A user who may set nothing, and delete nothing, would leave it there for ever.
+    "pexpire FENCE 1000",
+    "get FENCE",
+    "rpush QUEUE probe",
+    "pexpire QUEUE 1000",
+    "lpos QUEUE probe",
+    "lindex QUEUE 0",
+    "lrem QUEUE 0 probe",
+    "lpop QUEUE",
     // The last two only clean up.
-    ("del", Place::Fence, &[]),
-    ("del", Place::Queue, &[]),
-    ("publish", Place::Channel, &[""]),
+    "del FENCE",
+    "del QUEUE",
+    "publish CHANNEL probe",
 ];
 
-/// What a command is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Nowhere,
-    Lock,
-    Fence,
-    Queue,
-    Channel,
-}
-
-/// The ACL rules that a user lacks, each once.
-pub(super) struct Missing(Vec<Cow<'static, str>>);
+/// The ACL rules that a user lacks.
+pub(super) struct Missing(BTreeSet<String>);
 
 impl Missing {
-    pub(super) async fn of(server: &Checked<'_>, probe: &Probe) -> Result<Self, Finding> {
-        let mut missing = Self(Vec::new());
+    pub(super) async fn of(
+        session: &Session<'_>,
+        probe: &Probe,
+        report: &mut Report,
+    ) -> Result<Self, Finding> {
+        let mut missing = Self(BTreeSet::new());
         let mut pipeline = Pipeline::with_capacity(TRIED.len());
-        for (name, place, arguments) in TRIED {
-            pipeline.add_command(command(probe, name, place, arguments));
+        for tried in TRIED {
+            pipeline.add_command(command(probe, tried));
         }
-        for ((name, place, _), reply) in TRIED.into_iter().zip(server.call(&pipeline).await?) {
-            missing.take(probe, name, place, reply)?;
+        for (tried, reply) in TRIED.into_iter().zip(session.call(&pipeline).await?) {
+            // The last one is published where no locker listens.
+            if let ("publish CHANNEL probe", Value::Int(count @ 1..)) = (tried, &reply) {
+                report.add([pattern_subscriber(*count)]);
+            }
+            missing.take(probe, tried, reply)?;
         }
         Ok(missing)
     }
 
     /// The error is a command that the server does not have, or not as locks need it.
-    fn take(
-        &mut self,
-        probe: &Probe,
-        name: &'static str,
-        place: Place,
-        reply: Value,
-    ) -> Result<(), Finding> {
+    fn take(&mut self, probe: &Probe, tried: &'static str, reply: Value) -> Result<(), Finding> {
         let Err(error) = reply.extract_error() else { return Ok(()) };
+        let name = name(tried);
         if fault::is_missing_right(&error) {
-            self.add(rule(&probe.prefix, name, place, &error));
+            self.0.insert(rule(&probe.prefix, tried, &error));
         } else if error.kind() == ServerErrorKind::ResponseError.into()
             // Without names of scripts there is nothing that it could call.
-            && (name != "evalsha" || probe.keeps_scripts())
+            && (name != "evalsha" || probe.are_scripts_cached())
         {
-            return Err(absent(name, &error));
+            let is_script = name.starts_with("eval");
+            let advice = if is_script { fault::NO_SCRIPTS } else { fault::NO_COMMAND };
+            return Err(failures::failed(name, &fault::explain(&error).1, advice));
         }
         Ok(())
     }
 
-    /// Notes what kept a subscription from being made or asked.
-    pub(super) fn add_of_subscription(&mut self, name: &str, error: &RedisError) {
-        self.add(rule("", name, Place::Channel, error));
+    /// Adds the right whose lack made a command of the subscription fail.
+    pub(super) fn add_of_subscription(&mut self, command: &str, error: &RedisError) {
+        self.0.insert(rule("", &format!("{command} CHANNEL"), error));
     }
 
-    fn add(&mut self, rule: Cow<'static, str>) {
-        if !self.has(&rule) {
-            self.0.push(rule);
-        }
-    }
-
-    fn has(&self, rule: &str) -> bool {
-        self.0.iter().any(|missing| missing == rule)
-    }
-
-    /// Whether this is why a verb failed, which is told already then.
+    /// Whether one of these, which is a finding already, is why an operation failed.
     pub(super) fn explain(&self, error: &RedisError) -> bool {
         fault::is_missing_right(error) && !self.0.is_empty()
     }
 
-    /// Whether grants cannot be published or heard, which is told already then.
+    /// Whether one of these, which is a finding already, keeps grants from arriving.
     pub(super) fn explains_silence(&self) -> bool {
-        ["+publish", "+subscribe", CHANNELS].into_iter().any(|rule| self.has(rule))
+        ["+publish", "+subscribe", CHANNELS].into_iter().any(|rule| self.0.contains(rule))
     }
 
-    pub(super) fn findings(&self, server: &Checked<'_>, probe: &Probe) -> Vec<Finding> {
-        let keeps_scripts = probe.keeps_scripts();
-        let severe = |rule: &Cow<'static, str>| {
-            self.severity(rule, keeps_scripts).map(|severity| (severity, rule.clone()))
-        };
-        let rules = self.0.iter().filter_map(severe);
-        let mut findings: Vec<_> =
-            rules.map(|(severity, rule)| lacks(severity, rule, server.user())).collect();
-        if !keeps_scripts {
-            findings.push(sends_scripts(server.user()));
+    pub(super) fn findings(&self, user: &str, are_scripts_cached: bool) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for rule in &self.0 {
+            if let Some((severity, effect)) = self.effect(rule, are_scripts_cached) {
+                findings.push(failures::missing_right(severity, rule, user, effect));
+            }
+        }
+        if !are_scripts_cached {
+            findings.push(scripts_not_cached(user));
         }
         findings
     }
 
-    /// Nothing for a right without which all works as well as with it.
-    fn severity(&self, rule: &str, keeps_scripts: bool) -> Option<Severity> {
-        match rule {
+    /// `None` for a right that makes no difference.
+    fn effect(&self, rule: &str, are_scripts_cached: bool) -> Option<(Severity, &'static str)> {
+        Some(match rule {
             // There is nothing that it could call.
-            "+evalsha" if !keeps_scripts => None,
-            "+eval" if keeps_scripts && !self.has("+evalsha") => Some(Severity::Risky),
-            "+ping" => Some(Severity::Risky),
-            _ => Some(Severity::Wrong),
-        }
+            "+evalsha" if !are_scripts_cached => return None,
+            "+eval" if are_scripts_cached && !self.0.contains("+evalsha") => {
+                (Severity::Warning, "nothing is released once the server forgets its scripts")
+            }
+            "+ping" => (Severity::Warning, "a call that waits fills the server's `ACL LOG`"),
+            "+publish" | "+subscribe" | CHANNELS => (Severity::Error, "waiters receive no grant"),
+            _ => (Severity::Error, "no lock can be acquired"),
+        })
     }
 }
 
-fn command(probe: &Probe, name: &str, place: Place, arguments: &[&str]) -> Cmd {
+fn name(tried: &str) -> &str {
+    tried.split(' ').next().unwrap_or_default()
+}
+
+fn command(probe: &Probe, tried: &str) -> Cmd {
     let mut command = Cmd::new();
-    command.arg(name);
-    match place {
-        Place::Nowhere => {}
-        Place::Lock => drop(command.arg(probe.tried.as_str())),
-        Place::Fence => drop(command.arg(probe.tried.fence())),
-        Place::Queue => drop(command.arg(probe.tried.queue())),
-        Place::Channel => drop(command.arg(grants::channel(probe.origin))),
+    for word in tried.split(' ') {
+        match word {
+            "LOCK" => command.arg(probe.tried.as_str()),
+            "FENCE" => command.arg(probe.tried.fence()),
+            "QUEUE" => command.arg(probe.tried.queue()),
+            "CHANNEL" => command.arg(grants::channel(probe.origin)),
+            word => command.arg(word),
+        };
     }
-    command.arg(arguments);
     command
 }
 
-/// The rule that would allow it. The server tells by its words alone whether it is the command, the
-/// key or the channel that is forbidden.
-fn rule(prefix: &str, name: &str, place: Place, error: &RedisError) -> Cow<'static, str> {
-    let words = error.detail().unwrap_or_default();
-    match place {
-        _ if words.contains("to run the") => format!("+{name}").into(),
-        Place::Nowhere => format!("+{name}").into(),
-        Place::Lock => format!("~{prefix}*").into(),
-        Place::Fence | Place::Queue => COMPANIONS.into(),
-        Place::Channel => CHANNELS.into(),
+/// The rule that would allow it. Only the server's words say whether it forbids the command, the key
+/// or the channel.
+fn rule(prefix: &str, tried: &str, error: &RedisError) -> String {
+    let is_command = error.detail().is_some_and(|words| words.contains("to run the"));
+    match tried.split(' ').nth(1) {
+        Some("LOCK") if !is_command => format!("~{prefix}*"),
+        Some("FENCE" | "QUEUE") if !is_command => COMPANIONS.to_owned(),
+        Some("CHANNEL") if !is_command => CHANNELS.to_owned(),
+        _ => format!("+{}", name(tried)),
     }
 }
 
-/// A user who may not select the database of the URL, which the client tells in words alone.
-pub(super) fn not_selected(error: &RedisError, user: &str) -> Option<Finding> {
-    let words = error.detail()?;
-    let is_denied = words.contains("no permissions") && words.contains("'select'");
-    is_denied.then(|| lacks(Severity::Wrong, "+select".into(), user))
+/// See "How does the check find a pattern subscriber?" in DESIGN.md.
+fn pattern_subscriber(count: i64) -> Finding {
+    let message =
+        format!("{count} connections subscribe to a pattern that matches `lockable:grant:*`");
+    Finding::new(Severity::Warning, Code::PatternSubscriber, message).about("PSUBSCRIBE")
 }
 
-fn absent(name: &'static str, error: &RedisError) -> Finding {
-    let advice = if name.starts_with("eval") { fault::NO_SCRIPTS } else { fault::NO_COMMAND };
-    rehearsal::failed(name, &fault::explain(error).1, advice)
+fn scripts_not_cached(user: &str) -> Finding {
+    let message = "the server does not cache the scripts, so each call sends the whole text of one";
+    let advice = format!("`ACL SETUSER {user} +script|load +evalsha`");
+    let finding = Finding::new(Severity::Warning, Code::ScriptsNotCached, message);
+    finding.advise(advice).about("+script|load")
 }
-
-fn lacks(severity: Severity, rule: Cow<'static, str>, user: &str) -> Finding {
-    let matter = format!("the user `{user}` lacks the right `{rule}`: {}", consequence(&rule));
-    Finding::new(severity, Code::MissingRight, matter, grant(user, &rule)).about(rule)
-}
-
-fn sends_scripts(user: &str) -> Finding {
-    let matter = "the server does not keep the scripts: each release and renewal, and the \
-                  first grant of a lock, sends the whole text of its script, which is slower";
-    let advice = grant(user, "+script|load +evalsha");
-    Finding::new(Severity::Risky, Code::ScriptsNotKept, matter, advice).about("+script|load")
-}
-
-fn grant(user: &str, rule: &str) -> String {
-    format!("`ACL SETUSER {user} {rule}`")
-}
-
-fn consequence(rule: &str) -> &'static str {
-    match rule {
-        "+publish" | "+subscribe" | CHANNELS => "whoever waits for a lock hears of no grant",
-        "+ping" => "while calls wait, the server logs a denial every five seconds",
-        "+eval" => "once the server forgets its scripts, nothing is acquired, renewed or released",
-        "+select" => "no connection gets to the database of the URL",
-        _ => "no lock can be acquired",
-    }
-}
-
-const COMPANIONS: &str = "~lockable:*";
-
-const CHANNELS: &str = "&lockable:*";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::redis::wire::rights::least;
 
-    fn missing(rules: &[&'static str]) -> Missing {
-        Missing(rules.iter().map(|rule| Cow::Borrowed(*rule)).collect())
+    #[test]
+    fn every_right_of_the_documented_line_is_tried() {
+        // What a subscription does, and what connecting does.
+        let others = ["subscribe", "ping", "script|load", "select"];
+        let tried = TRIED.into_iter().map(name).chain(others).map(|name| format!("+{name}"));
+        let rules = [COMPANIONS, CHANNELS, "~disLock:*"].map(str::to_owned);
+        let documented: BTreeSet<_> = least().map(str::to_owned).collect();
+        assert_eq!(tried.chain(rules).collect::<BTreeSet<_>>(), documented);
     }
 
     #[test]
     fn one_way_to_run_scripts_is_enough_but_not_for_every_day() {
-        let severity = |rules: &[&'static str], rule, keeps| missing(rules).severity(rule, keeps);
-        assert_eq!(severity(&["+evalsha"], "+evalsha", true), Some(Severity::Wrong));
+        let severity = |rules: &[&str], rule, is_cached| {
+            let missing = Missing(rules.iter().map(|rule| (*rule).to_owned()).collect());
+            missing.effect(rule, is_cached).map(|(severity, _)| severity)
+        };
+        assert_eq!(severity(&["+evalsha"], "+evalsha", true), Some(Severity::Error));
         assert_eq!(severity(&["+evalsha"], "+evalsha", false), None);
-        assert_eq!(severity(&["+eval"], "+eval", true), Some(Severity::Risky));
-        assert_eq!(severity(&["+eval"], "+eval", false), Some(Severity::Wrong));
-        assert_eq!(severity(&["+eval", "+evalsha"], "+eval", true), Some(Severity::Wrong));
+        assert_eq!(severity(&["+eval"], "+eval", true), Some(Severity::Warning));
+        assert_eq!(severity(&["+eval"], "+eval", false), Some(Severity::Error));
+        assert_eq!(severity(&["+eval", "+evalsha"], "+eval", true), Some(Severity::Error));
     }
 
     #[test]
-    fn the_words_of_the_server_tell_what_it_forbids() {
-        let rule = |place, words: &str| {
+    fn the_words_of_the_server_name_what_it_forbids() {
+        let rule = |tried, words: &str| {
             let error =
                 RedisError::from((ServerErrorKind::NoPerm.into(), "NOPERM", words.to_owned()));
-            rule("shop:", "get", place, &error).into_owned()
+            rule("shop:", tried, &error)
         };
         let named = "User channel-of-keys has no permissions to run the 'get' command";
-        assert_eq!(rule(Place::Lock, named), "+get");
-        assert_eq!(rule(Place::Lock, "No permissions to access a key"), "~shop:*");
-        assert_eq!(rule(Place::Queue, "No permissions to access a key"), "~lockable:*");
-        assert_eq!(rule(Place::Channel, "No permissions to access a channel"), "&lockable:*");
+        assert_eq!(rule("get LOCK", named), "+get");
+        assert_eq!(rule("get LOCK", "No permissions to access a key"), "~shop:*");
+        assert_eq!(rule("lpop QUEUE", "No permissions to access a key"), "~lockable:*");
+        assert_eq!(rule("publish CHANNEL", "No permissions to access a channel"), "&lockable:*");
     }
 }

@@ -4,89 +4,54 @@ use std::collections::HashMap;
 
 use ::redis::{FromRedisValue, Pipeline, Value};
 
-use super::Checked;
+use super::session::Session;
 use crate::backend::redis::wire::fault;
 use crate::check::{Code, Finding, Report, Severity};
 
-/// What is asked of `CONFIG GET`.
-const WANTED: [&str; 6] =
-    ["maxmemory", "maxmemory-policy", "save", "appendonly", "appendfsync", "min-replicas-to-write"];
-
-/// What `INFO` has of these, and of what else is of interest, with our name for it.
-const TOLD: [(&str, &str); 4] = [
-    ("maxmemory", "maxmemory"),
-    ("maxmemory_policy", "maxmemory-policy"),
-    ("aof_enabled", "appendonly"),
-    ("connected_slaves", REPLICAS),
+/// The right to each of the two commands, and what it shows.
+const SOURCES: [(&str, &str); 2] = [
+    ("+config|get", "how the server persists and when it takes writes"),
+    ("+info", "whether the server has replicas"),
 ];
 
-const REPLICAS: &str = "replicas";
+/// What `CONFIG GET` is asked for. `INFO` has the most of it too, under names of its own.
+const WANTED: [&str; 5] =
+    ["maxmemory", "maxmemory-policy", "appendonly", "appendfsync", "min-replicas-to-write"];
 
-/// Looks at the settings, as far as the user may.
-pub(super) async fn look(server: &Checked<'_>, report: &mut Report) -> Result<(), Finding> {
+/// Reads the settings, as far as the user may.
+pub(super) async fn look(session: &Session<'_>, report: &mut Report) -> Result<(), Finding> {
     let mut pipeline = Pipeline::with_capacity(2);
     pipeline.cmd("CONFIG").arg("GET").arg(&WANTED);
     pipeline.cmd("INFO");
-    let replies = server.call(&pipeline).await?;
     let mut settings = Settings::default();
-    for (reply, source) in replies.into_iter().zip([Source::Config, Source::Info]) {
+    for (reply, source) in session.call(&pipeline).await?.into_iter().zip(SOURCES) {
         match reply.extract_error() {
-            Ok(reply) => settings.learn(source, &reply),
-            Err(error) => report.add([unseen(source, &fault::explain(&error).1)]),
+            Ok(reply) => settings.learn(&reply),
+            Err(error) => report.add([unread(source, &fault::explain(&error).1)]),
         }
     }
     report.add(settings.findings());
     Ok(())
 }
 
-#[derive(Clone, Copy)]
-enum Source {
-    Config,
-    Info,
+fn unread((right, what): (&'static str, &str), cause: &str) -> Finding {
+    let message = format!("the right `{right}` to read {what} is missing: {cause}");
+    Finding::new(Severity::Info, Code::CheckIncomplete, message).about(right)
 }
 
-fn unseen(source: Source, cause: &str) -> Finding {
-    let (right, what) = match source {
-        Source::Config => {
-            ("+config|get", "how it persists and when it takes writes (`CONFIG GET`)")
-        }
-        Source::Info => ("+info", "whether it has replicas (`INFO`)"),
-    };
-    let matter = format!("not allowed to look at the server's settings, {what}: {cause}");
-    let advice = format!("look yourself, or grant `{right}`, which locks do not need");
-    Finding::new(Severity::Note, Code::NotLookedAt, matter, advice).about(right)
-}
-
-/// What is known, by the name in `CONFIG GET`.
+/// What is known, by its name.
 #[derive(Default)]
 struct Settings(HashMap<String, String>);
 
 impl Settings {
-    fn learn(&mut self, source: Source, reply: &Value) {
-        match source {
-            Source::Config => {
-                let pairs = Vec::<(String, String)>::from_redis_value_ref(reply);
-                self.0.extend(pairs.unwrap_or_default());
-            }
-            Source::Info => {
-                let info = String::from_redis_value_ref(reply);
-                self.learn_lines(&info.unwrap_or_default());
-            }
-        }
-    }
-
-    fn learn_lines(&mut self, info: &str) {
-        let told: HashMap<_, _> = info.lines().filter_map(|line| line.split_once(':')).collect();
-        for (name, ours) in TOLD {
-            if let Some(value) = told.get(name) {
-                let value = match (name, *value) {
-                    ("aof_enabled", "0") => "no",
-                    ("aof_enabled", _) => "yes",
-                    (_, value) => value,
-                };
-                self.0.entry(ours.to_owned()).or_insert_with(|| value.to_owned());
-            }
-        }
+    /// Takes pairs, as `CONFIG GET` returns them, and the lines of `INFO`.
+    fn learn(&mut self, reply: &Value) {
+        let pairs = Vec::<(String, String)>::from_redis_value_ref(reply).unwrap_or_default();
+        let info = String::from_redis_value_ref(reply).unwrap_or_default();
+        let lines = info.lines().filter_map(|line| line.split_once(':'));
+        // `INFO` has underscores in the names.
+        self.0.extend(lines.map(|(name, value)| (name.replace('_', "-"), value.to_owned())));
+        self.0.extend(pairs);
     }
 
     fn text(&self, name: &str) -> Option<&str> {
@@ -97,9 +62,8 @@ impl Settings {
         self.text(name)?.parse().ok()
     }
 
-    fn findings(&self) -> Vec<Finding> {
-        let found = [self.memory(), self.persistence(), self.replication()];
-        found.into_iter().flatten().collect()
+    fn findings(&self) -> impl Iterator<Item = Finding> {
+        [self.memory(), self.persistence(), self.replication()].into_iter().flatten()
     }
 
     /// Every key of a lock has a TTL, so the policies that choose among those with one choose
@@ -108,82 +72,47 @@ impl Settings {
     /// See "Which eviction policy is safe?" in DESIGN.md.
     fn memory(&self) -> Option<Finding> {
         let (limit, policy) = (self.number("maxmemory")?, self.text("maxmemory-policy")?);
-        if policy == "noeviction" {
-            return (limit > 0).then(|| refuses(limit));
-        }
-        let (severity, matter) = if limit == 0 {
-            let matter = format!(
-                "nothing is evicted now, but `maxmemory-policy {policy}` would drop locks that are \
-                 held once `maxmemory` is set"
-            );
-            (Severity::Note, matter)
-        } else {
-            let matter = format!(
-                "`maxmemory-policy {policy}` lets the server drop locks that are held once its \
-                 `maxmemory` of {limit} bytes is full: all of them have a TTL, and `noeviction` alone \
-                 spares those"
-            );
-            (Severity::Risky, matter)
+        let (severity, code, subject, effect) = match (limit, policy) {
+            (0, "noeviction") => return None,
+            (_, "noeviction") => {
+                (Severity::Info, Code::MemoryLimit, "maxmemory", "refuses new locks")
+            }
+            (0, _) => (Severity::Info, Code::Eviction, "maxmemory-policy", "would drop locks"),
+            _ => (Severity::Warning, Code::Eviction, "maxmemory-policy", "drops held locks"),
         };
-        let advice = "set `maxmemory-policy noeviction`, or keep locks on a server of their own";
-        let finding = Finding::new(severity, Code::Eviction, matter, advice);
-        Some(finding.about("maxmemory-policy"))
+        let message =
+            format!("by `maxmemory-policy {policy}` the server {effect} at `maxmemory {limit}`");
+        Some(Finding::new(severity, code, message).about(subject))
     }
 
     fn persistence(&self) -> Option<Finding> {
-        let (severity, code, matter, advice) = match self.text("appendonly")? {
-            "yes" => return self.sync(),
-            _ if self.text("save")?.is_empty() => (
-                Severity::Risky,
-                Code::NotPersistent,
-                "the server keeps nothing on disk: a restart forgets every lock while its holder \
-                 works on; fencing tokens still rise",
-                "set `appendonly yes`, or let what the locks protect check fencing tokens",
-            ),
-            _ => (
-                Severity::Risky,
-                Code::SnapshotsOnly,
-                "the server keeps snapshots only: a restart forgets the locks since the last one; \
-                 fencing tokens still rise",
-                "set `appendonly yes`, or let what the locks protect check fencing tokens",
-            ),
-        };
-        Some(Finding::new(severity, code, matter, advice).about("appendonly"))
+        let appends = self.text("appendonly").or_else(|| self.text("aof-enabled"))?;
+        if !matches!(appends, "no" | "0") {
+            return self.sync();
+        }
+        let message = "a restart forgets locks that are held; fencing tokens still rise";
+        let finding = Finding::new(Severity::Warning, Code::NotPersistent, message);
+        Some(finding.about("appendonly"))
     }
 
     fn sync(&self) -> Option<Finding> {
         let (severity, lost) = match self.text("appendfsync")? {
             "always" => return None,
-            "everysec" => (Severity::Note, "the locks of the last second"),
-            _ => (Severity::Risky, "the locks of as long as the system likes, often 30 seconds"),
+            "everysec" => (Severity::Info, "last second"),
+            _ => (Severity::Warning, "time since the system wrote, often 30 seconds"),
         };
-        let matter = format!("a machine that crashes loses {lost}, because of `appendfsync`");
-        let advice = "set `appendfsync always`, or let what the locks protect check fencing tokens";
-        let finding = Finding::new(severity, Code::WrittenLater, matter, advice);
-        Some(finding.about("appendfsync"))
+        let message = format!("a machine that crashes loses the locks of the {lost}");
+        Some(Finding::new(severity, Code::UnsyncedAppends, message).about("appendfsync"))
     }
 
     fn replication(&self) -> Option<Finding> {
-        let (replicas, least) = (self.number(REPLICAS)?, self.number("min-replicas-to-write")?);
-        if replicas == 0 || least > 0 {
+        if self.number("connected-slaves")? == 0 || self.number("min-replicas-to-write")? > 0 {
             return None;
         }
-        let matter = format!(
-            "{replicas} replicas follow the server, and it takes writes while none of them does: a \
-             failover then loses every lock that was not copied; fencing tokens still rise"
-        );
-        let advice = "set `min-replicas-to-write 1`, which bounds the loss by \
-                      `min-replicas-max-lag`, and let what the locks protect check fencing tokens";
-        let finding = Finding::new(Severity::Risky, Code::UnconfirmedReplication, matter, advice);
+        let message = "a failover loses locks that no replica has yet; fencing tokens still rise";
+        let finding = Finding::new(Severity::Warning, Code::UnconfirmedReplication, message);
         Some(finding.about("min-replicas-to-write"))
     }
-}
-
-fn refuses(limit: u64) -> Finding {
-    let matter =
-        format!("once its `maxmemory` of {limit} bytes is full, the server refuses new locks");
-    let advice = "watch its memory, or keep locks on a server of their own";
-    Finding::new(Severity::Note, Code::MemoryLimit, matter, advice).about("maxmemory")
 }
 
 #[cfg(test)]
@@ -193,56 +122,57 @@ mod tests {
     fn found(settings: &[(&str, &str)]) -> Vec<(Severity, Code)> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let settings = Settings(settings.iter().map(owned).collect());
-        settings.findings().iter().map(|finding| (finding.severity(), finding.code())).collect()
+        settings.findings().map(|finding| (finding.severity(), finding.code())).collect()
     }
 
     #[test]
     fn no_policy_but_noeviction_spares_locks() {
         let memory = |limit, policy| found(&[("maxmemory", limit), ("maxmemory-policy", policy)]);
         for policy in ["allkeys-lru", "allkeys-random", "volatile-lru", "volatile-ttl"] {
-            assert_eq!(memory("1000", policy), [(Severity::Risky, Code::Eviction)], "{policy}");
-            assert_eq!(memory("0", policy), [(Severity::Note, Code::Eviction)], "{policy}");
+            assert_eq!(memory("1000", policy), [(Severity::Warning, Code::Eviction)], "{policy}");
+            assert_eq!(memory("0", policy), [(Severity::Info, Code::Eviction)], "{policy}");
         }
-        assert_eq!(memory("1000", "noeviction"), [(Severity::Note, Code::MemoryLimit)]);
+        assert_eq!(memory("1000", "noeviction"), [(Severity::Info, Code::MemoryLimit)]);
         assert_eq!(memory("0", "noeviction"), []);
     }
 
     #[test]
-    fn what_a_restart_forgets_is_told() {
+    fn what_a_restart_forgets_is_found() {
         let aof = |sync| found(&[("appendonly", "yes"), ("appendfsync", sync)]);
         assert_eq!(aof("always"), []);
-        assert_eq!(aof("everysec"), [(Severity::Note, Code::WrittenLater)]);
-        assert_eq!(aof("no"), [(Severity::Risky, Code::WrittenLater)]);
-        let rdb = |save| found(&[("appendonly", "no"), ("save", save)]);
-        assert_eq!(rdb("3600 1"), [(Severity::Risky, Code::SnapshotsOnly)]);
-        assert_eq!(rdb(""), [(Severity::Risky, Code::NotPersistent)]);
+        assert_eq!(aof("everysec"), [(Severity::Info, Code::UnsyncedAppends)]);
+        assert_eq!(aof("no"), [(Severity::Warning, Code::UnsyncedAppends)]);
+        assert_eq!(found(&[("appendonly", "no")]), [(Severity::Warning, Code::NotPersistent)]);
     }
 
     #[test]
-    fn replicas_that_nobody_waits_for_are_told() {
-        let replicas =
-            |replicas, least| found(&[(REPLICAS, replicas), ("min-replicas-to-write", least)]);
-        assert_eq!(replicas("2", "0"), [(Severity::Risky, Code::UnconfirmedReplication)]);
+    fn replicas_that_no_write_waits_for_are_found() {
+        let replicas = |replicas, least| {
+            found(&[("connected-slaves", replicas), ("min-replicas-to-write", least)])
+        };
+        assert_eq!(replicas("2", "0"), [(Severity::Warning, Code::UnconfirmedReplication)]);
         assert_eq!(replicas("2", "1"), []);
         assert_eq!(replicas("0", "0"), []);
     }
 
     #[test]
-    fn what_is_not_known_is_not_judged() {
+    fn unknown_settings_are_not_judged() {
         assert_eq!(found(&[]), []);
-        assert_eq!(found(&[("appendonly", "no"), ("maxmemory", "1000"), (REPLICAS, "2")]), []);
+        assert_eq!(
+            found(&[("appendonly", "yes"), ("maxmemory", "1000"), ("connected-slaves", "2")]),
+            []
+        );
     }
 
     #[test]
-    fn info_tells_what_config_may_not() {
+    fn info_replaces_config() {
         let info = "# Memory\r\nmaxmemory:1000\r\nmaxmemory_policy:allkeys-lru\r\n\
-                    aof_enabled:1\r\nconnected_slaves:3\r\n";
+                    aof_enabled:0\r\nconnected_slaves:3\r\n";
         let mut settings = Settings::default();
-        settings.learn(Source::Info, &Value::BulkString(info.as_bytes().to_vec()));
+        settings.learn(&Value::BulkString(info.as_bytes().to_vec()));
         assert_eq!(settings.number("maxmemory"), Some(1_000));
-        assert_eq!(settings.text("appendonly"), Some("yes"));
-        assert_eq!(settings.number(REPLICAS), Some(3));
-        let codes: Vec<_> = settings.findings().iter().map(Finding::code).collect();
-        assert_eq!(codes, [Code::Eviction]);
+        assert_eq!(settings.number("connected-slaves"), Some(3));
+        let codes: Vec<_> = settings.findings().map(|finding| finding.code()).collect();
+        assert_eq!(codes, [Code::Eviction, Code::NotPersistent]);
     }
 }

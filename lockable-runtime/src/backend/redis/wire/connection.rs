@@ -2,6 +2,7 @@
 //!
 //! See "Why our own deadlines and reconnection?" in DESIGN.md.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -54,6 +55,16 @@ impl Opener {
             .set_pipeline_buffer_size(QUEUE)
             .set_write_backpressure_boundary(FLUSH);
         Driven::open(&self.client, config).await
+    }
+
+    /// The future's output; `None` when the limit comes first.
+    pub(crate) async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
+        within(|| timer_on(&self.timers, limit), future).await
+    }
+
+    /// The user of the URL.
+    pub(crate) fn user(&self) -> &str {
+        self.client.get_connection_info().redis_settings().username().unwrap_or("default")
     }
 }
 
@@ -150,7 +161,7 @@ impl Connection {
     /// The same within the command deadline; `None` where the server refuses this call alone.
     pub(crate) async fn run_in_time<C: Call>(&self, call: &C) -> Result<Option<C::Outcome>, Fault> {
         let limit = self.opener.command_deadline;
-        match within(|| timer_on(&self.opener.timers, limit), self.run(call)).await {
+        match self.opener.within(limit, self.run(call)).await {
             Some(Ok(outcome)) => Ok(Some(outcome)),
             Some(Err(_)) if !self.is_retired() => Ok(None),
             Some(Err(fault)) => Err(fault),

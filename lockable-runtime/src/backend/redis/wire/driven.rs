@@ -9,6 +9,7 @@
 
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -24,6 +25,8 @@ use crate::types::process::Process;
 /// A connection with the task that drives it, which ends with this.
 pub(crate) struct Driven {
     pub(crate) commands: MultiplexedConnection,
+    /// The server's end, where it is known: of TCP, and not where the client drives it.
+    pub(crate) peer: Option<SocketAddr>,
     /// None where the client drives it.
     driver: Option<AbortHandle>,
 }
@@ -35,7 +38,10 @@ impl Driven {
         match info.addr() {
             ConnectionAddr::Tcp(host, port) => {
                 let stream = connect(host, *port, info.tcp_settings()).await?;
-                Self::over(stream, client, config).await
+                let peer = stream.peer_addr().ok();
+                let mut driven = Self::over(stream, client, config).await?;
+                driven.peer = peer;
+                Ok(driven)
             }
             #[cfg(unix)]
             ConnectionAddr::Unix(path) => {
@@ -44,7 +50,7 @@ impl Driven {
             }
             _ => {
                 let commands = client.get_multiplexed_async_connection_with_config(&config).await?;
-                Ok(Self { commands, driver: None })
+                Ok(Self { commands, peer: None, driver: None })
             }
         }
     }
@@ -58,7 +64,7 @@ impl Driven {
             MultiplexedConnection::new_with_config(settings, stream, config).await?;
         let driver = InItsProcess { process: Process::current(), driver: Box::pin(driver) };
         let driver = Some(tokio::spawn(driver).abort_handle());
-        Ok(Self { commands, driver })
+        Ok(Self { commands, peer: None, driver })
     }
 }
 

@@ -1,11 +1,11 @@
-//! What went wrong with a server, in words that say whose fault it is and what to do.
+//! Errors of servers and connections, in words that say whose fault it is and what to do.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
-use super::words;
+use super::{rights, words};
 use crate::backend::Fault;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
@@ -15,7 +15,7 @@ pub(crate) fn of(server: &str, error: &RedisError) -> Fault {
     of_missing(server, error, "")
 }
 
-/// The same about something that locks need: `otherwise` says what to do where a refusal alone does not.
+/// The same about something that locks need: `otherwise` is the advice where a refusal has none.
 pub(crate) fn of_missing(server: &str, error: &RedisError, otherwise: &'static str) -> Fault {
     let (kind, cause, advice) = explain(error);
     let is_bare = kind == LockErrorKind::Refused && advice.is_empty();
@@ -65,7 +65,7 @@ pub(crate) fn of_queue(mut fault: Fault, key: &LockKey) -> Fault {
     fault
 }
 
-/// Inside a script the server tells a missing right by its words alone: 7.0 by the first of these,
+/// Inside a script the server reports a missing right by its words alone: 7.0 by the first of these,
 /// later ones by the second.
 pub(crate) fn is_missing_right(error: &RedisError) -> bool {
     const WORDS: [&str; 2] = ["The user executing the script can't", "ACL failure in script"];
@@ -79,7 +79,7 @@ pub(crate) fn leads_away(error: &RedisError) -> bool {
     [Ask, Moved, ReadOnly].into_iter().any(|kind| error.kind() == kind.into())
 }
 
-/// New locks are refused; what is there is renewed and released.
+/// New locks are refused; held ones are renewed and released.
 pub(crate) fn is_out_of_memory(error: &RedisError) -> bool {
     error.code() == Some("OOM")
 }
@@ -97,7 +97,7 @@ pub(crate) fn is_cross_slot(error: &RedisError) -> bool {
 fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
     use LockErrorKind::{Refused, Unavailable, WrongType};
     if is_missing_right(error) {
-        return (Refused, RIGHTS);
+        return (Refused, &rights::ADVICE);
     }
     match (error.kind(), error.code()) {
         (_, Some("WRONGTYPE")) => (
@@ -113,7 +113,7 @@ fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
     }
 }
 
-/// What to know of the errors that pass by themselves, by their codes.
+/// What the errors that pass by themselves mean, by their codes.
 fn passing(code: &str) -> Option<&'static str> {
     Some(match code {
         "OOM" => "the server is out of memory; see `maxmemory`",
@@ -133,7 +133,7 @@ fn passing(code: &str) -> Option<&'static str> {
     })
 }
 
-/// The client library tells only by its words why it could not go to the database of the URL.
+/// The client library says only by its words why it could not select the database of the URL.
 fn of_database(error: &RedisError) -> (LockErrorKind, &'static str) {
     let words = error.detail().unwrap_or_default();
     if words.contains("is busy running") {
@@ -161,13 +161,7 @@ pub(crate) const NO_SCRIPTS: &str = "locks cannot be released safely without scr
                                      `EVALSHA` and the commands that these call, or use a server \
                                      that has them";
 
-const RIGHTS: &str = "grant it with `ACL SETUSER`: locks need `set`, `get`, `del`, `pexpire`, \
-                      `pttl`, `incr`, `time`, `eval`, `evalsha`, `rpush`, `lpop`, `lindex`, `lpos` \
-                      and `lrem` on the keys of their prefix and on `~lockable:*`; waiting needs \
-                      `subscribe`, `publish` and `ping` on the channels `&lockable:*`; `Locker::check` \
-                      tells which are missing";
-
-/// The client library's own words; a server's are there already.
+/// The words of the client library, or of the server.
 fn one_line(error: &RedisError) -> String {
     match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("the server answered `{code} {detail}`"),
@@ -181,7 +175,7 @@ pub(crate) fn connect_timeout(server: &str, limit: Duration) -> Fault {
 }
 
 pub(crate) fn unexpected(server: &str, what: &str) -> Fault {
-    let message = format!("{server}: an answer to {what} that no Redis server gives");
+    let message = format!("{server}: unexpected reply to {what}");
     Fault::new(LockErrorKind::Unavailable, message)
 }
 
@@ -192,11 +186,11 @@ pub(crate) fn runtime_ended(server: &str) -> Fault {
     Fault::new(LockErrorKind::Unavailable, message)
 }
 
-/// A release whose answer was lost, and of which nothing is found any more.
+/// A release whose answer was lost, and that found nothing when it was repeated.
 pub(crate) fn unsure_release(server: &str) -> Fault {
     let message = format!(
-        "{server}: the connection broke during the release, and the lock is not this holder's any \
-         more; whether it was released, or lost before, nobody can tell"
+        "{server}: the connection broke during the release; whether the lock was released or had already \
+         expired is unknown"
     );
     Fault::new(LockErrorKind::Unavailable, message)
 }

@@ -1,23 +1,18 @@
-//! What is asked of a server before the first lock: what it is, its scripts, and whether our user can
-//! do with a lock what locks need.
-//!
-//! See "Why is a server tried before the first lock?" in DESIGN.md.
-
-use std::sync::Arc;
+//! The first requests of a connection: what the server is, its scripts, and whether our user can do
+//! with a lock what locks need.
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{Cmd, Pipeline, RedisError, Value};
+use ::redis::{Pipeline, RedisError, Value};
 
-use super::script::{Enqueue, Leave, Names, Release, Renew, Script, Seed, is_unknown_script};
-use super::server::{Mode, Unfit, probe, version};
-use super::{command, fault};
-use crate::backend::{Attempt, Fault, Renewal};
-use crate::types::clock::boot_time;
+use super::script::{Names, Script, is_unknown_script};
+use super::server::{Mode, probe, unfit_by_answers, unfit_by_greeting, version};
+use super::trial::{self, Step};
+use super::{command, fault, server};
+use crate::backend::Fault;
 use crate::types::error::LockErrorKind;
-use crate::types::options::Ttl;
-use crate::types::token::{Origin, OwnerToken};
+use crate::types::token::Origin;
 
-/// Greets a server that has just been connected to; gives what it calls the scripts.
+/// Greets a server that has just been connected to; returns what it calls the scripts.
 pub(crate) async fn greet(
     commands: &mut MultiplexedConnection,
     server: &str,
@@ -39,11 +34,11 @@ pub(crate) async fn greet(
 /// What a server answered to its greeting.
 pub(crate) struct Introduced {
     pub(crate) hello: Value,
-    /// What it calls the scripts; the error is one that passes, after which it may be asked to keep them.
+    /// What it calls the scripts; the error is one that passes, after which it may cache them.
     pub(crate) scripts: Result<Names, RedisError>,
 }
 
-/// Asks for the version, and leaves the scripts with the server.
+/// Asks for the version, and loads the scripts into the server's cache.
 ///
 /// A user who may do neither can still lock: the scripts are then sent whole each time.
 pub(crate) async fn introduce(
@@ -65,11 +60,11 @@ pub(crate) async fn introduce(
     Ok(Introduced { hello, scripts })
 }
 
-/// Whether the answer to a greeting is that of a server with locks; nothing is known of one that may
-/// not be greeted.
+/// Whether a server with locks gives that reply to a greeting; unknown of one that the user may not
+/// greet.
 fn judge(hello: Value, server: &str) -> Result<(), Fault> {
-    if let Some(unfit) = Unfit::by_greeting(&hello) {
-        return Err(unfit.fault(server));
+    if let Some(unfit) = unfit_by_greeting(&hello) {
+        return Err(server::fault(&unfit, server));
     }
     if version(&hello).is_some() {
         return Ok(());
@@ -77,26 +72,33 @@ fn judge(hello: Value, server: &str) -> Result<(), Fault> {
     match hello.extract_error() {
         Err(error) if fault::is_missing_right(&error) => Ok(()),
         Err(error) => Err(fault::of(server, &error)),
-        Ok(_) => Err(fault::unexpected(server, "HELLO")),
+        Ok(_) => Err(fault::unexpected(server, "`HELLO`")),
     }
 }
 
-/// Does with a lock that nobody else knows what can be done with one, and asks for the other nodes of
-/// a cluster.
+/// Does with a lock of its own what can be done with one, and asks for the other nodes of a cluster.
 ///
 /// That a lock cannot be set shows when acquiring, but the rest would show only when the body runs
-/// already, or has run, and the lock cannot be kept or freed any more, or at the second grant of a lock.
+/// already, or has run, and the lock cannot be renewed or freed any more, or at the second grant of a lock.
 async fn rehearse(
     commands: &mut MultiplexedConnection,
     scripts: &Names,
     origin: Origin,
     mode: Mode,
 ) -> Result<Trial, RedisError> {
-    let mut trial = Trial { steps: Vec::new(), replies: Vec::new() };
-    let mut pipeline = trial.pipeline(scripts, origin);
+    let mut steps = Vec::new();
+    if let Some(key) = probe(&origin.to_string()) {
+        steps = trial::steps(scripts, &key, origin);
+        steps.push(Step::script(BY_TEXT, command::empty_script()));
+        steps.extend(command::clean_up(&key).map(|command| Step::command("cleaning up", command)));
+    }
+    let mut pipeline = Pipeline::with_capacity(16);
+    for step in &steps {
+        pipeline.add_command(step.command.clone());
+    }
     mode.ask(&mut pipeline);
-    trial.replies = commands.send_packed_commands(&pipeline, 0, pipeline.len()).await?;
-    Ok(trial)
+    let replies = commands.send_packed_commands(&pipeline, 0, pipeline.len()).await?;
+    Ok(Trial { steps, replies })
 }
 
 /// What was done with a lock, and what the server answered.
@@ -107,50 +109,19 @@ struct Trial {
 }
 
 impl Trial {
-    fn pipeline(&mut self, scripts: &Names, origin: Origin) -> Pipeline {
-        let mut pipeline = Pipeline::with_capacity(16);
-        let Some(key) = probe(&origin.to_string()) else { return pipeline };
-        // The shortest lives, because nobody cleans up where nothing may be deleted.
-        let attempt = |number| {
-            let owner = OwnerToken::at(origin, number, None);
-            Arc::new(Attempt::owned(key.clone(), Ttl::DEFAULT.provisional(), owner))
-        };
-        let (holder, waiter) = (attempt(1), attempt(2));
-        let renewals = [Renewal::new(&holder, Some(holder.ttl), boot_time())];
-        let mut step = |step, command: Cmd| {
-            self.steps.push(step);
-            pipeline.add_command(command);
-        };
-        step(Step::Command, command::set_lock(&holder));
-        // Before it is counted up, so that it has an end.
-        step(Step::Run, scripts.command(&Seed { attempt: &holder }));
-        step(Step::Command, command::count(&holder));
-        step(Step::Run, scripts.command(&Renew { renewals: &renewals }));
-        step(Step::Run, scripts.command(&Enqueue { attempt: &waiter }));
-        // Nobody listens for the waiter, so the lock is free after this.
-        let release = Release { attempt: &holder, kept_for: None, next: None };
-        step(Step::Run, scripts.command(&release));
-        step(Step::Run, scripts.command(&Leave { attempt: &waiter }));
-        step(Step::RunText, command::empty_script());
-        for command in command::clean_up(&key) {
-            step(Step::Command, command);
-        }
-        pipeline
-    }
-
     /// The fault is one that keeps locks from working. One that does not pass by itself says more than
     /// one that does.
     fn judge(self, server: &str) -> Result<(), Fault> {
-        if let Some(unfit) = Unfit::by_answers(&self.replies) {
-            return Err(unfit.fault(server));
+        if let Some(unfit) = unfit_by_answers(&self.replies) {
+            return Err(server::fault(&unfit, server));
         }
         let mut passing = None;
         for (step, reply) in self.steps.into_iter().zip(self.replies) {
             let Err(error) = reply.extract_error() else { continue };
-            if step.does_without(&error) {
+            if is_dispensable(step.name, &error) {
                 continue;
             }
-            let fault = fault::of_missing(server, &error, step.advice());
+            let fault = fault::of_missing(server, &error, step.advice);
             if fault.kind != LockErrorKind::Unavailable {
                 return Err(fault);
             }
@@ -160,29 +131,12 @@ impl Trial {
     }
 }
 
-/// A step of a trial, by what it needs of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Command,
-    /// A script by its name, or by its text where the server keeps none.
-    Run,
-    /// A script by its text.
-    RunText,
+/// Whether locks that are held can be renewed and freed in spite of the error.
+///
+/// A server that is out of memory sets no new ones, and does that. The right to send the text of a
+/// script is needed only where the server forgot its name.
+fn is_dispensable(step: &str, error: &RedisError) -> bool {
+    fault::is_out_of_memory(error) || (step == BY_TEXT && fault::is_missing_right(error))
 }
 
-impl Step {
-    /// Whether locks that are held can be kept and freed in spite of the error.
-    ///
-    /// A server that is out of memory sets no new ones, and does that. The right to send the text of a
-    /// script is needed only where the server forgot its name.
-    fn does_without(self, error: &RedisError) -> bool {
-        fault::is_out_of_memory(error) || (self == Self::RunText && fault::is_missing_right(error))
-    }
-
-    fn advice(self) -> &'static str {
-        match self {
-            Self::Command => fault::NO_COMMAND,
-            Self::Run | Self::RunText => fault::NO_SCRIPTS,
-        }
-    }
-}
+const BY_TEXT: &str = "sending the text of a script";

@@ -6,6 +6,8 @@ pub(super) mod driven;
 pub(super) mod fault;
 pub(super) mod greeting;
 pub(super) mod pending;
+pub(super) mod rights;
 pub(super) mod script;
 pub(super) mod server;
+pub(super) mod trial;
 mod words;

@@ -1,6 +1,4 @@
-//! What a server says that it is, and why some cannot have locks.
-
-use std::borrow::Cow;
+//! What a server is, and why some cannot have locks.
 
 use ::redis::{FromRedisValue, Pipeline, ServerErrorKind, Value};
 
@@ -10,78 +8,56 @@ use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
 use crate::types::token::Origin;
 
-/// Why a server cannot have locks until it, or the URL, is changed, and what to do.
-#[derive(Debug)]
-pub(crate) struct Unfit {
-    code: Code,
-    matter: Cow<'static, str>,
-    advice: &'static str,
+/// Why a server cannot have locks until it, or the URL, is changed; by its greeting alone.
+pub(crate) fn unfit_by_greeting(hello: &Value) -> Option<Finding> {
+    if Mode::of(hello) == Mode::Sentinel {
+        return Some(sentinel());
+    }
+    let version = version(hello).filter(|version| !is_supported(version))?;
+    let message = format!("the server is version {version}; 7.0 or later is needed");
+    Some(Finding::new(Severity::Error, Code::TooOld, message))
 }
 
-impl Unfit {
-    /// What a greeting alone tells.
-    pub(crate) fn by_greeting(hello: &Value) -> Option<Self> {
-        if Mode::of(hello) == Mode::Sentinel {
-            return Some(Self::sentinel());
-        }
-        let version = version(hello).filter(|version| !is_supported(version))?;
-        Some(Self {
-            code: Code::TooOld,
-            matter: format!("the server is version {version}; 7.0 or later is needed").into(),
-            advice: "replace it by Redis 7.0 or later, or Valkey",
-        })
-    }
-
-    /// What the answers to [`Mode::ask`] tell, and those to other commands about keys.
-    pub(crate) fn by_answers(replies: &[Value]) -> Option<Self> {
-        match replies.iter().find_map(shards) {
-            Some(shards) => (shards > 1).then(|| Self::node(Some(shards))),
-            None => replies.iter().any(leads_away).then(|| Self::node(None)),
-        }
-    }
-
-    fn sentinel() -> Self {
-        Self {
-            code: Code::Sentinel,
-            matter: "this is a Sentinel, which watches servers and has no locks".into(),
-            advice: "put the address of the primary that it watches into the URL",
-        }
-    }
-
-    /// One node of several; how many have a part of the keys, where that is known.
-    fn node(shards: Option<u64>) -> Self {
-        let shards = shards.map_or_else(|| "several".to_owned(), |shards| shards.to_string());
-        let matter = format!(
-            "this server is one node of a cluster of {shards} shards, and refuses the keys of the others"
-        );
-        let advice = "put the address of a server into the URL that is in no cluster, or in one of a \
-                      single shard";
-        Self { code: Code::Cluster, matter: matter.into(), advice }
-    }
-
-    pub(crate) fn fault(&self, server: &str) -> Fault {
-        let Self { matter, advice, .. } = self;
-        Fault::new(LockErrorKind::Refused, format!("{server}: {matter}; {advice}"))
-    }
-
-    pub(crate) fn finding(self) -> Finding {
-        Finding::new(Severity::Wrong, self.code, self.matter, self.advice)
+/// The same by the answers to [`Mode::ask`], and those to other commands about keys.
+pub(crate) fn unfit_by_answers(replies: &[Value]) -> Option<Finding> {
+    match replies.iter().find_map(shards) {
+        Some(shards) => (shards > 1).then(|| node(&shards.to_string())),
+        None => replies.iter().any(leads_away).then(|| node("several")),
     }
 }
 
-/// What a server says that it is one of.
+fn sentinel() -> Finding {
+    let message = "this is a Sentinel, which watches servers and has no locks";
+    Finding::new(Severity::Error, Code::Sentinel, message)
+}
+
+/// One node of a cluster.
+fn node(shards: &str) -> Finding {
+    let message = format!(
+        "this server is one node of a cluster of {shards} shards, and refuses the keys of the others"
+    );
+    Finding::new(Severity::Error, Code::Cluster, message)
+}
+
+/// The fault of a server that is unfit.
+pub(crate) fn fault(unfit: &Finding, server: &str) -> Fault {
+    let message = format!("{server}: {}; {}", unfit.message(), unfit.advice());
+    Fault::new(LockErrorKind::Refused, message)
+}
+
+/// How a server is deployed, by its own report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Standalone,
     Sentinel,
     Cluster,
-    /// It may not be asked, or says something else.
+    /// The user may not ask, or the server reports something else.
     Unknown,
 }
 
 impl Mode {
     pub(crate) fn of(hello: &Value) -> Self {
-        match told(hello, "mode").as_deref() {
+        match field(hello, "mode").as_deref() {
             Some("standalone") => Self::Standalone,
             Some("sentinel") => Self::Sentinel,
             Some("cluster") => Self::Cluster,
@@ -106,22 +82,22 @@ impl Mode {
     }
 }
 
-/// The key of a lock that nobody else knows. It is where the fence counters are, because a user has to be let
-/// there whatever the prefix.
+/// The key of a lock of no one else's. It is beside the fence counters, where a user needs a right
+/// whatever the prefix.
 pub(crate) fn probe(name: &str) -> Option<LockKey> {
     LockKey::prefixed("", &format!("lockable:fence:{{lockable:probe:{name}}}")).ok()
 }
 
-/// The version that the server tells; before 6.2 there is no such greeting.
+/// The version that the server reports; before 6.2 there is no such greeting.
 pub(crate) fn version(hello: &Value) -> Option<String> {
     if let Value::ServerError(error) = hello {
         return (error.code() == "ERR").then(|| "older than 6.2".to_owned());
     }
-    told(hello, "version")
+    field(hello, "version")
 }
 
-/// What a greeting tells under that name.
-pub(crate) fn told(hello: &Value, name: &str) -> Option<String> {
+/// The field of that name in a greeting.
+pub(crate) fn field(hello: &Value, name: &str) -> Option<String> {
     let fields = Vec::<(String, Value)>::from_redis_value_ref(hello).ok()?;
     let (_, value) = fields.into_iter().find(|(field, _)| field == name)?;
     String::from_redis_value(value).ok()
@@ -145,8 +121,8 @@ fn leads_away(reply: &Value) -> bool {
     matches!(error.kind(), Some(Moved | Ask | CrossSlot))
 }
 
-/// In how many slots keys are looked for: all of these are with one of two equal shards once in four
-/// thousand million times, and with one that has nine tenths of the slots once in thirty.
+/// The number of slots in which keys are probed: all of these are with one of two equal shards once in
+/// four thousand million times, and with one that has nine tenths of the slots once in thirty.
 const PROBED_SLOTS: usize = 32;
 
 #[cfg(test)]
@@ -174,15 +150,15 @@ mod tests {
     #[test]
     fn a_sentinel_is_unfit_whatever_its_version() {
         for version in ["7.0.15", "5.0.7"] {
-            let unfit = Unfit::by_greeting(&hello(&format!("version {version} mode sentinel")));
-            assert_eq!(unfit.map(|unfit| unfit.code), Some(Code::Sentinel));
+            let unfit = unfit_by_greeting(&hello(&format!("version {version} mode sentinel")));
+            assert_eq!(unfit.map(|unfit| unfit.code()), Some(Code::Sentinel));
         }
-        assert!(Unfit::by_greeting(&hello("version 7.0.15 mode standalone")).is_none());
+        assert!(unfit_by_greeting(&hello("version 7.0.15 mode standalone")).is_none());
     }
 
     #[test]
-    fn the_size_of_a_cluster_decides_where_it_is_told() {
-        let is_unfit = |replies: &[Value]| Unfit::by_answers(replies).is_some();
+    fn the_size_of_a_cluster_decides_where_it_is_known() {
+        let is_unfit = |replies: &[Value]| unfit_by_answers(replies).is_some();
         let info = |size| text(&format!("cluster_state:ok\r\ncluster_size:{size}\r\n"));
         let moved = || ::redis::parse_redis_value(b"-MOVED 1 127.0.0.1:7000\r\n").unwrap();
         assert!(is_unfit(&[info(3), Value::Nil]));

@@ -1,0 +1,82 @@
+//! A connection of the check's own, and the lock that everything is done with.
+
+use std::future::Future;
+
+use ::redis::{Pipeline, RedisResult, Value};
+
+use super::failures;
+use crate::backend::Fault;
+use crate::backend::redis::wire::connection::Opener;
+use crate::backend::redis::wire::driven::Driven;
+use crate::backend::redis::wire::fault;
+use crate::backend::redis::wire::greeting::{Introduced, introduce};
+use crate::backend::redis::wire::script::{Names, Script};
+use crate::check::Finding;
+use crate::types::error::LockError;
+use crate::types::key::LockKey;
+use crate::types::token::Origin;
+
+/// The lock that the check does everything with.
+pub(super) struct Probe {
+    pub(super) key: LockKey,
+    /// Another one, for commands one by one: they may leave it taken for a moment.
+    pub(super) tried: LockKey,
+    /// The process that its waiters claim to be of.
+    pub(super) origin: Origin,
+    pub(super) prefix: String,
+    pub(super) scripts: Names,
+}
+
+impl Probe {
+    pub(super) fn new(prefix: &str, scripts: Names) -> Result<Self, LockError> {
+        let origin = Origin::draw()?;
+        let key = |what| LockKey::prefixed(prefix, &format!("lockable:{what}:{origin}"));
+        let (key, tried) = (key("probe")?, key("tried")?);
+        Ok(Self { key, tried, origin, prefix: prefix.to_owned(), scripts })
+    }
+
+    pub(super) fn are_scripts_cached(&self) -> bool {
+        Script::ALL.into_iter().all(|script| self.scripts.of(script).is_some())
+    }
+}
+
+/// A connection to a server that is being checked.
+pub(super) struct Session<'a> {
+    pub(super) opener: &'a Opener,
+    pub(super) driven: Driven,
+}
+
+impl<'a> Session<'a> {
+    pub(super) async fn connect(opener: &'a Opener) -> Result<Self, Finding> {
+        let limit = opener.connect_deadline;
+        let driven = opener.within(limit, opener.connect()).await;
+        let driven = succeeded(opener, driven, || fault::connect_timeout(&opener.server, limit))?;
+        Ok(Self { opener, driven })
+    }
+
+    pub(super) async fn greet(&self) -> Result<Introduced, Finding> {
+        let mut commands = self.driven.commands.clone();
+        self.answer(introduce(&mut commands)).await
+    }
+
+    /// Sends the commands in one go; an error of the server's is one of the values.
+    pub(super) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Finding> {
+        let mut commands = self.driven.commands.clone();
+        self.answer(commands.send_packed_commands(pipeline, 0, pipeline.len())).await
+    }
+
+    async fn answer<T>(&self, reply: impl Future<Output = RedisResult<T>>) -> Result<T, Finding> {
+        let Opener { server, command_deadline: limit, .. } = self.opener;
+        let answer = self.opener.within(*limit, reply).await;
+        succeeded(self.opener, answer, || Fault::no_answer(server, *limit))
+    }
+}
+
+fn succeeded<T>(
+    opener: &Opener,
+    answer: Option<RedisResult<T>>,
+    silence: impl FnOnce() -> Fault,
+) -> Result<T, Finding> {
+    let answer = answer.ok_or_else(|| failures::silence(&silence()))?;
+    answer.map_err(|error| failures::connection(&error, opener.user()))
+}

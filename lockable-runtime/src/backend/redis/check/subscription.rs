@@ -1,0 +1,70 @@
+//! Whether a grant that is published arrives.
+
+use ::redis::aio::{PubSubSink, PubSubStream};
+use ::redis::{RedisResult, Value};
+
+use super::rights::Missing;
+use super::session::{Probe, Session};
+use crate::backend::redis::wait::grants;
+use crate::backend::redis::wire::fault;
+use crate::check::{Code, Finding, Report, Severity};
+
+/// A subscription to the grants of the probe.
+pub(super) struct Subscription {
+    /// Ends the subscription when it is dropped.
+    _sink: PubSubSink,
+    stream: PubSubStream,
+}
+
+impl Subscription {
+    /// Subscribes as a locker does whose calls wait, and checks that the subscription lives.
+    pub(super) async fn open(
+        session: &Session<'_>,
+        probe: &Probe,
+        missing: &mut Missing,
+        report: &mut Report,
+    ) -> Option<Self> {
+        let opener = session.opener;
+        let subscribing = grants::subscribe(&opener.client, [probe.origin]);
+        let answer = opener.within(opener.connect_deadline, subscribing).await;
+        let (mut sink, stream) = succeeded("subscribe", answer, missing, report)?;
+        let pong = opener.within(opener.command_deadline, grants::ping(&mut sink)).await;
+        let pong = pong.map(|answer| answer.and_then(Value::extract_error));
+        succeeded("ping", pong, missing, report);
+        Some(Self { _sink: sink, stream })
+    }
+
+    /// Waits for the grant that the release has published.
+    pub(super) async fn receive(mut self, session: &Session<'_>, probe: &Probe) -> Option<Finding> {
+        let limit = session.opener.command_deadline;
+        let message = session.opener.within(limit, grants::next(&mut self.stream)).await.flatten();
+        let text = message.and_then(|message| message.get_payload::<String>().ok());
+        let is_received = text.is_some_and(|text| text.ends_with(probe.key.as_str()));
+        let lost = || format!("a grant that was published did not arrive within {limit:?}");
+        (!is_received).then(|| not_received(lost()))
+    }
+}
+
+/// The answer; where there is none, or an error, the reason is added.
+fn succeeded<T>(
+    command: &str,
+    answer: Option<RedisResult<T>>,
+    missing: &mut Missing,
+    report: &mut Report,
+) -> Option<T> {
+    let failure = match answer {
+        Some(Ok(answer)) => return Some(answer),
+        Some(Err(error)) if fault::is_missing_right(&error) => {
+            missing.add_of_subscription(command, &error);
+            return None;
+        }
+        Some(Err(error)) => format!("`{command}` failed: {}", fault::explain(&error).1),
+        None => format!("`{command}` was not answered in time"),
+    };
+    report.add([not_received(failure)]);
+    None
+}
+
+fn not_received(message: String) -> Finding {
+    Finding::new(Severity::Error, Code::GrantNotReceived, message)
+}

@@ -1,0 +1,55 @@
+//! Everything that is done with a lock, to be done once with a lock of no one else's.
+
+use std::sync::Arc;
+
+use ::redis::Cmd;
+
+use super::script::{Enqueue, Leave, Names, Release, Renew, Seed};
+use super::{command, fault};
+use crate::backend::{Attempt, Renewal};
+use crate::types::clock::boot_time;
+use crate::types::key::LockKey;
+use crate::types::options::Ttl;
+use crate::types::token::{Origin, OwnerToken};
+
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
+    pub(crate) command: Cmd,
+    /// What to do where the server does not have the command.
+    pub(crate) advice: &'static str,
+}
+
+impl Step {
+    pub(crate) fn command(name: &'static str, command: Cmd) -> Self {
+        Self { name, command, advice: fault::NO_COMMAND }
+    }
+
+    pub(crate) fn script(name: &'static str, command: Cmd) -> Self {
+        Self { name, command, advice: fault::NO_SCRIPTS }
+    }
+}
+
+/// From acquiring to a grant that is published, and back to nothing but the fence counter.
+pub(crate) fn steps(scripts: &Names, key: &LockKey, origin: Origin) -> Vec<Step> {
+    let (holder, waiter) = (attempt(key, origin, 1), attempt(key, origin, 2));
+    let renewals = [Renewal::new(&holder, Some(holder.ttl), boot_time())];
+    let release = Release { attempt: &holder, kept_for: None, next: None };
+    vec![
+        Step::command("acquiring a lock", command::set_lock(&holder)),
+        // Before it is counted up, so that it has an end.
+        Step::script("seeding a fence counter", scripts.command(&Seed { attempt: &holder })),
+        Step::command("counting up a fence counter", command::count(&holder)),
+        Step::script("renewing a lock", scripts.command(&Renew { renewals: &renewals })),
+        Step::script("queueing for a lock", scripts.command(&Enqueue { attempt: &waiter })),
+        // The waiter has the lock then if it listens; leaving frees it.
+        Step::script("releasing a lock", scripts.command(&release)),
+        Step::script("leaving a queue", scripts.command(&Leave { attempt: &waiter })),
+    ]
+}
+
+/// With the shortest TTL, because nothing cleans up after a process that is killed, or for a user who
+/// may delete nothing.
+pub(crate) fn attempt(key: &LockKey, origin: Origin, number: u64) -> Arc<Attempt> {
+    let owner = OwnerToken::at(origin, number, None);
+    Arc::new(Attempt::owned(key.clone(), Ttl::DEFAULT.provisional(), owner))
+}
