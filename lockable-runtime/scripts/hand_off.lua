@@ -69,6 +69,7 @@ end
 -- A lock that stays taken after its release has the mark `~` for that time, or `=` for a second longer
 -- where it has waiters: within that second the first request of a waiter has it handed off, and no
 -- newcomer finds it free.
+-- See "How does a lock stay taken until its `min_hold` is over?" in DESIGN.md.
 local function mark_of(owner)
   local token = '^([~=])%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%.%d'
   return type(owner) == 'string' and string.match(owner, token)

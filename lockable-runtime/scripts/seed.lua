@@ -9,6 +9,8 @@ Not idempotent: each run returns a larger token, and a counter never sinks. Numb
 53 bits, which are enough for the microseconds of 285 years, but print 14 digits.
 
 Mostly there is no counter yet, so it is made first, which takes two calls.
+
+See "Why does the server read the time for a fence counter?" in DESIGN.md.
 ]]
 local fence, life = KEYS[1], ARGV[1]
 local time = redis.call('TIME')

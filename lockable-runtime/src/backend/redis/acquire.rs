@@ -63,6 +63,8 @@ fn granted_at(since: Moment, token: u64) -> Acquisition {
 /// Seeds, in a request of its own, a fence counter that was lost, or that the first request did not
 /// count up. Returns the token of this grant, unless the lock was lost before that: others may have
 /// newer ones.
+///
+/// See "What if a trusted fence counter is gone?" in DESIGN.md.
 async fn seed(
     connection: &Connection,
     attempt: &Attempt,

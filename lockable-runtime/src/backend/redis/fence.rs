@@ -1,4 +1,6 @@
 //! Which fence counters this connection has seeded, so that acquiring need only count them up.
+//!
+//! See "When does a connection trust a fence counter?" in DESIGN.md.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};

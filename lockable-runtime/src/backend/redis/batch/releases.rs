@@ -1,4 +1,6 @@
 //! Releases, which share a command where many are asked for at once.
+//!
+//! See "When are releases batched?" in DESIGN.md.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! The first requests of a connection: what the server is, its scripts, and whether our user can do
 //! with a lock what locks need.
+//!
+//! See "Why is a server tried before the first lock?" in DESIGN.md.
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{Pipeline, RedisError, Value};
