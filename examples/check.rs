@@ -2,7 +2,7 @@
 //! a deployment, and for a look at a server.
 //!
 //! Run it with `LOCKABLE_URL=redis://user:password@host:6379 cargo run --example check`; without the
-//! variable it looks at the locks in memory. It ends with 1 where something is wrong. With
+//! variable it looks at the locks in memory. It ends with 1 where there is an error. With
 //! `LOCKABLE_PREFIX` it looks for locks that begin with another prefix than `disLock:`.
 
 use std::env;

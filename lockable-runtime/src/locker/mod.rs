@@ -215,25 +215,26 @@ impl Locker {
         self.0.acquirer.reporting()
     }
 
-    /// Looks whether locks can work, and what endangers them: for a log at start-up, and for a
-    /// pipeline that is to stop before a deployment.
+    /// Checks whether locks can work, and what endangers them: for a log at start-up, and for a
+    /// pipeline that should stop before a deployment.
     ///
     /// On Redis, everything that is done with a lock is done once, with a lock of the check's own
-    /// whose key begins with the locker's prefix, on connections of the check's own. The report tells
-    /// of each right that the user lacks by the rule that would grant it; of a version, a role and
-    /// settings that locks should not have; of a proxy that seems to be between, and of subscriptions
-    /// that slow waiting down; and how long a round trip takes. What the user may not look at, because
-    /// locks do not need it, is a note, or, for a proxy, left out. A server that gives no answer is a
-    /// finding too. On `memory://` it says what that means. All of it takes about fifteen round trips.
+    /// whose key begins with the locker's prefix, on connections of the check's own. The report names
+    /// each right that the user lacks by the rule that would grant it; a version, a role and settings
+    /// that locks should not have; a proxy that seems to be between; and subscriptions that slow waiting
+    /// down. What the user may not read, because locks do not need it, is an info, or, for a proxy, left
+    /// out. A server that gives no answer is a finding too. On `memory://` the report says what that
+    /// means. All of it takes about ten round trips.
     ///
     /// # Guarantees
-    /// No lock of anybody else is touched, and nothing is left behind.
+    /// No lock of anyone else is touched, and nothing is left behind.
     ///
     /// # What this does not guarantee
-    /// A proxy is found by the address at which the server was connected to (`CLIENT INFO`), and by two
-    /// connections that are one at the server, or lead to two (`INFO`). One that is transparent to
-    /// both is not found. The report is as old as its way here. A user who may use some keys of the prefix only is told
-    /// that the right to all of them is missing. What was refused shows in the server's `ACL LOG`.
+    /// A proxy is found by the address to which the server saw the connection come (`CLIENT INFO`), which
+    /// is not compared over TLS; and by two connections that are one at the server, or lead to two
+    /// (`INFO`). One that is transparent to both is not found. The report is as old as its way here. For a
+    /// user who may use only some keys of the prefix, the right to all of them is reported as missing.
+    /// What was refused shows in the server's `ACL LOG`.
     ///
     /// # The least rights
     /// All that a locker ever does is allowed by this line, with a name, a password and a prefix of
@@ -241,11 +242,11 @@ impl Locker {
     ///
     #[doc = include_str!("../../acl.md")]
     ///
-    /// `+select` is for a URL that names another database than 0. Where nobody waits for a lock,
-    /// `+publish`, `+subscribe`, `+ping` and `&lockable:*` can be left out, and the report tells so.
+    /// `+select` is for a URL that names another database than 0. Where no call waits for a lock,
+    /// `+publish`, `+subscribe`, `+ping` and `&lockable:*` can be left out, and the report says so.
     ///
     /// # Cancel safety
-    /// The check goes on in the background, and cleans up.
+    /// The check continues in the background, and cleans up.
     ///
     /// # Examples
     /// A service that does not start where its locks cannot work:
