@@ -224,8 +224,8 @@ impl Finding {
         code: Code,
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let (message, advice) = (message.into(), Cow::Borrowed(code.advice()));
-        Self { severity, code, subject: None, message, advice }
+        let advice = code.advice().into();
+        Self { severity, code, subject: None, message: message.into(), advice }
     }
 
     /// With other advice, unless that is empty.

@@ -70,7 +70,8 @@ async fn seed(
     attempt: &Attempt,
     by_text: bool,
 ) -> Result<Option<u64>, Fault> {
-    let (sent, seed) = (boot_time(), Seed { attempt });
+    let sent = boot_time();
+    let seed = Seed { attempt };
     let by_name = connection.scripts().command(&seed);
     let verbs = [by_name, seed.command("EVAL", seed.script().source())];
     let mut replies = Vec::new();

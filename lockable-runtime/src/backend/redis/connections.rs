@@ -2,12 +2,11 @@
 //!
 //! See "Why a connection for each runtime?" in DESIGN.md.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use ::redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use ::redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
-use once_cell::sync::OnceCell;
 use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
@@ -36,7 +35,7 @@ pub(super) struct Connections {
     openings: Mutex<Openings>,
     grants: Grants,
     times: Arc<Times>,
-    when_connected: Arc<OnceCell<Hook>>,
+    when_connected: Arc<OnceLock<Hook>>,
 }
 
 /// Called when a connection was opened.
@@ -56,7 +55,7 @@ impl Connections {
             command_deadline: settings.deadlines.command,
             is_sharded: Arc::default(),
         };
-        let (times, when_connected) = (Arc::<Times>::default(), Arc::new(OnceCell::new()));
+        let times = Arc::<Times>::default();
         let grants = Grants::new(Subscriber {
             client: opener.client.clone(),
             server: Arc::clone(&opener.server),
@@ -65,8 +64,14 @@ impl Connections {
             command_deadline: opener.command_deadline,
             times: Arc::clone(&times),
         });
-        let openings = Mutex::default();
-        Ok(Self { opener, background, openings, grants, times, when_connected })
+        Ok(Self {
+            opener,
+            background,
+            openings: Mutex::default(),
+            grants,
+            times,
+            when_connected: Arc::default(),
+        })
     }
 
     /// Where the server is, without credentials.
@@ -96,15 +101,15 @@ impl Connections {
         drop(self.when_connected.set(hook));
     }
 
-    /// The connection of the calling task's runtime, opened by whoever comes first.
+    /// The connection of the calling task's runtime, opened by the first that comes.
     ///
     /// # Cancel safety
-    /// Opening goes on when the caller is dropped, and serves the next one.
+    /// Opening continues when the caller is dropped, and serves the next one.
     pub(super) async fn ready(&self) -> Result<Arc<Connection>, Fault> {
         let runtime = self.runtime();
         match self.open_already(&runtime) {
             Some(connection) => Ok(connection),
-            // Boxed, because every call carries the room for this and hardly one needs it.
+            // Boxed, because every call would carry its size and hardly one needs it.
             None => Box::pin(self.opened(&runtime)).await,
         }
     }
@@ -129,7 +134,7 @@ impl Connections {
             if !is_joined || is_late || matches!(first, Some(Ok(_))) {
                 return first;
             }
-            // It was begun earlier: what failed it may be over, and there is time for another one.
+            // It started earlier: the cause of its failure may be over, and there is time for another.
             opening = self.opening(runtime).0;
             outcome(&mut opening).await
         };
@@ -155,7 +160,8 @@ impl Connections {
         }
     }
 
-    /// What is there for this runtime, or else the start of a new connection; tells whether it was there.
+    /// What is there for this runtime, or else the start of a new connection; the flag is whether it was
+    /// there.
     fn opening(&self, runtime: &Handle) -> (Opening, bool) {
         let mut openings = self.openings();
         match find(&openings, runtime) {
@@ -175,7 +181,8 @@ impl Connections {
     fn start_opening(&self, runtime: &Handle) -> Opening {
         let (outcome, opening) = watch::channel(None);
         let opener = self.opener.clone();
-        let (hook, times) = (Arc::clone(&self.when_connected), Arc::clone(&self.times));
+        let hook = Arc::clone(&self.when_connected);
+        let times = Arc::clone(&self.times);
         drop(runtime.spawn(async move {
             let limit = opener.connect_deadline;
             let open = Box::pin(Connection::open(opener.clone()));
@@ -190,8 +197,8 @@ impl Connections {
             {
                 hook();
             }
-            // Stays until nobody looks for the connection any more, or the runtime ends: then the
-            // channel closes, which tells the others.
+            // Stays until no call looks for the connection any more, or the runtime ends: then the
+            // channel closes, which ends the others' waiting.
             outcome.closed().await;
         }));
         opening
@@ -214,7 +221,7 @@ async fn outcome(opening: &mut Opening) -> Option<Result<Arc<Connection>, Fault>
 }
 
 /// Whether callers may wait for, or use, this connection: it has not failed, is not retired, and
-/// its runtime goes on.
+/// its runtime still runs.
 fn is_usable(opening: &Opening) -> bool {
     let outcome = match &*opening.borrow() {
         None => true,

@@ -96,7 +96,7 @@ impl Backend for Redis {
         let this = self.clone();
         let queued = Arc::clone(&next);
         let release = async move |connection: &Arc<Connection>| {
-            releases::alone(connection, &attempt, Some(&queued)).await
+            releases::release_one(connection, &attempt, Some(&queued)).await
         };
         Box::pin(async move {
             let sent = boot_time();
@@ -184,7 +184,7 @@ impl Environment for Redis {
         drop(self.connections.background().handle().spawn(task));
     }
 
-    /// The background runtime, which goes on while the caller's is blocked, and after it ended.
+    /// The background runtime, which runs while the caller's is blocked, and after it ended.
     fn home(&self, _: bool) -> Handle {
         self.connections.background().handle().clone()
     }
@@ -202,7 +202,7 @@ impl Environment for Redis {
         self.connections.unanswered(waited);
     }
 
-    /// On the background runtime, so that it cleans up also when nobody waits for it any more.
+    /// On the background runtime, so that it cleans up also when its caller is dropped.
     fn check(&self, prefix: &str) -> Checkup {
         let (opener, prefix) = (self.connections.opener().clone(), prefix.to_owned());
         let server = Arc::clone(&opener.server);

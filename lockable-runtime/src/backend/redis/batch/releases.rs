@@ -39,11 +39,11 @@ pub(crate) async fn release(
         }
         None
     };
-    alone(connection, attempt, None).await.map(|(found, _)| found)
+    release_one(connection, attempt, None).await.map(|(found, _)| found)
 }
 
 /// Releases the attempt, and queues another one in the same step, where there is one.
-pub(crate) async fn alone(
+pub(crate) async fn release_one(
     connection: &Connection,
     attempt: &Attempt,
     next: Option<&Attempt>,

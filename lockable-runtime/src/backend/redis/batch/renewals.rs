@@ -1,4 +1,4 @@
-//! Renewals that go together, or each alone where the server does not take them together.
+//! Renewals in one command, or one by one where the server refuses that.
 
 use std::slice;
 
@@ -9,7 +9,7 @@ use crate::backend::redis::wire::script::Renew;
 use crate::backend::{Fault, Renewal, Renewed};
 use crate::types::error::LockErrorKind;
 
-/// Gives an outcome for each: what the server refuses for one lease is no other's fault.
+/// Returns an outcome for each: what the server refuses for one lease fails no other.
 ///
 /// # Errors
 /// When the connection broke, or leads away from where these locks are now.
@@ -24,7 +24,7 @@ pub(crate) async fn renew(
         match connection.run(&Renew { renewals }).await {
             Ok(outcomes) => return each(connection, outcomes),
             Err(fault) if connection.is_retired() => return Err(fault),
-            // It may do later what it cannot do now; asking for each would ask the more of it.
+            // It may do later what it cannot do now; one command for each would load it more.
             Err(fault) if fault.kind == LockErrorKind::Unavailable && !connection.is_sharded() => {
                 return Err(fault);
             }
@@ -32,9 +32,9 @@ pub(crate) async fn renew(
             Err(_) => {}
         }
     }
-    let alone: Vec<_> =
+    let single: Vec<_> =
         renewals.iter().map(|one| Renew { renewals: slice::from_ref(one) }).collect();
-    let outcomes = connection.run_each(&alone).await?;
+    let outcomes = connection.run_each(&single).await?;
     // One renewal has one outcome.
     each(connection, outcomes.into_iter().flat_map(only))
 }

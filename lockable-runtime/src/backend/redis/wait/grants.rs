@@ -1,5 +1,5 @@
-//! The subscription on which grants are handed to this process, apart from the connections that
-//! carry commands.
+//! The subscription on which this process receives grants, apart from the connections that carry
+//! commands.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -27,21 +27,30 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// The pause between two tries to subscribe.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The one subscription of a locker; there is none until somebody waits.
+/// The one subscription of a locker; there is none until a call waits.
 pub(crate) struct Grants {
     subscriber: Subscriber,
     state: Mutex<Option<watch::Receiver<State>>>,
 }
 
-/// Whether the subscription stands; `None` before the first try has ended.
+/// Whether the subscription is confirmed; `None` before the first try has ended.
 type State = Option<Result<(), Fault>>;
+
+/// What comes of a subscription.
+enum Event {
+    Message(Msg),
+    /// It broke.
+    End,
+    /// Nothing, for the time of a heartbeat.
+    Silence,
+}
 
 /// What subscribing takes.
 #[derive(Clone)]
 pub(crate) struct Subscriber {
     pub(crate) client: Client,
     pub(crate) server: Arc<str>,
-    /// The runtime that it lives on, whatever becomes of the callers'.
+    /// The runtime that it lives on, which outlives the callers'.
     pub(crate) runtime: Handle,
     pub(crate) connect_deadline: Duration,
     pub(crate) command_deadline: Duration,
@@ -62,12 +71,11 @@ impl Grants {
         let mut state = self.started(origin, hook);
         let limit = self.subscriber.connect_deadline;
         let timer = || timer_on(&self.subscriber.runtime, limit);
-        let known = within(timer, state.wait_for(Option::is_some)).await;
-        match known.map(|known| known.ok().and_then(|known| known.clone())) {
-            Some(Some(outcome)) => outcome,
-            Some(None) => Err(fault::runtime_ended(&self.subscriber.server)),
-            None => Err(fault::connect_timeout(&self.subscriber.server, limit)),
-        }
+        let Some(known) = within(timer, state.wait_for(Option::is_some)).await else {
+            return Err(fault::connect_timeout(&self.subscriber.server, limit));
+        };
+        let outcome = known.ok().and_then(|known| known.clone());
+        outcome.unwrap_or_else(|| Err(fault::runtime_ended(&self.subscriber.server)))
     }
 
     fn started(&self, origin: Origin, hook: Weak<dyn Granted>) -> watch::Receiver<State> {
@@ -76,7 +84,11 @@ impl Grants {
             .get_or_insert_with(|| {
                 let (confirmed, state) = watch::channel(None);
                 let subscriber = self.subscriber.clone();
-                drop(self.subscriber.runtime.spawn(subscriber.keep(origin, confirmed, hook)));
+                drop(
+                    self.subscriber
+                        .runtime
+                        .spawn(subscriber.subscribe_always(origin, confirmed, hook)),
+                );
                 state
             })
             .clone()
@@ -84,10 +96,15 @@ impl Grants {
 }
 
 impl Subscriber {
-    /// Subscribes, again and again, until nobody is left who could wait.
+    /// Subscribes, again and again, until no locker is left whose calls could wait.
     ///
     /// Each time with an origin that is drawn then, and with those of the attempts that wait already.
-    async fn keep(self, origin: Origin, confirmed: watch::Sender<State>, hook: Weak<dyn Granted>) {
+    async fn subscribe_always(
+        self,
+        origin: Origin,
+        confirmed: watch::Sender<State>,
+        hook: Weak<dyn Granted>,
+    ) {
         let mut last = None;
         while hook.strong_count() > 0 {
             let timer = || timer_on(&self.runtime, self.connect_deadline);
@@ -119,7 +136,7 @@ impl Subscriber {
         }
     }
 
-    /// Hands on what comes, until the subscription breaks or nobody is left.
+    /// Passes grants to the waiters, until the subscription breaks or no locker is left.
     async fn receive(
         &self,
         mut sink: PubSubSink,
@@ -127,20 +144,27 @@ impl Subscriber {
         hook: &Weak<dyn Granted>,
     ) {
         loop {
-            match within(|| timer_on(&self.runtime, HEARTBEAT), next(&mut stream)).await {
-                Some(Some(message)) => {
+            match self.event(&mut stream).await {
+                Event::Message(message) => {
                     let Some(waiters) = hook.upgrade() else { return };
                     if let Some(grant) = self.grant(&message) {
                         waiters.granted(grant);
                     }
                 }
-                Some(None) => return,
-                None if hook.strong_count() == 0 => return,
-                None => {
+                Event::End => return,
+                Event::Silence if hook.strong_count() == 0 => return,
+                Event::Silence => {
                     let timer = || timer_on(&self.runtime, self.command_deadline);
                     let Some(Ok(_)) = within(timer, ping(&mut sink)).await else { return };
                 }
             }
+        }
+    }
+
+    async fn event(&self, stream: &mut PubSubStream) -> Event {
+        match within(|| timer_on(&self.runtime, HEARTBEAT), next(stream)).await {
+            Some(message) => message.map_or(Event::End, Event::Message),
+            None => Event::Silence,
         }
     }
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::types::clock::Moment;
 
-/// The newest answer of the server that told its time.
+/// The newest answer of the server with its time.
 ///
 /// The arrival of a message is no safe beginning: it may have been under way for longer than the
 /// grant lasts. But the server read its clock for an answer after the request was sent, and as much
-/// time went by from there to the grant as the server's clock tells.
+/// time went by from there to the grant as the server's clock shows.
 ///
 /// That is wrong where the clock was set back between the two:
 /// 1. at 10:05 by the server's clock a lock is granted to an attempt, and the message is delayed;
@@ -78,8 +78,8 @@ impl Times {
         self.known().newest = None;
     }
 
-    /// From when on a grant counts that was made at that time of the server's, and told by now. Nothing
-    /// where it would begin later than it was told: then the clock was set forward in between.
+    /// From when on a grant counts that was made at that time of the server's, and received now. `None`
+    /// where it would begin later than that: then the clock was set forward in between.
     pub(crate) fn began(&self, granted: u64, arrived: Moment) -> Option<Began> {
         let Known { newest, counts_from } = *self.known();
         let Answer { sent, server, .. } = newest?;
@@ -147,7 +147,7 @@ mod tests {
     /// 3. Another request is sent and answered at 1010, which shows it.
     /// 4. The message of the grant arrives.
     #[test]
-    fn a_grant_from_before_the_clock_was_set_back_does_not_count_by_an_answer_from_after_it() {
+    fn an_answer_after_a_step_dates_no_grant_before_it() {
         let times = Times::default();
         times.learn(at(90), 4_000, at(100));
         let attempt_sent = at(200);
@@ -159,14 +159,14 @@ mod tests {
         assert_eq!(since(&times, 1_110, 9_999), Some(at(1_399)));
     }
 
-    /// The answer tells a later time than the one before, but not by as much as has gone by.
+    /// The answer has a later time than the one before, but not by as much as has gone by.
     #[test]
     fn a_step_that_the_clock_has_caught_up_with_shows_as_well() {
         let times = Times::default();
         times.learn(at(0), 1_000_000, at(10));
         times.learn(at(500_010), 1_400_000, at(500_020));
         assert_eq!(counts_from(&times), at(500_020));
-        // Also for the next server: the attempts from before the step may still be told of.
+        // Also for the next server: grants to attempts from before the step may still arrive.
         times.forget();
         times.learn(at(600_000), 9_000_000, at(600_010));
         assert_eq!(counts_from(&times), at(500_020));
@@ -174,7 +174,7 @@ mod tests {
 
     /// Two requests that were under way at the same time may have been answered in any order.
     #[test]
-    fn an_answer_that_crossed_the_newest_one_shows_no_step() {
+    fn answers_in_another_order_show_no_step() {
         let times = Times::default();
         times.learn(at(100), 4_000, at(200));
         times.learn(at(199), 3_999, at(300));

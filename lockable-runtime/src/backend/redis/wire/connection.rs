@@ -19,13 +19,13 @@ use crate::backend::Fault;
 use crate::backend::redis::fence::FenceCounters;
 use crate::types::clock::{Moment, boot_time, timer_on, within};
 
-/// So many calls in a row without an answer, and the connection is given up.
+/// After this many calls in a row without an answer the connection is retired.
 const UNANSWERED_LIMIT: u32 = 3;
 
 /// How many commands may queue before callers wait; the client's 50 throttle a busy service.
 const QUEUE: usize = 1024;
 
-/// So many bytes are collected before they are sent while more commands queue. With the client's
+/// How many bytes are collected before they are sent while more commands queue. With the client's
 /// 8 KiB, 64 busy tasks and the server take turns instead of working at the same time; of 1, 2, 4
 /// and 8 KiB this was the fastest by `benches/pairs.rs`.
 const FLUSH: usize = 2048;
@@ -70,7 +70,7 @@ impl Opener {
 
 /// A connection to a server that was asked for its version and its scripts.
 ///
-/// Commands run in the order of their calls. Whoever waits for an answer owns a part of the
+/// Commands run in the order of their calls. A call that waits for an answer owns a part of the
 /// connection, so it lives until the last answer has come, also after it was retired.
 pub(crate) struct Connection {
     opener: Opener,
@@ -82,7 +82,7 @@ pub(crate) struct Connection {
     releases: PendingReleases,
     /// The runtime that drives it.
     runtime: Handle,
-    /// Set by whoever finds the connection unusable; never unset. New calls connect anew then.
+    /// Set by the first call that finds the connection unusable; never unset. New calls connect again.
     retired: AtomicBool,
     unanswered: AtomicU32,
 }
@@ -93,10 +93,17 @@ impl Connection {
         let driven = opener.connect().await;
         let mut driven = driven.map_err(|error| fault::of(&opener.server, &error))?;
         let scripts = greet(&mut driven.commands, &opener.server).await?;
-        let (retired, unanswered) = (AtomicBool::new(false), AtomicU32::new(0));
-        let (since, fences) = (boot_time(), FenceCounters::new());
-        let (releases, runtime) = (PendingReleases::default(), Handle::current());
-        Ok(Self { opener, driven, fences, since, scripts, releases, runtime, retired, unanswered })
+        Ok(Self {
+            opener,
+            driven,
+            fences: FenceCounters::new(),
+            since: boot_time(),
+            scripts,
+            releases: PendingReleases::default(),
+            runtime: Handle::current(),
+            retired: AtomicBool::new(false),
+            unanswered: AtomicU32::new(0),
+        })
     }
 
     pub(crate) fn releases(&self) -> &PendingReleases {
@@ -158,7 +165,7 @@ impl Connection {
         Ok(calls.iter().zip(replies).map(|(call, reply)| call.outcome(reply)).collect())
     }
 
-    /// The same within the command deadline; `None` where the server refuses this call alone.
+    /// The same within the command deadline; `None` where the server refuses only this call.
     pub(crate) async fn run_in_time<C: Call>(&self, call: &C) -> Result<Option<C::Outcome>, Fault> {
         let limit = self.opener.command_deadline;
         match self.opener.within(limit, self.run(call)).await {
@@ -212,13 +219,13 @@ impl Connection {
         fault::unexpected(&self.opener.server, what)
     }
 
-    /// Nobody will be answered any more.
+    /// No call gets an answer any more.
     pub(crate) fn runtime_ended(&self) -> Fault {
         self.retire();
         fault::runtime_ended(&self.opener.server)
     }
 
-    /// Somebody gave up on an answer, after so long: on this connection, unless it is younger than that.
+    /// A call gave up on an answer after that time: on this connection, unless it is younger.
     pub(crate) fn unanswered(&self, waited: Duration) {
         if boot_time().since(self.since) < waited {
             return;

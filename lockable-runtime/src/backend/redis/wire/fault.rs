@@ -124,10 +124,10 @@ fn passing(code: &str) -> Option<&'static str> {
         "MASTERDOWN" => "this server is a replica, and its primary is away",
         "CLUSTERDOWN" => "the cluster is down, or no node of it has the slot of the key",
         "TRYAGAIN" => "the cluster moves the slot of the key to another node",
-        "READONLY" => "this server is a replica now; the next call connects anew",
+        "READONLY" => "this server is a replica now; the next call connects again",
         "MOVED" | "ASK" => {
             "another node of the cluster has the slot of the key: this one is a replica, or one of \
-             several; the next call connects anew"
+             several; the next call connects again"
         }
         _ => return None,
     })

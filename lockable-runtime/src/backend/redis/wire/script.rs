@@ -249,7 +249,7 @@ pub(crate) struct Renew<'a> {
 }
 
 impl Call for Renew<'_> {
-    /// An error is one that concerns this lock alone.
+    /// An error is one of this lock only.
     type Outcome = Vec<Result<Renewed, RedisError>>;
 
     fn script(&self) -> Script {

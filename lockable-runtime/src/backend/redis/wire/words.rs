@@ -1,5 +1,5 @@
 //! What may be shown of a server's words: all but what they quote of a command, which can be a key that is
-//! to be hidden, or an owner token.
+//! redacted, or an owner token.
 //!
 //! See "Why is a server's answer not quoted as it is?" in DESIGN.md.
 
@@ -13,7 +13,7 @@ const OF_SERVER: [&str; 4] = ["DENIED", "MASTERDOWN", "MISCONF", "OOM"];
 /// What a server writes in front of the arguments of a command that it does not know.
 const ARGUMENTS: &str = "with args beginning with";
 
-/// What stands in the place of a quotation.
+/// The mark for a quotation that was left out.
 const LEFT_OUT: &str = "…";
 
 /// The error in words that may be shown, of the same kind and with the same code.
@@ -31,7 +31,7 @@ pub(crate) fn shown(error: &RedisError) -> RedisError {
     }
 }
 
-/// As if the server had answered no more than that.
+/// The error of a server that answers no more than that.
 fn answered(kind: ErrorKind, code: &str, detail: String) -> RedisError {
     let line = format!("-{code} {detail}\r\n");
     let answer = parse_redis_value(line.as_bytes()).and_then(Value::extract_error);
@@ -74,7 +74,7 @@ fn without_quotations(words: &str) -> Option<String> {
     None
 }
 
-/// The next mark that a quotation can begin with; an apostrophe stands behind a letter.
+/// The next mark that a quotation can begin with; an apostrophe follows a letter.
 fn opening(words: &str, from: usize) -> Option<(usize, char)> {
     let mut before = words.get(..from)?.chars().next_back();
     for (at, c) in words.get(from..)?.char_indices() {
@@ -86,7 +86,7 @@ fn opening(words: &str, from: usize) -> Option<(usize, char)> {
     None
 }
 
-/// Whether the marks at these places stand around what the words call a command.
+/// Whether the marks at these places enclose what the words call a command.
 fn is_command(words: &str, start: usize, end: usize) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"|-_.".contains(&byte);
     let is_word = words.get(start + 1..end).is_some_and(|name| name.bytes().all(is_part));
@@ -106,7 +106,7 @@ fn owner_token(words: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn told(line: &str) -> RedisError {
+    fn answered_with(line: &str) -> RedisError {
         let answer = parse_redis_value(format!("-{line}\r\n").as_bytes());
         shown(&answer.unwrap().extract_error().unwrap_err())
     }
@@ -136,7 +136,7 @@ mod tests {
             format!("OOM user cannot be {token}"),
         ];
         for line in quoted {
-            let all = everything(&told(&line));
+            let all = everything(&answered_with(&line));
             for secret in ["user:7", "0123456789abcdef", "request 7"] {
                 assert!(!all.contains(secret), "{line}: {all}");
             }
@@ -145,13 +145,14 @@ mod tests {
 
     #[test]
     fn an_error_keeps_its_kind_and_its_code() {
-        let error = told("ERR unknown command 'EVALSHA', with args beginning with: 'sha' '3' ");
+        let error =
+            answered_with("ERR unknown command 'EVALSHA', with args beginning with: 'sha' '3' ");
         assert_eq!(
             (error.code(), error.detail()),
             (Some("ERR"), Some("unknown command 'EVALSHA'"))
         );
         assert_eq!(error.kind(), ::redis::ServerErrorKind::ResponseError.into());
-        let error = told("STRANGE this is \"about\" something");
+        let error = answered_with("STRANGE this is \"about\" something");
         assert_eq!(
             (error.code(), error.detail()),
             (Some("STRANGE"), Some("this is \"…\" something"))
@@ -171,7 +172,7 @@ mod tests {
             "MOVED 3999 127.0.0.1:6381",
             "WRONGTYPE Operation against a key holding the wrong kind of value",
         ] {
-            let error = told(line);
+            let error = answered_with(line);
             let words = format!("{} {}", error.code().unwrap(), error.detail().unwrap());
             assert_eq!(words, line);
         }
