@@ -13,7 +13,7 @@ use super::step::{Next, Step};
 use super::{LISTENING, PROCESSES, UNIT};
 use crate::fixture::LIMIT;
 
-/// A grant as its backend tells it: the owner, the first of the fencing tokens, and the life.
+/// A grant as its backend publishes it: the owner, the first of the fencing tokens, and the life.
 type Grant = (String, u64, Duration);
 
 /// The backend, the runtime that it is asked from, and what came of that so far.
@@ -21,7 +21,7 @@ pub(super) struct Side {
     processes: Vec<Verbs>,
     pub(super) runtime: Runtime,
     pub(super) asked: Vec<Asked>,
-    told: Receiver<Grant>,
+    published: Receiver<Grant>,
     /// The last fencing token of each key that is given away.
     tokens: HashMap<String, u64>,
     /// The keys that were granted since the fence counters were looked at.
@@ -50,12 +50,12 @@ impl Asked {
 impl Side {
     pub(super) fn open(url: &str, runtime: Runtime) -> Self {
         let mut processes: Vec<_> = (0..PROCESSES).map(|_| Verbs::open(url).unwrap()).collect();
-        let (tell, told) = channel();
+        let (publish, published) = channel();
         for listening in &mut processes[..LISTENING] {
-            runtime.block_on(listening.listen(tell.clone())).unwrap();
+            runtime.block_on(listening.listen(publish.clone())).unwrap();
         }
         let (asked, tokens, granted) = (Vec::new(), HashMap::new(), HashSet::new());
-        Self { processes, runtime, asked, told, tokens, granted, rises: true }
+        Self { processes, runtime, asked, published, tokens, granted, rises: true }
     }
 
     /// What the backend answers; nothing where the step asks none.
@@ -123,7 +123,7 @@ impl Side {
         self.answer(async |side| side.processes[0].renew(&batch).await.unwrap())
     }
 
-    /// Behind so many releases of locks that nobody has that these go together.
+    /// Behind enough releases of locks of no holder that these are batched.
     fn release_all(&self, attempts: &[usize]) -> String {
         const ON_THEIR_WAY: usize = 8;
         let stranger = |n| VerbAttempt::new(&format!("stranger:{n}"), UNIT).unwrap();
@@ -144,10 +144,11 @@ impl Side {
         format!("{found}, {:?}", grant.map(|grant| self.grant(&grant)))
     }
 
-    /// The grants that were told since the last time, at least so many unless they do not come.
-    pub(super) fn told(&mut self, count: usize) -> Vec<String> {
-        let first: Vec<_> = (0..count).map_while(|_| self.told.recv_timeout(LIMIT).ok()).collect();
-        let further: Vec<_> = self.told.try_iter().collect();
+    /// The grants that were published since the last time, at least `count` unless they do not come.
+    pub(super) fn published(&mut self, count: usize) -> Vec<String> {
+        let first: Vec<_> =
+            (0..count).map_while(|_| self.published.recv_timeout(LIMIT).ok()).collect();
+        let further: Vec<_> = self.published.try_iter().collect();
         let grants = first.iter().chain(&further);
         grants.map(|grant| self.grant(grant)).collect()
     }
@@ -190,7 +191,7 @@ impl Side {
         &self.processes[asked.process.unwrap_or_default()]
     }
 
-    /// The number of the attempt that wrote this, with the mark of a lock that is only kept.
+    /// The number of the attempt that wrote this, with the mark of a lock that stays taken.
     pub(super) fn number(&self, owner: &str) -> String {
         let (mark, owner) = owner.split_at(usize::from(owner.starts_with(['~', '='])));
         match self.asked.iter().position(|asked| asked.attempt.owner() == owner) {

@@ -21,7 +21,7 @@ pub(super) struct Place {
 /// How long a lock lives, as far as that is the same in both stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
-    /// No longer than one that was handed on.
+    /// No longer than one that was handed off.
     Short,
     Units(u128),
 }

@@ -18,7 +18,7 @@ pub(super) struct World {
     store: MemoryStore,
     admin: Admin,
     latest: State,
-    told: usize,
+    published: usize,
     /// Dropped after what uses them.
     _fixtures: (Memory, Redis),
 }
@@ -33,7 +33,7 @@ pub(super) struct Seen {
     states: [State; 2],
     /// Of the attempts that were handed a lock, which make it last longer at once.
     claims: [String; 2],
-    told: [Vec<String>; 2],
+    published: [Vec<String>; 2],
     tokens_rise: [bool; 2],
     /// Whether every fence counter is what its grants left.
     fences_fit: [bool; 2],
@@ -41,9 +41,9 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn is_alike(&self) -> bool {
-        let Self { answers, states, claims, told, tokens_rise, fences_fit } = self;
+        let Self { answers, states, claims, published, tokens_rise, fences_fit } = self;
         let say_the_same = [answers, claims].into_iter().all(|[memory, redis]| memory == redis);
-        let are_alike = states[0] == states[1] && told[0] == told[1];
+        let are_alike = states[0] == states[1] && published[0] == published[1];
         say_the_same && are_alike && [tokens_rise, fences_fit] == [&[true, true]; 2]
     }
 }
@@ -58,13 +58,13 @@ impl World {
             memory: Side::open(&memory, Memory::runtime()),
             redis: Side::open(&redis, Redis::runtime()),
             latest: State::default(),
-            told: 0,
+            published: 0,
             _fixtures: fixtures,
         }
     }
 
-    /// Both stores are empty, and nobody has asked for anything.
-    pub(super) fn begin(&mut self) {
+    /// Both stores are empty, and no attempt has been made.
+    pub(super) fn clear(&mut self) {
         self.flush();
         self.latest = State::default();
         self.memory.asked.clear();
@@ -80,9 +80,9 @@ impl World {
         &self.latest
     }
 
-    /// How many grants were told so far.
-    pub(super) fn told(&self) -> usize {
-        self.told
+    /// The count of grants that were published.
+    pub(super) fn published(&self) -> usize {
+        self.published
     }
 
     /// Does the same to both; nothing when that took so long that they may differ.
@@ -91,22 +91,22 @@ impl World {
         let answers = [self.memory.ask(step), self.redis.ask(step)];
         self.intervene(step);
         let states = [self.in_memory(), self.in_redis()];
-        // As whoever is handed a lock does. It would end in Redis by real time.
+        // As every process does that is handed a lock. It would end in Redis by real time.
         let claims: Vec<_> = states[0].handed().iter().map(|who| (*who, Some(2 * UNIT))).collect();
         let claims = [&self.memory, &self.redis].map(|side| side.renew(&claims));
         let is_slow = self.server_time() > began + SLOW;
-        let memory = self.memory.told(0);
-        let redis = self.redis.told(memory.len());
-        let mut told = [memory, redis];
+        let memory = self.memory.published(0);
+        let redis = self.redis.published(memory.len());
+        let mut published = [memory, redis];
         // Those of several locks come in any order.
-        for told in &mut told {
-            told.sort();
+        for published in &mut published {
+            published.sort();
         }
-        self.told += told[0].len();
+        self.published += published[0].len();
         let tokens_rise = [self.memory.rises, self.redis.rises];
         let fences_fit = self.fit();
         self.latest = states[0].clone();
-        let seen = Seen { answers, states, claims, told, tokens_rise, fences_fit };
+        let seen = Seen { answers, states, claims, published, tokens_rise, fences_fit };
         (!is_slow).then_some(seen)
     }
 
@@ -228,7 +228,7 @@ impl World {
         Place { lock, queue }
     }
 
-    /// Who stands in a queue, which outlives three leases of each of them.
+    /// Who waits in a queue, which outlives three leases of each of them.
     fn queue(&self, life: Duration, entries: &[String]) -> Vec<String> {
         let who = |entry: &String| {
             let Some(owner) = entry.strip_prefix("1000 ") else { return entry.clone() };

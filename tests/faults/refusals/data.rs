@@ -8,7 +8,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn data_of_another_type_is_reported_and_left_as_it_was() {
+async fn data_of_another_type_is_an_error_and_stays() {
     let data: [&[&str]; 5] = [
         &["RPUSH", KEY, "a", "b"],
         &["HSET", KEY, "field", "value"],
@@ -32,7 +32,7 @@ async fn data_of_another_type_is_reported_and_left_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_text_that_somebody_else_put_there_is_another_holder() {
+async fn a_text_of_another_program_is_another_holder() {
     let (_server, admin, locker) = prepared().await;
     for value in ["their token", "", "0"] {
         admin.set(KEY, value);
@@ -57,7 +57,7 @@ async fn data_that_replaced_a_held_lock_outlives_its_release() {
 }
 
 #[tokio::test]
-async fn fencing_tokens_rise_although_the_fence_is_gone() {
+async fn fencing_tokens_rise_although_the_counter_is_gone() {
     let (_server, admin, locker) = prepared().await;
     let mut newest = token(&locker).await;
     for _ in 0..20 {
@@ -68,7 +68,7 @@ async fn fencing_tokens_rise_although_the_fence_is_gone() {
 }
 
 #[tokio::test]
-async fn fencing_tokens_rise_although_everything_was_flushed_or_restarted() {
+async fn fencing_tokens_rise_after_a_flush_or_restart() {
     let (server, admin, locker) = prepared().await;
     let mut newest = token(&locker).await;
     admin.flush();
@@ -79,7 +79,7 @@ async fn fencing_tokens_rise_although_everything_was_flushed_or_restarted() {
 }
 
 #[tokio::test]
-async fn fencing_tokens_rise_although_the_fence_expired() {
+async fn fencing_tokens_rise_although_the_counter_expired() {
     let (_server, admin, locker) = prepared().await;
     let newest = token(&locker).await;
     admin.command::<()>(&["PEXPIRE", FENCE, "1"]);
@@ -90,7 +90,7 @@ async fn fencing_tokens_rise_although_the_fence_expired() {
 
 /// What the fence counter is when it is deleted between the two commands about it, and other small numbers.
 #[tokio::test]
-async fn a_fence_that_does_not_come_from_the_time_is_mended() {
+async fn a_fence_counter_below_the_time_is_seeded() {
     let (_server, admin, locker) = prepared().await;
     let mut newest = token(&locker).await;
     for fence in ["0", "1", "42", "-7", "1700000000"] {
@@ -102,7 +102,7 @@ async fn a_fence_that_does_not_come_from_the_time_is_mended() {
 
 /// Goal: a call that finds the lock busy, and a fence counter missing that was there, leaves no endless fence counter.
 #[tokio::test]
-async fn a_fence_that_was_lost_is_made_anew_also_by_one_that_finds_the_lock_busy() {
+async fn a_busy_call_seeds_a_lost_fence_counter() {
     let (_server, admin, locker) = prepared().await;
     token(&locker).await;
     admin.flush();
@@ -112,7 +112,7 @@ async fn a_fence_that_was_lost_is_made_anew_also_by_one_that_finds_the_lock_busy
 }
 
 #[tokio::test]
-async fn a_fence_that_was_lost_is_made_anew_also_where_other_data_is_at_the_lock() {
+async fn a_call_at_other_data_seeds_a_lost_fence_counter() {
     let (_server, admin, locker) = prepared().await;
     token(&locker).await;
     admin.flush();
@@ -121,22 +121,22 @@ async fn a_fence_that_was_lost_is_made_anew_also_where_other_data_is_at_the_lock
     assert_fence_expires(&admin);
 }
 
-/// Goal: the same where the connection breaks in between, so that the fence counter stays begun.
-/// Method: the answer that would tell of it is lost; the call is repeated on a new connection.
+/// Goal: the same where the connection breaks in between, so that the fence counter stays unseeded.
+/// Method: the answer that would show it is lost; the call is repeated on a new connection.
 #[tokio::test]
-async fn a_fence_that_was_begun_on_a_connection_that_broke_is_made_anew() {
-    begun_and_cut(async |proxy| proxy.wait_reply_held(LIMIT).await).await;
+async fn an_unseeded_fence_counter_is_seeded_after_a_broken_connection() {
+    unseeded_and_cut(async |proxy| proxy.wait_reply_held(LIMIT).await).await;
 }
 
 /// Goal: the same where it is the second request that is lost.
 /// Method: that one is held back when the connection is cut.
 #[tokio::test]
-async fn a_fence_that_was_begun_and_whose_raising_was_lost_is_made_anew() {
-    begun_and_cut(async |proxy| second_request_held(proxy).await).await;
+async fn a_fence_counter_is_seeded_after_a_lost_seeding() {
+    unseeded_and_cut(async |proxy| second_request_held(proxy).await).await;
 }
 
 /// A call finds the lock busy and a fence counter missing that was there, and its connection is cut then.
-async fn begun_and_cut(then: impl AsyncFnOnce(&Proxy)) {
+async fn unseeded_and_cut(then: impl AsyncFnOnce(&Proxy)) {
     let (server, proxy) = server_and_proxy();
     let (admin, locker) = (server.admin(), connect(&proxy.url()).await);
     token(&locker).await;
@@ -159,7 +159,7 @@ async fn begun_and_cut(then: impl AsyncFnOnce(&Proxy)) {
 /// stays until the time has come up to it.
 /// Method: one locker knows the fence counter, and another one meets it.
 #[tokio::test]
-async fn a_fence_ahead_of_the_time_is_counted_on() {
+async fn a_fence_counter_ahead_of_the_time_is_counted_up() {
     let (server, admin, locker) = prepared().await;
     let newest = token(&locker).await;
     let ahead = newest + 3_600_000_000;
@@ -170,7 +170,7 @@ async fn a_fence_ahead_of_the_time_is_counted_on() {
 }
 
 #[tokio::test]
-async fn a_fence_that_cannot_be_counted_is_an_error_and_the_lock_is_freed() {
+async fn a_fence_counter_without_a_number_is_an_error() {
     for fence in ["text", "9223372036854775807", "1.5"] {
         let (server, admin, locker) = prepared().await;
         admin.set(FENCE, fence);
@@ -184,7 +184,7 @@ async fn a_fence_that_cannot_be_counted_is_an_error_and_the_lock_is_freed() {
 }
 
 #[tokio::test]
-async fn a_fence_of_another_type_is_an_error_that_names_it_and_the_lock_is_freed() {
+async fn a_fence_counter_of_another_type_is_an_error() {
     let (server, admin, locker) = prepared().await;
     admin.try_command(&["RPUSH", FENCE, "a"]).unwrap();
     let runs = Runs::default();

@@ -42,7 +42,7 @@ async fn a_missing_password_is_refused() {
 }
 
 #[tokio::test]
-async fn a_password_that_nobody_asked_for_is_refused_and_not_shown() {
+async fn an_unneeded_password_is_not_shown() {
     let server = Server::start();
     match Locker::connect(&server.url_with("", PASSWORD, 0)).await {
         // The default user of a server without passwords takes any.
@@ -52,7 +52,7 @@ async fn a_password_that_nobody_asked_for_is_refused_and_not_shown() {
 }
 
 #[tokio::test]
-async fn a_password_that_was_changed_meanwhile_is_refused_at_the_next_connection() {
+async fn a_changed_password_is_refused_at_the_next_connection() {
     let server = Server::builder().password(PASSWORD).start();
     let locker = connect(&server.url_with("", PASSWORD, 0)).await;
     let admin = server.admin();
@@ -76,7 +76,7 @@ async fn a_user_who_may_not_load_scripts_can_lock() {
 }
 
 #[tokio::test]
-async fn a_right_that_is_missing_from_the_start_is_named_before_a_body_runs() {
+async fn a_missing_right_is_named_before_a_body_runs() {
     let rights: [(&[&str], &str); 14] = [
         (&["+set"], "set"),
         (&["+incr"], "incr"),
@@ -116,7 +116,7 @@ async fn the_right_to_select_is_named_when_it_is_missing() {
 }
 
 #[tokio::test]
-async fn a_right_to_acquire_that_was_taken_away_is_named_and_the_lock_is_freed() {
+async fn a_withdrawn_right_to_acquire_is_named() {
     let rights = [("-set", "set"), ("-incr", "incr"), ("resetkeys", "~disLock:*")];
     for (change, name) in rights {
         let (server, locker) = server_for(&acl_rights().join(" ")).await;
@@ -134,7 +134,7 @@ async fn a_right_to_acquire_that_was_taken_away_is_named_and_the_lock_is_freed()
 }
 
 #[tokio::test]
-async fn the_right_to_the_companion_key_that_was_taken_away_is_named_and_the_lock_is_freed() {
+async fn a_withdrawn_right_to_companion_keys_is_named() {
     let (server, locker) = server_for(&acl_rights().join(" ")).await;
     let admin = server.admin();
     admin.command::<()>(&["ACL", "SETUSER", "app", "resetkeys", "~disLock:*"]);
@@ -144,9 +144,9 @@ async fn the_right_to_the_companion_key_that_was_taken_away_is_named_and_the_loc
     freed(&server).await;
 }
 
-/// The releases go on, so the lock is freed once the right is back.
+/// The releaser continues, so the lock is freed once the right is back.
 #[tokio::test]
-async fn a_right_to_release_that_was_taken_away_is_named() {
+async fn a_withdrawn_right_to_release_is_named() {
     for (change, name) in [("-evalsha", "eval"), ("-get", "get"), ("-del", "del")] {
         let (server, locker) = server_for(&acl_rights().join(" ")).await;
         let guard = locker.lock("k").acquire().await.unwrap();
@@ -160,7 +160,7 @@ async fn a_right_to_release_that_was_taken_away_is_named() {
     }
 }
 
-/// Goal: a call that was refused for certain is over; nothing is asked again and again for it.
+/// Goal: a call that was refused for certain is over; nothing is sent again and again for it.
 /// Method: the repeated releases of an unknown outcome would come 10, 30 and 70 ms later.
 #[tokio::test]
 async fn a_refused_call_is_not_followed_by_releases() {
@@ -177,7 +177,7 @@ async fn a_refused_call_is_not_followed_by_releases() {
 }
 
 #[tokio::test]
-async fn a_right_that_was_granted_meanwhile_counts_at_the_next_call() {
+async fn a_new_right_counts_at_the_next_call() {
     let server = server_of(&without(&["+set"]));
     let locker = patient(&server.url_with("app", PASSWORD, 0)).connect_lazy().unwrap();
     assert!(locker.lock("k").acquire().await.unwrap_err().is_refused());

@@ -8,7 +8,7 @@ use lockable_tests::{Admin, Server, wait};
 use crate::support::{KEY, LIMIT, Runs, connect, decorated, freed};
 
 #[tokio::test]
-async fn a_server_out_of_memory_refuses_new_locks_and_releases_held_ones() {
+async fn a_server_out_of_memory_releases_held_locks() {
     let (_server, admin, locker) = prepared().await;
     let guard = locker.lock("held").acquire().await.unwrap();
     admin.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
@@ -39,7 +39,7 @@ async fn a_server_that_became_a_replica_is_left_and_found_again() {
     assert_eq!((runs.count(), admin.get(KEY)), (1, None));
 }
 
-/// A connection from before a promotion could not tell which grants the server has missed.
+/// A connection from before a promotion could not know which grants the server has missed.
 #[tokio::test]
 async fn a_replica_is_not_connected_to() {
     let (server, admin, _locker) = prepared().await;
@@ -51,7 +51,7 @@ async fn a_replica_is_not_connected_to() {
 }
 
 #[tokio::test]
-async fn a_lock_that_is_held_when_its_server_becomes_a_replica_is_released_later() {
+async fn a_lock_on_a_new_replica_is_released_later() {
     let (server, admin, locker) = prepared().await;
     let guard = locker.lock("k").acquire().await.unwrap();
     admin.command::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
@@ -90,7 +90,7 @@ async fn a_server_that_misses_its_replicas_is_unavailable() {
 }
 
 #[tokio::test]
-async fn a_server_with_no_room_for_another_client_is_unavailable() {
+async fn a_server_at_its_client_limit_is_unavailable() {
     let (server, admin, locker) = prepared().await;
     admin.command::<()>(&["CONFIG", "SET", "maxclients", "1"]);
     admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);

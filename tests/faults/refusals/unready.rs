@@ -168,10 +168,13 @@ impl Call<'_> {
             state.judge(&result(self).unwrap_err());
             state.judge(&result_skips(self).unwrap_err());
             assert_eq!((self.runs.count(), self.busy.count()), (0, 0), "{}", self.name);
-            let told = events::about(&format!("disLock:unready:{}", self.name));
-            let errors = told.iter().filter(|told| told.level == Level::ERROR).count();
-            assert_eq!(errors, 6 * round, "{told:#?}");
-            assert!(!told.iter().any(|told| told.fields.contains("another holder")), "{told:#?}");
+            let logged = events::about(&format!("disLock:unready:{}", self.name));
+            let errors = logged.iter().filter(|logged| logged.level == Level::ERROR).count();
+            assert_eq!(errors, 6 * round, "{logged:#?}");
+            assert!(
+                !logged.iter().any(|logged| logged.fields.contains("another holder")),
+                "{logged:#?}"
+            );
         }
     }
 
@@ -186,7 +189,7 @@ impl Call<'_> {
 
 /// Goal: a server that was loading when it was connected to does not get whole scripts for ever.
 #[tokio::test]
-async fn a_connection_from_a_server_that_loads_is_not_kept() {
+async fn a_connection_to_a_loading_server_is_retired() {
     let server = loading_server();
     let locker = patient(&server.url()).connect_lazy().unwrap();
     assert!(locker.lock("k").acquire().await.unwrap_err().is_unavailable());
@@ -195,7 +198,7 @@ async fn a_connection_from_a_server_that_loads_is_not_kept() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_out_of_memory_keeps_the_scripts() {
+async fn a_server_out_of_memory_caches_the_scripts() {
     let server = Server::builder().config("maxmemory", "1").start();
     let locker = connect(&server.url()).await;
     server.admin().command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
@@ -214,7 +217,7 @@ async fn pair_by_names(server: &Server, locker: &Locker) {
 /// Goal: a user who may ask neither what the server is nor for its cluster is refused all the same.
 /// Method: each connection tries keys of its own, so some lie with this node, whichever it is.
 #[tokio::test]
-async fn one_node_of_several_is_refused_to_a_user_with_the_least_rights_too() {
+async fn least_rights_suffice_to_refuse_one_node_of_several() {
     let rules = acl_rights().join(" ");
     let builder = Server::builder().user("app", &format!("on >secret {rules}"));
     for server in cluster::start(&builder, 2) {

@@ -37,7 +37,7 @@ async fn a_url_that_is_wrong_in_a_part_shows_a_right_one() {
 }
 
 #[tokio::test]
-async fn a_database_that_the_server_does_not_have_is_refused_and_named() {
+async fn a_database_that_does_not_exist_is_refused() {
     let server = Server::builder().config("databases", "4").start();
     for database in ["4", "-1", "999999999"] {
         let url = format!("{}/{database}", server.url());

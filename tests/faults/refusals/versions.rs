@@ -11,7 +11,7 @@ use lockable_runtime::check::{Code, Finding};
 use crate::support::{in_time, patient};
 
 #[tokio::test]
-async fn a_server_that_is_too_old_is_refused_when_connecting() {
+async fn a_server_that_is_too_old_is_refused() {
     for version in ["6.2.14", "5.0.7", "2.8.0"] {
         let url = serve(move |command| redis_answer(version, command));
         let error = Locker::connect(&url).await.unwrap_err();
@@ -22,7 +22,7 @@ async fn a_server_that_is_too_old_is_refused_when_connecting() {
 }
 
 #[tokio::test]
-async fn a_check_says_that_a_server_is_too_old() {
+async fn a_check_finds_a_server_that_is_too_old() {
     for version in ["6.2.14", "5.0.7"] {
         let url = serve(move |command| redis_answer(version, command));
         let report = patient(&url).connect_lazy().unwrap().check().await;
@@ -33,7 +33,7 @@ async fn a_check_says_that_a_server_is_too_old() {
 }
 
 #[tokio::test]
-async fn a_server_from_before_greetings_is_refused_when_connecting() {
+async fn a_server_without_greetings_is_refused() {
     let url = serve(|command| match command {
         "HELLO" => "-ERR unknown command 'HELLO'\r\n".to_owned(),
         other => redis_answer("5.0.7", other),

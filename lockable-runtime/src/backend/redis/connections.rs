@@ -151,7 +151,7 @@ impl Connections {
         Handle::try_current().unwrap_or_else(|_| self.background.handle().clone())
     }
 
-    /// The calling task gave up on an answer, after so long.
+    /// The calling task gave up on an answer after that time.
     pub(super) fn unanswered(&self, waited: Duration) {
         if let Some(opening) = find(&self.openings(), &self.runtime())
             && let Some(Ok(connection)) = &*opening.borrow()
