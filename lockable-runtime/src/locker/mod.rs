@@ -230,9 +230,8 @@ impl Locker {
     /// No lock of anyone else is touched, and nothing is left behind.
     ///
     /// # What this does not guarantee
-    /// A proxy is found by the address to which the server saw the connection come (`CLIENT INFO`), which
-    /// is not compared over TLS; and by two connections that are one at the server, or lead to two
-    /// (`INFO`). One that is transparent to both is not found. The report is as old as its way here. For a
+    /// A proxy is found by the address to which the server saw the connection come (`CLIENT INFO`), and by
+    /// two connections that are one at the server, or lead to two (`INFO`). One that is transparent to both is not found. The report is as old as its way here. For a
     /// user who may use only some keys of the prefix, the right to all of them is reported as missing.
     /// What was refused shows in the server's `ACL LOG`.
     ///

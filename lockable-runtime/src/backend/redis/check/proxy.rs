@@ -5,9 +5,11 @@
 
 use std::net::SocketAddr;
 
-use ::redis::{FromRedisValue, Pipeline, Value};
+use ::redis::{ConnectionAddr, FromRedisValue, Pipeline, Value};
+use tokio::net::lookup_host;
 
 use super::session::Session;
+use crate::backend::redis::wire::connection::Opener;
 use crate::backend::redis::wire::server::field;
 use crate::check::{Code, Finding, Severity};
 
@@ -16,7 +18,8 @@ pub(super) async fn look(session: &Session<'_>) -> Result<Option<Finding>, Findi
     let end = End::of(session).await?;
     let other = Session::connect(session.opener).await?;
     let other = End::of(&other).await?;
-    Ok(apart(&end, &other).or_else(|| translated(session.driven.peer, &end)))
+    let ours = addresses(session.opener).await;
+    Ok(apart(&end, &other).or_else(|| translated(&ours, &end)))
 }
 
 /// What the server says of its end of a connection.
@@ -61,16 +64,30 @@ fn apart(one: &End, other: &End) -> Option<Finding> {
     is_shared.then(|| Finding::new(Severity::Warning, Code::Proxy, message))
 }
 
-/// A server that saw the connection come to another address than the one it was opened to.
-fn translated(peer: Option<SocketAddr>, end: &End) -> Option<Finding> {
-    let (peer, address) = (peer?, end.address?);
-    let canonical = |at: SocketAddr| (at.ip().to_canonical(), at.port());
+/// The addresses of the URL's host; none where they are not known in time, and for a unix socket.
+async fn addresses(opener: &Opener) -> Vec<SocketAddr> {
+    let (ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. }) =
+        opener.client.get_connection_info().addr()
+    else {
+        return Vec::new();
+    };
+    let found = opener.within(opener.connect_deadline, lookup_host((host.as_str(), *port))).await;
+    found.and_then(Result::ok).into_iter().flatten().collect()
+}
+
+/// A server that saw the connection come to another address than those of the URL.
+fn translated(ours: &[SocketAddr], end: &End) -> Option<Finding> {
+    let (first, address) = (ours.first()?, end.address?);
+    let canonical = |at: &SocketAddr| (at.ip().to_canonical(), at.port());
+    let is_it = |at: &SocketAddr| {
+        let stands_for_all = at.ip().is_unspecified() && at.port() == address.port();
+        stands_for_all || canonical(at) == canonical(&address)
+    };
     let message = format!(
-        "a proxy, or a translation of addresses, is between {peer} and {address}; one that leaves our \
+        "a proxy, or a translation of addresses, is between {first} and {address}; one that leaves our \
          connections open at a failover hides that: fencing tokens can repeat"
     );
-    (canonical(peer) != canonical(address))
-        .then(|| Finding::new(Severity::Info, Code::Proxy, message))
+    (!ours.iter().any(is_it)).then(|| Finding::new(Severity::Info, Code::Proxy, message))
 }
 
 #[cfg(test)]
@@ -94,14 +111,17 @@ mod tests {
 
     #[test]
     fn an_address_is_the_one_that_was_opened_or_another() {
-        let found = |peer: &str, address: &str| {
+        let found = |ours: &str, address: &str| {
             let end = End { address: address.parse().ok(), ..End::default() };
-            translated(peer.parse().ok(), &end).is_some()
+            let ours: Vec<_> = ours.split(' ').filter_map(|at| at.parse().ok()).collect();
+            translated(&ours, &end).is_some()
         };
         assert!(found("10.0.0.7:6379", "10.0.0.8:6379"));
         assert!(found("10.0.0.7:6379", "10.0.0.7:7000"));
         assert!(!found("10.0.0.7:6379", "10.0.0.7:6379"));
         assert!(!found("[::ffff:10.0.0.7]:6379", "10.0.0.7:6379"));
+        assert!(!found("10.0.0.8:6379 10.0.0.7:6379", "10.0.0.7:6379"));
+        assert!(!found("0.0.0.0:6379", "10.0.0.7:6379") && found("0.0.0.0:6379", "10.0.0.7:7000"));
         assert!(!found("", "10.0.0.7:6379") && !found("10.0.0.7:6379", "?:0"));
     }
 }

@@ -9,7 +9,6 @@
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -25,8 +24,6 @@ use crate::types::process::Process;
 /// A connection with the task that drives it, which ends with this.
 pub(crate) struct Driven {
     pub(crate) commands: MultiplexedConnection,
-    /// The server's end, where it is known: of TCP, and not where the client drives it.
-    pub(crate) peer: Option<SocketAddr>,
     /// None where the client drives it.
     driver: Option<AbortHandle>,
 }
@@ -38,10 +35,7 @@ impl Driven {
         match info.addr() {
             ConnectionAddr::Tcp(host, port) => {
                 let stream = connect(host, *port, info.tcp_settings()).await?;
-                let peer = stream.peer_addr().ok();
-                let mut driven = Self::over(stream, client, config).await?;
-                driven.peer = peer;
-                Ok(driven)
+                Self::over(stream, client, config).await
             }
             #[cfg(unix)]
             ConnectionAddr::Unix(path) => {
@@ -50,7 +44,7 @@ impl Driven {
             }
             _ => {
                 let commands = client.get_multiplexed_async_connection_with_config(&config).await?;
-                Ok(Self { commands, peer: None, driver: None })
+                Ok(Self { commands, driver: None })
             }
         }
     }
@@ -64,7 +58,7 @@ impl Driven {
             MultiplexedConnection::new_with_config(settings, stream, config).await?;
         let driver = InItsProcess { process: Process::current(), driver: Box::pin(driver) };
         let driver = Some(tokio::spawn(driver).abort_handle());
-        Ok(Self { commands, peer: None, driver })
+        Ok(Self { commands, driver })
     }
 }
 
