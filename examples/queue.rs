@@ -29,20 +29,19 @@ struct Counts {
 
 /// Waits for its turn, which comes without a retry.
 async fn queued(locks: &Locker, counts: &Counts) -> Result<(), LockError> {
-    locks.lock("stock").wait(PATIENCE).run(take_one(counts)).await
+    locks.lock("stock").wait_at_most(PATIENCE).run(take_one(counts)).await
 }
 
 /// Tries until it finds the lock free, as clients without a queue do.
 async fn spinning(locks: &Locker, counts: &Counts) -> Result<(), LockError> {
     let end = Instant::now() + PATIENCE;
     loop {
-        match locks.lock("stock").run(take_one(counts)).await {
-            Err(error) if error.is_busy() && Instant::now() < end => {
-                counts.retries.fetch_add(1, Ordering::Relaxed);
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-            outcome => return outcome,
+        if locks.lock("stock").try_run(take_one(counts)).await?.is_some() {
+            return Ok(());
         }
+        assert!(Instant::now() < end, "no turn within {PATIENCE:?}");
+        counts.retries.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 

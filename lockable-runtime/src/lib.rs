@@ -136,7 +136,7 @@ pub use types::token::FencingToken;
 ///
 /// # Waiting
 ///
-/// Without `wait` a call tries once. With it, the call stands in a queue until its turn comes, or until its
+/// The attribute tries once, unless it has `wait`, where [`LockRequest::acquire`] waits. With it, the call stands in a queue until its turn comes, or until its
 /// limit, and nothing polls meanwhile. Calls of one process run in the order of arrival. Processes take
 /// turns: a turn is one holder, and those of its process who get the lock from it, at most sixteen and within
 /// five milliseconds; with `fair` it is one holder. A call whose future is dropped leaves the queue at once.

@@ -104,10 +104,10 @@ fn a_renewed_lock_counts_its_renewals_and_its_length() {
 fn each_call_is_counted_by_how_it_ended() {
     let counted = counted(async |locks| {
         let _held = hold(&locks, "k").await;
-        locks.lock("k").acquire().await.unwrap_err();
+        assert!(locks.lock("k").try_run(async {}).await.unwrap().is_none());
         assert!(locks.lock("k").try_acquire().await.unwrap().is_none());
-        locks.lock("k").wait(SECOND).acquire().await.unwrap_err();
-        let mut call = Box::pin(locks.lock("k").wait_forever().acquire());
+        locks.lock("k").wait_at_most(SECOND).acquire().await.unwrap_err();
+        let mut call = Box::pin(locks.lock("k").acquire());
         assert!(poll_once(call.as_mut()).await.is_none());
         drop(call);
         let nowhere = Locker::builder().url("redis://127.0.0.1:1").connect_lazy().unwrap();
@@ -127,7 +127,7 @@ fn calls_are_counted_while_they_wait() {
     let counted = counted(async |locks| {
         let _held = hold(&locks, "k").await;
         for _ in 0..2 {
-            let mut call = Box::pin(locks.lock("k").wait_forever().acquire());
+            let mut call = Box::pin(locks.lock("k").acquire());
             assert!(poll_once(call.as_mut()).await.is_none());
             // It waits for as long as the test lasts, and is counted then.
             Box::leak(Box::new(call));
@@ -140,7 +140,7 @@ fn calls_are_counted_while_they_wait() {
 fn a_handed_off_lock_is_counted_by_its_way() {
     let counted = counted(async |locks| {
         let held = hold(&locks, "k").await;
-        let wait = || locks.lock("k").wait_forever().run(async {});
+        let wait = || locks.lock("k").run(async {});
         let (first, second, released) = tokio::join!(wait(), wait(), async {
             elapse(SECOND).await;
             held.release().await

@@ -229,7 +229,7 @@ async fn another_holder_has_its_lock_until_it_is_dropped() {
     assert!(locks.locker().lock("order:8").try_acquire().await.unwrap().is_some());
     drop(other);
     assert_eq!(locks.holder(KEY), None);
-    let guard = locks.locker().lock(KEY).acquire().await.unwrap();
+    let guard = locks.locker().lock(KEY).try_acquire().await.unwrap().unwrap();
     assert_eq!(locks.holder(KEY).unwrap().identity(), None);
     guard.release().await.unwrap();
 }
@@ -238,7 +238,7 @@ async fn another_holder_has_its_lock_until_it_is_dropped() {
 #[tokio::test]
 async fn a_lock_is_free_when_its_guard_was_dropped() {
     let locks = TestLocks::new();
-    drop(locks.locker().lock(KEY).acquire().await.unwrap());
+    drop(locks.locker().lock(KEY).try_acquire().await.unwrap().unwrap());
     drop(locks.hold(KEY));
     let mut call = Box::pin(locks.scope(ship(7, pending())));
     assert!(poll_once(call.as_mut()).await.is_none());
@@ -356,7 +356,7 @@ async fn a_guard_and_a_sync_body_know_their_loss_at_once() {
         Ok(id)
     }
     let locks = TestLocks::new();
-    let guard = locks.locker().lock(KEY).acquire().await.unwrap();
+    let guard = locks.locker().lock(KEY).try_acquire().await.unwrap().unwrap();
     locks.lose(KEY);
     assert!(guard.is_lost() && !guard.is_held());
     assert!(guard.release().await.unwrap_err().is_lost());
@@ -385,7 +385,7 @@ async fn another_holder_may_lose_its_lock_too() {
     let locks = TestLocks::new();
     let other = locks.hold(KEY);
     locks.lose(KEY);
-    let guard = locks.locker().lock(KEY).acquire().await.unwrap();
+    let guard = locks.locker().lock(KEY).try_acquire().await.unwrap().unwrap();
     drop(other);
     assert!(locks.holder(KEY).is_some());
     guard.release().await.unwrap();

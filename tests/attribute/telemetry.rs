@@ -122,10 +122,11 @@ async fn a_call_that_waits_logs_how_long() {
     let locks = locker().await;
     let held = hold(&locks, "k").await;
     events::listen();
-    let (waited, released) = tokio::join!(locks.lock("k").wait(9 * SECOND).acquire(), async {
-        elapse(3 * SECOND).await;
-        held.release().await
-    });
+    let (waited, released) =
+        tokio::join!(locks.lock("k").wait_at_most(9 * SECOND).acquire(), async {
+            elapse(3 * SECOND).await;
+            held.release().await
+        });
     released.unwrap();
     let spans = events::spans();
     let wait = the_span(&spans, "wait");
@@ -140,9 +141,9 @@ async fn a_call_logs_why_it_has_no_lock() {
     let locks = locker().await;
     let _held = hold(&locks, "k").await;
     events::listen();
-    locks.lock("k").acquire().await.unwrap_err();
-    locks.lock("k").wait(SECOND).acquire().await.unwrap_err();
-    let mut call = Box::pin(locks.lock("k").wait_forever().acquire());
+    assert!(locks.lock("k").try_acquire().await.unwrap().is_none());
+    locks.lock("k").wait_at_most(SECOND).acquire().await.unwrap_err();
+    let mut call = Box::pin(locks.lock("k").acquire());
     assert!(poll_once(call.as_mut()).await.is_none());
     drop(call);
     let (logged, spans) = (events::take_all(), events::spans());
@@ -225,7 +226,7 @@ async fn a_call_that_waits_long_warns_while_it_waits() {
     let locks = connect(Locker::builder().warn_waited_over(Some(2 * SECOND))).await;
     let held = hold(&locks, "k").await;
     events::listen();
-    let (waited, ()) = tokio::join!(locks.lock("k").wait_forever().acquire(), async {
+    let (waited, ()) = tokio::join!(locks.lock("k").acquire(), async {
         elapse(SECOND).await;
         assert!(events::take().is_empty());
         elapse(5 * SECOND).await;
@@ -273,8 +274,7 @@ async fn a_redacted_key_is_shown_nowhere() {
 async fn failures(locks: &Locker) -> Vec<LockError> {
     let request = || locks.lock("mail:secret");
     vec![
-        request().acquire().await.unwrap_err(),
-        request().wait(SECOND).acquire().await.unwrap_err(),
+        request().wait_at_most(SECOND).acquire().await.unwrap_err(),
         request().min_hold(99 * SECOND).acquire().await.unwrap_err(),
         locks.lock("secret}").acquire().await.unwrap_err(),
         locks.inspect("secret}").await.unwrap_err(),

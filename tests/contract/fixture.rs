@@ -180,17 +180,17 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(8);
 
 /// The lock `order:7`, which must be free.
 pub(crate) async fn hold(locker: &Locker) -> LockGuard {
-    locker.lock(KEY).acquire().await.unwrap()
+    locker.lock(KEY).try_acquire().await.unwrap().unwrap()
 }
 
 /// The lock `order:7` for the fixture's short lease, which must be free.
 pub(crate) async fn hold_shortly<F: Fixture>(_: &F, locker: &Locker) -> LockGuard {
-    locker.lock(KEY).expire(F::LEASE).acquire().await.unwrap()
+    locker.lock(KEY).expire(F::LEASE).try_acquire().await.unwrap().unwrap()
 }
 
 /// The lock `order:7` for the fixture's short lease, renewed; it must be free.
 pub(crate) async fn hold_renewed<F: Fixture>(_: &F, locker: &Locker) -> LockGuard {
-    locker.lock(KEY).expire(F::LEASE).renew().acquire().await.unwrap()
+    locker.lock(KEY).expire(F::LEASE).renew().try_acquire().await.unwrap().unwrap()
 }
 
 /// Fails when anything is asked of the store in a time that no renewal of a short lease waits for.

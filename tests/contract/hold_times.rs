@@ -89,7 +89,7 @@ async fn a_minimum_hold_that_is_over_keeps_nothing<F: Fixture>(store: &F) {
     store.elapse(F::LEASE / 5).await;
     guard.release().await.unwrap();
     assert!(!store.has(NAME));
-    at_least(&locker, KEY, Duration::ZERO).run(async {}).await.unwrap();
+    at_least(&locker, KEY, Duration::ZERO).try_run(async {}).await.unwrap().unwrap();
     assert!(!store.has(NAME));
 }
 
@@ -230,12 +230,12 @@ async fn a_body_that_ends_before_its_maximum_hold_gives_its_value<F: Fixture>(st
     let request = || at_most(&locker, F::LEASE, F::LEASE * 3 / 4);
     assert_eq!(request().run(body).await.unwrap(), 42);
     assert!(!store.has(NAME));
-    request().acquire().await.unwrap().release().await.unwrap();
+    request().try_acquire().await.unwrap().unwrap().release().await.unwrap();
     // One that did not ask for the time until it was over held its lock all the while.
     let blocking = async { store.block(F::LEASE / 2) };
-    at_most(&locker, 4 * F::LEASE, F::LEASE / 3).run(blocking).await.unwrap();
+    at_most(&locker, 4 * F::LEASE, F::LEASE / 3).try_run(blocking).await.unwrap().unwrap();
     let endless = at_most(&locker, F::LEASE, Duration::MAX);
-    endless.run(async {}).await.unwrap();
+    endless.try_run(async {}).await.unwrap().unwrap();
 }
 
 async fn a_guard_is_told_when_its_maximum_hold_is_over_and_renewed_no_more<F: Fixture>(store: &F) {
@@ -256,7 +256,7 @@ async fn a_guard_is_told_when_its_maximum_hold_is_over_and_renewed_no_more<F: Fi
     assert!(store.has(NAME) && other.lock(KEY).try_acquire().await.unwrap().is_none());
     assert_quiet_until_gone(store).await;
     drop(first);
-    let second = at_most(&locker, F::LEASE, F::LEASE / 4).acquire().await.unwrap();
+    let second = at_most(&locker, F::LEASE, F::LEASE / 4).try_acquire().await.unwrap().unwrap();
     assert!(second.lost().await.is_max_hold_reached());
     second.release().await.unwrap();
     assert!(!store.has(NAME));

@@ -102,40 +102,38 @@ async fn siblings_of_a_body_find_its_lock_busy<F: Fixture>(store: &F) {
     };
     let sibling = async {
         told.await.unwrap();
-        assert!(locker.lock(KEY).acquire().await.unwrap_err().is_busy());
+        assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
         done.send(()).unwrap();
     };
     let (outcome, ()) = tokio::join!(locker.lock(KEY).run(body), sibling);
     outcome.unwrap();
     let sibling = async {
         store.eventually(|| store.has(NAME)).await;
-        locker.lock(KEY).acquire().await
+        locker.lock(KEY).try_acquire().await
     };
-    let error = tokio::select! {
+    let outcome = tokio::select! {
         _ = locker.lock(KEY).run(pending::<()>()) => unreachable!("its body never ends"),
-        outcome = after_a_poll_of_the_other(sibling) => outcome.unwrap_err(),
+        outcome = after_a_poll_of_the_other(sibling) => outcome,
     };
-    assert!(error.is_busy(), "{error}");
+    assert!(outcome.unwrap().is_none());
 }
 
 async fn what_a_body_spawned_finds_its_lock_busy<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let body = async {
         let locker = locker.clone();
-        tokio::spawn(async move { locker.lock(KEY).acquire().await.map(drop) }).await.unwrap()
+        tokio::spawn(async move { locker.lock(KEY).try_acquire().await }).await.unwrap()
     };
-    let error = locker.lock(KEY).run(body).await.unwrap().unwrap_err();
-    assert!(error.is_busy(), "{error}");
+    assert!(locker.lock(KEY).run(body).await.unwrap().unwrap().is_none());
 }
 
 async fn a_guard_held_by_hand_is_not_seen<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
-    assert!(locker.lock(KEY).acquire().await.unwrap_err().is_busy());
+    assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
     // Nor is one that a body holds by hand beside its own.
     let body = async {
-        let error = locker.lock(KEY).acquire().await.unwrap_err();
-        assert!(error.is_busy(), "{error}");
+        assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
     };
     locker.lock("other").run(body).await.unwrap();
     guard.release().await.unwrap();
@@ -193,11 +191,11 @@ async fn a_body_in_a_body_sees_both_locks<F: Fixture>(store: &F) {
         locker.lock("third").run(innermost).await.unwrap();
         assert_told(locker.lock(KEY).acquire().await.map(drop));
         assert_told(locker.lock("second").acquire().await.map(drop));
-        locker.lock("third").run(async {}).await.unwrap();
+        locker.lock("third").try_run(async {}).await.unwrap().unwrap();
     };
     let outer = async {
         locker.lock("second").run(Box::pin(inner)).await.unwrap();
-        locker.lock("second").run(async {}).await.unwrap();
+        locker.lock("second").try_run(async {}).await.unwrap().unwrap();
         assert_told(locker.lock(KEY).acquire().await.map(drop));
     };
     Box::pin(locker.lock(KEY).run(outer)).await.unwrap();
@@ -236,7 +234,7 @@ async fn a_call_that_was_made_outside_is_told_where_it_is_polled<F: Fixture>(sto
     assert_told(locker.lock(KEY).run(call).await.unwrap().map(drop));
     let made_inside = async { locker.lock(KEY) };
     let request = locker.lock(KEY).run(made_inside).await.unwrap();
-    request.acquire().await.unwrap().release().await.unwrap();
+    request.try_acquire().await.unwrap().unwrap().release().await.unwrap();
 }
 
 /// It holds nothing any more that it could wait for.

@@ -33,7 +33,7 @@ async fn a_waiter_has_the_lock_after_its_release<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
     let waiter = async {
-        let guard = other.lock(KEY).wait(Duration::from_secs(5)).acquire().await.unwrap();
+        let guard = other.lock(KEY).wait_at_most(Duration::from_secs(5)).acquire().await.unwrap();
         assert!(guard.is_held() && guard.remaining() > Duration::ZERO);
         guard.release().await.unwrap();
     };
@@ -49,7 +49,7 @@ async fn a_wait_limit_is_kept_and_told<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
     let limit = Duration::from_millis(150);
-    let error = store.locker().await.lock(KEY).wait(limit).acquire().await.unwrap_err();
+    let error = store.locker().await.lock(KEY).wait_at_most(limit).acquire().await.unwrap_err();
     assert!(error.is_wait_limit_reached() && error.is_busy(), "{error}");
     assert_eq!(error.key(), Some(NAME));
     guard.release().await.unwrap();
@@ -60,7 +60,7 @@ async fn waiters_of_a_process_are_served_in_the_order_of_arrival<F: Fixture>(sto
     let guard = hold(&locker).await;
     let served = Rc::new(RefCell::new(Vec::new()));
     let waiters = (0..40).map(|number| {
-        let (request, served) = (locker.lock(KEY).wait_forever(), Rc::clone(&served));
+        let (request, served) = (locker.lock(KEY), Rc::clone(&served));
         async move {
             let guard = request.acquire().await.unwrap();
             served.borrow_mut().push(number);
@@ -89,7 +89,7 @@ async fn waiters_of_other_lockers_are_served_too<F: Fixture>(store: &F) {
     let count = Cell::new(0);
     let wait = async |locker: Locker| {
         for _ in 0..30 {
-            let guard = locker.lock(KEY).wait_forever().acquire().await.unwrap();
+            let guard = locker.lock(KEY).acquire().await.unwrap();
             count.set(count.get() + 1);
             yield_now().await;
             guard.release().await.unwrap();
@@ -104,7 +104,7 @@ async fn waiters_of_other_lockers_are_served_too<F: Fixture>(store: &F) {
 async fn a_waiter_that_gives_up_leaves_the_queue<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
-    let short = other.lock(KEY).wait(Duration::from_millis(50)).acquire().await;
+    let short = other.lock(KEY).wait_at_most(Duration::from_millis(50)).acquire().await;
     assert!(short.unwrap_err().is_wait_limit_reached());
     guard.release().await.unwrap();
     store.eventually(|| !store.has(NAME)).await;
@@ -114,7 +114,7 @@ async fn a_waiter_that_gives_up_leaves_the_queue<F: Fixture>(store: &F) {
 async fn a_holder_that_dies_costs_its_lease_and_no_more<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     store.put_foreign(NAME, F::LEASE);
-    let guard = locker.lock(KEY).wait(4 * F::LEASE).acquire().await.unwrap();
+    let guard = locker.lock(KEY).wait_at_most(4 * F::LEASE).acquire().await.unwrap();
     guard.release().await.unwrap();
 }
 
@@ -123,7 +123,7 @@ async fn a_fair_lock_goes_to_the_other_process<F: Fixture>(store: &F) {
     let guard = hold(&one).await;
     let served = RefCell::new(Vec::new());
     let wait = async |name: char, locker: &Locker| {
-        let guard = locker.lock(KEY).wait_forever().fair().acquire().await.unwrap();
+        let guard = locker.lock(KEY).fair().acquire().await.unwrap();
         served.borrow_mut().push(name);
         guard.release().await.unwrap();
     };
@@ -147,7 +147,7 @@ async fn holders_exclude_each_other_and_their_tokens_rise<F: Fixture>(store: &F)
                 (locker.clone(), Arc::clone(&inside), Arc::clone(&latest));
             tasks.spawn(async move {
                 for _ in 0..20 {
-                    let request = locker.lock(KEY).wait_forever();
+                    let request = locker.lock(KEY);
                     let request = if number == 0 { request.fair() } else { request };
                     let guard = request.acquire().await.unwrap();
                     assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);

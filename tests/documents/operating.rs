@@ -54,7 +54,7 @@ impl Waited {
         let (one, other) =
             (Locker::connect(&url).await.unwrap(), Locker::connect(&url).await.unwrap());
         let holder = one.lock("order:7").acquire().await.unwrap();
-        let waiter = tokio::spawn(other.lock("order:7").wait(LIMIT).acquire());
+        let waiter = tokio::spawn(other.lock("order:7").wait_at_most(LIMIT).acquire());
         let admin = server.admin();
         wait::until_async(LIMIT, async || !admin.keys("lockable:queue:*").is_empty()).await;
         Self { holder, waiter }

@@ -43,7 +43,7 @@ fn a_restarted_server_is_used_again_from_every_runtime() {
         thread::scope(|scope| {
             for (number, runtime) in runtimes.iter().enumerate() {
                 let request = locker.lock(format!("n:{number}"));
-                scope.spawn(|| runtime.block_on(request.run(async {})).unwrap());
+                scope.spawn(|| runtime.block_on(request.try_run(async {})).unwrap().unwrap());
             }
         });
         runtime().block_on(pair(&locker));
@@ -107,7 +107,7 @@ async fn a_guard_that_outlives_its_server_leaves_the_next_holder_alone() {
     let locker = connect(&server.url()).await;
     let guard = locker.lock("k").acquire().await.unwrap();
     server.restart();
-    let next = locker.lock("k").acquire().await.unwrap();
+    let next = locker.lock("k").try_acquire().await.unwrap().unwrap();
     assert!(guard.release().await.unwrap_err().is_lost());
     assert!(server.admin().get(KEY).is_some());
     next.release().await.unwrap();
@@ -251,7 +251,7 @@ async fn after_three_unanswered_calls_a_new_connection_is_opened() {
         let error = in_time(COMMAND, call).await.unwrap_err();
         assert!(error.is_unavailable(), "{error}");
     }
-    locker.lock("k").run(async {}).await.unwrap();
+    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
     // The first one still hangs.
     assert!(proxy.connection(0, ConnectionTraffic::is_open) && proxy.accepted() >= 2);
     proxy.release_replies();
@@ -287,7 +287,7 @@ async fn unanswered_calls_count_only_in_a_row() {
 }
 
 async fn pair(locker: &Locker) {
-    locker.lock("k").acquire().await.unwrap().release().await.unwrap();
+    locker.lock("k").try_acquire().await.unwrap().unwrap().release().await.unwrap();
 }
 
 fn runtime() -> tokio::runtime::Runtime {

@@ -13,7 +13,8 @@ fn a_locker_of_the_parent_is_refused_at_once() {
     let said = run("refused", &server);
     let forked = "NotConfigured: this locker was made before the process was forked; make another one \
                   in the child, and `install` it there";
-    for what in ["own runtime", "with wait", "inherited runtime", "decorated", "sync", "inspect"] {
+    for what in ["own runtime", "with a limit", "inherited runtime", "decorated", "sync", "inspect"]
+    {
         assert!(said.contains(&format!("child: {what}: {forked}\n")), "{what}\n{said}");
     }
     assert!(said.contains("child: check: ") && said.contains("wrong"), "{said}");
@@ -67,7 +68,7 @@ fn a_child_on_the_runtime_of_its_parent_reads_none_of_its_answers() {
 fn a_child_locks_with_a_locker_of_its_own() {
     let server = Server::start();
     let said = run("own", &server);
-    assert!(said.contains("child: the parent's lock: Busy: "), "{said}");
+    assert!(said.contains("child: the parent's lock: WaitLimitReached: "), "{said}");
     assert!(said.contains("child: renewed: true\n"), "{said}");
     for what in ["released", "decorated", "sync", "shutdown"] {
         assert!(said.contains(&format!("child: {what}: ok\n")), "{what}\n{said}");

@@ -97,7 +97,7 @@ async fn who_waits_for_one_of_many_locks_is_handed_it() {
     let (server, proxy) = server_and_proxy();
     let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
     let guards = hold_many(&locker).await;
-    let waiting = tokio::spawn(other.lock(key(MANY - 1)).wait(LIMIT).acquire());
+    let waiting = tokio::spawn(other.lock(key(MANY - 1)).wait_at_most(LIMIT).acquire());
     queued(&server.admin(), MANY - 1).await;
     all_are_released(begin(guards)).await;
     let guard = waiting.await.unwrap().unwrap();

@@ -103,9 +103,9 @@ fn a_call_needs_no_runtime() {
     let locker = block_on(patient(&server.url()).connect()).unwrap();
     for _ in 0..20 {
         block_on(pair(&locker));
-        assert_eq!(block_on(locker.lock("k").run(async { 7 })).unwrap(), 7);
+        assert_eq!(block_on(locker.lock("k").try_run(async { 7 })).unwrap(), Some(7));
     }
-    let guard = block_on(locker.lock("k").acquire()).unwrap();
+    let guard = block_on(locker.lock("k").try_acquire()).unwrap().unwrap();
     assert!(block_on(locker.lock("k").try_acquire()).unwrap().is_none());
     block_on(guard.release()).unwrap();
 }
@@ -116,11 +116,11 @@ fn a_guard_may_be_released_in_another_runtime_than_its_own() {
     let locker = patient(&server.url()).connect_lazy().unwrap();
     let (first, second) = (one_thread(), two_threads());
     for _ in 0..5 {
-        let guard = first.block_on(locker.lock("k").acquire()).unwrap();
+        let guard = first.block_on(locker.lock("k").try_acquire()).unwrap().unwrap();
         second.block_on(guard.release()).unwrap();
-        let guard = second.block_on(locker.lock("k").acquire()).unwrap();
+        let guard = second.block_on(locker.lock("k").try_acquire()).unwrap().unwrap();
         block_on(guard.release()).unwrap();
-        let guard = block_on(locker.lock("k").acquire()).unwrap();
+        let guard = block_on(locker.lock("k").try_acquire()).unwrap().unwrap();
         first.block_on(guard.release()).unwrap();
     }
 }
@@ -152,7 +152,7 @@ async fn poll_once<F: Future + Unpin>(mut future: F) -> Poll<F::Output> {
 }
 
 async fn pair(locker: &Locker) {
-    locker.lock("k").acquire().await.unwrap().release().await.unwrap();
+    locker.lock("k").try_acquire().await.unwrap().unwrap().release().await.unwrap();
 }
 
 fn clients(admin: &Admin) -> usize {

@@ -9,7 +9,7 @@ use lockable_runtime::LockErrorKind::{
     WaitLimitReached, WrongType,
 };
 use lockable_runtime::{
-    LockError, LockErrorKind, LockGuard, LockRequest, Locker, RequestId, shutdown,
+    LockError, LockErrorKind, LockGuard, LockRequest, Locker, RequestId, distributed_lock, shutdown,
 };
 use lockable_tests::{Admin, Proxy, Server, wait};
 use tracing::Level;
@@ -47,8 +47,8 @@ async fn no_secret_is_shown_by_what_is_printed_for_debugging() {
 async fn no_secret_is_shown_where_a_lock_is_busy_lost_or_misused() {
     as_a_request(async |mut nest: Nest| {
         let guard = nest.guard().await;
-        nest.fails(Busy, nest.lock().acquire().await);
-        nest.fails(WaitLimitReached, nest.lock().wait(SHORT).acquire().await);
+        nest.fails(Busy, decorated(&nest, CANARY).await);
+        nest.fails(WaitLimitReached, nest.lock().wait_at_most(SHORT).acquire().await);
         nest.fails(InvalidOption, nest.lock().min_hold(LIMIT * 99).acquire().await);
         nest.fails(InvalidOption, guard.extend(Duration::ZERO).await);
         nest.fails(InvalidKey, nest.locker.lock("mail:canary}").acquire().await);
@@ -73,7 +73,7 @@ async fn no_secret_is_shown_where_other_data_are_in_the_way() {
         nest.guard().await.release().await.unwrap();
         nest.admin.command::<u64>(&["RPUSH", KEY, "data"]);
         nest.fails(WrongType, nest.lock().acquire().await);
-        nest.fails(WrongType, nest.lock().wait(LIMIT).acquire().await);
+        nest.fails(WrongType, nest.lock().wait_at_most(LIMIT).acquire().await);
         nest.fails(WrongType, nest.locker.inspect(NAME).await);
         nest.admin.flush();
         nest.admin.command::<u64>(&["RPUSH", FENCE, "data"]);
@@ -89,13 +89,13 @@ async fn no_secret_is_shown_where_other_data_are_in_the_way() {
             wait::until_async(LIMIT, async || nest.admin.pttl(QUEUE) > 0).await;
             nest.admin.del(KEY);
         };
-        let (outcome, ()) = tokio::join!(nest.lock().wait(LIMIT).acquire(), is_freed);
+        let (outcome, ()) = tokio::join!(nest.lock().wait_at_most(LIMIT).acquire(), is_freed);
         let error = nest.fails(Refused, outcome);
         assert!(error.contains("lockable:fence:{redacted:"), "{error}");
         nest.admin.flush();
         nest.admin.set(KEY, "another's");
         nest.admin.set(QUEUE, "data");
-        let error = nest.fails(WrongType, nest.lock().wait(LIMIT).acquire().await);
+        let error = nest.fails(WrongType, nest.lock().wait_at_most(LIMIT).acquire().await);
         assert!(error.contains("lockable:queue:{redacted:"), "{error}");
     })
     .await;
@@ -113,8 +113,8 @@ async fn no_secret_is_shown_where_a_right_is_missing() {
             let guard = nest.guard().await;
             nest.admin.command::<()>(&["ACL", "SETUSER", "app", right[0]]);
             nest.shows(guard.extend(LIMIT).await);
-            nest.shows(nest.lock().acquire().await);
-            nest.shows(nest.lock().wait(SHORT).acquire().await);
+            nest.shows(nest.lock().try_acquire().await);
+            nest.shows(nest.lock().wait_at_most(SHORT).acquire().await);
             // A holder is shown with its request id, which is what one inspects for.
             nest.shows(nest.locker.inspect(NAME).await.map(drop));
             nest.shows(guard.release().await);
@@ -141,7 +141,7 @@ async fn no_secret_is_shown_where_a_server_quotes_a_command() {
         let guard = nest.guard().await;
         nest.proxy.misspell(Some("EVALSHA"));
         nest.quotes(guard.extend(LIMIT).await);
-        nest.quotes(nest.lock().wait(LIMIT).acquire().await);
+        nest.quotes(nest.lock().wait_at_most(LIMIT).acquire().await);
         nest.quotes(nest.locker.inspect(NAME).await);
         nest.quotes(guard.release().await);
         nest.proxy.misspell(None);
@@ -196,8 +196,8 @@ async fn no_secret_is_shown_where_a_server_lacks_commands() {
         let server = missing.iter().fold(Server::builder(), rename).start();
         let (proxy, url) = (Proxy::start(&server), server.url());
         as_a_request_on(server, proxy, &url, async |nest: Nest| {
-            nest.shows(nest.lock().acquire().await);
-            nest.shows(nest.lock().wait(SHORT).acquire().await);
+            nest.shows(nest.lock().try_acquire().await);
+            nest.shows(nest.lock().wait_at_most(SHORT).acquire().await);
         })
         .await;
     }
@@ -299,6 +299,11 @@ impl Nest {
         }
         assert!(!has_owner_token(text), "{what}: {text}");
     }
+}
+
+#[distributed_lock(key = "mail:{who}@nest", locker = nest.locker)]
+async fn decorated(nest: &Nest, who: &str) -> Result<(), LockError> {
+    Ok(())
 }
 
 fn shown(value: &impl Debug) -> String {

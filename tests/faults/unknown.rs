@@ -19,7 +19,7 @@ async fn a_release_whose_reply_is_swallowed_goes_on_in_the_background() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     for _ in 0..3 {
-        let guard = locker.lock("k").renew().acquire().await.unwrap();
+        let guard = locker.lock("k").renew().try_acquire().await.unwrap().unwrap();
         let scripts = proxy.commands("EVALSHA");
         proxy.hold_open_replies();
         let error = in_time(COMMAND, guard.release()).await.unwrap_err();
@@ -29,7 +29,7 @@ async fn a_release_whose_reply_is_swallowed_goes_on_in_the_background() {
         proxy.wait_for_command("EVALSHA", scripts + 2, LIMIT).await;
         proxy.cut();
         proxy.release_replies();
-        locker.lock("k").run(async {}).await.unwrap();
+        locker.lock("k").try_run(async {}).await.unwrap().unwrap();
     }
 }
 
@@ -37,7 +37,7 @@ async fn a_release_whose_request_is_swallowed_goes_on_in_the_background() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     for _ in 0..3 {
-        let guard = locker.lock("k").acquire().await.unwrap();
+        let guard = locker.lock("k").try_acquire().await.unwrap().unwrap();
         proxy.hold_requests();
         let error = in_time(COMMAND, guard.release()).await.unwrap_err();
         assert!(error.is_unavailable() && !error.is_lost(), "{error}");

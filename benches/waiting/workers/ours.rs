@@ -46,7 +46,7 @@ impl Waiter for Locking {
 }
 
 async fn wait(locker: &Locker, order: Order, key: &str) -> LockGuard {
-    let request = locker.lock(key).wait_forever();
+    let request = locker.lock(key);
     let request = match order {
         Order::Default => request,
         Order::Fair => request.fair(),

@@ -153,9 +153,9 @@ impl Call {
             request = request.expire(expire);
         }
         request = match self.wait {
-            Wait::Never => request,
-            Wait::AtMost(limit) => request.wait(limit),
-            Wait::Forever => request.wait_forever(),
+            Wait::Never => request.once(),
+            Wait::AtMost(limit) => request.wait_at_most(limit),
+            Wait::Forever => request,
         };
         if self.fair {
             request = request.fair();

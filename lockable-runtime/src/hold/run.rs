@@ -297,7 +297,7 @@ mod tests {
             let terms = Terms { on_lost, ..Terms::new(Ttl::DEFAULT) };
             let acquire = async move {
                 let wanted = Wanted { key, terms, identity: None, caller_blocks: false };
-                let guard = acquirer.try_acquire(wanted).await.unwrap().unwrap();
+                let guard = acquirer.try_acquire(wanted).await.unwrap().ok().unwrap();
                 tokio::time::advance(Duration::from_secs(11)).await;
                 Ok(guard)
             };

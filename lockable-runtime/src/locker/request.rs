@@ -13,7 +13,7 @@ use crate::hold::run::Run;
 use crate::locker::acquire::{Acquirer, Wanted};
 use crate::request_id::RequestId;
 use crate::telemetry::{self, Acquiring};
-use crate::types::clock::within;
+use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{OnLost, Terms, Ttl, Wait};
@@ -119,7 +119,7 @@ impl LockRequest {
         })
     }
 
-    /// Waits at most so long for a lock that another holder has; by default a call tries once.
+    /// Waits at most so long for a lock that another holder has; without a limit by default.
     ///
     /// The limit counts from the start of the call. It never cuts the first try short, which ends by its
     /// own deadlines, so a limit of zero is one try. At the limit the call is
@@ -127,30 +127,20 @@ impl LockRequest {
     /// has the lock, or this locker holds it; where the last thing that is known is a failure, it is
     /// [`is_unavailable`](LockError::is_unavailable).
     ///
-    /// Waiters of one process are served in the order of arrival, and processes in turns. A turn is
-    /// one grant and at most sixteen passes within the process and within five milliseconds; with
-    /// [`fair`](LockRequest::fair) it is one grant.
-    pub fn wait(self, limit: Duration) -> Self {
+    /// Not for [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run), which never
+    /// wait.
+    pub fn wait_at_most(self, limit: Duration) -> Self {
         self.with(|terms| {
             terms.wait = Wait::AtMost(limit);
             Ok(())
         })
     }
 
-    /// Waits without a limit for a lock that another holder has; see [`wait`](LockRequest::wait).
+    /// Makes the lock pass to another process that waits, after this holder: slower, and fair from holder
+    /// to holder.
     ///
-    /// The call ends with [`is_unavailable`](LockError::is_unavailable) after 30 seconds in which the
-    /// backend gave no answer, and after five leases that were over when it heard of them, because its
-    /// `expire` is shorter than the way to the server and back.
-    pub fn wait_forever(self) -> Self {
-        self.with(|terms| {
-            terms.wait = Wait::Forever;
-            Ok(())
-        })
-    }
-
-    /// Lets the lock go on to another process that waits, after this holder: slower, and fair from
-    /// holder to holder. Needs [`wait`](LockRequest::wait).
+    /// Not for [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run), which have
+    /// no turn.
     pub fn fair(self) -> Self {
         self.with(|terms| {
             terms.fair = true;
@@ -165,6 +155,11 @@ impl LockRequest {
             terms.on_lost = on_lost;
             Ok(())
         })
+    }
+
+    /// Tries once instead of waiting: for the attribute without `wait`, and for the `try_` verbs.
+    pub(crate) fn once(self) -> Self {
+        self.with(Terms::try_once)
     }
 
     /// Changes the terms; the first mistake stays.
@@ -205,15 +200,26 @@ impl LockRequest {
         }
     }
 
-    /// Acquires the lock in one try.
+    /// Acquires the lock; while another holder has it, the call waits in a FIFO queue.
+    ///
+    /// A lock that is free costs what one try costs. Waiters of one process are served in the order of
+    /// arrival, and processes in turns. A turn is one grant and at most sixteen passes within the process
+    /// and within five milliseconds; with [`fair`](LockRequest::fair) it is one grant.
+    ///
+    /// The wait has no limit but for [`wait_at_most`](LockRequest::wait_at_most);
+    /// [`try_acquire`](LockRequest::try_acquire) does not wait. The attribute tries once, unless it has
+    /// `wait`.
     ///
     /// # Errors
-    /// - [`is_busy`](LockError::is_busy) when another holder has it.
+    /// - [`is_wait_limit_reached`](LockError::is_wait_limit_reached) when another holder has it until the
+    ///   limit.
     /// - [`is_held_by_caller`](LockError::is_held_by_caller) when this is called from inside of the
     ///   body that holds it.
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer within its
-    ///   deadline, or refuses. The lock is not held then; a request that may still land is
-    ///   released in the background.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer to the first try
+    ///   within its deadline, or refuses; while the call waits, after 30 seconds in which the backend gave
+    ///   no answer, and after five leases that were over when the call heard of them, because its `expire`
+    ///   is shorter than the way to the server and back. The lock is not held then; a request that may
+    ///   still land is released in the background.
     /// - [`is_wrong_type`](LockError::is_wrong_type) when the key holds data that is no lock.
     /// - [`is_invalid_key`](LockError::is_invalid_key) and
     ///   [`is_invalid_option`](LockError::is_invalid_option), before anything is sent.
@@ -221,8 +227,8 @@ impl LockRequest {
     ///   process was forked; see [`Locker`](crate::Locker#after-a-fork).
     ///
     /// # Cancel safety
-    /// Dropping the future leaves no lock behind: what a request on its way is granted is released
-    /// in the background. When the connection breaks as well, the lock can remain for `expire`.
+    /// Dropping the future leaves the queue, and no lock behind: what a request on its way is granted is
+    /// released in the background. When the connection breaks as well, the lock can remain for `expire`.
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
         let reporting = *self.reporting();
         let contended = |key: LockKey| reporting.redact(LockError::busy(key.as_str()));
@@ -232,7 +238,10 @@ impl LockRequest {
     /// Acquires the lock in one try; `None` when another holder has it.
     ///
     /// # Errors
-    /// As [`acquire`](LockRequest::acquire), but for the busy lock.
+    /// As [`acquire`](LockRequest::acquire), but for the wait limit; and
+    /// [`is_invalid_option`](LockError::is_invalid_option) with
+    /// [`wait_at_most`](LockRequest::wait_at_most) or [`fair`](LockRequest::fair), which are for calls that
+    /// wait.
     ///
     /// # Cancel safety
     /// As [`acquire`](LockRequest::acquire).
@@ -250,7 +259,7 @@ impl LockRequest {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn try_acquire(self) -> Result<Option<LockGuard>, LockError> {
-        self.grant_or_key().await.map(Result::ok)
+        self.once().grant_or_key().await.map(Result::ok)
     }
 
     /// The guard, or the key that another holder has.
@@ -291,7 +300,7 @@ impl LockRequest {
     /// of the release. [`on_lost`](LockRequest::on_lost) can let it finish.
     ///
     /// # Errors
-    /// As [`acquire`](LockRequest::acquire), and
+    /// As [`acquire`](LockRequest::acquire), which waits for a busy lock, and
     /// - [`is_lost`](LockError::is_lost) when the lock was lost before the body ended; with
     ///   [`is_completed`](LockError::is_completed) when that was found after its end.
     /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) when `max_hold` was over first.
@@ -303,6 +312,37 @@ impl LockRequest {
     /// Dropping the future drops the body, then releases in the background.
     pub async fn run<F: Future>(self, body: F) -> Result<F::Output, LockError> {
         Run::new(self.acquire(), body).await
+    }
+
+    /// Acquires the lock in one try and runs the body as [`run`](LockRequest::run) does; `None`, without
+    /// having polled the body, when another holder has the lock.
+    ///
+    /// # Errors
+    /// As [`try_acquire`](LockRequest::try_acquire), and as [`run`](LockRequest::run) once the lock is
+    /// acquired.
+    ///
+    /// # Panics
+    /// As [`run`](LockRequest::run).
+    ///
+    /// # Cancel safety
+    /// As [`run`](LockRequest::run).
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// let _other = locker.lock("job:nightly").acquire().await?;
+    /// let rows = locker.lock("job:nightly").try_run(async { 41 + 1 }).await?;
+    /// assert_eq!(rows, None);
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn try_run<F: Future>(self, body: F) -> Result<Option<F::Output>, LockError> {
+        match Run::new(self.once().acquire(), body).await {
+            Err(error) if error.is_busy() => Ok(None),
+            outcome => outcome.map(Some),
+        }
     }
 }
 
@@ -317,27 +357,37 @@ impl fmt::Debug for LockRequest {
 
 /// Asks as the terms say; gives the key back when another holder has the lock.
 async fn ask(acquirer: &Acquirer, wanted: Wanted) -> Result<Result<LockGuard, LockKey>, LockError> {
-    match (wanted.terms.wait, acquirer.reporting().waited_over) {
-        (Wait::Never, _) => acquirer.try_acquire(wanted).await,
-        // Boxed, because a call that does not wait has no use for the room.
-        (_, None) => Box::pin(acquirer.acquire(wanted)).await.map(Ok),
-        (_, Some(patience)) => Box::pin(acquire_watched(acquirer, wanted, patience)).await.map(Ok),
+    let start = acquirer.backend().now();
+    let joins = acquirer.joins(&wanted);
+    let wanted = if joins {
+        wanted
+    } else {
+        match acquirer.try_acquire(wanted).await? {
+            Ok(guard) => return Ok(Ok(guard)),
+            Err(wanted) => wanted,
+        }
+    };
+    if wanted.terms.wait == Wait::Never {
+        return Ok(Err(wanted.key));
     }
+    // Boxed, because a call that finds the lock free has no use for the room.
+    Box::pin(wait(acquirer, &wanted, start, !joins)).await.map(Ok)
 }
 
 /// Waits as the terms say; a call that waits for long logs that once, while it does.
-async fn acquire_watched(
+async fn wait(
     acquirer: &Acquirer,
-    wanted: Wanted,
-    patience: Duration,
+    wanted: &Wanted,
+    start: Moment,
+    has_tried: bool,
 ) -> Result<LockGuard, LockError> {
-    let (key, start) = (wanted.key.clone(), acquirer.backend().now());
-    let mut call = pin!(acquirer.acquire(wanted));
-    let timer = || acquirer.backend().timer(patience);
+    let mut call = pin!(acquirer.wait(wanted, start, has_tried));
+    let elapsed = || acquirer.backend().now().since(start);
+    let Some(patience) = acquirer.reporting().waited_over else { return call.await };
+    let timer = || acquirer.backend().timer(patience.saturating_sub(elapsed()));
     if let Some(outcome) = within(timer, call.as_mut()).await {
         return outcome;
     }
-    let elapsed = acquirer.backend().now().since(start);
-    telemetry::waits_long(acquirer.reporting().show(&key), elapsed);
+    telemetry::waits_long(acquirer.reporting().show(&wanted.key), elapsed());
     call.await
 }

@@ -90,7 +90,8 @@
 //!     .connect()
 //!     .await?;
 //! let _held = locker.lock("mail:ada@example.org").acquire().await?;
-//! let error = locker.lock("mail:ada@example.org").acquire().await.unwrap_err();
+//! let request = locker.lock("mail:ada@example.org").wait_at_most(Duration::ZERO);
+//! let error = request.acquire().await.unwrap_err();
 //! assert!(!error.to_string().contains("ada"));
 //! assert_eq!(error.key(), Some("disLock:mail:ada@example.org"));
 //! # Ok(())

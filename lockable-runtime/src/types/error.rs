@@ -25,7 +25,8 @@ pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
 /// let locker = lockable_runtime::Locker::connect("memory://").await?;
 /// let _held = locker.lock("order:7").acquire().await?;
 ///
-/// let error = locker.lock("order:7").acquire().await.unwrap_err();
+/// let request = locker.lock("order:7").wait_at_most(std::time::Duration::ZERO);
+/// let error = request.acquire().await.unwrap_err();
 /// assert!(error.is_busy());
 /// assert!(error.to_string().contains("order:7"));
 /// # Ok(())
@@ -189,7 +190,8 @@ impl LockError {
 
     /// Another holder has the lock: skip the work, or come back later.
     ///
-    /// Also where the call has waited for it until its [limit](LockError::is_wait_limit_reached).
+    /// That is a decorated call without `wait`, or one that has waited until its
+    /// [limit](LockError::is_wait_limit_reached).
     #[must_use]
     pub fn is_busy(&self) -> bool {
         matches!(self.0.kind, LockErrorKind::Busy | LockErrorKind::WaitLimitReached)

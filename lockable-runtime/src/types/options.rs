@@ -95,9 +95,9 @@ pub(crate) struct Terms {
 /// How long a call waits for a lock that another holder has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wait {
-    #[default]
     Never,
     AtMost(Duration),
+    #[default]
     Forever,
 }
 
@@ -124,9 +124,27 @@ impl Terms {
             max_hold: None,
             min_hold: None,
             on_lost: OnLost::default(),
-            wait: Wait::Never,
+            wait: Wait::default(),
             fair: false,
         }
+    }
+
+    /// Makes them those of a call that does not wait.
+    ///
+    /// # Errors
+    /// When they say how the call waits.
+    pub(crate) fn try_once(&mut self) -> Result<(), LockError> {
+        let option = match self.wait {
+            Wait::AtMost(_) => "wait_at_most",
+            Wait::Never | Wait::Forever if self.fair => "fair",
+            Wait::Never | Wait::Forever => {
+                self.wait = Wait::Never;
+                return Ok(());
+            }
+        };
+        Err(invalid(format!(
+            "`{option}` is for calls that wait; write `acquire` or `run`, or leave `{option}` out"
+        )))
     }
 
     /// The same terms, or what contradicts itself in them.
@@ -137,9 +155,6 @@ impl Terms {
             (Some(_), _) if !self.renew => Err(invalid(
                 "`max_hold` needs `renew`; without it the lease ends after `expire` anyway",
             )),
-            _ if self.fair && self.wait == Wait::Never => {
-                Err(invalid("`fair` needs `wait`; a call that does not wait has no turn"))
-            }
             (_, Some(least)) if least > expire => Err(invalid(format!(
                 "`min_hold` is at most `expire`, got {least:?} and {expire:?}"
             ))),
@@ -223,6 +238,20 @@ mod tests {
         assert!(refused(Terms { min_hold: second, ..terms() }).contains("at most `expire`"));
         assert!(Terms { max_hold: second, renew: true, ..terms() }.checked().is_ok());
         assert!(Terms { min_hold: Some(ttl(500).duration()), ..terms() }.checked().is_ok());
+    }
+
+    #[test]
+    fn one_try_has_no_terms_of_waiting() {
+        let refused = |mut terms: Terms| terms.try_once().unwrap_err();
+        let terms = || Terms::new(ttl(500));
+        for error in [
+            refused(Terms { wait: Wait::AtMost(Duration::ZERO), ..terms() }),
+            refused(Terms { fair: true, ..terms() }),
+        ] {
+            assert!(error.is_invalid_option());
+            assert!(error.to_string().contains("write `acquire` or `run`"), "{error}");
+        }
+        assert!(terms().try_once().is_ok());
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn a_poll_after_a_refusal_is_none_of_the_body() {
     let polls = runs.count();
     server.admin().flush();
     // Nobody polls the call meanwhile: the renewal itself finds out.
-    let guard = block_on(locker.lock("loss:polled").acquire()).unwrap();
+    let guard = block_on(locker.lock("loss:polled").try_acquire()).unwrap().unwrap();
     let told = || events::count("disLock:loss:polled", Level::WARN, "the lock was lost");
     wait::until(LIMIT, || told() == 1);
     let Poll::Ready(outcome) = call.as_mut().poll(&mut context) else {

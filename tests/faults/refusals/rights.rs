@@ -46,7 +46,7 @@ async fn an_unneeded_password_is_not_shown() {
     let server = Server::start();
     match Locker::connect(&server.url_with("", PASSWORD, 0)).await {
         // The default user of a server without passwords takes any.
-        Ok(locker) => locker.lock("k").run(async {}).await.unwrap(),
+        Ok(locker) => locker.lock("k").try_run(async {}).await.unwrap().unwrap(),
         Err(error) => assert_refused(&error, "password"),
     }
 }
@@ -64,14 +64,14 @@ async fn a_changed_password_is_refused_at_the_next_connection() {
 #[tokio::test]
 async fn a_user_with_exactly_the_rights_can_lock() {
     let (server, locker) = server_for(&acl_rights().join(" ")).await;
-    locker.lock("k").acquire().await.unwrap().release().await.unwrap();
+    locker.lock("k").try_acquire().await.unwrap().unwrap().release().await.unwrap();
     assert_eq!(server.admin().get(KEY), None);
 }
 
 #[tokio::test]
 async fn a_user_who_may_not_load_scripts_can_lock() {
     let (server, locker) = server_for(&without(&["+script|load", "+evalsha"])).await;
-    locker.lock("k").acquire().await.unwrap().release().await.unwrap();
+    locker.lock("k").try_acquire().await.unwrap().unwrap().release().await.unwrap();
     assert_eq!(server.admin().get(KEY), None);
 }
 
@@ -182,7 +182,7 @@ async fn a_new_right_counts_at_the_next_call() {
     let locker = patient(&server.url_with("app", PASSWORD, 0)).connect_lazy().unwrap();
     assert!(locker.lock("k").acquire().await.unwrap_err().is_refused());
     server.admin().command::<()>(&["ACL", "SETUSER", "app", "+set"]);
-    locker.lock("k").acquire().await.unwrap().release().await.unwrap();
+    locker.lock("k").try_acquire().await.unwrap().unwrap().release().await.unwrap();
     assert!(server.admin().pttl(FENCE) > 0);
 }
 

@@ -75,7 +75,7 @@ async fn a_server_that_is_busy_with_a_script_is_unavailable() {
     script.join().unwrap().unwrap_err();
     assert!(error.is_unavailable(), "{error:?}");
     assert!(error.to_string().contains("BUSY"), "{error}");
-    locker.lock("k").run(async {}).await.unwrap();
+    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn a_server_that_misses_its_replicas_is_unavailable() {
     assert!(error.to_string().contains("NOREPLICAS"), "{error}");
     assert!(error.is_unavailable() && !error.is_refused(), "{error:?}");
     admin.command::<()>(&["CONFIG", "SET", "min-replicas-to-write", "0"]);
-    locker.lock("k").run(async {}).await.unwrap();
+    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn a_server_at_its_client_limit_is_unavailable() {
     assert!(error.is_unavailable() && !error.is_refused(), "{error:?}");
     assert!(error.to_string().contains(&server.url()), "{error}");
     admin.command::<()>(&["CONFIG", "SET", "maxclients", "100"]);
-    locker.lock("k").run(async {}).await.unwrap();
+    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
 }
 
 async fn prepared() -> (Server, Admin, Locker) {

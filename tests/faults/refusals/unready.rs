@@ -207,7 +207,7 @@ async fn a_server_out_of_memory_caches_the_scripts() {
 
 /// No script is sent whole.
 async fn pair_by_names(server: &Server, locker: &Locker) {
-    locker.lock("k").run(async {}).await.unwrap();
+    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
     let admin = server.admin();
     admin.reset_statistics();
     locker.lock("other").run(async {}).await.unwrap();
@@ -233,7 +233,7 @@ async fn least_rights_suffice_to_refuse_one_node_of_several() {
 #[tokio::test]
 async fn a_cluster_of_one_shard_has_locks() {
     let servers = cluster::start(&Server::builder(), 1);
-    connect(&servers[0].url()).await.lock("k").run(async {}).await.unwrap();
+    connect(&servers[0].url()).await.lock("k").try_run(async {}).await.unwrap().unwrap();
 }
 
 /// A URL that names a database fails before the server is asked what it is.

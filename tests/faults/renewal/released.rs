@@ -21,10 +21,10 @@ async fn released_locks_are_not_renewed() {
     let locker = connect(&server.url()).await;
     let renewed = || locker.lock("k").expire(LEASE).renew();
     for _ in 0..5 {
-        let guard = renewed().acquire().await.unwrap();
+        let guard = renewed().try_acquire().await.unwrap().unwrap();
         is_renewed(&server).await;
         guard.release().await.unwrap();
-        renewed().run(is_renewed(&server)).await.unwrap();
+        renewed().try_run(is_renewed(&server)).await.unwrap().unwrap();
     }
     assert_quiet(&server).await;
 }
@@ -33,7 +33,7 @@ async fn dropped_locks_are_not_renewed() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     for _ in 0..5 {
-        let guard = locker.lock("k").expire(LEASE).renew().acquire().await.unwrap();
+        let guard = locker.lock("k").expire(LEASE).renew().try_acquire().await.unwrap().unwrap();
         is_renewed(&server).await;
         drop(guard);
         freed(&server).await;
@@ -74,7 +74,7 @@ async fn a_renewal_of_a_deleted_lock_makes_nothing() {
     let locker = connect(&server.url()).await;
     let admin = server.admin();
     for _ in 0..5 {
-        let guard = locker.lock("k").expire(LEASE).renew().acquire().await.unwrap();
+        let guard = locker.lock("k").expire(LEASE).renew().try_acquire().await.unwrap().unwrap();
         admin.del(KEY);
         assert!(guard.lost().await.is_lost());
         assert_eq!(admin.get(KEY), None);

@@ -30,7 +30,7 @@ async fn a_waiter_whose_limit_is_over_leaves_the_queue_at_once() {
     let (server, locker) = server_and_locker().await;
     let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let limit = Duration::from_millis(100);
-    let error = locker.lock("k").wait(limit).acquire().await.unwrap_err();
+    let error = locker.lock("k").wait_at_most(limit).acquire().await.unwrap_err();
     assert!(error.is_wait_limit_reached(), "{error}");
     within("left after the limit", AT_ONCE, queued(&server, 0)).await;
     guard.release().await.unwrap();
@@ -84,7 +84,7 @@ async fn a_crowd_of_which_half_gives_up_is_served_and_leaves_nothing() {
         let waiters: Vec<_> = (0..40)
             .map(|number| {
                 let locker = if number % 2 == 0 { &one } else { &two };
-                let request = locker.lock("k").wait(LIMIT);
+                let request = locker.lock("k").wait_at_most(LIMIT);
                 let work = async move { request.acquire().await.unwrap().release().await.unwrap() };
                 (number, tokio::spawn(work))
             })
@@ -119,7 +119,7 @@ async fn a_call_that_waits_may_be_dropped_at_every_poll() {
                     guard.release().await.unwrap();
                 }
             };
-            let wait = polled(moment, locker.lock("k").wait(LIMIT).acquire());
+            let wait = polled(moment, locker.lock("k").wait_at_most(LIMIT).acquire());
             let (guard, ()) = tokio::join!(wait, release);
             let is_done = guard.is_some();
             drop(guard);

@@ -97,7 +97,7 @@ pub(crate) async fn held_claim(
     subscribe(server, &holder, locker).await;
     let guard = holder.lock("k").acquire().await.unwrap();
     let owner = admin.get(KEY);
-    let call = tokio::spawn(locker.lock("k").wait(limit).acquire());
+    let call = tokio::spawn(locker.lock("k").wait_at_most(limit).acquire());
     queued(server, 1).await;
     proxy.hold_messages();
     guard.release().await.unwrap();

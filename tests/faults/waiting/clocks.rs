@@ -40,7 +40,7 @@ async fn scripts_of_hand_offs(proxy: &Proxy, lockers: &[Locker; 2]) -> u64 {
         let locker = locker.clone();
         tasks.spawn(async move {
             for _ in 0..HAND_OFFS / TASKS {
-                let guard = locker.lock("k").wait(LIMIT).fair().acquire().await.unwrap();
+                let guard = locker.lock("k").wait_at_most(LIMIT).fair().acquire().await.unwrap();
                 guard.release().await.unwrap();
             }
         });

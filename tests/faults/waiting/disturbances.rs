@@ -191,7 +191,7 @@ async fn other_data_at_the_lock_are_told_and_left_alone() {
     let (server, locker) = server_and_locker().await;
     let admin = server.admin();
     admin.command::<()>(&["RPUSH", KEY, "theirs"]);
-    let wait = locker.lock("k").wait(LIMIT).acquire();
+    let wait = locker.lock("k").wait_at_most(LIMIT).acquire();
     let error = within("other data at the lock", AT_ONCE, wait).await.unwrap_err();
     assert!(error.is_wrong_type() && error.to_string().contains(KEY), "{error}");
     assert_eq!(admin.command::<Vec<String>>(&["LRANGE", KEY, "0", "-1"]), ["theirs"]);
@@ -200,7 +200,7 @@ async fn other_data_at_the_lock_are_told_and_left_alone() {
 
 async fn other_data_that_come_while_somebody_waits_are_told_and_left_alone() {
     let (server, locker, guard) = held().await;
-    let waiter = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+    let waiter = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
     queued(&server, 1).await;
     let admin = server.admin();
     admin.del(KEY);
@@ -215,7 +215,7 @@ async fn other_data_that_come_while_somebody_waits_are_told_and_left_alone() {
 async fn other_data_at_the_queue_are_told_and_left_alone() {
     let (server, locker, guard) = held().await;
     server.admin().set(QUEUE, "theirs");
-    let wait = locker.lock("k").wait(LIMIT).acquire();
+    let wait = locker.lock("k").wait_at_most(LIMIT).acquire();
     let error = within("other data at the queue", AT_ONCE, wait).await.unwrap_err();
     assert!(error.is_wrong_type() && error.to_string().contains(QUEUE), "{error}");
     guard.release().await.unwrap();
@@ -237,7 +237,7 @@ async fn other_data_at_the_fence_leave_no_lock_behind() {
     let admin = server.admin();
     admin.command::<()>(&["SET", KEY, "foreign", "NX", "PX", "300"]);
     admin.del(FENCE);
-    let wait = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+    let wait = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
     queued(&server, 1).await;
     admin.del(FENCE);
     admin.command::<()>(&["RPUSH", FENCE, "theirs"]);
@@ -250,7 +250,7 @@ async fn other_data_at_the_fence_leave_no_lock_behind() {
 async fn a_fence_that_cannot_be_counted_on_is_told_and_left_alone() {
     for theirs in ["text", "1.5", "9223372036854775807"] {
         let (server, locker, guard) = held().await;
-        let waiter = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+        let waiter = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
         queued(&server, 1).await;
         let admin = server.admin();
         admin.set(FENCE, theirs);

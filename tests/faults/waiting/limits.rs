@@ -175,7 +175,7 @@ async fn a_waiter_whose_server_dies_is_told_of_that() {
     let locker = impatient(&server.url()).connect().await.unwrap();
     let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let limit = 4 * COMMAND;
-    let waiting = locker.lock("k").wait(limit);
+    let waiting = locker.lock("k").wait_at_most(limit);
     let waiting = tokio::spawn(async move { waiting.acquire().await.map(drop) });
     let skipping = tokio::spawn(async move { all(&locker, "k", limit).await });
     queued(&server, 1).await;
@@ -214,7 +214,8 @@ async fn a_lock_that_its_own_locker_holds_is_busy_without_an_answer() {
     queued(&server, 1).await;
     server.pause();
     // Longer than the command deadline, so that the line has heard of no answer by then.
-    let error = locker.lock("k").wait(Duration::from_millis(2_500)).acquire().await.unwrap_err();
+    let error =
+        locker.lock("k").wait_at_most(Duration::from_millis(2_500)).acquire().await.unwrap_err();
     server.resume();
     assert!(error.is_wait_limit_reached(), "{error}");
     holder.release().await.unwrap();
@@ -229,11 +230,11 @@ async fn a_lease_that_is_over_makes_no_lock_busy() {
     let locker = impatient(&server.url()).connect().await.unwrap();
     let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let short = locker.lock("k").expire(Duration::from_millis(1_500));
-    let first = tokio::spawn(short.wait(LIMIT).acquire());
+    let first = tokio::spawn(short.wait_at_most(LIMIT).acquire());
     queued(&server, 1).await;
     holder.release().await.unwrap();
     let first = first.await.unwrap().unwrap();
-    let second = tokio::spawn(locker.lock("k").wait(LIMIT / 2).acquire());
+    let second = tokio::spawn(locker.lock("k").wait_at_most(LIMIT / 2).acquire());
     queued(&server, 1).await;
     server.kill();
     let error = second.await.unwrap().unwrap_err();
@@ -246,13 +247,14 @@ async fn an_answer_of_now_counts_more_than_a_failure_before() {
     let (server, proxy) = server_and_proxy();
     let _holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let locker = patient(&proxy.url()).command_deadline(SHORT).connect().await.unwrap();
-    let waiting = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+    let waiting = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
     queued(&server, 1).await;
     proxy.hold_open_requests();
     proxy.wait_held(LIMIT).await;
     elapse(2 * SHORT).await;
-    let call =
-        move || one_thread().block_on(locker.lock("k").wait(Duration::ZERO).acquire()).unwrap_err();
+    let call = move || {
+        one_thread().block_on(locker.lock("k").wait_at_most(Duration::ZERO).acquire()).unwrap_err()
+    };
     let error = spawn_blocking(call).await.unwrap();
     assert!(error.is_wait_limit_reached(), "{error}");
     waiting.abort();
@@ -265,13 +267,13 @@ async fn a_link_that_stands_still_twice_does_not_hide_a_busy_lock() {
     let other = connect(&server.url()).await;
     let locker = patient(&proxy.url()).command_deadline(LIMIT).connect().await.unwrap();
     let mut guard = other.lock("k").acquire().await.unwrap();
-    let call = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+    let call = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
     for _ in 0..2 {
         queued(&server, 1).await;
         proxy.hold_requests();
         proxy.hold_replies();
         guard.release().await.unwrap();
-        guard = other.lock("k").wait(LIMIT).acquire().await.unwrap();
+        guard = other.lock("k").wait_at_most(LIMIT).acquire().await.unwrap();
         proxy.release_requests();
         proxy.release_replies();
     }
@@ -293,7 +295,7 @@ async fn a_process_that_is_stopped_again_and_again_waits_on() {
         queued(&server, 1).await;
         worker.pause();
         guard.release().await.unwrap();
-        guard = locker.lock("k").wait(LIMIT).acquire().await.unwrap();
+        guard = locker.lock("k").wait_at_most(LIMIT).acquire().await.unwrap();
         worker.resume();
     }
     queued(&server, 1).await;
@@ -310,7 +312,7 @@ async fn a_call_that_may_not_wait_gets_a_free_lock() {
     let runs = Runs::default();
     for limit in [Duration::ZERO, Duration::from_micros(1), Duration::from_micros(900)] {
         for _ in 0..20 {
-            locker.lock("k").wait(limit).acquire().await.unwrap().release().await.unwrap();
+            locker.lock("k").wait_at_most(limit).acquire().await.unwrap().release().await.unwrap();
             calls::result(&locker, limit, &runs).await.unwrap();
         }
     }
@@ -327,7 +329,7 @@ async fn a_lease_that_is_shorter_than_the_link_ends_in_an_error() {
     let (locker, holder) = (connect(&proxy.url()).await, connect(&server.url()).await);
     let guard = holder.lock("k").acquire().await.unwrap();
     proxy.delay(short);
-    let call = tokio::spawn(locker.lock("k").expire(short).wait_forever().acquire());
+    let call = tokio::spawn(locker.lock("k").expire(short).acquire());
     queued(&server, 1).await;
     guard.release().await.unwrap();
     let error = tokio::time::timeout(LIMIT, call).await.unwrap().unwrap().unwrap_err();
@@ -347,7 +349,7 @@ async fn a_call_without_a_limit_ends_after_half_a_minute_of_outage() {
     let server = lockable_tests::Server::start();
     let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let locker = impatient(&server.url()).connect().await.unwrap();
-    let call = tokio::spawn(locker.lock("k").wait_forever().acquire());
+    let call = tokio::spawn(locker.lock("k").acquire());
     queued(&server, 1).await;
     let start = now();
     server.kill();

@@ -61,5 +61,5 @@ async fn is_granted_where_the_fence_counter_is_ahead_of_the_time() {
 }
 
 fn longest(locker: &Locker) -> LockRequest {
-    locker.lock("k").expire(LONGEST).wait(LIMIT)
+    locker.lock("k").expire(LONGEST).wait_at_most(LIMIT)
 }

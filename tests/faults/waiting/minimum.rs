@@ -104,7 +104,7 @@ impl Lockers {
     }
 
     async fn hold(&self, least: Duration) -> LockGuard {
-        self.holder.lock("k").wait(LIMIT).min_hold(least).acquire().await.unwrap()
+        self.holder.lock("k").wait_at_most(LIMIT).min_hold(least).acquire().await.unwrap()
     }
 
     /// Asks without a pause until the waiter has the lock.

@@ -110,7 +110,7 @@ fn granted_with_an_open_question(
     holder: LockGuard,
 ) -> LockGuard {
     runtime.block_on(async {
-        let waiting = tokio::spawn(request.wait(LIMIT).acquire());
+        let waiting = tokio::spawn(request.wait_at_most(LIMIT).acquire());
         queued(server, 1).await;
         proxy.hold_open_requests();
         proxy.wait_held(LIMIT).await;

@@ -23,7 +23,7 @@ async fn a_killed_holder_costs_its_lease() {
     let locker = connect(&server.url()).await;
     let mut holder = process(&server.url());
     assert_eq!(holder.ask("hold 1500"), "held");
-    let waiter = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+    let waiter = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
     queued(&server, 1).await;
     drop(holder.kill());
     is_served("holder killed, lease of 1500 ms", LEASE + AT_ONCE, waiter).await;
@@ -37,7 +37,7 @@ async fn a_killed_holder_of_a_turn_costs_the_short_grant_at_most() {
     let mut head = process(&server.url());
     head.say("wait 60000");
     queued(&server, 1).await;
-    let waiter = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
+    let waiter = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
     queued(&server, 2).await;
     guard.release().await.unwrap();
     assert_eq!(head.hear(), "held");
@@ -90,7 +90,7 @@ async fn behind(count: usize) -> (Server, LockGuard, Vec<Peer>, Waiter) {
         queued(&server, number).await;
         heads.push(head);
     }
-    let waiter = tokio::spawn(connect(&server.url()).await.lock("k").wait(LIMIT).acquire());
+    let waiter = tokio::spawn(connect(&server.url()).await.lock("k").wait_at_most(LIMIT).acquire());
     queued(&server, count + 1).await;
     (server, guard, heads, waiter)
 }

@@ -23,7 +23,7 @@ pub(crate) fn waiter(locker: &Locker) -> JoinHandle<LockGuard> {
 }
 
 pub(crate) fn waiter_for(locker: &Locker, limit: Duration) -> JoinHandle<LockGuard> {
-    let request = locker.lock("k").wait(limit);
+    let request = locker.lock("k").wait_at_most(limit);
     tokio::spawn(async move { request.acquire().await.unwrap() })
 }
 

@@ -22,7 +22,7 @@ async fn calls_that_do_not_wait_never_subscribe() {
     let guard = locker.lock("k").acquire().await.unwrap();
     for _ in 0..20 {
         assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
-        assert!(locker.lock("k").acquire().await.unwrap_err().is_busy());
+        assert!(locker.lock("k").try_run(async {}).await.unwrap().is_none());
     }
     guard.release().await.unwrap();
     assert_eq!(server.admin().command_calls("subscribe"), 0);
@@ -32,7 +32,7 @@ async fn a_call_that_may_wait_and_finds_the_lock_free_does_not_subscribe() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     for _ in 0..20 {
-        locker.lock("k").wait_forever().acquire().await.unwrap().release().await.unwrap();
+        locker.lock("k").acquire().await.unwrap().release().await.unwrap();
     }
     assert_eq!(server.admin().command_calls("subscribe"), 0);
 }
@@ -46,7 +46,7 @@ async fn a_hundred_waiters_of_ten_keys_share_one_subscription() {
         guards.push(other.lock(format!("n:{key}")).acquire().await.unwrap());
     }
     let waiters: Vec<_> = (0..100)
-        .map(|n| tokio::spawn(locker.lock(format!("n:{}", n % 10)).wait(LIMIT).acquire()))
+        .map(|n| tokio::spawn(locker.lock(format!("n:{}", n % 10)).wait_at_most(LIMIT).acquire()))
         .collect();
     let admin = server.admin();
     wait::until_async(LIMIT, async || admin.keys("lockable:queue:*").len() == 10).await;
@@ -92,7 +92,7 @@ async fn a_new_subscription_asks_for_a_limited_number_of_lines_at_once() {
     for line in 0..LINES {
         let key = format!("n:{line}");
         guards.push(holder.lock(&key).acquire().await.unwrap());
-        waiters.spawn(locker.lock(&key).wait_forever().acquire());
+        waiters.spawn(locker.lock(&key).acquire());
     }
     let admin = server.admin();
     wait::until_async(LIMIT, async || admin.keys("lockable:queue:*").len() == LINES).await;
@@ -147,7 +147,7 @@ async fn after_a_new_subscription_grants_of_an_image_are_left_alone() {
     // A call goes behind all releases of its key.
     assert!(locker.lock("other").try_acquire().await.unwrap().is_none());
     assert_eq!(admin.get("disLock:other"), Some(owner));
-    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    let guard = connect(&server.url()).await.lock("k").try_acquire().await.unwrap().unwrap();
     let second = waiter(&locker);
     queued(&server, 1).await;
     assert_ne!(origin_of_waiter(&admin), origin);

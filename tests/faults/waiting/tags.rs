@@ -35,6 +35,6 @@ async fn waiters_of_a_key_and_of_its_hash_tag_get_their_own_locks() {
 }
 
 fn waiter(locker: &Locker, key: &'static str) -> JoinHandle<LockGuard> {
-    let request = locker.lock(key).wait(LIMIT);
+    let request = locker.lock(key).wait_at_most(LIMIT);
     tokio::spawn(async move { request.acquire().await.unwrap() })
 }

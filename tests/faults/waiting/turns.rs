@@ -50,7 +50,7 @@ async fn a_lock_that_was_handed_over_and_is_renewed_goes_on() {
 async fn a_claim_that_is_refused_stops_the_body() {
     let (server, locker, holder) = held().await;
     let admin = server.admin();
-    let request = locker.lock("k").wait(LIMIT);
+    let request = locker.lock("k").wait_at_most(LIMIT);
     let call = tokio::spawn(request.run(std::future::pending::<()>()));
     queued(&server, 1).await;
     let owner = admin.get(KEY);
@@ -85,7 +85,7 @@ async fn a_minimum_hold_is_kept_before_the_next_waiter() {
 async fn a_waiter_with_a_minimum_hold_keeps_it() {
     let (server, locker, holder) = held().await;
     let minimum = Duration::from_millis(500);
-    let first = tokio::spawn(locker.lock("k").wait(LIMIT).min_hold(minimum).acquire());
+    let first = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).min_hold(minimum).acquire());
     queued(&server, 1).await;
     let second = waiter(&locker);
     holder.release().await.unwrap();
@@ -106,7 +106,7 @@ async fn a_release_whose_outcome_is_unknown_serves_the_waiters() {
         // Whoever came first releases over the proxy in turn.
         one.await.unwrap().release().await.unwrap();
         two.await.unwrap().release().await.unwrap();
-        holder.lock("k").acquire().await.unwrap()
+        holder.lock("k").wait_at_most(LIMIT).acquire().await.unwrap()
     })
     .await;
     let own = waiter(&holder);
@@ -163,7 +163,7 @@ async fn a_lease_that_is_passed_on_is_no_longer_than_was_asked_for() {
     server.admin().set(KEY, "another client");
     let first = waiter(&locker);
     queued(&server, 1).await;
-    let next = tokio::spawn(locker.lock("k").expire(seconds(2)).wait(LIMIT).acquire());
+    let next = tokio::spawn(locker.lock("k").expire(seconds(2)).wait_at_most(LIMIT).acquire());
     // One who finds others in the line stands behind them in its first step.
     yield_now().await;
     server.admin().del(KEY);
@@ -190,7 +190,7 @@ async fn a_waiter_of_the_same_process_has_a_whole_lease_too() {
     let (server, locker, holder) = held().await;
     let first = waiter(&locker);
     queued(&server, 1).await;
-    let long = locker.lock("k").expire(seconds(20)).wait(LIMIT);
+    let long = locker.lock("k").expire(seconds(20)).wait_at_most(LIMIT);
     let second = tokio::spawn(long.acquire());
     holder.release().await.unwrap();
     let first = within("first", AT_ONCE, first).await.unwrap();
@@ -244,7 +244,7 @@ async fn handed_over(
     request: impl FnOnce(&Locker) -> lockable_runtime::LockRequest,
 ) -> (Server, LockGuard) {
     let (server, locker, holder) = held().await;
-    let waiter = tokio::spawn(request(&locker).wait(LIMIT).acquire());
+    let waiter = tokio::spawn(request(&locker).wait_at_most(LIMIT).acquire());
     queued(&server, 1).await;
     holder.release().await.unwrap();
     let guard = within("handed over", AT_ONCE, waiter).await.unwrap().unwrap();

@@ -47,8 +47,8 @@ fn obey(runtime: &Runtime, locker: &Locker) {
             runtime.block_on(guard.release()).unwrap();
         }
         held = match verb {
-            "hold" => Some(runtime.block_on(request().acquire()).unwrap()),
-            "wait" => Some(runtime.block_on(request().wait_forever().acquire()).unwrap()),
+            "hold" => Some(runtime.block_on(request().try_acquire()).unwrap().unwrap()),
+            "wait" => Some(runtime.block_on(request().acquire()).unwrap()),
             _ => None,
         };
         println!("{}", if held.is_some() { "held" } else { "free" });
@@ -76,12 +76,12 @@ async fn work(locker: &Locker, waiters: usize, expire: Duration) {
 
 /// Some are fair, some renew, some keep the lock for a while, and some give up soon.
 fn one_of_all_kinds(locker: &Locker, number: usize, expire: Duration) -> LockRequest {
-    let request = locker.lock("k").expire(expire).wait_forever();
+    let request = locker.lock("k").expire(expire);
     match number % 8 {
         0 | 1 => request.fair(),
         2 => request.renew(),
         3 => request.min_hold(Duration::from_millis(3)),
-        4 => request.wait(Duration::from_millis(2)),
+        4 => request.wait_at_most(Duration::from_millis(2)),
         5 => request.expire(2 * expire),
         _ => request,
     }
@@ -105,7 +105,7 @@ fn watch(runtime: &Runtime, locker: &Locker, expire: Duration) {
         return;
     }
     let ends = end_of_input();
-    let request = locker.lock("k").expire(expire).renew().wait_forever();
+    let request = locker.lock("k").expire(expire).renew();
     let guard = runtime.block_on(request.acquire()).unwrap();
     while tell(&guard) && !ends.load(Ordering::Relaxed) {
         thread::yield_now();

@@ -82,21 +82,24 @@ impl Acquirer {
         &self.link.reporting
     }
 
-    /// Tries once; gives the key back when another holder has the lock.
+    /// Tries once; gives back what is wanted when another holder has the lock.
     ///
     /// # Cancel safety
     /// A request that was sent is waited for in the background, and what it grants is released.
     pub(crate) async fn try_acquire(
         &self,
         wanted: Wanted,
-    ) -> Result<Result<LockGuard, LockKey>, LockError> {
+    ) -> Result<Result<LockGuard, Wanted>, LockError> {
         let Wanted { key, terms, identity, caller_blocks } = wanted;
         self.releaser.settled(&key).await;
         let owner = self.prefix.token(self.backend().now(), identity.as_ref());
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
         let attempt = Arc::new(Attempt::owned(key, terms.ttl, owner));
         match Asked::new(self, &attempt).answer().await {
-            Ok(Acquisition::Busy) => Ok(Err(attempt.key.clone())),
+            Ok(Acquisition::Busy) => {
+                let key = attempt.key.clone();
+                Ok(Err(Wanted { key, terms, identity, caller_blocks }))
+            }
             Ok(Acquisition::Granted { fencing_token, since }) => {
                 let (attempt, now) = self.in_time(attempt, since)?;
                 let renews = terms.renew.then(|| schedule::due(since, terms.ttl));
@@ -118,20 +121,28 @@ impl Acquirer {
         }
     }
 
-    /// Tries once, and then waits for the lock behind the calls of this process that wait already, as
-    /// long as the terms say. The first try ends by its own deadlines, also where the limit is shorter.
-    ///
-    /// # Cancel safety
-    /// A waiter that is dropped leaves the queue; a lock that it is granted meanwhile goes on.
-    pub(crate) async fn acquire(&self, wanted: Wanted) -> Result<LockGuard, LockError> {
-        let start = self.backend().now();
-        let joins = self.waiters.waiting(&wanted.key) > 0 && wanted.terms.wait.can_wait();
+    /// Whether a call joins those of this process that wait already, instead of trying by itself first.
+    /// The first try ends by its own deadlines, also where the limit is shorter.
+    pub(crate) fn joins(&self, wanted: &Wanted) -> bool {
+        let joins = wanted.terms.wait.can_wait() && self.waiters.waiting(&wanted.key) > 0;
         if joins {
             self.link.count(&wanted.key, Outcome::Busy);
-        } else if let Ok(guard) = self.try_acquire(wanted.clone()).await? {
-            return Ok(guard);
         }
-        InLine::new(self, &wanted, start, !joins).wait().await
+        joins
+    }
+
+    /// Waits for the lock behind the calls of this process that wait already, as long as the terms say.
+    ///
+    /// # Cancel safety
+    /// A waiter that is dropped leaves the queue; a lock that it is granted meanwhile is passed to the next
+    /// waiter.
+    pub(crate) async fn wait(
+        &self,
+        wanted: &Wanted,
+        start: Moment,
+        has_tried: bool,
+    ) -> Result<LockGuard, LockError> {
+        InLine::new(self, wanted, start, has_tried).wait().await
     }
 
     /// The guard of a turn, or why that is over already.
