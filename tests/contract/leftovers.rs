@@ -11,6 +11,7 @@ use crate::fixture::{Fixture, KEY, NAME, hold};
 every_backend! { one_thread: [
     an_invalid_key_is_refused_before_anything_is_sent,
     an_invalid_lease_is_refused_before_anything_is_sent,
+    one_try_with_terms_of_waiting_is_refused,
     a_refused_run_does_not_start_its_body,
     the_longest_key_and_the_shortest_lease_are_good,
     a_lockers_own_lease_is_checked_when_it_is_made,
@@ -45,6 +46,23 @@ async fn an_invalid_lease_is_refused_before_anything_is_sent<F: Fixture>(store: 
         assert!(error.is_invalid_option(), "{expire:?}: {error}");
         assert_eq!(error.key(), Some(NAME));
     }
+    assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
+}
+
+async fn one_try_with_terms_of_waiting_is_refused<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let before = store.requests();
+    for limit in [Duration::ZERO, Duration::from_secs(1)] {
+        let error = locker.lock(KEY).wait_at_most(limit).try_acquire().await.unwrap_err();
+        assert!(
+            error.is_invalid_option() && error.to_string().contains("`wait_at_most`"),
+            "{error}"
+        );
+        assert_eq!(error.key(), Some(NAME));
+    }
+    let never = async || unreachable!("the body runs without its lock");
+    let error = locker.lock(KEY).fair().try_run(never()).await.unwrap_err();
+    assert!(error.is_invalid_option() && error.to_string().contains("`fair`"), "{error}");
     assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
 }
 
