@@ -17,7 +17,7 @@ fn a_locker_of_the_parent_is_refused_at_once() {
     {
         assert!(said.contains(&format!("child: {what}: {forked}\n")), "{what}\n{said}");
     }
-    assert!(said.contains("child: check: ") && said.contains("wrong"), "{said}");
+    assert!(said.contains("child: check: ") && said.contains("error [unreachable]"), "{said}");
     for what in ["extend", "release"] {
         assert!(said.contains(&format!("child: {what}: Lost: ")), "{what}\n{said}");
     }
