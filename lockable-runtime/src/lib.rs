@@ -390,9 +390,11 @@ pub mod __private {
     };
 }
 
+#[cfg(feature = "__internals")]
 #[doc(hidden)]
 pub mod __internals {
-    pub use crate::testing::internals::{MemoryStore, VerbAttempt, Verbs};
+    pub use crate::backend::MemoryStore;
+    pub use crate::testing::internals::{Place, VerbAttempt, Verbs};
 }
 
 /// Longer texts about this crate.

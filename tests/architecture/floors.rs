@@ -35,7 +35,8 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
     ("releaser", &["shutdown", "mod", "duty"]),
     ("worker", &["mod", "agenda"]),
     ("telemetry", &["mod", "acquiring", "holding", "releasing", "counters", "no_counters", "span"]),
-    ("backend", &["url", "link", "memory", "redis", "mod", "attempt", "fault"]),
+    ("backend", &["url", "link", "memory", "redis", "mod", "attempt", "min_hold", "fault"]),
+    ("backend/memory", &["outside", "mod", "change", "state"]),
     (
         "backend/redis",
         &["mod", "acquire", "check", "connections", "batch", "wait", "wire", "fence"],

@@ -468,10 +468,10 @@ fn complaint(mistake: impl FnOnce()) -> String {
 #[tokio::test]
 async fn a_test_that_cannot_mean_what_it_says_fails_there() {
     let locks = TestLocks::new();
-    assert_eq!(complaint(|| locks.lose(KEY)), "nobody holds the lock `disLock:order:7`");
+    assert_eq!(complaint(|| locks.lose(KEY)), "the lock `disLock:order:7` has no holder");
     let _other = locks.hold(KEY);
     let told = complaint(|| drop(locks.hold(KEY)));
-    assert_eq!(told, "somebody holds the lock `disLock:order:7` already");
+    assert_eq!(told, "the lock `disLock:order:7` has a holder already");
     assert!(complaint(|| locks.fail_next("")).contains("the key is empty"));
     assert!(complaint(|| drop(locks.hold("a}b"))).contains("hash tag"));
 }

@@ -1,8 +1,8 @@
 //! One acquisition, as its backend knows it.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
 
+use super::min_hold::MinHold;
 use crate::request_id::RequestId;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
@@ -22,9 +22,8 @@ pub(crate) struct Attempt {
     sent_at: AtomicU64,
     /// The latest end that any request so far can have given the lock; zero before the first.
     lapses_at: AtomicU64,
-    /// Written when the lock is granted for a minimum hold; zero without one.
-    keep_until: AtomicU64,
-    /// Whether it was handed the lock, and so somebody releases it.
+    pub(crate) min_hold: MinHold,
+    /// Whether it was handed the lock, and so its turn releases it.
     had_turn: AtomicBool,
     /// How many questions for its place in the queue have no answer: those that were given up count.
     open_questions: AtomicU32,
@@ -42,14 +41,20 @@ impl Attempt {
     }
 
     pub(crate) fn owned(key: LockKey, ttl: Ttl, owner: OwnerToken) -> Self {
-        let never = || AtomicU64::new(0);
-        let (sent_at, lapses_at, keep_until) = (never(), never(), never());
-        let (had_turn, open_questions) = (AtomicBool::new(false), AtomicU32::new(0));
-        Self { key, owner, ttl, sent_at, lapses_at, keep_until, had_turn, open_questions }
+        Self {
+            key,
+            owner,
+            ttl,
+            min_hold: MinHold::default(),
+            sent_at: AtomicU64::default(),
+            lapses_at: AtomicU64::default(),
+            had_turn: AtomicBool::default(),
+            open_questions: AtomicU32::default(),
+        }
     }
 
-    /// How it stands in a queue: for how many milliseconds it is granted, and its owner token.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it stands itself"))]
+    /// Its entry in a queue: for how many milliseconds it is granted, and its owner token.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it is its own entry"))]
     pub(crate) fn entry(&self) -> String {
         format!("{} {}", self.ttl.provisional().duration().as_millis(), self.owner.as_ref())
     }
@@ -104,24 +109,6 @@ impl Attempt {
     pub(crate) fn has_open_question(&self) -> bool {
         self.open_questions.load(Ordering::Acquire) > 0
     }
-
-    /// Keeps the lock taken until then, however soon it is released.
-    pub(crate) fn keep_until(&self, end: Moment) {
-        self.keep_until.store(end.as_nanos(), Ordering::Release);
-    }
-
-    /// Whether a minimum hold was asked for; spares a look at the clock where there is none.
-    pub(crate) fn has_min_hold(&self) -> bool {
-        self.keep_until.load(Ordering::Acquire) != 0
-    }
-
-    /// How long a release of now has to leave the lock taken, in whole milliseconds.
-    pub(crate) fn kept_for(&self, now: Moment) -> Option<Duration> {
-        const ALMOST_ONE: Duration = Duration::from_nanos(999_999);
-        let rest = moment(&self.keep_until)?.since(now);
-        let millis = u64::try_from(rest.saturating_add(ALMOST_ONE).as_millis()).unwrap_or(u64::MAX);
-        (millis > 0).then(|| Duration::from_millis(millis))
-    }
 }
 
 fn moment(nanos: &AtomicU64) -> Option<Moment> {
@@ -133,6 +120,8 @@ fn moment(nanos: &AtomicU64) -> Option<Moment> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -152,19 +141,5 @@ mod tests {
         attempt.mark_renewed(Moment::from_nanos(7), Ttl::MIN);
         let lapse = Moment::from_nanos(5).after(Duration::from_secs(10));
         assert_eq!(attempt.lapses_at(), Some(lapse));
-    }
-
-    #[test]
-    fn a_minimum_hold_counts_down_to_nothing() {
-        let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None).unwrap();
-        let at = |millis: u64| Moment::from_nanos(millis * 1_000_000);
-        assert_eq!(attempt.kept_for(at(1)), None);
-        attempt.keep_until(at(20));
-        assert_eq!(attempt.kept_for(at(5)), Some(Duration::from_millis(15)));
-        assert_eq!(
-            attempt.kept_for(Moment::from_nanos(19_999_999)),
-            Some(Duration::from_millis(1))
-        );
-        assert_eq!(attempt.kept_for(at(20)), None);
     }
 }

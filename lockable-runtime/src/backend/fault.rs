@@ -23,6 +23,10 @@ impl Fault {
         Self { kind, message: message.into(), source: None, proves_absence: false }
     }
 
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(LockErrorKind::Unavailable, message)
+    }
+
     /// The error about this lock, as it may be shown.
     pub(crate) fn about(self, key: &LockKey, reporting: &Reporting) -> LockError {
         let error = LockError::from(self.shown(reporting.show(key)));
@@ -40,12 +44,12 @@ impl Fault {
 
     /// A lock that was granted for a shorter time than its answer took.
     pub(crate) fn too_late() -> Self {
-        Self::new(LockErrorKind::Unavailable, LockError::TOO_LATE)
+        Self::unavailable(LockError::TOO_LATE)
     }
 
     /// A command that was not answered in time.
     pub(crate) fn no_answer(backend: &str, limit: Duration) -> Self {
-        Self::new(LockErrorKind::Unavailable, format!("{backend}: no answer within {limit:?}"))
+        Self::unavailable(format!("{backend}: no answer within {limit:?}"))
     }
 }
 

@@ -19,6 +19,7 @@ mod attempt;
 mod fault;
 mod link;
 mod memory;
+mod min_hold;
 #[cfg(feature = "redis")]
 mod redis;
 mod url;
@@ -27,6 +28,8 @@ pub(crate) use attempt::Attempt;
 pub(crate) use fault::Fault;
 pub(crate) use link::{Link, Outcome, Question, Stage};
 pub(crate) use memory::Memory;
+#[cfg(feature = "__internals")]
+pub use memory::MemoryStore;
 #[cfg(feature = "redis")]
 pub(crate) use redis::Redis;
 pub(crate) use url::{Settings, open};
@@ -45,8 +48,8 @@ pub(crate) type Checkup = Pin<Box<dyn Future<Output = Report> + Send>>;
 /// - The same attempt, asked again while it is granted, is granted again: verbs may be repeated.
 /// - Fencing tokens of a key rise from grant to grant, also after the backend lost all its data.
 /// - `renew` moves the end of a grant only forwards, and makes nothing that is not there.
-/// - `release` of an attempt that is not the holder changes nothing. After `keep_until` was set, it
-///   leaves the lock taken until then, by no holder who could renew it.
+/// - `release` of an attempt that is not the holder changes nothing. Before the end of its `min_hold`,
+///   it leaves the lock taken until then, by no holder who could renew it.
 /// - A key that holds anything but a lock is left as it is.
 ///
 /// # Cancel safety
@@ -77,7 +80,7 @@ pub(crate) trait Backend: Environment {
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()>;
 
     /// Has this called with every grant of that origin; answers once that is sure.
-    fn listen(&self, origin: Origin, hook: Weak<dyn Granted>) -> Reply<()>;
+    fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()>;
 
     /// Who has the lock under a key, if there is a holder.
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>>;
@@ -202,17 +205,19 @@ impl Grant {
     }
 }
 
-/// Who hears of the grants that are handed to this process.
-pub(crate) trait Granted: Send + Sync {
-    fn granted(&self, grant: Grant);
+/// Hears of the grants that are handed to this process.
+pub(crate) trait Listener: Send + Sync {
+    /// A waiter was handed its lock.
+    fn on_grant(&self, grant: Grant);
 
-    /// Where the attempts began that wait now: a new subscription hears of their grants too.
+    /// The origins of the attempts that wait now: a new subscription includes them.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory nothing is missed"))]
-    fn origins(&self) -> BTreeSet<Origin>;
+    fn waiting_origins(&self) -> BTreeSet<Origin>;
 
-    /// Grants may have been missed, so every line asks. New attempts have that origin.
+    /// The subscription is a new one, and new attempts have this origin. Grants may have been missed, so
+    /// every line asks.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory nothing is missed"))]
-    fn missed(&self, origin: Origin);
+    fn on_resubscribed(&self, origin: Origin);
 }
 
 /// A lock that has a holder.

@@ -243,7 +243,7 @@ impl LockGuard {
                 return None;
             }
             Status::Held(_) | Status::MaxHoldReached | Status::Released => {
-                let is_kept = self.lease.attempt().has_min_hold();
+                let is_kept = self.lease.attempt().min_hold.is_set();
                 let passes = !is_kept && self.turn.as_mut().is_some_and(Turn::pass);
                 if !passes {
                     return None;

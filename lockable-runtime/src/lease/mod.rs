@@ -73,7 +73,7 @@ impl Lease {
         let hold_until = terms.max_hold.map(|most| since.after(most));
         if let Some(least) = terms.min_hold {
             // The backend granted the lock before its answer came, so this is not too short.
-            attempt.keep_until(link.backend.now().after(least));
+            attempt.min_hold.set_end(link.backend.now().after(least));
         }
         let state = Mutex::new(LeaseState::new(since, granted, hold_until));
         let lost = Notify::new();

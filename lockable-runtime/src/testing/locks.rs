@@ -49,10 +49,7 @@ impl TestLocks {
     #[must_use]
     #[track_caller]
     pub fn new() -> Self {
-        match Self::try_new() {
-            Ok(locks) => locks,
-            Err(error) => fail(&error),
-        }
+        sure(Self::try_new())
     }
 
     fn try_new() -> Result<Self, LockError> {
@@ -113,19 +110,17 @@ impl TestLocks {
     /// Calls find it busy, and those that wait, wait; the drop gives it to the first of them.
     ///
     /// # Panics
-    /// When somebody holds it already.
+    /// When it has a holder already.
     #[must_use = "the lock is free again when it is dropped"]
     #[track_caller]
     pub fn hold(&self, key: impl AsRef<str>) -> OtherHolder {
         let key = self.key(key.as_ref());
-        let attempt = match Attempt::new(key, Ttl::MAX, Some(&RequestId::new(OTHER))) {
-            Ok(attempt) => Arc::new(attempt),
-            Err(error) => fail(&error),
-        };
+        let identity = RequestId::new(OTHER);
+        let attempt = Arc::new(sure(Attempt::new(key, Ttl::MAX, Some(&identity))));
         let memory = Arc::clone(&self.memory);
         let granted = wait_for(&memory, memory.try_acquire(Arc::clone(&attempt)));
         let is_granted = matches!(granted, Some(Ok(Acquisition::Granted { .. })));
-        assert!(is_granted, "somebody holds the lock `{}` already", attempt.key);
+        assert!(is_granted, "the lock `{}` has a holder already", attempt.key);
         OtherHolder { memory, attempt }
     }
 
@@ -135,7 +130,7 @@ impl TestLocks {
     /// before that, it makes one more fail.
     ///
     /// # What this does not guarantee
-    /// A call with `wait` that finds others waiting stands behind them, and acquires nothing itself.
+    /// A call with `wait` that finds others waiting joins the queue behind them, and acquires nothing itself.
     #[track_caller]
     pub fn fail_next(&self, key: impl AsRef<str>) {
         self.staged.fail_next(self.key(key.as_ref()));
@@ -153,18 +148,18 @@ impl TestLocks {
     /// [`is_held`](crate::LockGuard::is_held). The first who waits has the lock then.
     ///
     /// # Panics
-    /// When nobody holds it.
+    /// When it has no holder.
     #[track_caller]
     pub fn lose(&self, key: impl AsRef<str>) {
         let key = self.key(key.as_ref());
         for lease in self.locker.acquirer().leases(&key) {
             lease.refused(Loss::Absent);
         }
-        let was_held = self.memory.evict(key.as_str());
-        assert!(was_held, "nobody holds the lock `{key}`");
+        let was_held = self.memory.evict(key.clone());
+        assert!(was_held, "the lock `{key}` has no holder");
     }
 
-    /// Who has the lock now, and for how long; `None` when nobody has it.
+    /// Who has the lock now, and for how long; `None` when it has no holder.
     ///
     /// The [`identity`](Holder::identity) of an [`OtherHolder`] is `"another holder"`.
     #[must_use]
@@ -190,17 +185,14 @@ impl TestLocks {
 
     #[track_caller]
     fn key(&self, key: &str) -> LockKey {
-        match LockKey::prefixed(self.locker.prefix(), key) {
-            Ok(key) => key,
-            Err(error) => fail(&error),
-        }
+        sure(LockKey::prefixed(self.locker.prefix(), key))
     }
 }
 
 #[track_caller]
 #[expect(clippy::panic, reason = "a test that cannot mean what it says has to fail there")]
-fn fail(error: &LockError) -> ! {
-    panic!("{error}")
+fn sure<T>(result: Result<T, LockError>) -> T {
+    result.unwrap_or_else(|error| panic!("{error}"))
 }
 
 impl Default for TestLocks {

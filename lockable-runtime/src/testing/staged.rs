@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::backend::{Fault, Outcome, Stage};
-use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
 
 /// How often calls for one lock were granted it, found it busy, or failed.
@@ -67,8 +66,7 @@ impl State {
 impl Stage for Staged {
     fn next_fault(&self, key: &LockKey) -> Option<Fault> {
         let fault = || {
-            let message = "the store is unavailable, as the test asked for";
-            let fault = Fault::new(LockErrorKind::Unavailable, message);
+            let fault = Fault::unavailable("the store is unavailable, as the test asked for");
             Fault { proves_absence: true, ..fault }
         };
         self.state().fails(key).then(fault)

@@ -74,12 +74,16 @@ impl LockKey {
     /// The name of its fence counter.
     ///
     /// See "Where do fencing tokens come from?" in DESIGN.md.
+    #[cfg(any(feature = "redis", feature = "__internals", test))]
     pub(crate) fn fence(&self) -> Companion<'_> {
         self.companion("lockable:fence::", "lockable:fence:{")
     }
 
     /// The name of its queue.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it has no name"))]
+    #[cfg_attr(
+        not(any(feature = "redis", test)),
+        expect(dead_code, reason = "in memory it has no name")
+    )]
     pub(crate) fn queue(&self) -> Companion<'_> {
         self.companion("lockable:queue::", "lockable:queue:{")
     }

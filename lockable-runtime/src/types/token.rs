@@ -159,7 +159,10 @@ pub(crate) fn identity_of(owner: &str) -> Option<&str> {
 }
 
 /// Whether a lock that stays taken is kept for those who wait, for a second longer than its holder asked.
-#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it has no mark"))]
+#[cfg_attr(
+    not(any(feature = "redis", test)),
+    expect(dead_code, reason = "in memory it has no mark")
+)]
 pub(crate) fn is_kept_for_queue(owner: &str) -> bool {
     let token = owner.strip_prefix('=');
     token.is_some_and(|token| is_ours(token.split_once(' ').map_or(token, |(first, _)| first)))
@@ -207,6 +210,7 @@ impl CurrentOrigin {
     }
 }
 
+#[cfg(any(feature = "redis", feature = "__internals"))]
 impl OwnerToken {
     /// A token that the backend sent.
     pub(crate) fn received(text: &str) -> Self {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{MAX_IN_FLIGHT, RECHECK_INTERVAL, Waiters, close};
-use crate::backend::{Attempt, Enqueued, Fault, Granted as _};
+use crate::backend::{Attempt, Enqueued, Fault, Listener as _};
 use crate::types::clock::within;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
@@ -95,7 +95,7 @@ impl Waiters {
             attempt.question_ends();
         }
         match answer {
-            Ok(Enqueued::Granted(grant)) => self.granted(grant),
+            Ok(Enqueued::Granted(grant)) => self.on_grant(grant),
             Ok(Enqueued::Queued { remaining }) => self.queued(attempt, remaining),
             Err(fault) => self.failed(&attempt.key, &fault),
         }

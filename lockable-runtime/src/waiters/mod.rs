@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::backend::{Attempt, Grant, Granted, Link};
+use crate::backend::{Attempt, Grant, Link, Listener};
 use crate::releaser::{Known, Releaser};
 use crate::request_id::RequestId;
 use crate::types::error::{LockError, LockErrorKind};
@@ -179,8 +179,8 @@ impl Waiters {
         }));
     }
 
-    fn hook(&self) -> Weak<dyn Granted> {
-        Weak::clone(&self.this) as Weak<dyn Granted>
+    fn hook(&self) -> Weak<dyn Listener> {
+        Weak::clone(&self.this) as Weak<dyn Listener>
     }
 
     fn change<R>(
@@ -212,7 +212,8 @@ impl Waiters {
     fn next_entry(self: &Arc<Self>, ended: &Attempt) -> Option<Arc<Attempt>> {
         let (key, now) = (&ended.key, self.link.backend.now());
         // A lock that stays taken for a while is handed to nobody at the end of that.
-        let next = now.after(ended.kept_for(now).unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL));
+        let next = now
+            .after(ended.min_hold.rest(|| now).unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL));
         // Without one the line asks by itself.
         let owner = self.owner().ok()?;
         self.change(|agenda| {
@@ -284,8 +285,8 @@ fn close(agenda: &mut Agenda<LockKey, Line<Waiting>>, key: &LockKey) -> Option<E
     entry
 }
 
-impl Granted for Waiters {
-    fn granted(&self, grant: Grant) {
+impl Listener for Waiters {
+    fn on_grant(&self, grant: Grant) {
         let Some(this) = self.this.upgrade() else { return };
         let now = this.link.backend.now();
         let begun = this.change(|agenda| {
@@ -316,12 +317,12 @@ impl Granted for Waiters {
         let _unwanted: Option<Turn> = this.give(&grant.key, turn);
     }
 
-    fn origins(&self) -> BTreeSet<Origin> {
+    fn waiting_origins(&self) -> BTreeSet<Origin> {
         let origin = |line: &Line<Waiting>| Origin::of(&line.entry()?.owner);
         self.worklist.look(|agenda| agenda.items().filter_map(origin).collect())
     }
 
-    fn missed(&self, origin: Origin) {
+    fn on_resubscribed(&self, origin: Origin) {
         let Some(this) = self.this.upgrade() else { return };
         this.origin.set(origin);
         let now = this.link.backend.now();

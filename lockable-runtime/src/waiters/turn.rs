@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::Waiters;
-use crate::backend::{Attempt, Enqueued, Fault, Grant, Granted, Release};
+use crate::backend::{Attempt, Enqueued, Fault, Grant, Listener, Release};
 use crate::releaser::Known;
 use crate::types::clock::Moment;
 use crate::types::error::LockErrorKind;
@@ -251,7 +251,7 @@ impl Ending {
         let (found, grant) = link.ask(reply).await?;
         (self.is_answered, self.is_queued) = (true, true);
         if let Some(grant) = grant {
-            self.waiters.granted(grant);
+            self.waiters.on_grant(grant);
         }
         Ok(found)
     }

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use lockable_runtime::__internals::{VerbAttempt, Verbs};
+use lockable_runtime::__internals::{Place, VerbAttempt, Verbs};
 use tokio::runtime::Runtime;
 
 use super::state::Life;
@@ -62,7 +62,7 @@ impl Side {
     pub(super) fn ask(&mut self, step: &Step) -> String {
         match step {
             Step::Acquire { key, ttl } => {
-                let attempt = VerbAttempt::new(key, *ttl).unwrap();
+                let attempt = self.processes[0].attempt(key, *ttl).unwrap();
                 self.asked.push(Asked { attempt, ttl: *ttl, process: None });
                 self.again(self.asked.len() - 1)
             }
@@ -74,7 +74,7 @@ impl Side {
             Step::Renew { batch } => self.renew(batch),
             Step::Release { attempt, keep } => self.answer(async |side| {
                 let asked = &side.asked[*attempt];
-                side.verbs(asked).release(&asked.attempt, *keep).await.unwrap()
+                side.verbs(asked).release(&asked.attempt, None, *keep).await.unwrap()
             }),
             Step::ReleaseAll { attempts } => self.release_all(attempts),
             Step::ReleaseTo { attempt, next, keep } => self.release_to(*attempt, *next, *keep),
@@ -96,7 +96,7 @@ impl Side {
 
     /// A new attempt that waits in that process; gives its number.
     fn wait(&mut self, key: &str, process: usize, ttl: Duration) -> usize {
-        let attempt = self.processes[process].waiting(key, ttl).unwrap();
+        let attempt = self.processes[process].attempt(key, ttl).unwrap();
         self.asked.push(Asked { attempt, ttl, process: Some(process) });
         self.asked.len() - 1
     }
@@ -112,8 +112,8 @@ impl Side {
             return "granted".to_owned();
         }
         match self.runtime.block_on(verbs.enqueue(&asked.attempt)).unwrap() {
-            Ok(grant) => self.grant(&grant),
-            Err(remaining) => format!("queued for {:?}", remaining.map(Life::from)),
+            Place::Granted(grant) => self.grant(&grant),
+            Place::Queued(remaining) => format!("queued for {:?}", remaining.map(Life::from)),
         }
     }
 
@@ -126,7 +126,7 @@ impl Side {
     /// Behind enough releases of locks of no holder that these are batched.
     fn release_all(&self, attempts: &[usize]) -> String {
         const ON_THEIR_WAY: usize = 8;
-        let stranger = |n| VerbAttempt::new(&format!("stranger:{n}"), UNIT).unwrap();
+        let stranger = |n| self.processes[0].attempt(&format!("stranger:{n}"), UNIT).unwrap();
         let asked = attempts.iter().map(|at| self.asked[*at].attempt.clone());
         let all: Vec<_> = (0..ON_THEIR_WAY).map(stranger).chain(asked).collect();
         self.answer(async |side| side.processes[0].release_all(&all).await.unwrap())
@@ -139,9 +139,9 @@ impl Side {
             Next::New { process, ttl } => self.wait(&key, process, ttl),
         };
         let (ended, next) = (&self.asked[attempt].attempt, &self.asked[next]);
-        let release = self.verbs(next).release_to(ended, &next.attempt, keep);
+        let release = self.verbs(next).release(ended, Some(&next.attempt), keep);
         let (found, grant) = self.runtime.block_on(release).unwrap();
-        format!("{found}, {:?}", grant.map(|grant| self.grant(&grant)))
+        format!("{found:?}, {:?}", grant.map(|grant| self.grant(&grant)))
     }
 
     /// The grants that were published since the last time, at least `count` unless they do not come.

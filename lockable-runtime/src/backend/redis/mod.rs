@@ -15,7 +15,7 @@ use self::wire::connection::Connection;
 use self::wire::script::Place;
 use self::wire::{fault, script};
 use super::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Granted, Held,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Listener,
     Release, Renewal, Renewed, Reply, Settings,
 };
 use crate::types::clock::{Moment, boot_time, timer_on};
@@ -141,7 +141,7 @@ impl Backend for Redis {
         Box::pin(async move { this.on_connection(leave).await.map(|((), _)| ()) })
     }
 
-    fn listen(&self, origin: Origin, hook: Weak<dyn Granted>) -> Reply<()> {
+    fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()> {
         let this = self.clone();
         Box::pin(async move { this.connections.grants().listen(origin, hook).await })
     }

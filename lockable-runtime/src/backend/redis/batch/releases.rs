@@ -27,7 +27,7 @@ pub(crate) async fn release(
     connection: &Arc<Connection>,
     attempt: &Arc<Attempt>,
 ) -> Result<backend::Release, Fault> {
-    let is_single = attempt.has_min_hold() || attempt.had_turn() || connection.is_sharded();
+    let is_single = attempt.min_hold.is_set() || attempt.had_turn() || connection.is_sharded();
     let _counted = if is_single {
         None
     } else if let Some(counted) = connection.releases().unbatched() {
@@ -49,7 +49,7 @@ pub(crate) async fn release_one(
     next: Option<&Attempt>,
 ) -> Result<(backend::Release, HandedOff), Fault> {
     // Computed for each request, because the rest of a minimum hold grows shorter.
-    let kept_for = if attempt.has_min_hold() { attempt.kept_for(boot_time()) } else { None };
+    let kept_for = attempt.min_hold.rest(boot_time);
     connection.run(&Release { attempt, kept_for, next }).await
 }
 

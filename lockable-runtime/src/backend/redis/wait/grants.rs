@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::times::Times;
 use crate::backend::redis::wire::fault;
-use crate::backend::{Fault, Grant, Granted};
+use crate::backend::{Fault, Grant, Listener};
 use crate::types::clock::{boot_time, timer_on, within};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
@@ -66,7 +66,7 @@ impl Grants {
     pub(crate) async fn listen(
         &self,
         origin: Origin,
-        hook: Weak<dyn Granted>,
+        hook: Weak<dyn Listener>,
     ) -> Result<(), Fault> {
         let mut state = self.started(origin, hook);
         let limit = self.subscriber.connect_deadline;
@@ -78,7 +78,7 @@ impl Grants {
         outcome.unwrap_or_else(|| Err(fault::runtime_ended(&self.subscriber.server)))
     }
 
-    fn started(&self, origin: Origin, hook: Weak<dyn Granted>) -> watch::Receiver<State> {
+    fn started(&self, origin: Origin, hook: Weak<dyn Listener>) -> watch::Receiver<State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state
             .get_or_insert_with(|| {
@@ -103,14 +103,15 @@ impl Subscriber {
         self,
         origin: Origin,
         confirmed: watch::Sender<State>,
-        hook: Weak<dyn Granted>,
+        hook: Weak<dyn Listener>,
     ) {
         let mut last = None;
         while hook.strong_count() > 0 {
             let timer = || timer_on(&self.runtime, self.connect_deadline);
             // Without randomness no new attempt is made either.
             let current = last.map_or(origin, |last| Origin::draw().unwrap_or(last));
-            let mut origins = hook.upgrade().map_or_else(BTreeSet::new, |hook| hook.origins());
+            let mut origins =
+                hook.upgrade().map_or_else(BTreeSet::new, |hook| hook.waiting_origins());
             // A call may come to wait before the waiters know the new one.
             origins.extend(last.into_iter().chain([current]));
             match within(timer, subscribe(&self.client, origins)).await {
@@ -119,7 +120,7 @@ impl Subscriber {
                     confirmed.send_replace(Some(Ok(())));
                     // What was published meanwhile is lost.
                     if let Some(waiters) = hook.upgrade() {
-                        waiters.missed(current);
+                        waiters.on_resubscribed(current);
                     }
                     self.receive(sink, stream, &hook).await;
                     confirmed.send_replace(None);
@@ -141,14 +142,14 @@ impl Subscriber {
         &self,
         mut sink: PubSubSink,
         mut stream: PubSubStream,
-        hook: &Weak<dyn Granted>,
+        hook: &Weak<dyn Listener>,
     ) {
         loop {
             match self.event(&mut stream).await {
                 Event::Message(message) => {
                     let Some(waiters) = hook.upgrade() else { return };
                     if let Some(grant) = self.grant(&message) {
-                        waiters.granted(grant);
+                        waiters.on_grant(grant);
                     }
                 }
                 Event::End => return,

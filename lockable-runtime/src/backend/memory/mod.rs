@@ -1,0 +1,310 @@
+//! Locks in this process: the reference that the other backends are compared with, and what tests
+//! and examples use when there is no server.
+
+use std::collections::HashMap;
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::Sleep;
+
+use self::change::Change;
+use self::state::State;
+use super::{
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Listener,
+    Release, Renewal, Renewed, Reply,
+};
+use crate::background::Background;
+use crate::check::{Code, Finding, Report, Severity};
+use crate::types::clock::{Moment, timer_on, tokio_time};
+use crate::types::key::LockKey;
+use crate::types::process::PerProcess;
+use crate::types::token::Origin;
+
+mod change;
+#[cfg(feature = "__internals")]
+mod outside;
+mod state;
+
+#[cfg(feature = "__internals")]
+pub use self::outside::MemoryStore;
+
+/// A store of locks in memory, measured by tokio's clock.
+pub(crate) struct Memory {
+    name: String,
+    /// Differs from store to store, also where the name does not.
+    store: String,
+    /// For timers of callers outside any runtime.
+    background: Background,
+    state: Mutex<State>,
+}
+
+impl Memory {
+    /// A store of its own, or the one that this process shares under `name`.
+    ///
+    /// # Errors
+    /// When the system gives no background thread.
+    pub(crate) fn open(name: &str) -> Result<Arc<Self>, Fault> {
+        static SHARED: PerProcess<Mutex<HashMap<String, Weak<Memory>>>> = PerProcess::new();
+        static COUNT: AtomicU64 = AtomicU64::new(1);
+        if name.is_empty() {
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            return Self::new("memory://".to_owned(), format!("memory://#{number}"));
+        }
+        let mut shared = SHARED.get().lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = shared.get(name).and_then(Weak::upgrade) {
+            return Ok(store);
+        }
+        let url = format!("memory://{name}");
+        let store = Self::new(url.clone(), url)?;
+        shared.retain(|_, store| store.strong_count() > 0);
+        shared.insert(name.to_owned(), Arc::downgrade(&store));
+        Ok(store)
+    }
+
+    fn new(name: String, store: String) -> Result<Arc<Self>, Fault> {
+        let background =
+            Background::start().map_err(|error| Fault::unavailable(error.to_string()))?;
+        let state = Mutex::new(State::new());
+        Ok(Arc::new(Self { name, store, background, state }))
+    }
+
+    /// Ends a grant before its time, as a server does that loses it, and hands the lock to the first
+    /// waiter; whether there was a grant.
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method's path has one lifetime"
+    )]
+    pub(crate) fn evict(&self, key: LockKey) -> bool {
+        self.change(key, |change| change.evict())
+    }
+
+    /// Does this to a key. The listener hears of the grant that was handed off when the state is unlocked.
+    fn change<T>(&self, key: LockKey, verb: impl FnOnce(&mut Change<'_>) -> T) -> T {
+        let mut state = self.state();
+        let mut change = Change::of(&mut state, key, tokio_time());
+        let found = verb(&mut change);
+        let hand_off = change.hand_off;
+        drop(state);
+        if let Some((listener, grant)) = hand_off {
+            listener.on_grant(grant);
+        }
+        found
+    }
+
+    /// The same, once the reply is polled.
+    fn reply<T: 'static>(
+        self: &Arc<Self>,
+        key: LockKey,
+        verb: impl FnOnce(&mut Change<'_>) -> T + Send + 'static,
+    ) -> Reply<T> {
+        let store = Arc::clone(self);
+        Box::pin(async move { Ok(store.change(key, verb)) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A change is a few assignments that cannot panic, so a panic elsewhere leaves the state sound.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Backend for Arc<Memory> {
+    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
+        self.reply(attempt.key.clone(), move |change| change.acquire(&attempt))
+    }
+
+    fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
+        self.reply(attempt.key.clone(), move |change| change.release(&attempt, None).0)
+    }
+
+    fn release_to(
+        &self,
+        attempt: Arc<Attempt>,
+        next: Arc<Attempt>,
+    ) -> Reply<(Release, Option<Grant>)> {
+        self.reply(attempt.key.clone(), move |change| change.release(&attempt, Some(&next)))
+    }
+
+    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
+        let store = Arc::clone(self);
+        let renew =
+            move |one: Renewal| store.change(one.attempt.key.clone(), |change| change.renew(&one));
+        Box::pin(async move { Ok(renewals.into_iter().map(|one| Ok(renew(one))).collect()) })
+    }
+
+    fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
+        self.reply(attempt.key.clone(), move |change| change.enqueue(&attempt))
+    }
+
+    fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
+        self.reply(attempt.key.clone(), move |change| change.leave(&attempt))
+    }
+
+    fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()> {
+        let listeners = &mut self.state().listeners;
+        if !listeners.iter().any(|(other, _)| *other == origin) {
+            listeners.retain(|(_, other)| other.strong_count() > 0);
+            listeners.push((origin, hook));
+        }
+        Box::pin(ready(Ok(())))
+    }
+
+    fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
+        self.reply(key, |change| change.inspect())
+    }
+}
+
+impl Environment for Arc<Memory> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn store(&self) -> &str {
+        &self.store
+    }
+
+    fn now(&self) -> Moment {
+        tokio_time()
+    }
+
+    fn timer(&self, duration: Duration) -> Sleep {
+        timer_on(&self.home(false), duration)
+    }
+
+    /// Runs the task to its end, unless it waits for a timer. That one is the caller's, so the task ends
+    /// with the caller's runtime.
+    fn detach(&self, mut task: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        let mut context = Context::from_waker(Waker::noop());
+        if task.as_mut().poll(&mut context).is_pending() {
+            drop(self.home(false).spawn(task));
+        }
+    }
+
+    /// The caller's own runtime, whose clock may be paused, unless nothing runs there meanwhile.
+    fn home(&self, caller_blocks: bool) -> Handle {
+        let current = Handle::try_current().ok().filter(|_| !caller_blocks);
+        current.unwrap_or_else(|| self.background.handle().clone())
+    }
+
+    fn connect(&self) -> Reply<()> {
+        Box::pin(ready(Ok(())))
+    }
+
+    /// There is no connection that could break.
+    fn when_connected(&self, _: Box<dyn Fn() + Send + Sync>) {}
+
+    fn unanswered(&self, _: Duration) {}
+
+    fn check(&self, _: &str) -> Checkup {
+        let mut report = Report::new(&self.name);
+        report.add([Finding::new(
+            Severity::Info,
+            Code::OneProcess,
+            "these locks are in the memory of this process: no other one sees them, and they end \
+             with it",
+        )]);
+        Box::pin(ready(report))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::options::Ttl;
+
+    fn attempt(key: &'static str) -> Attempt {
+        Attempt::new(LockKey::from_static(key), Ttl::DEFAULT, None).unwrap()
+    }
+
+    fn acquire(store: &Memory, attempt: &Attempt) -> Acquisition {
+        store.change(attempt.key.clone(), |change| change.acquire(attempt))
+    }
+
+    fn release(store: &Memory, attempt: &Attempt) -> Release {
+        store.change(attempt.key.clone(), |change| change.release(attempt, None).0)
+    }
+
+    fn token(acquisition: &Acquisition) -> u64 {
+        let Acquisition::Granted { fencing_token, .. } = acquisition else { panic!("busy") };
+        (*fencing_token).into()
+    }
+
+    #[test]
+    fn a_repeated_attempt_finds_its_own_token() {
+        let store = Memory::open("").unwrap();
+        let attempt = attempt("k");
+        let first = token(&acquire(&store, &attempt));
+        assert!(token(&acquire(&store, &attempt)) > first);
+    }
+
+    #[test]
+    fn a_release_by_another_changes_nothing() {
+        let store = Memory::open("").unwrap();
+        let (holder, other) = (attempt("k"), attempt("k"));
+        token(&acquire(&store, &holder));
+        assert_eq!(release(&store, &other), Release::Taken);
+        assert!(matches!(acquire(&store, &other), Acquisition::Busy));
+        assert_eq!(release(&store, &holder), Release::Released);
+        assert_eq!(release(&store, &holder), Release::Absent);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tokens_rise_over_a_flush_while_time_stands_still() {
+        let store = Memory::open("").unwrap();
+        let mut latest = 0;
+        for _ in 0..3 {
+            let holder = attempt("k");
+            for _ in 0..5 {
+                let next = token(&acquire(&store, &holder));
+                assert!(next > latest);
+                latest = next;
+            }
+            store.state().slots.clear();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn expired_entries_are_swept() {
+        let store = Memory::open("").unwrap();
+        for number in 0..1_000 {
+            let key = LockKey::new(format!("k{number}")).unwrap();
+            acquire(&store, &Attempt::new(key, Ttl::DEFAULT, None).unwrap());
+            tokio::time::advance(Duration::from_secs(60)).await;
+        }
+        assert!(store.state().slots.len() < 200);
+    }
+
+    /// Goal: a timer of a runtime that has ended, polled elsewhere, which panics.
+    /// Method: the task sends at its end whether it is unwinding.
+    #[test]
+    fn a_task_that_waits_ends_with_the_runtime_of_its_timer() {
+        struct Ending(std::sync::mpsc::Sender<bool>);
+        impl Drop for Ending {
+            fn drop(&mut self) {
+                self.0.send(std::thread::panicking()).unwrap();
+            }
+        }
+        let store = Memory::open("").unwrap();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let waiting = Arc::clone(&store);
+        let task = Box::pin(async move {
+            let _ending = Ending(sender);
+            waiting.timer(Duration::from_secs(600)).await;
+        });
+        runtime.block_on(async { store.detach(task) });
+        drop(runtime);
+        assert!(!receiver.recv().unwrap());
+    }
+
+    #[test]
+    fn a_name_is_shared_and_no_name_is_not() {
+        let (one, two) = (Memory::open("shared").unwrap(), Memory::open("shared").unwrap());
+        assert!(Arc::ptr_eq(&one, &two));
+        assert!(!Arc::ptr_eq(&Memory::open("").unwrap(), &Memory::open("").unwrap()));
+    }
+}

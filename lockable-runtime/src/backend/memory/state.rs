@@ -1,0 +1,147 @@
+//! What a store in memory holds.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime};
+
+use crate::backend::{Attempt, Listener};
+use crate::types::clock::{Moment, tokio_time};
+use crate::types::key::LockKey;
+use crate::types::options::Ttl;
+use crate::types::token::{Origin, OwnerToken};
+
+/// As many fencing tokens as a turn can need.
+pub(super) const RESERVED: u64 = 17;
+
+/// A lock that stays taken after its release does so for this much longer while calls wait for it: the
+/// first of them that asks within that time has it handed on, so no newcomer finds it free.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// As few slots are never swept.
+const SMALL: usize = 64;
+
+pub(super) struct State {
+    pub(super) slots: HashMap<LockKey, Slot>,
+    pub(super) calendar: Calendar,
+    /// Who hears of grants, by the origin of the owner tokens.
+    pub(super) listeners: Vec<(Origin, Weak<dyn Listener>)>,
+    /// Unused slots are swept when there are this many of all.
+    sweep_at: usize,
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        let (slots, listeners) = (HashMap::new(), Vec::new());
+        Self { slots, calendar: Calendar::start(), listeners, sweep_at: SMALL }
+    }
+
+    pub(super) fn sweep_when_grown(&mut self, now: Moment) {
+        if self.slots.len() >= self.sweep_at {
+            self.slots.retain(|_, slot| slot.is_used(now));
+            self.sweep_at = SMALL.max(2 * self.slots.len());
+        }
+    }
+}
+
+/// What is stored about one key.
+#[derive(Default)]
+pub(super) struct Slot {
+    pub(super) lock: Option<Lock>,
+    pub(super) queue: VecDeque<Arc<Attempt>>,
+    pub(super) fence: Fence,
+}
+
+impl Slot {
+    fn is_used(&self, now: Moment) -> bool {
+        now < self.expires().max(self.fence.expires) || !self.queue.is_empty()
+    }
+
+    /// When another attempt may have the lock.
+    pub(super) fn expires(&self) -> Moment {
+        match &self.lock {
+            None => Moment::default(),
+            Some(lock) if lock.is_kept && !self.queue.is_empty() => lock.ends.after(GRACE),
+            Some(lock) => lock.ends,
+        }
+    }
+
+    /// Queues the attempt behind the others, unless it is queued already.
+    pub(super) fn join(&mut self, attempt: &Arc<Attempt>) {
+        if !self.queue.iter().any(|other| other.owner == attempt.owner) {
+            self.queue.push_back(Arc::clone(attempt));
+        }
+    }
+
+    pub(super) fn withdraw(&mut self, attempt: &Attempt) {
+        self.queue.retain(|other| other.owner != attempt.owner);
+    }
+}
+
+pub(super) struct Lock {
+    pub(super) owner: OwnerToken,
+    /// When the hold, or the minimum hold, is over.
+    pub(super) ends: Moment,
+    /// Whether it was released, and stays taken until its minimum hold is over.
+    pub(super) is_kept: bool,
+}
+
+impl Lock {
+    pub(super) fn held(owner: &OwnerToken, ends: Moment) -> Self {
+        Self { owner: owner.clone(), ends, is_kept: false }
+    }
+
+    pub(super) fn is_held_by(&self, attempt: &Attempt) -> bool {
+        self.owner == attempt.owner && !self.is_kept
+    }
+
+    /// Makes it last as long as if it were granted now, and never shorter.
+    pub(super) fn prolong(&mut self, ttl: Ttl, now: Moment) {
+        self.ends = self.ends.max(now.after(ttl.duration()));
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Fence {
+    pub(super) value: u64,
+    pub(super) expires: Moment,
+}
+
+impl Fence {
+    /// Gives away this many fencing tokens, and returns the first of them. An expired counter starts at the
+    /// seed.
+    pub(super) fn reserve(&mut self, count: u64, seed: u64, ttl: Ttl, now: Moment) -> u64 {
+        if self.expires <= now {
+            *self = Self { value: seed, expires: now.after(ttl.fence_life()) };
+        }
+        let first = self.value.saturating_add(1);
+        self.value = self.value.saturating_add(count);
+        first
+    }
+}
+
+/// The calendar that fence counters start from. It survives the loss of all data, as a server's does.
+pub(super) struct Calendar {
+    /// The calendar time at `born`, in microseconds.
+    epoch: u64,
+    born: Moment,
+    latest: u64,
+}
+
+impl Calendar {
+    fn start() -> Self {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Self { epoch: since_epoch.map_or(0, micros), born: tokio_time(), latest: 0 }
+    }
+
+    /// Microseconds since 1970. More pass between two grants than a grant reserves tokens, even while
+    /// tokio's clock is paused: so a fence counter that was lost starts above the old one.
+    pub(super) fn read(&mut self, now: Moment) -> u64 {
+        let time = self.epoch.saturating_add(micros(now.since(self.born)));
+        self.latest = time.max(self.latest.saturating_add(RESERVED + 1));
+        self.latest
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
