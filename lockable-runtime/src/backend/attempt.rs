@@ -71,7 +71,7 @@ impl Attempt {
         Moment::from_nanos(first.map_or_else(|earlier| earlier, |_| now.as_nanos()))
     }
 
-    /// Notes that a request goes out now that can make the lock last so long.
+    /// Notes that a request goes out now that can make the lock last for this TTL.
     pub(crate) fn mark_renewed(&self, now: Moment, ttl: Ttl) {
         self.lapses_at.fetch_max(now.after(ttl.duration()).as_nanos(), Ordering::AcqRel);
     }

@@ -166,7 +166,7 @@ impl<T> Question<'_, T> {
 }
 
 pin_project! {
-    /// An answer, or what stands for it after the limit. No async fn, which would store its parts twice.
+    /// An answer, or what replaces it after the limit. No async fn, which would store its parts twice.
     #[must_use = "nothing happens before it is awaited"]
     struct Answer<'a, T, C, R> {
         link: &'a Link,

@@ -113,7 +113,7 @@ pub(crate) trait Environment: Send + Sync + 'static {
     /// lost its data, since the others were.
     fn when_connected(&self, hook: Box<dyn Fn() + Send + Sync>);
 
-    /// Notes that the calling task gave up waiting for an answer, after so long.
+    /// Notes that the calling task gave up waiting for an answer, after this time.
     fn unanswered(&self, waited: Duration);
 
     /// Looks whether locks whose keys begin so can work here; touches none of them.
@@ -133,7 +133,7 @@ pub(crate) enum Acquisition {
 pub(crate) enum Release {
     /// The lock was this attempt's and is free now.
     Released,
-    /// Nobody holds the lock: it expired or was deleted.
+    /// The lock has no holder: it expired or was deleted.
     Absent,
     /// Another holder has the lock, or other data is there; it was left alone.
     Taken,
@@ -162,7 +162,7 @@ impl Renewal {
 pub(crate) enum Renewed {
     /// The lock is this attempt's, and lasts as long as was asked for, or longer.
     Held,
-    /// Nobody holds the lock: it expired or was deleted.
+    /// The lock has no holder: it expired or was deleted.
     Absent,
     /// Another holder has the lock, or other data is there; it was left alone.
     Taken,
@@ -171,7 +171,7 @@ pub(crate) enum Renewed {
 /// The answer to a request for a place in the queue.
 pub(crate) enum Enqueued {
     Granted(Grant),
-    /// Another holder has the lock, for so long; `None` is without an end.
+    /// Another holder has the lock, for this long; `None` is without an end.
     Queued {
         remaining: Option<Duration>,
     },

@@ -14,7 +14,7 @@
 //!     Ok(())
 //! }
 //!
-//! /// Bills an order, after whoever does so already.
+//! /// Bills an order, after the call that does so already.
 //! #[distributed_lock(key = "bill:{id}", wait = "3s")]
 //! async fn bill(id: u32) -> Result<(), LockError> {
 //!     Ok(())
@@ -53,7 +53,7 @@
 //! # an_order_is_shipped_under_its_lock();
 //! ```
 //!
-//! Nothing is installed, no environment is read, and nobody else sees those locks. A function that
+//! Nothing is installed, no environment is read, and no other code sees those locks. A function that
 //! names its locker, with `locker = self.locks` for example, needs no scope: give it
 //! [`TestLocks::locker`].
 //!

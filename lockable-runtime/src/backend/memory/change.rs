@@ -107,7 +107,7 @@ impl<'a> Change<'a> {
 
     pub(super) fn inspect(&self) -> Option<Held> {
         let lock = self.slot.lock.as_ref()?;
-        let mark = match lock.is_kept {
+        let mark = match lock.is_released {
             false => "",
             true if self.slot.queue.is_empty() => "~",
             true => "=",
@@ -139,12 +139,12 @@ impl<'a> Change<'a> {
             None => return Release::Absent,
             Some(lock) if lock.owner != attempt.owner => return Release::Taken,
             // The release is repeated.
-            Some(lock) if lock.is_kept => {}
+            Some(lock) if lock.is_released => {}
             Some(lock) => match attempt.min_hold.rest(|| self.now) {
                 None => self.slot.lock = None,
                 Some(rest) => {
                     lock.ends = self.now.after(rest);
-                    lock.is_kept = true;
+                    lock.is_released = true;
                 }
             },
         }

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn tokens_rise_over_a_flush_while_time_stands_still() {
+    async fn tokens_rise_over_a_flush_while_time_is_paused() {
         let store = Memory::open("").unwrap();
         let mut latest = 0;
         for _ in 0..3 {

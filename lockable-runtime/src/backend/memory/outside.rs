@@ -29,12 +29,12 @@ impl MemoryStore {
         self.0.state().slots.clear();
     }
 
-    /// Deletes a lock, whoever has it.
+    /// Deletes a lock, which may have a holder.
     pub fn delete(&self, key: &str) {
         self.slot(key, |slot| slot.lock = None);
     }
 
-    /// Puts another holder in, whoever was there.
+    /// Replaces the holder by another one.
     pub fn put_foreign(&self, key: &str, life: Duration) {
         let lock = Lock::held(&OwnerToken::received("another holder"), tokio_time().after(life));
         self.slot(key, |slot| slot.lock = Some(lock));

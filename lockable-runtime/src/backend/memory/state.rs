@@ -60,7 +60,7 @@ impl Slot {
     pub(super) fn expires(&self) -> Moment {
         match &self.lock {
             None => Moment::default(),
-            Some(lock) if lock.is_kept && !self.queue.is_empty() => lock.ends.after(GRACE),
+            Some(lock) if lock.is_released && !self.queue.is_empty() => lock.ends.after(GRACE),
             Some(lock) => lock.ends,
         }
     }
@@ -82,16 +82,16 @@ pub(super) struct Lock {
     /// When the hold, or the minimum hold, is over.
     pub(super) ends: Moment,
     /// Whether it was released, and stays taken until its minimum hold is over.
-    pub(super) is_kept: bool,
+    pub(super) is_released: bool,
 }
 
 impl Lock {
     pub(super) fn held(owner: &OwnerToken, ends: Moment) -> Self {
-        Self { owner: owner.clone(), ends, is_kept: false }
+        Self { owner: owner.clone(), ends, is_released: false }
     }
 
     pub(super) fn is_held_by(&self, attempt: &Attempt) -> bool {
-        self.owner == attempt.owner && !self.is_kept
+        self.owner == attempt.owner && !self.is_released
     }
 
     /// Makes it last as long as if it were granted now, and never shorter.
