@@ -27,7 +27,7 @@ use crate::waiters::Turn;
 ///
 /// # Cancel safety
 /// Dropping the guard, in or outside a runtime, while unwinding or while a runtime shuts down,
-/// hands the release to a background thread: it does not block and cannot fail. At the end of `main`
+/// defers the release to a background thread: it does not block and cannot fail. At the end of `main`
 /// call [`release`](LockGuard::release) instead, or wait for it with [`shutdown`](crate::shutdown).
 ///
 /// A program that does neither ends up to 100 ms later: when its main thread returns from `main`, or calls
@@ -55,14 +55,13 @@ use crate::waiters::Turn;
 pub struct LockGuard {
     lease: Lease,
     releaser: Arc<Releaser>,
-    on_lost: OnLost,
     /// What a drop still has to release.
     duty: Option<Known>,
-    /// Renews the lease, where that was asked for, until the release begins.
-    kept: Option<Registration>,
+    /// Renews or checks the lease until the release begins.
+    registration: Option<Registration>,
     /// What others of this process wait for, where the lock came from a queue.
     turn: Option<Turn>,
-    /// What is told of it, until the release begins.
+    /// The span and the times of the hold, until the release begins.
     hold: Option<Hold>,
 }
 
@@ -70,13 +69,12 @@ impl LockGuard {
     pub(crate) fn new(
         lease: Lease,
         releaser: Arc<Releaser>,
-        kept: Registration,
-        on_lost: OnLost,
+        registration: Registration,
         turn: Option<Turn>,
         hold: Hold,
     ) -> Self {
-        let (duty, kept, hold) = (Some(Known::Granted), Some(kept), Some(hold));
-        Self { lease, releaser, on_lost, duty, kept, turn, hold }
+        let duty = Some(Known::Granted);
+        Self { lease, releaser, duty, registration: Some(registration), turn, hold: Some(hold) }
     }
 
     /// The call that asked for the lock has it.
@@ -147,7 +145,7 @@ impl LockGuard {
         self.lease.extend(duration).await
     }
 
-    /// A handle that tells about the lease and does not keep it.
+    /// A handle that shows the state of the lease, and does not hold the lock.
     #[must_use]
     pub fn lease(&self) -> Lease {
         self.lease.clone()
@@ -158,7 +156,7 @@ impl LockGuard {
     }
 
     pub(crate) fn on_lost(&self) -> OnLost {
-        self.on_lost
+        self.lease.terms().on_lost
     }
 
     pub(crate) fn link(&self) -> &Link {
@@ -170,15 +168,15 @@ impl LockGuard {
     /// With `min_hold` it stays taken until that is over, and this returns at once all the same.
     ///
     /// # Errors
-    /// - [`is_lost`](LockError::is_lost) when the lock was lost already: nobody, or another holder,
-    ///   has it now, which [`is_taken`](LockError::is_taken) tells. Nothing of theirs is touched. Also in
+    /// - [`is_lost`](LockError::is_lost) when the lock was lost already: it is free, or another holder
+    ///   has it, which [`is_taken`](LockError::is_taken) says. That holder's lock is not touched. Also in
     ///   a process that was forked while the lock was held: the parent holds it undisturbed.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer, so that the
-    ///   outcome is unknown; the release goes on in the background. Also when the connection broke
-    ///   meanwhile and a new one finds nothing of this holder's: it was released then, or lost before.
+    ///   outcome is unknown; the release continues in the background. Also when the connection broke
+    ///   during the release: whether the lock was released or had already expired is unknown.
     ///
     /// # Cancel safety
-    /// The release goes on in the background when the future is dropped.
+    /// The release continues in the background when the future is dropped.
     pub async fn release(mut self) -> Result<(), LockError> {
         if self.lease.is_inherited() {
             return Err(self.lease.lost_error(Loss::Forked));
@@ -191,8 +189,8 @@ impl LockGuard {
         }
     }
 
-    /// The release at the end of a body: what goes wrong is told as an event, never instead of
-    /// the body's value.
+    /// The release at the end of a body: a failure is logged, and never returned instead of the body's
+    /// value.
     pub(crate) async fn finish(mut self) {
         let is_known = matches!(self.lease.status_here(), Status::Lost(_));
         if let Ok(found @ (Release::Absent | Release::Taken)) = self.try_release().await
@@ -202,7 +200,7 @@ impl LockGuard {
         }
     }
 
-    /// Without an answer the guard keeps its duty, and its drop hands the release over.
+    /// Without an answer the guard keeps its duty, and its drop defers the release.
     async fn try_release(&mut self) -> Result<Release, Fault> {
         if let Some(found) = self.end() {
             return Ok(found);
@@ -211,7 +209,7 @@ impl LockGuard {
         let attempt = Arc::clone(self.lease.attempt());
         let outcome = match self.turn.take().and_then(Turn::end) {
             Some(ending) => {
-                // Boxed, because most calls have no turn to end, and no use for the room.
+                // Boxed, because most calls have no turn to end, and would carry the space in vain.
                 let mut release = Box::pin(ending.release(attempt));
                 telemetry::releasing(self.lease.shown_key(), release.as_mut()).await
             }
@@ -223,12 +221,12 @@ impl LockGuard {
         outcome
     }
 
-    /// Ends the lease, and its renewal; gives what a release would find, where that is known. A lock
-    /// that the next of this process may have goes to it without one.
+    /// Ends the lease, and its renewal; returns what a release would find, where that is known. A lock
+    /// that the next waiter of this process may have is passed to it without a request.
     fn end(&mut self) -> Option<Release> {
-        self.kept = None;
+        self.registration = None;
         let ended = self.lease.end();
-        self.tell(&ended);
+        self.report(&ended);
         let status = ended.status;
         if matches!(status, Status::Lost(_))
             && let Some(turn) = self.turn.take()
@@ -243,9 +241,8 @@ impl LockGuard {
                 return None;
             }
             Status::Held(_) | Status::MaxHoldReached | Status::Released => {
-                let is_kept = self.lease.attempt().min_hold.is_set();
-                let passes = !is_kept && self.turn.as_mut().is_some_and(Turn::pass);
-                if !passes {
+                let stays_taken = self.lease.attempt().min_hold.is_set();
+                if stays_taken || !self.turn.as_mut().is_some_and(Turn::pass) {
                     return None;
                 }
                 telemetry::handed_off_locally(self.lease.shown_key());
@@ -257,20 +254,18 @@ impl LockGuard {
         Some(found)
     }
 
-    /// Tells, once, how the lock was held.
-    fn tell(&mut self, ended: &Ended) {
+    /// Logs, once, how the lock was held.
+    fn report(&mut self, ended: &Ended) {
         let used = (!matches!(ended.status, Status::Lost(_))).then_some(ended.used);
         if let Some(hold) = self.hold.take() {
             hold.end(self.lease.shown_key(), self.lease.fencing_token(), ended.at, used);
         }
     }
-}
 
-impl LockGuard {
     /// What the guard would do at its end is the parent's to do.
     fn leave_to_parent(&mut self) {
         self.duty = None;
-        mem::forget((self.kept.take(), self.turn.take(), self.hold.take()));
+        mem::forget((self.registration.take(), self.turn.take(), self.hold.take()));
     }
 }
 

@@ -1,10 +1,10 @@
 //! The right to hold a lock until a time.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::future::pending;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -19,13 +19,17 @@ use crate::types::redact::DisplayKey;
 use crate::types::reporting::Reporting;
 use crate::types::token::FencingToken;
 
-pub(crate) use self::state::{LeaseState, Loss, Status};
+use self::state::LeaseState;
 
+pub(crate) use self::loss::Loss;
+pub(crate) use self::state::Status;
+
+mod loss;
 pub(crate) mod renewal;
 pub(crate) mod schedule;
 mod state;
 
-/// The lease of a held lock: a handle that tells about it, and can extend it, but does not keep it.
+/// The lease of a held lock: a handle that shows its state and can extend it, but does not hold the lock.
 ///
 /// `guard = name` in [`distributed_lock`](crate::distributed_lock) binds one inside the body;
 /// [`LockGuard::lease`](crate::LockGuard::lease) gives another. It is cheap to clone and may
@@ -50,13 +54,13 @@ pub struct Lease(Arc<Shared>);
 struct Shared {
     attempt: Arc<Attempt>,
     fencing_token: FencingToken,
-    /// How long the lease is, once it is claimed or renewed.
-    ttl: Ttl,
-    /// Whether it is renewed for as long as the lock is held.
-    renews: bool,
-    /// Written by renewals, by the guard, and by whoever finds the deadline passed.
+    terms: Terms,
+    /// Whether it was granted for another time than the terms say. Written by the first renewal that is
+    /// answered.
+    is_unclaimed: AtomicBool,
+    /// Written by renewals, by the guard, and by the caller that finds the deadline passed.
     state: Mutex<LeaseState>,
-    /// Told when the lease is lost.
+    /// Notified when the lease is lost.
     lost: Notify,
     link: Arc<Link>,
 }
@@ -77,8 +81,9 @@ impl Lease {
         }
         let state = Mutex::new(LeaseState::new(since, granted, hold_until));
         let lost = Notify::new();
-        let (ttl, renews) = (terms.ttl, terms.renew);
-        Self(Arc::new(Shared { attempt, fencing_token, ttl, renews, state, lost, link }))
+        let is_unclaimed = AtomicBool::new(granted != terms.ttl);
+        let terms = terms.clone();
+        Self(Arc::new(Shared { attempt, fencing_token, terms, is_unclaimed, state, lost, link }))
     }
 
     /// The whole name of the lock, prefix included.
@@ -127,11 +132,11 @@ impl Lease {
         matches!(self.status(), Status::Lost(_))
     }
 
-    /// Waits until the holder may no longer count on the lock; gives the error that says why.
+    /// Waits until the holder may no longer count on the lock; returns the error that says why.
     ///
     /// That is when its deadline passes, when a renewal finds that it was deleted or taken over, and
     /// when `max_hold` is over. Without `renew`, a lock that disappears from the backend shows at
-    /// its deadline only, or when a connection was opened anew. It never ends once the lock was released.
+    /// its deadline only, or when a connection was opened again. It never ends once the lock was released.
     ///
     /// # Cancel safety
     /// Nothing is missed: a lock that is lost already ends it at once.
@@ -178,11 +183,11 @@ impl Lease {
 
     /// Makes the lease last for `duration` from now, unless it lasts longer anyway.
     ///
-    /// Renewals go on as before, and never shorten it. `max_hold` still ends it.
+    /// Renewals continue as before, and never shorten it. `max_hold` still ends it.
     ///
     /// # Errors
     /// - [`is_lost`](LockError::is_lost) when the lock is not held any more: its deadline had passed,
-    ///   or the backend says that nobody or another holder has it. Nothing is ever acquired anew.
+    ///   or the backend says that no holder or another one has it. Nothing is ever acquired again.
     /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) when `max_hold` is over.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer in time: the
     ///   lease lasts as long as it did before, by this holder's own count.
@@ -204,7 +209,8 @@ impl Lease {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn extend(&self, duration: Duration) -> Result<(), LockError> {
-        let ttl = Ttl::new("extend", duration).map_err(|error| self.name(error))?;
+        let ttl =
+            Ttl::new("extend", duration).map_err(|error| self.about(|key| error.with_key(key)))?;
         self.still_held()?;
         let sent = self.link().backend.now();
         match self.ask(Renewal::new(&self.0.attempt, Some(ttl), sent)).await {
@@ -229,16 +235,16 @@ impl Lease {
             Status::Held(_) => Ok(()),
             Status::MaxHoldReached => Err(self.max_hold_reached()),
             Status::Lost(loss) => Err(self.lost_error(loss)),
-            Status::Released => Err(self.error("the lock was released".to_owned())),
+            Status::Released => {
+                Err(self.about(|key| LockError::lost(key, "the lock was released")))
+            }
         }
     }
 
     /// # Errors
     /// When the lock was found lost before its release, though the backend may not have noticed.
     pub(crate) fn not_lost(&self) -> Result<(), LockError> {
-        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = state.loss();
-        drop(state);
+        let found = self.state().loss();
         found.map_or(Ok(()), |loss| Err(self.lost_error(loss)))
     }
 
@@ -259,17 +265,39 @@ impl Lease {
         self.0.link.is_inherited()
     }
 
-    pub(crate) fn renewed(&self, sent: Moment, ttl: Ttl) {
+    /// A renewal that was sent then was answered.
+    fn renewed(&self, sent: Moment, ttl: Ttl) {
         self.update(|state, now| state.renewed(sent, ttl, now));
     }
 
+    /// The same for a renewal by the whole lease, which claims it.
+    fn claimed(&self, sent: Moment) {
+        self.0.is_unclaimed.store(false, Ordering::Release);
+        self.renewed(sent, self.0.terms.ttl);
+    }
+
     /// A renewal failed: the lease lasts as long as it did.
-    pub(crate) fn unanswered(&self, cause: &Arc<LockError>) {
+    fn unanswered(&self, cause: &Arc<LockError>) {
         self.update(|state, _| state.unanswered(cause));
     }
 
     pub(crate) fn refused(&self, loss: Loss) {
         self.update(|state, now| state.refused(loss, now));
+    }
+
+    fn is_unclaimed(&self) -> bool {
+        self.0.is_unclaimed.load(Ordering::Acquire)
+    }
+
+    /// Whether its next request makes it longer, and does not only check it.
+    fn needs_renewal(&self) -> bool {
+        self.0.terms.renew || self.is_unclaimed()
+    }
+
+    /// How long the lease is as the backend knows it now.
+    fn pace(&self) -> Ttl {
+        let ttl = self.0.terms.ttl;
+        if self.is_unclaimed() { ttl.provisional() } else { ttl }
     }
 
     /// The release begins: from now on the lock is not held, and not renewed.
@@ -282,29 +310,34 @@ impl Lease {
 
     /// The error of a body that was stopped, or that completed although the lock was lost.
     pub(crate) fn loss_error(&self, loss: Loss, completed: bool) -> LockError {
-        let why = self.why(loss);
-        let message = if completed {
-            format!(
-                "the lock was lost before the body completed, and its value was dropped; its \
-                 effects may overlap with the next holder's: {why}"
-            )
+        let what = if completed {
+            "the lock was lost before the body completed, and its value was dropped; its effects may \
+             overlap with the next holder's"
         } else {
-            format!("the lock was lost while the body ran, and the body was stopped: {why}")
+            "the lock was lost while the body ran, and the body was stopped"
         };
-        self.error_of(loss, message).with_completed(completed)
-    }
-
-    pub(crate) fn max_hold_reached(&self) -> LockError {
-        self.reporting().redact(LockError::max_hold_reached(self.key().as_str()))
+        self.error_of(loss, what).with_completed(completed)
     }
 
     pub(crate) fn lost_error(&self, loss: Loss) -> LockError {
-        self.error_of(loss, format!("the lock was lost: {}", self.why(loss)))
+        self.error_of(loss, "the lock was lost")
     }
 
-    /// The key as messages and events show it.
-    pub(crate) fn shown_key(&self) -> DisplayKey<'_> {
-        self.reporting().show(self.key())
+    fn error_of(&self, loss: Loss, what: &str) -> LockError {
+        let unrenewed = self.unrenewed();
+        let why = loss.why(self.0.terms.renew, unrenewed.as_deref());
+        let error = self.about(|key| LockError::lost(key, format!("{what}: {why}")));
+        let cause = unrenewed.filter(|_| loss == Loss::Deadline).map(|cause| cause as Cause);
+        error.with_taken(loss == Loss::Taken).with_source(cause)
+    }
+
+    pub(crate) fn max_hold_reached(&self) -> LockError {
+        self.about(LockError::max_hold_reached)
+    }
+
+    /// The error of a release that found the lock gone.
+    pub(crate) fn released_too_late(&self, taken: bool) -> LockError {
+        self.about(|key| LockError::released_too_late(key, taken))
     }
 
     /// An error of the backend about this lock.
@@ -312,71 +345,37 @@ impl Lease {
         fault.about(self.key(), self.reporting())
     }
 
-    /// An error about this lock.
-    fn name(&self, error: LockError) -> LockError {
-        self.reporting().redact(error.with_key(self.key().as_str()))
+    /// An error about this lock, as it may be shown.
+    fn about(&self, error: impl FnOnce(&str) -> LockError) -> LockError {
+        self.reporting().redact(error(self.key().as_str()))
     }
 
-    /// The error of a release that found the lock gone.
-    pub(crate) fn released_too_late(&self, taken: bool) -> LockError {
-        self.reporting().redact(LockError::released_too_late(self.key().as_str(), taken))
-    }
-
-    fn error_of(&self, loss: Loss, message: String) -> LockError {
-        let cause = (loss == Loss::Deadline).then(|| self.unrenewed()).flatten();
-        let cause = cause.map(|cause| cause as Cause);
-        self.error(message).with_taken(loss == Loss::Taken).with_source(cause)
-    }
-
-    /// What the holder can do about a loss, where it can.
-    fn why(&self, loss: Loss) -> Cow<'static, str> {
-        match loss {
-            Loss::Deadline => self.why_it_ended(),
-            Loss::Absent => {
-                "nobody holds it any more, because it was deleted or its server lost it".into()
-            }
-            Loss::Taken => "another holder has it".into(),
-            Loss::Forked => {
-                "the process was forked while it was held, and the lock is its parent's".into()
-            }
-        }
-    }
-
-    fn why_it_ended(&self) -> Cow<'static, str> {
-        match self.unrenewed() {
-            Some(cause) => {
-                format!("its lease ended, because it could not be renewed: {cause}").into()
-            }
-            None if self.0.renews => {
-                "its lease ended before a renewal was answered, as when the process was paused"
-                    .into()
-            }
-            None => "its lease ended; give it a longer `expire`, or `renew` it while the body runs"
-                .into(),
-        }
+    /// The key as messages and events show it.
+    pub(crate) fn shown_key(&self) -> DisplayKey<'_> {
+        self.reporting().show(self.key())
     }
 
     /// Why the last renewal failed, until one is answered.
     fn unrenewed(&self) -> Option<Arc<LockError>> {
-        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.unrenewed().map(Arc::clone)
+        self.state().unrenewed().map(Arc::clone)
     }
 
-    fn error(&self, message: String) -> LockError {
-        self.reporting().redact(LockError::lost(self.key().as_str(), message))
+    fn state(&self) -> MutexGuard<'_, LeaseState> {
+        // Every change is one assignment, so a panic elsewhere leaves it sound.
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state by the time; a loss is told once, by whoever finds it.
+    /// Changes the state by the time; the caller that finds a loss reports it, once.
     fn update<R>(&self, change: impl FnOnce(&mut LeaseState, Moment) -> R) -> R {
-        // The clock is read under the lock, so that time goes on from change to change.
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // The clock is read under the lock, so that time never goes back from change to change.
+        let mut state = self.state();
         let known = state.loss();
         let result = change(&mut state, self.link().backend.now());
         let found = state.loss();
         drop(state);
         if let (None, Some(loss)) = (known, found) {
-            let why = self.why(loss);
-            telemetry::lost(self.shown_key(), self.fencing_token(), reason(loss), &why);
+            let why = loss.why(self.0.terms.renew, self.unrenewed().as_deref());
+            telemetry::lost(self.shown_key(), self.fencing_token(), loss.reason(), &why);
             self.0.lost.notify_waiters();
         }
         result
@@ -389,8 +388,8 @@ impl Lease {
     ///
     /// See "Why does a guard show so little of itself?" in DESIGN.md.
     pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = || self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_held = !self.is_inherited() && state().is_held(self.link().backend.now());
+        let status = || self.state().look(self.link().backend.now());
+        let is_held = !self.is_inherited() && matches!(status(), Status::Held(_));
         f.debug_struct(name)
             .field("key", &self.shown_key().text())
             .field("fencing_token", &u64::from(self.fencing_token()))
@@ -403,8 +402,8 @@ impl Lease {
         self.link().backend.store()
     }
 
-    pub(crate) fn ttl(&self) -> Ttl {
-        self.0.ttl
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.0.terms
     }
 
     pub(crate) fn link(&self) -> &Arc<Link> {
@@ -434,14 +433,4 @@ pub(crate) struct Ended {
     pub(crate) at: Moment,
     /// How much of the lease had gone by.
     pub(crate) used: f64,
-}
-
-/// One word, to be counted by.
-fn reason(loss: Loss) -> &'static str {
-    match loss {
-        Loss::Deadline => "deadline",
-        Loss::Absent => "absent",
-        Loss::Taken => "taken",
-        Loss::Forked => "forked",
-    }
 }

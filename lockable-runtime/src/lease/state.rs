@@ -5,13 +5,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::loss::Loss;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::options::Ttl;
 
 /// One lease from its grant to its end. Every method is given the time, or needs none.
 ///
-/// A loss is final: whatever an answer says that comes later, the body may not go on.
+/// A loss is final: whatever a later answer says, the body may not continue.
 #[derive(Debug)]
 pub(crate) struct LeaseState {
     /// From when on the deadline counts: the sending of the request that set it.
@@ -25,10 +26,10 @@ pub(crate) struct LeaseState {
     unrenewed: Option<Arc<LockError>>,
 }
 
-/// What a holder may think at a moment.
+/// What a holder may count on at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// The lock is held, for so long at least.
+    /// The lock is held, for this long at least.
     Held(Duration),
     /// `max_hold` is over: the body has to stop, and the lock is released then.
     ///
@@ -37,19 +38,6 @@ pub(crate) enum Status {
     Lost(Loss),
     /// The release has begun.
     Released,
-}
-
-/// Why a holder can no longer be sure that it holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loss {
-    /// The deadline passed, and no renewal was answered before it.
-    Deadline,
-    /// Nobody holds the lock: it expired or was deleted.
-    Absent,
-    /// Another holder has the lock.
-    Taken,
-    /// The process was forked, and the lock is its parent's. No state has this: it is known without one.
-    Forked,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,24 +55,24 @@ impl LeaseState {
 
     /// What holds now. A deadline that is found passed is a loss from then on.
     pub(crate) fn status(&mut self, now: Moment) -> Status {
-        if self.end.is_none() && now >= self.valid_until {
-            self.end = Some(End::Lost(Loss::Deadline));
+        let status = self.look(now);
+        if let Status::Lost(loss) = status {
+            self.end = Some(End::Lost(loss));
         }
+        status
+    }
+
+    /// The same without a change: a deadline that has passed is left for others to find.
+    pub(crate) fn look(&self, now: Moment) -> Status {
         match (self.end, self.hold_until) {
             (Some(End::Lost(loss)), _) => Status::Lost(loss),
             (Some(End::Released), _) => Status::Released,
+            (None, _) if now >= self.valid_until => Status::Lost(Loss::Deadline),
             (None, Some(end)) if now >= end => Status::MaxHoldReached,
             (None, end) => {
-                let end = end.map_or(self.valid_until, |end| end.min(self.valid_until));
-                Status::Held(end.since(now))
+                Status::Held(end.unwrap_or(self.valid_until).min(self.valid_until).since(now))
             }
         }
-    }
-
-    /// Whether it is held, for one who only looks: a deadline that has passed is left for others to find.
-    pub(crate) fn is_held(&self, now: Moment) -> bool {
-        let may_go_on = self.hold_until.is_none_or(|end| now < end);
-        self.end.is_none() && now < self.valid_until && may_go_on
     }
 
     /// A renewal that was sent then was answered now: the lock is this holder's for `ttl` from there.
@@ -117,7 +105,7 @@ impl LeaseState {
         now.since(self.counted_from).div_duration_f64(whole)
     }
 
-    /// A renewal was refused: the lock is not this holder's any more.
+    /// A renewal was refused: the lock is free, or another holder has it.
     pub(crate) fn refused(&mut self, loss: Loss, now: Moment) {
         if self.is_on(now) {
             self.end = Some(End::Lost(loss));
@@ -131,7 +119,7 @@ impl LeaseState {
         }
     }
 
-    /// The loss, as far as anybody has found one.
+    /// The loss, if one was found.
     pub(crate) fn loss(&self) -> Option<Loss> {
         match self.end {
             Some(End::Lost(loss)) => Some(loss),

@@ -1,4 +1,4 @@
-//! What becomes of one release that was handed over: the decisions, without requests or timers.
+//! What becomes of one deferred release: the decisions, without requests or timers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::types::clock::Moment;
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What is known of an attempt whose release was handed over; what is known less surely is greater.
+/// What is known of an attempt whose release was deferred; what is known less surely is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Known {
     /// It was granted and its release was never sent: finding it gone is worth a warning.
@@ -21,12 +21,10 @@ pub(crate) enum Known {
     Unknown,
 }
 
-/// A release that nobody waits for.
+/// A release that no caller waits for.
 pub(crate) struct Duty {
     pub(crate) attempt: Arc<Attempt>,
     known: Known,
-    /// Whether a try was answered, or given up; calls for the same key wait for it.
-    pub(crate) is_tried: bool,
     pause: Duration,
 }
 
@@ -35,7 +33,7 @@ pub(crate) struct Duty {
 pub(crate) enum Next {
     /// Nothing is held any more.
     Done,
-    /// The lock was gone before: another holder has it, or nobody.
+    /// The lock was gone before: it is free, or another holder has it.
     WasGone {
         taken: bool,
     },
@@ -46,15 +44,15 @@ pub(crate) enum Next {
 
 impl Duty {
     pub(crate) fn new(attempt: Arc<Attempt>, known: Known) -> Self {
-        Self { attempt, known, is_tried: false, pause: FIRST_PAUSE }
+        Self { attempt, known, pause: FIRST_PAUSE }
     }
 
-    /// The same release was handed over once more.
+    /// The same release was deferred once more.
     pub(crate) fn merge(&mut self, known: Known) {
         self.known = self.known.max(known);
     }
 
-    /// Replaces what is known, when an answer came that was waited for.
+    /// Replaces what is known, when the awaited answer came.
     pub(crate) fn learn(&mut self, known: Known) {
         self.known = known;
     }
@@ -66,7 +64,6 @@ impl Duty {
         now: Moment,
         end: Moment,
     ) -> Next {
-        self.is_tried = true;
         let is_last = now >= end;
         match (outcome, self.known) {
             (Ok(Release::Released), _) | (Ok(_), Known::Releasing) => Next::Done,

@@ -1,26 +1,22 @@
 //! Waiting for the releases of the whole process, at its end.
 
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use super::Releaser;
-use super::duty::Duty;
+use super::{Deferred, Releaser};
 use crate::background::Background;
 use crate::types::clock::{timer_on, within};
 use crate::types::error::{LockError, LockErrorKind};
-use crate::types::process::PerProcess;
 use crate::worker::agenda::Agenda;
 
-/// So many keys are named of those that could not be released.
+/// At most this many of the keys that could not be released are named.
 const NAMED: usize = 8;
 
-/// Waits, at most `deadline`, until every lock that was handed to the background is released, and
-/// every place in a queue given up whose waiter has gone.
+/// Waits, at most `deadline`, until every lock whose release was deferred is released, and every
+/// place in a queue is given up whose waiter has gone.
 ///
 /// Call it last in `main`: a guard that was dropped, or a task that was aborted, releases its lock
-/// on a background thread, which the end of the process would cut off. Without it the end of `main` waits
-/// 100 ms at most, and nobody hears what was left; see
+/// on a background thread, which the end of the process would cut off. Without this call the end of `main`
+/// waits 100 ms at most, and reports nothing of what was left; see
 /// [`LockGuard`](crate::LockGuard#cancel-safety). New locks can be acquired afterwards as before.
 ///
 /// # What this does not guarantee
@@ -33,7 +29,7 @@ const NAMED: usize = 8;
 /// many locks remain and names the first of them; each ends with its lease.
 ///
 /// # Cancel safety
-/// The releases go on when the future is dropped.
+/// The releases continue when the future is dropped.
 ///
 /// # Examples
 /// ```
@@ -47,10 +43,10 @@ const NAMED: usize = 8;
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
 pub async fn shutdown(deadline: Duration) -> Result<(), LockError> {
-    let releasers: Vec<Arc<Releaser>> = registry().iter().filter_map(Weak::upgrade).collect();
+    let releasers = Releaser::all();
     let all_drained = async {
         for releaser in &releasers {
-            releaser.wait_until(|| releaser.open.load(Ordering::Acquire) == 0).await;
+            releaser.backlog.drained().await;
         }
     };
     let background = Background::start().map_err(|error| unreleased(&error.to_string()))?;
@@ -64,8 +60,10 @@ pub async fn shutdown(deadline: Duration) -> Result<(), LockError> {
 impl Releaser {
     /// The locks whose release still waits, as messages show them.
     fn keys(&self) -> Vec<String> {
-        let shown = |duty: &Duty| self.link.reporting.show(&duty.attempt.key).text().into_owned();
-        let keys = |duties: &mut Agenda<_, Duty>| duties.items().map(shown).collect();
+        let shown = |deferred: &Deferred| {
+            self.link.reporting.show(&deferred.duty.attempt.key).text().into_owned()
+        };
+        let keys = |agenda: &mut Agenda<_, Deferred>| agenda.items().map(shown).collect();
         self.worklist.look(keys)
     }
 }
@@ -85,17 +83,4 @@ fn counted(keys: &[String]) -> String {
 
 fn unreleased(what: &str) -> LockError {
     LockError::new(LockErrorKind::Unavailable, format!("{what}; each ends with its lease"))
-}
-
-/// Makes a releaser known to [`shutdown`].
-pub(super) fn register(releaser: &Arc<Releaser>) {
-    let mut all = registry();
-    all.retain(|releaser| releaser.strong_count() > 0);
-    all.push(Arc::downgrade(releaser));
-}
-
-/// All releasers of this process.
-fn registry() -> MutexGuard<'static, Vec<Weak<Releaser>>> {
-    static ALL: PerProcess<Mutex<Vec<Weak<Releaser>>>> = PerProcess::new();
-    ALL.get().lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,61 +1,41 @@
 //! Asking for a line's turn, or for its place in the queue, and what the answers mean.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{MAX_IN_FLIGHT, RECHECK_INTERVAL, Waiters, close};
+use super::{RECHECK_INTERVAL, Waiters, close};
 use crate::backend::{Attempt, Enqueued, Fault, Listener as _};
 use crate::types::clock::within;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
+use crate::worker::{Agent, InFlight};
 
 /// After this long without an answer, waiters end with an error.
 ///
 /// See "When does a call without a wait limit give up?" in DESIGN.md.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
-/// One of the lines that are being asked for, of which there is a limited number.
-pub(super) struct Asking(Arc<Waiters>);
-
-impl Asking {
-    pub(super) fn begin(waiters: &Arc<Waiters>) -> Self {
-        waiters.in_flight.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(waiters))
-    }
-
+impl Waiters {
     /// Asks for this line's turn, or for its place in the queue.
-    pub(super) async fn ask(self, key: LockKey) {
-        let waiters = Arc::clone(&self.0);
-        let attempt = match waiters.question_of(&key) {
+    pub(super) async fn ask(self: Arc<Self>, in_flight: InFlight<Self>, key: LockKey) {
+        let attempt = match self.question_of(&key) {
             Ok(Some(attempt)) => attempt,
             Ok(None) => return,
-            Err(error) => return waiters.failed(&key, &error.into()),
+            Err(error) => return self.failed(&key, &error.into()),
         };
-        if let Err(refused) = waiters.listens(&attempt).await {
+        if let Err(refused) = self.listens(&attempt).await {
             attempt.question_ends();
-            return waiters.failed(&key, &refused);
+            return self.failed(&key, &refused);
         }
-        let mut question =
-            waiters.link.question(waiters.link.backend.enqueue(Arc::clone(&attempt)));
-        waiters.answered(&attempt, question.answer().await);
-        drop(self);
+        let mut question = self.link.question(self.link.backend.enqueue(Arc::clone(&attempt)));
+        self.answered(&attempt, question.answer().await);
+        drop(in_flight);
         // A late answer still says what the question has got, and nothing else does.
         if let Some(Ok(answer)) = question.late_answer(GIVE_UP_AFTER).await {
-            waiters.answered(&attempt, Ok(answer));
+            self.answered(&attempt, Ok(answer));
         }
     }
-}
 
-impl Drop for Asking {
-    fn drop(&mut self) {
-        if self.0.in_flight.fetch_sub(1, Ordering::AcqRel) == MAX_IN_FLIGHT {
-            self.0.worklist.wake();
-        }
-    }
-}
-
-impl Waiters {
     /// The attempt that a question for this line is about: the one in the queue, or else a new one.
     ///
     /// The question begins under the lock under which a turn does, so that no turn begins between the

@@ -4,7 +4,7 @@
 //! See "How does a call wait?" in DESIGN.md.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -18,9 +18,8 @@ use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 use crate::types::token::{CurrentOrigin, Origin, OwnerToken, random};
 use crate::worker::agenda::Agenda;
-use crate::worker::{Agent, Worklist, attend};
+use crate::worker::{Agent, InFlight, Worklist};
 
-use self::asking::Asking;
 pub(crate) use self::line::Heard;
 use self::line::{Begun, Entry, Line};
 pub(crate) use self::turn::{Claimed, Turn};
@@ -35,16 +34,11 @@ mod turn;
 /// See "What if the message of a grant is lost?" in DESIGN.md.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(800);
 
-/// So many lines ask at the same time.
-const MAX_IN_FLIGHT: usize = 256;
-
 /// Everybody in this process who waits for a lock of one locker.
 pub(crate) struct Waiters {
     link: Arc<Link>,
     releaser: Arc<Releaser>,
     worklist: Worklist<LockKey, Line<Waiting>>,
-    /// How many lines are being asked for.
-    in_flight: AtomicUsize,
     next_id: AtomicU64,
     origin: CurrentOrigin,
     this: Weak<Self>,
@@ -76,7 +70,6 @@ impl Waiters {
             link,
             releaser,
             worklist: Worklist::default(),
-            in_flight: AtomicUsize::new(0),
             next_id: AtomicU64::new(0),
             origin: CurrentOrigin::default(),
             this: Weak::clone(this),
@@ -181,17 +174,6 @@ impl Waiters {
 
     fn hook(&self) -> Weak<dyn Listener> {
         Weak::clone(&self.this) as Weak<dyn Listener>
-    }
-
-    fn change<R>(
-        self: &Arc<Self>,
-        change: impl FnOnce(&mut Agenda<LockKey, Line<Waiting>>) -> R,
-    ) -> R {
-        let (result, starts) = self.worklist.change(change);
-        if starts {
-            drop(self.link.backend.home(false).spawn(attend(Arc::clone(self))));
-        }
-        result
     }
 
     /// Lets the line ask at once, when its turn ended without one to follow.
@@ -342,14 +324,13 @@ impl Agent for Waiters {
         &self.link
     }
 
-    fn capacity(&self) -> usize {
-        MAX_IN_FLIGHT.saturating_sub(self.in_flight.load(Ordering::Acquire))
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        drop(self.link.backend.home(false).spawn(task));
     }
 
     fn perform(self: &Arc<Self>, due: Vec<LockKey>) {
         for key in due {
-            let asking = Asking::begin(self);
-            drop(self.link.backend.home(false).spawn(asking.ask(key)));
+            self.spawn(Arc::clone(self).ask(InFlight::begin(self), key));
         }
     }
 }

@@ -1,7 +1,8 @@
-//! A task that does what stands on an agenda, for as long as anything is due there.
+//! A task that performs what is on an agenda, for as long as anything is due there.
 
 use std::future::Future;
 use std::hash::Hash;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,8 +18,10 @@ pub(crate) mod agenda;
 /// An agenda that callers change and one task works off.
 pub(crate) struct Worklist<K, T> {
     state: Mutex<State<K, T>>,
-    /// Told when the task has to look earlier than it meant to.
+    /// Notified when the task has to look earlier than it meant to.
     earlier: Notify,
+    /// How many entries are [being performed](InFlight).
+    in_flight: AtomicUsize,
 }
 
 struct State<K, T> {
@@ -35,31 +38,67 @@ enum Step<K> {
     End,
 }
 
-/// Someone whose agenda is worked off by [`attend`].
-pub(crate) trait Agent: Send + Sync + 'static {
+/// The owner of an agenda that [`attend`] works off.
+pub(crate) trait Agent: Send + Sync + Sized + 'static {
     type Key: Clone + Eq + Hash + Ord + Send;
     type Item: Send;
 
     fn worklist(&self) -> &Worklist<Self::Key, Self::Item>;
     fn link(&self) -> &Link;
 
-    /// How many entries may be started now.
-    fn capacity(&self) -> usize;
+    /// Spawns the task on the runtime that works for this agent.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static);
 
     /// Starts what is due, without waiting for its end.
     fn perform(self: &Arc<Self>, due: Vec<Self::Key>);
+
+    /// How many entries may be started now.
+    fn capacity(&self) -> usize {
+        MAX_IN_FLIGHT.saturating_sub(self.worklist().in_flight.load(Ordering::Acquire))
+    }
+
+    /// Changes the agenda, and starts the task that works it off where there is none.
+    fn change<R>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut Agenda<Self::Key, Self::Item>) -> R,
+    ) -> R {
+        let (result, starts) = self.worklist().change(change);
+        if starts {
+            self.spawn(attend(Arc::clone(self)));
+        }
+        result
+    }
+}
+
+/// An entry that is being performed; there are at most [`MAX_IN_FLIGHT`] of one agent.
+pub(crate) struct InFlight<A: Agent>(Arc<A>);
+
+impl<A: Agent> InFlight<A> {
+    pub(crate) fn begin(agent: &Arc<A>) -> Self {
+        agent.worklist().in_flight.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(agent))
+    }
+}
+
+impl<A: Agent> Drop for InFlight<A> {
+    fn drop(&mut self) {
+        let worklist = self.0.worklist();
+        if worklist.in_flight.fetch_sub(1, Ordering::AcqRel) == MAX_IN_FLIGHT {
+            worklist.earlier.notify_one();
+        }
+    }
 }
 
 impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
     /// Changes the agenda; says whether the caller has to start [`attend`].
     #[must_use = "a task may have to be started"]
-    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Agenda<K, T>) -> R) -> (R, bool) {
+    fn change<R>(&self, change: impl FnOnce(&mut Agenda<K, T>) -> R) -> (R, bool) {
         let mut state = self.state();
         let result = change(&mut state.agenda);
         let next = state.agenda.next_due();
         let starts = next.is_some() && state.attended.is_none();
-        // Only a task that sleeps for longer is told. Most leases are released long before they fall
-        // due, and then it looks once in vain.
+        // Only a task that sleeps for longer is notified. Most leases are released long before they
+        // fall due, and then it looks once in vain.
         let sleeps_longer = |next: &Moment| state.attended.is_none_or(|looks| *next < looks);
         if let Some(next) = next.filter(sleeps_longer) {
             state.attended = Some(next);
@@ -85,16 +124,11 @@ impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
         }
         state.attended = state.agenda.next_due();
         match state.attended {
-            // More is due than may be started; whoever ends makes room, and says so.
+            // More is due than may be started; the end of an entry in flight notifies the task.
             Some(_) if capacity == 0 => Step::Wait(Duration::MAX),
             Some(next) => Step::Wait(next.since(now)),
             None => Step::End,
         }
-    }
-
-    /// Lets the task look again.
-    pub(crate) fn wake(&self) {
-        self.earlier.notify_one();
     }
 
     async fn wait(&self, link: &Link, pause: Duration) {
@@ -112,15 +146,16 @@ impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
 impl<K, T> Default for Worklist<K, T> {
     fn default() -> Self {
         let state = State { agenda: Agenda::default(), attended: None };
-        Self { state: Mutex::new(state), earlier: Notify::new() }
+        let (earlier, in_flight) = (Notify::new(), AtomicUsize::new(0));
+        Self { state: Mutex::new(state), earlier, in_flight }
     }
 }
 
-/// Works off the agent's agenda until nothing is due there any more, now or later.
+/// Works off the agent's agenda until no entry is due, now or later.
 ///
 /// # Cancel safety
 /// When the task is dropped, the next change of the agenda starts another one.
-pub(crate) fn attend<A: Agent>(agent: Arc<A>) -> impl Future<Output = ()> + Send {
+fn attend<A: Agent>(agent: Arc<A>) -> impl Future<Output = ()> + Send {
     // Made before the first poll: a runtime that is shutting down drops the task without one.
     let attendance = Attendance { agent, is_over: false };
     async move {
@@ -140,7 +175,7 @@ pub(crate) fn attend<A: Agent>(agent: Arc<A>) -> impl Future<Output = ()> + Send
     }
 }
 
-/// Gives the agenda free when the task is dropped before its end, with the runtime that ran it.
+/// Lets another task attend when this one is dropped before its end, with the runtime that ran it.
 struct Attendance<A: Agent> {
     agent: Arc<A>,
     is_over: bool,
@@ -154,6 +189,9 @@ impl<A: Agent> Drop for Attendance<A> {
     }
 }
 
+/// At most this many entries of one agent are performed at the same time.
+const MAX_IN_FLIGHT: usize = 256;
+
 #[cfg(test)]
 mod tests {
     use std::pin::pin;
@@ -165,33 +203,33 @@ mod tests {
         Moment::from_nanos(nanos)
     }
 
-    fn is_told(worklist: &Worklist<u32, String>) -> bool {
+    fn is_notified(worklist: &Worklist<u32, String>) -> bool {
         pin!(worklist.earlier.notified()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
     #[test]
-    fn a_task_is_told_when_it_would_look_too_late_and_only_then() {
+    fn a_task_is_notified_only_when_it_would_look_too_late() {
         let worklist = Worklist::default();
         let add = |key, due| {
             worklist.change(|agenda| drop(agenda.insert(key, String::new(), Some(at(due))))).1
         };
-        assert!(add(1, 100), "somebody has to attend");
+        assert!(add(1, 100), "a task has to attend");
         assert!(
             matches!(worklist.next_step(at(0), 1), Step::Wait(pause) if pause.as_nanos() == 100)
         );
         worklist.look(|agenda| drop(agenda.remove(&1)));
-        assert!(!add(2, 200) && !is_told(&worklist));
-        assert!(!add(3, 50) && is_told(&worklist));
-        assert!(!add(4, 60) && !is_told(&worklist));
+        assert!(!add(2, 200) && !is_notified(&worklist));
+        assert!(!add(3, 50) && is_notified(&worklist));
+        assert!(!add(4, 60) && !is_notified(&worklist));
         assert!(matches!(worklist.next_step(at(50), 1), Step::Perform(due) if due == [3]));
-        assert!(!add(5, 55) && !is_told(&worklist));
+        assert!(!add(5, 55) && !is_notified(&worklist));
         assert!(
             matches!(worklist.next_step(at(50), 1), Step::Wait(pause) if pause.as_nanos() == 5)
         );
     }
 
     #[test]
-    fn a_list_with_nothing_due_is_attended_by_nobody() {
+    fn a_list_with_nothing_due_needs_no_task() {
         let worklist = Worklist::default();
         let add =
             |key, due| worklist.change(|agenda| drop(agenda.insert(key, String::new(), due))).1;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::backend::{Acquisition, Attempt, Backend, Fault, Link, Outcome, Question};
 use crate::hold::guard::LockGuard;
-use crate::lease::renewal::{Registration, RenewalMode, Renewals};
+use crate::lease::renewal::{Registration, Renewals};
 use crate::lease::{Lease, schedule};
 use crate::releaser::{Known, Releaser};
 use crate::request_id::RequestId;
@@ -26,7 +26,7 @@ mod in_line;
 pub(crate) struct Acquirer {
     link: Arc<Link>,
     releaser: Arc<Releaser>,
-    renewals: Arc<Renewals>,
+    renewals: Renewals,
     waiters: Arc<Waiters>,
     /// What the owner tokens of single tries begin with.
     prefix: Prefix,
@@ -102,20 +102,11 @@ impl Acquirer {
             }
             Ok(Acquisition::Granted { fencing_token, since }) => {
                 let (attempt, now) = self.in_time(attempt, since)?;
-                let renews = terms.renew.then(|| schedule::due(since, terms.ttl));
                 let grant = (since, terms.ttl);
                 let lease = self.lease(attempt, fencing_token, grant, &terms);
-                let care = RenewalMode { claims: false, renews: terms.renew };
-                let kept = self.keep(&lease, care, renews, caller_blocks);
+                let registration = self.register(&lease, grant, caller_blocks);
                 let hold = self.hold(now, Duration::ZERO, &terms);
-                Ok(Ok(LockGuard::new(
-                    lease,
-                    Arc::clone(&self.releaser),
-                    kept,
-                    terms.on_lost,
-                    None,
-                    hold,
-                )))
+                Ok(Ok(LockGuard::new(lease, Arc::clone(&self.releaser), registration, None, hold)))
             }
             Err(fault) => Err(fault.about(&attempt.key, self.reporting())),
         }
@@ -154,23 +145,18 @@ impl Acquirer {
     ) -> Result<LockGuard, NoTurn> {
         let Wanted { terms, caller_blocks, .. } = wanted;
         let (turn, since, granted) = self.reliable(turn).await?;
-        let (since, granted) = self.at_most(terms.ttl, since, granted);
-        let claims = granted != terms.ttl;
-        let is_kept = claims || terms.renew;
-        let due = is_kept.then(|| schedule::due(since, granted));
+        let grant = self.at_most(terms.ttl, since, granted);
         let attempt = turn.attempt().map(Arc::clone).ok_or(NoTurn::Busy)?;
         let fencing_token = turn.fencing_token().ok_or(NoTurn::Busy)?;
-        let lease = self.lease(attempt, fencing_token, (since, granted), terms);
-        let care = RenewalMode { claims, renews: terms.renew };
-        let kept = self.keep(&lease, care, due, *caller_blocks);
+        let lease = self.lease(attempt, fencing_token, grant, terms);
+        let registration = self.register(&lease, grant, *caller_blocks);
         let now = self.backend().now();
         let hold = self.hold(now, waiting.until(now), terms);
         telemetry::handed_off(turn.is_passed_on());
         Ok(LockGuard::new(
             lease,
             Arc::clone(&self.releaser),
-            kept,
-            terms.on_lost,
+            registration,
             Some(turn.guarded()),
             hold,
         ))
@@ -228,15 +214,8 @@ impl Acquirer {
         Lease::new(attempt, fencing_token, grant, terms, Arc::clone(&self.link))
     }
 
-    fn keep(
-        &self,
-        lease: &Lease,
-        care: RenewalMode,
-        due: Option<Moment>,
-        caller_blocks: bool,
-    ) -> Registration {
-        let home = self.backend().home(caller_blocks);
-        self.renewals.keep(lease, care, due, &home)
+    fn register(&self, lease: &Lease, grant: (Moment, Ttl), caller_blocks: bool) -> Registration {
+        self.renewals.register(lease, grant, &self.backend().home(caller_blocks))
     }
 
     /// An answer that came after the lease's own deadline is a failed acquisition; gives the time.

@@ -23,7 +23,7 @@ fn no_answer() -> Result<Release, Fault> {
 const END: u64 = 11_000;
 
 #[test]
-fn a_granted_lock_that_is_gone_is_worth_a_word() {
+fn a_granted_lock_that_is_gone_is_reported() {
     let gone = |outcome| duty(Known::Granted).answered(&Ok(outcome), at(0), at(END));
     assert_eq!(gone(Release::Absent), Next::WasGone { taken: false });
     assert_eq!(gone(Release::Taken), Next::WasGone { taken: true });
@@ -31,7 +31,7 @@ fn a_granted_lock_that_is_gone_is_worth_a_word() {
 }
 
 #[test]
-fn after_an_unanswered_release_nothing_there_is_what_was_wanted() {
+fn after_an_unanswered_release_an_absent_lock_is_done() {
     let mut duty = duty(Known::Granted);
     assert_eq!(duty.answered(&no_answer(), at(0), at(END)), Next::Again(at(10)));
     assert_eq!(duty.answered(&Ok(Release::Absent), at(10), at(END)), Next::Done);
@@ -46,7 +46,7 @@ fn nothing_found_proves_nothing_while_the_request_may_land() {
 }
 
 #[test]
-fn the_same_release_handed_over_twice_is_as_careful_as_both() {
+fn a_release_deferred_twice_is_as_careful_as_both() {
     let mut duty = duty(Known::Granted);
     duty.merge(Known::Unknown);
     duty.merge(Known::Releasing);
@@ -54,14 +54,14 @@ fn the_same_release_handed_over_twice_is_as_careful_as_both() {
 }
 
 #[test]
-fn an_answer_that_was_waited_for_ends_the_doubt() {
+fn an_awaited_answer_ends_the_doubt() {
     let mut duty = duty(Known::Unknown);
     duty.learn(Known::Granted);
     let next = duty.answered(&Ok(Release::Absent), at(0), at(END));
     assert_eq!(next, Next::WasGone { taken: false });
 }
 
-/// Tries until the end, each taking so many milliseconds; gives when they were and how it ended.
+/// Tries until the end; returns when the tries were, in milliseconds, and how it ended.
 fn run(mut duty: Duty, mut outcomes: impl FnMut() -> Result<Release, Fault>) -> (Vec<u64>, Next) {
     let (mut now, mut tries) = (0, Vec::new());
     loop {
@@ -74,7 +74,7 @@ fn run(mut duty: Duty, mut outcomes: impl FnMut() -> Result<Release, Fault>) -> 
 }
 
 #[test]
-fn a_dead_server_is_tried_with_growing_pauses_until_the_lease_has_ended() {
+fn a_dead_server_is_retried_until_the_lease_has_ended() {
     let (tries, end) = run(duty(Known::Granted), no_answer);
     assert_eq!(end, Next::Abandoned);
     assert_eq!(tries.get(..8), Some(&[0, 10, 30, 70, 150, 310, 630, 1_270][..]));

@@ -1,0 +1,53 @@
+//! Why a holder can no longer be sure that it holds.
+
+use std::borrow::Cow;
+
+use crate::types::error::LockError;
+
+/// How a lock was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The deadline passed, and no renewal was answered before it.
+    Deadline,
+    /// The lock has no holder: it expired or was deleted.
+    Absent,
+    /// Another holder has the lock.
+    Taken,
+    /// The process was forked, and the lock is its parent's. No state has this: it is known without one.
+    Forked,
+}
+
+impl Loss {
+    /// One word, to be counted by.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::Deadline => "deadline",
+            Self::Absent => "absent",
+            Self::Taken => "taken",
+            Self::Forked => "forked",
+        }
+    }
+
+    /// The same in a sentence, and what the holder can do about it, where it can.
+    ///
+    /// `unrenewed` is why the last renewal failed, if it did.
+    pub(super) fn why(self, renews: bool, unrenewed: Option<&LockError>) -> Cow<'static, str> {
+        let why = match (self, unrenewed) {
+            (Self::Deadline, Some(cause)) => {
+                return format!("its lease ended, because it could not be renewed: {cause}").into();
+            }
+            (Self::Deadline, None) if renews => {
+                "its lease ended before a renewal was answered, as when the process was paused"
+            }
+            (Self::Deadline, None) => {
+                "its lease ended; give it a longer `expire`, or `renew` it while the body runs"
+            }
+            (Self::Absent, _) => "it was deleted, or its server lost it",
+            (Self::Taken, _) => "another holder has it",
+            (Self::Forked, _) => {
+                "the process was forked while it was held, and the lock is its parent's"
+            }
+        };
+        why.into()
+    }
+}

@@ -1,0 +1,128 @@
+//! How much work waits in the background: calls, `shutdown` and the end of the process wait for it.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::backend::Attempt;
+use crate::background::exit::{self, Work};
+use crate::types::key::LockKey;
+use crate::types::process::Process;
+use crate::worker::agenda::trim;
+
+/// The open work of one locker.
+pub(super) struct Backlog {
+    /// Where it was made: a forked child leaves the counts of its parent alone.
+    process: Process,
+    /// How much work is [pending](Pending); spares the locks while there is none, which is nearly always.
+    open: AtomicUsize,
+    /// The same for the whole process, whose end gives it a moment.
+    work: &'static Work,
+    /// How many releases of a key have not been tried yet: a new acquisition waits for them.
+    untried: Mutex<HashMap<LockKey, usize>>,
+    /// Notified whenever a count falls.
+    changed: Notify,
+}
+
+impl Backlog {
+    pub(super) fn new() -> Arc<Self> {
+        exit::watch_this_thread();
+        Arc::new(Self {
+            process: Process::current(),
+            open: AtomicUsize::new(0),
+            work: Work::of_this_process(),
+            untried: Mutex::default(),
+            changed: Notify::new(),
+        })
+    }
+
+    pub(super) fn open(&self) -> usize {
+        self.open.load(Ordering::Acquire)
+    }
+
+    /// Waits until no work is open.
+    pub(super) async fn drained(&self) {
+        self.wait_until(|| self.open() == 0).await;
+    }
+
+    /// Waits until every earlier release of this key has been tried.
+    pub(super) async fn tried(&self, key: &LockKey) {
+        self.wait_until(|| !self.untried().contains_key(key)).await;
+    }
+
+    async fn wait_until(&self, is_met: impl Fn() -> bool) {
+        loop {
+            // Registered before the look, so that a change right after it is not missed.
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if is_met() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn untried(&self) -> MutexGuard<'_, HashMap<LockKey, usize>> {
+        // Counts change one at a time, so a panic elsewhere leaves them sound.
+        self.untried.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Work in the background that `shutdown` and the end of the process wait for, until this is dropped.
+pub(crate) struct Pending(Arc<Backlog>);
+
+impl Pending {
+    pub(super) fn begin(backlog: &Arc<Backlog>) -> Self {
+        exit::watch_this_thread();
+        backlog.open.fetch_add(1, Ordering::AcqRel);
+        backlog.work.begin();
+        Self(Arc::clone(backlog))
+    }
+
+    /// Whether the work is this process's, and not that of the one it was forked from.
+    pub(super) fn is_own(&self) -> bool {
+        self.0.process.is_current()
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if self.is_own() {
+            self.0.work.end();
+            self.0.open.fetch_sub(1, Ordering::AcqRel);
+            self.0.changed.notify_waiters();
+        }
+    }
+}
+
+/// A release that has not been tried yet; calls for its key wait until this is dropped.
+pub(super) struct Untried(Arc<Backlog>, Arc<Attempt>);
+
+impl Untried {
+    pub(super) fn begin(backlog: &Arc<Backlog>, attempt: &Arc<Attempt>) -> Self {
+        *backlog.untried().entry(attempt.key.clone()).or_default() += 1;
+        Self(Arc::clone(backlog), Arc::clone(attempt))
+    }
+}
+
+impl Drop for Untried {
+    fn drop(&mut self) {
+        let Self(backlog, attempt) = self;
+        if !backlog.process.is_current() {
+            return;
+        }
+        let mut untried = backlog.untried();
+        if let Some(count) = untried.get_mut(&attempt.key) {
+            *count -= 1;
+            if *count == 0 {
+                untried.remove(&attempt.key);
+                trim(&mut untried);
+            }
+        }
+        drop(untried);
+        backlog.changed.notify_waiters();
+    }
+}
