@@ -96,9 +96,9 @@ async fn a_lock_that_was_deleted_is_not_extended_and_lost_from_then_on<F: Fixtur
     let guard = hold(&store.locker().await).await;
     store.delete(NAME);
     assert!(guard.is_held());
-    assert_not_extended(&guard, "nobody holds it").await;
+    assert_not_extended(&guard, "no one holds it").await;
     assert!(at_once(guard.lost()).is_some_and(|error| error.is_lost()));
-    assert_not_extended(&guard, "nobody holds it").await;
+    assert_not_extended(&guard, "no one holds it").await;
     assert_eq!(store.locks(), [""; 0]);
 }
 

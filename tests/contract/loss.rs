@@ -57,7 +57,7 @@ async fn a_holder_is_told_at_its_deadline<F: Fixture>(store: &F) {
 
 async fn a_holder_is_told_when_a_renewal_is_refused<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    let harms = [(Harm::Deleted, "nobody holds it"), (Harm::Taken, "another holder has it")];
+    let harms = [(Harm::Deleted, "no one holds it"), (Harm::Taken, "another holder has it")];
     for (harm, why) in harms {
         let guard = hold_renewed(store, &locker).await;
         // So that its deadline is far.
@@ -172,7 +172,7 @@ async fn a_body_is_not_polled_after_a_refused_renewal<F: Fixture>(store: &F) {
     .await;
     let error = call.unwrap_err();
     assert!(error.is_lost() && !error.is_completed(), "{error}");
-    assert!(error.to_string().contains("nobody holds it"), "{error}");
+    assert!(error.to_string().contains("no one holds it"), "{error}");
 }
 
 /// The lock is taken by another while the body's lease ends, and not a moment before.
@@ -273,7 +273,7 @@ async fn a_body_that_blocks_over_a_refused_renewal_is_reported_as_completed(stor
     let request = store.locker().await.lock(KEY).expire(Redis::LEASE).renew();
     let error = request.run(body).await.unwrap_err();
     assert!(error.is_lost() && error.is_completed(), "{error}");
-    assert!(error.to_string().contains("nobody holds it"), "{error}");
+    assert!(error.to_string().contains("no one holds it"), "{error}");
 }
 
 /// Goal: a loss that shows long before the deadline, though nothing is renewed.
@@ -284,7 +284,7 @@ async fn a_lost_lock_is_found_when_the_connection_comes_back(store: &Redis) {
     // Whatever is asked next finds the connection broken.
     assert!(locker.inspect("other").await.unwrap().is_none());
     let error = timeout(LIMIT, guard.lost()).await.unwrap();
-    assert!(error.is_lost() && error.to_string().contains("nobody holds it"), "{error}");
+    assert!(error.is_lost() && error.to_string().contains("no one holds it"), "{error}");
 }
 
 async fn a_lost_lock_is_found_although_its_locker_is_gone(store: &Redis) {
@@ -297,7 +297,7 @@ async fn a_lost_lock_is_found_although_its_locker_is_gone(store: &Redis) {
     break_connections_and_lose_all_data(store);
     assert!(renewed.lost().await.is_lost());
     let error = timeout(LIMIT, guard.lost()).await.unwrap();
-    assert!(error.is_lost() && error.to_string().contains("nobody holds it"), "{error}");
+    assert!(error.is_lost() && error.to_string().contains("no one holds it"), "{error}");
 }
 
 /// As a server does that restarts.

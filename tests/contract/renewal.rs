@@ -132,7 +132,7 @@ async fn a_renewal_never_makes_a_deleted_lock_again<F: Fixture>(store: &F) {
     store.elapse(F::LEASE / 2).await;
     store.delete(NAME);
     let error = guard.lost().await;
-    assert!(error.is_lost() && error.to_string().contains("nobody holds it"), "{error}");
+    assert!(error.is_lost() && error.to_string().contains("no one holds it"), "{error}");
     assert_eq!(store.locks(), [""; 0]);
     assert_quiet(store).await;
     assert!(guard.release().await.unwrap_err().is_lost());
@@ -172,7 +172,7 @@ async fn a_body_is_stopped_when_a_renewal_finds_nobody<F: Fixture>(store: &F) {
     };
     let error = locker.lock(KEY).expire(F::LEASE).renew().run(body).await.unwrap_err();
     assert!(error.is_lost() && !error.is_completed(), "{error}");
-    assert!(error.to_string().contains("nobody holds it"), "{error}");
+    assert!(error.to_string().contains("no one holds it"), "{error}");
     hold(&locker).await.release().await.unwrap();
 }
 

@@ -42,7 +42,9 @@ impl Loss {
             (Self::Deadline, None) => {
                 "its lease ended; give it a longer `expire`, or `renew` it while the body runs"
             }
-            (Self::Absent, _) => "it was deleted, or its server lost it",
+            (Self::Absent, _) => {
+                "no one holds it any more, because it was deleted or its server lost it"
+            }
             (Self::Taken, _) => "another holder has it",
             (Self::Forked, _) => {
                 "the process was forked while it was held, and the lock is its parent's"

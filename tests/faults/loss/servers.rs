@@ -23,7 +23,7 @@ const LEASE: Duration = Duration::from_secs(2);
 async fn a_server_that_was_flushed_stops_the_body_at_the_next_renewal() {
     let (server, body) = at_work("flushed", 5 * LEASE).await;
     server.admin().flush();
-    body.ends_by_refusal("nobody holds it").await;
+    body.ends_by_refusal("no one holds it").await;
 }
 
 async fn a_server_that_stands_still_stops_the_body_at_its_deadline() {
@@ -43,7 +43,7 @@ async fn a_server_that_was_killed_stops_the_body_at_its_deadline() {
 async fn a_server_that_comes_back_without_its_data_stops_the_body_at_once() {
     let (server, body) = at_work("restarted", 5 * LEASE).await;
     server.restart();
-    body.ends_by_refusal("nobody holds it").await;
+    body.ends_by_refusal("no one holds it").await;
 }
 
 async fn a_pause_that_is_shorter_than_the_lease_costs_nothing() {

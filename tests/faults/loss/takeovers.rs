@@ -16,7 +16,7 @@ side_by_side! { clients_that_take_a_renewed_lock_away:
 const LEASE: Duration = Duration::from_secs(6);
 
 async fn a_deleted_lock_stops_the_body_at_the_next_renewal() {
-    let taken = taken_over("deleted", Admin::del, "nobody holds it").await;
+    let taken = taken_over("deleted", Admin::del, "no one holds it").await;
     assert_eq!(taken, "none");
 }
 

@@ -202,7 +202,7 @@ async fn all_lost(guards: Vec<LockGuard>) {
     let lost = async {
         for guard in &guards {
             let error = guard.lost().await;
-            assert!(error.to_string().contains("nobody holds it"), "{error}");
+            assert!(error.to_string().contains("no one holds it"), "{error}");
         }
     };
     in_time(Duration::ZERO, lost).await;
