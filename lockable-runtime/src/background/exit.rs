@@ -46,7 +46,7 @@ impl Work {
         }
     }
 
-    /// Waits until no work is open, at most so long; does nothing where none is.
+    /// Waits until no work is open, at most for `patience`; does nothing where none is.
     fn wait(&self, patience: Duration) {
         self.is_awaited.store(true, Ordering::SeqCst);
         let is_open = || self.open.load(Ordering::SeqCst) > 0;

@@ -1,5 +1,5 @@
-//! The thread that keeps working when no runtime of the user's can: releases that were handed
-//! over, and the timers of leases in Redis.
+//! The thread that works when no runtime of the user's can: it runs deferred releases, and the timers
+//! of leases in Redis.
 
 use std::future::pending;
 use std::io;
@@ -15,8 +15,8 @@ pub(crate) mod exit;
 /// The process-wide background runtime: one thread, started at the first use, never ended. A process that
 /// was forked starts its own.
 ///
-/// It outlives every runtime of the user's, so a task spawned here runs even when the guard that
-/// handed it over is dropped by a runtime that shuts down.
+/// It outlives every runtime of the user's, so a task spawned here runs even when the guard whose
+/// release it is was dropped by a runtime that shuts down.
 #[derive(Clone, Debug)]
 pub(crate) struct Background(Handle);
 

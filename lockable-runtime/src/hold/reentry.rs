@@ -23,13 +23,13 @@ pub(crate) fn holding<R>(lease: &Lease, step: impl FnOnce() -> R) -> R {
 /// Whether the code that asks is a part of a body that holds this key.
 ///
 /// That is what runs inside of the body's polls. Siblings in `join!` and `select!`, and spawned
-/// tasks, are none. A body that goes on without its lock may ask for it again.
+/// tasks, are none. A body that continues without its lock may ask for it again.
 pub(crate) fn holds(store: &str, key: &LockKey) -> bool {
     let is_this = |lease: &&Lease| lease.key() == key && lease.store() == store;
     let these = |held: &RefCell<Vec<Lease>>| -> Vec<Lease> {
         held.borrow().iter().filter(is_this).cloned().collect()
     };
-    // A loss that is found here is told outside of the list: whoever is told may run a body.
+    // A loss that is found here is reported outside of the list: a waker that hears of it may run a body.
     HELD.try_with(these).is_ok_and(|leases| leases.iter().any(|lease| !lease.is_lost()))
 }
 
@@ -38,7 +38,7 @@ struct Noted;
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        // The lease is dropped after the list was given free.
+        // The lease is dropped after the list is unlocked.
         let _lease = HELD.try_with(|held| held.borrow_mut().pop());
     }
 }
@@ -74,13 +74,13 @@ mod tests {
         Lease::new(attempt, token, (tokio_time(), ttl), &Terms::new(ttl), link)
     }
 
-    /// Goal: who is told of a loss may do anything, also when a call from inside of the body finds it.
+    /// Goal: a waker that hears of a loss may do anything, also when a call inside of the body finds it.
     /// Method: a waker that runs another body itself, as a runtime of another kind may.
     #[test]
-    fn a_loss_that_a_call_of_the_body_finds_is_told_outside_of_the_list() {
+    fn a_loss_is_reported_outside_of_the_list() {
         let held = lease("k", 20);
-        let (told, ran) = mpsc::channel();
-        let waker = Waker::from(Arc::new(Body(lease("other", 10_000), told)));
+        let (sender, ran) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Body(lease("other", 10_000), sender)));
         let mut lost = pin!(held.lost());
         assert!(lost.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         let end = tokio_time().after(held.remaining());

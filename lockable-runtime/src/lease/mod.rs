@@ -101,7 +101,7 @@ impl Lease {
 
     /// How long the holder may still count on the lock; zero when it may not.
     ///
-    /// One per cent and two milliseconds less than the backend will keep it, and counted from
+    /// One per cent and two milliseconds less than it lasts in the backend, and counted from
     /// before the request was sent that was granted, or last renewed. With `max_hold`, not longer
     /// than that allows.
     #[must_use]

@@ -13,7 +13,7 @@ const FIRST: u32 = 3;
 /// so the last two go over another one.
 const TRIES: u32 = 9;
 
-/// A connection that breaks at every check would otherwise be opened anew without a pause, because
+/// A connection that breaks at every check would otherwise be opened again without a pause, because
 /// each one that opens asks for the next check.
 ///
 /// See "Why are all leases checked when a connection opens?" in DESIGN.md.
@@ -38,9 +38,9 @@ pub(crate) fn retry(sent: Moment, now: Moment, ttl: Ttl, command_deadline: Durat
     now.max(sent.after(patience(ttl, command_deadline)))
 }
 
-/// When all leases are checked that somebody asks for now; `latest` is when they were, or will be.
+/// When a check of all leases is made that is asked for now; `latest` is when they were, or will be.
 ///
-/// At once, unless they were checked just before; and one check serves all who ask before it.
+/// At once, unless they were checked just before; and one check serves all that ask before it.
 pub(crate) fn check(latest: Option<Moment>, now: Moment) -> Moment {
     match latest {
         None => now,

@@ -30,7 +30,7 @@ impl Waiters {
         let mut question = self.link.question(self.link.backend.enqueue(Arc::clone(&attempt)));
         self.answered(&attempt, question.answer().await);
         drop(in_flight);
-        // A late answer still says what the question has got, and nothing else does.
+        // A late answer still says what the question was granted, and nothing else does.
         if let Some(Ok(answer)) = question.late_answer(GIVE_UP_AFTER).await {
             self.answered(&attempt, Ok(answer));
         }
@@ -55,8 +55,8 @@ impl Waiters {
 
     /// Makes sure, before the first question, that grants are heard.
     ///
-    /// A place that no message reaches is passed over, and asks again after the fallback: so only a
-    /// refusal is an error here.
+    /// A place that no message reaches is passed over, and asks again after [`RECHECK_INTERVAL`]: so only
+    /// a refusal is an error here.
     async fn listens(&self, attempt: &Attempt) -> Result<(), Fault> {
         if attempt.sent_at().is_some() {
             return Ok(());
@@ -79,7 +79,7 @@ impl Waiters {
             Ok(Enqueued::Queued { remaining }) => self.queued(attempt, remaining),
             Err(fault) => self.failed(&attempt.key, &fault),
         }
-        self.settle(attempt);
+        self.withdraw_if_orphaned(attempt);
     }
 
     fn queued(self: &Arc<Self>, attempt: &Attempt, remaining: Option<Duration>) {
@@ -115,15 +115,15 @@ impl Waiters {
         self.withdraw_all(unused);
         for waiting in waiting {
             let error = fault.clone().about(key, &self.link.reporting);
-            // One who has gone needs no answer.
-            drop(waiting.tell.send(Err(error)));
+            // A call that has gone needs no answer.
+            drop(waiting.answer.send(Err(error)));
         }
     }
 
-    /// After a request of the attempt: what it left in the backend is withdrawn where nobody waits for
-    /// that any more, because a withdrawal may have overtaken it. The release of a turn may have been
-    /// overtaken likewise; that is answered first, or given up.
-    pub(super) fn settle(self: &Arc<Self>, attempt: &Arc<Attempt>) {
+    /// After a request of the attempt: withdraws what it left in the backend if no call waits for that any
+    /// more, because a withdrawal may have overtaken the request. The request may have overtaken the
+    /// release of a turn likewise; that is answered first, or given up.
+    pub(super) fn withdraw_if_orphaned(self: &Arc<Self>, attempt: &Arc<Attempt>) {
         let is_known = self
             .worklist
             .look(|agenda| agenda.get_mut(&attempt.key).is_some_and(|line| line.knows(attempt)));

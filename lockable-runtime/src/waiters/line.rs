@@ -42,7 +42,7 @@ pub(crate) enum Begun {
     Turn(Arc<Attempt>),
     /// The answer and the message of one grant both came.
     Already,
-    /// Nobody waits for it.
+    /// No call waits for it.
     Unwanted,
 }
 
@@ -53,7 +53,7 @@ impl<W> Line<W> {
         self.waiting.insert(place, (id, waiting));
     }
 
-    /// Takes a waiter out that gives up; one who was served is gone already.
+    /// Takes out a waiter that gives up; one that was served has left already.
     pub(crate) fn leave(&mut self, id: u64) {
         // Numbers rise along the line.
         if let Ok(place) = self.waiting.binary_search_by_key(&id, |(id, _)| *id) {
@@ -78,7 +78,7 @@ impl<W> Line<W> {
         std::mem::take(&mut self.waiting).into_iter().map(|(_, waiting)| waiting).collect()
     }
 
-    /// The attempt that stands in the queue, made for the first of the line where there is none.
+    /// The attempt that is queued, made for the first of the line where there is none.
     pub(crate) fn entry_or(
         &mut self,
         make: impl FnOnce(&W) -> Arc<Attempt>,
@@ -94,7 +94,7 @@ impl<W> Line<W> {
         self.entry.take()
     }
 
-    /// The attempt that stands in the queue, if there is one.
+    /// The attempt that is queued, if there is one.
     pub(crate) fn entry(&self) -> Option<&Attempt> {
         self.entry.as_ref().map(|entry| &*entry.attempt)
     }
@@ -121,7 +121,7 @@ impl<W> Line<W> {
         self.turn.is_some()
     }
 
-    /// Ends the turn of this attempt; a later one goes on, where the lock was taken from the earlier.
+    /// Ends the turn of this attempt; a later turn continues, where the lock was taken from the earlier.
     pub(crate) fn end_turn(&mut self, attempt: &Attempt) {
         drop(self.turn.take_if(|owner| *owner == attempt.owner));
     }
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_line_has_one_place_in_the_queue() {
         let mut line = Line::default();
-        assert!(line.entry_or(|_: &u64| unreachable!("nobody waits")).is_none());
+        assert!(line.entry_or(|_: &u64| unreachable!("no call waits")).is_none());
         line.join(1, 1);
         let first = line.entry_or(|_| attempt()).unwrap();
         line.join(2, 2);
@@ -208,7 +208,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn those_who_stay_are_served_in_the_order_of_arrival(
+        fn waiters_are_served_in_the_order_of_arrival(
             events in proptest::collection::vec((0_u8..4, 0_usize..64), 0..200),
         ) {
             let (mut line, mut model) = (Line::default(), Vec::new());
@@ -224,7 +224,7 @@ mod tests {
                         line.leave(gone);
                         model.retain(|other| *other != gone);
                     }
-                    // One who was served, or never came.
+                    // A waiter that was served, or never came.
                     (_, None) => line.leave(id),
                 }
                 prop_assert_eq!(line.len(), model.len());
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_comes_back_has_its_old_place() {
+    fn a_waiter_that_comes_back_has_its_old_place() {
         let mut line = Line::default();
         for id in [1, 2, 3] {
             line.join(id, id);

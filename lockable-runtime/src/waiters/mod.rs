@@ -1,5 +1,5 @@
 //! Waiting without polling: the lines of this process, their places in the backend's queues, and
-//! the turns that are handed to them.
+//! the turns that they are granted.
 //!
 //! See "How does a call wait?" in DESIGN.md.
 
@@ -28,13 +28,13 @@ mod asking;
 mod line;
 mod turn;
 
-/// A waiter asks by itself after so long, whatever became of the message it waits for: before a grant
-/// that it has not heard of ends, which lives for a second.
+/// A waiter asks by itself after this long, whether or not the message it waits for is lost: before a
+/// grant that it has not heard of ends, which lasts for a second.
 ///
 /// See "What if the message of a grant is lost?" in DESIGN.md.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(800);
 
-/// Everybody in this process who waits for a lock of one locker.
+/// The calls of this process that wait for locks of one locker.
 pub(crate) struct Waiters {
     link: Arc<Link>,
     releaser: Arc<Releaser>,
@@ -52,7 +52,7 @@ pub(crate) struct Newcomer {
     pub(crate) ttl: Ttl,
     pub(crate) is_fair: bool,
     pub(crate) identity: Option<RequestId>,
-    /// What the backend told this call itself.
+    /// What the backend answered to this call itself.
     pub(crate) heard: Heard,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Waiting {
     ttl: Ttl,
     is_fair: bool,
     identity: Option<RequestId>,
-    tell: oneshot::Sender<Result<Turn, LockError>>,
+    answer: oneshot::Sender<Result<Turn, LockError>>,
 }
 
 impl Waiters {
@@ -91,24 +91,24 @@ impl Waiters {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Joins the line, behind those who came before, whose numbers are lower; gives the turn when it comes.
+    /// Joins the line, behind those who came before, whose numbers are lower; returns the turn when it comes.
     ///
     /// # Cancel safety
-    /// A waiter that is dropped leaves its line at once, and a turn that crosses this goes on.
+    /// A waiter that is dropped leaves its line at once, and a turn that arrives while it leaves is passed to the next waiter.
     pub(crate) fn turn<'a>(
         self: &'a Arc<Self>,
         key: &'a LockKey,
         newcomer: Newcomer,
     ) -> impl Future<Output = Result<Turn, LockError>> + Send + 'a {
-        let (tell, told) = oneshot::channel();
+        let (sender, answer) = oneshot::channel();
         let id = newcomer.number;
-        self.join(key, newcomer, tell);
+        self.join(key, newcomer, sender);
         let place = Place { waiters: self, key, id, is_over: false };
         // No async fn, which would store the newcomer for as long as it waits.
         async move {
             // All of it, not its fields alone: it is dropped with this future.
             let mut place = place;
-            let turn = told.await;
+            let turn = answer.await;
             place.is_over = true;
             turn.unwrap_or_else(|_| {
                 // The sender is never dropped unused.
@@ -121,7 +121,7 @@ impl Waiters {
         self: &Arc<Self>,
         key: &LockKey,
         newcomer: Newcomer,
-        tell: oneshot::Sender<Result<Turn, LockError>>,
+        answer: oneshot::Sender<Result<Turn, LockError>>,
     ) {
         let now = self.link.backend.now();
         let Newcomer { number, ttl, is_fair, identity, heard } = newcomer;
@@ -131,12 +131,12 @@ impl Waiters {
             }
             let Some(line) = agenda.get_mut(key) else { return };
             let is_first = line.len() == 0;
-            line.join(number, Waiting { ttl, is_fair, identity, tell });
+            line.join(number, Waiting { ttl, is_fair, identity, answer });
             line.learn(heard);
             let has_turn = line.has_turn();
             match (is_first, has_turn) {
                 (true, false) => agenda.schedule(key, now),
-                // The holder passes its turn on, or asks for another one; if not, this does.
+                // The holder passes its turn on, or asks for another one; if not, this asks.
                 (true, true) => agenda.schedule(key, now.after(RECHECK_INTERVAL)),
                 (false, _) => {}
             }
@@ -155,10 +155,10 @@ impl Waiters {
         entries.into_iter().for_each(|entry| self.withdraw(entry.attempt));
     }
 
-    /// Nobody waits at this place in the queue any more.
+    /// Gives up a place in the queue at which no call waits any more.
     fn withdraw(self: &Arc<Self>, attempt: Arc<Attempt>) {
         if attempt.sent_at().is_none() {
-            // Whoever is about to send it looks again after that.
+            // The task that is about to send it looks again after that.
             return;
         }
         let (this, pending) = (Arc::clone(self), self.releaser.pending());
@@ -166,7 +166,7 @@ impl Waiters {
             let _until_the_end = pending;
             let left = this.link.ask(this.link.backend.leave(Arc::clone(&attempt)));
             if left.await.is_err() {
-                // What remains is granted at some time, and goes on by itself when nobody claims it.
+                // What remains is granted at some time, and passed to the next waiter when it is not claimed.
                 this.releaser.defer(attempt, Known::Unknown);
             }
         }));
@@ -190,12 +190,12 @@ impl Waiters {
         self.withdraw_all(unused);
     }
 
-    /// The attempt that is queued by the release of a turn, where somebody waits for it.
+    /// The attempt that is queued by the release of a turn, where a call waits for it.
     fn next_entry(self: &Arc<Self>, ended: &Attempt) -> Option<Arc<Attempt>> {
         let (key, now) = (&ended.key, self.link.backend.now());
-        // A lock that stays taken for a while is handed to nobody at the end of that.
-        let next = now
-            .after(ended.min_hold.rest(|| now).unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL));
+        // A lock that stays taken for a minimum hold is not handed off at the end of that.
+        let rest = ended.min_hold.rest(|| now).unwrap_or(RECHECK_INTERVAL);
+        let next = now.after(rest.min(RECHECK_INTERVAL));
         // Without one the line asks by itself.
         let owner = self.owner().ok()?;
         self.change(|agenda| {
@@ -206,7 +206,7 @@ impl Waiters {
         })
     }
 
-    /// The turn's release was answered, and whoever waits was queued with it.
+    /// The turn's release was answered, and the calls that wait were queued with it.
     fn turn_released(self: &Arc<Self>, ended: &Attempt) {
         let unused = self.change(|agenda| {
             agenda.get_mut(&ended.key)?.end_turn(ended);
@@ -221,8 +221,8 @@ impl Waiters {
             let next = self.worklist.look(|agenda| agenda.get_mut(key)?.next());
             let Some(waiting) = next else { return Some(turn) };
             turn.set_fair(waiting.is_fair);
-            // One who has gone gives it back.
-            let Err(Ok(returned)) = waiting.tell.send(Ok(turn)) else { return None };
+            // A call that has gone returns it.
+            let Err(Ok(returned)) = waiting.answer.send(Ok(turn)) else { return None };
             turn = returned;
         }
     }
@@ -253,8 +253,8 @@ impl NextOwner {
     }
 }
 
-/// Gives a line up for which nobody waits, and gives its place in the queue, if it has one. The line
-/// itself stays for as long as one of it has its turn.
+/// Gives up a line in which no call waits, and returns its place in the queue, if it has one. The line
+/// itself stays for as long as one of its calls has its turn.
 fn close(agenda: &mut Agenda<LockKey, Line<Waiting>>, key: &LockKey) -> Option<Entry> {
     let line = agenda.get_mut(key)?;
     if line.len() > 0 {
@@ -287,7 +287,7 @@ impl Listener for Waiters {
             // same image, which releases it. One of this process is withdrawn, or ends after a second.
             Begun::Unwanted if !this.origin.is_of(&grant.owner) => return,
             Begun::Unwanted => {
-                // A request for a place that was late: nobody of this locker waits for it any more.
+                // A late request for a place: no call of this locker waits for it any more.
                 let unwanted = Arc::new(Attempt::owned(grant.key, grant.ttl, grant.owner));
                 unwanted.mark_sent(now);
                 return this.releaser.defer(unwanted, Known::Releasing);
@@ -295,7 +295,7 @@ impl Listener for Waiters {
         };
         attempt.mark_renewed(now, grant.ttl);
         let turn = Turn::new(Arc::clone(&this), attempt, &grant, now);
-        // Nobody waits any more: it ends by being dropped.
+        // No call waits any more: it ends by being dropped.
         let _unwanted: Option<Turn> = this.give(&grant.key, turn);
     }
 

@@ -13,18 +13,18 @@ use crate::types::error::LockErrorKind;
 use crate::types::options::Ttl;
 use crate::types::token::FencingToken;
 
-/// A turn may be passed on so often: the fencing tokens that a grant reserves, but for its own.
+/// A turn may be passed on this often: the fencing tokens that a grant reserves, but for its own.
 ///
 /// See "How long may one process keep its turn?" in DESIGN.md.
 const PASSES: u64 = 16;
 
-/// A turn may be passed on for so long; other processes wait meanwhile.
+/// A turn may be passed on for this long; other processes wait meanwhile.
 const LENGTH: Duration = Duration::from_millis(5);
 
 /// A held lock that came from a queue.
 ///
-/// On its way to a waiter it releases itself when it is dropped, or goes on to the next one. A guard
-/// that has it releases for it: then whoever waits only asks for another turn.
+/// On its way to a waiter it releases itself when it is dropped, or is passed to the next one. A guard
+/// that has it releases for it: then the calls that wait only ask for another turn.
 pub(crate) struct Turn(Option<Inner>);
 
 struct Inner {
@@ -88,7 +88,7 @@ impl Turn {
         self.0.as_ref().is_some_and(|inner| inner.passes > 0)
     }
 
-    /// From when on the grant counts, where that can be told, and how long it lasts.
+    /// From when on the grant counts, where that is known, and how long it lasts.
     pub(crate) fn grant(&self) -> Option<(Option<Moment>, Ttl)> {
         self.0.as_ref().map(|inner| (inner.since, inner.granted))
     }
@@ -99,20 +99,20 @@ impl Turn {
     /// attempt may have it again. Then its fencing tokens are older than theirs.
     ///
     /// # Cancel safety
-    /// The answer is waited for in the background, and a lock that it grants goes on.
+    /// The answer is waited for in the background, and a lock that it grants is passed to the next waiter.
     pub(crate) async fn claim(self) -> Claimed {
         let Some(inner) = &self.0 else { return Claimed::Busy };
         let waiters = Arc::clone(&inner.waiters);
-        let (tell, told) = oneshot::channel();
+        let (sender, claimed) = oneshot::channel();
         let (this, pending) = (Arc::clone(&waiters), waiters.releaser.pending());
         waiters.link.backend.detach(Box::pin(async move {
             let _until_the_end = pending;
-            claim(&this, self, tell).await;
+            claim(&this, self, sender).await;
         }));
-        told.await.unwrap_or(Claimed::Busy)
+        claimed.await.unwrap_or(Claimed::Busy)
     }
 
-    /// It was granted anew, with newer fencing tokens.
+    /// It was granted again, with newer fencing tokens.
     fn rely_on(&mut self, grant: &Grant) {
         if let Some(inner) = &mut self.0 {
             (inner.fence, inner.passes) = (grant.fence, 0);
@@ -120,7 +120,7 @@ impl Turn {
         }
     }
 
-    /// Ends a turn whose lock was lost. The process may have asked for its place anew before it heard
+    /// Ends a turn whose lock was lost. The process may have asked for its place again before it heard
     /// of the grant, so that place is given up with it.
     pub(crate) fn lose(mut self) {
         if let Some(inner) = self.0.take() {
@@ -129,14 +129,14 @@ impl Turn {
         }
     }
 
-    /// Ends a turn whose attempt somebody else gives up.
+    /// Ends a turn whose attempt the caller gives up.
     fn forget(mut self) {
         if let Some(inner) = self.0.take() {
             inner.waiters.turn_ended(&inner.attempt);
         }
     }
 
-    /// Gives the lock to the next of this process, if it may; whether it did.
+    /// Passes the lock to the next waiter of this process, if it may; returns whether it did.
     pub(crate) fn pass(&mut self) -> bool {
         let Some(inner) = self.0.take() else { return false };
         let now = inner.waiters.link.backend.now();
@@ -171,7 +171,7 @@ impl Turn {
     }
 }
 
-/// What claiming a turn came to.
+/// The result of claiming a turn.
 pub(crate) enum Claimed {
     Granted(Turn),
     /// Another holder has the lock.
@@ -180,22 +180,22 @@ pub(crate) enum Claimed {
     Fault(Fault),
 }
 
-/// Claims the lock of a turn for the caller, and gives up what nobody waits for.
+/// Claims the lock of a turn for the caller, and gives up what no call waits for.
 ///
 /// The turn stays here until the answer has come: a release before that could be overtaken by the
-/// request, which would take the lock again for nobody.
-async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, tell: oneshot::Sender<Claimed>) {
+/// request, which would take the lock again without a holder.
+async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, caller: oneshot::Sender<Claimed>) {
     let Some(attempt) = turn.attempt().map(Arc::clone) else { return };
     let link = &waiters.link;
     let mut question = link.question(link.backend.enqueue(Arc::clone(&attempt)));
     let answer = question.answer().await;
     if let Ok(Enqueued::Granted(grant)) = &answer {
         turn.rely_on(grant);
-        // One who has gone gives it back, and it goes on by being dropped.
-        return drop(tell.send(Claimed::Granted(turn)));
+        // A caller that has gone returns it; its drop passes it to the next waiter.
+        return drop(caller.send(Claimed::Granted(turn)));
     }
     turn.forget();
-    drop(tell.send(match &answer {
+    drop(caller.send(match &answer {
         Ok(_) => Claimed::Busy,
         Err(fault) => Claimed::Fault(fault.clone()),
     }));
@@ -208,7 +208,7 @@ async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, tell: oneshot::Sender<Cla
 }
 
 /// The end of a turn. Until its release was answered the line has its turn, so that an answer or a
-/// message that is late, and tells of this turn once more, does not release it as well.
+/// message that is late, and repeats the grant of this turn, does not release it as well.
 ///
 /// A question for this turn that has no answer yet may land behind the release, on another connection:
 ///
@@ -218,7 +218,7 @@ async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, tell: oneshot::Sender<Cla
 /// 4. Its answer comes before that of the release, and is taken for a repetition of the grant.
 ///
 /// So what the attempt has then is withdrawn once the release was answered. A release that was given up
-/// goes to the background, and there behind the question.
+/// is deferred to the background, where it comes after the question.
 ///
 /// See "When is a turn over?" in DESIGN.md.
 pub(crate) struct Ending {
@@ -231,7 +231,7 @@ pub(crate) struct Ending {
     next: Option<Arc<Attempt>>,
     /// Whether the release was answered.
     is_answered: bool,
-    /// Whether the next place is known to be queued; if not, whoever waits has to ask for one.
+    /// Whether the next place is known to be queued; if not, the calls that wait have to ask for one.
     is_queued: bool,
 }
 
@@ -239,7 +239,7 @@ impl Ending {
     /// Releases the turn's attempt, and queues the next one behind the others.
     ///
     /// # Cancel safety
-    /// Whoever waits asks anew.
+    /// The calls that wait ask again.
     pub(crate) async fn release(mut self, attempt: Arc<Attempt>) -> Result<Release, Fault> {
         let link = &self.waiters.link;
         let Some(next) = &self.next else {
@@ -268,7 +268,7 @@ impl Drop for Ending {
             self.waiters.withdraw(Arc::clone(&self.ended));
         }
         if let Some(next) = &self.next {
-            self.waiters.settle(next);
+            self.waiters.withdraw_if_orphaned(next);
         }
     }
 }

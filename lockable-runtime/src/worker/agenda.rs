@@ -1,4 +1,4 @@
-//! Things that are to be done at their times: what renewals and releases are planned in.
+//! Work that is due at its time: renewals, releases and waiters are scheduled here.
 
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::collections::{BTreeSet, HashMap};
@@ -21,7 +21,7 @@ struct Entry<T> {
 }
 
 impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
-    /// Adds an entry; gives back the one that was there under this key.
+    /// Adds an entry; returns the one that was there under this key.
     pub(crate) fn insert(&mut self, key: K, item: T, due: Option<Moment>) -> Option<T> {
         self.due.extend(due.map(|due| (due, key.clone())));
         match self.entries.entry(key) {
@@ -77,7 +77,7 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
         self.due = dues.collect();
     }
 
-    /// Takes at most so many of the entries that are due, the earliest first.
+    /// Takes at most `limit` of the entries that are due, the earliest first.
     pub(crate) fn take_due(&mut self, now: Moment, limit: usize) -> Vec<K> {
         let mut taken = Vec::new();
         while taken.len() < limit
@@ -114,15 +114,15 @@ impl<K, T> Default for Agenda<K, T> {
     }
 }
 
-/// Gives back the room of a crowd that has gone; seldom enough to cost nothing.
+/// Frees the capacity of a crowd that has gone; seldom enough to cost nothing.
 pub(crate) fn trim<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
     if map.len() < map.capacity() / 8 {
-        map.shrink_to(KEPT.max(2 * map.len()));
+        map.shrink_to(SPARE.max(2 * map.len()));
     }
 }
 
-/// Room that is kept for the next few entries.
-const KEPT: usize = 64;
+/// Spare capacity for the next few entries.
+const SPARE: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -160,7 +160,7 @@ mod tests {
         ]
     }
 
-    /// What stands on an agenda, without any order of its own.
+    /// The entries of an agenda, without any order of their own.
     type Plain = BTreeMap<u8, Option<u64>>;
 
     fn take_due(plain: &mut Plain, now: u64, limit: usize) -> Vec<u8> {
@@ -174,7 +174,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_tells_the_same_as_a_plain_table(steps in vec(step(), 0..60)) {
+        fn it_agrees_with_a_plain_table(steps in vec(step(), 0..60)) {
             let (mut agenda, mut plain) = (Agenda::default(), Plain::new());
             for step in steps {
                 match step {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_that_has_gone_leaves_no_room_behind() {
+    fn a_crowd_that_has_gone_leaves_no_capacity() {
         let mut agenda = Agenda::default();
         for key in 0..10_000 {
             agenda.insert(key, (), None);
@@ -276,7 +276,7 @@ mod tests {
         for key in 10..10_000 {
             agenda.remove(&key);
         }
-        assert!(agenda.entries.capacity() < 4 * KEPT, "{}", agenda.entries.capacity());
+        assert!(agenda.entries.capacity() < 4 * SPARE, "{}", agenda.entries.capacity());
         assert_eq!(agenda.len(), 10);
     }
 }

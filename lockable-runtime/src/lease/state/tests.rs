@@ -1,4 +1,4 @@
-//! Every history of a lease keeps the sentence: it counts as held only while an answer says so.
+//! Every history of a lease keeps the rule: it counts as held only while an answer says so.
 
 use proptest::prelude::*;
 
@@ -44,7 +44,7 @@ fn a_renewal_never_shortens_a_lease() {
 }
 
 #[test]
-fn the_first_loss_is_the_one_that_is_told() {
+fn the_first_loss_is_the_one_that_counts() {
     let mut lease = lease();
     lease.refused(Loss::Taken, at(5));
     lease.refused(Loss::Absent, at(6));
@@ -79,7 +79,7 @@ fn the_longest_hold_stops_a_lease_that_renewals_would_keep() {
 #[derive(Clone, Debug)]
 enum Event {
     Look,
-    /// Sent so many milliseconds before its answer.
+    /// Sent this many milliseconds before its answer.
     Renewed(u64, Ttl),
     Refused(Loss),
     Release,
@@ -99,7 +99,7 @@ fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
     proptest::collection::vec((0_u64..6_000, event), 0..40)
 }
 
-/// The same history told once more, as plainly as possible.
+/// The same history in the plainest code.
 #[derive(Debug)]
 struct Model {
     valid_until: Moment,
