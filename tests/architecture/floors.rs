@@ -30,7 +30,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
     ("locker", &["scope", "global", "blocking", "mod", "builder", "request", "acquire", "inspect"]),
     ("locker/acquire", &["mod", "in_line"]),
     ("hold", &["mod", "run", "guard", "reentry"]),
-    ("lease", &["renewal", "mod", "state", "loss", "schedule"]),
+    ("lease", &["renewal", "errors", "mod", "state", "loss", "schedule"]),
     ("lease/renewal", &["mod", "task"]),
     ("waiters", &["mod", "asking", "turn", "line"]),
     ("releaser", &["shutdown", "mod", "backlog", "duty"]),

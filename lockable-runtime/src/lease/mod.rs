@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use crate::backend::{Attempt, Fault, Link, Renewal, Renewed};
 use crate::telemetry;
 use crate::types::clock::{Moment, within};
-use crate::types::error::{Cause, LockError};
+use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{Terms, Ttl};
 use crate::types::redact::DisplayKey;
@@ -24,6 +24,7 @@ use self::state::LeaseState;
 pub(crate) use self::loss::Loss;
 pub(crate) use self::state::Status;
 
+mod errors;
 mod loss;
 pub(crate) mod renewal;
 pub(crate) mod schedule;
@@ -306,48 +307,6 @@ impl Lease {
             state.release(now);
             Ended { status: state.status(now), at: now, used: state.used(now) }
         })
-    }
-
-    /// The error of a body that was stopped, or that completed although the lock was lost.
-    pub(crate) fn loss_error(&self, loss: Loss, completed: bool) -> LockError {
-        let what = if completed {
-            "the lock was lost before the body completed, and its value was dropped; its effects may \
-             overlap with the next holder's"
-        } else {
-            "the lock was lost while the body ran, and the body was stopped"
-        };
-        self.error_of(loss, what).with_completed(completed)
-    }
-
-    pub(crate) fn lost_error(&self, loss: Loss) -> LockError {
-        self.error_of(loss, "the lock was lost")
-    }
-
-    fn error_of(&self, loss: Loss, what: &str) -> LockError {
-        let unrenewed = self.unrenewed();
-        let why = loss.why(self.0.terms.renew, unrenewed.as_deref());
-        let error = self.about(|key| LockError::lost(key, format!("{what}: {why}")));
-        let cause = unrenewed.filter(|_| loss == Loss::Deadline).map(|cause| cause as Cause);
-        error.with_taken(loss == Loss::Taken).with_source(cause)
-    }
-
-    pub(crate) fn max_hold_reached(&self) -> LockError {
-        self.about(LockError::max_hold_reached)
-    }
-
-    /// The error of a release that found the lock gone.
-    pub(crate) fn released_too_late(&self, taken: bool) -> LockError {
-        self.about(|key| LockError::released_too_late(key, taken))
-    }
-
-    /// An error of the backend about this lock.
-    pub(crate) fn fault(&self, fault: Fault) -> LockError {
-        fault.about(self.key(), self.reporting())
-    }
-
-    /// An error about this lock, as it may be shown.
-    fn about(&self, error: impl FnOnce(&str) -> LockError) -> LockError {
-        self.reporting().redact(error(self.key().as_str()))
     }
 
     /// The key as messages and events show it.

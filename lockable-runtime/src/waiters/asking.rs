@@ -1,10 +1,10 @@
 //! Asking for a line's turn, or for its place in the queue, and what the answers mean.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::{RECHECK_INTERVAL, Waiters, close};
-use crate::backend::{Attempt, Enqueued, Fault, Listener as _};
+use crate::backend::{Attempt, Enqueued, Fault, Listener};
 use crate::types::clock::within;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
@@ -63,7 +63,8 @@ impl Waiters {
         }
         let backend = &self.link.backend;
         let Ok(origin) = self.origin.get() else { return Ok(()) };
-        let heard = within(|| backend.timer(RECHECK_INTERVAL), backend.listen(origin, self.hook()));
+        let listener = Weak::clone(&self.this) as Weak<dyn Listener>;
+        let heard = within(|| backend.timer(RECHECK_INTERVAL), backend.listen(origin, listener));
         match heard.await {
             Some(Err(fault)) if fault.kind == LockErrorKind::Refused => Err(fault),
             _ => Ok(()),

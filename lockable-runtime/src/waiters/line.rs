@@ -11,7 +11,8 @@ use crate::types::token::OwnerToken;
 /// its turn.
 pub(crate) struct Line<W> {
     waiting: VecDeque<(u64, W)>,
-    entry: Option<Entry>,
+    /// The attempt that is queued in the backend, or that is being asked for.
+    entry: Option<Arc<Attempt>>,
     /// Whose turn it is, by the attempt that was granted.
     turn: Option<OwnerToken>,
     /// What the backend said last.
@@ -30,11 +31,6 @@ pub(crate) enum Heard {
     Busy,
     /// The last question brought no answer, or an error.
     Fault(Box<Fault>),
-}
-
-/// A place in the backend's queue, or one that is being asked for.
-pub(crate) struct Entry {
-    pub(crate) attempt: Arc<Attempt>,
 }
 
 /// What a grant means to a line.
@@ -84,23 +80,22 @@ impl<W> Line<W> {
         make: impl FnOnce(&W) -> Arc<Attempt>,
     ) -> Option<Arc<Attempt>> {
         if self.entry.is_none() {
-            let attempt = make(self.first()?);
-            self.entry = Some(Entry { attempt });
+            self.entry = Some(make(self.first()?));
         }
-        self.entry.as_ref().map(|entry| Arc::clone(&entry.attempt))
+        self.entry.clone()
     }
 
-    pub(crate) fn take_entry(&mut self) -> Option<Entry> {
+    pub(crate) fn take_entry(&mut self) -> Option<Arc<Attempt>> {
         self.entry.take()
     }
 
     /// The attempt that is queued, if there is one.
     pub(crate) fn entry(&self) -> Option<&Attempt> {
-        self.entry.as_ref().map(|entry| &*entry.attempt)
+        self.entry.as_deref()
     }
 
     pub(crate) fn is_queued_as(&self, attempt: &Attempt) -> bool {
-        self.entry.as_ref().is_some_and(|entry| entry.attempt.owner == attempt.owner)
+        self.entry.as_ref().is_some_and(|entry| entry.owner == attempt.owner)
     }
 
     /// The turn begins that was granted to the place in the queue.
@@ -108,13 +103,13 @@ impl<W> Line<W> {
         if self.turn.as_ref() == Some(owner) {
             return Begun::Already;
         }
-        let Some(entry) = self.entry.take_if(|entry| entry.attempt.owner == *owner) else {
+        let Some(entry) = self.entry.take_if(|entry| entry.owner == *owner) else {
             return Begun::Unwanted;
         };
-        entry.attempt.mark_turn();
+        entry.mark_turn();
         self.turn = Some(owner.clone());
         self.answered();
-        Begun::Turn(entry.attempt)
+        Begun::Turn(entry)
     }
 
     pub(crate) fn has_turn(&self) -> bool {

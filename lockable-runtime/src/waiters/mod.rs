@@ -21,7 +21,7 @@ use crate::worker::agenda::Agenda;
 use crate::worker::{Agent, InFlight, Worklist};
 
 pub(crate) use self::line::Heard;
-use self::line::{Begun, Entry, Line};
+use self::line::{Begun, Line};
 pub(crate) use self::turn::{Claimed, Turn};
 
 mod asking;
@@ -151,8 +151,8 @@ impl Waiters {
         self.withdraw_all(unused);
     }
 
-    fn withdraw_all(self: &Arc<Self>, entries: impl IntoIterator<Item = Entry>) {
-        entries.into_iter().for_each(|entry| self.withdraw(entry.attempt));
+    fn withdraw_all(self: &Arc<Self>, entries: impl IntoIterator<Item = Arc<Attempt>>) {
+        entries.into_iter().for_each(|entry| self.withdraw(entry));
     }
 
     /// Gives up a place in the queue at which no call waits any more.
@@ -172,20 +172,15 @@ impl Waiters {
         }));
     }
 
-    fn hook(&self) -> Weak<dyn Listener> {
-        Weak::clone(&self.this) as Weak<dyn Listener>
-    }
-
-    /// Lets the line ask at once, when its turn ended without one to follow.
-    fn turn_ended(self: &Arc<Self>, ended: &Attempt) {
-        let (key, now) = (&ended.key, self.link.backend.now());
+    /// Ends a turn; the line asks for another one at once, unless it is queued with the release.
+    fn turn_ended(self: &Arc<Self>, ended: &Attempt, is_queued: bool) {
         let unused = self.change(|agenda| {
-            let line = agenda.get_mut(key)?;
+            let line = agenda.get_mut(&ended.key)?;
             line.end_turn(ended);
-            if line.len() > 0 {
-                agenda.schedule(key, now);
+            if line.len() > 0 && !is_queued {
+                agenda.schedule(&ended.key, self.link.backend.now());
             }
-            close(agenda, key)
+            close(agenda, &ended.key)
         });
         self.withdraw_all(unused);
     }
@@ -206,16 +201,7 @@ impl Waiters {
         })
     }
 
-    /// The turn's release was answered, and the calls that wait were queued with it.
-    fn turn_released(self: &Arc<Self>, ended: &Attempt) {
-        let unused = self.change(|agenda| {
-            agenda.get_mut(&ended.key)?.end_turn(ended);
-            close(agenda, &ended.key)
-        });
-        self.withdraw_all(unused);
-    }
-
-    /// Gives a turn to the first who still waits.
+    /// Gives a turn to the first that still waits.
     fn give(self: &Arc<Self>, key: &LockKey, mut turn: Turn) -> Option<Turn> {
         loop {
             let next = self.worklist.look(|agenda| agenda.get_mut(key)?.next());
@@ -255,7 +241,7 @@ impl NextOwner {
 
 /// Gives up a line in which no call waits, and returns its place in the queue, if it has one. The line
 /// itself stays for as long as one of its calls has its turn.
-fn close(agenda: &mut Agenda<LockKey, Line<Waiting>>, key: &LockKey) -> Option<Entry> {
+fn close(agenda: &mut Agenda<LockKey, Line<Waiting>>, key: &LockKey) -> Option<Arc<Attempt>> {
     let line = agenda.get_mut(key)?;
     if line.len() > 0 {
         return None;

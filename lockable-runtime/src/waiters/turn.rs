@@ -124,7 +124,7 @@ impl Turn {
     /// of the grant, so that place is given up with it.
     pub(crate) fn lose(mut self) {
         if let Some(inner) = self.0.take() {
-            inner.waiters.turn_ended(&inner.attempt);
+            inner.waiters.turn_ended(&inner.attempt, false);
             inner.waiters.withdraw(inner.attempt);
         }
     }
@@ -132,7 +132,7 @@ impl Turn {
     /// Ends a turn whose attempt the caller gives up.
     fn forget(mut self) {
         if let Some(inner) = self.0.take() {
-            inner.waiters.turn_ended(&inner.attempt);
+            inner.waiters.turn_ended(&inner.attempt, false);
         }
     }
 
@@ -259,11 +259,7 @@ impl Ending {
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        if self.is_queued {
-            self.waiters.turn_released(&self.ended);
-        } else {
-            self.waiters.turn_ended(&self.ended);
-        }
+        self.waiters.turn_ended(&self.ended, self.is_queued);
         if self.withdraws && self.is_answered {
             self.waiters.withdraw(Arc::clone(&self.ended));
         }
@@ -280,7 +276,7 @@ impl Drop for Turn {
             return;
         }
         if let Some(inner) = self.0.take() {
-            inner.waiters.turn_ended(&inner.attempt);
+            inner.waiters.turn_ended(&inner.attempt, false);
             if is_on_its_way {
                 inner.waiters.releaser.defer(inner.attempt, Known::Releasing);
             }

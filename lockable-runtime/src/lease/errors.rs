@@ -1,0 +1,49 @@
+//! What a lease says when it cannot be counted on.
+
+use super::{Lease, Loss};
+use crate::backend::Fault;
+use crate::types::error::{Cause, LockError};
+
+impl Lease {
+    /// The error of a body that was stopped, or that completed although the lock was lost.
+    pub(crate) fn loss_error(&self, loss: Loss, completed: bool) -> LockError {
+        let what = if completed {
+            "the lock was lost before the body completed, and its value was dropped; its effects may \
+             overlap with the next holder's"
+        } else {
+            "the lock was lost while the body ran, and the body was stopped"
+        };
+        self.error_of(loss, what).with_completed(completed)
+    }
+
+    pub(crate) fn lost_error(&self, loss: Loss) -> LockError {
+        self.error_of(loss, "the lock was lost")
+    }
+
+    fn error_of(&self, loss: Loss, what: &str) -> LockError {
+        let unrenewed = self.unrenewed();
+        let why = loss.why(self.0.terms.renew, unrenewed.as_deref());
+        let error = self.about(|key| LockError::lost(key, format!("{what}: {why}")));
+        let cause = unrenewed.filter(|_| loss == Loss::Deadline).map(|cause| cause as Cause);
+        error.with_taken(loss == Loss::Taken).with_source(cause)
+    }
+
+    pub(crate) fn max_hold_reached(&self) -> LockError {
+        self.about(LockError::max_hold_reached)
+    }
+
+    /// The error of a release that found the lock gone.
+    pub(crate) fn released_too_late(&self, taken: bool) -> LockError {
+        self.about(|key| LockError::released_too_late(key, taken))
+    }
+
+    /// An error of the backend about this lock.
+    pub(crate) fn fault(&self, fault: Fault) -> LockError {
+        fault.about(self.key(), self.reporting())
+    }
+
+    /// An error about this lock, as it may be shown.
+    pub(super) fn about(&self, error: impl FnOnce(&str) -> LockError) -> LockError {
+        self.reporting().redact(error(self.key().as_str()))
+    }
+}
