@@ -4,56 +4,23 @@
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
-use syn::parse::{Parse, ParseStream, Parser};
-use syn::{Error, Expr, ExprClosure, Ident, LitStr, Path, Result, Token};
+use syn::parse::{ParseStream, Parser};
+use syn::{Error, Ident, LitStr, Result, Token};
 
-use crate::key::KeyTemplate;
 use crate::mistakes::Mistakes;
 
 pub(crate) use self::lease::{LeaseArgs, OnLost, WrittenDuration};
+pub(crate) use self::options::LockArgs;
 use self::table::{Read, Row, TABLE};
+pub(crate) use self::value::{Key, KeyArgument, OnBusy};
 pub(crate) use self::wait::{Wait, WaitArgs};
 
 mod hints;
 mod lease;
+mod options;
 mod table;
 mod value;
 mod wait;
-
-/// The options of one attribute, each at most once, each well-formed by itself.
-#[derive(Default)]
-pub(crate) struct LockArgs {
-    pub(crate) key: Option<Key>,
-    pub(crate) prefix: Option<LitStr>,
-    pub(crate) wait: WaitArgs,
-    pub(crate) lease: LeaseArgs,
-    pub(crate) on_busy: Option<OnBusy>,
-    pub(crate) on_error: Option<ExprClosure>,
-    pub(crate) guard: Option<Ident>,
-    pub(crate) locker: Option<Expr>,
-    pub(crate) krate: Option<Path>,
-    /// The options by name, and where, as far as they were written at all; a refused value counts.
-    given: Vec<(&'static str, Span)>,
-}
-
-/// Where the lock key comes from.
-pub(crate) enum Key {
-    Template(KeyTemplate, Vec<KeyArgument>),
-    /// An expression that is a `LockKey`.
-    Value(Expr),
-}
-
-/// An argument of `key("…", …)`.
-pub(crate) struct KeyArgument {
-    pub(crate) name: Option<Ident>,
-    pub(crate) value: Expr,
-}
-
-pub(crate) enum OnBusy {
-    /// The bare word, kept for its span.
-    Skip(Ident),
-    Value(Expr),
-}
 
 impl LockArgs {
     /// Reads every option that can be read; what cannot is a mistake.
@@ -75,15 +42,6 @@ impl LockArgs {
             mistakes.add(Span::call_site(), format!("missing `key`\n{help}"));
         }
         args
-    }
-
-    /// Where the option was written, with whatever value.
-    pub(crate) fn place_of(&self, name: &str) -> Option<Span> {
-        self.given.iter().find(|(given, _)| *given == name).map(|(_, place)| *place)
-    }
-
-    pub(crate) fn is_given(&self, name: &str) -> bool {
-        self.place_of(name).is_some()
     }
 }
 
@@ -208,21 +166,6 @@ fn no_option(args: &mut LockArgs, input: ParseStream<'_>) -> Error {
     };
     skip_option(input);
     error
-}
-
-impl Parse for KeyArgument {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let is_named =
-            input.peek(Ident::peek_any) && input.peek2(Token![=]) && !input.peek2(Token![==]);
-        let name = if is_named {
-            let name = input.call(Ident::parse_any)?;
-            input.parse::<Token![=]>()?;
-            Some(name)
-        } else {
-            None
-        };
-        Ok(Self { name, value: input.parse()? })
-    }
 }
 
 #[cfg(test)]

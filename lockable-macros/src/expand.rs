@@ -4,21 +4,23 @@
 //!
 //! See "Why is the future of a decorated function small?" in DESIGN.md.
 
-use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::spanned::Spanned;
-use syn::{ReturnType, Type};
 
 use crate::args::OnBusy;
 use crate::expand::answers::{busy_arm, refused};
 use crate::expand::call::{call, warnings};
-use crate::expand::parameters::kept_parameters;
-use crate::model::{LockedFn, Road};
+use crate::expand::parameters::moved_parameters;
+use crate::expand::tokens::{
+    braced, is_never, mixed, private, private_at, return_span, return_type,
+};
+use crate::model::{FnKind, LockedFn};
 use crate::output;
 
 mod answers;
 mod call;
 mod parameters;
+mod tokens;
 
 /// The function with its lock.
 ///
@@ -32,9 +34,9 @@ mod parameters;
 pub(crate) fn expand(locked: &LockedFn) -> TokenStream {
     let inner_attrs = &locked.target.inner_attrs;
     let statements = statements(locked);
-    let whole = match &locked.road {
-        Road::Async | Road::Sync => statements,
-        Road::Boxed(_) => boxed(&statements),
+    let whole = match &locked.kind {
+        FnKind::Async | FnKind::Sync => statements,
+        FnKind::Boxed(_) => boxed(&statements),
     };
     // The user's own braces: without their span an unused function is not reported as one.
     let block = braced(quote!(#inner_attrs #whole), locked.target.braces.span());
@@ -86,7 +88,7 @@ fn statements(locked: &LockedFn) -> TokenStream {
 /// each token costs.
 fn has_ordinary_ending(locked: &LockedFn) -> bool {
     let says_nothing = locked.on_busy.is_none() && locked.on_error.is_none();
-    says_nothing && !matches!(locked.road, Road::Sync) && !is_never(&return_type(locked))
+    says_nothing && !matches!(locked.kind, FnKind::Sync) && !is_never(&return_type(locked))
 }
 
 /// ```text
@@ -125,36 +127,36 @@ struct Steps {
 }
 
 fn steps(locked: &LockedFn) -> Steps {
-    match &locked.road {
-        Road::Async | Road::Boxed(_) => awaiting(locked),
-        Road::Sync => waiting(locked),
+    match &locked.kind {
+        FnKind::Async | FnKind::Boxed(_) => awaiting(locked),
+        FnKind::Sync => waiting(locked),
     }
 }
 
 /// ```text
 /// Input:  guard = lock, on_busy = BUSY
-/// Output: let granted = Granted::default();
-///         let body = { let granted = granted.clone(); async move { … } };
-///         run(call, body).granting(granted).even_when_busy().await
+/// Output: let cell = LeaseCell::default();
+///         let body = { let cell = cell.clone(); async move { … } };
+///         run(call, body).lease_into(cell).even_when_busy().await
 /// ```
 fn awaiting(locked: &LockedFn) -> Steps {
     let private = private(locked);
     let allow = allowed(locked);
     let future = body(locked);
-    let is_told =
-        locked.guard.is_some() || answers_busy(locked) || matches!(locked.road, Road::Boxed(_));
-    let (body, granting) = if is_told {
+    let needs_cell =
+        locked.guard.is_some() || answers_busy(locked) || matches!(locked.kind, FnKind::Boxed(_));
+    let (body, fill_cell) = if needs_cell {
         let body = quote_spanned! {mixed()=>
-            let granted = #private::Granted::default();
+            let cell = #private::LeaseCell::default();
             #allow
-            let body = { let granted = ::core::clone::Clone::clone(&granted); #future };
+            let body = { let cell = ::core::clone::Clone::clone(&cell); #future };
         };
-        (body, quote_spanned!(mixed()=> .granting(granted)))
+        (body, quote_spanned!(mixed()=> .lease_into(cell)))
     } else {
         (quote_spanned!(mixed()=> #allow let body = #future;), TokenStream::new())
     };
     let even_when_busy = answers_busy(locked).then(|| quote_spanned!(mixed()=> .even_when_busy()));
-    let run = quote_spanned!(mixed()=> #private::run(call, body) #granting #even_when_busy .await);
+    let run = quote_spanned!(mixed()=> #private::run(call, body) #fill_cell #even_when_busy .await);
     Steps { body, run, check: TokenStream::new() }
 }
 
@@ -199,7 +201,7 @@ fn boxed(statements: &TokenStream) -> TokenStream {
 /// then. A future has no answer of its own, so such a function has both options.
 fn allowed(locked: &LockedFn) -> Option<TokenStream> {
     let has_both = locked.on_busy.is_some() && locked.on_error.is_some();
-    (has_both && matches!(locked.road, Road::Async))
+    (has_both && matches!(locked.kind, FnKind::Async))
         .then(|| quote_spanned!(mixed()=> #[allow(clippy::async_yields_async)]))
 }
 
@@ -214,15 +216,15 @@ fn allowed_of_never(locked: &LockedFn) -> Option<TokenStream> {
 ///
 /// ```text
 /// Input:  guard = lock
-/// Output: async move { FAKE_RETURN let _ = (PARAMETERS,); let lock = granted.lease().await; { BODY } }
+/// Output: async move { FAKE_RETURN let _ = (PARAMETERS,); let lock = cell.lease().await; { BODY } }
 ///         move |lock: Lease| { FAKE_RETURN let _ = (PARAMETERS,); { BODY } }       of a sync function
-///         async move { start(CLOSURE, granted.lease().await).await }               of a boxed future
+///         async move { start(CLOSURE, cell.lease().await).await }               of a boxed future
 ///
 /// Input:  guard = lock, on_busy = BUSY
 /// Output: async move {
 ///             FAKE_RETURN
 ///             let _ = (PARAMETERS,);
-///             match granted.outcome().await { None => BUSY, Some(lock) => { BODY } }
+///             match cell.outcome().await { None => BUSY, Some(lock) => { BODY } }
 ///         }
 /// ```
 fn body(locked: &LockedFn) -> TokenStream {
@@ -230,33 +232,33 @@ fn body(locked: &LockedFn) -> TokenStream {
     // With the user's span rustc would find these braces unnecessary; with another location it
     // would report a wrong tail expression at the attribute.
     let user = braced(locked.target.body.clone(), mixed().located_at(braces));
-    let outcome = match (&locked.on_busy, &locked.guard, &locked.road) {
+    let outcome = match (&locked.on_busy, &locked.guard, &locked.kind) {
         (Some(OnBusy::Value(busy)), ..) => busy_or_body(locked, &busy.to_token_stream(), &user),
-        (_, Some(lease), Road::Async) => {
-            quote_spanned!(mixed()=> let #lease = granted.lease().await; #user)
+        (_, Some(lease), FnKind::Async) => {
+            quote_spanned!(mixed()=> let #lease = cell.lease().await; #user)
         }
         _ => user.into(),
     };
     let fake_return = fake_return(locked);
-    let kept = kept_parameters(locked);
+    let moved = moved_parameters(locked);
     // The user's span again, or the body is lost to coverage.
-    let block = braced(quote!(#fake_return #kept #outcome), braces);
-    match &locked.road {
-        Road::Async => quote_spanned!(braces=> async move #block),
-        Road::Sync => closure(locked, &block),
-        Road::Boxed(_) => boxed_body(locked, &block),
+    let block = braced(quote!(#fake_return #moved #outcome), braces);
+    match &locked.kind {
+        FnKind::Async => quote_spanned!(braces=> async move #block),
+        FnKind::Sync => closure(locked, &block),
+        FnKind::Boxed(_) => boxed_body(locked, &block),
     }
 }
 
 fn busy_or_body(locked: &LockedFn, busy: &TokenStream, user: &TokenTree) -> TokenStream {
     let lease = lease_name(locked);
-    let (granted, busy) = match &locked.road {
-        Road::Async => (quote_spanned!(mixed()=> granted.outcome().await), busy.clone()),
-        Road::Sync => (quote_spanned!(mixed()=> granted), busy.clone()),
-        Road::Boxed(_) => (quote_spanned!(mixed()=> granted), boxed(busy)),
+    let (found, busy) = match &locked.kind {
+        FnKind::Async => (quote_spanned!(mixed()=> cell.outcome().await), busy.clone()),
+        FnKind::Sync => (quote_spanned!(mixed()=> lease), busy.clone()),
+        FnKind::Boxed(_) => (quote_spanned!(mixed()=> lease), boxed(busy)),
     };
     quote_spanned! {mixed()=>
-        match #granted {
+        match #found {
             ::core::option::Option::None => #busy,
             ::core::option::Option::Some(#lease) => #user
         }
@@ -267,7 +269,7 @@ fn busy_or_body(locked: &LockedFn, busy: &TokenStream, user: &TokenTree) -> Toke
 fn closure(locked: &LockedFn, block: &TokenTree) -> TokenStream {
     let private = private(locked);
     let parameter = if answers_busy(locked) {
-        quote_spanned!(mixed()=> granted: ::core::option::Option<#private::Lease>)
+        quote_spanned!(mixed()=> lease: ::core::option::Option<#private::Lease>)
     } else {
         let lease = lease_name(locked);
         quote_spanned!(mixed()=> #lease: #private::Lease)
@@ -278,12 +280,12 @@ fn closure(locked: &LockedFn, block: &TokenTree) -> TokenStream {
 fn boxed_body(locked: &LockedFn, block: &TokenTree) -> TokenStream {
     let private = private(locked);
     let closure = closure(locked, block);
-    let granted = if answers_busy(locked) {
-        quote_spanned!(mixed()=> granted.outcome().await)
+    let lease = if answers_busy(locked) {
+        quote_spanned!(mixed()=> cell.outcome().await)
     } else {
-        quote_spanned!(mixed()=> granted.lease().await)
+        quote_spanned!(mixed()=> cell.lease().await)
     };
-    quote_spanned!(mixed()=> async move { #private::start(#closure, #granted).await })
+    quote_spanned!(mixed()=> async move { #private::start(#closure, #lease).await })
 }
 
 /// What the body calls its lease.
@@ -307,50 +309,4 @@ fn fake_return(locked: &LockedFn) -> TokenStream {
             return #private::absent::<#ty>();
         }
     }
-}
-
-/// Whether this is `!`, which only a signature may name.
-fn is_never(ty: &Type) -> bool {
-    matches!(ty, Type::Never(_))
-}
-
-/// What a call comes to: the return type, or the output of the boxed future.
-fn return_type(locked: &LockedFn) -> Type {
-    match &locked.road {
-        Road::Async | Road::Sync => output::written_inside(&locked.target.sig.output),
-        Road::Boxed(output) => Type::clone(output),
-    }
-}
-
-/// That type, or the function's name where there is none.
-fn return_span(locked: &LockedFn) -> Span {
-    match (&locked.road, &locked.target.sig.output) {
-        (Road::Boxed(output), _) => output.span(),
-        (_, ReturnType::Default) => locked.target.sig.ident.span(),
-        (_, ReturnType::Type(_, ty)) => ty.span(),
-    }
-}
-
-fn braced(tokens: TokenStream, span: Span) -> TokenTree {
-    let mut group = Group::new(Delimiter::Brace, tokens);
-    group.set_span(span);
-    TokenTree::Group(group)
-}
-
-/// The runtime's door for expansions.
-fn private(locked: &LockedFn) -> TokenStream {
-    private_at(locked, Span::call_site())
-}
-
-/// The same, for names whose errors belong to something the user wrote.
-fn private_at(locked: &LockedFn, place: Span) -> TokenStream {
-    let span = mixed().located_at(place);
-    let own_name = || quote_spanned!(span=> ::lockable_runtime);
-    let runtime = locked.krate.as_ref().map_or_else(own_name, ToTokens::to_token_stream);
-    quote_spanned!(span=> #runtime::__private)
-}
-
-/// The hygiene of our own names: they neither hide the user's nor are seen by them.
-fn mixed() -> Span {
-    Span::mixed_site()
 }

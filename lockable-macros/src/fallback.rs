@@ -1,6 +1,6 @@
 //! What a refused attribute leaves behind: the user's item and the reasons.
 //!
-//! The item is always emitted, so that its callers compile and the reasons stand alone.
+//! The item is always emitted, so that its callers compile and only the reasons are reported.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::quote;

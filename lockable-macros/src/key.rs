@@ -7,14 +7,18 @@ use syn::{Expr, LitStr};
 
 use crate::mistakes::Mistakes;
 
+pub(crate) use self::missed::MissedHole;
+pub(crate) use self::pieces::Source;
+use self::pieces::{Hole, Piece, holes, is_name, split};
+
 mod missed;
-pub(crate) use missed::MissedHole;
+mod pieces;
 
 /// The longest lock key, prefix included, in bytes.
 const MAX_KEY_BYTES: usize = 1024;
 
-/// A template whose every mistake is either reported or left to `format_args!`, which sees the
-/// same literal and can point into it.
+/// A template. Every mistake in it is reported here, or by `format_args!`, which sees the same
+/// literal and can point into it.
 pub(crate) struct KeyTemplate {
     pub(crate) literal: LitStr,
     holes: Vec<Hole>,
@@ -23,22 +27,6 @@ pub(crate) struct KeyTemplate {
     after_hash: Vec<String>,
     /// The least number of bytes that a rendered key can have.
     least_bytes: usize,
-}
-
-/// Which value fills a hole.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// `{}` or `{0}`: an argument by its place.
-    Place(usize),
-    /// `{id}`: an argument, a parameter or a constant by its name.
-    Name(String),
-}
-
-#[derive(Debug, PartialEq, Eq)]
-struct Hole {
-    source: Source,
-    /// The first character after the hole, when another hole follows.
-    delimiter: Option<char>,
 }
 
 impl KeyTemplate {
@@ -77,7 +65,7 @@ impl KeyTemplate {
             let hole =
                 if is_field { format!("key(\"{{}}\", {path})") } else { format!("{{{path}}}") };
             let message = format!(
-                "`#{path}` is no hole: it would stand in every key as it is\n\
+                "`#{path}` is no hole: every key would contain it as it is\n\
                  help: write `{hole}`, or `key(\"..\")` where the text itself is meant"
             );
             mistakes.add(self.literal.span(), message);
@@ -133,99 +121,6 @@ fn after_hash(text: &str) -> impl Iterator<Item = &str> {
     paths.map(|path| path.trim_end_matches('.')).filter(|path| !path.is_empty())
 }
 
-/// A part of a template as it stands between braces or outside of them.
-#[derive(Debug, PartialEq, Eq)]
-enum Piece {
-    Text(String),
-    /// `{argument:spec}`.
-    Hole {
-        argument: String,
-        spec: Option<String>,
-    },
-}
-
-impl Piece {
-    fn least_bytes(&self) -> usize {
-        match self {
-            Self::Text(text) => text.len(),
-            // A value that displays as nothing is no part of a key.
-            Self::Hole { .. } => 1,
-        }
-    }
-
-    /// Literal braces come from `{{` and `}}` only.
-    fn in_braces(&self) -> impl Iterator<Item = &str> {
-        let text = match self {
-            Self::Text(text) => text.as_str(),
-            Self::Hole { .. } => "",
-        };
-        text.split('{').skip(1).filter_map(|after| Some(after.split_once('}')?.0))
-    }
-}
-
-/// Splits a template as `format_args!` does; `None` where the braces do not match.
-fn split(text: &str) -> Option<Vec<Piece>> {
-    let mut pieces = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(['{', '}']) {
-        let (before, from) = rest.split_at_checked(at)?;
-        push_text(&mut pieces, before);
-        if let Some(after) = from.strip_prefix("{{").or_else(|| from.strip_prefix("}}")) {
-            push_text(&mut pieces, from.get(..1)?);
-            rest = after;
-        } else {
-            let (inside, after) = from.strip_prefix('{')?.split_once('}')?;
-            pieces.push(hole(inside)?);
-            rest = after;
-        }
-    }
-    push_text(&mut pieces, rest);
-    Some(pieces)
-}
-
-fn push_text(pieces: &mut Vec<Piece>, more: &str) {
-    match pieces.last_mut() {
-        _ if more.is_empty() => {}
-        Some(Piece::Text(text)) => text.push_str(more),
-        _ => pieces.push(Piece::Text(more.to_owned())),
-    }
-}
-
-fn hole(inside: &str) -> Option<Piece> {
-    if inside.contains('{') {
-        return None;
-    }
-    // The `::` of a path starts no format spec.
-    let colon = inside.find(':').filter(|at| inside.get(*at..*at + 2) != Some("::"));
-    let (argument, spec) = match colon {
-        Some(at) => (inside.get(..at)?, inside.get(at + 1..).filter(|spec| !spec.is_empty())),
-        None => (inside, None),
-    };
-    Some(Piece::Hole { argument: argument.trim().to_owned(), spec: spec.map(str::to_owned) })
-}
-
-/// The holes whose sources are known, with the character that must end each value.
-fn holes(pieces: &[Piece]) -> Vec<Hole> {
-    let mut next_place = 0..;
-    let mut holes = Vec::new();
-    for (at, piece) in pieces.iter().enumerate() {
-        let Piece::Hole { argument, .. } = piece else { continue };
-        let source = match argument.as_str() {
-            "" => next_place.next().map(Source::Place),
-            digits if digits.bytes().all(|b| b.is_ascii_digit()) => {
-                digits.parse().ok().map(Source::Place)
-            }
-            name => is_name(name).then(|| Source::Name(name.to_owned())),
-        };
-        let delimiter = match (pieces.get(at + 1), pieces.get(at + 2)) {
-            (Some(Piece::Text(text)), Some(Piece::Hole { .. })) => text.chars().next(),
-            _ => None,
-        };
-        holes.extend(source.map(|source| Hole { source, delimiter }));
-    }
-    holes
-}
-
 fn check_pieces(pieces: &[Piece], span: Span, mistakes: &mut Mistakes) {
     let expression = pieces.iter().find_map(|piece| match piece {
         Piece::Hole { argument, .. } if is_expression(argument) => Some(argument),
@@ -256,15 +151,6 @@ fn check_spec(argument: &str, spec: Option<&str>, span: Span, mistakes: &mut Mis
         Some(_) => mistakes.add(span, FORMAT_SPEC),
         None => {}
     }
-}
-
-/// Whether `format_args!` takes this as the name of an argument or of something in scope.
-///
-/// By its letters, because to ask the compiler costs more than all the rest of a template; what is
-/// no name all the same, `format_args!` reports.
-fn is_name(text: &str) -> bool {
-    let starts_well = text.starts_with(|c: char| c == '_' || c.is_alphabetic());
-    starts_well && text != "_" && text.chars().all(|c| c == '_' || c.is_alphanumeric())
 }
 
 /// Whether this is a value that has to be an argument of `key(..)`, such as `self.id`.

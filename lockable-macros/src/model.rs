@@ -20,7 +20,7 @@ use crate::target::Target;
 /// A function that can be locked, and how.
 pub(crate) struct LockedFn {
     pub(crate) target: Target,
-    pub(crate) road: Road,
+    pub(crate) kind: FnKind,
     pub(crate) key: Key,
     pub(crate) prefix: Option<LitStr>,
     pub(crate) wait: WaitArgs,
@@ -34,7 +34,7 @@ pub(crate) struct LockedFn {
 }
 
 /// How a call reaches its lock and its body.
-pub(crate) enum Road {
+pub(crate) enum FnKind {
     /// An `async fn`.
     Async,
     /// A plain function, which waits on its thread.
@@ -47,11 +47,11 @@ impl LockedFn {
     /// Proves that the function can be locked as the arguments say.
     pub(crate) fn prove(args: LockArgs, target: Target, mut mistakes: Mistakes) -> Result<Self> {
         check_single(&target, &mut mistakes);
-        let road = road(&target.sig, &mut mistakes);
-        check_wait(&args, road.as_ref(), &mut mistakes);
+        let kind = kind(&target.sig, &mut mistakes);
+        check_wait(&args, kind.as_ref(), &mut mistakes);
         check_max_hold(&args, &mut mistakes);
         check_min_hold(&args.lease, &mut mistakes);
-        check_on_lost(&args.lease, road.as_ref(), &mut mistakes);
+        check_on_lost(&args.lease, kind.as_ref(), &mut mistakes);
         check_guard(args.guard.as_ref(), &target.sig, &mut mistakes);
         if let Some(Key::Template(template, _)) = &args.key {
             template.check_length(args.prefix.as_ref(), &mut mistakes);
@@ -59,15 +59,16 @@ impl LockedFn {
             let is_bound = |name: &str| bound.iter().any(|b| names::unraw(b.ident) == name);
             template.check_hashes(is_bound, &mut mistakes);
         }
-        if let (Some(Road::Boxed(_)), Some(Key::Template(template, arguments))) = (&road, &args.key)
+        if let (Some(FnKind::Boxed(_)), Some(Key::Template(template, arguments))) =
+            (&kind, &args.key)
         {
             check_destructured(template, arguments, &target, &mut mistakes);
         }
         let LockArgs { key, prefix, wait, lease, on_busy, on_error, guard, locker, krate, .. } =
             args;
-        let locked = key.zip(road).map(|(key, road)| Self {
+        let locked = key.zip(kind).map(|(key, kind)| Self {
             target,
-            road,
+            kind,
             key,
             prefix,
             wait,
@@ -90,10 +91,10 @@ fn check_single(target: &Target, mistakes: &mut Mistakes) {
     mistakes.add(last.map_or_else(Span::call_site, |last| last.ident.span()), message);
 }
 
-/// How a call of this function is locked, if it can be.
-fn road(sig: &Signature, mistakes: &mut Mistakes) -> Option<Road> {
+/// The kind of this function, if it can be locked.
+fn kind(sig: &Signature, mistakes: &mut Mistakes) -> Option<FnKind> {
     if sig.asyncness.is_some() {
-        return Some(Road::Async);
+        return Some(FnKind::Async);
     }
     if let Some(constness) = &sig.constness {
         let message = "`#[distributed_lock]` cannot be put on a `const fn`\n\
@@ -101,7 +102,7 @@ fn road(sig: &Signature, mistakes: &mut Mistakes) -> Option<Road> {
         mistakes.add(constness.span, message);
         None
     } else if let Some(output) = output::of_boxed_future(&sig.output) {
-        Some(Road::Boxed(Box::new(output)))
+        Some(FnKind::Boxed(Box::new(output)))
     } else if let (Some(future), ReturnType::Type(_, ty)) =
         (output::returned_future(&sig.output), &sig.output)
     {
@@ -113,30 +114,30 @@ fn road(sig: &Signature, mistakes: &mut Mistakes) -> Option<Road> {
         mistakes.push(Error::new_spanned(ty, message));
         None
     } else {
-        Some(Road::Sync)
+        Some(FnKind::Sync)
     }
 }
 
-fn check_wait(args: &LockArgs, road: Option<&Road>, mistakes: &mut Mistakes) {
+fn check_wait(args: &LockArgs, kind: Option<&FnKind>, mistakes: &mut Mistakes) {
     let waits = args.is_given("wait");
     if let Some(place) = args.place_of("fair").filter(|_| !waits) {
         let message = "`fair` needs `wait`\n\
-             help: add `wait`, or leave `fair` out: a call that tries once stands in no queue";
+             help: add `wait`, or leave `fair` out: a call that tries once joins no queue";
         mistakes.add(place, message);
     }
     let Some(place) = args.place_of("blocking") else { return };
-    match road {
-        Some(Road::Async | Road::Boxed(_)) => {
+    match kind {
+        Some(FnKind::Async | FnKind::Boxed(_)) => {
             let message = "`blocking` is for a sync `fn`\n\
                  help: leave it out: an async function waits without blocking its thread";
             mistakes.add(place, message);
         }
-        Some(Road::Sync) if !waits => {
+        Some(FnKind::Sync) if !waits => {
             let message = "`blocking` needs `wait`\n\
                  help: add `wait`, or leave `blocking` out: a call that tries once needs no permission";
             mistakes.add(place, message);
         }
-        Some(Road::Sync) | None => {}
+        Some(FnKind::Sync) | None => {}
     }
 }
 
@@ -160,13 +161,13 @@ fn check_min_hold(lease: &LeaseArgs, mistakes: &mut Mistakes) {
     };
     if min_hold > expire {
         let message = "`min_hold` is longer than `expire`\n\
-             help: make `expire` at least as long: a process that dies keeps its lock for that time only";
+             help: make `expire` at least as long: a process that dies holds its lock for that time only";
         mistakes.add(*place, message);
     }
 }
 
-fn check_on_lost(lease: &LeaseArgs, road: Option<&Road>, mistakes: &mut Mistakes) {
-    if let (Some(OnLost::Cancel(word)), Some(Road::Sync)) = (&lease.on_lost, road) {
+fn check_on_lost(lease: &LeaseArgs, kind: Option<&FnKind>, mistakes: &mut Mistakes) {
+    if let (Some(OnLost::Cancel(word)), Some(FnKind::Sync)) = (&lease.on_lost, kind) {
         let message = "the body of a sync `fn` cannot be stopped\n\
              help: leave `on_lost` out: the body completes, and the call then gives the loss as its error\n\
              help: with `on_lost = finish` the call gives the body's value all the same";

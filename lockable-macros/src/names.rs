@@ -119,7 +119,7 @@ fn is_hidden_parameter(value: &Group) -> bool {
     matches!(name, Some(TokenTree::Ident(name)) if name.to_string().starts_with("__arg"))
 }
 
-/// A name as it stands in a hole, without `r#`.
+/// A name as it is written in a hole, without `r#`.
 pub(crate) fn unraw(ident: &Ident) -> String {
     ident.unraw().to_string()
 }

@@ -28,8 +28,8 @@ pub(crate) fn written_inside(output: &ReturnType) -> Type {
 
 fn erase(ty: &mut Type) {
     match ty {
-        Type::ImplTrait(hidden) => {
-            *ty = Type::Verbatim(quote_spanned!(hidden.impl_token.span=> _));
+        Type::ImplTrait(opaque) => {
+            *ty = Type::Verbatim(quote_spanned!(opaque.impl_token.span=> _));
         }
         // As in `&'a (impl Display + 'a)`; around a `_` the parentheses would be a warning.
         Type::Paren(paren) if matches!(*paren.elem, Type::ImplTrait(_)) => {
@@ -155,7 +155,7 @@ fn type_arguments(arguments: &PathArguments) -> Box<dyn Iterator<Item = &Type> +
     }
 }
 
-/// A type as somebody would write it; tokens alone have a space around each.
+/// A type as a user writes it; tokens alone have a space around each.
 fn text_of(ty: &Type) -> String {
     let mut text = ty.to_token_stream().to_string();
     for (loose, tight) in

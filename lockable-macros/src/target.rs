@@ -5,7 +5,7 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Attribute, Error, Ident, Result, Signature, Token, Visibility};
 
-/// A function, read as far as the lock needs: everything before the body is also kept as written.
+/// A function, read as far as the lock needs: everything before the body is stored as written.
 pub(crate) struct Target {
     /// Attributes, visibility and signature, exactly as written.
     pub(crate) head: TokenStream,
@@ -24,7 +24,7 @@ impl Target {
     /// Reads a function; anything else is refused at the token that says what it is.
     pub(crate) fn parse(item: &TokenStream) -> Result<Self> {
         let mut head: Vec<TokenTree> = item.clone().into_iter().collect();
-        // A body that a `macro_rules!` took as a `block` stands in such a group.
+        // A body that a `macro_rules!` took as a `block` is in such a group.
         let last = head.pop().map(|last| without_invisible_groups(last.into()));
         let head: TokenStream = head.into_iter().collect();
         let (attrs, sig) = match parse_head.parse2(head.clone()) {
@@ -54,17 +54,17 @@ pub(crate) fn without_invisible_groups(item: TokenStream) -> TokenStream {
 
 /// The item without any further attribute of ours above its signature.
 pub(crate) fn without_our_attributes(item: TokenStream) -> TokenStream {
-    let mut kept = TokenStream::new();
+    let mut others = TokenStream::new();
     let mut tokens = item.into_iter().peekable();
     while let Some(token) = tokens.next() {
         let is_hash = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '#');
         if is_hash && matches!(tokens.peek(), Some(TokenTree::Group(group)) if names_us(group)) {
             tokens.next();
         } else {
-            kept.extend([token]);
+            others.extend([token]);
         }
     }
-    kept
+    others
 }
 
 enum Head {
@@ -83,7 +83,7 @@ fn parse_head(input: ParseStream<'_>) -> Result<Head> {
     let _vis: Visibility = input.parse()?;
     let word = input.fork().call(Ident::parse_any);
     if word.is_ok_and(|word| word == "default" || word == "safe") {
-        // `default async fn` of specialization, `safe fn` of an `extern` block; kept in the head, of
+        // `default async fn` of specialization, `safe fn` of an `extern` block; read over, and of
         // no meaning here.
         input.call(Ident::parse_any)?;
     }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use proc_macro2::{Delimiter, Group, Punct, Spacing, TokenStream, TokenTree};
 
-/// Each file of `src/tests` is a function under the attribute, a line of dashes, and what becomes
-/// of it. With `LOCKABLE_BLESS` in the environment the files are written anew.
+/// Each file of `src/tests` is a function under the attribute, a line of dashes, and its
+/// expansion. With `LOCKABLE_BLESS` in the environment the files are written again.
 #[test]
 fn expansions_are_as_committed() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests");

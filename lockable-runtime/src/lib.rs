@@ -384,7 +384,7 @@ pub use lockable_macros::distributed_lock;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::attribute::{
-        Call, FromLockError, Granted, IntoExpire, IntoHold, IntoLockKey, IntoWait, Lease, Part,
+        Call, FromLockError, IntoExpire, IntoHold, IntoLockKey, IntoWait, Lease, LeaseCell, Part,
         Refused, Returned, Run, RunsUnderTheLock, Skip, Value, absent, run, run_blocking,
         run_blocking_even_when_busy, start, value,
     };

@@ -1,4 +1,4 @@
-//! What to say to somebody who wrote something else than an option.
+//! Messages for what was written in place of an option.
 
 use proc_macro2::TokenStream;
 use syn::parse::discouraged::Speculative;
@@ -6,8 +6,9 @@ use syn::parse::{ParseBuffer, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, Ident, Path, Result, Token};
 
-use super::table::{Read, TABLE};
-use super::{Key, LockArgs};
+use crate::args::options::LockArgs;
+use crate::args::table::{Read, TABLE};
+use crate::args::value::Key;
 use crate::key::KeyTemplate;
 
 /// Refuses a name that is no option, with what it was probably meant to be.
@@ -72,7 +73,7 @@ fn after_comma(input: ParseStream<'_>) -> ParseBuffer<'_> {
     ahead
 }
 
-/// What stands between two places, as it was written.
+/// The tokens between two places, as they were written.
 fn source_text(from: ParseStream<'_>, to: ParseStream<'_>) -> String {
     let all = from.cursor().token_stream().into_iter();
     let rest = to.cursor().token_stream().into_iter().count();
@@ -86,7 +87,7 @@ pub(super) fn options() -> String {
     format!("help: the options are {}", names.join(", "))
 }
 
-/// The option that a foreign or misspelt name stands for.
+/// The option that a foreign or misspelt name means.
 pub(super) fn nearest(written: &str) -> Option<&'static str> {
     let plain = written.to_lowercase().replace('_', "");
     let foreign = TABLE.iter().find(|row| row.elsewhere.contains(&plain.as_str()));

@@ -6,7 +6,7 @@ use syn::parse::ParseStream;
 use syn::spanned::Spanned;
 use syn::{Error, Expr, Ident, Lit, Result, UnOp};
 
-use super::value::visible;
+use crate::args::value::visible;
 use crate::duration::{self, Flaw};
 
 /// The options that are about the lease.
@@ -20,15 +20,15 @@ pub(crate) struct LeaseArgs {
 }
 
 pub(crate) enum WrittenDuration {
-    /// Of a literal, which stands there; longer than zero.
+    /// Of a literal at this place; longer than zero.
     Milliseconds(u64, Span),
     /// Known when the function is called.
     Expression(Expr),
 }
 
-/// What becomes of a body whose lease is lost.
+/// What happens to a body whose lease is lost.
 pub(crate) enum OnLost {
-    /// The bare word, kept for its span.
+    /// The bare word, for its span.
     Cancel(Ident),
     Finish,
 }
@@ -79,7 +79,7 @@ pub(super) fn on_lost(input: ParseStream<'_>) -> Result<OnLost> {
 
 /// Whole seconds, a text with units, or an expression that is a `Duration`.
 ///
-/// Somebody who wrote zero, or less, wanted no limit, and reads how to get close to that.
+/// A user who wrote zero, or less, wanted no limit: the message says how to get close to that.
 pub(super) fn duration(
     name: &str,
     unlimited: &str,

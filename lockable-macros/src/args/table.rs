@@ -4,7 +4,9 @@
 use syn::Result;
 use syn::parse::ParseStream;
 
-use super::{LockArgs, Wait, lease, value, wait};
+use crate::args::options::LockArgs;
+use crate::args::wait::Wait;
+use crate::args::{lease, value, wait};
 use crate::mistakes::Mistakes;
 
 /// One option of the attribute.

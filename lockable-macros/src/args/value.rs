@@ -2,16 +2,50 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::parse::ParseStream;
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
     Error, Expr, ExprClosure, ExprLit, Ident, Lit, LitStr, Path, Result, Token, parenthesized,
 };
 
-use super::{Key, KeyArgument, OnBusy};
 use crate::key::KeyTemplate;
 use crate::mistakes::Mistakes;
+
+/// Where the lock key comes from.
+pub(crate) enum Key {
+    Template(KeyTemplate, Vec<KeyArgument>),
+    /// An expression that is a `LockKey`.
+    Value(Expr),
+}
+
+/// An argument of `key("…", …)`.
+pub(crate) struct KeyArgument {
+    pub(crate) name: Option<Ident>,
+    pub(crate) value: Expr,
+}
+
+pub(crate) enum OnBusy {
+    /// The bare word, for its span.
+    Skip(Ident),
+    Value(Expr),
+}
+
+impl Parse for KeyArgument {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let is_named =
+            input.peek(Ident::peek_any) && input.peek2(Token![=]) && !input.peek2(Token![==]);
+        let name = if is_named {
+            let name = input.call(Ident::parse_any)?;
+            input.parse::<Token![=]>()?;
+            Some(name)
+        } else {
+            None
+        };
+        Ok(Self { name, value: input.parse()? })
+    }
+}
 
 /// `key = "order:{id}"`, or an expression that is a `LockKey`.
 pub(super) fn key(input: ParseStream<'_>, mistakes: &mut Mistakes) -> Result<Key> {
@@ -62,7 +96,7 @@ pub(super) fn text(input: ParseStream<'_>) -> Result<LitStr> {
     }
 }
 
-/// Whether a value follows, or what somebody took for the beginning of one.
+/// Whether a value follows, or what looks like the start of one.
 pub(super) fn follows(input: ParseStream<'_>) -> bool {
     input.peek(Token![=]) || input.peek(Token![:]) || input.peek(syn::token::Paren)
 }

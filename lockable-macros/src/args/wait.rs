@@ -4,8 +4,8 @@ use syn::parse::ParseStream;
 use syn::parse::discouraged::Speculative;
 use syn::{Error, Expr, ExprLit, Lit, LitBool, Result};
 
-use super::lease::{WrittenDuration, duration};
-use super::value::visible;
+use crate::args::lease::{WrittenDuration, duration};
+use crate::args::value::visible;
 
 /// The options that are about waiting.
 #[derive(Default)]

@@ -4,8 +4,8 @@ use proc_macro2::TokenStream;
 use quote::quote_spanned;
 use syn::{ExprClosure, ReturnType};
 
-use super::{mixed, private_at, return_span, return_type};
 use crate::args::OnBusy;
+use crate::expand::tokens::{mixed, private_at, return_span, return_type};
 use crate::model::LockedFn;
 
 /// The arm for a lock that another holder has, where it differs from the other failures; a call

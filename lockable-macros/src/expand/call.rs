@@ -5,8 +5,8 @@ use quote::{ToTokens, quote_spanned};
 use syn::Ident;
 use syn::spanned::Spanned;
 
-use super::{mixed, private, private_at};
 use crate::args::{Key, KeyArgument, LeaseArgs, OnLost, Wait, WaitArgs, WrittenDuration};
+use crate::expand::tokens::{mixed, private, private_at};
 use crate::key::{KeyTemplate, Source};
 use crate::model::LockedFn;
 use crate::names;
@@ -112,7 +112,7 @@ fn key(template: &KeyTemplate, arguments: &[KeyArgument], locked: &LockedFn) -> 
     quote_spanned!(mixed()=> ::core::format_args!(#literal #(, #given)* #(, #captured)*))
 }
 
-/// The names in the template that are escaped by name, each with what it stands for.
+/// The names in the template that are escaped by name, each with the value it names.
 pub(super) fn captured(
     template: &KeyTemplate,
     arguments: &[KeyArgument],
@@ -171,7 +171,7 @@ pub(super) fn warnings(locked: &LockedFn) -> TokenStream {
     let bound = names::bound_by(&locked.target.sig);
     let is_bound = |name: &str| bound.iter().any(|bound| names::unraw(bound.ident) == name);
     let warnings = template.missed_holes(is_bound).map(|missed| {
-        let note = missed.note(template);
+        let note = missed.note(&template.literal);
         let constant = Ident::new(missed.constant(), mixed());
         let place = mixed().located_at(template.literal.span());
         let used = Ident::new(missed.constant(), place);

@@ -6,24 +6,24 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::Ident;
 
-use super::call::captured;
-use super::mixed;
 use crate::args::{Key, OnBusy};
+use crate::expand::call::captured;
+use crate::expand::tokens::mixed;
 use crate::model::LockedFn;
 use crate::names;
 
 /// Moves parameters into the body whole, so that they are dropped before the lock is released.
 ///
 /// Left alone, the closure would take only the fields that the body mentions, and nothing of a
-/// `_permit`. The order is that of an `async fn`, which drops the last parameter first. What nobody
-/// mentions is left out: rustc reports it as unused.
-pub(super) fn kept_parameters(locked: &LockedFn) -> TokenStream {
+/// `_permit`. The order is that of an `async fn`, which drops the last parameter first. A
+/// parameter that is mentioned nowhere is left out: rustc reports it as unused.
+pub(super) fn moved_parameters(locked: &LockedFn) -> TokenStream {
     let sig = &locked.target.sig;
     let mentioned = mentioned(locked);
     let receiver = sig.receiver().map(|receiver| Ident::new("self", receiver.self_token.span));
     let parameters = names::parameters(sig).filter(|param| !param.is_conditional);
     let names = receiver.into_iter().chain(parameters.map(|param| param.ident.clone()));
-    let mut kept: Vec<Ident> = names
+    let mut moved: Vec<Ident> = names
         .filter_map(|mut name| {
             let text = names::unraw(&name);
             let unmentioned = || text.starts_with('_').then(|| name.span());
@@ -33,16 +33,16 @@ pub(super) fn kept_parameters(locked: &LockedFn) -> TokenStream {
             Some(name)
         })
         .collect();
-    if kept.is_empty() {
+    if moved.is_empty() {
         return TokenStream::new();
     }
-    kept.reverse();
-    let has_underscore = kept.iter().any(|name| name.to_string().starts_with('_'));
+    moved.reverse();
+    let has_underscore = moved.iter().any(|name| name.to_string().starts_with('_'));
     let allow =
         has_underscore.then(|| quote_spanned!(mixed()=> #[allow(clippy::used_underscore_binding)]));
     quote_spanned! {mixed()=>
         #allow
-        let _ = (#(&#kept,)*);
+        let _ = (#(&#moved,)*);
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{KeyTemplate, Piece, Source, holes};
+use syn::LitStr;
+
+use crate::key::pieces::{Piece, Source, holes};
 
 /// A name in a template that compiles, and makes another key than the one that was meant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,8 +35,8 @@ impl MissedHole {
     }
 
     /// What the key has now, and what to write instead.
-    pub(crate) fn note(&self, template: &KeyTemplate) -> String {
-        let literal = template.literal.token();
+    pub(crate) fn note(&self, literal: &LitStr) -> String {
+        let literal = literal.token();
         match self {
             Self::Braces(name) => format!(
                 "the key contains the literal text `{{{name}}}`; write `{{{name}}}` in single \

@@ -48,7 +48,7 @@ fn options_that_do_not_go_together_are_refused() {
 
 #[test]
 fn options_that_go_together_are_accepted() {
-    let every_road = [ASYNC, BOXED, SYNC];
+    let every_kind = [ASYNC, BOXED, SYNC];
     let cases = [
         "wait",
         "fair, wait",
@@ -62,7 +62,7 @@ fn options_that_go_together_are_accepted() {
         "min_hold = LONG, expire = 1",
         "on_lost = finish",
     ];
-    for (args, item) in cases.into_iter().flat_map(|args| every_road.map(|item| (args, item))) {
+    for (args, item) in cases.into_iter().flat_map(|args| every_kind.map(|item| (args, item))) {
         assert_eq!(first_lines(args, item), Vec::<String>::new(), "{args:?} {item:?}");
     }
     assert_eq!(first_lines("wait = 3, fair, blocking", SYNC), Vec::<String>::new());

@@ -3,15 +3,15 @@ async fn answer(id: String, _permit: Permit) -> Reply { Reply::ok(id, lock) }
 // ---------------------------------------- becomes
 async fn answer(id:String, _permit:Permit)-> Reply {
     let call = ::lockable_runtime::__private::Call::new("a", ::core::format_args!("a"));
-    let granted = ::lockable_runtime::__private::Granted::default();
+    let cell = ::lockable_runtime::__private::LeaseCell::default();
     #[allow (clippy :: async_yields_async)]let body =  {
-        let granted = ::core::clone::Clone::clone(&granted);
+        let cell = ::core::clone::Clone::clone(&cell);
         async move {
             if false {
                 return::lockable_runtime::__private::absent::<Reply> ();
             }
             #[allow (clippy :: used_underscore_binding)]let _= (&_permit, &id, );
-            match granted.outcome().await {
+            match cell.outcome().await {
                 ::core::option::Option::None => Reply::busy(&id), ::core::option::Option::Some(lock)=>  {
                     Reply::ok(id, lock)
                 }
@@ -19,7 +19,7 @@ async fn answer(id:String, _permit:Permit)-> Reply {
         }
     }
     ;
-    let error = match::lockable_runtime::__private::run(call, body).granting(granted).even_when_busy().await {
+    let error = match::lockable_runtime::__private::run(call, body).lease_into(cell).even_when_busy().await {
         ::core::result::Result::Ok(value)=>  {
             return value;
         }

@@ -4,16 +4,16 @@ fn settle<'a>(&'a self, id: u64) -> ::core::pin::Pin<Box<dyn Future<Output = Opt
 fn settle <'a> (&'a self, id:u64)-> ::core::pin::Pin <Box <dyn Future <Output = Option <u64>> +Send+'a>>  {
     ::std::boxed::Box::pin(async move {
         let call = ::lockable_runtime::__private::Call::new("order:{id}", ::core::format_args!("order:{id}", id = ::lockable_runtime::__private::Part::new(&id, "")));
-        let granted = ::lockable_runtime::__private::Granted::default();
+        let cell = ::lockable_runtime::__private::LeaseCell::default();
         let body =  {
-            let granted = ::core::clone::Clone::clone(&granted);
+            let cell = ::core::clone::Clone::clone(&cell);
             async move {
-                ::lockable_runtime::__private::start(move |granted:::core::option::Option <::lockable_runtime::__private::Lease> | {
+                ::lockable_runtime::__private::start(move |lease:::core::option::Option <::lockable_runtime::__private::Lease> | {
                     if false {
                         return::lockable_runtime::__private::absent::<::core::pin::Pin <Box <dyn Future <Output = Option <u64> > +Send+'a> > > ();
                     }
                     let _= (&id, &self, );
-                    match granted {
+                    match lease {
                         ::core::option::Option::None => ::std::boxed::Box::pin(async move {
                             Some(id)
                         }
@@ -25,11 +25,11 @@ fn settle <'a> (&'a self, id:u64)-> ::core::pin::Pin <Box <dyn Future <Output = 
                         }
                     }
                 }
-                , granted.outcome().await).await
+                , cell.outcome().await).await
             }
         }
         ;
-        let error = match::lockable_runtime::__private::run(call, body).granting(granted).even_when_busy().await {
+        let error = match::lockable_runtime::__private::run(call, body).lease_into(cell).even_when_busy().await {
             ::core::result::Result::Ok(value)=>  {
                 return value;
             }

@@ -3,20 +3,20 @@ async fn sell(&mut self, item: &Item) -> Result<u32, ShopError> { self.db.take_o
 // ---------------------------------------- becomes
 async fn sell(&mut self, item:&Item)-> Result <u32, ShopError>  {
     let call = ::lockable_runtime::__private::Call::new("stock:{}:{self}:{REGION}", ::core::format_args!("stock:{}:{self}:{REGION}", ::lockable_runtime::__private::Part::new(&(item.sku), ":"), self = ::lockable_runtime::__private::Part::new(&self, ":"), REGION = ::lockable_runtime::__private::Part::new(&REGION, ""))).expire(TTL).locker(&(self.locks));
-    let granted = ::lockable_runtime::__private::Granted::default();
+    let cell = ::lockable_runtime::__private::LeaseCell::default();
     let body =  {
-        let granted = ::core::clone::Clone::clone(&granted);
+        let cell = ::core::clone::Clone::clone(&cell);
         async move {
             if false {
                 return::lockable_runtime::__private::absent::<Result <u32, ShopError> > ();
             }
             let _= (&item, &self, );
-            let lock = granted.lease().await;
+            let lock = cell.lease().await;
              {
                 self.db.take_one(item, lock.fencing_token()).await
             }
         }
     }
     ;
-    ::lockable_runtime::__private::value::<Result <u32, ShopError> > (::lockable_runtime::__private::run(call, body).granting(granted).await)
+    ::lockable_runtime::__private::value::<Result <u32, ShopError> > (::lockable_runtime::__private::run(call, body).lease_into(cell).await)
 }

@@ -3,12 +3,12 @@ fn answer(id: String) -> Reply { Reply::ok(id) }
 // ---------------------------------------- becomes
 fn answer(id:String)-> Reply {
     let call = ::lockable_runtime::__private::Call::new("a", ::core::format_args!("a"));
-    let error = match::lockable_runtime::__private::run_blocking_even_when_busy(call, move |granted:::core::option::Option <::lockable_runtime::__private::Lease> | {
+    let error = match::lockable_runtime::__private::run_blocking_even_when_busy(call, move |lease:::core::option::Option <::lockable_runtime::__private::Lease> | {
         if false {
             return::lockable_runtime::__private::absent::<Reply> ();
         }
         let _= (&id, );
-        match granted {
+        match lease {
             ::core::option::Option::None => Reply::busy(&id), ::core::option::Option::Some(_)=>  {
                 Reply::ok(id)
             }

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use crate::hold::guard::LockGuard;
-pub use crate::hold::run::{Granted, Run};
+pub use crate::hold::run::{LeaseCell, Run};
 pub use crate::lease::Lease;
 use crate::locker::Locker;
 use crate::locker::blocking::{acquire_blocking, hold_blocking};

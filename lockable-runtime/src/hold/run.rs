@@ -29,10 +29,11 @@ pin_project! {
     ///
     /// One future with the body in place, instead of an `async fn` that would store it twice.
     #[must_use = "nothing happens until it is polled"]
+    #[project = RunProj]
     pub struct Run<F: Future> {
         #[pin]
         body: Option<F>,
-        granted: Option<Granted>,
+        lease_cell: Option<LeaseCell>,
         runs_when_busy: bool,
         state: State<F::Output>,
     }
@@ -60,11 +61,9 @@ enum State<T> {
     },
     /// Another holder has the lock, and the body says what the call gives then.
     Busy,
-    Ended,
+    /// Empty once the outcome is returned.
+    Done(Option<Result<T, LockError>>),
 }
-
-/// What comes after a state: the next one, or the end.
-type Next<T> = Result<State<T>, Result<T, LockError>>;
 
 impl<F: Future> Run<F> {
     /// Nothing happens before the first poll.
@@ -73,12 +72,12 @@ impl<F: Future> Run<F> {
         body: F,
     ) -> Self {
         let state = State::Acquiring(Box::pin(acquire));
-        Self { body: Some(body), granted: None, runs_when_busy: false, state }
+        Self { body: Some(body), lease_cell: None, runs_when_busy: false, state }
     }
 
-    /// Tells the body about its lease.
-    pub fn granting(mut self, granted: Granted) -> Self {
-        self.granted = Some(granted);
+    /// Puts the lease into this cell, from which the body takes it.
+    pub fn lease_into(mut self, cell: LeaseCell) -> Self {
+        self.lease_cell = Some(cell);
         self
     }
 
@@ -96,69 +95,70 @@ impl<F: Future> Future for Run<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         loop {
-            let next = match this.state {
-                State::Acquiring(acquire) => match ready!(acquire.as_mut().poll(cx)) {
-                    Ok(guard) => match too_late(&guard) {
-                        None => Ok(start(guard, this.granted.as_ref())),
-                        Some(error) => {
-                            this.body.set(None);
-                            releasing(State::Holding { guard, lost: None }, Err(error))
-                        }
-                    },
-                    Err(error) if error.is_busy() && *this.runs_when_busy => {
-                        Ok(busy(this.granted.as_ref()))
-                    }
-                    Err(error) => Err(Err(error)),
-                },
+            *this.state = match this.state {
+                State::Acquiring(acquire) => {
+                    let acquired = ready!(acquire.as_mut().poll(cx));
+                    this.start(acquired)
+                }
                 State::Holding { guard, lost } => {
                     let outcome = ready!(poll_while_held(guard, lost, this.body.as_mut(), cx));
                     drop_body(guard, this.body.as_mut());
-                    releasing(mem::replace(this.state, State::Ended), outcome)
+                    release(mem::replace(this.state, State::Done(None)), outcome)
                 }
                 State::Releasing { outcome, release } => {
                     ready!(release.as_mut().poll(cx));
-                    outcome.take().map_or(Ok(State::Ended), Err)
+                    State::Done(outcome.take())
                 }
                 State::Busy => {
                     let value = ready!(poll_body(this.body.as_mut(), cx));
                     this.body.set(None);
-                    Err(Ok(value))
+                    State::Done(Some(Ok(value)))
                 }
-                // Polled again after its end, which no caller may do.
-                State::Ended => return Poll::Pending,
-            };
-            match next {
-                Ok(state) => *this.state = state,
-                Err(output) => {
-                    *this.state = State::Ended;
-                    return Poll::Ready(output);
-                }
+                // Without an outcome it is polled again after its end, which no caller may do.
+                State::Done(outcome) => return outcome.take().map_or(Poll::Pending, Poll::Ready),
             }
         }
     }
 }
 
-fn start<T>(guard: LockGuard, granted: Option<&Granted>) -> State<T> {
-    if let Some(granted) = granted {
-        granted.tell(Some(guard.lease()));
+impl<F: Future> RunProj<'_, F> {
+    /// After acquiring: the body starts with its lease, or without one to answer a busy call.
+    fn start(&mut self, acquired: Result<LockGuard, LockError>) -> State<F::Output> {
+        match acquired {
+            Ok(guard) => self.start_holding(guard),
+            Err(error) if error.is_busy() && *self.runs_when_busy => {
+                self.fill_cell(|| None);
+                State::Busy
+            }
+            Err(error) => State::Done(Some(Err(error))),
+        }
     }
-    State::Holding { guard, lost: None }
+
+    fn start_holding(&mut self, guard: LockGuard) -> State<F::Output> {
+        if let Some(error) = refuse_start(&guard) {
+            self.body.set(None);
+            return release(State::Holding { guard, lost: None }, Err(error));
+        }
+        self.fill_cell(|| Some(guard.lease()));
+        State::Holding { guard, lost: None }
+    }
+
+    fn fill_cell(&mut self, lease: impl FnOnce() -> Option<Lease>) {
+        if let Some(cell) = self.lease_cell {
+            cell.set(lease());
+        }
+    }
 }
 
-fn busy<T>(granted: Option<&Granted>) -> State<T> {
-    if let Some(granted) = granted {
-        granted.tell(None);
-    }
-    State::Busy
-}
-
-/// After the body: its outcome waits for the release, but for a loss, which leaves nothing to wait for.
-fn releasing<T>(held: State<T>, outcome: Result<T, LockError>) -> Next<T> {
+/// Releases after the body; the outcome waits for that, except for a loss, which leaves nothing to
+/// release.
+fn release<T>(held: State<T>, outcome: Result<T, LockError>) -> State<T> {
     match held {
         State::Holding { guard, .. } if !outcome.as_ref().is_err_and(LockError::is_lost) => {
-            Ok(State::Releasing { outcome: Some(outcome), release: Box::pin(guard.finish()) })
+            let release = Box::pin(guard.finish());
+            State::Releasing { outcome: Some(outcome), release }
         }
-        _ => Err(outcome),
+        _ => State::Done(Some(outcome)),
     }
 }
 
@@ -176,8 +176,8 @@ fn poll_while_held<F: Future>(
 ) -> Poll<Result<F::Output, LockError>> {
     let lease = guard.lease_ref();
     loop {
-        // The last thing before the body: what lies between the two is a step that comes too late.
-        let step = || match stops(guard) {
+        // The last thing before the body: any code between the two could use up the lease.
+        let step = || match stop_reason(guard) {
             Some(error) => Err(error),
             None => Ok(poll_body(body.as_mut(), cx)),
         };
@@ -199,13 +199,14 @@ fn poll_while_held<F: Future>(
     }
 }
 
-/// Before the lock is released, and as a part of the body: what a body drops may ask for its lock.
+/// Drops the body before the lock is released, as a part of the body: what it drops may ask for its
+/// lock.
 fn drop_body<F>(guard: &LockGuard, mut body: Pin<&mut Option<F>>) {
     guard.in_scope(|| holding(guard.lease_ref(), || body.set(None)));
 }
 
-/// Why a body may not start, if it may not: nothing is half done yet that it could finish.
-pub(crate) fn too_late(guard: &LockGuard) -> Option<LockError> {
+/// Why a body may not start, if it may not: nothing is half done yet, whatever `on_lost` says.
+pub(crate) fn refuse_start(guard: &LockGuard) -> Option<LockError> {
     let lease = guard.lease_ref();
     // The lock was acquired just now.
     match lease.status_here() {
@@ -216,10 +217,10 @@ pub(crate) fn too_late(guard: &LockGuard) -> Option<LockError> {
 }
 
 /// Why the body may not be polled now, if it may not.
-fn stops(guard: &LockGuard) -> Option<LockError> {
+fn stop_reason(guard: &LockGuard) -> Option<LockError> {
     let lease = guard.lease_ref();
     match (lease.status(), guard.on_lost()) {
-        // After a fork the body is the parent's, who runs it on: here it may not finish either.
+        // After a fork the body runs in the parent: in the child it may not finish either.
         (Status::Lost(loss @ Loss::Forked), _) | (Status::Lost(loss), OnLost::Cancel) => {
             Some(lease.loss_error(loss, false))
         }
@@ -228,7 +229,7 @@ fn stops(guard: &LockGuard) -> Option<LockError> {
     }
 }
 
-/// What a body gives that came to its end; its lease may have been lost meanwhile.
+/// The outcome of a body that completed; its lease may have been lost meanwhile.
 pub(crate) fn completed<T>(guard: &LockGuard, value: T) -> Result<T, LockError> {
     let lease = guard.lease_ref();
     let Status::Lost(loss) = lease.status() else { return Ok(value) };
@@ -249,13 +250,13 @@ impl<F: Future> fmt::Debug for Run<F> {
     }
 }
 
-/// What a body learns when it starts: its lease, or that another holder has the lock.
+/// Gives a body its lease when it starts, or says that another holder has the lock.
 #[derive(Clone, Debug, Default)]
-pub struct Granted(Arc<OnceCell<Option<Lease>>>);
+pub struct LeaseCell(Arc<OnceCell<Option<Lease>>>);
 
-impl Granted {
-    fn tell(&self, lease: Option<Lease>) {
-        // Told once, by the one future that has it.
+impl LeaseCell {
+    fn set(&self, lease: Option<Lease>) {
+        // Set once, by the one future that has it.
         drop(self.0.set(lease));
     }
 
@@ -263,7 +264,7 @@ impl Granted {
     pub async fn outcome(&self) -> Option<Lease> {
         match self.0.get() {
             Some(lease) => lease.clone(),
-            // A body is polled only after it was told.
+            // A body is polled only after its cell is filled.
             None => pending().await,
         }
     }

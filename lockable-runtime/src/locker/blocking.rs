@@ -16,7 +16,7 @@ use tracing::Instrument;
 use crate::backend::Environment;
 use crate::hold::guard::LockGuard;
 use crate::hold::reentry::holding;
-use crate::hold::run::{completed, too_late};
+use crate::hold::run::{completed, refuse_start};
 use crate::locker::request::LockRequest;
 use crate::telemetry;
 use crate::types::error::{LockError, LockErrorKind};
@@ -105,7 +105,7 @@ fn where_blocking_is_allowed<R>(block: impl FnOnce() -> R) -> Option<R> {
 /// be stopped, so it has completed then.
 pub(crate) fn hold_blocking<T>(guard: LockGuard, body: impl FnOnce() -> T) -> Result<T, LockError> {
     // This thread may have slept since the grant.
-    if let Some(error) = too_late(&guard) {
+    if let Some(error) = refuse_start(&guard) {
         return Err(error);
     }
     let value = guard.in_scope(|| holding(guard.lease_ref(), body));

@@ -1,0 +1,55 @@
+//! What every part of an expansion is made of: spans, the runtime's path, the return type.
+
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{ReturnType, Type};
+
+use crate::model::{FnKind, LockedFn};
+use crate::output;
+
+/// Whether this is `!`, which only a signature may name.
+pub(super) fn is_never(ty: &Type) -> bool {
+    matches!(ty, Type::Never(_))
+}
+
+/// What a call returns: the return type, or the output of the boxed future.
+pub(super) fn return_type(locked: &LockedFn) -> Type {
+    match &locked.kind {
+        FnKind::Async | FnKind::Sync => output::written_inside(&locked.target.sig.output),
+        FnKind::Boxed(output) => Type::clone(output),
+    }
+}
+
+/// That type, or the function's name where there is none.
+pub(super) fn return_span(locked: &LockedFn) -> Span {
+    match (&locked.kind, &locked.target.sig.output) {
+        (FnKind::Boxed(output), _) => output.span(),
+        (_, ReturnType::Default) => locked.target.sig.ident.span(),
+        (_, ReturnType::Type(_, ty)) => ty.span(),
+    }
+}
+
+pub(super) fn braced(tokens: TokenStream, span: Span) -> TokenTree {
+    let mut group = Group::new(Delimiter::Brace, tokens);
+    group.set_span(span);
+    TokenTree::Group(group)
+}
+
+/// The runtime's door for expansions.
+pub(super) fn private(locked: &LockedFn) -> TokenStream {
+    private_at(locked, Span::call_site())
+}
+
+/// The same, for names whose errors belong to something the user wrote.
+pub(super) fn private_at(locked: &LockedFn, place: Span) -> TokenStream {
+    let span = mixed().located_at(place);
+    let own_name = || quote_spanned!(span=> ::lockable_runtime);
+    let runtime = locked.krate.as_ref().map_or_else(own_name, ToTokens::to_token_stream);
+    quote_spanned!(span=> #runtime::__private)
+}
+
+/// The hygiene of our own names: they neither hide the user's nor are seen by them.
+pub(super) fn mixed() -> Span {
+    Span::mixed_site()
+}
