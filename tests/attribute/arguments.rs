@@ -97,12 +97,12 @@ async fn keywords_can_be_names() {
 }
 
 #[tokio::test]
-async fn attributes_on_parameters_are_kept() {
+async fn attributes_on_parameters_stay() {
     #[distributed_lock(key = "k", locker = locks)]
     async fn attributes(
         locks: &Locker,
         #[cfg(any())] gone: Nothing,
-        #[expect(unused_variables, reason = "it is kept")] unused: u8,
+        #[expect(unused_variables, reason = "it stays")] unused: u8,
         #[cfg(any())] _gone: Nothing,
     ) -> Option<u8> {
         Some(7)
@@ -146,7 +146,7 @@ async fn names_of_the_expansion_are_free_for_the_user() {
     assert_eq!(names(&locks, 1, 2, 3, 4, 5, 6).await, Some(21));
 }
 
-/// Each parameter tells when it is dropped, and whether the lock was held then.
+/// Each parameter writes down when it is dropped, and whether the lock was held then.
 fn three(journal: &Journal, locks: &Locker) -> [Drops; 3] {
     ["first", "second", "third"].map(|name| journal.drops(name).looking_at(locks, "k"))
 }
@@ -171,7 +171,7 @@ async fn parameters_are_dropped_in_order_before_the_release() {
 }
 
 #[tokio::test]
-async fn a_parameter_that_only_the_key_names_is_dropped_before_the_release() {
+async fn a_parameter_of_the_key_is_dropped_before_the_release() {
     #[distributed_lock(key = "{permit}", locker = locks)]
     async fn keyed(locks: &Locker, permit: Drops) {}
 
@@ -182,7 +182,7 @@ async fn a_parameter_that_only_the_key_names_is_dropped_before_the_release() {
 
 /// A body that mentions one field must own the others too.
 #[tokio::test]
-async fn a_parameter_used_in_part_is_dropped_whole_before_the_release() {
+async fn a_partly_used_parameter_is_dropped_whole() {
     struct Work {
         id: u8,
         _permit: Drops,
@@ -214,11 +214,11 @@ async fn a_parameter_used_in_part_is_dropped_whole_before_the_release() {
 }
 
 #[tokio::test]
-async fn a_parameter_without_a_name_lives_until_the_end_of_the_call() {
+async fn an_unnamed_parameter_lives_until_the_call_ends() {
     #[distributed_lock(key = "k", locker = locks)]
-    async fn call(locks: &Locker, journal: &Journal, _: Drops, (kept, _): (u8, Drops)) {
+    async fn call(locks: &Locker, journal: &Journal, _: Drops, (number, _): (u8, Drops)) {
         pause().await;
-        journal.write(format!("the body ended with {kept}"));
+        journal.write(format!("the body ended with {number}"));
     }
     let (locks, journal) = (locker().await, Journal::default());
     call(&locks, &journal, journal.drops("unnamed"), (7, journal.drops("unbound"))).await;

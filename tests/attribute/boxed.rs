@@ -1,4 +1,4 @@
-//! Functions that return a boxed future, by hand and through the macros that make them.
+//! Functions that return a boxed future, written by hand or by macros.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -227,7 +227,7 @@ async fn recursive_functions_are_locked_at_every_level() {
 }
 
 #[tokio::test]
-async fn futures_of_both_kinds_can_be_sent_where_their_types_say_so() {
+async fn boxed_futures_are_send_where_their_types_say_so() {
     fn assert_send<T: Send>(_: T) {}
     let locks = locker().await;
     assert_send(by_hand(&locks, 7));

@@ -137,7 +137,7 @@ fn calls_are_counted_while_they_wait() {
 }
 
 #[test]
-fn a_handed_off_lock_is_counted_by_its_way() {
+fn a_hand_off_is_counted_by_its_kind() {
     let counted = counted(async |locks| {
         let held = hold(&locks, "k").await;
         let wait = || locks.lock("k").run(async {});
@@ -154,7 +154,7 @@ fn a_handed_off_lock_is_counted_by_its_way() {
 }
 
 #[test]
-fn a_release_in_the_background_comes_and_goes() {
+fn a_background_release_is_counted_until_it_ends() {
     let counted = counted(async |locks| drop(hold(&locks, "k").await));
     assert_eq!(counted.of("lockable.release.backlog"), ["]=0"]);
     assert_eq!(counted.of("lockable.release"), ["released]=1"]);

@@ -23,8 +23,8 @@ fn in_own_process(test: &str, variables: &[(&str, &str)], body: impl AsyncFnOnce
     child.args(["--exact", &format!("environment::{test}"), "--nocapture"]);
     child.env_remove("LOCKABLE_URL").env_remove("REDIS_URL").env(CHILD, test);
     let output = child.envs(variables.iter().copied()).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && told.contains("1 passed"), "{told}");
+    let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
 }
 
 #[distributed_lock(key = "k")]
@@ -33,8 +33,8 @@ async fn call() -> Result<u8, LockError> {
 }
 
 #[test]
-fn without_a_locker_a_call_is_not_configured_and_does_not_run() {
-    in_own_process("without_a_locker_a_call_is_not_configured_and_does_not_run", &[], async || {
+fn without_a_locker_a_call_is_not_configured() {
+    in_own_process("without_a_locker_a_call_is_not_configured", &[], async || {
         let error = call().await.unwrap_err();
         assert!(error.is_not_configured());
         assert!(error.to_string().contains("LOCKABLE_URL"), "{error}");
@@ -80,9 +80,9 @@ fn the_first_call_takes_the_locker_of_the_environment() {
 }
 
 #[test]
-fn an_installed_locker_goes_before_the_environment() {
+fn an_installed_locker_precedes_the_environment() {
     let variables = [("LOCKABLE_URL", "nonsense")];
-    in_own_process("an_installed_locker_goes_before_the_environment", &variables, async || {
+    in_own_process("an_installed_locker_precedes_the_environment", &variables, async || {
         install(Locker::connect("memory://").await.unwrap()).unwrap();
         assert_eq!(call().await.unwrap(), 7);
     });
@@ -102,8 +102,8 @@ fn a_wrong_variable_is_named_in_the_error() {
 }
 
 #[test]
-fn a_scope_goes_before_the_installed_locker_until_it_ends() {
-    in_own_process("a_scope_goes_before_the_installed_locker_until_it_ends", &[], async || {
+fn a_scope_precedes_the_installed_locker_until_it_ends() {
+    in_own_process("a_scope_precedes_the_installed_locker_until_it_ends", &[], async || {
         let (installed, locks) = (Locker::in_memory(), TestLocks::new());
         let _guard = installed.lock("k").acquire().await.unwrap();
         install(installed).unwrap();
@@ -116,8 +116,8 @@ fn a_scope_goes_before_the_installed_locker_until_it_ends() {
 }
 
 #[test]
-fn what_is_spawned_is_outside_of_the_scope_unless_it_inherits() {
-    in_own_process("what_is_spawned_is_outside_of_the_scope_unless_it_inherits", &[], async || {
+fn a_spawned_task_is_outside_the_scope_unless_it_inherits() {
+    in_own_process("a_spawned_task_is_outside_the_scope_unless_it_inherits", &[], async || {
         let locker = Locker::in_memory();
         scope(&locker, async {
             let error = tokio::spawn(call()).await.unwrap().unwrap_err();

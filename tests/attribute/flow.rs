@@ -96,7 +96,7 @@ async fn every_way_out_releases() {
 }
 
 #[tokio::test]
-async fn a_panic_goes_on_and_releases() {
+async fn a_panic_continues_and_releases() {
     #[distributed_lock(key = "k", locker = locks)]
     async fn panics(locks: Locker) -> Option<u8> {
         pause().await;

@@ -136,7 +136,7 @@ async fn the_innermost_scope_counts() {
 }
 
 #[tokio::test]
-async fn spawned_work_leaves_the_id_only_where_it_was_carried_over() {
+async fn spawned_work_has_the_id_only_where_carried_over() {
     let shop = Shop::open();
     let (a, b, c, d) = (shop.clone(), shop.clone(), shop.clone(), shop.clone());
     let ids = RequestId::new("a").scope(async move {
@@ -152,8 +152,8 @@ async fn spawned_work_leaves_the_id_only_where_it_was_carried_over() {
     assert_eq!(ids.await, ["", "aaaaa", "", "a"]);
 }
 
-/// Goal: calls that had to wait leave their id too. Method: each waits alone, for a holder that goes on
-/// when the lock has had the time to be asked for.
+/// Goal: calls that had to wait leave their id too. Method: each waits alone, for a holder that
+/// continues when the lock has had the time to be asked for.
 #[tokio::test]
 async fn a_call_that_waited_leaves_the_id() {
     let shop = Shop::open();
@@ -177,7 +177,7 @@ async fn a_call_that_waited_leaves_the_id() {
 }
 
 #[tokio::test]
-async fn the_scope_that_acquires_counts_before_the_one_that_asked() {
+async fn the_acquiring_scopes_id_counts_before_the_askers() {
     let shop = Shop::open();
     let (a, b) = (RequestId::new("a"), RequestId::new("b"));
     let ask = || shop.locks.lock("k");
@@ -193,7 +193,8 @@ async fn the_scope_that_acquires_counts_before_the_one_that_asked() {
     assert_eq!(a.scope(ask().run(async { shop.id_in("k") })).await.unwrap(), "a");
 }
 
-/// A locked handler: two calls of it meet inside of their locks, then each tells the id in its own.
+/// A locked handler: two calls of it meet inside of their locks, then each returns its
+/// lock's id.
 #[distributed_lock(key = "{name}", locker = shop.locks, on_busy = "busy".into(), on_error = |e| e.to_string())]
 async fn meet(State(shop): State<Shop>, Path(name): Path<String>) -> String {
     shop.meeting.wait().await;
@@ -201,7 +202,7 @@ async fn meet(State(shop): State<Shop>, Path(name): Path<String>) -> String {
 }
 
 #[distributed_lock(key = "k", locker = shop.locks, on_busy = "busy".into(), on_error = |e| e.to_string())]
-async fn tell(State(shop): State<Shop>) -> String {
+async fn current(State(shop): State<Shop>) -> String {
     pause().await;
     shop.id_in("k")
 }
@@ -216,7 +217,7 @@ async fn endless(State(shop): State<Shop>) -> String {
 async fn serve(shop: &Shop) -> SocketAddr {
     let app = Router::new()
         .route("/meet/{name}", get(meet))
-        .route("/tell", get(tell))
+        .route("/current", get(current))
         .route("/endless", get(endless))
         .route("/header", get(async |headers: HeaderMap| headers["req-id"].as_bytes().to_vec()))
         .layer(RequestIdLayer::new())
@@ -269,8 +270,8 @@ impl Client {
     /// The id that the response and the lock agree about.
     async fn ask(&mut self, path: &str, headers: &[u8]) -> String {
         self.send(path, headers).await;
-        let (_, told, held) = self.answer().await;
-        assert_eq!(told, held);
+        let (_, current, held) = self.answer().await;
+        assert_eq!(current, held);
         held
     }
 }
@@ -280,7 +281,7 @@ fn is_generated(id: &str) -> bool {
 }
 
 #[tokio::test]
-async fn requests_of_a_service_that_run_at_once_have_their_own_ids() {
+async fn concurrent_requests_of_a_service_have_their_own_ids() {
     let address = serve(&Shop::open()).await;
     let (mut first, mut second) = tokio::join!(Client::connect(address), Client::connect(address));
     for _ in 0..3 {
@@ -295,16 +296,16 @@ async fn requests_of_a_service_that_run_at_once_have_their_own_ids() {
 }
 
 #[tokio::test]
-async fn nothing_stays_from_one_request_of_a_connection_to_the_next() {
+async fn requests_of_one_connection_share_no_id() {
     let mut client = Client::connect(serve(&Shop::open()).await).await;
-    assert_eq!(client.ask("/tell", b"Req-Id: a\r\n").await, "a");
-    let (first, second) = (client.ask("/tell", b"").await, client.ask("/tell", b"").await);
+    assert_eq!(client.ask("/current", b"Req-Id: a\r\n").await, "a");
+    let (first, second) = (client.ask("/current", b"").await, client.ask("/current", b"").await);
     assert!(is_generated(&first) && is_generated(&second) && first != second);
-    assert_eq!(client.ask("/tell", b"Req-Id: b\r\n").await, "b");
+    assert_eq!(client.ask("/current", b"Req-Id: b\r\n").await, "b");
 }
 
 #[tokio::test]
-async fn a_request_that_the_client_gives_up_leaves_no_lock_and_no_id() {
+async fn a_given_up_request_leaves_no_lock_and_no_id() {
     let shop = Shop::open();
     let address = serve(&shop).await;
     let mut client = Client::connect(address).await;
@@ -314,19 +315,19 @@ async fn a_request_that_the_client_gives_up_leaves_no_lock_and_no_id() {
     drop(client);
     wait::until_async(LIMIT, async || shop.is_free("endless")).await;
     assert_eq!(RequestId::current(), None);
-    assert!(is_generated(&Client::connect(address).await.ask("/tell", b"").await));
+    assert!(is_generated(&Client::connect(address).await.ask("/current", b"").await));
 }
 
 #[tokio::test]
 async fn what_a_client_sends_is_cleaned_before_it_is_stored() {
     let mut client = Client::connect(serve(&Shop::open()).await).await;
-    assert_eq!(client.ask("/tell", "Req-Id:  caf\u{e9} 7 \r\n".as_bytes()).await, "caf_ 7");
-    assert_eq!(client.ask("/tell", b"Req-Id: a\tb\r\n").await, "a_b");
-    assert_eq!(client.ask("/tell", b"Req-Id: a\r\nSet-Cookie: b\r\n").await, "a");
+    assert_eq!(client.ask("/current", "Req-Id:  caf\u{e9} 7 \r\n".as_bytes()).await, "caf_ 7");
+    assert_eq!(client.ask("/current", b"Req-Id: a\tb\r\n").await, "a_b");
+    assert_eq!(client.ask("/current", b"Req-Id: a\r\nSet-Cookie: b\r\n").await, "a");
     let long = [b"Req-Id: ", &[b'a'; 1000][..], b"\r\n"].concat();
-    assert_eq!(client.ask("/tell", &long).await, "a".repeat(128));
+    assert_eq!(client.ask("/current", &long).await, "a".repeat(128));
     for nothing in [&b"Req-Id:\r\n"[..], b"Req-Id: \xff\xfe\r\n", b"Req-Id: a\xe9\r\n"] {
-        assert!(is_generated(&client.ask("/tell", nothing).await));
+        assert!(is_generated(&client.ask("/current", nothing).await));
     }
 }
 
@@ -335,7 +336,7 @@ async fn a_header_over_two_lines_does_not_reach_the_service() {
     let address = serve(&Shop::open()).await;
     for header in [&b"Req-Id: a\r\n b\r\n"[..], b"Req-Id: a\rb\r\n", b"Req-Id: a\0b\r\n"] {
         let mut client = Client::connect(address).await;
-        client.send("/tell", header).await;
+        client.send("/current", header).await;
         let (status, id, body) = client.answer().await;
         assert_eq!((status.as_str(), id + &body), ("HTTP/1.1 400 Bad Request", String::new()));
     }

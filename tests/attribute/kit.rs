@@ -66,7 +66,7 @@ fn bounds() {
 }
 
 #[tokio::test]
-async fn decorated_functions_of_every_kind_use_the_locker_of_the_scope() {
+async fn functions_of_every_kind_use_the_scopes_locker() {
     let locks = TestLocks::new();
     let calls = async {
         let _other = locks.hold(KEY);
@@ -156,7 +156,7 @@ async fn a_scope_reaches_into_select() {
         .await;
 }
 
-/// Goal: tests that run side by side do not exclude one another. Method: both bodies stand at the
+/// Goal: tests that run side by side do not exclude one another. Method: both bodies wait at the
 /// same time under the lock of the same name, which a barrier makes sure of.
 #[test]
 fn tests_of_two_threads_hold_the_same_key_at_once() {
@@ -202,7 +202,7 @@ async fn what_inherits_is_inside_of_the_scope() {
 }
 
 #[tokio::test]
-async fn what_has_nothing_to_inherit_is_left_as_it_is() {
+async fn inheriting_from_no_scope_changes_nothing() {
     let locks = TestLocks::new();
     let (call, work) = (inherit(ship(7, ready(()))), inherit_sync(|| ship_sync(7, || ())));
     locks.scope(call).await.unwrap();
@@ -211,7 +211,7 @@ async fn what_has_nothing_to_inherit_is_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_locker_in_memory_has_a_store_of_its_own() {
+async fn a_memory_locker_has_its_own_store() {
     let (one, other) = (Locker::in_memory(), Locker::in_memory());
     let _guard = one.clone().lock(KEY).acquire().await.unwrap();
     assert!(!is_free(&one, KEY).await && is_free(&other, KEY).await);
@@ -234,7 +234,7 @@ async fn another_holder_has_its_lock_until_it_is_dropped() {
     guard.release().await.unwrap();
 }
 
-/// Goal: a guard that is dropped frees its lock at once, though nobody awaits its release.
+/// Goal: a guard that is dropped frees its lock at once, though no one awaits its release.
 #[tokio::test]
 async fn a_lock_is_free_when_its_guard_was_dropped() {
     let locks = TestLocks::new();
@@ -255,7 +255,7 @@ async fn another_holder_has_no_lease_that_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_drop_of_another_holder_gives_the_lock_to_those_who_wait() {
+async fn another_holders_drop_gives_its_lock_to_a_waiter() {
     let locks = TestLocks::new();
     let other = locks.hold(KEY);
     let end = async {
@@ -338,12 +338,12 @@ async fn a_body_whose_lock_is_lost_is_stopped_where_it_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_loses_its_lock_itself_takes_no_further_step() {
+async fn a_body_that_loses_its_own_lock_stops() {
     let locks = TestLocks::new();
     let packed = async {
         locks.lose(KEY);
         pause().await;
-        unreachable!("goes on without its lock")
+        unreachable!("continues without its lock")
     };
     assert!(at_once(locks.scope(ship(7, packed))).await.unwrap_err().is_lost());
 }
@@ -370,7 +370,7 @@ async fn a_guard_and_a_sync_body_know_their_loss_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_who_waits_has_a_lost_lock_next() {
+async fn the_first_waiter_has_a_lost_lock_next() {
     let locks = TestLocks::new();
     let holder = locks.scope(ship(7, pending()));
     let next = locks.scope(ship_in_turn(7, ready(())));
@@ -424,7 +424,7 @@ async fn a_crowd_is_counted_call_by_call() {
 }
 
 #[tokio::test]
-async fn keys_with_another_prefix_are_other_locks_of_the_same_store() {
+async fn keys_with_another_prefix_are_other_locks() {
     #[distributed_lock(key = "order:{id}", prefix = "shop:")]
     async fn ship_prefixed(id: u32) -> Option<u32> {
         Some(id)
@@ -470,8 +470,8 @@ async fn a_test_that_cannot_mean_what_it_says_fails_there() {
     let locks = TestLocks::new();
     assert_eq!(complaint(|| locks.lose(KEY)), "the lock `disLock:order:7` has no holder");
     let _other = locks.hold(KEY);
-    let told = complaint(|| drop(locks.hold(KEY)));
-    assert_eq!(told, "the lock `disLock:order:7` has a holder already");
+    let complained = complaint(|| drop(locks.hold(KEY)));
+    assert_eq!(complained, "the lock `disLock:order:7` has a holder already");
     assert!(complaint(|| locks.fail_next("")).contains("the key is empty"));
     assert!(complaint(|| drop(locks.hold("a}b"))).contains("hash tag"));
 }

@@ -77,7 +77,7 @@ async fn renewal_ends_with_a_call_that_is_dropped() {
     #[distributed_lock(key = "k", locker = locks, renew)]
     async fn call(locks: &Locker) {
         pause().await;
-        unreachable!("goes on after its drop")
+        unreachable!("continues after its drop")
     }
     let locks = locker().await;
     start_and_drop(call(&locks)).await;
@@ -103,7 +103,7 @@ async fn a_body_that_is_not_renewed_is_stopped_midway() {
 }
 
 /// Goal: a renewed body is stopped when its lock is gone, though its deadline is far. Method: the
-/// store forgets everything, so the next renewal finds nobody.
+/// store forgets everything, so the next renewal finds no holder.
 #[tokio::test(start_paused = true)]
 async fn a_renewed_body_whose_lock_disappears_is_stopped() {
     #[distributed_lock(key = "k", locker = locks, renew, on_lost = cancel)]
@@ -111,7 +111,7 @@ async fn a_renewed_body_whose_lock_disappears_is_stopped() {
         let _transaction = journal.drops("transaction");
         store.flush();
         elapse(LEASE * 2).await;
-        journal.write("went on");
+        journal.write("continued");
         Ok(())
     }
     let locks = Locker::connect("memory://disappears").await.unwrap();
@@ -131,14 +131,14 @@ async fn outlive(lock: &Lease) {
 
 /// Exactly one event at error level, and it names the key.
 fn assert_error_event() {
-    let told = events::take();
-    let errors: Vec<_> = told.iter().filter(|event| event.level == Level::ERROR).collect();
-    assert_eq!(errors.len(), 1, "{told:#?}");
+    let logged = events::take();
+    let errors: Vec<_> = logged.iter().filter(|event| event.level == Level::ERROR).collect();
+    assert_eq!(errors.len(), 1, "{logged:#?}");
     assert!(errors[0].fields.contains("disLock:k"), "{errors:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_may_finish_gives_its_value_and_an_error_event() {
+async fn a_body_that_may_finish_gives_its_value() {
     #[distributed_lock(key = "k", locker = locks, on_lost = finish, guard = lock)]
     async fn unit(locks: &Locker, journal: &Journal) {
         outlive(&lock).await;
@@ -183,7 +183,7 @@ async fn a_body_that_may_finish_gives_its_value_and_an_error_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_may_finish_leaves_the_next_holders_lock_alone() {
+async fn a_finishing_body_spares_the_next_holder() {
     #[distributed_lock(key = "k", locker = locks, on_lost = finish, guard = lock)]
     async fn call(locks: &Locker) -> Option<LockGuard> {
         outlive(&lock).await;
@@ -236,7 +236,7 @@ async fn a_lost_lock_is_an_error_by_return_type() {
 
 /// Goal: a body whose last step ends after the deadline. Method: the clock jumps in that step.
 #[tokio::test(start_paused = true)]
-async fn a_body_that_completes_after_the_loss_gives_an_error_that_says_both() {
+async fn completion_after_the_loss_is_an_error_that_says_both() {
     #[distributed_lock(key = "k", locker = locks, on_lost = cancel)]
     async fn result(locks: &Locker, journal: &Journal) -> Result<u8, LockError> {
         skip_a_lease();
@@ -267,8 +267,8 @@ async fn a_body_that_completes_after_the_loss_gives_an_error_that_says_both() {
     assert_eq!(answered(&locks, &journal).await, 2);
     events::listen();
     assert_eq!(option(&locks, &journal).await, None);
-    let told = events::take();
-    assert!(told.iter().any(|event| event.level == Level::ERROR), "{told:#?}");
+    let logged = events::take();
+    assert!(logged.iter().any(|event| event.level == Level::ERROR), "{logged:#?}");
     assert_eq!(journal.entries(), ["done"; 3]);
 }
 
@@ -280,7 +280,7 @@ fn skip_a_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_duration_is_evaluated_once_a_call_and_before_the_body() {
+async fn a_duration_is_evaluated_once_before_the_body() {
     #[distributed_lock(
         key = "k",
         locker = locks,

@@ -29,7 +29,7 @@ async fn a_future_that_is_never_polled_asks_for_nothing() {
 }
 
 #[tokio::test]
-async fn a_future_dropped_in_the_body_drops_what_the_body_owns_and_then_releases() {
+async fn a_future_dropped_in_its_body_releases_last() {
     #[distributed_lock(key = "k", locker = locks)]
     async fn call(locks: &Locker, journal: &Journal) {
         let _transaction = journal.drops("transaction").looking_at(locks, "k");
@@ -43,7 +43,7 @@ async fn a_future_dropped_in_the_body_drops_what_the_body_owns_and_then_releases
 }
 
 #[tokio::test]
-async fn what_the_body_owns_is_dropped_before_the_release_on_every_way_out() {
+async fn what_the_body_owns_is_dropped_before_every_release() {
     #[distributed_lock(key = "k", locker = locks)]
     async fn call(locks: Locker, journal: Journal, way: u8) -> Result<u8, ShopError> {
         let _transaction = journal.drops("transaction").looking_at(&locks, "k");

@@ -15,7 +15,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Works until somebody stops it.
+/// Works until it is stopped.
 async fn work<T>() -> T {
     loop {
         elapse(SECOND).await;
@@ -24,15 +24,15 @@ async fn work<T>() -> T {
 
 /// Exactly one event at error level, which names the key and this.
 fn assert_error_event(what: &str) {
-    let told = events::take();
-    let errors: Vec<_> = told.iter().filter(|event| event.level == Level::ERROR).collect();
-    assert_eq!(errors.len(), 1, "{told:#?}");
+    let logged = events::take();
+    let errors: Vec<_> = logged.iter().filter(|event| event.level == Level::ERROR).collect();
+    assert_eq!(errors.len(), 1, "{logged:#?}");
     assert!(errors[0].fields.contains("disLock:k"), "{errors:?}");
     assert!(errors[0].fields.contains(what), "{errors:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewed_body_is_stopped_when_it_has_held_its_lock_long_enough() {
+async fn a_renewed_body_is_stopped_at_its_maximum_hold() {
     const LONGEST: Duration = Duration::from_secs(25);
 
     #[distributed_lock(key = "k", locker = locks, renew, max_hold = 25)]
@@ -71,7 +71,7 @@ async fn a_renewed_body_is_stopped_when_it_has_held_its_lock_long_enough() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_ends_before_its_longest_hold_is_not_affected() {
+async fn before_its_maximum_hold_a_body_is_not_stopped() {
     #[distributed_lock(key = "k", locker = locks, renew, max_hold = 25)]
     async fn call(locks: &Locker) -> Option<u8> {
         elapse(SECOND * 24).await;
@@ -161,7 +161,7 @@ async fn the_shortest_hold_counts_whatever_the_outcome() {
 }
 
 #[tokio::test]
-async fn limits_that_cannot_be_kept_are_refused_and_the_body_does_not_run() {
+async fn impossible_limits_refuse_the_call() {
     #[distributed_lock(key = "k", locker = locks, expire = "3s", min_hold = least)]
     async fn least_too_long(locks: &Locker, least: Duration) -> Result<(), LockError> {
         unreachable!("runs without a lock")
@@ -201,7 +201,7 @@ async fn limits_that_cannot_be_kept_are_refused_and_the_body_does_not_run() {
 }
 
 #[tokio::test]
-async fn a_refused_limit_without_a_place_in_the_return_type_is_an_error_event() {
+async fn a_refused_limit_without_a_return_value_is_logged() {
     #[distributed_lock(key = "k", locker = locks, renew, max_hold = most)]
     async fn unit(locks: &Locker, most: Duration) {
         unreachable!("runs without a lock")

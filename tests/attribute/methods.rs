@@ -170,7 +170,7 @@ impl Job for Service {
 }
 
 #[tokio::test]
-async fn methods_of_traits_are_locked_in_the_trait_and_in_the_impl() {
+async fn methods_are_locked_in_traits_and_in_impls() {
     let mut service = service().await;
     assert_eq!(service.run().await, Some(7));
     assert!(matches!(service.rename("new").await, Ok(3)));

@@ -74,7 +74,7 @@ async fn an_expire_expression_is_evaluated_once_a_call() {
 }
 
 #[tokio::test]
-async fn an_expire_that_is_too_short_is_an_error_and_the_body_does_not_run() {
+async fn a_too_short_expire_refuses_the_call() {
     #[distributed_lock(key = "k", expire = expire, locker = locks)]
     async fn call(locks: &Locker, expire: Duration) -> Result<(), LockError> {
         unreachable!("runs without a lock")
@@ -106,7 +106,7 @@ async fn a_prefix_replaces_the_lockers() {
 }
 
 #[tokio::test]
-async fn the_guard_tells_about_the_lease() {
+async fn the_guard_describes_the_lease() {
     #[distributed_lock(key = "k", locker = locks, guard = lock)]
     async fn call(locks: &Locker) -> Option<(FencingToken, Lease)> {
         pause().await;

@@ -31,16 +31,16 @@ async fn busy_is_an_info_event_that_names_the_key() {
     unit(&locks, 7).await;
     result(&locks, 7).await.unwrap();
     error(&locks, 7).await.unwrap_err();
-    let told = events::take();
-    assert_eq!(told.len(), 3, "{told:#?}");
-    for event in told {
+    let logged = events::take();
+    assert_eq!(logged.len(), 3, "{logged:#?}");
+    for event in logged {
         assert_eq!(event.level, Level::INFO);
         assert!(event.fields.contains("disLock:order:7"), "{event:?}");
     }
 }
 
 #[tokio::test]
-async fn a_call_that_succeeds_tells_nothing() {
+async fn a_call_that_succeeds_logs_nothing() {
     #[distributed_lock(key = "k", locker = locks)]
     async fn call(locks: &Locker) -> Option<u8> {
         pause().await;
@@ -53,7 +53,7 @@ async fn a_call_that_succeeds_tells_nothing() {
 }
 
 #[tokio::test]
-async fn on_busy_sees_the_parameters_and_may_do_all_that_the_body_may() {
+async fn on_busy_may_do_all_that_the_body_may() {
     #[distributed_lock(
         key = "{id}",
         locker = locks,
@@ -116,9 +116,9 @@ async fn a_lost_lease_stops_the_body_and_says_so() {
 
 /// The error has no place in what the call gave back, so exactly one error event says it.
 fn assert_error_event(key: &str) {
-    let told = events::take();
-    let errors: Vec<_> = told.iter().filter(|event| event.level == Level::ERROR).collect();
-    assert_eq!(errors.len(), 1, "{told:#?}");
+    let logged = events::take();
+    let errors: Vec<_> = logged.iter().filter(|event| event.level == Level::ERROR).collect();
+    assert_eq!(errors.len(), 1, "{logged:#?}");
     assert!(errors[0].fields.contains(key), "{errors:?}");
 }
 
@@ -142,14 +142,14 @@ async fn a_body_is_not_polled_after_its_deadline() {
     tokio::time::advance(Duration::from_millis(2_960)).await;
     assert!(poll_once(call.as_mut()).await.is_none());
     tokio::time::advance(Duration::from_millis(8)).await;
-    let outcome = poll_once(call.as_mut()).await.expect("the call goes on");
+    let outcome = poll_once(call.as_mut()).await.expect("the call continues");
     assert!(outcome.unwrap_err().is_lost());
     drop(call);
     assert_eq!(polls, 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_lost_body_owns_is_dropped_before_its_call_ends() {
+async fn a_lost_body_is_dropped_before_its_call_ends() {
     #[distributed_lock(key = "k", locker = locks)]
     async fn call(locks: &Locker, journal: &Journal) {
         let _transaction = journal.drops("transaction");
@@ -162,7 +162,7 @@ async fn what_a_lost_body_owns_is_dropped_before_its_call_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_completes_after_the_loss_gives_an_error_that_says_both() {
+async fn completion_after_the_loss_is_an_error_that_says_both() {
     #[distributed_lock(key = "k", locker = locks)]
     async fn call(locks: &Locker, done: &mut bool) -> Result<u8, LockError> {
         tokio::time::advance(Duration::from_secs(11)).await;
@@ -176,7 +176,7 @@ async fn a_body_that_completes_after_the_loss_gives_an_error_that_says_both() {
 }
 
 #[tokio::test]
-async fn the_bodys_own_error_passes_unchanged_whatever_becomes_of_the_release() {
+async fn a_failed_release_leaves_the_bodys_own_error() {
     #[distributed_lock(key = "k", locker = locks)]
     async fn call(locks: &Locker, lose: Option<&MemoryStore>) -> Result<u8, ShopError> {
         pause().await;
@@ -191,12 +191,12 @@ async fn the_bodys_own_error_passes_unchanged_whatever_becomes_of_the_release() 
     assert!(matches!(call(&locks, None).await, Err(ShopError::SoldOut)));
     assert!(events::take().is_empty());
     assert!(matches!(call(&locks, Some(&store)).await, Err(ShopError::SoldOut)));
-    let told = events::take();
-    assert!(matches!(told.as_slice(), [event] if event.level == Level::WARN), "{told:#?}");
+    let logged = events::take();
+    assert!(matches!(logged.as_slice(), [event] if event.level == Level::WARN), "{logged:#?}");
 }
 
 #[tokio::test]
-async fn a_failure_without_a_place_in_the_return_type_is_an_error_event() {
+async fn a_failure_without_a_return_value_is_logged() {
     #[distributed_lock(key = "k:{id}", locker = locks)]
     async fn unit(locks: &Locker, id: &str) {
         unreachable!("runs without a lock")
@@ -239,12 +239,12 @@ async fn on_error_sees_the_error_statics_and_copied_parameters() {
 }
 
 #[tokio::test]
-async fn an_unreachable_server_is_an_error_and_the_body_does_not_run() {
+async fn an_unreachable_server_refuses_the_call() {
     #[distributed_lock(key = "k", locker = locks)]
     async fn call(locks: &Locker) -> Result<(), LockError> {
         unreachable!("runs without a lock")
     }
-    // The discard port, where nobody listens.
+    // The discard port, where nothing listens.
     let locks = Locker::builder().url("redis://127.0.0.1:9").connect_lazy().unwrap();
     assert!(call(&locks).await.unwrap_err().is_unavailable());
 }

@@ -62,7 +62,7 @@ fn call_all_now(locks: &Locker) {
 }
 
 #[tokio::test]
-async fn a_body_that_asks_for_its_own_lock_is_told_so() {
+async fn a_body_cannot_relock() {
     #[distributed_lock(key = "k:{id}", locker = locks)]
     async fn call(locks: &Locker, id: u8) -> Option<u8> {
         call_all(locks).await;
@@ -71,7 +71,7 @@ async fn a_body_that_asks_for_its_own_lock_is_told_so() {
         Some(id)
     }
     let locks = locker().await;
-    // The body goes on, and a call after it finds the lock free.
+    // The body continues, and a call after it finds the lock free.
     for _ in 0..2 {
         assert_eq!(call(&locks, 7).await, Some(7));
         assert!(is_free(&locks, "k:7").await);
@@ -79,7 +79,7 @@ async fn a_body_that_asks_for_its_own_lock_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_boxed_body_that_asks_for_its_own_lock_is_told_so() {
+async fn a_boxed_body_cannot_relock() {
     #[distributed_lock(key = "k:{id}", locker = locks)]
     fn call(locks: &Locker, id: u8) -> BoxFuture<'_, Option<u8>> {
         call_all_now(locks);
@@ -99,14 +99,14 @@ fn calls_all_now(locks: &Locker, id: u8) -> Option<u8> {
 }
 
 #[test]
-fn a_sync_body_that_asks_for_its_own_lock_is_told_so() {
+fn a_sync_body_cannot_relock() {
     let locks = locker_now();
     assert_eq!(calls_all_now(&locks, 7), Some(7));
     assert_eq!(calls_all_now(&locks, 7), Some(7));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_sync_body_in_a_runtime_that_asks_for_its_own_lock_is_told_so() {
+async fn a_sync_body_in_a_runtime_cannot_relock() {
     let locks = locker().await;
     assert_eq!(calls_all_now(&locks, 7), Some(7));
     let spawned = locks.clone();
@@ -118,7 +118,7 @@ async fn a_sync_body_in_a_runtime_that_asks_for_its_own_lock_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_recursion_with_one_key_is_told_so() {
+async fn a_recursion_with_one_key_is_refused() {
     #[distributed_lock(key = "k:7", locker = locks)]
     async fn plain(locks: &Locker, more: u8) -> Result<u8, LockError> {
         if more == 0 { Ok(0) } else { Box::pin(plain(locks, more - 1)).await }
@@ -152,7 +152,7 @@ async fn a_recursion_with_one_key_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_recursion_with_a_key_for_each_level_is_locked_on_every_level() {
+async fn a_recursion_with_distinct_keys_is_locked_on_every_level() {
     #[async_recursion]
     #[distributed_lock(key = "level:{level}", locker = locks)]
     async fn call(locks: &Locker, level: u8) -> Result<u8, LockError> {
@@ -166,7 +166,7 @@ async fn a_recursion_with_a_key_for_each_level_is_locked_on_every_level() {
     assert_eq!(call(&locker().await, 3).await.unwrap(), 4);
 }
 
-/// Notes what a call is told that is made while this is dropped.
+/// Records the outcome of a call that is made while this is dropped.
 struct Asks(Locker, Arc<Mutex<Vec<Result<u8, LockError>>>>);
 
 impl Drop for Asks {
@@ -184,14 +184,14 @@ async fn what_a_body_drops_is_a_part_of_it() {
         let _asks = asks;
         if goes_on { pending().await } else { Ok(()) }
     }
-    let (locks, told) = (locker().await, Arc::default());
-    let asks = || Asks(locks.clone(), Arc::clone(&told));
+    let (locks, outcomes) = (locker().await, Arc::default());
+    let asks = || Asks(locks.clone(), Arc::clone(&outcomes));
     call(&locks, asks(), false).await.unwrap();
     assert!(call(&locks, asks(), true).await.unwrap_err().is_max_hold_reached());
     start_and_drop(call(&locks, asks(), true)).await;
-    let told = take(&mut *told.lock().unwrap());
-    assert_eq!(told.len(), 3);
-    told.into_iter().for_each(assert_own);
+    let outcomes = take(&mut *outcomes.lock().unwrap());
+    assert_eq!(outcomes.len(), 3);
+    outcomes.into_iter().for_each(assert_own);
     assert!(is_free(&locks, "k:7").await);
 }
 
@@ -219,7 +219,7 @@ impl Service {
 }
 
 #[tokio::test]
-async fn a_method_that_calls_another_with_its_key_is_told_so() {
+async fn a_method_cannot_call_another_with_its_key() {
     let service = Service(locker().await);
     assert_own(service.run(7).await);
     assert_eq!(service.direct(7).await.unwrap(), 7);
@@ -279,7 +279,7 @@ async fn a_task_that_a_body_spawns_is_another_caller() {
 
 /// It is an error, not a busy lock: `on_busy` would hide the mistake.
 #[tokio::test]
-async fn without_a_place_in_the_return_type_it_is_an_error_event() {
+async fn without_a_return_value_a_relock_is_logged() {
     #[distributed_lock(key = "k:7", locker = locks)]
     async fn unit(locks: &Locker) {
         unreachable!("runs under its caller's lock")
@@ -301,9 +301,9 @@ async fn without_a_place_in_the_return_type_it_is_an_error_event() {
         unit(locks).await;
         sync(locks);
         assert_eq!(boxed(locks).await, None);
-        let told = events::take();
-        assert_eq!(told.len(), 3, "{told:#?}");
-        for event in told {
+        let logged = events::take();
+        assert_eq!(logged.len(), 3, "{logged:#?}");
+        for event in logged {
             assert_eq!(event.level, Level::ERROR);
             assert!(event.fields.contains("disLock:k:7"), "{event:?}");
         }

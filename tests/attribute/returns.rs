@@ -100,7 +100,7 @@ async fn boxed_errors_hold_the_lock_error() {
 }
 
 #[tokio::test]
-async fn an_alias_is_what_it_stands_for() {
+async fn an_alias_is_the_type_it_names() {
     type Perhaps = Option<u8>;
     type Nothing = ();
 
@@ -149,7 +149,7 @@ async fn any_type_works_with_both_answers() {
 }
 
 #[tokio::test]
-async fn on_busy_alone_suffices_where_the_type_tells_errors() {
+async fn on_busy_alone_suffices_where_the_type_has_errors() {
     #[distributed_lock(key = "k", locker = locks, on_busy = Some(1))]
     async fn option(locks: &Locker) -> Option<u8> {
         must_be_held(locks).await;
@@ -202,7 +202,7 @@ async fn skip_means_nothing_to_do_on_four_types() {
 }
 
 #[tokio::test]
-async fn hidden_types_are_inferred_from_the_body() {
+async fn opaque_types_are_inferred_from_the_body() {
     #[distributed_lock(key = "k", locker = locks, on_busy = 1, on_error = |_| 2)]
     async fn hidden(locks: &Locker) -> impl Display + use<> {
         must_be_held(locks).await;

@@ -163,7 +163,7 @@ fn a_decorated_future_can_be_sent_when_the_plain_one_can() {
 }
 
 #[test]
-fn the_bodys_handle_goes_anywhere() {
+fn the_bodys_handle_can_be_sent_anywhere() {
     fn assert_bounds<T: Send + Sync + Unpin + Clone + 'static>() {}
     assert_bounds::<Lease>();
 }

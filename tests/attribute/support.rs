@@ -1,4 +1,4 @@
-//! What the tests share: lockers, a look at a lock, an error type, and things that tell when they
+//! What the tests share: lockers, a look at a lock, an error type, and things that report when they
 //! are dropped.
 
 use std::fmt;
@@ -114,7 +114,7 @@ impl Journal {
     }
 }
 
-/// Tells of its drop; with a lock to look at, also whether that was held then.
+/// Writes down its drop; with a lock to look at, also whether that was held then.
 pub(crate) struct Drops {
     name: &'static str,
     journal: Journal,

@@ -200,7 +200,7 @@ impl Job for Service {
 }
 
 #[test]
-fn methods_of_traits_are_locked_in_the_trait_and_in_the_impl() {
+fn methods_are_locked_in_traits_and_in_impls() {
     assert_eq!(service().run(), Some(7));
 }
 
@@ -235,7 +235,7 @@ fn every_option_works() {
 }
 
 #[test]
-fn generics_closures_and_hidden_types_are_taken() {
+fn generics_closures_and_opaque_types_are_taken() {
     #[distributed_lock(key = "k:{value}:{N}", locker = locks)]
     fn generic<T: Display + Clone, U, const N: usize>(
         locks: &Locker,
@@ -280,7 +280,7 @@ fn other_kinds_of_functions_are_locked() {
 }
 
 #[test]
-fn every_way_out_of_the_body_releases_after_what_it_owns() {
+fn every_way_out_drops_the_body_before_it_releases() {
     #[distributed_lock(key = "k", locker = locks)]
     fn call(locks: Locker, journal: Journal, way: u8) -> Result<u8, ShopError> {
         let _transaction = journal.drops("transaction").looking_at(&locks, "k");
@@ -368,12 +368,12 @@ async fn a_body_that_outlives_its_lease_completes_and_is_reported() {
     events::listen();
     let error = call(&locks, &mut done).unwrap_err();
     assert!(done && error.is_lost() && error.is_completed());
-    let told = events::take();
-    assert!(told.iter().any(|event| event.level <= Level::WARN), "{told:#?}");
+    let logged = events::take();
+    assert!(logged.iter().any(|event| event.level <= Level::WARN), "{logged:#?}");
 }
 
 #[test]
-fn the_bodys_own_error_passes_unchanged_whatever_becomes_of_the_release() {
+fn a_failed_release_leaves_the_bodys_own_error() {
     #[distributed_lock(key = "k", locker = locks)]
     fn call(locks: &Locker, lose: &MemoryStore) -> Result<u8, ShopError> {
         lose.flush();
@@ -385,12 +385,12 @@ fn the_bodys_own_error_passes_unchanged_whatever_becomes_of_the_release() {
 }
 
 #[test]
-fn an_unreachable_server_is_an_error_and_the_body_does_not_run() {
+fn an_unreachable_server_refuses_the_call() {
     #[distributed_lock(key = "k", locker = locks)]
     fn call(locks: &Locker) -> Result<(), LockError> {
         unreachable!("runs without a lock")
     }
-    // The discard port, where nobody listens.
+    // The discard port, where nothing listens.
     let locks = Locker::builder().url("redis://127.0.0.1:9").connect_lazy().unwrap();
     assert!(call(&locks).unwrap_err().is_unavailable());
 }

@@ -60,7 +60,7 @@ fn a_renewed_body_outlives_its_lease_outside_of_any_runtime() {
 }
 
 #[tokio::test]
-async fn a_renewed_body_outlives_its_lease_and_blocks_a_current_thread_runtime() {
+async fn a_renewed_body_outlives_its_lease_in_a_current_thread_runtime() {
     outlives_its_lease(&locker_now());
 }
 
@@ -92,7 +92,7 @@ fn a_renewed_body_outlives_its_lease_on_a_server() {
 }
 
 #[tokio::test]
-async fn an_async_body_is_renewed_while_it_blocks_the_runtime_of_a_lock_on_a_server() {
+async fn an_async_body_is_renewed_while_it_blocks_its_runtime() {
     #[distributed_lock(key = "k", expire = LEASE, renew, locker = locks, guard = lock)]
     async fn call(locks: &Locker) -> Result<(), LockError> {
         pause().await;
@@ -105,9 +105,9 @@ async fn an_async_body_is_renewed_while_it_blocks_the_runtime_of_a_lock_on_a_ser
     call(&Locker::connect(&server.url()).await.unwrap()).await.unwrap();
 }
 
-/// Goal: no answer is no renewal. Method: the server's process stands still while the body runs.
+/// Goal: no answer is no renewal. Method: the server's process is stopped while the body runs.
 #[test]
-fn a_renewed_body_whose_server_stands_still_is_told() {
+fn a_renewed_body_whose_server_stops_is_lost() {
     #[distributed_lock(key = "k", expire = LEASE, renew, locker = locks, guard = lock)]
     fn call(locks: &Locker, server: &Server) -> Result<(), LockError> {
         assert!(lock.is_held());
@@ -123,16 +123,16 @@ fn a_renewed_body_whose_server_stands_still_is_told() {
     acquires(&locks).unwrap();
 }
 
-/// Exactly so many events at error level, and each names the key.
+/// Asserts `count` events at error level, and that each names the key.
 fn assert_error_events(count: usize) {
-    let told = events::take();
-    let errors: Vec<_> = told.iter().filter(|event| event.level == Level::ERROR).collect();
-    assert_eq!(errors.len(), count, "{told:#?}");
+    let logged = events::take();
+    let errors: Vec<_> = logged.iter().filter(|event| event.level == Level::ERROR).collect();
+    assert_eq!(errors.len(), count, "{logged:#?}");
     assert!(errors.iter().all(|error| error.fields.contains("disLock:k")), "{errors:?}");
 }
 
 #[test]
-fn a_body_that_is_not_renewed_completes_and_its_loss_is_the_error() {
+fn a_sync_body_completes_and_its_loss_is_the_error() {
     #[distributed_lock(key = "k", expire = LEASE, locker = locks, guard = lock)]
     fn result(locks: &Locker, journal: &Journal) -> Result<u8, ShopError> {
         wait::until(LIMIT, || lock.is_lost());
@@ -154,7 +154,7 @@ fn a_body_that_is_not_renewed_completes_and_its_loss_is_the_error() {
 }
 
 #[test]
-fn a_body_that_may_finish_gives_its_value_and_an_error_event() {
+fn a_body_that_may_finish_gives_its_value() {
     #[distributed_lock(key = "k", expire = LEASE, locker = locks, on_lost = finish, guard = lock)]
     fn result(locks: &Locker) -> Result<u8, ShopError> {
         wait::until(LIMIT, || lock.is_lost());
@@ -181,9 +181,9 @@ fn a_body_that_may_finish_gives_its_value_and_an_error_event() {
     assert_error_events(1);
 }
 
-/// Nothing can stop the body, so it goes on without renewal until its last lease ends.
+/// Nothing can stop the body, so it continues without renewal until its last lease ends.
 #[test]
-fn renewal_ends_when_a_body_has_held_its_lock_long_enough() {
+fn renewal_ends_at_the_maximum_hold() {
     #[distributed_lock(key = "k", expire = LEASE, renew, max_hold = LEASE * 2, locker = locks,
         guard = lock)]
     fn call(locks: &Locker) -> Result<u8, LockError> {
@@ -198,7 +198,7 @@ fn renewal_ends_when_a_body_has_held_its_lock_long_enough() {
 }
 
 #[test]
-fn a_body_that_has_held_its_lock_long_enough_is_told_and_gives_its_value() {
+fn a_sync_body_past_its_maximum_hold_gives_its_value() {
     #[distributed_lock(key = "k", expire = 60, renew, max_hold = "50ms", locker = locks,
         guard = lock)]
     fn call(locks: &Locker) -> Result<u8, LockError> {
@@ -248,7 +248,7 @@ fn a_second_call_within_the_shortest_hold_is_busy() {
 }
 
 #[test]
-fn a_duration_is_evaluated_once_a_call_and_before_the_body() {
+fn a_duration_is_evaluated_once_before_the_body() {
     #[distributed_lock(
         key = "k",
         locker = locks,

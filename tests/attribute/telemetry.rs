@@ -78,7 +78,7 @@ async fn what_a_body_logs_is_inside_of_its_hold() {
 }
 
 #[tokio::test]
-async fn a_span_of_the_functions_own_is_inside_or_around_the_hold() {
+async fn a_functions_own_span_is_inside_or_around_the_hold() {
     #[tracing::instrument(target = "lockable", skip(locks))]
     #[distributed_lock(key = "k", locker = locks)]
     async fn above(locks: &Locker) -> Option<()> {
@@ -213,7 +213,7 @@ async fn a_body_that_uses_most_of_its_lease_warns_once() {
 }
 
 #[tokio::test]
-async fn a_share_of_a_lease_is_above_0_and_at_most_1() {
+async fn a_share_outside_of_0_to_1_is_refused() {
     for share in [0.0, -0.5, 1.5, f64::NAN] {
         let builder = Locker::builder().url("memory://").warn_held_over(Some(share));
         assert!(builder.connect().await.unwrap_err().is_invalid_option());

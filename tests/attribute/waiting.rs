@@ -99,7 +99,7 @@ async fn calls_of_a_process_run_in_the_order_of_arrival() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fair_lock_goes_to_the_other_locker_after_each_holder() {
+async fn a_fair_lock_alternates_between_lockers() {
     #[distributed_lock(key = "k", locker = locks, wait = "1m", fair)]
     async fn call(locks: Locker, journal: Journal, name: &str) -> Result<(), LockError> {
         journal.write(name);
@@ -122,7 +122,7 @@ async fn a_fair_lock_goes_to_the_other_locker_after_each_holder() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_while_it_waits_leaves_nothing_behind() {
+async fn a_call_dropped_while_it_waits_leaves_nothing() {
     let (shop, journal) = (Shop(locker().await), Journal::default());
     let guard = hold(&shop.0, "k").await;
     start_and_drop(shop.asynchronous(&journal, "async")).await;
@@ -176,9 +176,12 @@ mod limits {
 
 /// Exactly one event: the warning that names the key.
 fn assert_one_warning() {
-    let told = events::take();
-    assert!(matches!(&*told, [event] if event.level == Level::WARN), "{told:#?}");
-    assert!(told[0].fields.contains("disLock:k") && told[0].fields.contains("limit"), "{told:?}");
+    let logged = events::take();
+    assert!(matches!(&*logged, [event] if event.level == Level::WARN), "{logged:#?}");
+    assert!(
+        logged[0].fields.contains("disLock:k") && logged[0].fields.contains("limit"),
+        "{logged:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -247,7 +250,7 @@ fn a_sync_call_at_its_limit_found_the_lock_busy() {
     assert!(is_free_now(&locks, "k"));
 }
 
-/// Releases after the other calls had the time to wait; they are told apart by what they write.
+/// Releases after the other calls had the time to wait; what they write distinguishes them.
 async fn hold_for_a_while(locks: &Locker, journal: &Journal) -> tokio::task::JoinHandle<()> {
     let (guard, journal) = (hold(locks, "k").await, journal.clone());
     tokio::spawn(async move {
@@ -271,7 +274,7 @@ async fn a_sync_call_in_spawn_blocking_says_so_and_waits() {
 
 /// The runtime has one worker, which the holder needs while the call waits on it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_sync_call_on_a_multi_thread_runtime_lets_the_holder_run() {
+async fn a_waiting_sync_call_lets_the_holder_run() {
     let (locks, journal) = (locker().await, Journal::default());
     for _ in 0..3 {
         let holder = hold_for_a_while(&locks, &journal).await;
@@ -372,8 +375,8 @@ async fn refuses_to_wait_here(locks: &Locker) {
         let text = error.to_string();
         assert!(text.contains("`blocking`") && text.contains("`spawn_blocking`"), "{text}");
         must_not_wait_here_either(locks);
-        let told = events::take();
-        assert!(matches!(&*told, [event] if event.level == Level::ERROR), "{told:#?}");
+        let logged = events::take();
+        assert!(matches!(&*logged, [event] if event.level == Level::ERROR), "{logged:#?}");
         drop(guard);
     }
     elapse(SECOND / 20).await;
@@ -381,16 +384,16 @@ async fn refuses_to_wait_here(locks: &Locker) {
 }
 
 #[tokio::test]
-async fn a_sync_call_does_not_wait_on_the_only_thread_of_a_runtime() {
+async fn a_sync_call_refuses_to_wait_on_a_runtimes_only_thread() {
     let locks = locker().await;
     refuses_to_wait_here(&locks).await;
-    // Nobody can tell the two apart, so it must say so here.
+    // The two cannot be distinguished, so the call must allow it here.
     let error = spawn_blocking(move || must_not_wait_here(&locks)).await.unwrap().unwrap_err();
     assert!(error.is_invalid_option(), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_sync_call_does_not_wait_on_the_thread_of_a_local_set() {
+async fn a_sync_call_refuses_to_wait_in_a_local_set() {
     let locks = locker().await;
     LocalSet::new().run_until(refuses_to_wait_here(&locks)).await;
 }
@@ -485,7 +488,7 @@ async fn a_lock_that_was_waited_for_names_its_request() {
 
 /// The value in the backend stays as it is while a lock is passed on without asking that.
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_is_passed_on_names_the_first_request_of_its_turn() {
+async fn a_handed_off_lock_names_the_first_request_of_its_turn() {
     #[distributed_lock(key = "k", locker = locks, wait)]
     async fn call(locks: &Locker) -> Option<String> {
         let holder = locks.inspect("k").await.unwrap()?;
@@ -497,8 +500,8 @@ async fn a_lock_that_is_passed_on_names_the_first_request_of_its_turn() {
         elapse(SECOND).await;
         guard.release().await.unwrap();
     };
-    let told = tokio::join!(a.scope(call(&locks)), b.scope(call(&locks)), release);
-    assert_eq!((told.0.as_deref(), told.1.as_deref()), (Some("a"), Some("a")));
+    let ids = tokio::join!(a.scope(call(&locks)), b.scope(call(&locks)), release);
+    assert_eq!((ids.0.as_deref(), ids.1.as_deref()), (Some("a"), Some("a")));
 }
 
 /// A waiter is granted a short lease first, and has its whole one soon.
@@ -519,9 +522,9 @@ async fn a_body_that_waited_has_its_whole_lease() {
     assert!(tokio::join!(call(&locks), release).0.is_some());
 }
 
-/// Nobody hands the lock over: the call asks again when the dead holder's lease has ended.
+/// No holder hands the lock off: the call tries again when the dead holder's lease has ended.
 #[tokio::test(start_paused = true)]
-async fn a_body_that_waited_for_a_dead_holder_has_its_whole_lease() {
+async fn after_a_dead_holder_a_body_has_its_whole_lease() {
     #[distributed_lock(key = "k", locker = locks, wait, guard = lock)]
     async fn call(locks: &Locker) -> Option<Duration> {
         Some(lock.remaining())

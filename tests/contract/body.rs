@@ -16,14 +16,14 @@ every_backend! { one_thread: [
     a_run_gives_the_bodys_value_and_releases,
     a_run_gives_the_bodys_own_error_and_releases,
     a_body_does_not_start_while_another_holds_the_lock,
-    a_body_that_waits_is_stopped_at_the_end_of_its_lease,
+    a_waiting_body_is_stopped_when_its_lease_ends,
     a_body_is_not_polled_once_its_lease_has_passed,
-    a_body_that_waits_after_its_lease_has_passed_is_stopped,
-    a_body_that_blocks_past_its_lease_is_reported_as_completed,
-    a_panicking_body_releases_and_the_panic_goes_on,
+    a_body_that_waits_past_its_lease_is_stopped,
+    blocking_past_the_lease_is_reported_as_completed,
+    a_panicking_body_releases_and_the_panic_continues,
     a_body_is_dropped_before_its_lock_is_released,
     a_stopped_body_leaves_the_next_holder_alone,
-    a_value_is_given_back_although_the_lock_was_lost_meanwhile,
+    a_body_gives_its_value_after_an_unnoticed_loss,
 ] }
 
 async fn a_run_gives_the_bodys_value_and_releases<F: Fixture>(store: &F) {
@@ -54,7 +54,7 @@ async fn a_body_does_not_start_while_another_holds_the_lock<F: Fixture>(store: &
     assert_eq!(other.lock(KEY).try_run(async { 42 }).await.unwrap(), Some(42));
 }
 
-async fn a_body_that_waits_is_stopped_at_the_end_of_its_lease<F: Fixture>(store: &F) {
+async fn a_waiting_body_is_stopped_when_its_lease_ends<F: Fixture>(store: &F) {
     let dropped = Cell::new(false);
     let body = async {
         let _end = OnDrop(|| dropped.set(true));
@@ -66,7 +66,7 @@ async fn a_body_that_waits_is_stopped_at_the_end_of_its_lease<F: Fixture>(store:
     assert!(dropped.get());
 }
 
-/// Goal: one more step of a body whose process stood still past the lease.
+/// Goal: one more step of a body whose process was stopped past the lease.
 /// Method: the body blocks its thread that long at its first poll, having asked for the next.
 async fn a_body_is_not_polled_once_its_lease_has_passed<F: Fixture>(store: &F) {
     let polls = Cell::new(0);
@@ -81,8 +81,9 @@ async fn a_body_is_not_polled_once_its_lease_has_passed<F: Fixture>(store: &F) {
     assert_eq!(polls.get(), 1);
 }
 
-/// Goal: a call without an end, because nobody watches a lease that was lost in the body's first step.
-async fn a_body_that_waits_after_its_lease_has_passed_is_stopped<F: Fixture>(store: &F) {
+/// Goal: a call without an end, because nothing watches a lease that was lost in the body's
+/// first step.
+async fn a_body_that_waits_past_its_lease_is_stopped<F: Fixture>(store: &F) {
     let dropped = Cell::new(false);
     let body = async {
         let _end = OnDrop(|| dropped.set(true));
@@ -94,13 +95,13 @@ async fn a_body_that_waits_after_its_lease_has_passed_is_stopped<F: Fixture>(sto
     assert!(dropped.get());
 }
 
-async fn a_body_that_blocks_past_its_lease_is_reported_as_completed<F: Fixture>(store: &F) {
+async fn blocking_past_the_lease_is_reported_as_completed<F: Fixture>(store: &F) {
     let error = shortly(store).await.run(async { store.block(F::LEASE) }).await.unwrap_err();
     assert!(error.is_lost() && error.is_completed(), "{error}");
     assert_eq!(error.key(), Some(NAME));
 }
 
-async fn a_panicking_body_releases_and_the_panic_goes_on<F: Fixture>(store: &F) {
+async fn a_panicking_body_releases_and_the_panic_continues<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     for yields in 0..2 {
         let body = async {
@@ -160,7 +161,7 @@ async fn a_stopped_body_leaves_the_next_holder_alone<F: Fixture>(store: &F) {
 }
 
 /// The lease had not passed, so the holder could not know.
-async fn a_value_is_given_back_although_the_lock_was_lost_meanwhile<F: Fixture>(store: &F) {
+async fn a_body_gives_its_value_after_an_unnoticed_loss<F: Fixture>(store: &F) {
     let body = async {
         store.lose_all_data();
         42

@@ -18,13 +18,13 @@ every_backend! { one_thread: [
     many_given_up_at_once_leave_nothing,
     a_runtime_that_ends_in_the_middle_leaves_nothing,
     a_run_given_up_at_any_poll_leaves_nothing,
-    a_renewed_acquisition_given_up_at_any_poll_is_not_renewed,
-    a_renewed_run_given_up_at_any_poll_is_not_renewed,
+    a_given_up_renewed_acquisition_is_not_renewed,
+    a_given_up_renewed_run_is_not_renewed,
     an_acquisition_given_up_for_a_minimum_hold_leaves_nothing,
     a_release_given_up_at_any_poll_frees_the_lock,
-    an_extension_given_up_at_any_poll_leaves_the_lock_as_it_was_or_longer,
+    an_extension_given_up_at_any_poll_never_shortens_the_lock,
     an_inspection_given_up_at_any_poll_changes_nothing,
-    a_wait_for_a_loss_given_up_at_any_poll_misses_nothing,
+    a_given_up_wait_for_a_loss_misses_nothing,
 ] }
 
 async fn an_acquisition_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
@@ -83,7 +83,7 @@ async fn many_given_up_at_once_leave_nothing<F: Fixture>(store: &F) {
 }
 
 /// Goal: a request that was sent, or was about to be, when everything that drives it went away.
-/// Method: a runtime of its own is dropped after so many polls, with the call in it.
+/// Method: a runtime of its own is dropped after a number of polls, with the call in it.
 async fn a_runtime_that_ends_in_the_middle_leaves_nothing<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     for polls in 1..6 {
@@ -120,14 +120,14 @@ async fn a_run_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_renewed_acquisition_given_up_at_any_poll_is_not_renewed<F: Fixture>(store: &F) {
+async fn a_given_up_renewed_acquisition_is_not_renewed<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     at_every_poll(store, &locker, async || locker.lock(KEY).expire(F::LEASE).renew().acquire())
         .await;
     assert_quiet(store).await;
 }
 
-async fn a_renewed_run_given_up_at_any_poll_is_not_renewed<F: Fixture>(store: &F) {
+async fn a_given_up_renewed_run_is_not_renewed<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let body = async || {
         for _ in 0..3 {
@@ -139,7 +139,7 @@ async fn a_renewed_run_given_up_at_any_poll_is_not_renewed<F: Fixture>(store: &F
     assert_quiet(store).await;
 }
 
-/// Nobody has held the lock, so it is not kept.
+/// No one has held the lock, so no minimum hold applies.
 async fn an_acquisition_given_up_for_a_minimum_hold_leaves_nothing<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     for turns in 0..TURNS {
@@ -164,9 +164,7 @@ async fn a_release_given_up_at_any_poll_frees_the_lock<F: Fixture>(store: &F) {
     assert_quiet(store).await;
 }
 
-async fn an_extension_given_up_at_any_poll_leaves_the_lock_as_it_was_or_longer<F: Fixture>(
-    store: &F,
-) {
+async fn an_extension_given_up_at_any_poll_never_shortens_the_lock<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let (first, longer) = (Duration::from_secs(20), Duration::from_secs(40));
     for turns in 0..TURNS {
@@ -177,7 +175,7 @@ async fn an_extension_given_up_at_any_poll_leaves_the_lock_as_it_was_or_longer<F
             let_others_run(turns).await;
             drop(call);
             assert!(guard.is_held() && guard.remaining() > first / 2);
-            // What the holder counts on, the store keeps at least.
+            // The lock lives in the store at least as long as its holder counts on.
             assert!(store.life(NAME).unwrap() > first / 2);
             assert_eq!(guard.remaining() > first, is_done);
             guard.release().await.unwrap();
@@ -207,7 +205,7 @@ async fn an_inspection_given_up_at_any_poll_changes_nothing<F: Fixture>(store: &
     guard.release().await.unwrap();
 }
 
-async fn a_wait_for_a_loss_given_up_at_any_poll_misses_nothing<F: Fixture>(store: &F) {
+async fn a_given_up_wait_for_a_loss_misses_nothing<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     for polls in 0..3 {
         let guard = locker.lock(KEY).expire(F::LEASE).renew().acquire().await.unwrap();
@@ -265,7 +263,7 @@ async fn give_up_at_every_poll<F: Fixture>(store: &F, locker: impl Fn() -> Locke
     }
 }
 
-/// Gives the connection so many turns of the runtime; it needs one to send and one to take in.
+/// Gives the connection this many turns of the runtime; it needs one to send and one to take in.
 async fn let_others_run(turns: u32) {
     for _ in 0..turns {
         yield_now().await;
@@ -281,7 +279,7 @@ async fn assert_nothing_left<F: Fixture>(store: &F, locker: &Locker) {
     assert_eq!(store.locks(), [""; 0]);
 }
 
-/// Polls the future at most so many times, each time it was woken, and then drops it; whether it
+/// Polls the future at most this many times, each time it was woken, and then drops it; whether it
 /// has come to its end.
 pub(crate) async fn give_up_after<T>(polls: u32, future: impl Future<Output = T>) -> bool {
     let mut future = pin!(future);

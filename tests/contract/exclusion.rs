@@ -17,7 +17,7 @@ every_backend! { many_threads: [
     a_busy_try_leaves_the_holders_lease_as_it_is,
     keys_that_resemble_each_other_are_different_locks,
     another_prefix_is_another_lock,
-    a_lock_outlives_the_locker_and_the_runtime_it_came_from,
+    a_lock_outlives_its_locker_and_its_runtime,
 ] }
 
 /// Goal: two sections of one key at the same time, if the backend lets that happen.
@@ -111,7 +111,7 @@ async fn another_prefix_is_another_lock<F: Fixture>(store: &F) {
     assert!(same.lock(":7").try_acquire().await.unwrap().is_none());
 }
 
-async fn a_lock_outlives_the_locker_and_the_runtime_it_came_from<F: Fixture>(store: &F) {
+async fn a_lock_outlives_its_locker_and_its_runtime<F: Fixture>(store: &F) {
     let url = store.url();
     let elsewhere = move || {
         let runtime = F::runtime();

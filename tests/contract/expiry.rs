@@ -9,9 +9,9 @@ use crate::fixture::{Fixture, KEY, LIMIT, NAME, hold, hold_shortly};
 
 every_backend! { one_thread: [
     a_lease_that_passed_frees_the_lock,
-    nobody_gets_the_lock_while_its_holder_counts_on_it,
+    a_valid_lease_excludes_every_other_holder,
     the_holder_gives_up_before_the_store_does,
-    a_lease_lives_in_the_store_exactly_as_long_as_asked,
+    a_stored_lease_is_exactly_as_long_as_asked,
     the_lockers_own_lease_is_the_default_of_its_requests,
     a_lease_that_passed_never_comes_back,
 ] }
@@ -27,7 +27,7 @@ async fn a_lease_that_passed_frees_the_lock<F: Fixture>(store: &F) {
 
 /// Goal: a grant to another while the first holder still says that it holds.
 /// Method: the other tries without a pause from before the lease's end until it gets the lock.
-async fn nobody_gets_the_lock_while_its_holder_counts_on_it<F: Fixture>(store: &F) {
+async fn a_valid_lease_excludes_every_other_holder<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let first = hold_shortly(store, &locker).await;
     let mut busy = 0_u32;
@@ -36,7 +36,7 @@ async fn nobody_gets_the_lock_while_its_holder_counts_on_it<F: Fixture>(store: &
             break second;
         }
         busy += 1;
-        // Where time is in the fixture's hands, it goes by only here.
+        // Where the fixture controls time, it passes only here.
         store.block(F::LEASE / 1000);
     };
     assert!(!first.is_held());
@@ -58,7 +58,7 @@ async fn the_holder_gives_up_before_the_store_does<F: Fixture>(store: &F) {
     assert!(held.is_held());
 }
 
-async fn a_lease_lives_in_the_store_exactly_as_long_as_asked<F: Fixture>(store: &F) {
+async fn a_stored_lease_is_exactly_as_long_as_asked<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     for expire in [Duration::from_millis(7_001), Duration::from_secs(60)] {
         let start = now();

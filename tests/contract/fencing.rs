@@ -9,11 +9,11 @@ every_backend! { one_thread: [
     tokens_rise_over_dropped_guards,
     tokens_rise_over_leases_that_passed,
     tokens_rise_over_a_loss_of_all_data,
-    tokens_of_two_lockers_rise_over_a_loss_of_all_data,
-    tokens_rise_over_a_loss_of_all_data_after_a_rush,
+    two_lockers_tokens_rise_over_a_data_loss,
+    after_a_rush_tokens_rise_over_a_data_loss,
     tokens_rise_over_tries_that_failed,
     tokens_rise_over_acquisitions_that_were_given_up,
-    a_token_is_the_same_for_as_long_as_its_lock_is_held,
+    a_token_stays_the_same_while_its_lock_is_held,
 ] }
 
 async fn tokens_rise_from_holder_to_holder<F: Fixture>(store: &F) {
@@ -57,7 +57,7 @@ async fn tokens_rise_over_a_loss_of_all_data<F: Fixture>(store: &F) {
     }
 }
 
-async fn tokens_of_two_lockers_rise_over_a_loss_of_all_data<F: Fixture>(store: &F) {
+async fn two_lockers_tokens_rise_over_a_data_loss<F: Fixture>(store: &F) {
     let lockers = [store.locker().await, store.locker().await];
     let mut tokens = Tokens::default();
     for round in 0..10 {
@@ -70,7 +70,7 @@ async fn tokens_of_two_lockers_rise_over_a_loss_of_all_data<F: Fixture>(store: &
 
 /// Goal: a counter that ran ahead of whatever a lost one starts again from.
 /// Method: every grant and every failed try counts; there are many before the loss.
-async fn tokens_rise_over_a_loss_of_all_data_after_a_rush<F: Fixture>(store: &F) {
+async fn after_a_rush_tokens_rise_over_a_data_loss<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let mut tokens = Tokens::default();
     for _ in 0..3 {
@@ -108,7 +108,7 @@ async fn tokens_rise_over_acquisitions_that_were_given_up<F: Fixture>(store: &F)
     }
 }
 
-async fn a_token_is_the_same_for_as_long_as_its_lock_is_held<F: Fixture>(store: &F) {
+async fn a_token_stays_the_same_while_its_lock_is_held<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
     let token = guard.fencing_token();

@@ -23,7 +23,7 @@ pub(crate) trait Fixture: Sized {
 
     fn start() -> Self;
 
-    /// A runtime of one thread, on which the store's time is in the fixture's hands.
+    /// A runtime of one thread, on which the fixture controls the store's time.
     fn runtime() -> Runtime;
 
     /// Where the store is. A locker that connects there has nothing in common with the others but
@@ -43,10 +43,10 @@ pub(crate) trait Fixture: Sized {
     /// Forgets everything, as a server does that restarts without its data.
     fn lose_all_data(&self);
 
-    /// Takes a lock away, as somebody from outside can.
+    /// Takes a lock away, as an outsider can.
     fn delete(&self, key: &str);
 
-    /// Puts another holder in, whoever was there, as somebody from outside can.
+    /// Replaces the holder, if there is one, by another, as an outsider can.
     fn put_foreign(&self, key: &str, life: Duration);
 
     /// Returns once the store has let the lease under this name pass.
@@ -78,7 +78,7 @@ pub(crate) trait Fixture: Sized {
         names.filter(|name| !name.starts_with(FENCE)).collect()
     }
 
-    /// How long the store still keeps the lock under this name.
+    /// How long the lock under this name still lives in the store.
     fn life(&self, key: &str) -> Option<Duration> {
         self.keyspace().into_iter().find(|(name, _)| name == key)?.1
     }
@@ -102,7 +102,7 @@ impl Harm {
     }
 }
 
-/// Runs a claim on one thread, where time that is in the fixture's hands stands still.
+/// Runs a claim on one thread; time that the fixture controls is paused there.
 pub(crate) fn one_thread<F: Fixture>(claim: impl AsyncFnOnce(&F) + Send + 'static) {
     within_limit(|| run(&F::runtime(), claim));
 }
@@ -146,8 +146,8 @@ fn run<F: Fixture>(runtime: &Runtime, claim: impl AsyncFnOnce(&F)) {
 
 /// Waits until the background has nothing left to release.
 ///
-/// It works in real time; a paused clock would run ahead of it, and leases would end, if nothing on
-/// the test's runtime kept that busy.
+/// It works in real time; a paused clock would run ahead of it, and leases would end, if the test's
+/// runtime were idle.
 pub(crate) async fn drained() {
     let (done, is_done) = channel::<()>();
     let busy = tokio::task::spawn_blocking(move || is_done.recv_timeout(DRAIN_LIMIT));
@@ -160,11 +160,11 @@ pub(crate) async fn drained() {
 pub(crate) const KEY: &str = "order:7";
 pub(crate) const NAME: &str = "disLock:order:7";
 
-/// The only names that may stay when nobody holds a lock.
+/// The only names that may stay when no lock is held.
 const FENCE: &str = "lockable:fence:";
 
 /// How long a fence counter may stay, for leases of at most a minute. It is ten minutes, but the clocks of
-/// two paused runtimes may stand a little apart.
+/// two paused runtimes may differ a little.
 const FENCE_LIFE: Duration = Duration::from_secs(601);
 
 /// How long the background may take. It is the same for all tests of this process, so this is
@@ -265,7 +265,7 @@ impl Fixture for Memory {
         assert!(pin!(tokio::time::advance(duration)).poll(&mut context).is_pending());
     }
 
-    /// Keeps the thread, because on an idle one the paused clock would go forward by itself.
+    /// Occupies the thread, because on an idle one the paused clock would go forward by itself.
     async fn eventually(&self, condition: impl FnMut() -> bool) {
         wait::until(LIMIT, condition);
     }
@@ -343,7 +343,7 @@ impl Fixture for Redis {
         wait::until_async(LIMIT, async || !self.has(key)).await;
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a thread that stands still is the subject")]
+    #[expect(clippy::disallowed_methods, reason = "a blocked thread is the subject")]
     fn block(&self, duration: Duration) {
         thread::sleep(duration);
     }

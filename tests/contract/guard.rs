@@ -13,13 +13,13 @@ use crate::fixture::{
 };
 
 every_backend! { one_thread: [
-    an_extended_lock_outlives_its_first_lease_and_ends_with_the_second,
-    an_extension_makes_the_lock_last_longer_here_and_in_the_store,
+    an_extended_lock_ends_with_its_second_lease,
+    an_extension_lasts_here_and_in_the_store,
     a_shorter_extension_changes_nothing,
-    whoever_waits_for_a_loss_waits_on_when_the_lock_is_extended,
+    an_extension_prolongs_a_wait_for_the_loss,
     a_lock_is_not_extended_after_its_deadline,
-    a_lock_that_was_deleted_is_not_extended_and_lost_from_then_on,
-    a_lock_that_another_took_is_not_extended_and_lost_from_then_on,
+    extending_a_deleted_lock_finds_it_lost,
+    extending_a_taken_lock_finds_it_lost,
     an_invalid_extension_is_refused_before_anything_is_sent,
     a_released_lock_is_not_extended,
     a_renewed_lock_is_extended_and_renewed_on,
@@ -29,10 +29,10 @@ every_backend! { one_thread: [
 ] }
 
 every_claim! { redis_alone: Redis, one_thread, [
-    an_extension_that_is_answered_after_the_deadline_comes_too_late,
+    an_extension_answered_after_the_deadline_is_lost,
 ] }
 
-async fn an_extended_lock_outlives_its_first_lease_and_ends_with_the_second<F: Fixture>(store: &F) {
+async fn an_extended_lock_ends_with_its_second_lease<F: Fixture>(store: &F) {
     let guard = hold_shortly(store, &store.locker().await).await;
     guard.extend(F::LEASE * 2).await.unwrap();
     let start = Instant::now();
@@ -46,7 +46,7 @@ async fn an_extended_lock_outlives_its_first_lease_and_ends_with_the_second<F: F
     hold(&store.locker().await).await.release().await.unwrap();
 }
 
-async fn an_extension_makes_the_lock_last_longer_here_and_in_the_store<F: Fixture>(store: &F) {
+async fn an_extension_lasts_here_and_in_the_store<F: Fixture>(store: &F) {
     let guard = hold(&store.locker().await).await;
     let (token, longer) = (guard.fencing_token(), Duration::from_secs(40));
     guard.extend(longer).await.unwrap();
@@ -70,7 +70,7 @@ async fn a_shorter_extension_changes_nothing<F: Fixture>(store: &F) {
     }
 }
 
-async fn whoever_waits_for_a_loss_waits_on_when_the_lock_is_extended<F: Fixture>(store: &F) {
+async fn an_extension_prolongs_a_wait_for_the_loss<F: Fixture>(store: &F) {
     let guard = hold_shortly(store, &store.locker().await).await;
     let extend = async {
         store.elapse(F::LEASE / 10).await;
@@ -81,7 +81,7 @@ async fn whoever_waits_for_a_loss_waits_on_when_the_lock_is_extended<F: Fixture>
     assert!(guard.is_held());
 }
 
-/// The store may keep the lock a little longer, and would say yes.
+/// The lock may live in the store a little longer, which would then extend it.
 async fn a_lock_is_not_extended_after_its_deadline<F: Fixture>(store: &F) {
     let guard = hold_shortly(store, &store.locker().await).await;
     guard.lost().await;
@@ -92,7 +92,7 @@ async fn a_lock_is_not_extended_after_its_deadline<F: Fixture>(store: &F) {
     assert_eq!((store.requests(), store.locks()), (before, vec![]));
 }
 
-async fn a_lock_that_was_deleted_is_not_extended_and_lost_from_then_on<F: Fixture>(store: &F) {
+async fn extending_a_deleted_lock_finds_it_lost<F: Fixture>(store: &F) {
     let guard = hold(&store.locker().await).await;
     store.delete(NAME);
     assert!(guard.is_held());
@@ -102,7 +102,7 @@ async fn a_lock_that_was_deleted_is_not_extended_and_lost_from_then_on<F: Fixtur
     assert_eq!(store.locks(), [""; 0]);
 }
 
-async fn a_lock_that_another_took_is_not_extended_and_lost_from_then_on<F: Fixture>(store: &F) {
+async fn extending_a_taken_lock_finds_it_lost<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
     store.delete(NAME);
@@ -209,8 +209,8 @@ async fn a_release_after_a_known_loss_asks_nothing_more<F: Fixture>(store: &F) {
 }
 
 /// Goal: an answer that says yes, and whose holder had to give up before it came.
-/// Method: the thread stands still from when the server has the request until after the deadline.
-async fn an_extension_that_is_answered_after_the_deadline_comes_too_late(store: &Redis) {
+/// Method: the thread is blocked from when the server has the request until after the deadline.
+async fn an_extension_answered_after_the_deadline_is_lost(store: &Redis) {
     let patient = Locker::builder().url(store.url()).command_deadline(LIMIT);
     let guard = hold_shortly(store, &patient.connect().await.unwrap()).await;
     let mut call = Box::pin(guard.extend(20 * Redis::LEASE));

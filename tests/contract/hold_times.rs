@@ -16,19 +16,19 @@ use crate::fixture::{Fixture, KEY, NAME, assert_quiet, at_once, drained, hold};
 
 every_backend! { one_thread: [
     a_lock_stays_taken_until_its_minimum_hold_is_over,
-    a_minimum_hold_outlasts_every_end_and_no_call_waits_for_it,
-    a_minimum_hold_that_is_over_keeps_nothing,
+    a_minimum_hold_outlasts_every_end_of_a_call,
+    a_minimum_hold_that_is_over_delays_nothing,
     a_minimum_hold_may_be_as_long_as_the_lease,
     a_renewal_does_not_make_a_minimum_hold_longer,
     a_minimum_hold_makes_nothing_again_that_was_lost,
-    hold_times_that_contradict_are_refused_by_name_before_anything_is_sent,
+    contradicting_hold_times_are_refused_before_anything_is_sent,
     a_body_is_stopped_when_its_maximum_hold_is_over,
-    a_body_that_may_finish_is_stopped_by_its_maximum_hold_all_the_same,
+    a_maximum_hold_stops_a_body_that_may_finish,
     a_body_is_not_polled_once_its_maximum_hold_is_over,
-    a_body_that_ends_before_its_maximum_hold_gives_its_value,
-    a_guard_is_told_when_its_maximum_hold_is_over_and_renewed_no_more,
+    before_its_maximum_hold_a_body_gives_its_value,
+    a_guard_is_lost_when_its_maximum_hold_is_over,
     a_maximum_hold_bounds_what_remains,
-    a_body_that_blocks_past_its_maximum_hold_and_its_lease_has_lost_it,
+    a_body_that_blocks_past_maximum_hold_and_lease_is_lost,
     a_minimum_and_a_maximum_hold_count_from_the_grant,
 ] }
 
@@ -51,8 +51,8 @@ async fn a_lock_stays_taken_until_its_minimum_hold_is_over<F: Fixture>(store: &F
     assert!(next.fencing_token() > token);
 }
 
-/// One lock for each way out of its holder's hands.
-async fn a_minimum_hold_outlasts_every_end_and_no_call_waits_for_it<F: Fixture>(store: &F) {
+/// One lock for each way in which a hold ends.
+async fn a_minimum_hold_outlasts_every_end_of_a_call<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let start = Instant::now();
     let least = 10 * F::LEASE;
@@ -83,7 +83,7 @@ async fn a_minimum_hold_outlasts_every_end_and_no_call_waits_for_it<F: Fixture>(
     store.lose_all_data();
 }
 
-async fn a_minimum_hold_that_is_over_keeps_nothing<F: Fixture>(store: &F) {
+async fn a_minimum_hold_that_is_over_delays_nothing<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let guard = at_least(&locker, KEY, F::LEASE / 10).acquire().await.unwrap();
     store.elapse(F::LEASE / 5).await;
@@ -150,9 +150,7 @@ async fn a_minimum_hold_makes_nothing_again_that_was_lost<F: Fixture>(store: &F)
     store.delete(NAME);
 }
 
-async fn hold_times_that_contradict_are_refused_by_name_before_anything_is_sent<F: Fixture>(
-    store: &F,
-) {
+async fn contradicting_hold_times_are_refused_before_anything_is_sent<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let before = store.requests();
     let (short, long) = (Duration::from_secs(1), Duration::from_secs(20));
@@ -201,7 +199,7 @@ async fn a_body_is_stopped_when_its_maximum_hold_is_over<F: Fixture>(store: &F) 
     assert_quiet(store).await;
 }
 
-async fn a_body_that_may_finish_is_stopped_by_its_maximum_hold_all_the_same<F: Fixture>(store: &F) {
+async fn a_maximum_hold_stops_a_body_that_may_finish<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let request = at_most(&locker, F::LEASE, F::LEASE / 3).on_lost(OnLost::Finish);
     assert!(request.run(pending::<()>()).await.unwrap_err().is_max_hold_reached());
@@ -221,7 +219,7 @@ async fn a_body_is_not_polled_once_its_maximum_hold_is_over<F: Fixture>(store: &
     assert_eq!(polls.get(), 1);
 }
 
-async fn a_body_that_ends_before_its_maximum_hold_gives_its_value<F: Fixture>(store: &F) {
+async fn before_its_maximum_hold_a_body_gives_its_value<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let body = async {
         store.elapse(F::LEASE / 10).await;
@@ -238,7 +236,7 @@ async fn a_body_that_ends_before_its_maximum_hold_gives_its_value<F: Fixture>(st
     endless.try_run(async {}).await.unwrap().unwrap();
 }
 
-async fn a_guard_is_told_when_its_maximum_hold_is_over_and_renewed_no_more<F: Fixture>(store: &F) {
+async fn a_guard_is_lost_when_its_maximum_hold_is_over<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let most = F::LEASE * 3 / 4;
     let start = Instant::now();
@@ -280,7 +278,7 @@ async fn a_maximum_hold_bounds_what_remains<F: Fixture>(store: &F) {
     assert!(!store.has(NAME));
 }
 
-async fn a_body_that_blocks_past_its_maximum_hold_and_its_lease_has_lost_it<F: Fixture>(store: &F) {
+async fn a_body_that_blocks_past_maximum_hold_and_lease_is_lost<F: Fixture>(store: &F) {
     let request = at_most(&store.locker().await, F::LEASE, F::LEASE / 2);
     let body = async {
         // So that no renewal makes it last longer.
@@ -316,9 +314,9 @@ fn at_most(locker: &Locker, expire: Duration, most: Duration) -> LockRequest {
 
 /// A task that holds the lock until it is aborted, and the news that it does.
 fn running(request: LockRequest) -> (JoinHandle<()>, oneshot::Receiver<()>) {
-    let (tell, started) = oneshot::channel();
+    let (send, started) = oneshot::channel();
     let body = async {
-        tell.send(()).unwrap();
+        send.send(()).unwrap();
         pending::<()>().await;
     };
     (tokio::spawn(async { request.run(body).await.unwrap() }), started)

@@ -11,16 +11,16 @@ every_backend! { one_thread: [
     a_held_lock_has_one_and_says_how_long,
     a_lock_whose_lease_passed_has_no_holder,
     another_clients_lock_has_a_holder,
-    a_lock_that_is_kept_after_its_release_has_a_holder,
-    the_prefix_goes_before_an_inspected_key,
+    a_released_lock_has_a_holder_during_its_minimum_hold,
+    the_prefix_precedes_an_inspected_key,
     an_invalid_key_is_refused_before_anything_is_asked,
     an_inspection_changes_nothing,
     a_body_may_inspect_its_own_lock,
 ] }
 
 every_claim! { redis_alone: Redis, one_thread, [
-    a_lock_without_an_end_is_told_as_such,
-    data_of_another_type_is_told_as_such,
+    a_lock_without_an_end_is_reported_as_such,
+    data_of_another_type_is_reported_as_such,
     a_holder_shows_no_owner_token,
 ] }
 
@@ -68,7 +68,7 @@ async fn another_clients_lock_has_a_holder<F: Fixture>(store: &F) {
     assert_eq!(locker.inspect(KEY).await.unwrap(), None);
 }
 
-async fn a_lock_that_is_kept_after_its_release_has_a_holder<F: Fixture>(store: &F) {
+async fn a_released_lock_has_a_holder_during_its_minimum_hold<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let least = 5 * F::LEASE;
     let guard = locker.lock(KEY).expire(5 * least).min_hold(least).acquire().await.unwrap();
@@ -78,7 +78,7 @@ async fn a_lock_that_is_kept_after_its_release_has_a_holder<F: Fixture>(store: &
     store.lose_all_data();
 }
 
-async fn the_prefix_goes_before_an_inspected_key<F: Fixture>(store: &F) {
+async fn the_prefix_precedes_an_inspected_key<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let shop = Locker::builder().url(store.url()).prefix("shop:").connect().await.unwrap();
     let guard = hold(&shop).await;
@@ -115,7 +115,7 @@ async fn a_body_may_inspect_its_own_lock<F: Fixture>(store: &F) {
     assert!(locker.lock(KEY).run(body).await.unwrap().is_some());
 }
 
-async fn a_lock_without_an_end_is_told_as_such(store: &Redis) {
+async fn a_lock_without_an_end_is_reported_as_such(store: &Redis) {
     let locker = store.locker().await;
     // Other clients' texts need not be any.
     for value in ["their token", "", "\u{1}"] {
@@ -128,7 +128,7 @@ async fn a_lock_without_an_end_is_told_as_such(store: &Redis) {
     store.delete(NAME);
 }
 
-async fn data_of_another_type_is_told_as_such(store: &Redis) {
+async fn data_of_another_type_is_reported_as_such(store: &Redis) {
     let locker = store.locker().await;
     store.admin.command::<()>(&["RPUSH", NAME, "a"]);
     let error = locker.inspect(KEY).await.unwrap_err();
@@ -137,7 +137,7 @@ async fn data_of_another_type_is_told_as_such(store: &Redis) {
     store.delete(NAME);
 }
 
-/// Whoever knows the token can release the lock.
+/// A reader who knows the token can release the lock.
 async fn a_holder_shows_no_owner_token(store: &Redis) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;

@@ -1,4 +1,4 @@
-//! A holder is told when it lost its lock, once and for all.
+//! A holder hears of the loss of its lock, once and for all.
 
 use std::cell::Cell;
 use std::future::{pending, poll_fn};
@@ -17,29 +17,29 @@ use crate::fixture::{
 };
 
 every_backend! { one_thread: [
-    a_holder_is_told_at_its_deadline,
-    a_holder_is_told_when_a_renewal_is_refused,
-    a_loss_that_happened_is_told_at_once,
-    nobody_is_told_of_a_loss_once_the_lock_was_released,
-    all_who_wait_are_told,
-    a_loss_stays_whoever_has_the_lock_afterwards,
+    a_holder_hears_of_its_loss_at_its_deadline,
+    a_holder_hears_of_a_refused_renewal,
+    a_past_loss_is_reported_at_once,
+    a_released_lock_has_no_loss,
+    every_waiter_hears_of_the_loss,
+    a_loss_stays_while_later_holders_come_and_go,
     a_refused_holder_stays_lost_when_the_lock_is_free_again,
     a_body_is_not_polled_after_a_refused_renewal,
     a_stopped_body_is_dropped_before_the_next_holder_comes,
-    a_body_that_may_finish_gives_its_value_after_its_deadline,
-    a_body_that_may_finish_gives_its_value_after_a_refused_renewal,
-    a_body_that_may_finish_is_polled_on_and_knows_of_its_loss,
-    a_lease_in_a_body_tells_of_its_end,
+    a_body_may_finish_after_its_deadline,
+    a_body_may_finish_after_a_refused_renewal,
+    a_body_that_may_finish_knows_of_its_loss,
+    a_lease_is_over_after_its_body,
 ] }
 
 every_claim! { redis_alone: Redis, one_thread, [
     a_lock_that_comes_back_stays_lost,
-    a_body_that_blocks_over_a_refused_renewal_is_reported_as_completed,
+    blocking_over_a_refused_renewal_is_reported_as_completed,
     a_lost_lock_is_found_when_the_connection_comes_back,
     a_lost_lock_is_found_although_its_locker_is_gone,
 ] }
 
-async fn a_holder_is_told_at_its_deadline<F: Fixture>(store: &F) {
+async fn a_holder_hears_of_its_loss_at_its_deadline<F: Fixture>(store: &F) {
     let guard = hold_shortly(store, &store.locker().await).await;
     let (start, rest) = (Instant::now(), guard.remaining());
     let lease = guard.lease();
@@ -55,7 +55,7 @@ async fn a_holder_is_told_at_its_deadline<F: Fixture>(store: &F) {
     assert!(guard.is_lost() && lease.is_lost() && !lease.is_held());
 }
 
-async fn a_holder_is_told_when_a_renewal_is_refused<F: Fixture>(store: &F) {
+async fn a_holder_hears_of_a_refused_renewal<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let harms = [(Harm::Deleted, "no one holds it"), (Harm::Taken, "another holder has it")];
     for (harm, why) in harms {
@@ -64,8 +64,8 @@ async fn a_holder_is_told_when_a_renewal_is_refused<F: Fixture>(store: &F) {
         guard.extend(20 * F::LEASE).await.unwrap();
         let lease = guard.lease();
         harm.befall(store);
-        let told = async { tokio::join!(guard.lost(), lease.lost()) };
-        let (by_guard, by_lease) = timeout(10 * F::LEASE, told).await.unwrap();
+        let losses = async { tokio::join!(guard.lost(), lease.lost()) };
+        let (by_guard, by_lease) = timeout(10 * F::LEASE, losses).await.unwrap();
         for error in [by_guard, by_lease] {
             assert!(error.is_lost() && error.to_string().contains(why), "{error}");
             assert_eq!(error.is_taken(), matches!(harm, Harm::Taken), "{error}");
@@ -76,7 +76,7 @@ async fn a_holder_is_told_when_a_renewal_is_refused<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_loss_that_happened_is_told_at_once<F: Fixture>(store: &F) {
+async fn a_past_loss_is_reported_at_once<F: Fixture>(store: &F) {
     let guard = hold_shortly(store, &store.locker().await).await;
     assert!(at_once(guard.lost()).is_none() && !guard.is_lost());
     store.pass(NAME).await;
@@ -88,7 +88,7 @@ async fn a_loss_that_happened_is_told_at_once<F: Fixture>(store: &F) {
 
 /// Goal: a signal that comes when the lease of a released lock would have ended.
 /// Method: some wait since before the release and one since after it, past that time.
-async fn nobody_is_told_of_a_loss_once_the_lock_was_released<F: Fixture>(store: &F) {
+async fn a_released_lock_has_no_loss<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let (released, dropped) = (
         hold_shortly(store, &locker).await,
@@ -115,7 +115,7 @@ async fn nobody_is_told_of_a_loss_once_the_lock_was_released<F: Fixture>(store: 
     late.abort();
 }
 
-async fn all_who_wait_are_told<F: Fixture>(store: &F) {
+async fn every_waiter_hears_of_the_loss<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let guard = hold_renewed(store, &locker).await;
     let mut waiting = JoinSet::new();
@@ -125,12 +125,12 @@ async fn all_who_wait_are_told<F: Fixture>(store: &F) {
     }
     yield_now().await;
     store.delete(NAME);
-    let told = waiting.join_all().await;
-    assert!(told.len() == 20 && told.iter().all(LockError::is_lost));
-    assert!(told.iter().all(|error| error.to_string() == told[0].to_string()));
+    let losses = waiting.join_all().await;
+    assert!(losses.len() == 20 && losses.iter().all(LockError::is_lost));
+    assert!(losses.iter().all(|error| error.to_string() == losses[0].to_string()));
 }
 
-async fn a_loss_stays_whoever_has_the_lock_afterwards<F: Fixture>(store: &F) {
+async fn a_loss_stays_while_later_holders_come_and_go<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let lost = hold_shortly(store, &locker).await;
     store.pass(NAME).await;
@@ -161,7 +161,7 @@ async fn a_body_is_not_polled_after_a_refused_renewal<F: Fixture>(store: &F) {
     let (deleted, was_lost) = (Cell::new(false), Cell::new(false));
     let call = guarded(&store.locker().await, F::LEASE, async |lease: Lease| {
         loop {
-            // The loss may be found while a poll begins; then that is the last.
+            // The loss may be found at the start of a poll; then that is the last.
             assert!(!was_lost.replace(lease.is_lost()), "polled after the loss");
             if !deleted.replace(true) {
                 store.delete(NAME);
@@ -202,7 +202,7 @@ async fn a_stopped_body_is_dropped_before_the_next_holder_comes<F: Fixture>(stor
     next.release().await.unwrap();
 }
 
-async fn a_body_that_may_finish_gives_its_value_after_its_deadline<F: Fixture>(store: &F) {
+async fn a_body_may_finish_after_its_deadline<F: Fixture>(store: &F) {
     let request = store.locker().await.lock(KEY).expire(F::LEASE).on_lost(OnLost::Finish);
     let body = async {
         store.block(F::LEASE);
@@ -212,7 +212,7 @@ async fn a_body_that_may_finish_gives_its_value_after_its_deadline<F: Fixture>(s
     assert_eq!(request.run(body).await.unwrap(), 42);
 }
 
-async fn a_body_that_may_finish_gives_its_value_after_a_refused_renewal<F: Fixture>(store: &F) {
+async fn a_body_may_finish_after_a_refused_renewal<F: Fixture>(store: &F) {
     let request = store.locker().await.lock(KEY).expire(F::LEASE).renew();
     let body = async {
         store.put_foreign(NAME, 20 * F::LEASE);
@@ -225,7 +225,7 @@ async fn a_body_that_may_finish_gives_its_value_after_a_refused_renewal<F: Fixtu
     store.delete(NAME);
 }
 
-async fn a_body_that_may_finish_is_polled_on_and_knows_of_its_loss<F: Fixture>(store: &F) {
+async fn a_body_that_may_finish_knows_of_its_loss<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let polls = Cell::new(0);
     let value = finishing(&locker, F::LEASE, async |lease: Lease| {
@@ -244,14 +244,14 @@ async fn a_body_that_may_finish_is_polled_on_and_knows_of_its_loss<F: Fixture>(s
     assert_eq!(polls.get(), 5);
 }
 
-async fn a_lease_in_a_body_tells_of_its_end<F: Fixture>(store: &F) {
+async fn a_lease_is_over_after_its_body<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let lease = guarded(&locker, F::LEASE, async |lease: Lease| lease).await.unwrap();
     assert!(!lease.is_held() && !lease.is_lost() && at_once(lease.lost()).is_none());
     hold(&locker).await.release().await.unwrap();
 }
 
-/// Somebody restores what was there: the same text, so that a renewal would find its own.
+/// An outsider restores what was there: the same text, so that a renewal would find its own.
 async fn a_lock_that_comes_back_stays_lost(store: &Redis) {
     let guard = hold_renewed(store, &store.locker().await).await;
     let owner = store.owner(NAME).unwrap();
@@ -265,7 +265,7 @@ async fn a_lock_that_comes_back_stays_lost(store: &Redis) {
     store.delete(NAME);
 }
 
-async fn a_body_that_blocks_over_a_refused_renewal_is_reported_as_completed(store: &Redis) {
+async fn blocking_over_a_refused_renewal_is_reported_as_completed(store: &Redis) {
     let body = async {
         store.delete(NAME);
         store.block(Redis::LEASE / 2);

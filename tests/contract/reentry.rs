@@ -1,4 +1,4 @@
-//! A body that asks for its own lock is told so, where waiting would never end.
+//! A body that asks for its own lock is refused, where waiting would never end.
 
 use std::cell::Cell;
 use std::future::{Future, pending};
@@ -16,35 +16,35 @@ use crate::cancellation::give_up_after;
 use crate::fixture::{Fixture, KEY, NAME, Redis, at_once, hold};
 
 every_backend! { one_thread: [
-    a_body_that_asks_for_its_own_lock_is_told_at_once,
-    it_makes_no_difference_by_which_locker_the_body_asks,
+    a_body_that_asks_for_its_own_lock_is_refused,
+    a_body_is_refused_through_any_locker,
     a_body_may_hold_other_locks,
     the_same_key_elsewhere_is_another_lock,
     siblings_of_a_body_find_its_lock_busy,
     what_a_body_spawned_finds_its_lock_busy,
-    a_guard_held_by_hand_is_not_seen,
-    nobody_is_told_after_the_body,
-    nobody_is_told_after_a_panic_in_the_body,
-    nobody_is_told_after_a_body_was_given_up,
+    a_guard_held_by_hand_does_not_count,
+    the_lock_can_be_asked_for_after_the_body,
+    the_lock_can_be_asked_for_after_a_panic,
+    the_lock_can_be_asked_for_after_a_given_up_body,
     a_body_in_a_body_sees_both_locks,
     what_the_body_itself_polls_is_a_part_of_it,
-    a_call_that_was_made_outside_is_told_where_it_is_polled,
-    a_body_that_goes_on_after_its_loss_may_ask_again,
+    a_call_made_outside_is_refused_where_it_is_polled,
+    a_body_that_continues_after_its_loss_may_relock,
 ] }
 
 every_claim! { redis_alone: Redis, one_thread, [
     another_database_is_another_store,
 ] }
 
-async fn a_body_that_asks_for_its_own_lock_is_told_at_once<F: Fixture>(store: &F) {
+async fn a_body_that_asks_for_its_own_lock_is_refused<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let body = async {
         let before = store.requests();
         for _ in 0..2 {
-            assert_told(at_once(locker.lock(KEY).acquire()).unwrap().map(drop));
-            assert_told(at_once(locker.lock(KEY).try_acquire()).unwrap().map(drop));
+            assert_refused(at_once(locker.lock(KEY).acquire()).unwrap().map(drop));
+            assert_refused(at_once(locker.lock(KEY).try_acquire()).unwrap().map(drop));
             let inner = async { unreachable!("the body in the body runs") };
-            assert_told(at_once(locker.lock(KEY).run::<_>(inner)).unwrap());
+            assert_refused(at_once(locker.lock(KEY).run::<_>(inner)).unwrap());
             yield_now().await;
         }
         assert_eq!(store.requests(), before);
@@ -55,14 +55,14 @@ async fn a_body_that_asks_for_its_own_lock_is_told_at_once<F: Fixture>(store: &F
     hold(&locker).await.release().await.unwrap();
 }
 
-async fn it_makes_no_difference_by_which_locker_the_body_asks<F: Fixture>(store: &F) {
+async fn a_body_is_refused_through_any_locker<F: Fixture>(store: &F) {
     let (locker, same_place) = (store.locker().await, store.locker().await);
     let longer =
         Locker::builder().url(store.url()).prefix("disLock:order").connect().await.unwrap();
     let body = async {
-        assert_told(locker.clone().lock(KEY).acquire().await.map(drop));
-        assert_told(same_place.lock(KEY).acquire().await.map(drop));
-        assert_told(longer.lock(":7").acquire().await.map(drop));
+        assert_refused(locker.clone().lock(KEY).acquire().await.map(drop));
+        assert_refused(same_place.lock(KEY).acquire().await.map(drop));
+        assert_refused(longer.lock(":7").acquire().await.map(drop));
     };
     locker.lock(KEY).run(body).await.unwrap();
 }
@@ -84,7 +84,7 @@ async fn the_same_key_elsewhere_is_another_lock<F: Fixture>(store: &F) {
         hold(&elsewhere.locker().await).await.release().await.unwrap();
         let [one, another] = nameless.map(Result::unwrap);
         let inner = async {
-            assert_told(one.clone().lock(KEY).acquire().await.map(drop));
+            assert_refused(one.clone().lock(KEY).acquire().await.map(drop));
             hold(&another).await.release().await.unwrap();
         };
         one.lock(KEY).run(inner).await.unwrap();
@@ -94,14 +94,14 @@ async fn the_same_key_elsewhere_is_another_lock<F: Fixture>(store: &F) {
 
 async fn siblings_of_a_body_find_its_lock_busy<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    let (tell, told) = oneshot::channel();
+    let (send, received) = oneshot::channel();
     let (done, is_done) = oneshot::channel();
     let body = async {
-        tell.send(()).unwrap();
+        send.send(()).unwrap();
         is_done.await.unwrap();
     };
     let sibling = async {
-        told.await.unwrap();
+        received.await.unwrap();
         assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
         done.send(()).unwrap();
     };
@@ -127,7 +127,7 @@ async fn what_a_body_spawned_finds_its_lock_busy<F: Fixture>(store: &F) {
     assert!(locker.lock(KEY).run(body).await.unwrap().unwrap().is_none());
 }
 
-async fn a_guard_held_by_hand_is_not_seen<F: Fixture>(store: &F) {
+async fn a_guard_held_by_hand_does_not_count<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
     assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
@@ -139,7 +139,7 @@ async fn a_guard_held_by_hand_is_not_seen<F: Fixture>(store: &F) {
     guard.release().await.unwrap();
 }
 
-async fn nobody_is_told_after_the_body<F: Fixture>(store: &F) {
+async fn the_lock_can_be_asked_for_after_the_body<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     for _ in 0..3 {
         locker.lock(KEY).run(yield_now()).await.unwrap();
@@ -147,7 +147,7 @@ async fn nobody_is_told_after_the_body<F: Fixture>(store: &F) {
     }
 }
 
-async fn nobody_is_told_after_a_panic_in_the_body<F: Fixture>(store: &F) {
+async fn the_lock_can_be_asked_for_after_a_panic<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let panicking = async {
         yield_now().await;
@@ -157,13 +157,13 @@ async fn nobody_is_told_after_a_panic_in_the_body<F: Fixture>(store: &F) {
         assert!(caught(locker.lock(KEY).run::<_>(panicking)).await.is_err());
         // On the thread of the panic, and inside of another body.
         hold(&locker).await.release().await.unwrap();
-        assert_told(locker.lock("other").acquire().await.map(drop));
+        assert_refused(locker.lock("other").acquire().await.map(drop));
     };
     locker.lock("other").run(inner).await.unwrap();
     hold(&locker).await.release().await.unwrap();
 }
 
-async fn nobody_is_told_after_a_body_was_given_up<F: Fixture>(store: &F) {
+async fn the_lock_can_be_asked_for_after_a_given_up_body<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let started = Cell::new(false);
     let body = async {
@@ -183,20 +183,20 @@ async fn a_body_in_a_body_sees_both_locks<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let innermost = async {
         for key in [KEY, "second", "third"] {
-            assert_told(locker.lock(key).acquire().await.map(drop));
+            assert_refused(locker.lock(key).acquire().await.map(drop));
         }
         yield_now().await;
     };
     let inner = async {
         locker.lock("third").run(innermost).await.unwrap();
-        assert_told(locker.lock(KEY).acquire().await.map(drop));
-        assert_told(locker.lock("second").acquire().await.map(drop));
+        assert_refused(locker.lock(KEY).acquire().await.map(drop));
+        assert_refused(locker.lock("second").acquire().await.map(drop));
         locker.lock("third").try_run(async {}).await.unwrap().unwrap();
     };
     let outer = async {
         locker.lock("second").run(Box::pin(inner)).await.unwrap();
         locker.lock("second").try_run(async {}).await.unwrap().unwrap();
-        assert_told(locker.lock(KEY).acquire().await.map(drop));
+        assert_refused(locker.lock(KEY).acquire().await.map(drop));
     };
     Box::pin(locker.lock(KEY).run(outer)).await.unwrap();
 }
@@ -213,32 +213,32 @@ async fn what_the_body_itself_polls_is_a_part_of_it<F: Fixture>(store: &F) {
         for _ in 0..2 {
             for call in calls.iter_mut().rev() {
                 if let Poll::Ready(outcome) = poll_apart(call.as_mut()) {
-                    assert_told(outcome);
+                    assert_refused(outcome);
                 }
             }
         }
         let (one, another) = tokio::join!(ask(), ask());
-        assert_told(one);
-        assert_told(another);
+        assert_refused(one);
+        assert_refused(another);
         let local = locker.clone();
         let set = LocalSet::new();
         let task = async move { local.lock(KEY).acquire().await.map(drop) };
-        assert_told(set.run_until(async { set.spawn_local(task).await.unwrap() }).await);
+        assert_refused(set.run_until(async { set.spawn_local(task).await.unwrap() }).await);
     };
     locker.lock(KEY).run(body).await.unwrap();
 }
 
-async fn a_call_that_was_made_outside_is_told_where_it_is_polled<F: Fixture>(store: &F) {
+async fn a_call_made_outside_is_refused_where_it_is_polled<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let call = locker.lock(KEY).acquire();
-    assert_told(locker.lock(KEY).run(call).await.unwrap().map(drop));
+    assert_refused(locker.lock(KEY).run(call).await.unwrap().map(drop));
     let made_inside = async { locker.lock(KEY) };
     let request = locker.lock(KEY).run(made_inside).await.unwrap();
     request.try_acquire().await.unwrap().unwrap().release().await.unwrap();
 }
 
 /// It holds nothing any more that it could wait for.
-async fn a_body_that_goes_on_after_its_loss_may_ask_again<F: Fixture>(store: &F) {
+async fn a_body_that_continues_after_its_loss_may_relock<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let body = async {
         store.block(F::LEASE);
@@ -255,12 +255,12 @@ async fn another_database_is_another_store(store: &Redis) {
     let first = Locker::connect(&format!("{}/0", store.url())).await.unwrap();
     let body = async {
         hold(&second).await.release().await.unwrap();
-        assert_told(first.lock(KEY).acquire().await.map(drop));
+        assert_refused(first.lock(KEY).acquire().await.map(drop));
     };
     locker.lock(KEY).run(body).await.unwrap();
 }
 
-fn assert_told(outcome: Result<(), LockError>) {
+fn assert_refused(outcome: Result<(), LockError>) {
     let error = outcome.unwrap_err();
     assert!(error.is_held_by_caller() && !error.is_busy(), "{error}");
     assert!(error.key().is_some_and(|key| error.to_string().contains(key)));

@@ -11,23 +11,23 @@ use crate::fixture::{Fixture, KEY, NAME, Redis, at_once, drained, hold, hold_sho
 
 every_backend! { one_thread: [
     a_released_lock_is_free_at_once,
-    a_released_lock_is_not_held_in_the_words_of_its_lease,
+    a_lease_of_a_released_lock_is_not_held,
     a_release_after_the_lease_says_lost,
     a_release_after_a_loss_of_all_data_says_lost,
-    a_late_release_leaves_the_next_holder_alone_and_says_lost,
+    a_late_release_spares_the_next_holder,
     a_late_drop_leaves_the_next_holder_alone,
     a_dropped_guard_releases,
     a_guard_dropped_on_another_thread_releases,
     a_guard_dropped_after_its_runtime_ended_releases,
     a_guard_dropped_by_a_panic_releases,
-    an_acquisition_right_after_a_drop_succeeds_at_its_first_try,
+    an_acquisition_right_after_a_drop_succeeds,
     a_release_that_was_given_up_still_releases,
     shutdown_waits_for_what_was_dropped,
     every_acquisition_has_an_owner_of_its_own,
 ] }
 
 every_claim! { redis_alone: Redis, one_thread, [
-    a_release_that_finds_other_data_leaves_it_and_is_done,
+    a_release_leaves_other_data_alone,
 ] }
 
 async fn a_released_lock_is_free_at_once<F: Fixture>(store: &F) {
@@ -39,7 +39,7 @@ async fn a_released_lock_is_free_at_once<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_released_lock_is_not_held_in_the_words_of_its_lease<F: Fixture>(store: &F) {
+async fn a_lease_of_a_released_lock_is_not_held<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let ends: [fn(LockGuard); 2] = [drop, |guard| drop(guard.release())];
     for end in ends {
@@ -69,7 +69,7 @@ async fn a_release_after_a_loss_of_all_data_says_lost<F: Fixture>(store: &F) {
     assert_lost(guard, false).await;
 }
 
-async fn a_late_release_leaves_the_next_holder_alone_and_says_lost<F: Fixture>(store: &F) {
+async fn a_late_release_spares_the_next_holder<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     for next in [&locker, &other] {
         let late = hold_shortly(store, &locker).await;
@@ -126,7 +126,7 @@ async fn a_guard_dropped_by_a_panic_releases<F: Fixture>(store: &F) {
     store.eventually(|| !store.has(NAME)).await;
 }
 
-async fn an_acquisition_right_after_a_drop_succeeds_at_its_first_try<F: Fixture>(store: &F) {
+async fn an_acquisition_right_after_a_drop_succeeds<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     for _ in 0..200 {
         drop(hold(&locker).await);
@@ -170,8 +170,8 @@ async fn every_acquisition_has_an_owner_of_its_own<F: Fixture>(store: &F) {
     }
 }
 
-/// A release that is tried again keeps everybody waiting who ends the process.
-async fn a_release_that_finds_other_data_leaves_it_and_is_done(store: &Redis) {
+/// A release that is tried again delays the end of the process.
+async fn a_release_leaves_other_data_alone(store: &Redis) {
     let locker = store.locker().await;
     let ends: [fn(LockGuard); 2] = [drop, |guard| drop(at_once(guard.release()))];
     for end in ends {

@@ -20,9 +20,9 @@ every_backend! { one_thread: [
     the_first_renewal_comes_after_a_third_of_the_lease,
     renewal_ends_with_the_lock_on_every_way_out,
     a_renewal_never_makes_a_deleted_lock_again,
-    a_lock_that_another_took_is_left_alone_and_the_body_stops,
+    a_renewal_that_finds_another_holder_stops_the_body,
     a_renewal_never_shortens_an_extended_lease,
-    a_body_is_stopped_when_a_renewal_finds_nobody,
+    a_renewal_that_finds_no_holder_stops_the_body,
 ]}
 
 every_claim! { memory_alone: Memory, one_thread, [
@@ -32,7 +32,7 @@ every_claim! { memory_alone: Memory, one_thread, [
 every_claim! { redis_alone: Redis, one_thread, [
     a_short_lease_is_renewed_or_lost_but_never_shared,
     a_blocked_runtime_does_not_lose_its_renewed_lock,
-    a_list_in_the_place_of_a_lock_is_left_alone_and_the_body_stops,
+    a_renewal_that_finds_a_list_stops_the_body,
     renewals_are_no_more_than_needed,
 ]}
 
@@ -93,7 +93,7 @@ async fn the_first_renewal_comes_after_a_third_of_the_lease<F: Fixture>(store: &
     store.eventually(|| guard.remaining() > F::LEASE * 7 / 10).await;
 }
 
-/// Goal: a renewal that goes on, or brings a lock back, after its end.
+/// Goal: a renewal that continues, or brings a lock back, after its end.
 /// Method: one lock for each way out, each renewed before; then the store is watched.
 async fn renewal_ends_with_the_lock_on_every_way_out<F: Fixture>(store: &F) {
     let locker = store.locker().await;
@@ -139,7 +139,7 @@ async fn a_renewal_never_makes_a_deleted_lock_again<F: Fixture>(store: &F) {
     assert_eq!(store.locks(), [""; 0]);
 }
 
-async fn a_lock_that_another_took_is_left_alone_and_the_body_stops<F: Fixture>(store: &F) {
+async fn a_renewal_that_finds_another_holder_stops_the_body<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let body = async {
         store.put_foreign(NAME, 20 * F::LEASE);
@@ -164,7 +164,7 @@ async fn a_renewal_never_shortens_an_extended_lease<F: Fixture>(store: &F) {
     guard.release().await.unwrap();
 }
 
-async fn a_body_is_stopped_when_a_renewal_finds_nobody<F: Fixture>(store: &F) {
+async fn a_renewal_that_finds_no_holder_stops_the_body<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let body = async {
         store.lose_all_data();
@@ -217,7 +217,7 @@ async fn a_blocked_runtime_does_not_lose_its_renewed_lock(store: &Redis) {
     assert!(guard.is_held() && !guard.is_lost() && store.has(NAME));
 }
 
-async fn a_list_in_the_place_of_a_lock_is_left_alone_and_the_body_stops(store: &Redis) {
+async fn a_renewal_that_finds_a_list_stops_the_body(store: &Redis) {
     let locker = store.locker().await;
     let body = async {
         store.put_list(NAME);

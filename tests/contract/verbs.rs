@@ -2,7 +2,7 @@
 //!
 //! Goal: a script that answers, or leaves its lock or its queue, in another way than the memory
 //! backend.
-//! Method: both are asked for the same random sequences of verbs, and their answers, the grants
+//! Method: both run the same random sequences of verbs, and their answers, the grants
 //! that they publish, and all of their locks and queues are compared after each step. Time goes by in
 //! steps: memory's clock is paused and advanced, and in Redis every lock's life is made shorter by
 //! as much.
@@ -48,7 +48,7 @@ const UNIT: Duration = Duration::from_secs(20);
 const GRANTED: Duration = Duration::from_secs(1);
 const SLOW: Duration = Duration::from_millis(500);
 
-/// Whether the sequence came to its end. It is given up where a lock that was handed off may have
+/// Whether the sequence was completed. It is given up where a lock that was handed off may have
 /// ended in Redis by real time.
 fn is_judged(world: &mut World, seed: u64) -> bool {
     world.clear();

@@ -13,12 +13,12 @@ use crate::fixture::{Fixture, KEY, NAME, hold};
 
 every_backend! { one_thread: [
     a_waiter_has_the_lock_after_its_release,
-    a_wait_limit_is_kept_and_told,
-    waiters_of_a_process_are_served_in_the_order_of_arrival,
+    a_wait_limit_ends_the_wait_with_an_error,
+    waiters_of_a_process_are_served_in_order,
     waiters_of_other_lockers_are_served_too,
     a_waiter_that_gives_up_leaves_the_queue,
     a_holder_that_dies_costs_its_lease_and_no_more,
-    a_fair_lock_goes_to_the_other_process,
+    a_fair_lock_alternates_between_processes,
 ]}
 
 mod threads {
@@ -45,7 +45,7 @@ async fn a_waiter_has_the_lock_after_its_release<F: Fixture>(store: &F) {
     tokio::join!(waiter, holder);
 }
 
-async fn a_wait_limit_is_kept_and_told<F: Fixture>(store: &F) {
+async fn a_wait_limit_ends_the_wait_with_an_error<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
     let limit = Duration::from_millis(150);
@@ -55,7 +55,7 @@ async fn a_wait_limit_is_kept_and_told<F: Fixture>(store: &F) {
     guard.release().await.unwrap();
 }
 
-async fn waiters_of_a_process_are_served_in_the_order_of_arrival<F: Fixture>(store: &F) {
+async fn waiters_of_a_process_are_served_in_order<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
     let served = Rc::new(RefCell::new(Vec::new()));
@@ -118,7 +118,7 @@ async fn a_holder_that_dies_costs_its_lease_and_no_more<F: Fixture>(store: &F) {
     guard.release().await.unwrap();
 }
 
-async fn a_fair_lock_goes_to_the_other_process<F: Fixture>(store: &F) {
+async fn a_fair_lock_alternates_between_processes<F: Fixture>(store: &F) {
     let (one, two) = (store.locker().await, store.locker().await);
     let guard = hold(&one).await;
     let served = RefCell::new(Vec::new());

@@ -88,8 +88,8 @@ fn the_distance_counts_letters() {
 }
 
 #[test]
-fn mistakes_are_told_in_one_line_each() {
-    assert_told(&[
+fn each_mistake_is_one_line() {
+    assert_messages(&[
         ("", "missing `key`"),
         ("\"order:{id}\"", "name the key: `key = \"order:{id}\"`"),
         ("key = b\"x\"", "the key must be a string literal"),
@@ -117,8 +117,8 @@ fn mistakes_are_told_in_one_line_each() {
 }
 
 #[test]
-fn mistakes_about_the_lease_are_told_in_one_line_each() {
-    assert_told(&[
+fn each_mistake_about_the_lease_is_one_line() {
+    assert_messages(&[
         ("key = \"a\", expire = 0", "`expire` must be longer than zero"),
         ("key = \"a\", expire = \"0s\"", "`expire` must be longer than zero"),
         ("key = \"a\", expire = -1", "`expire` must be longer than zero"),
@@ -152,8 +152,8 @@ fn mistakes_about_the_lease_are_told_in_one_line_each() {
 }
 
 #[test]
-fn mistakes_about_waiting_are_told_in_one_line_each() {
-    assert_told(&[
+fn each_mistake_about_waiting_is_one_line() {
+    assert_messages(&[
         ("key = \"a\", wait = true", "`wait` is no switch"),
         ("key = \"a\", wait = false", "`wait` is no switch"),
         ("key = \"a\", wait = 0", "`wait` must be longer than zero"),
@@ -175,15 +175,15 @@ fn mistakes_about_waiting_are_told_in_one_line_each() {
     ]);
 }
 
-/// Each text has one mistake, whose message begins with this line.
-fn assert_told(cases: &[(&str, &str)]) {
+/// Each text has one mistake, whose message starts with this line.
+fn assert_messages(cases: &[(&str, &str)]) {
     for (text, message) in cases {
         assert_eq!(first_lines(text), [*message], "{text:?}");
     }
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let text = "key = \"{a}{b}\", expires = 3, expire = 0, guard = 1, prefix = 2";
     let lines = first_lines(text);
     assert_eq!(lines.len(), 5, "{lines:#?}");

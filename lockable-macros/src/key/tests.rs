@@ -39,7 +39,7 @@ fn what_format_args_reports_is_left_to_it() {
 }
 
 #[test]
-fn mistakes_are_told_in_one_line_each() {
+fn each_mistake_is_one_line() {
     let cases = [
         ("", "the lock key is empty"),
         ("{a}{b}", "two holes with nothing between them"),

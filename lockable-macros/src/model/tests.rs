@@ -72,7 +72,7 @@ fn options_that_go_together_are_accepted() {
 }
 
 #[test]
-fn one_mistake_is_told_once() {
+fn one_mistake_is_reported_once() {
     let cases = [
         ("renew = true, max_hold = 5", ASYNC, "`renew` takes no value"),
         ("watchdog, max_hold = 5", ASYNC, "unknown option `watchdog`, did you mean `renew`?"),

@@ -42,7 +42,7 @@ impl State {
     }
 
     /// The attempts that have a lock for a short time.
-    pub(super) fn handed(&self) -> Vec<usize> {
+    pub(super) fn handed_off(&self) -> Vec<usize> {
         let short = self.locks().filter(|(_, life)| *life == Life::Short);
         short.filter_map(|(who, _)| who.parse().ok()).collect()
     }

@@ -31,7 +31,7 @@ type Found = Vec<(String, i64, Vec<String>)>;
 pub(super) struct Seen {
     answers: [String; 2],
     states: [State; 2],
-    /// Of the attempts that were handed a lock, which make it last longer at once.
+    /// Of the attempts that a lock was handed off to, which make it last longer at once.
     claims: [String; 2],
     published: [Vec<String>; 2],
     tokens_rise: [bool; 2],
@@ -91,8 +91,9 @@ impl World {
         let answers = [self.memory.ask(step), self.redis.ask(step)];
         self.intervene(step);
         let states = [self.in_memory(), self.in_redis()];
-        // As every process does that is handed a lock. It would end in Redis by real time.
-        let claims: Vec<_> = states[0].handed().iter().map(|who| (*who, Some(2 * UNIT))).collect();
+        // As every process does that a lock is handed off to. It would end in Redis by real time.
+        let claims: Vec<_> =
+            states[0].handed_off().iter().map(|who| (*who, Some(2 * UNIT))).collect();
         let claims = [&self.memory, &self.redis].map(|side| side.renew(&claims));
         let is_slow = self.server_time() > began + SLOW;
         let memory = self.memory.published(0);
@@ -234,8 +235,8 @@ impl World {
             let Some(owner) = entry.strip_prefix("1000 ") else { return entry.clone() };
             let number = self.redis.number(owner);
             let ttl = number.parse().map(|number: usize| self.redis.asked[number].ttl);
-            let is_kept = ttl.is_ok_and(|ttl| life + UNIT > 3 * ttl);
-            if is_kept { number } else { format!("{number} for {life:?} only") }
+            let is_whole = ttl.is_ok_and(|ttl| life + UNIT > 3 * ttl);
+            if is_whole { number } else { format!("{number} for {life:?} only") }
         };
         entries.iter().map(who).collect()
     }
