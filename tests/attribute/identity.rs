@@ -120,7 +120,7 @@ impl Job for Shop {
 }
 
 #[tokio::test]
-async fn every_kind_of_call_inside_of_a_scope_leaves_the_id() {
+async fn every_call_in_a_scope_leaves_the_id() {
     let shop = Shop::open();
     assert_eq!(shop.all().await, [""; 5]);
     assert_eq!(RequestId::new("checkout 7").scope(shop.all()).await, ["checkout 7"; 5]);

@@ -327,7 +327,7 @@ async fn a_failed_call_leaves_nothing_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_whose_lock_is_lost_is_stopped_where_it_waits() {
+async fn a_lost_body_is_stopped_where_it_waits() {
     let locks = TestLocks::new();
     let loss = async { locks.lose(KEY) };
     let call = locks.scope(ship(7, pending()));

@@ -150,7 +150,7 @@ async fn not_send(number: Rc<u8>) -> Option<u8> {
 }
 
 #[test]
-fn a_decorated_future_can_be_sent_when_the_plain_one_can() {
+fn a_decorated_future_is_send_when_the_plain_one_is() {
     fn assert_send<T: Send>(_: T) {}
 
     let locks = Locker::builder().url("memory://").connect_lazy().unwrap();

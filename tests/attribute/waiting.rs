@@ -384,7 +384,7 @@ async fn refuses_to_wait_here(locks: &Locker) {
 }
 
 #[tokio::test]
-async fn a_sync_call_refuses_to_wait_on_a_runtimes_only_thread() {
+async fn a_sync_call_refuses_to_block_a_whole_runtime() {
     let locks = locker().await;
     refuses_to_wait_here(&locks).await;
     // The two cannot be distinguished, so the call must allow it here.

@@ -14,7 +14,7 @@ every_backend! { one_thread: [
     an_acquisition_given_up_at_any_poll_leaves_nothing,
     a_first_acquisition_given_up_at_any_poll_leaves_nothing,
     an_acquisition_given_up_behind_a_drop_leaves_nothing,
-    a_try_given_up_on_a_held_lock_leaves_the_holder_alone,
+    a_given_up_try_spares_the_holder,
     many_given_up_at_once_leave_nothing,
     a_runtime_that_ends_in_the_middle_leaves_nothing,
     a_run_given_up_at_any_poll_leaves_nothing,
@@ -51,7 +51,7 @@ async fn an_acquisition_given_up_behind_a_drop_leaves_nothing<F: Fixture>(store:
     }
 }
 
-async fn a_try_given_up_on_a_held_lock_leaves_the_holder_alone<F: Fixture>(store: &F) {
+async fn a_given_up_try_spares_the_holder<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let held = hold(&locker).await;
     for polls in 0.. {

@@ -24,7 +24,7 @@ every_backend! { one_thread: [
     contradicting_hold_times_are_refused_before_anything_is_sent,
     a_body_is_stopped_when_its_maximum_hold_is_over,
     a_maximum_hold_stops_a_body_that_may_finish,
-    a_body_is_not_polled_once_its_maximum_hold_is_over,
+    a_body_is_not_polled_past_its_maximum_hold,
     before_its_maximum_hold_a_body_gives_its_value,
     a_guard_is_lost_when_its_maximum_hold_is_over,
     a_maximum_hold_bounds_what_remains,
@@ -206,7 +206,7 @@ async fn a_maximum_hold_stops_a_body_that_may_finish<F: Fixture>(store: &F) {
     assert!(!store.has(NAME));
 }
 
-async fn a_body_is_not_polled_once_its_maximum_hold_is_over<F: Fixture>(store: &F) {
+async fn a_body_is_not_polled_past_its_maximum_hold<F: Fixture>(store: &F) {
     let polls = Cell::new(0);
     let body = poll_fn(|cx| {
         polls.set(polls.get() + 1);

@@ -23,7 +23,7 @@ every_backend! { one_thread: [
     a_released_lock_has_no_loss,
     every_waiter_hears_of_the_loss,
     a_loss_stays_while_later_holders_come_and_go,
-    a_refused_holder_stays_lost_when_the_lock_is_free_again,
+    a_refused_holder_stays_lost,
     a_body_is_not_polled_after_a_refused_renewal,
     a_stopped_body_is_dropped_before_the_next_holder_comes,
     a_body_may_finish_after_its_deadline,
@@ -146,7 +146,7 @@ async fn a_loss_stays_while_later_holders_come_and_go<F: Fixture>(store: &F) {
     assert!(lost.release().await.unwrap_err().is_lost());
 }
 
-async fn a_refused_holder_stays_lost_when_the_lock_is_free_again<F: Fixture>(store: &F) {
+async fn a_refused_holder_stays_lost<F: Fixture>(store: &F) {
     let guard = hold_renewed(store, &store.locker().await).await;
     store.put_foreign(NAME, 20 * F::LEASE);
     let why = guard.lost().await.to_string();

@@ -23,9 +23,9 @@ every_backend! { one_thread: [
     siblings_of_a_body_find_its_lock_busy,
     what_a_body_spawned_finds_its_lock_busy,
     a_guard_held_by_hand_does_not_count,
-    the_lock_can_be_asked_for_after_the_body,
-    the_lock_can_be_asked_for_after_a_panic,
-    the_lock_can_be_asked_for_after_a_given_up_body,
+    a_body_may_be_followed_by_its_relock,
+    a_panic_may_be_followed_by_a_relock,
+    a_given_up_body_may_be_followed_by_a_relock,
     a_body_in_a_body_sees_both_locks,
     what_the_body_itself_polls_is_a_part_of_it,
     a_call_made_outside_is_refused_where_it_is_polled,
@@ -139,7 +139,7 @@ async fn a_guard_held_by_hand_does_not_count<F: Fixture>(store: &F) {
     guard.release().await.unwrap();
 }
 
-async fn the_lock_can_be_asked_for_after_the_body<F: Fixture>(store: &F) {
+async fn a_body_may_be_followed_by_its_relock<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     for _ in 0..3 {
         locker.lock(KEY).run(yield_now()).await.unwrap();
@@ -147,7 +147,7 @@ async fn the_lock_can_be_asked_for_after_the_body<F: Fixture>(store: &F) {
     }
 }
 
-async fn the_lock_can_be_asked_for_after_a_panic<F: Fixture>(store: &F) {
+async fn a_panic_may_be_followed_by_a_relock<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let panicking = async {
         yield_now().await;
@@ -163,7 +163,7 @@ async fn the_lock_can_be_asked_for_after_a_panic<F: Fixture>(store: &F) {
     hold(&locker).await.release().await.unwrap();
 }
 
-async fn the_lock_can_be_asked_for_after_a_given_up_body<F: Fixture>(store: &F) {
+async fn a_given_up_body_may_be_followed_by_a_relock<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let started = Cell::new(false);
     let body = async {
