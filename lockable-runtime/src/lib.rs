@@ -53,7 +53,7 @@ pub use types::token::FencingToken;
 /// | `prefix = "…"` | replaces the locker's prefix, which is put before every key | the locker's, itself `"disLock:"` |
 /// | `expire = 10`, `"1500ms"`, `"1m30s"`, or a [`Duration`](std::time::Duration) expression | how long the lease is; an integer is seconds, the least is 10 ms; an expression is evaluated once a call | the locker's, itself 10 s |
 /// | `wait`, `wait = "3s"`, a duration as `expire` takes it | waits for a lock that another holder has: without a limit, or at most so long; see [below](#waiting) | one try |
-/// | `fair` | with `wait`: the lock goes on to another process after each holder, where one waits | off |
+/// | `fair` | with `wait`: the lock passes to another process after each holder, where one waits | off |
 /// | `blocking` | with `wait`, on a sync function: this runs where blocking is welcome, as in `spawn_blocking`; see [there](#sync-functions) | off |
 /// | `renew` | keeps the lease alive while the body runs | off |
 /// | `max_hold = "5m"`, a duration as `expire` takes it | with `renew`, the longest hold, counted from the grant: then the body is dropped and the lock released | none |
@@ -71,8 +71,8 @@ pub use types::token::FencingToken;
 ///
 /// | the function returns | it gives |
 /// |---|---|
-/// | `()` | nothing; an event tells why |
-/// | `Option<T>` | `None`; an event tells why |
+/// | `()` | nothing; an event says why |
+/// | `Option<T>` | `None`; an event says why |
 /// | `Result<T, E>` where `E: From<LockError>` | `Err` |
 /// | anything else | what `on_busy` and `on_error` say; both are required |
 ///

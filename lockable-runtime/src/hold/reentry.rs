@@ -71,7 +71,8 @@ mod tests {
         let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
         let attempt = Arc::new(Attempt::new(LockKey::from_static(key), ttl, None).unwrap());
         let (token, link) = (FencingToken::new(1), Arc::new(Link::in_memory()));
-        Lease::new(attempt, token, (tokio_time(), ttl), &Terms::new(ttl), link)
+        let terms = Terms { ttl, ..Terms::default() };
+        Lease::new(attempt, token, (tokio_time(), ttl), &terms, link)
     }
 
     /// Goal: a waker that hears of a loss may do anything, also when a call inside of the body finds it.

@@ -284,9 +284,9 @@ mod tests {
 
     use super::*;
     use crate::backend::Link;
-    use crate::locker::acquire::{Acquirer, Wanted};
+    use crate::locker::acquire::{Acquirer, Tried};
     use crate::types::key::LockKey;
-    use crate::types::options::{Terms, Ttl};
+    use crate::types::options::Terms;
 
     /// Goal: a process that paused between the grant and the body's first step does not take it.
     /// Method: the clock jumps over the deadline at the end of acquiring.
@@ -295,10 +295,11 @@ mod tests {
         for on_lost in [OnLost::Cancel, OnLost::Finish] {
             let acquirer = Acquirer::new(Arc::new(Link::in_memory())).unwrap();
             let key = LockKey::from_static("k");
-            let terms = Terms { on_lost, ..Terms::new(Ttl::DEFAULT) };
+            let terms = Terms { on_lost, ..Terms::default() };
             let acquire = async move {
-                let wanted = Wanted { key, terms, identity: None, caller_blocks: false };
-                let guard = acquirer.try_acquire(wanted).await.unwrap().ok().unwrap();
+                let Ok(Tried::Granted(guard)) = acquirer.try_acquire(key, &terms).await else {
+                    unreachable!("the lock is free")
+                };
                 tokio::time::advance(Duration::from_secs(11)).await;
                 Ok(guard)
             };

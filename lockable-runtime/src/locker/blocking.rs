@@ -1,6 +1,6 @@
 //! Locks for sync functions: their requests run on the background thread, so they work on any
-//! thread, inside a runtime or outside of all. Only one that waits for another holder must not stand
-//! on the thread that this holder needs.
+//! thread, inside a runtime or outside of all. Only a call that waits for another holder must not block
+//! the thread that this holder needs.
 //!
 //! See "How does a sync function wait?" in DESIGN.md.
 
@@ -26,13 +26,30 @@ pub(crate) fn wait_for<T: Send + 'static>(
     backend: &dyn Environment,
     future: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {
+    let (task, outcome) = answering(future);
+    backend.detach(Box::pin(task));
+    outcome.recv().ok()
+}
+
+/// Waits on this thread for a future that needs nothing of the caller's runtime, not even its timers.
+fn wait_elsewhere<T: Send + 'static>(
+    backend: &dyn Environment,
+    future: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
+    let (task, outcome) = answering(future);
+    drop(backend.home(true).spawn(task));
+    outcome.recv().ok()
+}
+
+/// A task that sends what the future gives, in the caller's span.
+fn answering<T>(future: impl Future<Output = T>) -> (impl Future<Output = ()>, mpsc::Receiver<T>) {
     let future = future.in_current_span();
     let (answer, outcome) = mpsc::sync_channel(1);
-    backend.detach(Box::pin(async move {
-        // Nobody stops waiting before the answer has come.
+    let task = async move {
+        // The receiver waits until the answer has come.
         drop(answer.send(future.await));
-    }));
-    outcome.recv().ok()
+    };
+    (task, outcome)
 }
 
 /// Acquires on this thread, in one try or waiting for its turn.
@@ -43,15 +60,15 @@ pub(crate) fn acquire_blocking(
     request: LockRequest,
     may_block: bool,
 ) -> Result<LockGuard, LockError> {
-    let backend = Arc::clone(request.backend());
+    let link = Arc::clone(request.link());
+    let (backend, reporting) = (&*link.backend, link.reporting);
     let ended = || LockError::new(LockErrorKind::Unavailable, "the background thread has ended");
-    let reporting = *request.reporting();
     let request = request.blocking()?;
     let Some(key) = request.waits_for().cloned() else {
-        return wait_for(&*backend, request.acquire()).unwrap_or_else(|| Err(ended()));
+        return wait_for(backend, request.acquire()).unwrap_or_else(|| Err(ended()));
     };
     let start = backend.now();
-    let wait = || wait_elsewhere(&*backend, request.acquire()).unwrap_or_else(|| Err(ended()));
+    let wait = || wait_elsewhere(backend, request.acquire()).unwrap_or_else(|| Err(ended()));
     let outcome = if may_block { Some(wait()) } else { where_blocking_is_allowed(wait) };
     let refused = || reporting.redact(LockError::would_block_runtime(key.as_str()));
     let outcome = outcome.unwrap_or_else(|| Err(refused()));
@@ -61,39 +78,25 @@ pub(crate) fn acquire_blocking(
     outcome
 }
 
-/// Waits on this thread for a future that needs none of the caller's runtime, its timers neither.
-fn wait_elsewhere<T: Send + 'static>(
-    backend: &dyn Environment,
-    future: impl Future<Output = T> + Send + 'static,
-) -> Option<T> {
-    let future = future.in_current_span();
-    let (answer, outcome) = mpsc::sync_channel(1);
-    drop(backend.home(true).spawn(async move {
-        // Nobody stops waiting before the answer has come.
-        drop(answer.send(future.await));
-    }));
-    outcome.recv().ok()
-}
-
 /// Runs what may block for long; `None` where nothing else could run meanwhile.
 ///
-/// Outside of any runtime that is nobody's affair. A worker of a multi-thread runtime hands its tasks
-/// over first. Of a current-thread runtime nobody can tell whether this is its thread, or one for
-/// blocking.
+/// Outside of any runtime nothing else has to run. A worker of a multi-thread runtime gives its tasks to
+/// another thread first. On a current-thread runtime the thread cannot be known: it may be the runtime's
+/// own, or one for blocking.
 fn where_blocking_is_allowed<R>(block: impl FnOnce() -> R) -> Option<R> {
     let Ok(runtime) = Handle::try_current() else { return Some(block()) };
     if runtime.runtime_flavor() != RuntimeFlavor::MultiThread {
         return None;
     }
-    let has_begun = Cell::new(false);
-    let begin = || {
-        has_begun.set(true);
+    let has_started = Cell::new(false);
+    let start = || {
+        has_started.set(true);
         block()
     };
-    // A `LocalSet` on such a runtime cannot be handed over: tokio panics, before it begins.
-    match catch_unwind(AssertUnwindSafe(|| block_in_place(begin))) {
+    // A `LocalSet` on such a runtime cannot move to another thread: tokio panics before the start.
+    match catch_unwind(AssertUnwindSafe(|| block_in_place(start))) {
         Ok(outcome) => Some(outcome),
-        Err(panic) if has_begun.get() => resume_unwind(panic),
+        Err(panic) if has_started.get() => resume_unwind(panic),
         Err(_) => None,
     }
 }
@@ -111,7 +114,7 @@ pub(crate) fn hold_blocking<T>(guard: LockGuard, body: impl FnOnce() -> T) -> Re
     let value = guard.in_scope(|| holding(guard.lease_ref(), body));
     let value = completed(&guard, value)?;
     let backend = Arc::clone(&guard.link().backend);
-    // Without an answer the guard was dropped, and its release goes on in the background.
+    // Without an answer the guard was dropped, and its release continues in the background.
     let _finished: Option<()> = wait_for(&*backend, guard.finish());
     Ok(value)
 }

@@ -1,10 +1,11 @@
 //! Making a locker.
 
+use std::env;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Locker, Shared};
+use super::Locker;
 use crate::backend::{Fault, Link, Settings, open};
 use crate::locker::acquire::Acquirer;
 use crate::telemetry;
@@ -12,6 +13,98 @@ use crate::types::clock::within;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::options::Ttl;
 use crate::types::reporting::Reporting;
+
+/// The variables that name a backend, the first one that is set counting.
+const VARIABLES: [&str; 2] = ["LOCKABLE_URL", "REDIS_URL"];
+
+impl Locker {
+    /// Connects to the backend that the URL names, with the defaults of [`Locker::builder`].
+    ///
+    /// - `redis://user:password@host:6379/0`: a Redis (7.0 or later) or Valkey server; user,
+    ///   password, port and database may be left out.
+    /// - `rediss://…`: the same over TLS, with the feature `tls`.
+    /// - `redis+unix:///path/to/socket?db=0`: the same over a unix socket (`unix://` works too).
+    /// - `memory://`: an empty store in this process, shared by the clones of this locker, as
+    ///   [`in_memory`](Locker::in_memory) gives; `memory://name` is shared by every locker of the
+    ///   process that names it. Its timers are those of the caller's runtime, whose clock a test may
+    ///   pause.
+    ///
+    /// # Errors
+    /// - [`is_invalid_url`](LockError::is_invalid_url) when the URL names no backend.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the server does not answer within two
+    ///   seconds, or refuses: a wrong password, a missing right, a version before 7.0. The message
+    ///   says which and never shows the password.
+    ///
+    /// # Panics
+    /// Not here; but with `memory://` a call that waits, or that holds a lock, panics on a tokio runtime
+    /// that has no timers (`enable_time`).
+    ///
+    /// # Cancel safety
+    /// Nothing is left behind but a connection that is being opened.
+    pub async fn connect(url: &str) -> Result<Self, LockError> {
+        Self::builder().url(url).connect().await
+    }
+
+    /// A locker on an empty store in this process, as `memory://` gives; shared by its clones alone.
+    ///
+    /// For tests, and for what runs in one process only. It needs no runtime, and nothing that could
+    /// be unavailable. [`TestLocks`](crate::testing::TestLocks) has a store like this, and makes the
+    /// rare cases.
+    ///
+    /// # Panics
+    /// When the system gives no thread for the background, as [`std::thread::spawn`] does.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// use lockable_runtime::Locker;
+    ///
+    /// let (one, other) = (Locker::in_memory(), Locker::in_memory());
+    /// let _guard = one.lock("order:7").acquire().await?;
+    /// assert!(one.lock("order:7").try_acquire().await?.is_none());
+    /// assert!(other.lock("order:7").try_acquire().await?.is_some());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    #[must_use]
+    #[track_caller]
+    #[expect(clippy::panic, reason = "there is nothing that a caller could do about it")]
+    pub fn in_memory() -> Self {
+        match Self::builder().url("memory://").connect_lazy() {
+            Ok(locker) => locker,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Starts with the defaults and sets what differs.
+    pub fn builder() -> LockerBuilder {
+        LockerBuilder::new()
+    }
+
+    /// The locker that `LOCKABLE_URL` names, or else `REDIS_URL`; connects at its first use.
+    ///
+    /// # Errors
+    /// - [`is_not_configured`](LockError::is_not_configured) when neither variable is set.
+    /// - [`is_invalid_url`](LockError::is_invalid_url) when its value names no backend.
+    pub fn from_env() -> Result<Self, LockError> {
+        Self::from_environment().map(|(locker, _)| locker)
+    }
+
+    /// The locker that the environment names, and the variable that does.
+    pub(crate) fn from_environment() -> Result<(Self, &'static str), LockError> {
+        let set = |name| env::var(name).ok().filter(|url| !url.is_empty()).map(|url| (name, url));
+        let Some((variable, url)) = VARIABLES.into_iter().find_map(set) else {
+            let advice = "no locker: call `lockable_runtime::install` at start-up, or set \
+                          LOCKABLE_URL or REDIS_URL";
+            return Err(LockError::new(LockErrorKind::NotConfigured, advice));
+        };
+        match Self::builder().url(url).connect_lazy() {
+            Ok(locker) => Ok((locker, variable)),
+            Err(error) => Err(LockError::new(error.kind(), format!("{variable}: {error}"))),
+        }
+    }
+}
 
 /// Settings of a [`Locker`].
 ///
@@ -43,14 +136,9 @@ pub struct LockerBuilder {
 }
 
 impl LockerBuilder {
-    pub(super) fn new() -> Self {
-        let prefix = DEFAULT_PREFIX.to_owned();
-        Self {
-            settings: Settings::default(),
-            prefix,
-            expire: None,
-            reporting: Reporting::default(),
-        }
+    fn new() -> Self {
+        let (settings, reporting) = (Settings::default(), Reporting::default());
+        Self { settings, prefix: DEFAULT_PREFIX.to_owned(), expire: None, reporting }
     }
 
     /// Which backend; see [`Locker::connect`]. Required.
@@ -94,14 +182,14 @@ impl LockerBuilder {
     }
 
     /// The share of its lease that a body without `renew` may use before a warning names its key;
-    /// 0.8 by default, `None` turns it off. Told once, at the end of the body.
+    /// 0.8 by default, `None` turns it off. It is logged once, at the end of the body.
     pub fn warn_held_over(mut self, share: Option<f64>) -> Self {
         self.reporting.held_over = share;
         self
     }
 
-    /// How long a call may wait before a warning names its key; off by default. Told once, while the
-    /// call goes on waiting.
+    /// How long a call may wait before a warning names its key; off by default. It is logged once,
+    /// while the call continues to wait.
     pub fn warn_waited_over(mut self, patience: Option<Duration>) -> Self {
         self.reporting.waited_over = patience;
         self
@@ -125,7 +213,7 @@ impl LockerBuilder {
     pub async fn connect(self) -> Result<Locker, LockError> {
         let deadlines = self.settings.deadlines;
         let locker = self.connect_lazy()?;
-        let backend = locker.0.acquirer.backend();
+        let backend = &locker.link().backend;
         // The backend keeps the deadline itself; this one covers a runtime that does not run.
         let limit = deadlines.connect.saturating_add(deadlines.command);
         match within(|| backend.timer(limit), backend.connect()).await {
@@ -157,7 +245,7 @@ impl LockerBuilder {
         let acquirer = Acquirer::new(Arc::new(link))?;
         // Each time, because a recorder may have been installed since the last one.
         telemetry::describe();
-        Ok(Locker(Arc::new(Shared { acquirer, prefix: self.prefix, ttl })))
+        Ok(Locker::new(acquirer, self.prefix, ttl))
     }
 }
 
@@ -182,4 +270,4 @@ fn checked(reporting: Reporting) -> Result<Reporting, LockError> {
 }
 
 /// What every lock key starts with unless another prefix is set.
-pub(super) const DEFAULT_PREFIX: &str = "disLock:";
+const DEFAULT_PREFIX: &str = "disLock:";

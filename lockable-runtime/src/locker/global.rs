@@ -15,7 +15,7 @@ static INSTALLED: PerProcess<OnceCell<Installed>> = PerProcess::new();
 
 struct Installed {
     locker: Locker,
-    /// Where it came from, for whoever tries to install another.
+    /// Where it came from, for the message of a second `install`.
     origin: String,
     /// Whether a process that is forked from this one can make the same by itself.
     is_from_environment: bool,

@@ -10,7 +10,7 @@ use crate::types::token::identity_of;
 /// The holder of a lock, as [`Locker::inspect`](crate::Locker::inspect) found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Not the owner token: whoever knows that can release the lock.
+    /// Not the owner token, which is enough to release the lock.
     identity: Option<String>,
     remaining: Option<Duration>,
 }

@@ -1,18 +1,17 @@
 //! What users hold: a locker, and the request for one lock.
 
-use std::env;
 use std::fmt;
 use std::sync::Arc;
 
 pub use self::builder::LockerBuilder;
+use crate::backend::Link;
 use crate::check::{Code, Finding, Report, Severity};
 use crate::locker::acquire::Acquirer;
 use crate::locker::inspect::{Holder, inspect};
 use crate::locker::request::LockRequest;
-use crate::types::error::{LockError, LockErrorKind};
+use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::types::options::Ttl;
-use crate::types::reporting::Reporting;
+use crate::types::options::{Terms, Ttl};
 
 pub(crate) mod acquire;
 pub(crate) mod blocking;
@@ -21,9 +20,6 @@ pub(crate) mod global;
 pub(crate) mod inspect;
 pub(crate) mod request;
 pub(crate) mod scope;
-
-/// The variables that name a backend, the first one that is set counting.
-const VARIABLES: [&str; 2] = ["LOCKABLE_URL", "REDIS_URL"];
 
 /// Locks keys on one backend.
 ///
@@ -70,91 +66,8 @@ struct Shared {
 }
 
 impl Locker {
-    /// Connects to the backend that the URL names, with the defaults of [`Locker::builder`].
-    ///
-    /// - `redis://user:password@host:6379/0`: a Redis (7.0 or later) or Valkey server; user,
-    ///   password, port and database may be left out.
-    /// - `rediss://…`: the same over TLS, with the feature `tls`.
-    /// - `redis+unix:///path/to/socket?db=0`: the same over a unix socket (`unix://` works too).
-    /// - `memory://`: an empty store in this process, shared by the clones of this locker, as
-    ///   [`in_memory`](Locker::in_memory) gives; `memory://name` is shared by every locker of the
-    ///   process that names it. Its timers are those of the caller's runtime, whose clock a test may
-    ///   pause.
-    ///
-    /// # Errors
-    /// - [`is_invalid_url`](LockError::is_invalid_url) when the URL names no backend.
-    /// - [`is_unavailable`](LockError::is_unavailable) when the server does not answer within two
-    ///   seconds, or refuses: a wrong password, a missing right, a version before 7.0. The message
-    ///   says which and never shows the password.
-    ///
-    /// # Panics
-    /// Not here; but with `memory://` whoever waits under a lock does on a tokio runtime that has no
-    /// timers (`enable_time`).
-    ///
-    /// # Cancel safety
-    /// Nothing is left behind but a connection that is being opened.
-    pub async fn connect(url: &str) -> Result<Self, LockError> {
-        Self::builder().url(url).connect().await
-    }
-
-    /// A locker on an empty store in this process, as `memory://` gives; shared by its clones alone.
-    ///
-    /// For tests, and for what runs in one process only. It needs no runtime, and nothing that could
-    /// be unavailable. [`TestLocks`](crate::testing::TestLocks) has a store like this, and makes the
-    /// rare cases.
-    ///
-    /// # Panics
-    /// When the system gives no thread for the background, as [`std::thread::spawn`] does.
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// use lockable_runtime::Locker;
-    ///
-    /// let (one, other) = (Locker::in_memory(), Locker::in_memory());
-    /// let _guard = one.lock("order:7").acquire().await?;
-    /// assert!(one.lock("order:7").try_acquire().await?.is_none());
-    /// assert!(other.lock("order:7").try_acquire().await?.is_some());
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
-    #[must_use]
-    #[track_caller]
-    #[expect(clippy::panic, reason = "there is nothing that a caller could do about it")]
-    pub fn in_memory() -> Self {
-        match Self::builder().url("memory://").connect_lazy() {
-            Ok(locker) => locker,
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    /// Starts with the defaults and sets what differs.
-    pub fn builder() -> LockerBuilder {
-        LockerBuilder::new()
-    }
-
-    /// The locker that `LOCKABLE_URL` names, or else `REDIS_URL`; connects at its first use.
-    ///
-    /// # Errors
-    /// - [`is_not_configured`](LockError::is_not_configured) when neither variable is set.
-    /// - [`is_invalid_url`](LockError::is_invalid_url) when its value names no backend.
-    pub fn from_env() -> Result<Self, LockError> {
-        Self::from_environment().map(|(locker, _)| locker)
-    }
-
-    /// The locker that the environment names, and the variable that does.
-    pub(crate) fn from_environment() -> Result<(Self, &'static str), LockError> {
-        let set = |name| env::var(name).ok().filter(|url| !url.is_empty()).map(|url| (name, url));
-        let Some((variable, url)) = VARIABLES.into_iter().find_map(set) else {
-            let advice = "no locker: call `lockable_runtime::install` at start-up, or set \
-                          LOCKABLE_URL or REDIS_URL";
-            return Err(LockError::new(LockErrorKind::NotConfigured, advice));
-        };
-        match Self::builder().url(url).connect_lazy() {
-            Ok(locker) => Ok((locker, variable)),
-            Err(error) => Err(LockError::new(error.kind(), format!("{variable}: {error}"))),
-        }
+    fn new(acquirer: Arc<Acquirer>, prefix: String, ttl: Ttl) -> Self {
+        Self(Arc::new(Shared { acquirer, prefix, ttl }))
     }
 
     /// A request for the lock of this key; nothing happens until it is acquired.
@@ -163,15 +76,17 @@ impl Locker {
     /// into a key by the attribute's template, which escapes them. The lock carries the
     /// [`RequestId`](crate::RequestId) that is current where it is acquired, or else here.
     pub fn lock(&self, key: impl AsRef<str>) -> LockRequest {
-        self.lock_with_prefix(&self.0.prefix, key.as_ref())
+        self.request(&self.0.prefix, key.as_ref(), Terms::default())
     }
 
-    pub(crate) fn lock_with_prefix(&self, prefix: &str, key: &str) -> LockRequest {
+    /// A request on these terms, but for the lease, whose length is this locker's.
+    pub(crate) fn request(&self, prefix: &str, key: &str, terms: Terms) -> LockRequest {
         let key = LockKey::prefixed(prefix, key);
-        LockRequest::new(Arc::clone(&self.0.acquirer), key, self.0.ttl)
+        let terms = Terms { ttl: self.0.ttl, ..terms };
+        LockRequest::new(Arc::clone(&self.0.acquirer), key, terms)
     }
 
-    /// Who has the lock of this key, and for how long; `None` when nobody has it.
+    /// Who has the lock of this key, and for how long; `None` when no one has it.
     ///
     /// # What this does not guarantee
     /// The answer is as old as its way here. To decide by it whether to acquire would be a race;
@@ -204,15 +119,10 @@ impl Locker {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn inspect(&self, key: impl AsRef<str>) -> Result<Option<Holder>, LockError> {
-        self.0.acquirer.own()?;
-        let reporting = self.reporting();
+        let link = self.link();
+        link.usable_here()?;
         let key = LockKey::prefixed(&self.0.prefix, key.as_ref());
-        let key = key.map_err(|error| reporting.redact(error))?;
-        inspect(self.0.acquirer.link(), key).await
-    }
-
-    pub(crate) fn reporting(&self) -> &Reporting {
-        self.0.acquirer.reporting()
+        inspect(link, key.map_err(|error| link.reporting.redact(error))?).await
     }
 
     /// Checks whether locks can work, and what endangers them: for a log at start-up, and for a
@@ -280,10 +190,10 @@ impl Locker {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn check(&self) -> Report {
-        if let Err(error) = self.0.acquirer.own() {
+        if let Err(error) = self.link().usable_here() {
             return unchecked(self.backend_name(), &error);
         }
-        let mut report = self.0.acquirer.backend().check(&self.0.prefix).await;
+        let mut report = self.link().backend.check(&self.0.prefix).await;
         if let Err(error) = LockKey::prefixed(&self.0.prefix, "key") {
             let (severity, code) = (Severity::Error, Code::InvalidPrefix);
             report.add([Finding::new(severity, code, error.to_string())]);
@@ -293,8 +203,11 @@ impl Locker {
 
     /// The same locker with another prefix.
     pub(crate) fn with_prefix(&self, prefix: String) -> Self {
-        let acquirer = Arc::clone(&self.0.acquirer);
-        Self(Arc::new(Shared { acquirer, prefix, ttl: self.0.ttl }))
+        Self::new(Arc::clone(&self.0.acquirer), prefix, self.0.ttl)
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.0.acquirer.link
     }
 
     pub(crate) fn acquirer(&self) -> &Acquirer {
@@ -307,11 +220,11 @@ impl Locker {
 
     /// Where this locker's locks live, without credentials.
     pub(crate) fn backend_name(&self) -> &str {
-        self.0.acquirer.backend().name()
+        self.link().backend.name()
     }
 }
 
-/// What a check finds that nobody can do.
+/// The report of a check that cannot be done.
 fn unchecked(backend: &str, error: &LockError) -> Report {
     let mut report = Report::new(backend);
     let advice = "make another locker in this process";

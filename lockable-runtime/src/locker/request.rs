@@ -6,19 +6,17 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::Backend;
+use crate::backend::Link;
 use crate::hold::guard::LockGuard;
 use crate::hold::reentry::holds;
 use crate::hold::run::Run;
-use crate::locker::acquire::{Acquirer, Wanted};
+use crate::locker::acquire::{Acquirer, Tried, acquire};
 use crate::request_id::RequestId;
 use crate::telemetry::{self, Acquiring};
-use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::types::options::{OnLost, Terms, Ttl, Wait};
+use crate::types::options::{OnLost, Terms, Wait};
 use crate::types::redact::DisplayKey;
-use crate::types::reporting::Reporting;
 
 /// A request for one lock, made by [`Locker::lock`](crate::Locker::lock).
 ///
@@ -44,34 +42,30 @@ use crate::types::reporting::Reporting;
 #[must_use = "a request does nothing until it is acquired"]
 pub struct LockRequest {
     acquirer: Arc<Acquirer>,
+    /// The lock's whole name, or the first mistake in the request.
     key: Result<LockKey, LockError>,
-    terms: Result<Terms, LockError>,
-    /// The one that was current when this was made: a sync function's is acquired on another thread.
-    identity: Option<RequestId>,
-    caller_blocks: bool,
+    terms: Terms,
 }
 
 impl LockRequest {
-    pub(crate) fn new(acquirer: Arc<Acquirer>, key: Result<LockKey, LockError>, ttl: Ttl) -> Self {
-        let (terms, identity) = (Ok(Terms::new(ttl)), RequestId::current());
-        Self { acquirer, key, terms, identity, caller_blocks: false }
+    pub(crate) fn new(
+        acquirer: Arc<Acquirer>,
+        key: Result<LockKey, LockError>,
+        terms: Terms,
+    ) -> Self {
+        // The one that is current here: a sync function's lock is acquired on another thread.
+        let terms = Terms { identity: RequestId::current(), ..terms };
+        Self { acquirer, key, terms }
     }
 
-    pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
-        self.acquirer.backend()
-    }
-
-    pub(crate) fn reporting(&self) -> &Reporting {
-        self.acquirer.reporting()
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.acquirer.link
     }
 
     /// How long the lease is, in whole milliseconds; the locker's `expire` by default, at least
     /// 10 ms.
     pub fn expire(self, expire: Duration) -> Self {
-        self.with(|terms| {
-            terms.ttl = Ttl::new("expire", expire)?;
-            Ok(())
-        })
+        self.with(|terms| terms.expire(expire))
     }
 
     /// Keeps the lease alive for as long as the lock is held; off by default.
@@ -87,23 +81,19 @@ impl LockRequest {
     ///
     /// With `memory://` a lease is renewed on the runtime that acquired it, and ends when that is blocked
     /// or is no more.
-    pub fn renew(self) -> Self {
-        self.with(|terms| {
-            terms.renew = true;
-            Ok(())
-        })
+    pub fn renew(mut self) -> Self {
+        self.terms.renew = true;
+        self
     }
 
     /// The longest that a renewed lock is held, counted from its grant; without a limit by default.
     ///
     /// Then the body of [`run`](LockRequest::run) is dropped and the lock is released. A guard that
-    /// is held by hand is told by [`lost`](LockGuard::lost), and is not renewed any more. Needs
+    /// is held by hand has its [`lost`](LockGuard::lost) signal then, and is not renewed any more. Needs
     /// [`renew`](LockRequest::renew).
-    pub fn max_hold(self, most: Duration) -> Self {
-        self.with(|terms| {
-            terms.max_hold = Some(most);
-            Ok(())
-        })
+    pub fn max_hold(mut self, most: Duration) -> Self {
+        self.terms.max_hold = Some(most);
+        self
     }
 
     /// The shortest that the lock is taken, counted from its grant; at most `expire`.
@@ -112,14 +102,12 @@ impl LockRequest {
     /// and returns at once. So a scheduled job runs once although the clocks that trigger it on
     /// several machines differ. While calls wait, it then stays taken until the first of them has it,
     /// a second at most.
-    pub fn min_hold(self, least: Duration) -> Self {
-        self.with(|terms| {
-            terms.min_hold = Some(least);
-            Ok(())
-        })
+    pub fn min_hold(mut self, least: Duration) -> Self {
+        self.terms.min_hold = Some(least);
+        self
     }
 
-    /// Waits at most so long for a lock that another holder has; without a limit by default.
+    /// Waits at most this long for a lock that another holder has; without a limit by default.
     ///
     /// The limit counts from the start of the call. It never cuts the first try short, which ends by its
     /// own deadlines, so a limit of zero is one try. At the limit the call is
@@ -129,11 +117,9 @@ impl LockRequest {
     ///
     /// Not for [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run), which never
     /// wait.
-    pub fn wait_at_most(self, limit: Duration) -> Self {
-        self.with(|terms| {
-            terms.wait = Wait::AtMost(limit);
-            Ok(())
-        })
+    pub fn wait_at_most(mut self, limit: Duration) -> Self {
+        self.terms.wait = Wait::AtMost(limit);
+        self
     }
 
     /// Makes the lock pass to another process that waits, after this holder: slower, and fair from holder
@@ -141,60 +127,55 @@ impl LockRequest {
     ///
     /// Not for [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run), which have
     /// no turn.
-    pub fn fair(self) -> Self {
-        self.with(|terms| {
-            terms.fair = true;
-            Ok(())
-        })
+    pub fn fair(mut self) -> Self {
+        self.terms.fair = true;
+        self
     }
 
     /// What happens to the body of [`run`](LockRequest::run) when the lock is lost; it is stopped by
     /// default.
-    pub fn on_lost(self, on_lost: OnLost) -> Self {
-        self.with(|terms| {
-            terms.on_lost = on_lost;
-            Ok(())
-        })
+    pub fn on_lost(mut self, on_lost: OnLost) -> Self {
+        self.terms.on_lost = on_lost;
+        self
     }
 
-    /// Tries once instead of waiting: for the attribute without `wait`, and for the `try_` verbs.
-    pub(crate) fn once(self) -> Self {
+    /// Tries once instead of waiting.
+    fn once(self) -> Self {
         self.with(Terms::try_once)
     }
 
     /// Changes the terms; the first mistake stays.
     fn with(mut self, change: impl FnOnce(&mut Terms) -> Result<(), LockError>) -> Self {
-        if let Ok(terms) = &mut self.terms
-            && let Err(mistake) = change(terms)
-        {
-            self.terms = Err(mistake);
-        }
+        self.key = self.key.and_then(|key| match change(&mut self.terms) {
+            Ok(()) => Ok(key),
+            Err(mistake) => Err(mistake.with_key(key.as_str())),
+        });
         self
     }
 
     /// For a caller whose thread waits for the answer, and then does nothing but its body.
     ///
     /// # Errors
-    /// When that caller holds the lock itself, which nothing else can see, or was forked from the process
-    /// that made the locker.
+    /// When that caller holds the lock itself, which no other thread can see, or was forked from the
+    /// process that made the locker.
     pub(crate) fn blocking(mut self) -> Result<Self, LockError> {
         self.refuse()?;
-        self.caller_blocks = true;
+        self.terms.caller_blocks = true;
         Ok(self)
     }
 
     /// The lock's whole name, where the call may wait for it.
     pub(crate) fn waits_for(&self) -> Option<&LockKey> {
-        let waits = self.terms.as_ref().is_ok_and(|terms| terms.wait != Wait::Never);
-        self.key.as_ref().ok().filter(|_| waits)
+        self.key.as_ref().ok().filter(|_| self.terms.wait != Wait::Never)
     }
 
     /// Refuses what was made before a fork, and what the calling body holds already.
     fn refuse(&self) -> Result<(), LockError> {
-        self.acquirer.own()?;
+        let link = self.link();
+        link.usable_here()?;
         match &self.key {
-            Ok(key) if holds(self.backend().store(), key) => {
-                Err(self.reporting().redact(LockError::held_by_caller(key.as_str())))
+            Ok(key) if holds(link.backend.store(), key) => {
+                Err(link.reporting.redact(LockError::held_by_caller(key.as_str())))
             }
             _ => Ok(()),
         }
@@ -230,9 +211,11 @@ impl LockRequest {
     /// Dropping the future leaves the queue, and no lock behind: what a request on its way is granted is
     /// released in the background. When the connection breaks as well, the lock can remain for `expire`.
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
-        let reporting = *self.reporting();
-        let contended = |key: LockKey| reporting.redact(LockError::busy(key.as_str()));
-        self.grant_or_key().await?.map_err(contended)
+        let reporting = self.link().reporting;
+        match self.ask().await? {
+            Tried::Granted(guard) => Ok(guard),
+            Tried::Busy(key) => Err(reporting.redact(LockError::busy(key.as_str()))),
+        }
     }
 
     /// Acquires the lock in one try; `None` when another holder has it.
@@ -259,45 +242,47 @@ impl LockRequest {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn try_acquire(self) -> Result<Option<LockGuard>, LockError> {
-        self.once().grant_or_key().await.map(Result::ok)
+        match self.once().ask().await? {
+            Tried::Granted(guard) => Ok(Some(guard)),
+            Tried::Busy(_) => Ok(None),
+        }
     }
 
-    /// The guard, or the key that another holder has.
-    async fn grant_or_key(self) -> Result<Result<LockGuard, LockKey>, LockError> {
-        let reporting = *self.reporting();
-        let (acquirer, wanted) = self.checked().map_err(|error| reporting.redact(error))?;
-        let acquiring = Acquiring::start(reporting.show(&wanted.key));
-        let asking = pin!(ask(&acquirer, wanted));
-        match telemetry::inside(acquiring.span(), asking).await {
-            Ok(Ok(guard)) => Ok(Ok(guard.begin(acquiring))),
-            Ok(Err(key)) => {
+    /// Acquires as the terms say, in the span of that.
+    async fn ask(self) -> Result<Tried, LockError> {
+        let reporting = self.link().reporting;
+        let redact = |error| reporting.redact(error);
+        let (acquirer, key, terms) = self.checked().map_err(redact)?;
+        let acquiring = Acquiring::start(reporting.show(&key));
+        let asking = pin!(acquire(&acquirer, key, &terms));
+        match telemetry::inside(acquiring.span(), asking).await.map_err(redact) {
+            Ok(Tried::Granted(guard)) => Ok(Tried::Granted(guard.begin(acquiring))),
+            Ok(Tried::Busy(key)) => {
                 acquiring.busy(reporting.show(&key));
-                Ok(Err(key))
+                Ok(Tried::Busy(key))
             }
             Err(error) => {
-                let error = reporting.redact(error);
                 acquiring.failed(&error);
                 Err(error)
             }
         }
     }
 
-    /// What is asked for, or what nobody can be asked.
-    fn checked(self) -> Result<(Arc<Acquirer>, Wanted), LockError> {
+    /// # Errors
+    /// The first mistake in the request.
+    fn checked(self) -> Result<(Arc<Acquirer>, LockKey, Terms), LockError> {
         self.refuse()?;
-        let key = self.key?;
-        let identity = RequestId::current().or(self.identity);
-        let terms = self.terms.and_then(Terms::checked);
-        let terms = terms.map_err(|error| error.with_key(key.as_str()))?;
-        let caller_blocks = self.caller_blocks;
-        Ok((self.acquirer, Wanted { key, terms, identity, caller_blocks }))
+        let request = self.with(|terms| terms.check());
+        let Self { acquirer, key, mut terms } = request;
+        terms.identity = RequestId::current().or(terms.identity);
+        Ok((acquirer, key?, terms))
     }
 
     /// Acquires the lock, runs the body while the lease is held, and releases.
     ///
     /// The body is not polled after the lease's deadline, nor after a renewal that found the lock
-    /// gone; it is dropped before the lock is released, and its value is given back whatever becomes
-    /// of the release. [`on_lost`](LockRequest::on_lost) can let it finish.
+    /// gone; it is dropped before the lock is released, and its value is returned whatever the
+    /// release does. [`on_lost`](LockRequest::on_lost) can let it finish.
     ///
     /// # Errors
     /// As [`acquire`](LockRequest::acquire), which waits for a busy lock, and
@@ -306,7 +291,7 @@ impl LockRequest {
     /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) when `max_hold` was over first.
     ///
     /// # Panics
-    /// When the body does; the release is handed to the background first.
+    /// When the body does; the release is deferred to the background first.
     ///
     /// # Cancel safety
     /// Dropping the future drops the body, then releases in the background.
@@ -350,44 +335,7 @@ impl fmt::Debug for LockRequest {
     /// With the key as messages show it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key.as_ref().map_or_else(LockError::key, |key| Some(key.as_str()));
-        let shown = DisplayKey::new(key.unwrap_or_default(), self.reporting().redacts_keys);
+        let shown = DisplayKey::new(key.unwrap_or_default(), self.link().reporting.redacts_keys);
         f.debug_struct("LockRequest").field("key", &shown.text()).finish_non_exhaustive()
     }
-}
-
-/// Asks as the terms say; gives the key back when another holder has the lock.
-async fn ask(acquirer: &Acquirer, wanted: Wanted) -> Result<Result<LockGuard, LockKey>, LockError> {
-    let start = acquirer.backend().now();
-    let joins = acquirer.joins(&wanted);
-    let wanted = if joins {
-        wanted
-    } else {
-        match acquirer.try_acquire(wanted).await? {
-            Ok(guard) => return Ok(Ok(guard)),
-            Err(wanted) => wanted,
-        }
-    };
-    if wanted.terms.wait == Wait::Never {
-        return Ok(Err(wanted.key));
-    }
-    // Boxed, because a call that finds the lock free has no use for the room.
-    Box::pin(wait(acquirer, &wanted, start, !joins)).await.map(Ok)
-}
-
-/// Waits as the terms say; a call that waits for long logs that once, while it does.
-async fn wait(
-    acquirer: &Acquirer,
-    wanted: &Wanted,
-    start: Moment,
-    has_tried: bool,
-) -> Result<LockGuard, LockError> {
-    let mut call = pin!(acquirer.wait(wanted, start, has_tried));
-    let elapsed = || acquirer.backend().now().since(start);
-    let Some(patience) = acquirer.reporting().waited_over else { return call.await };
-    let timer = || acquirer.backend().timer(patience.saturating_sub(elapsed()));
-    if let Some(outcome) = within(timer, call.as_mut()).await {
-        return outcome;
-    }
-    telemetry::waits_long(acquirer.reporting().show(&wanted.key), elapsed());
-    call.await
 }

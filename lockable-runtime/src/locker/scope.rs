@@ -20,8 +20,8 @@ tokio::task_local! {
 /// Whether this process ever made a scope. Where it did not, as in every program that is no test, a
 /// lookup of the process-wide locker reads this and no thread-local.
 ///
-/// Written before a scope exists. Whoever is inside of one had it handed over from there, and so sees
-/// it, whatever the ordering.
+/// Written before a scope exists. Code inside of a scope came there from the code that made it,
+/// and so sees the value, whatever the ordering.
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
 /// Runs a future with this locker in the place of the process-wide one.

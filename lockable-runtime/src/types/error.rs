@@ -11,10 +11,10 @@ use crate::types::redact::DisplayKey;
 /// A foreign cause, kept for [`Error::source`].
 pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
 
-/// Why a lock was not acquired, not kept or not released.
+/// Why a lock was not acquired, not held to the end or not released.
 ///
 /// Each predicate answers what the caller may do next; [`kind`](LockError::kind) is for counting
-/// and logging. The message names the key, unless [`redact_keys`](crate::LockerBuilder::redact_keys) hides
+/// and logging. The message names the key, unless [`redact_keys`](crate::LockerBuilder::redact_keys) redacts
 /// it, and never shows a password or an owner token. The cause in the client library, where there is
 /// one, is [`source`](Error::source); what a server quotes of a command is left out of both. Of a renewed
 /// lock whose lease ended, the source is the last failed renewal, another `LockError`.
@@ -59,7 +59,7 @@ pub enum LockErrorKind {
     Lost,
     /// The lock was held for as long as `max_hold` allows, and its body was stopped.
     MaxHoldReached,
-    /// The backend gave no answer in time, or cannot serve anybody now.
+    /// The backend gave no answer in time, or cannot serve now.
     Unavailable,
     /// The backend answered and refused: a wrong password, a missing right, a version too old.
     Refused,
@@ -177,7 +177,7 @@ impl LockError {
         self.0.kind
     }
 
-    /// The whole name of the lock this is about, where it is about one; the messages may hide it.
+    /// The whole name of the lock this is about, where it is about one; the messages may redact it.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         self.0.key.as_deref()
@@ -229,8 +229,8 @@ impl LockError {
 
     /// The lock was lost, and another holder was found to have it: leave the rest of the work to that one.
     ///
-    /// Where only [`is_lost`](LockError::is_lost) holds, nobody was found to have it: it had expired or was
-    /// deleted, and may be acquired anew.
+    /// Where only [`is_lost`](LockError::is_lost) holds, no holder was found: it had expired or was deleted, and may
+    /// be acquired again.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         self.0.taken
@@ -248,7 +248,7 @@ impl LockError {
         matches!(self.0.kind, LockErrorKind::Unavailable | LockErrorKind::Refused)
     }
 
-    /// The backend answered and refused: trying again helps only after somebody changed its settings or the URL.
+    /// The backend answered and refused: trying again helps only after its settings or the URL were changed.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.0.kind == LockErrorKind::Refused
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_hides_its_key_where_that_is_wanted() {
+    fn a_message_redacts_its_key_where_that_is_wanted() {
         let error = LockError::busy("disLock:mail:a").redacting_key(true);
         for text in [error.to_string(), format!("{error:?}")] {
             assert!(text.contains("redacted:") && !text.contains("mail"), "{text}");

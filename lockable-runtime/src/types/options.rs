@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use crate::request_id::RequestId;
 use crate::types::error::{LockError, LockErrorKind};
 
 /// Redis keeps the end of a life in 63 bits of milliseconds since 1970; half of that is left for
@@ -24,7 +25,7 @@ impl Ttl {
     /// As good as without an end.
     pub(crate) const MAX: Self = Self(LONGEST);
 
-    /// The value of an option, whose name an error tells.
+    /// The value of an option, which an error names.
     pub(crate) fn new(option: &str, duration: Duration) -> Result<Self, LockError> {
         let millis = duration.as_millis();
         if millis < u128::from(Self::MIN.0) {
@@ -59,13 +60,13 @@ impl Ttl {
 
     /// How long the fence counter of the key is kept.
     ///
-    /// A fence counter that is gone starts again from the time, which has gone on since. One that is ahead of
-    /// the time, because a clock was set back, is kept for so much longer.
+    /// A fence counter that is gone starts again from the time, which is later by then. One that is ahead of
+    /// the time, because a clock was set back, is kept for that much longer.
     pub(crate) fn fence_life(self) -> Duration {
         Duration::from_millis(self.0.saturating_mul(10).clamp(600_000, LONGEST))
     }
 
-    /// How long a queue is kept after the last who joined it, or asked again.
+    /// How long a queue is kept after a waiter last joined it, or asked again.
     #[cfg_attr(
         not(any(feature = "redis", test)),
         expect(dead_code, reason = "in memory it has no end")
@@ -75,15 +76,21 @@ impl Ttl {
     }
 }
 
+impl Default for Ttl {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
 fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
     LockError::new(LockErrorKind::InvalidOption, message)
 }
 
 /// What is asked of a lock, besides its key.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Terms {
     pub(crate) ttl: Ttl,
-    /// Whether the lease is kept alive while the lock is held.
+    /// Whether the lease is renewed while the lock is held.
     pub(crate) renew: bool,
     /// The longest that a renewed lock is held, from its grant.
     pub(crate) max_hold: Option<Duration>,
@@ -91,8 +98,12 @@ pub(crate) struct Terms {
     pub(crate) min_hold: Option<Duration>,
     pub(crate) on_lost: OnLost,
     pub(crate) wait: Wait,
-    /// Whether the lock goes on to another process after each holder.
+    /// Whether the lock passes to another process after each holder.
     pub(crate) fair: bool,
+    /// The request that the lock is for.
+    pub(crate) identity: Option<RequestId>,
+    /// Whether the caller's thread does nothing else while the lock is held.
+    pub(crate) caller_blocks: bool,
 }
 
 /// How long a call waits for a lock that another holder has.
@@ -113,26 +124,23 @@ impl Wait {
         }
     }
 
-    /// Whether a call may stand in line for any time at all.
+    /// Whether a call may wait in line for any time at all.
     pub(crate) fn can_wait(self) -> bool {
         self == Self::Forever || self.limit().is_some_and(|limit| !limit.is_zero())
     }
 }
 
 impl Terms {
-    pub(crate) fn new(ttl: Ttl) -> Self {
-        Self {
-            ttl,
-            renew: false,
-            max_hold: None,
-            min_hold: None,
-            on_lost: OnLost::default(),
-            wait: Wait::default(),
-            fair: false,
-        }
+    /// Sets how long the lease is.
+    ///
+    /// # Errors
+    /// When a lease cannot have that length.
+    pub(crate) fn expire(&mut self, expire: Duration) -> Result<(), LockError> {
+        self.ttl = Ttl::new("expire", expire)?;
+        Ok(())
     }
 
-    /// Makes them those of a call that does not wait.
+    /// Makes these the terms of a call that does not wait.
     ///
     /// # Errors
     /// When they say how the call waits.
@@ -150,8 +158,9 @@ impl Terms {
         )))
     }
 
-    /// The same terms, or what contradicts itself in them.
-    pub(crate) fn checked(self) -> Result<Self, LockError> {
+    /// # Errors
+    /// When the terms contradict each other.
+    pub(crate) fn check(&self) -> Result<(), LockError> {
         let expire = self.ttl.duration();
         match (self.max_hold, self.min_hold) {
             (Some(Duration::ZERO), _) => Err(invalid("`max_hold` must be longer than zero")),
@@ -161,7 +170,7 @@ impl Terms {
             (_, Some(least)) if least > expire => Err(invalid(format!(
                 "`min_hold` is at most `expire`, got {least:?} and {expire:?}"
             ))),
-            _ => Ok(self),
+            _ => Ok(()),
         }
     }
 }
@@ -170,12 +179,12 @@ impl Terms {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnLost {
-    /// It is stopped: not polled again, dropped, and the call gives an error. The default, because
+    /// It is stopped: not polled again, dropped, and the call returns an error. The default, because
     /// the next holder may be at work already.
     #[default]
     Cancel,
-    /// It runs to its end, and its value is given back; an event at error level tells that it
-    /// completed without its lock. For work that must not be left half done and that its
+    /// It runs to its end, and its value is returned; an event at error level says that it completed
+    /// without its lock. For work that must not be left half done and that its
     /// [fencing token](crate::FencingToken), or its nature, makes harmless.
     Finish,
 }
@@ -233,20 +242,20 @@ mod tests {
     #[test]
     fn terms_that_contradict_themselves_are_refused() {
         let second = Some(Duration::from_secs(1));
-        let refused = |terms: Terms| terms.checked().unwrap_err().to_string();
-        let terms = || Terms::new(ttl(500));
+        let refused = |terms: Terms| terms.check().unwrap_err().to_string();
+        let terms = || Terms { ttl: ttl(500), ..Terms::default() };
         assert!(refused(Terms { max_hold: second, ..terms() }).contains("needs `renew`"));
         let zero = Some(Duration::ZERO);
         assert!(refused(Terms { max_hold: zero, renew: true, ..terms() }).contains("than zero"));
         assert!(refused(Terms { min_hold: second, ..terms() }).contains("at most `expire`"));
-        assert!(Terms { max_hold: second, renew: true, ..terms() }.checked().is_ok());
-        assert!(Terms { min_hold: Some(ttl(500).duration()), ..terms() }.checked().is_ok());
+        assert!(Terms { max_hold: second, renew: true, ..terms() }.check().is_ok());
+        assert!(Terms { min_hold: Some(ttl(500).duration()), ..terms() }.check().is_ok());
     }
 
     #[test]
     fn one_try_has_no_terms_of_waiting() {
         let refused = |mut terms: Terms| terms.try_once().unwrap_err();
-        let terms = || Terms::new(ttl(500));
+        let terms = || Terms { ttl: ttl(500), ..Terms::default() };
         for error in [
             refused(Terms { wait: Wait::AtMost(Duration::ZERO), ..terms() }),
             refused(Terms { fair: true, ..terms() }),

@@ -271,7 +271,8 @@ mod tests {
             let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
             let attempt = Arc::new(Attempt::new(LockKey::from_static(key), ttl, None).unwrap());
             let (token, link) = (FencingToken::new(1), Arc::clone(&link));
-            Lease::new(attempt, token, (tokio_time(), ttl), &Terms::new(ttl), link)
+            let terms = Terms { ttl, ..Terms::default() };
+            Lease::new(attempt, token, (tokio_time(), ttl), &terms, link)
         };
         let (ended, other) = (lease("ended", 20), lease("other", 10_000));
         let background = Background::start().unwrap();

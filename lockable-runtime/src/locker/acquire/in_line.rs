@@ -1,29 +1,33 @@
-//! A call that waits in the line of its process, and what it says at its limit.
+//! A call that waits in the line of its process, and what it returns at its limit.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::Instrument;
 
-use super::{Acquirer, NoTurn, Wanted};
+use super::acquirer::{Acquirer, Tried};
 use crate::backend::{Fault, Outcome};
 use crate::hold::guard::LockGuard;
-use crate::lease::Lease;
+use crate::lease::{Lease, schedule};
 use crate::telemetry::{self, Waiting};
 use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
-use crate::waiters::{Heard, Newcomer};
+use crate::types::key::LockKey;
+use crate::types::options::{Terms, Ttl};
+use crate::waiters::{Claimed, Heard, Newcomer, Turn};
 
-/// A call that was granted this many whole leases, each of which was over when the answer came, has too
-/// short a lease for its link. One may be lost where a process stands still.
+/// A call that was granted this count of whole leases, each of which was over when the answer came, has
+/// too short a lease for its link. One may be lost while a process is paused.
 const LOST_TURNS: u32 = 5;
 
 /// A call that waits in line.
 pub(super) struct InLine<'a> {
-    acquirer: &'a Acquirer,
-    wanted: &'a Wanted,
+    pub(super) acquirer: &'a Acquirer,
+    pub(super) key: &'a LockKey,
+    terms: &'a Terms,
     /// When the call began: its limit counts from here.
-    start: Moment,
+    pub(super) start: Moment,
     /// Whether the call has asked by itself, and so found another holder.
     has_tried: bool,
     /// Whether the call was granted a turn, and asks whether it still holds the lock.
@@ -32,33 +36,48 @@ pub(super) struct InLine<'a> {
     lost_turns: u32,
 }
 
+/// Why a turn brought no guard.
+enum NoTurn {
+    /// Its grant has ended, and another holder has the lock.
+    Busy,
+    /// A whole lease was granted, and was over when the answer came.
+    TooLate,
+    /// The question whether it is still held had no answer.
+    Fault(Fault),
+}
+
 impl<'a> InLine<'a> {
     pub(super) fn new(
         acquirer: &'a Acquirer,
-        wanted: &'a Wanted,
+        key: &'a LockKey,
+        terms: &'a Terms,
         start: Moment,
         has_tried: bool,
     ) -> Self {
-        Self { acquirer, wanted, start, has_tried, has_turn: false, lost_turns: 0 }
+        Self { acquirer, key, terms, start, has_tried, has_turn: false, lost_turns: 0 }
     }
 
-    /// Waits as long as the terms say.
-    pub(super) async fn wait(mut self) -> Result<LockGuard, LockError> {
-        match self.wanted.terms.wait.limit() {
+    /// Waits behind the calls of this process that wait already, as long as the terms say.
+    ///
+    /// # Cancel safety
+    /// A waiter that is dropped leaves the queue; a lock that it is granted meanwhile is passed to the next
+    /// waiter.
+    pub(super) async fn wait(&mut self) -> Result<LockGuard, LockError> {
+        match self.terms.wait.limit() {
             None => self.turns().await,
             Some(limit) => self.wait_at_most(limit).await,
         }
     }
 
     async fn wait_at_most(&mut self, limit: Duration) -> Result<LockGuard, LockError> {
-        let (acquirer, key) = (self.acquirer, &self.wanted.key);
+        let (acquirer, key) = (self.acquirer, self.key);
         let rest = limit.saturating_sub(self.waited());
         if rest.is_zero() && self.has_tried {
             return Err(self.busy(limit));
         }
         let heard = {
             let mut turns = pin!(self.turns());
-            let timer = || acquirer.backend().timer(rest);
+            let timer = || acquirer.link.backend.timer(rest);
             if let Some(outcome) = within(timer, turns.as_mut()).await {
                 return outcome;
             }
@@ -73,25 +92,27 @@ impl<'a> InLine<'a> {
 
     /// The first try of a call that counted on those in line, who have heard nothing yet.
     async fn try_at_limit(&self, limit: Duration) -> Result<LockGuard, LockError> {
-        // Boxed, because every call that waits carries the room for this and hardly one needs it.
-        let tried = Box::pin(self.acquirer.try_acquire(self.wanted.clone())).await?;
-        tried.map_err(|_| self.busy(limit))
+        // Boxed, because every call that waits has the space for this and hardly one needs it.
+        match Box::pin(self.acquirer.try_acquire(self.key.clone(), self.terms)).await? {
+            Tried::Granted(guard) => Ok(guard),
+            Tried::Busy(_) => Err(self.busy(limit)),
+        }
     }
 
     /// Waits for a turn that lasts until the call has it.
     async fn turns(&mut self) -> Result<LockGuard, LockError> {
-        let (acquirer, wanted) = (self.acquirer, self.wanted);
-        let waiting = Waiting::start(acquirer.backend(), acquirer.reporting().show(&wanted.key));
-        // Kept from turn to turn: a call that lost one has its old place.
-        let number = acquirer.waiters.number();
+        let (link, waiters) = (&self.acquirer.link, &self.acquirer.waiters);
+        let waiting = Waiting::start(&link.backend, link.reporting.show(self.key));
+        // The same from turn to turn: a call that lost one has its old place.
+        let number = waiters.number();
         let mut heard = if self.has_tried { Heard::Busy } else { Heard::Nothing };
         while self.lost_turns < LOST_TURNS {
-            let turn = acquirer.waiters.turn(&wanted.key, self.newcomer(number, heard));
+            let turn = waiters.turn(self.key, self.newcomer(number, heard));
             let turn = turn.instrument(waiting.span()).await?;
             (self.has_tried, self.has_turn) = (true, true);
-            heard = match acquirer.begin(turn, wanted, &waiting).await {
+            heard = match self.begin(turn, &waiting).await {
                 Ok(guard) => {
-                    acquirer.link().count(&wanted.key, Outcome::Granted);
+                    link.count(self.key, Outcome::Granted);
                     return Ok(guard);
                 }
                 Err(NoTurn::Busy) => Heard::Busy,
@@ -103,48 +124,97 @@ impl<'a> InLine<'a> {
             };
             self.has_turn = false;
         }
-        Err(LockError::too_late(wanted.key.as_str()))
+        Err(LockError::too_late(self.key.as_str()))
     }
 
     fn newcomer(&self, number: u64, heard: Heard) -> Newcomer {
-        let Wanted { terms, identity, .. } = self.wanted;
-        let (ttl, is_fair, identity) = (terms.ttl, terms.fair, identity.clone());
-        Newcomer { number, ttl, is_fair, identity, heard }
+        let Terms { ttl, fair: is_fair, ref identity, .. } = *self.terms;
+        Newcomer { number, ttl, is_fair, identity: identity.clone(), heard }
+    }
+
+    /// The guard of a turn, or why that is over already.
+    async fn begin(&self, turn: Turn, waiting: &Waiting<'_>) -> Result<LockGuard, NoTurn> {
+        let (turn, since, granted) = self.revalidate_grant(turn).await?;
+        let grant = self.at_most_ttl(since, granted);
+        let attempt = turn.attempt().map(Arc::clone).ok_or(NoTurn::Busy)?;
+        let fencing_token = turn.fencing_token().ok_or(NoTurn::Busy)?;
+        let now = self.acquirer.link.backend.now();
+        let hold = self.acquirer.hold(now, waiting.until(now), self.terms);
+        telemetry::handed_off(turn.is_passed_on());
+        let turn = Some(turn.guarded());
+        Ok(self.acquirer.guard(attempt, fencing_token, grant, self.terms, hold, turn))
+    }
+
+    /// The turn, from when on its grant counts, and for how long.
+    ///
+    /// A grant that was long on its way, or that counts from an answer of long ago, is claimed first: the
+    /// body could have too little of it otherwise.
+    async fn revalidate_grant(&self, turn: Turn) -> Result<(Turn, Moment, Ttl), NoTurn> {
+        let backend = &self.acquirer.link.backend;
+        let (since, granted) = turn.grant().ok_or(NoTurn::Busy)?;
+        let now = backend.now();
+        if let Some(since) = since.filter(|since| now < schedule::due(*since, granted)) {
+            return Ok((turn, since, granted));
+        }
+        let turn = match turn.claim().await {
+            Claimed::Granted(turn) => turn,
+            Claimed::Busy => return Err(NoTurn::Busy),
+            Claimed::Fault(fault) => return Err(NoTurn::Fault(fault)),
+        };
+        match turn.grant() {
+            Some((Some(since), granted)) if backend.now() < since.after(granted.usable()) => {
+                Ok((turn, since, granted))
+            }
+            _ => {
+                turn.lose();
+                Err(NoTurn::TooLate)
+            }
+        }
+    }
+
+    /// The part of a grant that the call may use: another call of this process, which asked for longer,
+    /// may have been the first here.
+    fn at_most_ttl(&self, since: Moment, granted: Ttl) -> (Moment, Ttl) {
+        let (now, ttl) = (self.acquirer.link.backend.now(), self.terms.ttl);
+        let is_longer = since.after(granted.usable()) > now.after(ttl.usable());
+        if is_longer { (now, ttl) } else { (since, granted) }
     }
 
     /// Busy only where that is known: a backend that gives no answer may have a free lock.
     ///
     /// See "What does a call return at its wait limit?" in DESIGN.md.
     fn at_limit(&self, line: Heard, limit: Duration) -> LockError {
+        let link = &self.acquirer.link;
         let heard = if self.has_turn { Heard::Nothing } else { line };
         let fault = match heard {
             Heard::Fault(fault) if !self.holds() => *fault,
             Heard::Nothing if self.lost_turns > 0 => Fault::too_late(),
             Heard::Nothing if !self.holds() => {
-                let backend = self.acquirer.backend().name();
-                Fault::new(LockErrorKind::Unavailable, format!("{backend}: no answer yet"))
+                let message = format!("{}: no answer yet", link.backend.name());
+                Fault::new(LockErrorKind::Unavailable, message)
             }
             _ => return self.busy(limit),
         };
         let message = format!("{}; the wait limit of {limit:?} was reached", fault.message);
-        Fault { message, ..fault }.about(&self.wanted.key, self.acquirer.reporting())
+        Fault { message, ..fault }.about(self.key, &link.reporting)
     }
 
     fn busy(&self, limit: Duration) -> LockError {
-        let (key, waited) = (&self.wanted.key, self.waited());
-        // A call that blocks reports it on its own thread and in its own span.
-        if !self.wanted.caller_blocks {
-            telemetry::wait_limit_reached(self.acquirer.reporting().show(key), waited);
+        let waited = self.waited();
+        // A call that blocks logs it on its own thread and in its own span.
+        if !self.terms.caller_blocks {
+            let key = self.acquirer.link.reporting.show(self.key);
+            telemetry::wait_limit_reached(key, waited);
         }
-        LockError::wait_limit_reached(key.as_str(), limit, waited)
+        LockError::wait_limit_reached(self.key.as_str(), limit, waited)
     }
 
     /// Whether a call of this locker holds the lock.
     fn holds(&self) -> bool {
-        self.acquirer.leases(&self.wanted.key).iter().any(Lease::is_held)
+        self.acquirer.leases(self.key).iter().any(Lease::is_held)
     }
 
     fn waited(&self) -> Duration {
-        self.acquirer.backend().now().since(self.start)
+        self.acquirer.link.backend.now().since(self.start)
     }
 }

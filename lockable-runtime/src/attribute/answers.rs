@@ -1,0 +1,92 @@
+//! What a decorated function returns when its body did not run, or was stopped.
+
+use crate::telemetry;
+use crate::types::error::LockError;
+
+/// What a decorated function returns when its body did not run, or was stopped.
+#[diagnostic::on_unimplemented(
+    message = "a function locked with `#[distributed_lock]` cannot return `{Self}`",
+    label = "no value to return when the body cannot run, or is stopped",
+    note = "return `()`, `Option<T>` or `Result<T, E>` with `E: From<LockError>`, or add `on_busy = <expression>` and `on_error = |err| <expression>`"
+)]
+pub trait Refused: Sized {
+    /// The value; an error that it cannot carry is logged at error level.
+    fn refused(error: LockError) -> Self;
+}
+
+impl Refused for () {
+    fn refused(error: LockError) {
+        log_discarded(&error);
+    }
+}
+
+impl<T> Refused for Option<T> {
+    fn refused(error: LockError) -> Self {
+        log_discarded(&error);
+        None
+    }
+}
+
+impl<T, E: FromLockError> Refused for Result<T, E> {
+    fn refused(error: LockError) -> Self {
+        Err(E::from_lock_error(error))
+    }
+}
+
+/// An error type that can carry a lock's error.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be made from a `LockError`",
+    label = "no error to return when the body cannot run, or is stopped",
+    note = "implement `From<LockError> for {Self}`, or add `on_busy = Err(..)` and `on_error = |err| Err(..)`"
+)]
+pub trait FromLockError {
+    /// The error.
+    fn from_lock_error(error: LockError) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: From<LockError>> FromLockError for E {
+    fn from_lock_error(error: LockError) -> Self {
+        error.into()
+    }
+}
+
+/// Logs an error that the return type cannot carry; a busy lock was logged already.
+fn log_discarded(error: &LockError) {
+    if !error.is_busy() {
+        telemetry::error_discarded(error);
+    }
+}
+
+/// What a function with `on_busy = skip` returns when the lock is busy.
+#[diagnostic::on_unimplemented(
+    message = "`on_busy = skip` cannot make a `{Self}`",
+    label = "no value that means: skipped",
+    note = "`skip` gives `()`, `None`, `Ok(())` or `Ok(None)`; for other types write `on_busy = <expression>`"
+)]
+pub trait Skip: Sized {
+    /// The value.
+    fn skip() -> Self;
+}
+
+impl Skip for () {
+    fn skip() {}
+}
+
+impl<T> Skip for Option<T> {
+    fn skip() -> Self {
+        None
+    }
+}
+
+impl<E> Skip for Result<(), E> {
+    fn skip() -> Self {
+        Ok(())
+    }
+}
+
+impl<T, E> Skip for Result<Option<T>, E> {
+    fn skip() -> Self {
+        Ok(None)
+    }
+}

@@ -1,0 +1,158 @@
+//! One try for a lock; it leaves nothing behind, however it ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::backend::{Acquisition, Attempt, Fault, Link, Outcome, Question};
+use crate::hold::guard::LockGuard;
+use crate::lease::Lease;
+use crate::lease::renewal::Renewals;
+use crate::releaser::{Known, Releaser};
+use crate::telemetry::Hold;
+use crate::types::clock::Moment;
+use crate::types::error::LockError;
+use crate::types::key::LockKey;
+use crate::types::options::{Terms, Ttl};
+use crate::types::token::{FencingToken, Prefix};
+use crate::waiters::{Turn, Waiters};
+
+/// What all calls of one locker acquire with.
+pub(crate) struct Acquirer {
+    pub(crate) link: Arc<Link>,
+    releaser: Arc<Releaser>,
+    renewals: Renewals,
+    pub(super) waiters: Arc<Waiters>,
+    /// What the owner tokens of single tries begin with.
+    prefix: Prefix,
+}
+
+/// What a try found.
+pub(crate) enum Tried {
+    Granted(LockGuard),
+    /// Another holder has the lock of this key.
+    Busy(LockKey),
+}
+
+impl Acquirer {
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn new(link: Arc<Link>) -> Result<Arc<Self>, LockError> {
+        let prefix = Prefix::draw(link.backend.now())?;
+        let renewals = Renewals::new(Arc::clone(&link));
+        let releaser = Releaser::new(Arc::clone(&link));
+        let waiters = Waiters::new(Arc::clone(&link), Arc::clone(&releaser));
+        Ok(Arc::new(Self { link, releaser, renewals, waiters, prefix }))
+    }
+
+    /// The leases of this lock that are held, or whose loss was not found yet.
+    pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
+        self.renewals.leases(key)
+    }
+
+    /// How many calls wait for this lock.
+    pub(crate) fn waiting(&self, key: &LockKey) -> usize {
+        self.waiters.waiting(key)
+    }
+
+    /// Tries once.
+    ///
+    /// # Cancel safety
+    /// A request that was sent is waited for in the background, and what it grants is released.
+    pub(crate) async fn try_acquire(
+        &self,
+        key: LockKey,
+        terms: &Terms,
+    ) -> Result<Tried, LockError> {
+        self.releaser.settled(&key).await;
+        let owner = self.prefix.token(self.link.backend.now(), terms.identity.as_ref());
+        let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
+        let attempt = Arc::new(Attempt::owned(key, terms.ttl, owner));
+        match Asked::new(self, &attempt).answer().await {
+            Ok(Acquisition::Busy) => Ok(Tried::Busy(attempt.key.clone())),
+            Ok(Acquisition::Granted { fencing_token, since }) => {
+                self.granted(attempt, fencing_token, since, terms).map(Tried::Granted)
+            }
+            Err(fault) => Err(fault.about(&attempt.key, &self.link.reporting)),
+        }
+    }
+
+    /// The guard of a grant; an answer after the lease's own deadline is a failed acquisition.
+    fn granted(
+        &self,
+        attempt: Arc<Attempt>,
+        fencing_token: FencingToken,
+        since: Moment,
+        terms: &Terms,
+    ) -> Result<LockGuard, LockError> {
+        let now = self.link.backend.now();
+        if now < since.after(terms.ttl.usable()) {
+            let hold = self.hold(now, Duration::ZERO, terms);
+            return Ok(self.guard(attempt, fencing_token, (since, terms.ttl), terms, hold, None));
+        }
+        let error = LockError::too_late(attempt.key.as_str());
+        // Most likely it has expired already, so the release need not report that.
+        self.releaser.defer(attempt, Known::Releasing);
+        Err(error)
+    }
+
+    /// A lock that is held from now on; without renewal, a long hold is logged.
+    pub(super) fn hold(&self, now: Moment, waited: Duration, terms: &Terms) -> Hold {
+        let held_over = self.link.reporting.held_over.filter(|_| !terms.renew);
+        Hold::new(now, waited, held_over)
+    }
+
+    /// The guard of a grant, which counts from a moment and may be for another time than the terms say.
+    pub(super) fn guard(
+        &self,
+        attempt: Arc<Attempt>,
+        fencing_token: FencingToken,
+        grant: (Moment, Ttl),
+        terms: &Terms,
+        hold: Hold,
+        turn: Option<Turn>,
+    ) -> LockGuard {
+        let lease = Lease::new(attempt, fencing_token, grant, terms, Arc::clone(&self.link));
+        let home = self.link.backend.home(terms.caller_blocks);
+        let registration = self.renewals.register(&lease, grant, &home);
+        LockGuard::new(lease, Arc::clone(&self.releaser), registration, turn, hold)
+    }
+}
+
+/// A request and the duty to release what it may grant.
+struct Asked<'a> {
+    acquirer: &'a Acquirer,
+    attempt: &'a Arc<Attempt>,
+    question: Question<'a, Acquisition>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(acquirer: &'a Acquirer, attempt: &'a Arc<Attempt>) -> Self {
+        let link = &acquirer.link;
+        let question = link.question(link.try_acquire(Arc::clone(attempt)));
+        Self { acquirer, attempt, question }
+    }
+
+    async fn answer(mut self) -> Result<Acquisition, Fault> {
+        let answer = self.question.answer_once_sent(self.attempt).await;
+        self.acquirer.link.count(&self.attempt.key, Outcome::from(&answer));
+        let is_unsure = answer.as_ref().is_err_and(|fault| !fault.proves_absence);
+        if is_unsure && self.question.is_answered() && self.may_hold() {
+            self.acquirer.releaser.defer(Arc::clone(self.attempt), Known::Unknown);
+        }
+        answer
+    }
+
+    fn may_hold(&self) -> bool {
+        self.attempt.sent_at().is_some()
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if let Some(reply) = self.question.take_reply()
+            && self.may_hold()
+        {
+            self.acquirer.releaser.adopt(Arc::clone(self.attempt), reply);
+        }
+    }
+}
