@@ -173,9 +173,7 @@ pub fn absent<T>() -> T {
 /// # Errors
 /// As [`LockRequest::run`], and when there is no locker.
 pub fn run_blocking<T>(call: Call, body: impl FnOnce(Lease) -> T) -> Result<T, LockError> {
-    let guard = call.acquire_blocking()?;
-    let lease = guard.lease();
-    hold_blocking(guard, || body(lease))
+    hold_blocking(call.acquire_blocking()?, body)
 }
 
 /// The same; when another holder has the lock, the body runs without a lease and gives the call's value.
@@ -187,10 +185,7 @@ pub fn run_blocking_even_when_busy<T>(
     body: impl FnOnce(Option<Lease>) -> T,
 ) -> Result<T, LockError> {
     match call.acquire_blocking() {
-        Ok(guard) => {
-            let lease = guard.lease();
-            hold_blocking(guard, || body(Some(lease)))
-        }
+        Ok(guard) => hold_blocking(guard, |lease| body(Some(lease))),
         Err(error) if error.is_busy() => Ok(body(None)),
         Err(error) => Err(error),
     }

@@ -17,6 +17,7 @@ use crate::backend::Environment;
 use crate::hold::guard::LockGuard;
 use crate::hold::reentry::holding;
 use crate::hold::run::{completed, refuse_start};
+use crate::lease::Lease;
 use crate::locker::request::LockRequest;
 use crate::telemetry;
 use crate::types::error::{LockError, LockErrorKind};
@@ -106,12 +107,15 @@ fn where_blocking_is_allowed<R>(block: impl FnOnce() -> R) -> Option<R> {
 /// # Errors
 /// When the lease ended before the body started, or before it ended. A body that has started cannot
 /// be stopped, so it has completed then.
-pub(crate) fn hold_blocking<T>(guard: LockGuard, body: impl FnOnce() -> T) -> Result<T, LockError> {
+pub(crate) fn hold_blocking<T>(
+    guard: LockGuard,
+    body: impl FnOnce(Lease) -> T,
+) -> Result<T, LockError> {
     // This thread may have slept since the grant.
     if let Some(error) = refuse_start(&guard) {
         return Err(error);
     }
-    let value = guard.in_scope(|| holding(guard.lease_ref(), body));
+    let value = guard.in_scope(|| holding(guard.lease_ref(), || body(guard.lease())));
     let value = completed(&guard, value)?;
     let backend = Arc::clone(&guard.link().backend);
     // Without an answer the guard was dropped, and its release continues in the background.
@@ -135,7 +139,7 @@ mod tests {
         while guard.is_held() {
             thread::park_timeout(guard.remaining());
         }
-        let error = hold_blocking(guard, || unreachable!("runs without a lock")).unwrap_err();
+        let error = hold_blocking(guard, |_| unreachable!("runs without a lock")).unwrap_err();
         assert!(error.is_lost() && !error.is_completed());
     }
 
@@ -147,7 +151,7 @@ mod tests {
         while guard.is_held() {
             thread::park_timeout(guard.remaining());
         }
-        let error = hold_blocking(guard, || unreachable!("runs too late")).unwrap_err();
+        let error = hold_blocking(guard, |_| unreachable!("runs too late")).unwrap_err();
         assert!(error.is_max_hold_reached());
     }
 }
