@@ -80,9 +80,9 @@ impl Locker {
     }
 
     /// A request on these terms, but for the lease, whose length is this locker's.
-    pub(crate) fn request(&self, prefix: &str, key: &str, terms: Terms) -> LockRequest {
+    pub(crate) fn request(&self, prefix: &str, key: &str, mut terms: Terms) -> LockRequest {
         let key = LockKey::prefixed(prefix, key);
-        let terms = Terms { ttl: self.0.ttl, ..terms };
+        terms.ttl = self.0.ttl;
         LockRequest::new(Arc::clone(&self.0.acquirer), key, terms)
     }
 

@@ -51,10 +51,10 @@ impl LockRequest {
     pub(crate) fn new(
         acquirer: Arc<Acquirer>,
         key: Result<LockKey, LockError>,
-        terms: Terms,
+        mut terms: Terms,
     ) -> Self {
         // The one that is current here: a sync function's lock is acquired on another thread.
-        let terms = Terms { identity: RequestId::current(), ..terms };
+        terms.identity = RequestId::current();
         Self { acquirer, key, terms }
     }
 

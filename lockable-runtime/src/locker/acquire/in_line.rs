@@ -62,7 +62,7 @@ impl<'a> InLine<'a> {
     /// # Cancel safety
     /// A waiter that is dropped leaves the queue; a lock that it is granted meanwhile is passed to the next
     /// waiter.
-    pub(super) async fn wait(&mut self) -> Result<LockGuard, LockError> {
+    pub(super) async fn wait(mut self) -> Result<LockGuard, LockError> {
         match self.terms.wait.limit() {
             None => self.turns().await,
             Some(limit) => self.wait_at_most(limit).await,
@@ -183,9 +183,9 @@ impl<'a> InLine<'a> {
     /// Busy only where that is known: a backend that gives no answer may have a free lock.
     ///
     /// See "What does a call return at its wait limit?" in DESIGN.md.
-    fn at_limit(&self, line: Heard, limit: Duration) -> LockError {
+    fn at_limit(&self, heard: Heard, limit: Duration) -> LockError {
         let link = &self.acquirer.link;
-        let heard = if self.has_turn { Heard::Nothing } else { line };
+        let heard = if self.has_turn { Heard::Nothing } else { heard };
         let fault = match heard {
             Heard::Fault(fault) if !self.holds() => *fault,
             Heard::Nothing if self.lost_turns > 0 => Fault::too_late(),

@@ -54,13 +54,13 @@ fn joins(acquirer: &Acquirer, key: &LockKey, terms: &Terms) -> bool {
 }
 
 /// Waits in line; a call that waits for long logs that once, while it does.
-async fn wait(mut in_line: InLine<'_>) -> Result<LockGuard, LockError> {
-    let link = &in_line.acquirer.link;
-    let Some(patience) = link.reporting.waited_over else { return in_line.wait().await };
-    let (key, start) = (in_line.key, in_line.start);
+async fn wait(in_line: InLine<'_>) -> Result<LockGuard, LockError> {
+    let (link, key, start) = (&in_line.acquirer.link, in_line.key, in_line.start);
+    // Made once: two of them, one for each way, would lie beside each other in this future.
+    let mut call = pin!(in_line.wait());
+    let Some(patience) = link.reporting.waited_over else { return call.await };
     let elapsed = || link.backend.now().since(start);
     let timer = || link.backend.timer(patience.saturating_sub(elapsed()));
-    let mut call = pin!(in_line.wait());
     if let Some(outcome) = within(timer, call.as_mut()).await {
         return outcome;
     }
