@@ -52,7 +52,7 @@ pub use types::token::FencingToken;
 /// | `key = expr` | exactly a [`LockKey`]; text is never converted into one | |
 /// | `prefix = "…"` | replaces the locker's prefix, which is put before every key | the locker's, itself `"disLock:"` |
 /// | `expire = 10`, `"1500ms"`, `"1m30s"`, or a [`Duration`](std::time::Duration) expression | how long the lease is; an integer is seconds, the least is 10 ms; an expression is evaluated once a call | the locker's, itself 10 s |
-/// | `wait`, `wait = "3s"`, a duration as `expire` takes it | waits for a lock that another holder has: without a limit, or at most so long; see [below](#waiting) | one try |
+/// | `wait`, `wait = "3s"`, a duration as `expire` takes it | waits for a lock that another holder has: without a limit, or at most this long; see [below](#waiting) | one try |
 /// | `fair` | with `wait`: the lock passes to another process after each holder, where one waits | off |
 /// | `blocking` | with `wait`, on a sync function: this runs where blocking is welcome, as in `spawn_blocking`; see [there](#sync-functions) | off |
 /// | `renew` | keeps the lease alive while the body runs | off |
@@ -136,8 +136,8 @@ pub use types::token::FencingToken;
 ///
 /// # Waiting
 ///
-/// The attribute tries once, unless it has `wait`, where [`LockRequest::acquire`] waits. With it, the call stands in a queue until its turn comes, or until its
-/// limit, and nothing polls meanwhile. Calls of one process run in the order of arrival. Processes take
+/// The attribute tries once, unless it has `wait`; [`LockRequest::acquire`] always waits. With `wait`, the
+/// call is in a queue until its turn comes, or until its limit, and nothing polls meanwhile. Calls of one process run in the order of arrival. Processes take
 /// turns: a turn is one holder, and those of its process who get the lock from it, at most sixteen and within
 /// five milliseconds; with `fair` it is one holder. A call whose future is dropped leaves the queue at once.
 /// What bounds the waiting when a process dies or a message is lost is on the front page.
@@ -181,8 +181,8 @@ pub use types::token::FencingToken;
 /// | `max_hold` was over | [`is_max_hold_reached`](LockError::is_max_hold_reached) |
 /// | `max_hold` was zero, or `min_hold` longer than `expire`, and the body did not run | [`is_invalid_option`](LockError::is_invalid_option) |
 ///
-/// With `on_lost = finish` a body that has started completes: its value is given back, an error event
-/// names the key, and [`is_lost`](Lease::is_lost) of the guard tells. Another holder may be at work
+/// With `on_lost = finish` a body that has started completes: its value is returned, an error event
+/// names the key, and [`is_lost`](Lease::is_lost) of the guard is true. Another holder may be at work
 /// meanwhile, so it is for work that its [fencing token](FencingToken), or its nature, makes harmless.
 ///
 /// With `min_hold`, every other call within that time finds the lock busy. So a job that several
@@ -260,8 +260,8 @@ pub use types::token::FencingToken;
 /// | called | it |
 /// |---|---|
 /// | outside of any runtime | waits |
-/// | anywhere in a multi-thread runtime | waits, and lets the runtime's other tasks go on as tokio's `block_in_place` does |
-/// | in a current-thread runtime, also in its `spawn_blocking` | gives an error, [`is_invalid_option`](LockError::is_invalid_option), and does not run the body: on the runtime's own thread it would keep the holder from ever releasing, and the two cannot be told apart |
+/// | anywhere in a multi-thread runtime | waits, and lets the runtime's other tasks run, as tokio's `block_in_place` does |
+/// | in a current-thread runtime, also in its `spawn_blocking` | gives an error, [`is_invalid_option`](LockError::is_invalid_option), and does not run the body: on the runtime's own thread it would keep the holder from ever releasing, and the two cannot be distinguished |
 /// | the same, with the option `blocking` | waits: the option says that this is `spawn_blocking`, or another thread that may block |
 ///
 /// Inside of a `LocalSet` on a multi-thread runtime it gives the same error.
@@ -274,7 +274,7 @@ pub use types::token::FencingToken;
 /// lost, the call gives an error for which both [`is_lost`](LockError::is_lost) and
 /// [`is_completed`](LockError::is_completed) hold, after the body has ended; with `on_lost = finish` it
 /// gives the body's value, and an error event. Until then [`is_held`](Lease::is_held) of the guard
-/// tells: ask it before each step that matters.
+/// says so: ask it before each step that matters.
 ///
 /// `renew` keeps the lease alive from the thread of this crate, however long the body blocks its own.
 /// `max_hold` ends that: `is_held` is false from then on, and the lock is lost when its last lease is

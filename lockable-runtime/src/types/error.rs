@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::types::redact::DisplayKey;
 
-/// A foreign cause, kept for [`Error::source`].
+/// A foreign cause, for [`Error::source`].
 pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
 
 /// Why a lock was not acquired, not held to the end or not released.
@@ -67,7 +67,7 @@ pub enum LockErrorKind {
     WrongType,
     /// The text cannot be a lock key.
     InvalidKey,
-    /// An option has a value that it cannot have, or is used where it cannot be kept.
+    /// An option has a value that it cannot have, or is used where it has no effect.
     InvalidOption,
     /// The URL does not name a backend.
     InvalidUrl,
@@ -266,7 +266,7 @@ impl LockError {
         self.0.kind == LockErrorKind::InvalidKey
     }
 
-    /// An option has a value that it cannot have, or is used where it cannot be kept: mend the code
+    /// An option has a value that it cannot have, or is used where it has no effect: mend the code
     /// that computes it, or that makes this call.
     #[must_use]
     pub fn is_invalid_option(&self) -> bool {
