@@ -13,7 +13,7 @@ const COUNT: usize = 5_000;
 const MEMORY_EACH: usize = 512;
 
 #[test]
-fn five_thousand_releases_wait_for_the_server_with_patience() {
+fn five_thousand_releases_wait_out_an_outage() {
     alone(async {
         let (server, proxy, locker) = start().await;
         let admin = server.admin();
@@ -48,7 +48,7 @@ fn five_thousand_releases_wait_for_the_server_with_patience() {
 }
 
 #[test]
-fn releases_end_with_their_leases_when_the_server_stays_away() {
+fn releases_end_with_their_leases_during_an_outage() {
     alone(async {
         let (_server, proxy, locker) = start().await;
         let guards = hold(&locker, 500, |request| request.expire(Duration::from_secs(2))).await;
@@ -64,7 +64,7 @@ fn releases_end_with_their_leases_when_the_server_stays_away() {
 /// Goal: one release that is handed over twice is one.
 /// Method: a release is not answered, and its guard hands it over; meanwhile nothing else is open.
 #[test]
-fn a_release_that_is_under_way_twice_is_counted_once() {
+fn a_release_in_flight_twice_is_counted_once() {
     alone(async {
         let (_server, proxy, locker) = start().await;
         let guard = locker.lock("twice").acquire().await.unwrap();

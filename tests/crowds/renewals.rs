@@ -18,7 +18,7 @@ const MEMORY_EACH: usize = 2 * 1024;
 const LEFT: usize = 512 * 1024;
 
 #[test]
-fn ten_thousand_locks_are_renewed_a_hundred_a_command_and_two_kibibytes_each() {
+fn renewals_are_batched_and_locks_take_two_kibibytes() {
     alone(async {
         let server = Server::start();
         let admin = server.admin();

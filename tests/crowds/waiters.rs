@@ -16,7 +16,7 @@ const WAITERS: usize = 10_000;
 const LEASE: Duration = Duration::from_secs(60);
 
 #[test]
-fn ten_thousand_waiters_share_one_subscription_and_are_all_served() {
+fn ten_thousand_waiters_are_served_over_one_subscription() {
     alone(async {
         let server = Server::start();
         let admin = server.admin();

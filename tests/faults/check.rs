@@ -56,7 +56,7 @@ async fn a_sound_server_is_without_findings() {
 }
 
 #[tokio::test]
-async fn a_server_is_checked_on_the_way_of_its_locks() {
+async fn a_check_connects_as_its_locks_do() {
     let tls = Tls::generate();
     let server = sound().tls(&tls).unix_socket().start();
     let encrypted = patient(&server.tls_url()).root_certificate(tls.ca_pem());
@@ -70,7 +70,7 @@ async fn a_server_is_checked_on_the_way_of_its_locks() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_behind_and_nothing_of_others_is_touched() {
+async fn a_check_leaves_nothing_and_touches_no_foreign_data() {
     let server = sound().start();
     let locker = connect(&server.url()).await;
     let guard = locker.lock("k").acquire().await.unwrap();
@@ -110,7 +110,7 @@ async fn a_server_that_is_down_is_found() {
 }
 
 #[tokio::test]
-async fn a_server_that_gives_no_answer_is_found_in_time() {
+async fn a_silent_server_is_found_in_time() {
     let (_server, proxy) = server_and_proxy();
     proxy.hold_replies();
     let report = in_time(CONNECT + COMMAND, check_soon(&proxy.url())).await;
@@ -178,7 +178,7 @@ async fn a_full_server_is_an_error_with_its_reason() {
 }
 
 #[tokio::test]
-async fn unconfirmed_replicas_are_a_warning_and_a_replica_is_an_error() {
+async fn unconfirmed_replicas_warn_and_a_replica_is_an_error() {
     let (primary, replica) = (sound().start(), sound().start());
     replica.admin().follow(primary.addr());
     let report = check(&primary.url()).await;
@@ -218,7 +218,7 @@ async fn one_node_of_several_and_a_sentinel_are_errors() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_missing_is_an_error_that_names_it() {
+async fn a_missing_command_is_an_error_that_names_it() {
     for command in ["eval", "evalsha", "lpos"] {
         let name = format!("{command} \"\"");
         let server = sound().config("rename-command", &name).start();
@@ -296,7 +296,7 @@ async fn a_grant_does_not_arrive_from_another_server() {
 }
 
 #[tokio::test]
-async fn a_prefix_that_no_key_can_have_is_an_error() {
+async fn an_impossible_prefix_is_an_error() {
     let server = sound().start();
     for url in [server.url(), "memory://".to_owned()] {
         let locker = patient(&url).prefix("shop{}:").connect_lazy().unwrap();

@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn a_restarted_server_is_used_again_at_the_next_call() {
+async fn the_next_call_uses_a_restarted_server() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     pair(&locker).await;
@@ -26,7 +26,7 @@ async fn a_restarted_server_is_used_again_at_the_next_call() {
 }
 
 #[tokio::test]
-async fn a_restart_that_nobody_noticed_costs_no_call() {
+async fn an_unnoticed_restart_costs_no_call() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     pair(&locker).await;
@@ -35,7 +35,7 @@ async fn a_restart_that_nobody_noticed_costs_no_call() {
 }
 
 #[test]
-fn a_restarted_server_is_used_again_from_every_runtime() {
+fn every_runtime_uses_a_restarted_server() {
     let server = Server::start();
     let locker = patient(&server.url()).connect_lazy().unwrap();
     let runtimes: Vec<_> = (0..3).map(|_| runtime()).collect();
@@ -58,7 +58,7 @@ fn a_restarted_server_is_used_again_from_every_runtime() {
 /// Method: the greeting of the first call is held back, the second one waits for it as well, and then
 /// the connection breaks.
 #[tokio::test]
-async fn a_connection_that_was_begun_too_early_fails_no_later_call() {
+async fn a_failed_early_connection_fails_no_later_call() {
     let (_server, proxy) = server_and_proxy();
     let locker = patient(&proxy.url()).connect_lazy().unwrap();
     proxy.hold_requests();
@@ -75,7 +75,7 @@ async fn a_connection_that_was_begun_too_early_fails_no_later_call() {
 
 /// Goal: a call that joins a connection which nobody answers begins no other when its time is over.
 #[tokio::test]
-async fn a_connection_that_nobody_answers_is_not_begun_again_by_those_who_waited_for_it() {
+async fn a_silent_connection_is_not_retried_by_its_waiters() {
     let (_server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect_lazy().unwrap();
     proxy.hold_requests();
@@ -88,7 +88,7 @@ async fn a_connection_that_nobody_answers_is_not_begun_again_by_those_who_waited
 /// Goal: "released" for a lock that the server had lost, and that another holder may have by now.
 /// Method: the release is the first to meet the new server, so its first request breaks.
 #[tokio::test]
-async fn a_release_that_meets_a_server_without_its_lock_says_that_it_is_unsure() {
+async fn a_release_after_a_restart_is_unsure() {
     for other in [None, Some("another holder")] {
         let server = Server::start();
         let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
@@ -102,7 +102,7 @@ async fn a_release_that_meets_a_server_without_its_lock_says_that_it_is_unsure()
 }
 
 #[tokio::test]
-async fn a_guard_that_outlives_its_server_leaves_the_next_holder_alone() {
+async fn a_guard_outliving_its_server_spares_the_next_holder() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     let guard = locker.lock("k").acquire().await.unwrap();
@@ -114,7 +114,7 @@ async fn a_guard_that_outlives_its_server_leaves_the_next_holder_alone() {
 }
 
 #[tokio::test]
-async fn a_connection_that_was_cut_while_idle_loses_no_call() {
+async fn a_cut_idle_connection_loses_no_call() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     for _ in 0..10 {
@@ -127,7 +127,7 @@ async fn a_connection_that_was_cut_while_idle_loses_no_call() {
 }
 
 #[tokio::test]
-async fn a_connection_that_the_server_closed_loses_no_call() {
+async fn a_connection_closed_by_the_server_loses_no_call() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     let admin = server.admin();
@@ -164,7 +164,7 @@ async fn a_silent_connection_is_replaced_once() {
 }
 
 #[tokio::test]
-async fn a_call_whose_reply_was_lost_with_its_connection_is_granted_once() {
+async fn a_call_that_lost_its_reply_is_granted_once() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     pair(&locker).await;
@@ -181,7 +181,7 @@ async fn a_call_whose_reply_was_lost_with_its_connection_is_granted_once() {
 }
 
 #[tokio::test]
-async fn a_release_whose_reply_was_lost_with_its_connection_says_that_it_is_unsure() {
+async fn a_release_that_lost_its_reply_is_unsure() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     let guard = locker.lock("k").acquire().await.unwrap();
@@ -196,7 +196,7 @@ async fn a_release_whose_reply_was_lost_with_its_connection_says_that_it_is_unsu
 }
 
 #[tokio::test]
-async fn a_release_goes_on_until_the_server_is_back() {
+async fn a_release_is_retried_until_the_server_is_back() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     let guard = locker.lock("k").acquire().await.unwrap();
@@ -209,7 +209,7 @@ async fn a_release_goes_on_until_the_server_is_back() {
 }
 
 #[tokio::test]
-async fn a_release_whose_connection_hangs_goes_on_over_another_one() {
+async fn a_release_on_a_hanging_connection_is_retried_on_another() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     let guard = locker.lock("k").acquire().await.unwrap();
@@ -220,7 +220,7 @@ async fn a_release_whose_connection_hangs_goes_on_over_another_one() {
 
 /// As above, where the connection that hangs is the one that the background uses.
 #[test]
-fn a_release_outside_a_runtime_whose_connection_hangs_goes_on_over_another_one() {
+fn a_release_outside_a_runtime_is_retried_on_another_connection() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect_lazy().unwrap();
     let guard = block_on(locker.lock("k").acquire()).unwrap();
@@ -230,7 +230,7 @@ fn a_release_outside_a_runtime_whose_connection_hangs_goes_on_over_another_one()
 }
 
 #[tokio::test]
-async fn a_server_that_forgot_its_scripts_releases_all_the_same() {
+async fn a_server_that_forgot_its_scripts_still_releases() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     for _ in 0..3 {
@@ -242,7 +242,7 @@ async fn a_server_that_forgot_its_scripts_releases_all_the_same() {
 }
 
 #[tokio::test]
-async fn after_three_unanswered_calls_a_new_connection_is_opened() {
+async fn three_unanswered_calls_open_a_new_connection() {
     let (_server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     proxy.hold_open_replies();
@@ -261,7 +261,7 @@ async fn after_three_unanswered_calls_a_new_connection_is_opened() {
 /// As above, where no runtime is around the call and the background's carries it. That one also
 /// releases, and what it does not get answered counts too.
 #[test]
-fn after_three_unanswered_calls_outside_a_runtime_a_new_connection_is_opened() {
+fn three_unanswered_calls_outside_a_runtime_open_a_new_connection() {
     let (_server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect_lazy().unwrap();
     block_on(pair(&locker));

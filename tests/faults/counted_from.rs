@@ -74,7 +74,7 @@ async fn a_grant_to_a_place_in_the_queue() {
 /// Goal: a lock that nobody may use, and nobody else gets, for the rest of its lease.
 /// Method: the request is on its way for longer than the lease, which begins at the server then.
 #[tokio::test]
-async fn a_grant_that_comes_after_its_end_is_no_success_and_released() {
+async fn a_grant_received_after_its_end_is_released() {
     let (server, proxy) = server_and_proxy();
     let locker = patient(&proxy.url()).command_deadline(LONG).connect().await.unwrap();
     locker.lock("other").run(async {}).await.unwrap();

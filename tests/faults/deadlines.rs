@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn an_acquire_on_a_server_that_stands_still_ends_at_its_deadline() {
+async fn an_acquire_on_a_stalled_server_ends_at_its_deadline() {
     let server = Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
     server.pause();
@@ -42,7 +42,7 @@ async fn the_default_deadline_is_one_second() {
 }
 
 #[tokio::test]
-async fn a_hundred_calls_at_once_have_their_deadlines_side_by_side() {
+async fn deadlines_of_a_hundred_calls_run_in_parallel() {
     let server = Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
     server.pause();
@@ -62,7 +62,7 @@ async fn a_hundred_calls_at_once_have_their_deadlines_side_by_side() {
 }
 
 #[tokio::test]
-async fn a_release_on_a_server_that_stands_still_ends_at_its_deadline_and_goes_on() {
+async fn a_release_on_a_stalled_server_continues_past_its_deadline() {
     let server = Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
     let guard = locker.lock("k").acquire().await.unwrap();
@@ -74,7 +74,7 @@ async fn a_release_on_a_server_that_stands_still_ends_at_its_deadline_and_goes_o
 }
 
 #[tokio::test]
-async fn a_body_gives_its_value_although_the_release_finds_the_server_standing_still() {
+async fn a_stalled_release_does_not_cost_the_bodys_value() {
     let server = Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
     let body = async {
@@ -87,7 +87,7 @@ async fn a_body_gives_its_value_although_the_release_finds_the_server_standing_s
 }
 
 #[tokio::test]
-async fn connecting_to_a_server_that_stands_still_ends_at_its_deadline() {
+async fn connecting_to_a_stalled_server_ends_at_its_deadline() {
     let server = Server::start();
     server.pause();
     let error = in_time(CONNECT, impatient(&server.url()).connect()).await.unwrap_err();
@@ -103,7 +103,7 @@ async fn connecting_to_a_server_that_stands_still_ends_at_its_deadline() {
 /// Method: each call comes after an unanswered one for the same lock, whose release is tried first; after
 /// three without an answer the connection is opened again, which is not answered either.
 #[tokio::test]
-async fn calls_on_a_server_that_hangs_end_within_their_added_deadlines() {
+async fn calls_on_a_hanging_server_end_within_their_bound() {
     let server = Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
     server.pause();
@@ -120,7 +120,7 @@ async fn calls_on_a_server_that_hangs_end_within_their_added_deadlines() {
 /// Method: the answer to the async one comes over the connection of this runtime, which the sync call
 /// blocks.
 #[tokio::test]
-async fn a_sync_call_after_an_async_one_that_was_given_up_ends_in_time() {
+async fn a_sync_call_behind_a_dropped_one_ends_in_time() {
     #[distributed_lock(key = "k", locker = locker.clone())]
     fn sync(locker: &Locker, runs: &Runs) -> Result<(), LockError> {
         runs.add();
@@ -141,7 +141,7 @@ async fn a_sync_call_after_an_async_one_that_was_given_up_ends_in_time() {
 
 /// Nothing of an attempt to connect that has failed is left to the next call.
 #[tokio::test]
-async fn a_call_right_after_one_that_could_not_connect_connects_anew() {
+async fn a_call_after_a_failed_connect_connects_again() {
     let server = Server::start();
     server.pause();
     let locker = impatient(&server.url()).connect_lazy().unwrap();
@@ -153,7 +153,7 @@ async fn a_call_right_after_one_that_could_not_connect_connects_anew() {
 }
 
 #[tokio::test]
-async fn a_listener_that_never_answers_is_left_at_the_deadline() {
+async fn a_silent_listener_is_left_at_the_deadline() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}", silent.local_addr().unwrap());
     let error = in_time(CONNECT, impatient(&url).connect()).await.unwrap_err();
@@ -165,7 +165,7 @@ async fn a_listener_that_never_answers_is_left_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_port_with_nobody_is_an_error_at_once() {
+async fn a_closed_port_is_an_error_at_once() {
     let (_server, proxy) = server_and_proxy();
     proxy.refuse();
     let long = patient(&proxy.url()).connect_deadline(LIMIT).command_deadline(LIMIT);
@@ -182,7 +182,7 @@ async fn a_port_with_nobody_is_an_error_at_once() {
 }
 
 #[tokio::test]
-async fn a_reply_that_does_not_come_is_given_up_at_the_deadline() {
+async fn a_missing_reply_is_given_up_at_the_deadline() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     let runs = Runs::default();
@@ -196,7 +196,7 @@ async fn a_reply_that_does_not_come_is_given_up_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_greeting_that_does_not_come_is_given_up_at_the_deadline() {
+async fn a_missing_greeting_is_given_up_at_the_deadline() {
     let (_server, proxy) = server_and_proxy();
     proxy.hold_replies();
     let error = in_time(CONNECT, impatient(&proxy.url()).connect()).await.unwrap_err();

@@ -57,7 +57,7 @@ fn a_guard_of_the_parent_leaves_its_lock_alone() {
 /// Goal: a child that only goes on with its parent's runtime takes no answers of the parent away, after which
 /// the next ones would go to the wrong calls.
 #[test]
-fn a_child_on_the_runtime_of_its_parent_reads_none_of_its_answers() {
+fn a_child_on_its_parents_runtime_reads_no_answers() {
     let server = Server::start();
     server.admin().set("disLock:busy", "another program");
     let said = run("inherited runtime", &server);
@@ -106,7 +106,7 @@ fn a_body_is_not_polled_in_a_child() {
 }
 
 #[test]
-fn a_sync_body_that_forks_completes_for_its_parent_only() {
+fn a_forking_sync_body_completes_in_the_parent_only() {
     let server = Server::start();
     let said = run("sync body", &server);
     assert!(said.contains("child: sync body: Lost: "), "{said}");

@@ -17,7 +17,7 @@ use crate::support::{boot_time, usable};
 /// microseconds of every two milliseconds here, so it happens to one stop in some thousands. A poll
 /// that begins later reaches the body never. `LOCKABLE_STOPS` sets how many stops there are.
 #[test]
-fn a_process_that_was_stopped_takes_no_step_after_its_deadline() {
+fn a_stopped_process_takes_no_step_after_its_deadline() {
     let stops = env::var("LOCKABLE_STOPS").map_or(STOPS, |stops| stops.parse().unwrap());
     let server = Server::start();
     let found = thread::scope(|scope| {

@@ -29,7 +29,7 @@ async fn a_hundred_releases_at_once_take_ten_commands() {
 
 /// Nobody's release waits for an answer to another one's.
 #[tokio::test]
-async fn a_crowd_of_releases_is_sent_before_any_is_answered() {
+async fn many_releases_are_sent_before_any_is_answered() {
     const CROWD: usize = 600;
     let (_server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
@@ -45,7 +45,7 @@ async fn a_crowd_of_releases_is_sent_before_any_is_answered() {
 }
 
 #[tokio::test]
-async fn releases_do_not_wait_for_those_that_nobody_polls() {
+async fn releases_do_not_wait_for_unpolled_ones() {
     let (_server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     let mut releases = begin(hold_many(&locker).await);
@@ -55,7 +55,7 @@ async fn releases_do_not_wait_for_those_that_nobody_polls() {
 }
 
 #[test]
-fn releases_outlive_the_runtime_in_which_they_were_asked_for() {
+fn releases_outlive_their_runtime() {
     let (server, proxy) = server_and_proxy();
     let (first, second) = (one_thread(), one_thread());
     let locker = patient(&proxy.url()).connect_lazy().unwrap();
@@ -69,7 +69,7 @@ fn releases_outlive_the_runtime_in_which_they_were_asked_for() {
 }
 
 #[tokio::test]
-async fn each_of_many_releases_is_told_what_it_found() {
+async fn each_of_many_releases_returns_its_own_result() {
     let (server, proxy) = server_and_proxy();
     let (locker, admin) = (connect(&proxy.url()).await, server.admin());
     let guards = hold_many(&locker).await;
@@ -93,7 +93,7 @@ async fn each_of_many_releases_is_told_what_it_found() {
 }
 
 #[tokio::test]
-async fn who_waits_for_one_of_many_locks_is_handed_it() {
+async fn a_batched_release_hands_off_to_its_waiter() {
     let (server, proxy) = server_and_proxy();
     let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
     let guards = hold_many(&locker).await;
@@ -106,7 +106,7 @@ async fn who_waits_for_one_of_many_locks_is_handed_it() {
 }
 
 #[tokio::test]
-async fn many_releases_that_are_given_up_are_done() {
+async fn many_dropped_releases_are_still_done() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     drop(begin(hold_many(&locker).await));
@@ -116,7 +116,7 @@ async fn many_releases_that_are_given_up_are_done() {
 
 /// Those whose request is on its way are dropped, and the others are not.
 #[tokio::test]
-async fn releases_go_on_without_those_that_they_waited_for() {
+async fn releases_continue_when_those_in_flight_are_dropped() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     let guards = hold_many(&locker).await;
@@ -144,7 +144,7 @@ async fn many_releases_outlive_their_connection() {
 }
 
 #[tokio::test]
-async fn many_releases_do_without_the_scripts_that_the_server_forgot() {
+async fn many_releases_survive_forgotten_scripts() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     let guards = hold_many(&locker).await;
@@ -155,7 +155,7 @@ async fn many_releases_do_without_the_scripts_that_the_server_forgot() {
 
 /// A cluster of one server refuses a command whose keys have different slots.
 #[tokio::test]
-async fn many_releases_go_one_by_one_where_a_server_refuses_them_together() {
+async fn releases_go_one_by_one_where_batches_are_refused() {
     let server = cluster::start(&Server::builder(), 1).remove(0);
     let admin = server.admin();
     let locker = connect(&server.url()).await;

@@ -27,7 +27,7 @@ async fn a_hundred_pairs_cost_two_hundred_round_trips() {
 }
 
 #[tokio::test]
-async fn a_decorated_call_and_a_run_cost_two_round_trips_each() {
+async fn calls_and_runs_cost_two_round_trips_each() {
     let (_server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     pair(&locker).await;
@@ -71,7 +71,7 @@ async fn a_busy_lock_costs_one_round_trip() {
 
 /// It may have missed grants, so it is raised; see the fencing tests.
 #[tokio::test]
-async fn a_fence_older_than_the_connection_costs_no_more_than_one_that_is_not_there() {
+async fn an_old_fence_counter_costs_no_more_than_none() {
     let (server, proxy) = server_and_proxy();
     pair(&connect(&server.url()).await).await;
     let locker = connect(&proxy.url()).await;
@@ -85,7 +85,7 @@ async fn a_fence_older_than_the_connection_costs_no_more_than_one_that_is_not_th
 
 /// A fence counter that is known to be there is not made again, until it is found missing.
 #[tokio::test]
-async fn a_fence_that_somebody_deleted_costs_one_more_round_trip_once() {
+async fn a_deleted_fence_counter_costs_one_round_trip_once() {
     let (server, proxy) = server_and_proxy();
     let (locker, admin) = (connect(&proxy.url()).await, Admin::connect(&server.url()));
     let newest = pair(&locker).await;
@@ -100,7 +100,7 @@ async fn a_fence_that_somebody_deleted_costs_one_more_round_trip_once() {
 }
 
 #[tokio::test]
-async fn scripts_that_the_server_forgot_cost_one_more_round_trip_each() {
+async fn forgotten_scripts_cost_one_more_round_trip_each() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     server.admin().command::<()>(&["SCRIPT", "FLUSH"]);

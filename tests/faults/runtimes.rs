@@ -111,7 +111,7 @@ fn a_call_needs_no_runtime() {
 }
 
 #[test]
-fn a_guard_may_be_released_in_another_runtime_than_its_own() {
+fn a_guard_may_be_released_in_another_runtime() {
     let server = Server::start();
     let locker = patient(&server.url()).connect_lazy().unwrap();
     let (first, second) = (one_thread(), two_threads());
@@ -127,7 +127,7 @@ fn a_guard_may_be_released_in_another_runtime_than_its_own() {
 
 /// A call that moves between executors while it is under way.
 #[test]
-fn a_call_may_be_polled_in_one_runtime_and_finished_in_another() {
+fn a_call_may_move_between_runtimes() {
     let server = Server::start();
     let locker = patient(&server.url()).connect_lazy().unwrap();
     let (first, second) = (two_threads(), two_threads());

@@ -29,7 +29,7 @@ const QUEUE: &str = "lockable:queue:{disLock:mail:canary@nest}";
 const SHORT: Duration = Duration::from_millis(300);
 
 #[tokio::test]
-async fn no_secret_is_shown_by_what_is_printed_for_debugging() {
+async fn debug_output_shows_no_secret() {
     as_a_request(async |mut nest: Nest| {
         let guard = nest.guard().await;
         for text in [shown(&guard), shown(&guard.lease()), shown(&nest.lock()), shown(&nest.locker)]

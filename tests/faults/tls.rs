@@ -15,7 +15,7 @@ async fn a_server_is_trusted_by_its_authority() {
 }
 
 #[tokio::test]
-async fn a_server_of_another_authority_is_no_server_of_ours() {
+async fn a_server_of_another_authority_is_not_trusted() {
     let (tls, stranger) = (Tls::generate(), Tls::generate());
     let server = Server::builder().tls(&tls).start();
     let trusting = patient(&server.tls_url()).root_certificate(stranger.ca_pem());
@@ -23,7 +23,7 @@ async fn a_server_of_another_authority_is_no_server_of_ours() {
 }
 
 #[tokio::test]
-async fn a_server_that_no_system_authority_signed_needs_a_root_certificate() {
+async fn a_privately_signed_server_needs_a_root_certificate() {
     let tls = Tls::generate();
     let server = Server::builder().tls(&tls).start();
     let error = Locker::connect(&server.tls_url()).await.unwrap_err();
@@ -31,7 +31,7 @@ async fn a_server_that_no_system_authority_signed_needs_a_root_certificate() {
 }
 
 #[tokio::test]
-async fn a_root_certificate_that_is_none_trusts_nobody() {
+async fn an_invalid_root_certificate_trusts_no_server() {
     let tls = Tls::generate();
     let server = Server::builder().tls(&tls).start();
     let trusting = patient(&server.tls_url()).root_certificate("no certificate");
@@ -39,7 +39,7 @@ async fn a_root_certificate_that_is_none_trusts_nobody() {
 }
 
 #[tokio::test]
-async fn a_plain_url_to_a_port_that_speaks_tls_is_unavailable() {
+async fn a_plain_url_to_a_tls_port_is_unavailable() {
     let tls = Tls::generate();
     let server = Server::builder().tls(&tls).start();
     let url = server.tls_url().replace("rediss://", "redis://");
@@ -90,7 +90,7 @@ async fn a_url_takes_a_user_a_password_and_a_database() {
 }
 
 #[tokio::test]
-async fn a_password_with_special_characters_is_percent_encoded_in_the_url() {
+async fn special_characters_in_passwords_are_percent_encoded() {
     let server = Server::builder().user("app", "on >p@ss:w/rd? ~* +@all").start();
     let locker = connect(&server.url_with("app", "p%40ss%3Aw%2Frd%3F", 0)).await;
     assert_locks(&locker, &server).await;

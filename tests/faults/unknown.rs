@@ -6,16 +6,16 @@ use crate::support::{
     COMMAND, KEY, LIMIT, LONG, elapse, freed, impatient, in_time, server_and_proxy, side_by_side,
 };
 
-side_by_side! { outcomes_that_nobody_knows:
-    a_release_whose_reply_is_swallowed_goes_on_in_the_background,
-    a_release_whose_request_is_swallowed_goes_on_in_the_background,
+side_by_side! { unknown_outcomes:
+    a_release_with_a_swallowed_reply_continues_in_the_background,
+    a_swallowed_release_continues_in_the_background,
     an_extension_whose_reply_is_swallowed_moves_no_deadline,
     an_extension_whose_request_is_swallowed_moves_no_deadline,
-    an_extended_lock_is_released_for_as_long_as_it_can_last,
-    an_extension_of_unknown_outcome_is_released_for_as_long_as_it_can_last,
+    an_extended_lock_is_released_for_its_longest_lease,
+    an_unknown_extension_is_released_for_its_longest_lease,
 }
 
-async fn a_release_whose_reply_is_swallowed_goes_on_in_the_background() {
+async fn a_release_with_a_swallowed_reply_continues_in_the_background() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     for _ in 0..3 {
@@ -33,7 +33,7 @@ async fn a_release_whose_reply_is_swallowed_goes_on_in_the_background() {
     }
 }
 
-async fn a_release_whose_request_is_swallowed_goes_on_in_the_background() {
+async fn a_swallowed_release_continues_in_the_background() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     for _ in 0..3 {
@@ -83,7 +83,7 @@ async fn an_extension_whose_request_is_swallowed_moves_no_deadline() {
 
 /// Goal: the releaser goes by the extended lease, not by the one that was first asked for.
 /// Method: the server is away for longer than that one and a command deadline together.
-async fn an_extended_lock_is_released_for_as_long_as_it_can_last() {
+async fn an_extended_lock_is_released_for_its_longest_lease() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     let lease = Duration::from_secs(1);
@@ -98,7 +98,7 @@ async fn an_extended_lock_is_released_for_as_long_as_it_can_last() {
     freed(&server).await;
 }
 
-async fn an_extension_of_unknown_outcome_is_released_for_as_long_as_it_can_last() {
+async fn an_unknown_extension_is_released_for_its_longest_lease() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     let lease = Duration::from_secs(2);

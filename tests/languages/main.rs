@@ -7,7 +7,7 @@ use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Admin, Peer, Server, python, wait};
 
 #[tokio::test]
-async fn what_python_holds_is_busy_for_us_until_python_releases() {
+async fn pythons_lock_is_busy_for_us_until_released() {
     let Setting { _server, admin, locker, mut python } = Setting::new().await;
     assert_eq!(python.ask("acquire 10"), "True");
     let error = locker.lock(KEY).wait_at_most(Duration::ZERO).acquire().await.unwrap_err();
@@ -21,7 +21,7 @@ async fn what_python_holds_is_busy_for_us_until_python_releases() {
 }
 
 #[tokio::test]
-async fn what_we_hold_is_busy_for_python_until_we_release() {
+async fn our_lock_is_busy_for_python_until_released() {
     let Setting { _server, admin, locker, mut python } = Setting::new().await;
     let ends: [fn(LockGuard); 2] = [drop, |guard| drop(tokio::spawn(guard.release()))];
     for end in ends {
@@ -52,7 +52,7 @@ async fn python_cannot_release_what_we_hold() {
 }
 
 #[tokio::test]
-async fn a_lock_of_pythons_that_expired_is_free_for_us() {
+async fn pythons_expired_lock_is_free_for_us() {
     let Setting { _server, admin, locker, mut python } = Setting::new().await;
     assert_eq!(python.ask("acquire 0.2"), "True");
     let life = admin.pttl(NAME);
@@ -64,7 +64,7 @@ async fn a_lock_of_pythons_that_expired_is_free_for_us() {
 }
 
 #[tokio::test]
-async fn a_lock_of_ours_that_expired_is_free_for_python() {
+async fn our_expired_lock_is_free_for_python() {
     let Setting { _server, admin, locker, mut python } = Setting::new().await;
     let late = locker.lock(KEY).expire(Duration::from_millis(300)).acquire().await.unwrap();
     wait::until_async(LIMIT, async || locks(&admin).is_empty()).await;

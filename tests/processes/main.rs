@@ -17,7 +17,7 @@ fn what_eight_processes_sell_is_missing_from_the_stock() {
 }
 
 #[test]
-fn tokens_of_eight_processes_rise_in_the_order_of_their_sections() {
+fn tokens_of_eight_processes_rise_in_section_order() {
     let server = Server::start();
     let admin = server.admin();
     sell(&server, &admin, &[]);

@@ -19,7 +19,7 @@ use crate::support::{
 /// Method: the request is held on its connection while later connections pass freely; a call
 /// through the background's connection shows that whatever was handed over has had its chance.
 #[tokio::test]
-async fn a_dropped_call_whose_request_is_late_leaves_no_lock_in_twenty_of_twenty() {
+async fn a_dropped_calls_late_request_leaves_no_lock() {
     twenty_times(async |server, proxy| {
         let locker = connect(&proxy.url()).await;
         proxy.hold_open_requests();
@@ -37,7 +37,7 @@ async fn a_dropped_call_whose_request_is_late_leaves_no_lock_in_twenty_of_twenty
 
 /// As above, where the caller's time runs out.
 #[tokio::test]
-async fn a_call_that_timed_out_and_whose_request_is_late_leaves_no_lock_in_twenty_of_twenty() {
+async fn a_timed_out_calls_late_request_leaves_no_lock() {
     twenty_times(async |server, proxy| {
         let locker = impatient(&proxy.url()).connect_lazy().unwrap();
         landed(&locker).await;
@@ -54,7 +54,7 @@ async fn a_call_that_timed_out_and_whose_request_is_late_leaves_no_lock_in_twent
 }
 
 #[tokio::test]
-async fn a_dropped_call_whose_connection_breaks_after_its_request_leaves_no_lock() {
+async fn a_dropped_calls_broken_connection_leaves_no_lock() {
     twenty_times(async |server, proxy| {
         let locker = connect(&proxy.url()).await;
         proxy.hold_open_replies();
@@ -70,7 +70,7 @@ async fn a_dropped_call_whose_connection_breaks_after_its_request_leaves_no_lock
 }
 
 #[tokio::test]
-async fn a_call_that_timed_out_and_whose_connection_breaks_leaves_no_lock() {
+async fn a_timed_out_calls_broken_connection_leaves_no_lock() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     proxy.hold_open_replies();
@@ -95,7 +95,7 @@ async fn a_call_whose_reply_never_comes_leaves_no_lock() {
 /// Goal: a runtime that nobody drives any more keeps no lock. Method: it stands still from the end
 /// of the call on, so the reply comes and is not read.
 #[test]
-fn a_call_given_up_in_a_runtime_that_stands_still_leaves_no_lock() {
+fn a_runtime_no_longer_driven_keeps_no_lock() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect_lazy().unwrap();
     let runtime = one_thread();
@@ -112,7 +112,7 @@ fn a_call_given_up_in_a_runtime_that_stands_still_leaves_no_lock() {
 /// Method: the client's side is closed while the request is held, and nobody can connect; so the
 /// call ends without an answer. Then the server can be reached, and the request lands.
 #[tokio::test]
-async fn a_request_that_lands_after_its_connection_is_gone_is_released() {
+async fn a_request_that_outlives_its_connection_is_released() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     lose_the_connection(&locker, &proxy).await;
@@ -126,7 +126,7 @@ async fn a_request_that_lands_after_its_connection_is_gone_is_released() {
 /// As above, with a request that is as late as it may be: the releases go on until one command
 /// deadline after the lease. Time itself is the subject.
 #[tokio::test]
-async fn a_request_that_lands_at_the_last_moment_is_released() {
+async fn a_request_at_the_last_moment_is_released() {
     let (server, proxy) = server_and_proxy();
     let expire = Duration::from_secs(2);
     let locker = patient(&proxy.url()).expire(expire).connect().await.unwrap();
@@ -143,7 +143,7 @@ async fn a_request_that_lands_at_the_last_moment_is_released() {
 /// The one case in which a lock can remain: the call was repeated on another connection, acquired
 /// and released, and then the first request lands. It lasts for `expire` from there.
 #[tokio::test]
-async fn a_request_that_lands_after_its_repetition_was_released_lasts_for_expire_at_most() {
+async fn a_request_behind_its_retry_lasts_expire_at_most() {
     let (server, proxy) = server_and_proxy();
     let expire = Duration::from_secs(1);
     let locker = patient(&proxy.url()).expire(expire).connect().await.unwrap();
@@ -157,7 +157,7 @@ async fn a_request_that_lands_after_its_repetition_was_released_lasts_for_expire
 
 /// As above, for a call that nobody waits for.
 #[tokio::test]
-async fn a_dropped_request_that_lands_after_its_repetition_lasts_for_expire_at_most() {
+async fn a_dropped_request_behind_its_retry_lasts_expire_at_most() {
     let (server, proxy) = server_and_proxy();
     let expire = Duration::from_secs(1);
     let locker = patient(&proxy.url()).expire(expire).connect().await.unwrap();

@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 use crate::support::{Runs, connect, decorated, freed, patient};
 
 #[tokio::test]
-async fn a_call_on_an_open_connection_may_be_dropped_at_every_poll() {
+async fn a_connected_call_may_be_dropped_at_every_poll() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     at_every_poll(1, async |moment| {
@@ -24,7 +24,7 @@ async fn a_call_on_an_open_connection_may_be_dropped_at_every_poll() {
 }
 
 #[tokio::test]
-async fn a_call_that_connects_may_be_dropped_at_every_poll() {
+async fn a_connecting_call_may_be_dropped_at_every_poll() {
     let server = Server::start();
     at_every_poll(2, async |moment| {
         let locker = patient(&server.url()).connect_lazy().unwrap();

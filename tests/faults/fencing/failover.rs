@@ -9,7 +9,7 @@ use super::{assert_fenced, stored, texts, write};
 use crate::support::{FENCE, KEY, LIMIT, connect, freed, second_request_held, server_and_proxy};
 
 #[tokio::test]
-async fn tokens_rise_over_a_server_that_restarts_without_its_data() {
+async fn tokens_rise_over_a_restart_without_data() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     let mut latest = grants(&locker, 50).await;
@@ -27,7 +27,7 @@ async fn tokens_rise_over_a_server_that_restarts_without_its_data() {
 /// Method: one locker's link is slow while it connects, or slow when it asks; the data are lost
 /// between its grant and another's, in both orders.
 #[tokio::test]
-async fn tokens_rise_over_a_loss_of_all_data_however_slow_a_link_is() {
+async fn tokens_rise_over_a_data_loss_on_slow_links() {
     const SLOW: Duration = Duration::from_millis(60);
     const FAST: Duration = Duration::ZERO;
     let (server, proxy) = server_and_proxy();
@@ -49,7 +49,7 @@ async fn tokens_rise_over_a_loss_of_all_data_however_slow_a_link_is() {
 /// Goal: the time that counts is that at which the server runs a request, not that of its sending.
 /// Method: a request is held back while another locker's grant comes and goes, and its fence counter with it.
 #[tokio::test]
-async fn tokens_rise_over_a_loss_of_all_data_while_a_request_is_on_its_way() {
+async fn tokens_rise_over_a_data_loss_during_a_request() {
     let (server, proxy) = server_and_proxy();
     let (near, far) = (connect(&server.url()).await, connect(&proxy.url()).await);
     proxy.hold_requests();
@@ -68,7 +68,7 @@ async fn tokens_rise_over_a_loss_of_all_data_while_a_request_is_on_its_way() {
 /// Goal: a fence counter that is there but has not counted the latest grants.
 /// Method: the server stores its data between two grants, and is killed after the second.
 #[tokio::test]
-async fn tokens_rise_over_a_server_that_restarts_with_older_data() {
+async fn tokens_rise_over_a_restart_with_older_data() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     grants(&locker, 1).await;
@@ -100,7 +100,7 @@ async fn tokens_rise_over_a_failover_that_loses_the_grant() {
 
 /// The replica had never heard of the key.
 #[tokio::test]
-async fn tokens_rise_over_a_failover_that_loses_the_fence() {
+async fn tokens_rise_over_a_failover_that_loses_the_fence_counter() {
     let pair = Pair::start();
     let locker = connect(&pair.url()).await;
     let old = pair.lose(async || grants(&locker, 10).await).await;
@@ -110,7 +110,7 @@ async fn tokens_rise_over_a_failover_that_loses_the_fence() {
 }
 
 #[tokio::test]
-async fn two_holders_after_a_failover_do_not_write_over_each_other() {
+async fn two_holders_after_a_failover_cannot_overwrite_each_other() {
     let pair = Pair::start();
     let locker = connect(&pair.url()).await;
     grants(&locker, 10).await;
@@ -126,7 +126,7 @@ async fn two_holders_after_a_failover_do_not_write_over_each_other() {
 /// Goal: a holder that raises the fence counter after it has lost its lease does not lower it.
 /// Method: it finds its fence counter gone, and its second request is held back while others are granted.
 #[tokio::test]
-async fn a_fence_that_is_raised_too_late_does_not_sink() {
+async fn a_fence_counter_seeded_too_late_does_not_sink() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&server.url()).await;
     grants(&locker, 1).await;
@@ -153,7 +153,7 @@ async fn a_fence_that_is_raised_too_late_does_not_sink() {
 /// Goal: a holder whose lock was lost before its token was counted has no newer one than the next.
 /// Method: it finds its fence counter gone, and while its second request is held back the data are lost again.
 #[tokio::test]
-async fn a_token_that_was_counted_after_the_lock_was_lost_is_nobodys() {
+async fn a_token_counted_after_the_loss_is_no_holders() {
     let (server, proxy) = server_and_proxy();
     let (near, far) = (connect(&server.url()).await, connect(&proxy.url()).await);
     grants(&far, 1).await;

@@ -8,7 +8,7 @@ use super::{assert_fenced, stored, texts, write};
 use crate::support::{LIMIT, connect};
 
 #[tokio::test]
-async fn the_write_of_a_holder_that_was_paused_past_its_lease_is_refused() {
+async fn a_holder_paused_past_its_lease_cannot_write() {
     let (_server, admin, late) = write_after_a_pause(&[]).await;
     assert!(late.reply.starts_with("FENCED"), "{}", late.reply);
     assert!(late.reply.contains(&late.token) && late.reply.contains(&late.newer), "{}", late.reply);

@@ -77,7 +77,7 @@ fn what_is_no_token_writes_nothing() {
 }
 
 #[test]
-fn a_script_without_a_record_or_a_token_is_not_run() {
+fn a_script_needs_a_record_and_a_token() {
     let (_server, admin) = prepared();
     let script = fencing::redis_script("return redis.call('SET', 'stock:{tea}', '1')");
     for arguments in [&["0"][..], &["0", "43"], &["1", RECORD]] {
@@ -88,7 +88,7 @@ fn a_script_without_a_record_or_a_token_is_not_run() {
 }
 
 #[test]
-fn a_record_that_is_something_else_is_left_as_it_was() {
+fn a_record_of_another_type_stays_untouched() {
     let (_server, admin) = prepared();
     for text in ["", "forty", "-1", "1.5", "1e9"] {
         admin.set(RECORD, text);
@@ -103,7 +103,7 @@ fn a_record_that_is_something_else_is_left_as_it_was() {
 }
 
 #[test]
-fn a_script_finds_its_own_keys_and_arguments_from_one_on() {
+fn scripts_index_their_keys_and_arguments_from_one() {
     let (_server, admin) = prepared();
     let body = "return {#KEYS, KEYS[1] or 0, KEYS[2] or 0, #ARGV, ARGV[1] or 0, ARGV[2] or 0}";
     let script = fencing::redis_script(body);
@@ -152,7 +152,7 @@ fn answer(outcome: RedisResult<Value>) -> Result<Value, String> {
 }
 
 #[test]
-fn a_script_that_fails_midway_leaves_the_record_with_what_it_wrote() {
+fn a_failing_script_leaves_the_record_and_its_writes() {
     let (_server, admin) = prepared();
     write(&admin, 41, "old").unwrap();
     let body = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('LPUSH', KEYS[1], 'x')";
@@ -164,7 +164,7 @@ fn a_script_that_fails_midway_leaves_the_record_with_what_it_wrote() {
 }
 
 #[test]
-fn without_room_for_the_record_the_script_is_not_run() {
+fn without_memory_for_the_record_no_script_runs() {
     let (_server, admin) = prepared();
     write(&admin, 41, "old").unwrap();
     admin.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
@@ -176,7 +176,7 @@ fn without_room_for_the_record_the_script_is_not_run() {
 /// Goal: sequences that nobody thought of.
 /// Method: numbers of every length, mostly near each other, against a reference of one line.
 #[test]
-fn any_sequence_of_tokens_is_treated_as_by_the_reference() {
+fn any_sequence_of_tokens_matches_the_reference() {
     let (_server, admin) = prepared();
     for seed in 1..=20 {
         admin.flush();

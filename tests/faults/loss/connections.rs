@@ -8,22 +8,22 @@ use super::stepping::Stepping;
 use crate::support::{LIMIT, connect, elapse, server_and_proxy, side_by_side};
 
 side_by_side! { networks_that_fail_under_a_renewed_body:
-    a_connection_that_is_cut_again_and_again_costs_nothing,
-    a_network_that_is_gone_stops_the_body_at_its_deadline,
-    a_link_that_is_slow_costs_nothing,
-    a_link_that_is_slower_than_a_try_costs_nothing,
-    two_tries_whose_requests_are_swallowed_cost_nothing,
-    two_tries_whose_replies_are_swallowed_cost_nothing,
-    a_network_that_swallows_every_reply_stops_the_body_at_its_deadline,
+    a_connection_cut_repeatedly_costs_nothing,
+    a_network_outage_stops_the_body_at_its_deadline,
+    a_slow_link_costs_nothing,
+    a_link_slower_than_a_try_costs_nothing,
+    two_swallowed_requests_cost_nothing,
+    two_swallowed_replies_cost_nothing,
+    swallowed_replies_stop_the_body_at_its_deadline,
     at_least_three_tries_fit_into_a_lease,
-    a_connection_that_hangs_for_ever_is_replaced_in_time,
-    a_first_connection_that_hangs_for_ever_is_replaced_in_time,
-    a_silence_from_the_grant_on_costs_nothing_when_it_ends_in_time,
+    a_hanging_connection_is_replaced_in_time,
+    a_hanging_first_connection_is_replaced_in_time,
+    a_silence_that_ends_in_time_costs_nothing,
 }
 
 const LEASE: Duration = Duration::from_secs(3);
 
-async fn a_connection_that_is_cut_again_and_again_costs_nothing() {
+async fn a_connection_cut_repeatedly_costs_nothing() {
     let (_server, proxy, body) = at_work("cut").await;
     for _ in 0..10 {
         elapse(LEASE / 4).await;
@@ -33,14 +33,14 @@ async fn a_connection_that_is_cut_again_and_again_costs_nothing() {
     body.goes_on().await;
 }
 
-async fn a_network_that_is_gone_stops_the_body_at_its_deadline() {
+async fn a_network_outage_stops_the_body_at_its_deadline() {
     let (_server, proxy, body) = at_work("gone").await;
     proxy.refuse();
     proxy.cut();
     body.ends_at_its_deadline().await;
 }
 
-async fn a_link_that_is_slow_costs_nothing() {
+async fn a_slow_link_costs_nothing() {
     let (_server, proxy, body) = at_work("slow").await;
     proxy.delay(Duration::from_millis(60));
     elapse(3 * LEASE).await;
@@ -48,14 +48,14 @@ async fn a_link_that_is_slow_costs_nothing() {
 }
 
 /// No try is answered in time, but each late answer counts from the sending of its try.
-async fn a_link_that_is_slower_than_a_try_costs_nothing() {
+async fn a_link_slower_than_a_try_costs_nothing() {
     let (_server, proxy, body) = at_work("slower").await;
     proxy.delay(Duration::from_millis(200));
     elapse(3 * LEASE).await;
     assert!(body.is_at_work());
 }
 
-async fn two_tries_whose_requests_are_swallowed_cost_nothing() {
+async fn two_swallowed_requests_cost_nothing() {
     let (_server, proxy, body) = at_work("two-requests").await;
     proxy.hold_requests();
     let tries = proxy.commands("EVALSHA");
@@ -65,7 +65,7 @@ async fn two_tries_whose_requests_are_swallowed_cost_nothing() {
     assert!(body.is_at_work());
 }
 
-async fn two_tries_whose_replies_are_swallowed_cost_nothing() {
+async fn two_swallowed_replies_cost_nothing() {
     let (_server, proxy, body) = at_work("two-replies").await;
     proxy.hold_replies();
     let tries = proxy.commands("EVALSHA");
@@ -78,7 +78,7 @@ async fn two_tries_whose_replies_are_swallowed_cost_nothing() {
 }
 
 /// The server keeps the lock, because the requests arrive; the holder cannot know.
-async fn a_network_that_swallows_every_reply_stops_the_body_at_its_deadline() {
+async fn swallowed_replies_stop_the_body_at_its_deadline() {
     let (server, proxy, body) = at_work("all-replies").await;
     proxy.hold_replies();
     let key = body.key.clone();
@@ -97,7 +97,7 @@ async fn at_least_three_tries_fit_into_a_lease() {
     assert!((3..=9).contains(&tries), "{tries} tries");
 }
 
-async fn a_connection_that_hangs_for_ever_is_replaced_in_time() {
+async fn a_hanging_connection_is_replaced_in_time() {
     let (_server, proxy, body) = at_work("blackhole").await;
     let accepted = proxy.accepted();
     proxy.hold_open_requests();
@@ -109,7 +109,7 @@ async fn a_connection_that_hangs_for_ever_is_replaced_in_time() {
 
 /// As above, where the connection hangs before its greeting: it is given up when connecting has
 /// taken too long, which is two seconds.
-async fn a_first_connection_that_hangs_for_ever_is_replaced_in_time() {
+async fn a_hanging_first_connection_is_replaced_in_time() {
     let (_server, proxy, body) = at_work_anew("hanging-greeting", 2 * LEASE).await;
     proxy.hold_requests();
     wait::until_async(LIMIT, async || proxy.accepted() == 2).await;
@@ -119,7 +119,7 @@ async fn a_first_connection_that_hangs_for_ever_is_replaced_in_time() {
     assert!(proxy.accepted() > 2 && proxy.connection(1, ConnectionTraffic::is_open));
 }
 
-async fn a_silence_from_the_grant_on_costs_nothing_when_it_ends_in_time() {
+async fn a_silence_that_ends_in_time_costs_nothing() {
     let (_server, proxy, body) = at_work_anew("silence", LEASE).await;
     proxy.hold_requests();
     elapse(LEASE * 2 / 3).await;

@@ -8,45 +8,45 @@ use super::stepping::Stepping;
 use crate::support::{connect, elapse, side_by_side};
 
 side_by_side! { servers_that_fail_under_a_renewed_body:
-    a_server_that_was_flushed_stops_the_body_at_the_next_renewal,
-    a_server_that_stands_still_stops_the_body_at_its_deadline,
-    a_server_that_was_killed_stops_the_body_at_its_deadline,
-    a_server_that_comes_back_without_its_data_stops_the_body_at_once,
-    a_pause_that_is_shorter_than_the_lease_costs_nothing,
-    a_pause_that_is_longer_than_the_lease_stops_the_body_at_its_deadline,
-    a_server_that_is_a_replica_for_a_while_costs_nothing,
-    a_server_that_stays_a_replica_stops_the_body_at_its_deadline,
+    a_flush_stops_the_body_at_the_next_renewal,
+    a_stalled_server_stops_the_body_at_its_deadline,
+    a_killed_server_stops_the_body_at_its_deadline,
+    a_restart_without_data_stops_the_body_at_once,
+    a_pause_shorter_than_the_lease_costs_nothing,
+    a_pause_longer_than_the_lease_stops_the_body,
+    a_temporary_demotion_costs_nothing,
+    a_lasting_demotion_stops_the_body_at_its_deadline,
 }
 
 const LEASE: Duration = Duration::from_secs(2);
 
-async fn a_server_that_was_flushed_stops_the_body_at_the_next_renewal() {
+async fn a_flush_stops_the_body_at_the_next_renewal() {
     let (server, body) = at_work("flushed", 5 * LEASE).await;
     server.admin().flush();
     body.ends_by_refusal("no one holds it").await;
 }
 
-async fn a_server_that_stands_still_stops_the_body_at_its_deadline() {
+async fn a_stalled_server_stops_the_body_at_its_deadline() {
     let (server, body) = at_work("standing", LEASE).await;
     server.pause();
     body.ends_at_its_deadline().await;
     server.resume();
 }
 
-async fn a_server_that_was_killed_stops_the_body_at_its_deadline() {
+async fn a_killed_server_stops_the_body_at_its_deadline() {
     let (server, body) = at_work("killed", LEASE).await;
     server.kill();
     body.ends_at_its_deadline().await;
 }
 
 /// The renewals find the new server long before the lease ends, and nothing there.
-async fn a_server_that_comes_back_without_its_data_stops_the_body_at_once() {
+async fn a_restart_without_data_stops_the_body_at_once() {
     let (server, body) = at_work("restarted", 5 * LEASE).await;
     server.restart();
     body.ends_by_refusal("no one holds it").await;
 }
 
-async fn a_pause_that_is_shorter_than_the_lease_costs_nothing() {
+async fn a_pause_shorter_than_the_lease_costs_nothing() {
     let (server, body) = at_work("short-pause", 2 * LEASE).await;
     elapse(LEASE / 2).await;
     server.admin().command::<()>(&["CLIENT", "PAUSE", "2000"]);
@@ -55,13 +55,13 @@ async fn a_pause_that_is_shorter_than_the_lease_costs_nothing() {
     body.goes_on().await;
 }
 
-async fn a_pause_that_is_longer_than_the_lease_stops_the_body_at_its_deadline() {
+async fn a_pause_longer_than_the_lease_stops_the_body() {
     let (server, body) = at_work("long-pause", LEASE).await;
     server.admin().command::<()>(&["CLIENT", "PAUSE", "6000"]);
     body.ends_at_its_deadline().await;
 }
 
-async fn a_server_that_is_a_replica_for_a_while_costs_nothing() {
+async fn a_temporary_demotion_costs_nothing() {
     let (server, body) = at_work("replica", 2 * LEASE).await;
     server.admin().command::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
     elapse(LEASE).await;
@@ -70,7 +70,7 @@ async fn a_server_that_is_a_replica_for_a_while_costs_nothing() {
     assert!(body.is_at_work());
 }
 
-async fn a_server_that_stays_a_replica_stops_the_body_at_its_deadline() {
+async fn a_lasting_demotion_stops_the_body_at_its_deadline() {
     let (server, body) = at_work("replica-for-ever", LEASE).await;
     server.admin().command::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
     body.ends_at_its_deadline().await;

@@ -9,8 +9,8 @@ use crate::support::{connect, side_by_side};
 
 side_by_side! { clients_that_take_a_renewed_lock_away:
     a_deleted_lock_stops_the_body_at_the_next_renewal,
-    a_lock_that_another_client_took_stops_the_body_at_the_next_renewal,
-    other_data_in_the_place_of_a_lock_stops_the_body_at_the_next_renewal,
+    a_takeover_stops_the_body_at_the_next_renewal,
+    foreign_data_stops_the_body_at_the_next_renewal,
 }
 
 const LEASE: Duration = Duration::from_secs(6);
@@ -20,13 +20,13 @@ async fn a_deleted_lock_stops_the_body_at_the_next_renewal() {
     assert_eq!(taken, "none");
 }
 
-async fn a_lock_that_another_client_took_stops_the_body_at_the_next_renewal() {
+async fn a_takeover_stops_the_body_at_the_next_renewal() {
     let set = |admin: &Admin, key: &str| admin.set(key, "another");
     let taken = taken_over("taken", set, "another holder has it").await;
     assert_eq!(taken, "string");
 }
 
-async fn other_data_in_the_place_of_a_lock_stops_the_body_at_the_next_renewal() {
+async fn foreign_data_stops_the_body_at_the_next_renewal() {
     let push = |admin: &Admin, key: &str| {
         admin.del(key);
         admin.command::<()>(&["LPUSH", key, "another"]);

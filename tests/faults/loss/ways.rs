@@ -20,7 +20,7 @@ const LEASE: Duration = Duration::from_millis(300);
 /// Goal: no step after a refusal, however the poll comes about.
 /// Method: the future is polled by hand, once before the renewal is refused, and once after.
 #[test]
-fn a_poll_after_a_refusal_is_none_of_the_body() {
+fn the_body_is_not_polled_after_a_refusal() {
     events::listen();
     let server = Server::start();
     let locker = patient(&server.url()).connect_lazy().unwrap();
@@ -57,7 +57,7 @@ fn a_poll_after_a_refusal_is_none_of_the_body() {
 /// Goal: no step after the deadline.
 /// Method: the future is polled by hand, and not at all while its deadline passes.
 #[test]
-fn a_poll_after_the_deadline_is_none_of_the_body() {
+fn the_body_is_not_polled_after_the_deadline() {
     let server = Server::start();
     let locker = patient(&server.url()).connect_lazy().unwrap();
     let runs = Runs::default();
@@ -82,7 +82,7 @@ fn a_poll_after_the_deadline_is_none_of_the_body() {
 }
 
 #[tokio::test]
-async fn a_body_that_completes_after_its_loss_is_told_apart() {
+async fn a_completion_after_the_loss_is_distinguished() {
     events::listen();
     let (_server, locker) = server_and_locker().await;
     let outcome = locker.lock("loss:completed").expire(LEASE).run(blocked(LEASE)).await;
@@ -92,7 +92,7 @@ async fn a_body_that_completes_after_its_loss_is_told_apart() {
 }
 
 #[tokio::test]
-async fn a_body_that_may_finish_gives_its_value_and_the_loss_is_told() {
+async fn a_body_allowed_to_finish_returns_and_logs_the_loss() {
     events::listen();
     let (_server, locker) = server_and_locker().await;
     let request = locker.lock("loss:finished").expire(LEASE).on_lost(OnLost::Finish);
@@ -101,7 +101,7 @@ async fn a_body_that_may_finish_gives_its_value_and_the_loss_is_told() {
 }
 
 #[tokio::test]
-async fn a_renewed_body_that_may_finish_goes_on_after_a_refusal() {
+async fn a_body_allowed_to_finish_continues_after_a_refusal() {
     events::listen();
     let (server, locker) = server_and_locker().await;
     let lease = LEASE * 3;

@@ -109,7 +109,7 @@ async fn a_missing_right_is_named_before_a_body_runs() {
 }
 
 #[tokio::test]
-async fn the_right_to_select_is_named_when_it_is_missing() {
+async fn a_missing_right_to_select_is_named() {
     let server = server_of(&without(&["+select"]));
     let error = patient(&server.url_with("app", PASSWORD, 3)).connect().await.unwrap_err();
     assert_refused(&error, "select");

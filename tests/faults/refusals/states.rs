@@ -24,7 +24,7 @@ async fn a_server_out_of_memory_releases_held_locks() {
 }
 
 #[tokio::test]
-async fn a_server_that_became_a_replica_is_left_and_found_again() {
+async fn a_demoted_server_is_left_and_found_again() {
     let (_server, admin, locker) = prepared().await;
     admin.command::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
     let runs = Runs::default();
@@ -63,7 +63,7 @@ async fn a_lock_on_a_new_replica_is_released_later() {
 
 /// A script that runs too long keeps the server from answering anything but a refusal.
 #[tokio::test]
-async fn a_server_that_is_busy_with_a_script_is_unavailable() {
+async fn a_server_busy_with_a_script_is_unavailable() {
     let server = Server::builder().config("busy-reply-threshold", "10").start();
     let (admin, locker) = (server.admin(), connect(&server.url()).await);
     let caller = server.admin();

@@ -6,7 +6,7 @@ use lockable_tests::Server;
 use crate::support::everything;
 
 #[tokio::test]
-async fn a_url_that_names_no_backend_says_what_to_write() {
+async fn a_url_without_a_backend_says_what_to_write() {
     for url in ["", "localhost", "127.0.0.1:6379", "http://localhost", "redis:/localhost"] {
         let error = refusal(url).await;
         assert!(error.to_string().contains("`redis://`"), "{url}: {error}");
@@ -14,7 +14,7 @@ async fn a_url_that_names_no_backend_says_what_to_write() {
 }
 
 #[tokio::test]
-async fn a_url_that_is_wrong_in_a_part_shows_a_right_one() {
+async fn a_wrong_url_part_shows_a_right_url() {
     let urls = [
         "redis://localhost:port",
         "redis://localhost:99999",
@@ -50,7 +50,7 @@ async fn a_database_that_does_not_exist_is_refused() {
 }
 
 #[tokio::test]
-async fn a_host_that_does_not_exist_is_unavailable_and_named() {
+async fn a_nonexistent_host_is_unavailable_and_named() {
     let error = Locker::connect("redis://no-such-host.invalid").await.unwrap_err();
     assert!(error.is_unavailable() && !error.is_refused(), "{error:?}");
     assert!(error.to_string().contains("no-such-host.invalid"), "{error}");

@@ -12,13 +12,13 @@ use crate::support::{KEY, connect, elapse, patient, side_by_side};
 const LEASE: Duration = Duration::from_millis(1_500);
 
 side_by_side! { renewals_need_nothing_of_the_holder:
-    a_body_may_keep_the_only_thread_of_its_runtime,
+    a_body_may_block_its_runtimes_only_thread,
     a_guard_may_outlive_the_runtime_that_acquired_it,
     a_guard_may_be_held_where_no_runtime_is,
     a_sync_body_is_renewed,
 }
 
-async fn a_body_may_keep_the_only_thread_of_its_runtime() {
+async fn a_body_may_block_its_runtimes_only_thread() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     let body = async {

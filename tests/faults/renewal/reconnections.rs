@@ -12,14 +12,14 @@ use crate::support::{
 };
 
 side_by_side! { leases_are_checked_after_a_reconnection:
-    a_restart_is_told_to_every_holder_by_the_first_call,
-    a_restart_is_told_to_every_holder_by_a_call_of_another_runtime,
-    a_restart_after_refused_connections_is_told_to_every_holder,
-    a_restart_after_a_silence_is_told_to_every_holder,
-    a_restart_after_unanswered_calls_is_told_to_every_holder,
-    a_restart_is_told_to_every_holder_by_the_first_connection_of_a_runtime,
+    the_first_call_reveals_a_restart,
+    a_call_of_another_runtime_reveals_a_restart,
+    a_restart_after_refused_connections_reaches_every_holder,
+    a_restart_after_a_silence_reaches_every_holder,
+    a_restart_after_unanswered_calls_reaches_every_holder,
+    a_runtimes_first_connection_reveals_a_restart,
     leases_on_a_server_that_was_left_are_lost,
-    a_check_that_is_not_answered_is_made_again,
+    an_unanswered_check_is_repeated,
     closed_connections_cost_no_lease,
 }
 
@@ -27,7 +27,7 @@ const COUNT: usize = 50;
 
 const RENEWED: Duration = Duration::from_millis(1_500);
 
-async fn a_restart_is_told_to_every_holder_by_the_first_call() {
+async fn the_first_call_reveals_a_restart() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     let guards = hold(&locker).await;
@@ -36,7 +36,7 @@ async fn a_restart_is_told_to_every_holder_by_the_first_call() {
     all_lost(guards).await;
 }
 
-async fn a_restart_is_told_to_every_holder_by_a_call_of_another_runtime() {
+async fn a_call_of_another_runtime_reveals_a_restart() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     let guards = hold(&locker).await;
@@ -50,7 +50,7 @@ async fn a_restart_is_told_to_every_holder_by_a_call_of_another_runtime() {
     other.shutdown_background();
 }
 
-async fn a_restart_after_refused_connections_is_told_to_every_holder() {
+async fn a_restart_after_refused_connections_reaches_every_holder() {
     let (server, proxy) = server_and_proxy();
     let (locker, guards) = hold_impatiently(&proxy).await;
     proxy.refuse();
@@ -67,7 +67,7 @@ async fn a_restart_after_refused_connections_is_told_to_every_holder() {
 /// Goal: tries to connect that found nobody who answers do not make a reconnection look like the
 /// first connection.
 /// Method: the open connections are cut, and new ones are accepted by a server that stands still.
-async fn a_restart_after_a_silence_is_told_to_every_holder() {
+async fn a_restart_after_a_silence_reaches_every_holder() {
     let (server, proxy) = server_and_proxy();
     let locker = patient(&proxy.url()).connect_deadline(CONNECT).connect().await.unwrap();
     let guards = hold(&locker).await;
@@ -82,7 +82,7 @@ async fn a_restart_after_a_silence_is_told_to_every_holder() {
     all_lost(guards).await;
 }
 
-async fn a_restart_after_unanswered_calls_is_told_to_every_holder() {
+async fn a_restart_after_unanswered_calls_reaches_every_holder() {
     let (server, proxy) = server_and_proxy();
     let (locker, guards) = hold_impatiently(&proxy).await;
     proxy.hold_open_requests();
@@ -96,7 +96,7 @@ async fn a_restart_after_unanswered_calls_is_told_to_every_holder() {
 }
 
 /// That connection replaces none, but the server may be another one since the others were opened.
-async fn a_restart_is_told_to_every_holder_by_the_first_connection_of_a_runtime() {
+async fn a_runtimes_first_connection_reveals_a_restart() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     let guards = hold(&locker).await;
@@ -141,7 +141,7 @@ fn oldest_of_two(server: &Server) -> String {
 
 /// Goal: also leases that nobody renews are asked for until there is an answer.
 /// Method: the network fails when the call has reconnected and the background has not.
-async fn a_check_that_is_not_answered_is_made_again() {
+async fn an_unanswered_check_is_repeated() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     let mut guards = hold(&locker).await;

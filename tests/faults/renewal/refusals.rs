@@ -16,10 +16,10 @@ const MANY: usize = 40;
 side_by_side! { refused_renewals:
     leases_of_different_slots_are_renewed_one_by_one,
     after_one_refusal_no_command_has_keys_of_several_slots,
-    scripts_that_a_cluster_forgot_are_sent_again_one_by_one,
+    forgotten_scripts_of_a_cluster_are_sent_one_by_one,
     a_refused_renewal_ends_its_own_lease_alone,
-    a_right_to_renew_that_was_taken_away_is_the_source_of_the_loss,
-    a_loss_names_the_renewals_that_were_not_answered,
+    a_loss_names_the_withdrawn_right_to_renew,
+    a_loss_names_the_unanswered_renewals,
 }
 
 async fn leases_of_different_slots_are_renewed_one_by_one() {
@@ -54,7 +54,7 @@ async fn after_one_refusal_no_command_has_keys_of_several_slots() {
     assert_eq!(refusals(&admin), first);
 }
 
-async fn scripts_that_a_cluster_forgot_are_sent_again_one_by_one() {
+async fn forgotten_scripts_of_a_cluster_are_sent_one_by_one() {
     let server = cluster::start(&Server::builder(), 1).remove(0);
     let admin = server.admin();
     let guards = hold_many(&connect(&server.url()).await).await;
@@ -78,7 +78,7 @@ async fn a_refused_renewal_ends_its_own_lease_alone() {
     kept.release().await.unwrap();
 }
 
-async fn a_right_to_renew_that_was_taken_away_is_the_source_of_the_loss() {
+async fn a_loss_names_the_withdrawn_right_to_renew() {
     let server = Server::builder().user("app", &app()).start();
     let locker = connect(&server.url_with("app", "secret", 0)).await;
     let guards = hold_many(&locker).await;
@@ -88,7 +88,7 @@ async fn a_right_to_renew_that_was_taken_away_is_the_source_of_the_loss() {
     }
 }
 
-async fn a_loss_names_the_renewals_that_were_not_answered() {
+async fn a_loss_names_the_unanswered_renewals() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     let guard = hold(&locker, "k").await;

@@ -11,8 +11,8 @@ const LEASE: Duration = Duration::from_millis(1_200);
 side_by_side! { renewals_end_with_their_lock:
     released_locks_are_not_renewed,
     dropped_locks_are_not_renewed,
-    a_renewal_that_is_overtaken_by_its_release_makes_nothing,
-    a_renewal_that_is_overtaken_by_the_next_holder_changes_nothing,
+    a_renewal_behind_its_release_makes_nothing,
+    a_renewal_behind_the_next_holder_changes_nothing,
     a_renewal_of_a_deleted_lock_makes_nothing,
 }
 
@@ -48,7 +48,7 @@ async fn dropped_locks_are_not_renewed() {
 
 /// Goal: a renewal that lands after the release makes no key.
 /// Method: renewals and the release go over different connections, and the older ones hang.
-async fn a_renewal_that_is_overtaken_by_its_release_makes_nothing() {
+async fn a_renewal_behind_its_release_makes_nothing() {
     let (server, guard, proxy) = held_with_a_renewal_under_way().await;
     guard.release().await.unwrap();
     assert_eq!(server.admin().get(KEY), None);
@@ -58,7 +58,7 @@ async fn a_renewal_that_is_overtaken_by_its_release_makes_nothing() {
     assert_eq!((server.admin().get(KEY), server.admin().pttl(KEY)), (None, -2));
 }
 
-async fn a_renewal_that_is_overtaken_by_the_next_holder_changes_nothing() {
+async fn a_renewal_behind_the_next_holder_changes_nothing() {
     let (server, guard, proxy) = held_with_a_renewal_under_way().await;
     guard.release().await.unwrap();
     let admin = server.admin();

@@ -14,7 +14,7 @@ use super::queues::{AT_ONCE, QUEUE, is_over, is_served, queued, waiter, within};
 use crate::support::{LIMIT, connect, elapse};
 
 #[tokio::test]
-async fn a_waiter_that_is_dropped_leaves_the_queue_at_once() {
+async fn a_dropped_waiter_leaves_the_queue_at_once() {
     let (server, locker) = server_and_locker().await;
     let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let waiter = waiter(&locker);
@@ -26,7 +26,7 @@ async fn a_waiter_that_is_dropped_leaves_the_queue_at_once() {
 }
 
 #[tokio::test]
-async fn a_waiter_whose_limit_is_over_leaves_the_queue_at_once() {
+async fn a_waiter_at_its_limit_leaves_the_queue_at_once() {
     let (server, locker) = server_and_locker().await;
     let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let limit = Duration::from_millis(100);
@@ -39,7 +39,7 @@ async fn a_waiter_whose_limit_is_over_leaves_the_queue_at_once() {
 
 /// One of several that gives up takes nothing from those who stay.
 #[tokio::test]
-async fn the_place_in_the_queue_stays_with_those_who_wait_on() {
+async fn a_queue_place_stays_with_the_remaining_waiters() {
     let (server, locker) = server_and_locker().await;
     let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let (first, second) = (waiter(&locker), waiter(&locker));
@@ -53,7 +53,7 @@ async fn the_place_in_the_queue_stays_with_those_who_wait_on() {
 
 /// The first waits for its turn in one process, the second in another.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_grant_that_crosses_a_cancellation_goes_on() {
+async fn a_grant_during_a_cancellation_reaches_the_next_waiter() {
     let (server, one) = server_and_locker().await;
     let (two, holder) = (connect(&server.url()).await, connect(&server.url()).await);
     for round in 0..300 {
@@ -77,7 +77,7 @@ async fn a_grant_that_crosses_a_cancellation_goes_on() {
 
 /// The waiters of one process, half of which give up at random moments.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_crowd_of_which_half_gives_up_is_served_and_leaves_nothing() {
+async fn a_crowd_that_half_gives_up_leaves_nothing() {
     let (server, one) = server_and_locker().await;
     let two = connect(&server.url()).await;
     for _ in 0..20 {
@@ -103,7 +103,7 @@ async fn a_crowd_of_which_half_gives_up_is_served_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_may_be_dropped_at_every_poll() {
+async fn a_waiting_call_may_be_dropped_at_every_poll() {
     let server = Server::start();
     for held_by_other in [false, true] {
         for moment in 0..100 {
@@ -134,7 +134,7 @@ async fn a_call_that_waits_may_be_dropped_at_every_poll() {
 
 /// A waiter may be dropped while its subscription is not there yet, and its place not asked for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_that_is_dropped_at_any_time_leaves_nothing() {
+async fn a_waiter_dropped_at_any_time_leaves_nothing() {
     let server = Server::start();
     let other = connect(&server.url()).await;
     for _ in 0..150 {

@@ -11,15 +11,15 @@ use crate::support::{
     KEY, LIMIT, connect, elapse, freed, impatient, server_and_proxy, side_by_side,
 };
 
-side_by_side! { claims_that_nobody_waits_for:
-    a_claim_that_is_given_up_hands_the_lock_on,
-    a_claim_whose_answer_comes_after_the_wait_limit_leaves_no_lock,
-    a_claim_that_lands_after_a_release_that_found_nothing_leaves_no_lock,
-    a_claim_that_lands_after_its_connection_is_gone_leaves_no_lock,
-    a_claim_that_lands_after_its_caller_was_served_otherwise_leaves_no_lock,
+side_by_side! { claims_that_are_given_up:
+    a_given_up_claim_hands_off_the_lock,
+    a_claim_answered_after_the_limit_leaves_no_lock,
+    a_claim_behind_an_empty_release_leaves_no_lock,
+    a_claim_outliving_its_connection_leaves_no_lock,
+    a_claim_behind_another_grant_leaves_no_lock,
 }
 
-async fn a_claim_that_is_given_up_hands_the_lock_on() {
+async fn a_given_up_claim_hands_off_the_lock() {
     let (server, proxy) = server_and_proxy();
     let call = held_claim(&server, &proxy, &connect(&proxy.url()).await, LIMIT).await;
     let next = waiter(&connect(&server.url()).await);
@@ -32,7 +32,7 @@ async fn a_claim_that_is_given_up_hands_the_lock_on() {
 
 /// The limit is over while the claim is on its way, or after its own deadline: either way nothing has said
 /// that another holder has the lock.
-async fn a_claim_whose_answer_comes_after_the_wait_limit_leaves_no_lock() {
+async fn a_claim_answered_after_the_limit_leaves_no_lock() {
     for limit in [Duration::from_millis(1_100), Duration::from_millis(2_500)] {
         let (server, proxy) = server_and_proxy();
         let call = held_claim(&server, &proxy, &connect(&proxy.url()).await, limit).await;
@@ -50,7 +50,7 @@ async fn a_claim_whose_answer_comes_after_the_wait_limit_leaves_no_lock() {
 /// Goal: no number of releases that are answered before the claim lands makes up for one after it.
 /// Method: the claim is held back until its connection is given up, and a release on another one
 /// has found the lock free.
-async fn a_claim_that_lands_after_a_release_that_found_nothing_leaves_no_lock() {
+async fn a_claim_behind_an_empty_release_leaves_no_lock() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     let call = held_claim(&server, &proxy, &locker, LIMIT).await;
@@ -63,7 +63,7 @@ async fn a_claim_that_lands_after_a_release_that_found_nothing_leaves_no_lock() 
 }
 
 /// Its outcome is never told: nobody can connect when the connection breaks.
-async fn a_claim_that_lands_after_its_connection_is_gone_leaves_no_lock() {
+async fn a_claim_outliving_its_connection_leaves_no_lock() {
     let (server, proxy) = server_and_proxy();
     let call = held_claim(&server, &proxy, &connect(&proxy.url()).await, LIMIT).await;
     proxy.refuse();
@@ -75,7 +75,7 @@ async fn a_claim_that_lands_after_its_connection_is_gone_leaves_no_lock() {
     freed(&server).await;
 }
 
-async fn a_claim_that_lands_after_its_caller_was_served_otherwise_leaves_no_lock() {
+async fn a_claim_behind_another_grant_leaves_no_lock() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     let call = held_claim(&server, &proxy, &locker, LIMIT).await;

@@ -17,7 +17,7 @@ const TASKS: usize = 4;
 /// Goal: a grant that comes by message counts as it did, and is not claimed by one more script each time.
 /// Method: two lockers hand a lock to each other, before and after the clock was set back by a minute.
 #[tokio::test]
-async fn a_clock_that_was_set_back_does_not_make_hand_offs_dearer() {
+async fn a_clock_set_back_makes_hand_offs_no_dearer() {
     if !clock::can_be_set() {
         return;
     }

@@ -17,7 +17,7 @@ use crate::support::{elapse, now};
 /// seconds one after the other is killed and replaced, or stopped for a random time.
 /// `LOCKABLE_COHORT_SECONDS` sets for how many.
 #[tokio::test]
-async fn cohorts_under_kills_and_stops_exclude_each_other_and_go_on() {
+async fn cohorts_survive_kills_and_stops_and_exclude_each_other() {
     let length = env::var("LOCKABLE_COHORT_SECONDS");
     let length = Duration::from_secs(length.map_or(6, |seconds| seconds.parse().unwrap()));
     let server = Server::start();

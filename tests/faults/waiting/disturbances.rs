@@ -11,32 +11,32 @@ use super::queues::{
 use crate::support::{FENCE, KEY, LIMIT, connect, elapse, freed, server_and_proxy, side_by_side};
 
 side_by_side! { waiters_that_are_disturbed:
-    a_killed_subscription_costs_at_most_the_fallback,
-    a_subscription_that_was_killed_comes_back,
-    messages_that_are_lost_cost_at_most_the_fallback,
-    messages_that_are_lost_for_long_cost_at_most_the_fallback,
-    a_subscription_that_is_never_confirmed_costs_at_most_the_fallback,
-    a_server_that_comes_back_without_data_costs_little,
-    scripts_that_were_flushed_cost_nothing,
-    data_that_were_flushed_cost_at_most_the_fallback,
-    a_lock_that_was_deleted_costs_at_most_the_fallback,
-    a_queue_that_was_deleted_costs_at_most_the_fallback,
-    a_foreign_holder_that_releases_costs_at_most_the_fallback,
+    a_killed_subscription_costs_at_most_one_recheck,
+    a_killed_subscription_comes_back,
+    lost_messages_cost_at_most_one_recheck,
+    messages_lost_for_long_cost_at_most_one_recheck,
+    an_unconfirmed_subscription_costs_at_most_one_recheck,
+    a_restart_without_data_costs_little,
+    flushed_scripts_cost_nothing,
+    flushed_data_cost_at_most_one_recheck,
+    a_deleted_lock_costs_at_most_one_recheck,
+    a_deleted_queue_costs_at_most_one_recheck,
+    a_foreign_release_costs_at_most_one_recheck,
     a_foreign_holder_that_dies_costs_its_lease,
-    a_foreign_lock_without_an_end_costs_at_most_the_fallback_after_its_deletion,
+    a_foreign_lock_without_expiry_costs_one_recheck_once_deleted,
 }
 
 side_by_side! { data_of_others_in_the_way_of_waiters:
-    other_data_at_the_lock_are_told_and_left_alone,
-    other_data_that_come_while_somebody_waits_are_told_and_left_alone,
-    other_data_at_the_queue_are_told_and_left_alone,
-    other_data_at_the_queue_do_not_keep_a_lock_from_its_release,
-    other_data_at_the_fence_leave_no_lock_behind,
-    a_fence_that_cannot_be_counted_on_is_told_and_left_alone,
-    a_fence_without_an_end_gets_one_when_the_lock_goes_on,
+    foreign_data_at_the_lock_are_reported_and_untouched,
+    foreign_data_during_a_wait_are_reported_and_untouched,
+    foreign_data_at_the_queue_are_reported_and_untouched,
+    foreign_data_at_the_queue_prevent_no_release,
+    foreign_data_at_the_fence_counter_leave_no_lock,
+    an_uncountable_fence_counter_is_reported_and_untouched,
+    a_hand_off_gives_the_fence_counter_an_expiry,
 }
 
-async fn a_killed_subscription_costs_at_most_the_fallback() {
+async fn a_killed_subscription_costs_at_most_one_recheck() {
     let (server, locker, guard) = held().await;
     let waiter = waiter(&locker);
     queued(&server, 1).await;
@@ -46,7 +46,7 @@ async fn a_killed_subscription_costs_at_most_the_fallback() {
     is_over(&server).await;
 }
 
-async fn a_subscription_that_was_killed_comes_back() {
+async fn a_killed_subscription_comes_back() {
     let (server, locker, guard) = held().await;
     let waiter = waiter(&locker);
     queued(&server, 1).await;
@@ -58,7 +58,7 @@ async fn a_subscription_that_was_killed_comes_back() {
     is_over(&server).await;
 }
 
-async fn messages_that_are_lost_cost_at_most_the_fallback() {
+async fn lost_messages_cost_at_most_one_recheck() {
     let (server, proxy) = server_and_proxy();
     let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
     let mut guard = other.lock("k").acquire().await.unwrap();
@@ -72,7 +72,7 @@ async fn messages_that_are_lost_cost_at_most_the_fallback() {
 }
 
 /// For so long that the subscription is taken for dead, and no other one is confirmed.
-async fn messages_that_are_lost_for_long_cost_at_most_the_fallback() {
+async fn messages_lost_for_long_cost_at_most_one_recheck() {
     let (server, proxy) = server_and_proxy();
     let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
     let guard = other.lock("k").acquire().await.unwrap();
@@ -86,7 +86,7 @@ async fn messages_that_are_lost_for_long_cost_at_most_the_fallback() {
     is_over(&server).await;
 }
 
-async fn a_subscription_that_is_never_confirmed_costs_at_most_the_fallback() {
+async fn an_unconfirmed_subscription_costs_at_most_one_recheck() {
     let (server, proxy) = server_and_proxy();
     proxy.hold_messages();
     let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
@@ -98,7 +98,7 @@ async fn a_subscription_that_is_never_confirmed_costs_at_most_the_fallback() {
     is_over(&server).await;
 }
 
-async fn a_server_that_comes_back_without_data_costs_little() {
+async fn a_restart_without_data_costs_little() {
     let (server, locker, guard) = held().await;
     let (one, two) = (waiter(&locker), waiter(&connect(&server.url()).await));
     queued(&server, 2).await;
@@ -116,7 +116,7 @@ async fn a_server_that_comes_back_without_data_costs_little() {
     is_over(&server).await;
 }
 
-async fn scripts_that_were_flushed_cost_nothing() {
+async fn flushed_scripts_cost_nothing() {
     let (server, locker, guard) = held().await;
     let one = waiter(&locker);
     queued(&server, 1).await;
@@ -126,7 +126,7 @@ async fn scripts_that_were_flushed_cost_nothing() {
     is_over(&server).await;
 }
 
-async fn data_that_were_flushed_cost_at_most_the_fallback() {
+async fn flushed_data_cost_at_most_one_recheck() {
     let (server, locker, guard) = held().await;
     let waiter = waiter(&locker);
     queued(&server, 1).await;
@@ -136,7 +136,7 @@ async fn data_that_were_flushed_cost_at_most_the_fallback() {
     is_over(&server).await;
 }
 
-async fn a_lock_that_was_deleted_costs_at_most_the_fallback() {
+async fn a_deleted_lock_costs_at_most_one_recheck() {
     let (server, locker, guard) = held().await;
     let waiter = waiter(&locker);
     queued(&server, 1).await;
@@ -146,7 +146,7 @@ async fn a_lock_that_was_deleted_costs_at_most_the_fallback() {
     is_over(&server).await;
 }
 
-async fn a_queue_that_was_deleted_costs_at_most_the_fallback() {
+async fn a_deleted_queue_costs_at_most_one_recheck() {
     let (server, locker, guard) = held().await;
     let waiter = waiter(&locker);
     queued(&server, 1).await;
@@ -156,7 +156,7 @@ async fn a_queue_that_was_deleted_costs_at_most_the_fallback() {
     is_over(&server).await;
 }
 
-async fn a_foreign_holder_that_releases_costs_at_most_the_fallback() {
+async fn a_foreign_release_costs_at_most_one_recheck() {
     let (server, locker) = server_and_locker().await;
     let admin = server.admin();
     admin.command::<()>(&["SET", KEY, "foreign", "NX", "PX", "60000"]);
@@ -177,7 +177,7 @@ async fn a_foreign_holder_that_dies_costs_its_lease() {
     is_over(&server).await;
 }
 
-async fn a_foreign_lock_without_an_end_costs_at_most_the_fallback_after_its_deletion() {
+async fn a_foreign_lock_without_expiry_costs_one_recheck_once_deleted() {
     let (server, locker) = server_and_locker().await;
     server.admin().set(KEY, "foreign");
     let waiter = waiter(&locker);
@@ -187,7 +187,7 @@ async fn a_foreign_lock_without_an_end_costs_at_most_the_fallback_after_its_dele
     is_over(&server).await;
 }
 
-async fn other_data_at_the_lock_are_told_and_left_alone() {
+async fn foreign_data_at_the_lock_are_reported_and_untouched() {
     let (server, locker) = server_and_locker().await;
     let admin = server.admin();
     admin.command::<()>(&["RPUSH", KEY, "theirs"]);
@@ -198,7 +198,7 @@ async fn other_data_at_the_lock_are_told_and_left_alone() {
     assert_eq!(admin.keys("lockable:queue:*"), [""; 0]);
 }
 
-async fn other_data_that_come_while_somebody_waits_are_told_and_left_alone() {
+async fn foreign_data_during_a_wait_are_reported_and_untouched() {
     let (server, locker, guard) = held().await;
     let waiter = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
     queued(&server, 1).await;
@@ -212,7 +212,7 @@ async fn other_data_that_come_while_somebody_waits_are_told_and_left_alone() {
     assert_eq!(admin.command::<Vec<String>>(&["LRANGE", KEY, "0", "-1"]), ["theirs"]);
 }
 
-async fn other_data_at_the_queue_are_told_and_left_alone() {
+async fn foreign_data_at_the_queue_are_reported_and_untouched() {
     let (server, locker, guard) = held().await;
     server.admin().set(QUEUE, "theirs");
     let wait = locker.lock("k").wait_at_most(LIMIT).acquire();
@@ -223,7 +223,7 @@ async fn other_data_at_the_queue_are_told_and_left_alone() {
     assert_eq!(server.admin().get(QUEUE).as_deref(), Some("theirs"));
 }
 
-async fn other_data_at_the_queue_do_not_keep_a_lock_from_its_release() {
+async fn foreign_data_at_the_queue_prevent_no_release() {
     let (server, locker, guard) = held().await;
     server.admin().set(QUEUE, "theirs");
     guard.release().await.unwrap();
@@ -232,7 +232,7 @@ async fn other_data_at_the_queue_do_not_keep_a_lock_from_its_release() {
     assert_eq!(server.admin().get(QUEUE).as_deref(), Some("theirs"));
 }
 
-async fn other_data_at_the_fence_leave_no_lock_behind() {
+async fn foreign_data_at_the_fence_counter_leave_no_lock() {
     let (server, locker) = server_and_locker().await;
     let admin = server.admin();
     admin.command::<()>(&["SET", KEY, "foreign", "NX", "PX", "300"]);
@@ -247,7 +247,7 @@ async fn other_data_at_the_fence_leave_no_lock_behind() {
     assert_eq!(admin.type_of(FENCE), "list");
 }
 
-async fn a_fence_that_cannot_be_counted_on_is_told_and_left_alone() {
+async fn an_uncountable_fence_counter_is_reported_and_untouched() {
     for theirs in ["text", "1.5", "9223372036854775807"] {
         let (server, locker, guard) = held().await;
         let waiter = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
@@ -262,7 +262,7 @@ async fn a_fence_that_cannot_be_counted_on_is_told_and_left_alone() {
     }
 }
 
-async fn a_fence_without_an_end_gets_one_when_the_lock_goes_on() {
+async fn a_hand_off_gives_the_fence_counter_an_expiry() {
     let (server, locker, guard) = held().await;
     let waiter = waiter(&locker);
     queued(&server, 1).await;

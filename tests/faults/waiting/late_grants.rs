@@ -14,7 +14,7 @@ use crate::support::{KEY, LIMIT, connect, elapse, server_and_proxy};
 /// Method: the message is held back for a part of the short grant, or for longer, and another process
 /// waits behind it; both say when they believed.
 #[tokio::test]
-async fn a_message_that_is_late_makes_no_second_holder() {
+async fn a_late_message_makes_no_second_holder() {
     for delay in [0, 100, 250, 500, 900, 950, 990, 1_000, 1_300] {
         let (server, proxy) = server_and_proxy();
         let locker = connect(&server.url()).await;
@@ -41,7 +41,7 @@ async fn a_message_that_is_late_makes_no_second_holder() {
 
 /// The same with a process that stands still, whose message waits in its socket.
 #[tokio::test]
-async fn a_process_that_stood_still_is_no_second_holder() {
+async fn a_stopped_process_is_no_second_holder() {
     for pause in [0, 250, 500, 900, 990, 1_000, 1_300] {
         let server = lockable_tests::Server::start();
         let locker = connect(&server.url()).await;
@@ -73,7 +73,7 @@ fn most(late: u64) -> Duration {
 /// Goal: a holder begins with most of its lease, however late it heard of the short grant.
 /// Method: the message is held back for more than a third of the grant, and less than the whole.
 #[tokio::test]
-async fn a_grant_that_comes_late_is_claimed_before_the_holder_begins() {
+async fn a_late_grant_is_claimed_before_the_holder_begins() {
     let (server, proxy) = server_and_proxy();
     let holder = connect(&server.url()).await;
     let waiting = connect(&proxy.url()).await;
@@ -101,7 +101,7 @@ async fn a_grant_that_comes_late_is_claimed_before_the_holder_begins() {
 /// has it again as by its own asking, whose answer is not there yet. If it does ask, because that took
 /// so long, its request is held back as well.
 #[tokio::test]
-async fn a_grant_that_lapsed_and_was_made_anew_has_a_newer_fencing_token() {
+async fn a_repeated_grant_has_a_newer_fencing_token() {
     let (server, proxy) = server_and_proxy();
     let (holder, waiting) = (connect(&server.url()).await, connect(&proxy.url()).await);
     let (admin, guard) = (server.admin(), holder.lock("k").acquire().await.unwrap());

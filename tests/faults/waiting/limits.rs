@@ -16,15 +16,15 @@ use crate::support::{
 };
 
 side_by_side! { calls_at_their_wait_limit:
-    a_server_that_stands_still_is_not_told_as_busy,
-    a_server_that_is_gone_is_not_told_as_busy,
-    a_waiter_whose_server_dies_is_told_of_that,
-    a_busy_lock_is_told_as_busy_after_any_wait,
-    a_lock_that_its_own_locker_holds_is_busy_without_an_answer,
+    a_stalled_server_is_not_reported_as_busy,
+    a_dead_server_is_not_reported_as_busy,
+    a_waiter_learns_that_its_server_died,
+    a_busy_lock_is_busy_after_any_wait,
+    a_local_holder_means_busy_without_an_answer,
     a_lease_that_is_over_makes_no_lock_busy,
-    an_answer_of_now_counts_more_than_a_failure_before,
-    a_link_that_stands_still_twice_does_not_hide_a_busy_lock,
-    a_process_that_is_stopped_again_and_again_waits_on,
+    a_current_answer_outweighs_an_earlier_failure,
+    a_busy_lock_is_found_over_a_stalling_link,
+    a_repeatedly_stopped_process_keeps_waiting,
 }
 
 /// Shorter than a command deadline, which the first try has all the same.
@@ -146,7 +146,7 @@ fn assert_error_events(silent: &str, times: usize) {
 }
 
 /// A pair of calls in sequence have the command deadline each, so all of them together have two.
-async fn a_server_that_stands_still_is_not_told_as_busy() {
+async fn a_stalled_server_is_not_reported_as_busy() {
     let server = lockable_tests::Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
     events::listen();
@@ -157,7 +157,7 @@ async fn a_server_that_stands_still_is_not_told_as_busy() {
     server.resume();
 }
 
-async fn a_server_that_is_gone_is_not_told_as_busy() {
+async fn a_dead_server_is_not_reported_as_busy() {
     let (_server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     events::listen();
@@ -170,7 +170,7 @@ async fn a_server_that_is_gone_is_not_told_as_busy() {
     assert_error_events("limit-gone", 3);
 }
 
-async fn a_waiter_whose_server_dies_is_told_of_that() {
+async fn a_waiter_learns_that_its_server_died() {
     let server = lockable_tests::Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
     let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
@@ -189,7 +189,7 @@ async fn a_waiter_whose_server_dies_is_told_of_that() {
     drop(holder);
 }
 
-async fn a_busy_lock_is_told_as_busy_after_any_wait() {
+async fn a_busy_lock_is_busy_after_any_wait() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
@@ -206,7 +206,7 @@ async fn a_busy_lock_is_told_as_busy_after_any_wait() {
 
 /// Goal: where the holder is of the same locker, no answer of the server is needed.
 /// Method: one call waits, the server stands still, and another one lines up behind it.
-async fn a_lock_that_its_own_locker_holds_is_busy_without_an_answer() {
+async fn a_local_holder_means_busy_without_an_answer() {
     let server = lockable_tests::Server::start();
     let locker = patient(&server.url()).connect().await.unwrap();
     let holder = locker.lock("k").acquire().await.unwrap();
@@ -243,7 +243,7 @@ async fn a_lease_that_is_over_makes_no_lock_busy() {
 
 /// Method: the question of a line has no answer, while a call of another runtime, over a connection of
 /// its own, is answered.
-async fn an_answer_of_now_counts_more_than_a_failure_before() {
+async fn a_current_answer_outweighs_an_earlier_failure() {
     let (server, proxy) = server_and_proxy();
     let _holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let locker = patient(&proxy.url()).command_deadline(SHORT).connect().await.unwrap();
@@ -262,7 +262,7 @@ async fn an_answer_of_now_counts_more_than_a_failure_before() {
 
 /// Method: each time the grant of the call lapses while the link stands still, and another holder has the
 /// lock after that.
-async fn a_link_that_stands_still_twice_does_not_hide_a_busy_lock() {
+async fn a_busy_lock_is_found_over_a_stalling_link() {
     let (server, proxy) = server_and_proxy();
     let other = connect(&server.url()).await;
     let locker = patient(&proxy.url()).command_deadline(LIMIT).connect().await.unwrap();
@@ -285,7 +285,7 @@ async fn a_link_that_stands_still_twice_does_not_hide_a_busy_lock() {
 }
 
 /// Goal: a call without a limit that loses its grants because its process stands still does not end.
-async fn a_process_that_is_stopped_again_and_again_waits_on() {
+async fn a_repeatedly_stopped_process_keeps_waiting() {
     let server = lockable_tests::Server::start();
     let locker = connect(&server.url()).await;
     let mut guard = locker.lock("k").acquire().await.unwrap();
@@ -305,7 +305,7 @@ async fn a_process_that_is_stopped_again_and_again_waits_on() {
 
 /// Goal: a call that may not wait gets a free lock over a link of any length, and leaves nothing behind.
 #[tokio::test]
-async fn a_call_that_may_not_wait_gets_a_free_lock() {
+async fn a_call_without_wait_gets_a_free_lock() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     proxy.delay(Duration::from_millis(1));
@@ -323,7 +323,7 @@ async fn a_call_that_may_not_wait_gets_a_free_lock() {
 /// Goal: a call without a limit does not take turns for ever that it cannot use.
 /// Method: a lease is shorter than the way to the server and back.
 #[tokio::test]
-async fn a_lease_that_is_shorter_than_the_link_ends_in_an_error() {
+async fn a_lease_shorter_than_the_link_is_an_error() {
     let (server, proxy) = server_and_proxy();
     let short = Duration::from_millis(40);
     let (locker, holder) = (connect(&proxy.url()).await, connect(&server.url()).await);
@@ -344,7 +344,7 @@ async fn a_lease_that_is_shorter_than_the_link_ends_in_an_error() {
 /// Goal: the half minute that the documentation names. It counts from the first question without an
 /// answer, and a question takes as long as connecting may.
 #[tokio::test]
-async fn a_call_without_a_limit_ends_after_half_a_minute_of_outage() {
+async fn an_unlimited_wait_ends_after_half_a_minutes_outage() {
     const OUTAGE: Duration = Duration::from_secs(30);
     let server = lockable_tests::Server::start();
     let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();

@@ -12,12 +12,12 @@ use crate::support::{FENCE, KEY, LIMIT, connect, side_by_side};
 const LONGEST: Duration = Duration::from_millis(i64::MAX.unsigned_abs() / 2);
 
 side_by_side! { the_longest_lease:
-    is_waited_for_and_handed_on,
+    is_waited_for_and_handed_off,
     is_claimed_renewed_and_extended,
-    is_granted_where_the_fence_counter_is_ahead_of_the_time,
+    is_granted_with_a_fence_counter_ahead_of_time,
 }
 
-async fn is_waited_for_and_handed_on() {
+async fn is_waited_for_and_handed_off() {
     let server = Server::start();
     let (one, other) = (connect(&server.url()).await, connect(&server.url()).await);
     let guard = longest(&one).acquire().await.unwrap();
@@ -48,7 +48,7 @@ async fn is_claimed_renewed_and_extended() {
     is_over(&server).await;
 }
 
-async fn is_granted_where_the_fence_counter_is_ahead_of_the_time() {
+async fn is_granted_with_a_fence_counter_ahead_of_time() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     let (seconds, _): (u64, u64) = server.admin().command(&["TIME"]);

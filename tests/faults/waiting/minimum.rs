@@ -11,7 +11,7 @@ use crate::support::{KEY, LIMIT, connect, side_by_side};
 side_by_side! { ends_of_minimum_holds:
     the_first_who_waits_comes_before_newcomers,
     one_who_waits_since_the_release_comes_before_newcomers,
-    who_has_the_lock_is_told_without_the_second_for_those_who_wait,
+    an_inspection_leaves_out_the_waiters_second,
     a_waiter_who_leaves_makes_it_no_longer,
     the_value_of_another_program_is_no_mark,
 }
@@ -41,7 +41,7 @@ async fn one_who_waits_since_the_release_comes_before_newcomers() {
     is_over(&lockers.server).await;
 }
 
-async fn who_has_the_lock_is_told_without_the_second_for_those_who_wait() {
+async fn an_inspection_leaves_out_the_waiters_second() {
     let lockers = Lockers::start().await;
     let guard = lockers.hold(10 * MINIMUM).await;
     let waiter = waiter(&lockers.waiter);

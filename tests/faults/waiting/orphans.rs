@@ -19,7 +19,7 @@ use crate::support::{KEY, LIMIT, LONG, elapse, freed_blocking, patient, server_a
 /// 3. The question lands, and takes the free lock.
 /// 4. Its answer is processed before that of the release.
 #[test]
-fn a_question_that_lands_behind_its_release_takes_no_lock() {
+fn a_question_behind_its_release_takes_no_lock() {
     let (server, proxy) = server_and_proxy();
     let (first, second) = (one_thread(), one_thread());
     let holder = holder(&first, &server);
@@ -45,7 +45,7 @@ fn a_question_that_lands_behind_its_release_takes_no_lock() {
 /// Goal: the same for a question whose answer was given up before the release began.
 /// Method: the command deadline ends while the question is held back.
 #[test]
-fn a_question_that_was_given_up_takes_no_lock_behind_its_release() {
+fn a_given_up_question_behind_its_release_takes_no_lock() {
     let (server, proxy) = server_and_proxy();
     let (first, second) = (one_thread(), one_thread());
     let holder = holder(&first, &server);
@@ -68,7 +68,7 @@ fn a_question_that_was_given_up_takes_no_lock_behind_its_release() {
 /// knows of no minimum overtakes the release.
 /// Method: the release is dropped on its way, or has no answer within its deadline.
 #[test]
-fn a_minimum_hold_outlasts_a_release_that_is_given_up() {
+fn a_minimum_hold_outlasts_an_unfinished_release() {
     for deadline in [Duration::from_secs(20), Duration::from_secs(1)] {
         let (server, proxy) = server_and_proxy();
         let (first, second) = (one_thread(), one_thread());

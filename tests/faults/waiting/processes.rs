@@ -10,9 +10,9 @@ use crate::support::{LIMIT, connect, elapse, side_by_side};
 
 side_by_side! { processes_that_fail:
     a_killed_holder_costs_its_lease,
-    a_killed_holder_of_a_turn_costs_the_short_grant_at_most,
+    a_holder_killed_in_its_turn_costs_the_short_grant,
     a_killed_waiter_at_the_head_costs_nothing,
-    a_stopped_waiter_at_the_head_costs_at_most_the_short_grant,
+    a_stopped_head_costs_at_most_the_short_grant,
     a_killed_waiter_of_many_costs_nothing,
 }
 
@@ -30,7 +30,7 @@ async fn a_killed_holder_costs_its_lease() {
     is_over(&server).await;
 }
 
-async fn a_killed_holder_of_a_turn_costs_the_short_grant_at_most() {
+async fn a_holder_killed_in_its_turn_costs_the_short_grant() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     let guard = locker.lock("k").acquire().await.unwrap();
@@ -66,7 +66,7 @@ async fn a_killed_waiter_of_many_costs_nothing() {
     is_over(&server).await;
 }
 
-async fn a_stopped_waiter_at_the_head_costs_at_most_the_short_grant() {
+async fn a_stopped_head_costs_at_most_the_short_grant() {
     let (server, guard, mut heads, waiter) = behind(1).await;
     heads[0].pause();
     guard.release().await.unwrap();

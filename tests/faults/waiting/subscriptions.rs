@@ -8,12 +8,12 @@ use crate::support::{LIMIT, connect, elapse, patient, server_and_proxy, side_by_
 
 side_by_side! { subscriptions_of_a_process:
     calls_that_do_not_wait_never_subscribe,
-    a_call_that_may_wait_and_finds_the_lock_free_does_not_subscribe,
+    a_call_that_finds_the_lock_free_does_not_subscribe,
     a_hundred_waiters_of_ten_keys_share_one_subscription,
-    a_locker_that_lost_its_subscription_beside_one_that_has_it_waits_for_the_fallback,
-    a_new_subscription_asks_for_a_limited_number_of_lines_at_once,
-    a_waiter_from_before_a_new_subscription_hears_of_its_grant,
-    after_a_new_subscription_grants_of_an_image_are_left_alone,
+    a_locker_without_its_subscription_waits_for_the_recheck,
+    a_new_subscription_limits_the_lines_asked_at_once,
+    an_earlier_waiter_hears_over_a_new_subscription,
+    a_new_subscription_leaves_grants_of_an_image_alone,
 }
 
 async fn calls_that_do_not_wait_never_subscribe() {
@@ -28,7 +28,7 @@ async fn calls_that_do_not_wait_never_subscribe() {
     assert_eq!(server.admin().command_calls("subscribe"), 0);
 }
 
-async fn a_call_that_may_wait_and_finds_the_lock_free_does_not_subscribe() {
+async fn a_call_that_finds_the_lock_free_does_not_subscribe() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     for _ in 0..20 {
@@ -63,7 +63,7 @@ async fn a_hundred_waiters_of_ten_keys_share_one_subscription() {
 }
 
 /// Both listen on the channel of the process, so the server takes a grant to the first for heard.
-async fn a_locker_that_lost_its_subscription_beside_one_that_has_it_waits_for_the_fallback() {
+async fn a_locker_without_its_subscription_waits_for_the_recheck() {
     let server = Server::start();
     let proxy = Proxy::start(&server);
     let (one, two) = (connect(&proxy.url()).await, connect(&server.url()).await);
@@ -82,7 +82,7 @@ async fn a_locker_that_lost_its_subscription_beside_one_that_has_it_waits_for_th
 
 /// Goal: when grants may have been missed, the lines do not ask all at the same moment.
 /// Method: the answers of the connection that asks are held back, so that what is asked stays asked.
-async fn a_new_subscription_asks_for_a_limited_number_of_lines_at_once() {
+async fn a_new_subscription_limits_the_lines_asked_at_once() {
     const LINES: usize = 600;
     const LIMITED: u64 = 256;
     let (server, proxy) = server_and_proxy();
@@ -108,7 +108,7 @@ async fn a_new_subscription_asks_for_a_limited_number_of_lines_at_once() {
     waiters.abort_all();
 }
 
-async fn a_waiter_from_before_a_new_subscription_hears_of_its_grant() {
+async fn an_earlier_waiter_hears_over_a_new_subscription() {
     let server = Server::start();
     let admin = server.admin();
     let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
@@ -127,7 +127,7 @@ async fn a_waiter_from_before_a_new_subscription_hears_of_its_grant() {
 /// Goal: a process that was started from the same image as another one does not release that one's locks.
 /// Method: both begin with one origin, and with subscriptions that broke. The other one's lock and its
 /// grant are written by hand.
-async fn after_a_new_subscription_grants_of_an_image_are_left_alone() {
+async fn a_new_subscription_leaves_grants_of_an_image_alone() {
     let server = Server::start();
     let admin = server.admin();
     let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();

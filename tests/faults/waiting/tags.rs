@@ -11,7 +11,7 @@ use crate::support::{LIMIT, patient};
 /// Method: both locks are held, each has a waiter, and they are released in the order in which the
 /// waiters did not come.
 #[tokio::test]
-async fn waiters_of_a_key_and_of_its_hash_tag_get_their_own_locks() {
+async fn a_key_and_its_hash_tag_have_separate_queues() {
     let server = Server::start();
     let admin = server.admin();
     let locker = || patient(&server.url()).prefix("").connect();

@@ -13,22 +13,22 @@ use crate::support::{
 };
 
 side_by_side! { turns_that_last:
-    a_lock_that_was_handed_over_is_claimed_for_its_whole_lease,
-    a_lock_that_was_handed_over_and_is_renewed_goes_on,
+    a_handed_off_lock_is_claimed_for_its_whole_lease,
+    a_handed_off_lock_is_renewed,
     a_claim_that_is_refused_stops_the_body,
-    a_minimum_hold_is_kept_before_the_next_waiter,
+    the_next_waiter_comes_after_the_minimum_hold,
     a_waiter_with_a_minimum_hold_keeps_it,
     a_release_whose_outcome_is_unknown_serves_the_waiters,
-    a_release_that_handed_the_lock_on_and_whose_reply_was_lost_is_not_told_as_a_loss,
+    a_hand_off_with_a_lost_reply_is_no_loss,
     a_guard_that_is_dropped_serves_the_waiters,
-    a_lease_that_is_passed_on_is_no_longer_than_was_asked_for,
+    a_passed_on_lease_is_no_longer_than_requested,
     a_lease_is_made_longer_during_a_turn,
-    a_waiter_of_the_same_process_has_a_whole_lease_too,
-    a_place_that_was_asked_for_during_a_turn_is_given_up_with_it,
-    a_turn_over_a_lock_that_was_taken_away_leaves_the_next_alone,
+    a_local_waiter_has_a_whole_lease_too,
+    a_place_asked_for_during_a_turn_ends_with_it,
+    a_turn_without_its_lock_leaves_the_next_alone,
 }
 
-async fn a_lock_that_was_handed_over_is_claimed_for_its_whole_lease() {
+async fn a_handed_off_lock_is_claimed_for_its_whole_lease() {
     let (server, guard) = handed_over(|locker| locker.lock("k").expire(seconds(20))).await;
     let admin = server.admin();
     assert!(admin.pttl(KEY) <= 1_000);
@@ -39,7 +39,7 @@ async fn a_lock_that_was_handed_over_is_claimed_for_its_whole_lease() {
     is_over(&server).await;
 }
 
-async fn a_lock_that_was_handed_over_and_is_renewed_goes_on() {
+async fn a_handed_off_lock_is_renewed() {
     let (server, guard) = handed_over(|locker| locker.lock("k").expire(seconds(2)).renew()).await;
     elapse(seconds(5)).await;
     assert!(guard.is_held() && server.admin().pttl(KEY) > 900, "{guard:?}");
@@ -63,7 +63,7 @@ async fn a_claim_that_is_refused_stops_the_body() {
     assert_eq!(admin.get(KEY).as_deref(), Some("theirs"));
 }
 
-async fn a_minimum_hold_is_kept_before_the_next_waiter() {
+async fn the_next_waiter_comes_after_the_minimum_hold() {
     let server = Server::start();
     let (locker, other) = (connect(&server.url()).await, connect(&server.url()).await);
     let minimum = Duration::from_millis(700);
@@ -125,7 +125,7 @@ async fn a_release_whose_outcome_is_unknown_serves_the_waiters() {
 }
 
 /// The repeated release finds the next holder, who is left alone.
-async fn a_release_that_handed_the_lock_on_and_whose_reply_was_lost_is_not_told_as_a_loss() {
+async fn a_hand_off_with_a_lost_reply_is_no_loss() {
     let (server, proxy) = server_and_proxy();
     let guard = connect(&proxy.url()).await.lock("k").acquire().await.unwrap();
     let next = waiter(&connect(&server.url()).await);
@@ -157,7 +157,7 @@ async fn a_guard_that_is_dropped_serves_the_waiters() {
 
 /// The first finds the lock free when it asks again, and so has a minute at once, which goes on to the
 /// next of this process.
-async fn a_lease_that_is_passed_on_is_no_longer_than_was_asked_for() {
+async fn a_passed_on_lease_is_no_longer_than_requested() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     server.admin().set(KEY, "another client");
@@ -186,7 +186,7 @@ async fn a_lease_is_made_longer_during_a_turn() {
     is_over(&server).await;
 }
 
-async fn a_waiter_of_the_same_process_has_a_whole_lease_too() {
+async fn a_local_waiter_has_a_whole_lease_too() {
     let (server, locker, holder) = held().await;
     let first = waiter(&locker);
     queued(&server, 1).await;
@@ -204,7 +204,7 @@ async fn a_waiter_of_the_same_process_has_a_whole_lease_too() {
 }
 
 /// The fallback asks for a place while a long turn goes on; nobody waits for that in the end.
-async fn a_place_that_was_asked_for_during_a_turn_is_given_up_with_it() {
+async fn a_place_asked_for_during_a_turn_ends_with_it() {
     let (server, locker, holder) = held().await;
     let first = waiter(&locker);
     queued(&server, 1).await;
@@ -220,7 +220,7 @@ async fn a_place_that_was_asked_for_during_a_turn_is_given_up_with_it() {
     is_over(&server).await;
 }
 
-async fn a_turn_over_a_lock_that_was_taken_away_leaves_the_next_alone() {
+async fn a_turn_without_its_lock_leaves_the_next_alone() {
     let (server, locker, holder) = held().await;
     let first = waiter(&locker);
     queued(&server, 1).await;

@@ -104,14 +104,14 @@ async fn a_timeout_around_a_call_frees_the_lock() {
 }
 
 #[test]
-fn a_runtime_that_is_dropped_frees_the_locks_of_its_bodies() {
+fn a_dropped_runtime_frees_its_bodies_locks() {
     for runtime in [one_thread(), two_threads()] {
         body_in(runtime, drop);
     }
 }
 
 #[test]
-fn a_runtime_that_is_shut_down_in_the_background_frees_the_locks_of_its_bodies() {
+fn a_runtime_shut_down_in_background_frees_its_bodies_locks() {
     for runtime in [one_thread(), two_threads()] {
         body_in(runtime, Runtime::shutdown_background);
     }

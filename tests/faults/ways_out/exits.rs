@@ -23,32 +23,32 @@ fn is_freed(case: &str, says: &str) {
 }
 
 #[test]
-fn a_guard_that_was_dropped_outside_of_any_runtime_is_freed_at_the_end() {
+fn a_guard_dropped_outside_a_runtime_is_freed_at_exit() {
     is_freed("outside", "");
 }
 
 #[test]
-fn a_guard_that_was_dropped_on_one_thread_is_freed_at_the_end() {
+fn a_guard_dropped_on_one_thread_is_freed_at_exit() {
     is_freed("one thread", "");
 }
 
 #[test]
-fn a_guard_that_was_dropped_on_many_threads_is_freed_at_the_end() {
+fn a_guard_dropped_on_many_threads_is_freed_at_exit() {
     is_freed("many threads", "");
 }
 
 #[test]
-fn a_guard_that_a_task_dropped_is_freed_at_the_end() {
+fn a_guard_dropped_by_a_task_is_freed_at_exit() {
     is_freed("task", "");
 }
 
 #[test]
-fn a_guard_that_a_runtime_dropped_is_freed_at_the_end() {
+fn a_guard_dropped_by_a_runtime_is_freed_at_exit() {
     is_freed("aborted", "");
 }
 
 #[test]
-fn a_guard_of_the_installed_locker_is_freed_at_the_end() {
+fn a_guard_of_the_installed_locker_is_freed_at_exit() {
     is_freed("installed", "");
 }
 
@@ -63,7 +63,7 @@ fn a_guard_is_freed_when_main_panics() {
 }
 
 #[test]
-fn a_guard_is_freed_where_events_and_numbers_are_listened_to() {
+fn a_guard_is_freed_under_a_subscriber_and_a_recorder() {
     is_freed("told", "its release is sent in the background");
 }
 
@@ -74,7 +74,7 @@ fn a_program_in_memory_ends_as_well() {
 
 /// The end waits for a moment, and not for a server that gives no answer.
 #[test]
-fn a_program_whose_server_stands_still_ends_all_the_same() {
+fn a_program_with_a_stalled_server_still_ends() {
     let server = Server::start();
     let mut worker = Peer::start(WORKER, [&server.url(), "stopped"]);
     assert_eq!(worker.hear(), "held");

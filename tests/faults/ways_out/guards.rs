@@ -28,7 +28,7 @@ async fn a_guard_dropped_on_a_plain_thread_frees_the_lock() {
 
 /// Thread-locals are dropped when the thread's own are partly gone.
 #[tokio::test]
-async fn a_guard_dropped_with_the_thread_locals_of_a_thread_frees_the_lock() {
+async fn a_guard_dropped_in_a_thread_local_frees_the_lock() {
     thread_local! {
         static KEPT: RefCell<Option<LockGuard>> = const { RefCell::new(None) };
     }
@@ -69,14 +69,14 @@ fn a_guard_that_outlives_its_runtime_can_be_released() {
 }
 
 #[test]
-fn a_runtime_that_is_dropped_frees_the_locks_of_its_tasks() {
+fn a_dropped_runtime_frees_its_tasks_locks() {
     for runtime in [one_thread(), two_threads()] {
         guard_in(runtime, drop);
     }
 }
 
 #[test]
-fn a_runtime_that_is_shut_down_in_the_background_frees_the_locks_of_its_tasks() {
+fn a_runtime_shut_down_in_background_frees_its_tasks_locks() {
     for runtime in [one_thread(), two_threads()] {
         guard_in(runtime, Runtime::shutdown_background);
     }
@@ -118,7 +118,7 @@ async fn a_guard_that_was_overtaken_leaves_the_other_holders_lock() {
 }
 
 #[tokio::test]
-async fn a_call_right_after_a_dropped_guard_succeeds_at_its_first_try_a_thousand_times() {
+async fn a_call_after_a_dropped_guard_needs_one_try() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     for turn in 0..1_000 {
@@ -130,7 +130,7 @@ async fn a_call_right_after_a_dropped_guard_succeeds_at_its_first_try_a_thousand
 
 /// As above, where the calls come from other tasks and threads than the drops.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_after_a_guard_was_dropped_elsewhere_succeeds_at_its_first_try() {
+async fn a_call_after_a_drop_elsewhere_needs_one_try() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     for turn in 0..300 {

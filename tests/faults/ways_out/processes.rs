@@ -42,8 +42,8 @@ async fn a_drain_with_nothing_to_do_is_done() {
 }
 
 #[tokio::test]
-async fn a_drain_of_a_server_that_stands_still_ends_in_time_and_the_locks_are_freed_later() {
-    let name = "a_drain_of_a_server_that_stands_still_ends_in_time_and_the_locks_are_freed_later";
+async fn a_drain_of_a_stalled_server_ends_in_time() {
+    let name = "a_drain_of_a_stalled_server_ends_in_time";
     if !is_alone(name) {
         return;
     }
@@ -77,8 +77,8 @@ async fn a_drain_may_be_dropped_and_asked_for_again() {
 }
 
 #[test]
-fn a_drain_needs_no_runtime_and_no_runtime_that_goes_on() {
-    if !is_alone("a_drain_needs_no_runtime_and_no_runtime_that_goes_on") {
+fn a_drain_needs_no_running_runtime() {
+    if !is_alone("a_drain_needs_no_running_runtime") {
         return;
     }
     let server = Server::start();
@@ -91,8 +91,8 @@ fn a_drain_needs_no_runtime_and_no_runtime_that_goes_on() {
 
 /// Calls that were refused for certain hold nothing that a drain would have to wait for.
 #[tokio::test]
-async fn a_drain_does_not_wait_for_calls_that_the_server_refused() {
-    if !is_alone("a_drain_does_not_wait_for_calls_that_the_server_refused") {
+async fn a_drain_does_not_wait_for_refused_calls() {
+    if !is_alone("a_drain_does_not_wait_for_refused_calls") {
         return;
     }
     let server = Server::start();
@@ -104,8 +104,8 @@ async fn a_drain_does_not_wait_for_calls_that_the_server_refused() {
 
 /// Calls that nobody could have heard of hold nothing either.
 #[tokio::test]
-async fn a_drain_does_not_wait_for_calls_that_never_reached_a_server() {
-    if !is_alone("a_drain_does_not_wait_for_calls_that_never_reached_a_server") {
+async fn a_drain_does_not_wait_for_unsent_calls() {
+    if !is_alone("a_drain_does_not_wait_for_unsent_calls") {
         return;
     }
     let server = Server::start();
@@ -117,8 +117,8 @@ async fn a_drain_does_not_wait_for_calls_that_never_reached_a_server() {
 
 /// A task that is aborted in the middle of its call counts as well.
 #[tokio::test]
-async fn a_drain_waits_for_calls_that_were_given_up() {
-    if !is_alone("a_drain_waits_for_calls_that_were_given_up") {
+async fn a_drain_waits_for_aborted_calls() {
+    if !is_alone("a_drain_waits_for_aborted_calls") {
         return;
     }
     let server = Server::start();
@@ -137,8 +137,8 @@ async fn a_drain_waits_for_calls_that_were_given_up() {
 
 /// Otherwise the end of the process would cut that off, and the lock be handed to nobody.
 #[tokio::test]
-async fn a_drain_waits_until_a_waiter_that_gave_up_has_left_the_queue() {
-    if !is_alone("a_drain_waits_until_a_waiter_that_gave_up_has_left_the_queue") {
+async fn a_drain_waits_until_dropped_waiters_leave_the_queue() {
+    if !is_alone("a_drain_waits_until_dropped_waiters_leave_the_queue") {
         return;
     }
     let server = Server::start();
@@ -159,8 +159,8 @@ async fn a_drain_waits_until_a_waiter_that_gave_up_has_left_the_queue() {
 
 /// Its request may grant a lock that nobody but this process can release.
 #[tokio::test]
-async fn a_drain_waits_for_a_claim_that_was_given_up() {
-    if !is_alone("a_drain_waits_for_a_claim_that_was_given_up") {
+async fn a_drain_waits_for_a_dropped_claim() {
+    if !is_alone("a_drain_waits_for_a_dropped_claim") {
         return;
     }
     let server = Server::start();
@@ -175,13 +175,13 @@ async fn a_drain_waits_for_a_claim_that_was_given_up() {
 
 /// The first half is the process that ends, the second the one that looks.
 #[test]
-fn a_process_that_drains_before_its_end_leaves_no_lock() {
+fn a_process_that_drains_leaves_no_lock() {
     const URL: &str = "LOCKABLE_TEST_SERVER";
     if let Ok(url) = env::var(URL) {
         return one_thread().block_on(drop_drain_and_exit(&url));
     }
     let server = Server::start();
-    let name = "a_process_that_drains_before_its_end_leaves_no_lock";
+    let name = "a_process_that_drains_leaves_no_lock";
     assert!(again(name).env(URL, server.url()).status().unwrap().success());
     assert_eq!(server.admin().keys("disLock:*"), [""; 0]);
     assert!(server.admin().command_calls("del") >= 40);
