@@ -79,7 +79,7 @@ impl Workspace {
 
     /// How many milliseconds of a processor `cargo check` takes for this crate alone, all of it.
     ///
-    /// bash tells what its children used: the clock would count other processes too.
+    /// bash reports what its children used: the clock would count other processes too.
     fn check(&self, way: Way) -> f64 {
         let source = File::options().append(true).open(self.0.join(way.name()).join("src/lib.rs"));
         let source = source.expect("a source");
@@ -160,12 +160,13 @@ fn by_hand(attribute: &str, plain: &str) -> String {
     )
 }
 
-/// User and system time, as bash tells them in its last line.
+/// User and system time, which bash prints in its last line.
 fn milliseconds(output: &Output, way: Way) -> f64 {
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
-    assert!(told.contains(&format!("Checking {} ", way.name())), "nothing was checked: {told}");
-    let times = told.lines().last().expect("the times").split(' ');
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}");
+    let is_checked = printed.contains(&format!("Checking {} ", way.name()));
+    assert!(is_checked, "nothing was checked: {printed}");
+    let times = printed.lines().last().expect("the times").split(' ');
     times.map(|seconds| seconds.parse::<f64>().expect("a number") * 1e3).sum()
 }
 

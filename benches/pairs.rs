@@ -36,7 +36,7 @@ enum Contender {
     Bare(MultiplexedConnection, Arc<str>),
 }
 
-/// What one round of one contender came to.
+/// The result of one round of one contender.
 struct Round {
     pairs_per_second: f64,
     /// Median, in microseconds.

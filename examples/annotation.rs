@@ -1,6 +1,6 @@
-//! How do I skip work that somebody else is doing already, and see in the log that it was skipped?
+//! How do I skip work that another caller is doing already, and see in the log that it was skipped?
 //!
-//! One attribute on a function: of several callers at once, one runs and the others are told.
+//! One attribute on a function: of several callers at once, one runs and the others are skipped.
 //!
 //! Run it with `cargo run --example annotation`; set `LOCKABLE_URL=redis://127.0.0.1:6379` to keep
 //! the lock in Redis. Watch for one `start` and `end` in each round, and for the info events of the

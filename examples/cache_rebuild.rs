@@ -17,9 +17,9 @@ const REQUESTS: usize = 200;
 
 struct Service {
     locks: Locker,
-    /// Stands for the cache: the version of the menu, and until when it is fresh.
+    /// In place of a cache: the version of the menu, and until when it is fresh.
     cached: Mutex<Option<(u32, Instant)>>,
-    /// Stands for the database, which has a new version for each query.
+    /// In place of a database, which has a new version for each query.
     queries: AtomicU32,
 }
 
@@ -44,7 +44,7 @@ impl Service {
         Ok(self.rebuild().await)
     }
 
-    /// Looks again first: whoever had the lock before may have rebuilt the entry.
+    /// Looks again first: the holder before may have rebuilt the entry.
     async fn rebuild(&self) -> u32 {
         if let Some((menu, true)) = self.cached() {
             return menu;

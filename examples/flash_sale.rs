@@ -32,7 +32,7 @@ struct Shop {
 }
 
 impl Shop {
-    /// One sale at a time, over all instances; the buyers stand in a queue.
+    /// One sale at a time, over all instances; the buyers wait in a queue.
     #[distributed_lock(key = "stock:{item}", expire = 10, wait = "30s", locker = self.locks)]
     async fn sell(&self, item: u32) -> Result<bool, LockError> {
         Ok(self.sell_unlocked().await)

@@ -26,7 +26,7 @@ async fn commit(lock: &LockGuard) -> Result<(), LockError> {
     Ok(())
 }
 
-/// What the backend says about a lock, whoever asks.
+/// What the backend reports about a lock to any caller.
 fn described(holder: Option<Holder>) -> String {
     match holder.map(|holder| holder.remaining()) {
         None => "no such lock".to_owned(),

@@ -1,4 +1,4 @@
-//! How does a job keep its lock for longer than `expire`, and what ends one that goes on for ever?
+//! How does a job keep its lock for longer than `expire`, and what ends one that never ends?
 //!
 //! `renew` keeps the lease alive while the body runs; when `max_hold` is over, the body is stopped,
 //! the lock is released, and the call says so.
@@ -20,12 +20,12 @@ const EXPIRE: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 struct Export {
     locks: Locker,
-    /// Stands for the file that is written; what was written stays.
+    /// In place of the file that is written; what was written stays.
     chunks: Arc<AtomicU32>,
 }
 
 impl Export {
-    /// Goes on where the one before was stopped.
+    /// Continues where the one before was stopped.
     #[distributed_lock(key = "export", expire = EXPIRE, renew, max_hold = 2, locker = self.locks)]
     async fn run(&self) -> Result<(), LockError> {
         for chunk in self.chunks.load(Ordering::Relaxed)..CHUNKS {
@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("after {:.1?}, {written} of {CHUNKS} chunks: {stopped}", start.elapsed());
     assert!(stopped.is_max_hold_reached() && (1..CHUNKS).contains(&written));
 
-    // Nothing of the stopped body runs any more, and its lock is free: the next call goes on from there.
+    // Nothing of the stopped body runs any more, and its lock is free: the next call continues there.
     assert!(other.locks.inspect("export").await?.is_none());
     while let Err(error) = other.run().await {
         assert!(error.is_max_hold_reached(), "{error}");

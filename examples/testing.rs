@@ -2,7 +2,7 @@
 //! server is unavailable, and that it stops when its lock is lost.
 //!
 //! Run it with `cargo run --example testing`; no server is needed. In a project of yours the functions
-//! under `main` stand in `mod tests`, each with `#[tokio::test]`. Watch for the line of each path.
+//! under `main` belong in `mod tests`, each with `#[tokio::test]`. Watch for the line of each path.
 
 use std::future::{Future, pending, ready};
 
@@ -13,7 +13,7 @@ use lockable_runtime::{LockError, distributed_lock};
 #[derive(Debug, PartialEq)]
 enum Shipping {
     Done,
-    SomebodyElseDoesIt,
+    AlreadyUnderWay,
     TryLater,
     LookAtIt,
 }
@@ -26,11 +26,11 @@ async fn pack_and_send(id: u32, packed: impl Future<Output = ()>) -> Result<(), 
     Ok(())
 }
 
-/// Its caller, which tells the failures apart.
+/// Its caller, which distinguishes the failures.
 async fn ship(id: u32, packed: impl Future<Output = ()>) -> Shipping {
     match pack_and_send(id, packed).await {
         Ok(()) => Shipping::Done,
-        Err(error) if error.is_busy() => Shipping::SomebodyElseDoesIt,
+        Err(error) if error.is_busy() => Shipping::AlreadyUnderWay,
         Err(error) if error.is_lost() => Shipping::LookAtIt,
         Err(_) => Shipping::TryLater,
     }
@@ -39,7 +39,7 @@ async fn ship(id: u32, packed: impl Future<Output = ()>) -> Shipping {
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     an_order_is_sent_once().await;
-    a_busy_order_is_left_to_whoever_has_it().await;
+    a_busy_order_is_left_to_its_holder().await;
     nothing_is_sent_while_the_server_is_unavailable().await;
     packing_stops_when_the_lock_is_lost().await;
 }
@@ -53,11 +53,11 @@ async fn an_order_is_sent_once() {
     println!("free: the body ran, and the lock was released");
 }
 
-async fn a_busy_order_is_left_to_whoever_has_it() {
+async fn a_busy_order_is_left_to_its_holder() {
     let locks = TestLocks::new();
     let other = locks.hold("order:7");
     let packed = async { unreachable!("runs beside another holder") };
-    assert_eq!(locks.scope(ship(7, packed)).await, Shipping::SomebodyElseDoesIt);
+    assert_eq!(locks.scope(ship(7, packed)).await, Shipping::AlreadyUnderWay);
     assert_eq!(locks.counts("order:7").busy, 1);
     println!("busy: the body did not run");
 

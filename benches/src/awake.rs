@@ -7,7 +7,7 @@ use crate::Leash;
 
 /// Keeps the cores awake while it lives: waking a sleeping one costs more than a lock does.
 ///
-/// The loops run at idle priority, so they take nothing from whoever has work to do.
+/// The loops run at idle priority, so they take nothing from processes that have work to do.
 #[derive(Debug)]
 pub struct AwakeCores {
     _spinners: Vec<Leash>,

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 /// A program that is ended when this is dropped, and also when this process is killed.
 ///
-/// A shell stands in between: it ends the program when the pipe from us closes, which the system sees
-/// to. It has a process group of its own, so that Ctrl-C reaches us alone.
+/// A shell runs in between: it ends the program when the pipe from us closes, and the system closes
+/// that when we end. It has a process group of its own, so that Ctrl-C reaches us alone.
 #[derive(Debug)]
 pub struct Leash(Child);
 

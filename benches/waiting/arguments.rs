@@ -26,7 +26,7 @@ pub(crate) struct Selection {
 pub(crate) enum Cores {
     /// Where the system puts them.
     Any,
-    /// The server has the first one, everybody else the others.
+    /// The server has the first one, and all other processes the rest.
     Apart,
 }
 

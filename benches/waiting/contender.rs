@@ -15,7 +15,7 @@ pub(crate) enum Contender {
     DistributedLock,
     RedisPy,
     Redlock,
-    /// `SET NX PX` and a release script, which nobody else's key stops: the yardstick.
+    /// `SET NX PX` and a release script, on a key that no other waiter wants: the yardstick.
     Bare,
     /// A `PING` in place of an acquisition: the other yardstick.
     Ping,
@@ -67,7 +67,7 @@ impl Contender {
     pub(crate) fn sends(self) -> &'static [&'static str] {
         match self {
             // A try sends SET and INCR; the first of a key sends another SET, once in minutes. The
-            // scripts call SET too, so INCR stands for both.
+            // scripts call SET too, so INCR is counted for both.
             Self::Ours | Self::OursFair => {
                 &["incr", "incr", "evalsha", "eval", "subscribe", "unsubscribe"]
             }

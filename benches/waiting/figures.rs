@@ -26,7 +26,7 @@ pub(crate) enum Column {
     OverShare,
     /// How many sections began before another one had ended: there is none, or it is no lock.
     Overlaps,
-    /// What the yardsticks came to in that turn: pairs a second, and microseconds a `PING`.
+    /// The yardsticks' results in that turn: pairs a second, and microseconds a `PING`.
     BarePairs,
     Ping,
 }
@@ -90,7 +90,7 @@ impl Figures {
         self.0.insert(Column::Commands, float(round.commands) / count(sections.len()));
     }
 
-    /// From the begin of a release to the begin of the next section.
+    /// From the start of a release to the start of the next section.
     fn add_hand_offs(&mut self, sections: &[&Section], yardstick: Yardstick) {
         let pairs = sections.iter().zip(sections.iter().skip(1));
         let times = pairs.map(|(one, next)| float(next.entered) - float(one.left));

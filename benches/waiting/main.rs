@@ -1,7 +1,7 @@
 //! Waiting for a lock: this crate beside its peers, in turns, against one server.
 //!
-//! `cargo bench --bench waiting` (`-- --quick`, `-- --any-core`, `-- --plot <file>`, `-- --scenarios <text>`, …); README.md tells what it
-//! prints.
+//! `cargo bench --bench waiting` (`-- --quick`, `-- --any-core`, `-- --plot <file>`, `-- --scenarios <text>`, …); README.md explains
+//! its output.
 
 mod arguments;
 mod contender;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lockable_benches::monotonic;
 use redis::Connection;
 
-/// A connection of its own, which is quiet while nobody asks.
+/// A connection of its own, which is quiet between the questions.
 pub(crate) struct Observer(Connection);
 
 /// How often each command was called until a time.

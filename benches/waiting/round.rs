@@ -1,4 +1,4 @@
-//! One round of one contender: what it is told, and what comes back.
+//! One round of one contender: the orders it gets, and the lines that come back.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ pub(crate) fn play(
     Ok(round)
 }
 
-/// A key that no other round uses: whoever is stopped midway leaves one behind.
+/// A key that no other round uses: a process that is stopped midway leaves one behind.
 fn order(at: u64, contender: Contender, scenario: &Scenario) -> String {
     let name = contender.name().replace(' ', "-");
     let own = if scenario.kind == Kind::OwnKeys { ":*" } else { "" };

@@ -26,7 +26,7 @@ struct Entrant {
     team: Result<Team, String>,
 }
 
-/// What a contender came to in a scenario: a round a turn, or a note in place of them.
+/// The results of a contender in a scenario: a round a turn, or a note in place of them.
 pub(crate) struct Row {
     pub(crate) contender: Contender,
     pub(crate) outcome: Result<Vec<Figures>, String>,
@@ -89,7 +89,7 @@ impl Runner {
         let workers = workers.first(scenario.processes);
         let round = round::play(workers, *contender, &scenario, pace, &mut self.observer);
         if let Err(why) = &round {
-            // The processes of a round that went wrong are ended, and it begins anew with others.
+            // The processes of a round that went wrong are ended, and it starts again with others.
             eprintln!("{}: {why}", contender.name());
             *team = self::team(*contender, &self.url, self.cores);
         }
@@ -119,7 +119,7 @@ impl Entrant {
 }
 
 impl Row {
-    /// A turn; one that went wrong stands in place of all the others.
+    /// A turn; one that went wrong replaces all the others.
     fn add(&mut self, turn: Result<Figures, String>) {
         match (&mut self.outcome, turn) {
             (Ok(turns), Ok(turn)) => turns.push(turn),

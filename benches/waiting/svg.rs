@@ -135,6 +135,6 @@ const TOP: f64 = 24.0;
 const BOTTOM: f64 = 430.0;
 const MOST_WAITERS: f64 = 256.0;
 
-/// Told apart by those who see fewer colours too (Okabe and Ito), without the yellow.
+/// Distinguishable by those who see fewer colours too (Okabe and Ito), without the yellow.
 const COLOURS: [&str; 7] =
     ["#d55e00", "#e69f00", "#000000", "#0072b2", "#56b4e9", "#009e73", "#cc79a7"];

@@ -17,7 +17,7 @@ impl Team {
         Ok(team)
     }
 
-    /// The first so many of its processes.
+    /// The first `count` of its processes.
     pub(crate) fn first(&mut self, count: usize) -> &mut [Worker] {
         self.0.get_mut(..count).expect("a team that is large enough")
     }
@@ -57,7 +57,7 @@ impl Worker {
         loop {
             match self.line(by)? {
                 line if line == "over" => return Ok(lines),
-                // It came to its end just when it was told to.
+                // It reached its end just when the order to end was sent.
                 line if line == "done" => {}
                 line => lines.push(line),
             }

@@ -1,6 +1,6 @@
-//! How do the locks of a web service tell which request holds them?
+//! How do the locks of a web service show which request holds them?
 //!
-//! The request's id, from the header `Req-Id`, stands at the end of the lock's value in Redis.
+//! The request's id, from the header `Req-Id`, is the end of the lock's value in Redis.
 //!
 //! Run it with `cargo run --example axum_request_id`; it sends a few requests to itself and ends. Set
 //! `LOCKABLE_URL=redis://127.0.0.1:6379` and watch `redis-cli MONITOR` to see the values, and `PORT`
@@ -25,7 +25,7 @@ use tokio::net::{TcpListener, TcpStream};
     key = "order:{order_id}",
     expire = 10,
     locker = locks,
-    on_busy = (StatusCode::CONFLICT, "somebody else".to_owned()),
+    on_busy = (StatusCode::CONFLICT, "another request".to_owned()),
     on_error = |err| (StatusCode::SERVICE_UNAVAILABLE, err.to_string())
 )]
 async fn pay(State(locks): State<Locker>, Path(order_id): Path<u64>) -> (StatusCode, String) {
@@ -33,7 +33,7 @@ async fn pay(State(locks): State<Locker>, Path(order_id): Path<u64>) -> (StatusC
     match locks.inspect(format!("order:{order_id}")).await {
         Ok(holder) => {
             let id = holder.as_ref().and_then(|holder| holder.identity());
-            (StatusCode::OK, id.unwrap_or("nobody").to_owned())
+            (StatusCode::OK, id.unwrap_or("unknown").to_owned())
         }
         Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
     }

@@ -38,7 +38,7 @@ impl Bank {
         Ok(self.write(id, balance, lock.fencing_token()).await?)
     }
 
-    /// `false` when it was refused: somebody with a newer token has written meanwhile.
+    /// `false` when it was refused: a holder with a newer token has written meanwhile.
     async fn write(&self, id: i64, balance: i64, token: FencingToken) -> sqlx::Result<bool> {
         let write = sqlx::query(WRITE).bind(id).bind(balance).bind(token.as_i64());
         Ok(write.execute(&self.rows).await?.rows_affected() > 0)

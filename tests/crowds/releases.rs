@@ -9,7 +9,7 @@ use crate::{LIMIT, alone, hold, in_use, now};
 
 const COUNT: usize = 5_000;
 
-/// So much a release that waits may take, more than its guard did.
+/// How many bytes more than its guard a waiting release may take.
 const MEMORY_EACH: usize = 512;
 
 #[test]
@@ -56,13 +56,13 @@ fn releases_end_with_their_leases_during_an_outage() {
         proxy.cut();
         drop(guards);
         is_not_over_within(Duration::from_millis(100), 500).await;
-        // The lease and one command deadline later nobody can know of them any more.
+        // The releaser gives up at the end of the lease and one command deadline.
         shutdown(Duration::from_secs(8)).await.unwrap();
     });
 }
 
-/// Goal: one release that is handed over twice is one.
-/// Method: a release is not answered, and its guard hands it over; meanwhile nothing else is open.
+/// Goal: one release that is deferred twice is counted once.
+/// Method: a release is not answered, and its guard defers it; meanwhile nothing else is open.
 #[test]
 fn a_release_in_flight_twice_is_counted_once() {
     alone(async {

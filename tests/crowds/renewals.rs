@@ -11,10 +11,10 @@ const COUNT: usize = 10_000;
 const LEASE: Duration = Duration::from_secs(6);
 const INTERVALS: u64 = 3;
 
-/// So much a held lock may take, without its caller's future.
+/// How many bytes a held lock may take, without its caller's future.
 const MEMORY_EACH: usize = 2 * 1024;
 
-/// So much of it may stay after all were released: buffers of connections, and of the test.
+/// How many bytes may stay after all were released: buffers of connections, and of the test.
 const LEFT: usize = 512 * 1024;
 
 #[test]
@@ -51,7 +51,7 @@ fn renewals_are_batched_and_locks_take_two_kibibytes() {
     });
 }
 
-/// What is allocated once, whatever comes.
+/// Makes the allocations that happen once a process.
 async fn warm_up(locker: &Locker) {
     let guards = hold(locker, 500, |request| request).await;
     drop(guards);

@@ -73,7 +73,7 @@ async fn a_failed_early_connection_fails_no_later_call() {
     assert!(early.await.unwrap().unwrap_err().is_unavailable());
 }
 
-/// Goal: a call that joins a connection which nobody answers begins no other when its time is over.
+/// Goal: a call that joins a connection without an answer opens no other when its time is over.
 #[tokio::test]
 async fn a_silent_connection_is_not_retried_by_its_waiters() {
     let (_server, proxy) = server_and_proxy();

@@ -71,7 +71,7 @@ async fn a_grant_to_a_place_in_the_queue() {
     }
 }
 
-/// Goal: a lock that nobody may use, and nobody else gets, for the rest of its lease.
+/// Goal: no lock is left that no caller may use, and no other caller gets, for the rest of its lease.
 /// Method: the request is on its way for longer than the lease, which begins at the server then.
 #[tokio::test]
 async fn a_grant_received_after_its_end_is_released() {

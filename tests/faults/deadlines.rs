@@ -116,7 +116,7 @@ async fn calls_on_a_hanging_server_end_within_their_bound() {
     server.resume();
 }
 
-/// Goal: a sync call is not kept for longer than a command deadline by an async one that was given up.
+/// Goal: a dropped async call does not delay a sync call for longer than a command deadline.
 /// Method: the answer to the async one comes over the connection of this runtime, which the sync call
 /// blocks.
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Fencing tokens that somebody checks: a script with a guard, and holders that are too late.
+//! Fencing tokens that the data checks: a script with a guard, and holders that are too late.
 
 use lockable_runtime::fencing;
 use lockable_tests::Admin;
@@ -47,7 +47,7 @@ fn stored(admin: &Admin) -> (Option<String>, Option<String>) {
     (admin.get(DATA), admin.get(RECORD))
 }
 
-/// The same as somebody expects it.
+/// The same, as a test expects it.
 fn texts(data: &str, record: impl ToString + Copy) -> (Option<String>, Option<String>) {
     (Some(data.to_owned()), Some(record.to_string()))
 }

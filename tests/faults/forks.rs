@@ -49,12 +49,12 @@ fn a_guard_of_the_parent_leaves_its_lock_alone() {
         rose > 3
     });
     assert_eq!(admin.get(KEY), owner);
-    assert_eq!(worker.ask("go on"), "held: true");
+    assert_eq!(worker.ask("continue"), "held: true");
     worker.finish();
     assert_eq!(admin.get(KEY), None);
 }
 
-/// Goal: a child that only goes on with its parent's runtime takes no answers of the parent away, after which
+/// Goal: a child that only runs its parent's runtime takes no answers of the parent away, after which
 /// the next ones would go to the wrong calls.
 #[test]
 fn a_child_on_its_parents_runtime_reads_no_answers() {
@@ -139,7 +139,7 @@ const MOMENT: Duration = Duration::from_millis(1);
 
 /// What the worker says, in which no child hangs.
 fn run(case: &str, server: &Server) -> String {
-    // That the environment names a locker helps nobody whose parent had chosen one.
+    // That the environment names a locker does not help a child whose parent had chosen one.
     let said = Program::new(WORKER).arg(&server.url()).arg(case);
     let said = said.env("LOCKABLE_URL", &server.url()).run(6 * LIMIT);
     let said = said.unwrap_or_else(|error| panic!("{error}"));

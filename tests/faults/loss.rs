@@ -1,4 +1,4 @@
-//! A body whose lock is lost is stopped, at the deadline or when a renewal is refused, and is told.
+//! A body whose lock is lost is stopped, at the deadline or when a renewal is refused, and can see it.
 
 mod connections;
 mod servers;

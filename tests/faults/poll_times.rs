@@ -17,7 +17,7 @@ use crate::support::{boot_time, elapse, patient, usable};
 
 /// Goal: bodies that are polled at any time, for any reason, are not polled too late.
 /// Method: each poll reads the clock first. Bodies wake themselves without a pause, are woken by
-/// other threads at random, wait for timers, and keep their thread past their deadline, several at
+/// other threads at random, wait for timers, and block their thread past their deadline, several at
 /// once on one runtime. Between the look at the clock that counts and the body's own lies almost
 /// nothing; when the thread is preempted just there the poll is late, which may happen to one in
 /// ten thousand, and to a few more on a busy machine. Without that look every lease would have one.
@@ -67,7 +67,7 @@ async fn one(locker: &Locker, round: u64, kind: Kind, record: &Record) {
     let name = format!("{round}:{}", random(u64::MAX));
     let expire = Duration::from_millis(15 + random(35));
     let error = call(locker, &name, expire, boot_time(), kind, record).await.unwrap_err();
-    // The answer is too late when another body has kept the thread meanwhile.
+    // The answer is too late when another body has blocked the thread meanwhile.
     assert!(error.is_lost() && !error.is_completed() || error.is_unavailable(), "{error}");
 }
 
@@ -122,7 +122,7 @@ fn self_waking(_: Duration) -> Body {
 }
 
 /// Some of the wakers come before the deadline, some about then, some later.
-#[expect(clippy::disallowed_methods, reason = "a waker's time is in nobody's hands")]
+#[expect(clippy::disallowed_methods, reason = "a waker may come at any time")]
 fn woken_by_others(expire: Duration) -> Body {
     let wake_later = move |context: &Context<'_>| {
         let waker = context.waker().clone();
@@ -154,8 +154,8 @@ fn waiting_for_timers(expire: Duration) -> Body {
     })
 }
 
-/// Keeps the thread, and what else runs there, for a while each time.
-#[expect(clippy::disallowed_methods, reason = "a thread that stands still is the subject")]
+/// Blocks the thread, and what else runs there, for a while each time.
+#[expect(clippy::disallowed_methods, reason = "a blocked thread is the subject")]
 fn blocking(expire: Duration) -> Body {
     Box::pin(poll_fn(move |context| {
         thread::sleep(part_of(expire));

@@ -1,4 +1,4 @@
-//! Many releases at once, which go together.
+//! Many releases at once, which are batched.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use lockable_tests::{Admin, Server, cluster, wait};
 use crate::runtimes::one_thread;
 use crate::support::{LIMIT, connect, is_unsure, patient, server_and_proxy};
 
-/// More than may be on their way, and than go together.
+/// More than may be in flight, and more than one batch.
 const MANY: usize = 100;
 
 #[tokio::test]
@@ -21,13 +21,13 @@ async fn a_hundred_releases_at_once_take_ten_commands() {
         let guards = hold_many(&locker).await;
         let start = proxy.commands("EVALSHA");
         all_are_released(begin(guards)).await;
-        // Eight that are on their way, sixty-four of the others, and the rest of them.
+        // Eight in flight, then a batch of sixty-four, then a batch of the rest.
         assert_eq!(proxy.commands("EVALSHA") - start, 8 + 1 + 1);
         assert_eq!(held(&server.admin()), 0);
     }
 }
 
-/// Nobody's release waits for an answer to another one's.
+/// No release waits for an answer to another one.
 #[tokio::test]
 async fn many_releases_are_sent_before_any_is_answered() {
     const CROWD: usize = 600;
@@ -37,7 +37,7 @@ async fn many_releases_are_sent_before_any_is_answered() {
     let start = proxy.commands("EVALSHA");
     proxy.hold_open_replies();
     let releases = begin(guards);
-    // Those that go alone, and the others by sixty-four.
+    // Those that go unbatched, and the others in batches of sixty-four.
     let commands = 8 + (CROWD - 8).div_ceil(64);
     proxy.wait_for_command("EVALSHA", start + u64::try_from(commands).unwrap(), LIMIT).await;
     proxy.release_replies();
@@ -114,7 +114,7 @@ async fn many_dropped_releases_are_still_done() {
     all_are_released(begin(hold_many(&locker).await)).await;
 }
 
-/// Those whose request is on its way are dropped, and the others are not.
+/// Those in flight are dropped, and the others are not.
 #[tokio::test]
 async fn releases_continue_when_those_in_flight_are_dropped() {
     let (server, proxy) = server_and_proxy();
@@ -183,7 +183,7 @@ async fn all_are_released(releases: Vec<Release>) {
     }
 }
 
-/// Whether somebody waited for the releases or not.
+/// Whether their callers waited for the releases or not.
 async fn all_are_freed(admin: &Admin) {
     wait::until_async(LIMIT, async || held(admin) == 0).await;
 }

@@ -69,7 +69,7 @@ async fn a_busy_lock_costs_one_round_trip() {
     guard.release().await.unwrap();
 }
 
-/// It may have missed grants, so it is raised; see the fencing tests.
+/// It may have missed grants, so it is seeded; see the fencing tests.
 #[tokio::test]
 async fn an_old_fence_counter_costs_no_more_than_none() {
     let (server, proxy) = server_and_proxy();

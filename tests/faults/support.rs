@@ -19,7 +19,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 /// What a busy machine may add to a deadline.
 pub(crate) const MARGIN: Duration = Duration::from_secs(1);
 
-/// Deadlines that a test can wait for, and that a busy machine keeps where they shall be kept.
+/// Deadlines that a test can wait for, and that a busy machine meets where they are to be met.
 pub(crate) const COMMAND: Duration = Duration::from_millis(800);
 pub(crate) const CONNECT: Duration = Duration::from_millis(1_200);
 
@@ -92,7 +92,7 @@ pub(crate) async fn second_request_held(proxy: &Proxy) {
     proxy.wait_for_command("EVALSHA", scripts + 1, LIMIT).await;
 }
 
-/// Waits until nobody has the lock `k`.
+/// Waits until the lock `k` has no holder.
 pub(crate) async fn freed(server: &Server) {
     let admin = server.admin();
     wait::until_async(LIMIT, async || admin.get(KEY).is_none()).await;
@@ -131,8 +131,8 @@ pub(crate) fn everything(error: &(dyn std::error::Error + 'static)) -> String {
     sources.fold(String::new(), |all, error| all + &format!("{error}\n{error:?}\n{error:#?}\n"))
 }
 
-/// Time since the machine booted: the clock of the leases, which counts while a process stands
-/// still.
+/// Time since the machine booted: the clock of the leases, which counts while a process is
+/// stopped.
 pub(crate) fn boot_time() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
     clock_gettime(ClockId::Boottime).try_into().unwrap()

@@ -1,4 +1,4 @@
-//! A release or an extension of which nobody knows the outcome.
+//! A release or an extension whose outcome is unknown.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ async fn an_extension_whose_reply_is_swallowed_moves_no_deadline() {
     let error = in_time(COMMAND, guard.extend(LONG)).await.unwrap_err();
     assert!(error.is_unavailable() && !error.is_lost(), "{error}");
     assert!(guard.is_held() && guard.remaining() < LIMIT);
-    // The server has made it longer, which nobody counts on, also when the reply comes late.
+    // The server has made it longer, but the holder does not rely on that, even after a late reply.
     assert!(server.admin().pttl(KEY) > 50_000);
     proxy.release_replies();
     guard.extend(Duration::from_millis(10)).await.unwrap();

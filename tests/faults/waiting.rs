@@ -1,4 +1,4 @@
-//! Nobody waits in vain, whatever becomes of the others, the messages and the server.
+//! No call waits in vain, whatever becomes of the others, the messages and the server.
 
 mod cancellation;
 pub(crate) mod claims;

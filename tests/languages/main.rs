@@ -1,4 +1,4 @@
-//! redis-py's lock and ours are one lock: the same key, the same expiry, the same care for others.
+//! redis-py's lock and ours are one lock: the same key, the same expiry, the same respect for others.
 
 use std::path::Path;
 use std::time::Duration;

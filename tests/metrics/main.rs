@@ -64,7 +64,7 @@ async fn what_goes_unanswered_is_counted() {
     drop(renewed);
 }
 
-/// Short enough to wait for its end, and longer than a busy machine stands still.
+/// Short enough to wait for its end, and longer than a busy machine stalls.
 const LEASE: Duration = Duration::from_millis(1_500);
 
 const COMMAND: Duration = Duration::from_millis(800);

@@ -27,7 +27,7 @@ fn tokens_of_eight_processes_rise_in_section_order() {
 }
 
 /// Goal: the same work goes wrong without the lock, so the other tests prove something.
-/// Method: the last write tells the right number only if every sale began after the one before had
+/// Method: the last write has the right number only if every sale began after the one before had
 /// ended. But each process starts its tasks together, and a task that waits in its sale lets the
 /// next one read the same stock.
 #[test]

@@ -39,7 +39,7 @@ struct Load {
 
 const PROCESSES: usize = 50;
 
-/// Two requests at a time in each of the processes, so many one after the other; one load at a time,
+/// Two requests at a time in each of the processes, one after the other; one load at a time,
 /// because the spinning one would leave the queued ones little of the processor.
 fn load(kind: &str, requests: usize) -> Load {
     static TURN: Mutex<()> = Mutex::new(());
@@ -59,8 +59,8 @@ fn load(kind: &str, requests: usize) -> Load {
     }
     let mut load = Load { left: 0, served: 0, retries: 0, failures: 0 };
     for worker in workers {
-        let told = worker.hear();
-        let counts: Vec<u64> = told.split(' ').map(|count| count.parse().unwrap()).collect();
+        let line = worker.hear();
+        let counts: Vec<u64> = line.split(' ').map(|count| count.parse().unwrap()).collect();
         load.served += counts[0];
         load.retries += counts[1];
         load.failures += counts[2];

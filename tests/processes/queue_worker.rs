@@ -1,7 +1,7 @@
 //! One of fifty processes that take from one stock in Redis: `processes/queue.rs` starts them.
 //!
-//! `queue_worker URL TASKS REQUESTS queued|spinning` says that it is ready, waits for a line, lets so
-//! many tasks make so many requests each, and tells how many requests found the lock within ten
+//! `queue_worker URL TASKS REQUESTS queued|spinning` prints that it is ready, waits for a line, lets
+//! `TASKS` tasks make `REQUESTS` requests each, and prints how many requests got the lock within ten
 //! seconds, how often they tried again, and how many gave up. A request takes one while more than
 //! ten are left: it reads the stock, and writes back one less.
 

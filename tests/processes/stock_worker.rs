@@ -1,7 +1,7 @@
 //! One of several processes that sell from one stock in Redis: `processes/main.rs` starts them.
 //!
-//! `stock_worker URL TASKS SALES [--without-lock]` says that it is ready, waits for a line, and
-//! then lets so many tasks make so many sales each. A sale reads the stock, takes its time, and
+//! `stock_worker URL TASKS SALES [--without-lock]` prints that it is ready, waits for a line, and
+//! then lets `TASKS` tasks make `SALES` sales each. A sale reads the stock, takes its time, and
 //! writes back what it read less one.
 
 use std::collections::hash_map::RandomState;

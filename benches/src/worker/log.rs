@@ -27,7 +27,7 @@ impl Log {
         });
     }
 
-    pub(super) fn tell(&self, waiter: usize, at: u64, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write(&self, waiter: usize, at: u64, out: &mut impl Write) -> io::Result<()> {
         self.with(|times| {
             for section in &times.sections {
                 let [asked, entered, left] = section.map(|time| time.saturating_sub(at));

@@ -2,17 +2,17 @@
 //!
 //! | line in | meaning |
 //! |---|---|
-//! | `start <at> <key> <waiters> <section> <limit>` | at `at` nanoseconds of the monotonic clock so many waiters want the lock, hold it for `section` microseconds, release it and want it again, `limit` times or without end for 0; a `*` in the key stands for the waiter's number: a key of its own |
-//! | `end` | the round is over: tell and drop whatever still waits |
+//! | `start <at> <key> <waiters> <section> <limit>` | at `at` nanoseconds of the monotonic clock `waiters` waiters want the lock, hold it for `section` microseconds, release it and want it again, `limit` times or without end for 0; a `*` in the key is replaced by the waiter's number: a key of its own |
+//! | `end` | the round is over: drop the waiters, and write down their sections |
 //! | end of input | the other process is gone: exit |
 //!
 //! | line out | meaning |
 //! |---|---|
 //! | `ready` | connected; the next round may start |
-//! | `done` | every waiter came to its limit |
+//! | `done` | every waiter has reached its limit |
 //! | `s <waiter> <asked> <entered> <left>` | a section: when it was asked for, when it began, when its release began, in nanoseconds since `at` |
 //! | `p <waiter> <asked>` | what a waiter still waited for at the end |
-//! | `over` | all has been told |
+//! | `over` | everything is written down |
 
 mod log;
 mod order;
@@ -57,12 +57,12 @@ pub async fn serve(contender: impl Contender) {
         tokio::select! {
             () = round.all_done() => {
                 println!("done");
-                // What ends a round is told, whatever the waiters did.
+                // An order ends the round, whatever the waiters did.
                 orders.recv().await;
             }
             _ = orders.recv() => {}
         }
-        round.tell().await;
+        round.write().await;
     }
 }
 

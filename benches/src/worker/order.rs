@@ -1,4 +1,4 @@
-//! What a worker is told to do.
+//! The orders of a worker.
 
 use std::time::Duration;
 

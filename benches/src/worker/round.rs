@@ -39,12 +39,12 @@ impl Round {
     }
 
     /// Ends what still waits, and writes down everything.
-    pub(super) async fn tell(mut self) {
+    pub(super) async fn write(mut self) {
         self.waiters.shutdown().await;
         let mut out = BufWriter::new(io::stdout().lock());
         let logs = self.logs.iter().enumerate();
-        let told = logs.map(|(waiter, log)| log.tell(waiter, self.at, &mut out));
-        told.collect::<io::Result<()>>().and_then(|()| writeln!(out, "over")).ok();
+        let written = logs.map(|(waiter, log)| log.write(waiter, self.at, &mut out));
+        written.collect::<io::Result<()>>().and_then(|()| writeln!(out, "over")).ok();
     }
 }
 

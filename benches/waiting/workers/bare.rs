@@ -36,7 +36,7 @@ impl Waiter for Locking {
         set.arg(&self.key).arg(OWNER).arg("NX").arg("PX").arg(LEASE_MS);
         let reply: Option<String> =
             set.query_async(&mut self.client.connection).await.expect("an answer");
-        assert!(reply.is_some(), "nobody else has this key");
+        assert!(reply.is_some(), "no one else has this key");
     }
 
     async fn release(&mut self) {

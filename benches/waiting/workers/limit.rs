@@ -1,4 +1,4 @@
-//! Two scripts a section, and nobody who finds the lock taken.
+//! Two scripts a section, where no waiter ever finds the lock taken.
 //!
 //! Its waiters queue in this process, so that a hand-off is a release, an acquisition and nothing else.
 //! No lock that asks Redis twice a section has more sections a second; one that passes its lease on
@@ -45,7 +45,7 @@ impl Waiter for Locking {
     async fn acquire(&mut self) {
         let lease = LEASE_MS.to_string();
         let acquired = self.client.call(&self.acquire, &self.key, &[OWNER, &lease]).await;
-        assert_eq!(acquired, 1, "nobody else has this key");
+        assert_eq!(acquired, 1, "no one else has this key");
     }
 
     async fn release(&mut self) {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, Weak};
 use lockable_benches::worker::{Contender, Waiter};
 use tokio::sync::Semaphore;
 
-/// Has the waiters of a key queue at a mutex, first come, first served. What stands behind it never
-/// finds anybody else: a waiter that is dropped in the middle keeps its place.
+/// Has the waiters of a key queue at a mutex, first come, first served. The lock behind it never
+/// sees a second waiter: one that is dropped in the middle keeps its place.
 pub(super) struct Queued<C> {
     contender: C,
     /// By key; made by the first waiter, gone with the last.
@@ -25,7 +25,7 @@ impl<C> Queued<C> {
     }
 
     fn queue(&self, key: &str) -> Arc<Semaphore> {
-        let mut queues = self.queues.lock().expect("nobody panics with it");
+        let mut queues = self.queues.lock().expect("no holder panics with it");
         queues.retain(|_, queue| queue.strong_count() > 0);
         let queue = queues.get(key).and_then(Weak::upgrade);
         let queue = queue.unwrap_or_else(|| Arc::new(Semaphore::new(1)));
@@ -45,7 +45,7 @@ impl<C: Contender> Contender for Queued<C> {
 
 impl<W: Waiter> Waiter for Locking<W> {
     async fn acquire(&mut self) {
-        self.queue.acquire().await.expect("nobody closes it").forget();
+        self.queue.acquire().await.expect("it is never closed").forget();
         self.waiter.acquire().await;
     }
 
@@ -55,7 +55,7 @@ impl<W: Waiter> Waiter for Locking<W> {
     }
 }
 
-/// Nothing to ask anybody for.
+/// Needs no server.
 pub(super) struct Nothing;
 
 impl Contender for Nothing {

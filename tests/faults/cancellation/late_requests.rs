@@ -1,4 +1,4 @@
-//! Requests that reach the server, or whose replies come back, after nobody waits for them.
+//! Requests that reach the server, or whose replies come back, after their caller is gone.
 
 use std::future::{Future, poll_fn};
 use std::task::Poll;
@@ -17,7 +17,7 @@ use crate::support::{
 
 /// Goal: the release of a dropped call does not overtake the call's own request.
 /// Method: the request is held on its connection while later connections pass freely; a call
-/// through the background's connection shows that whatever was handed over has had its chance.
+/// through the background's connection shows that every deferred release has been tried.
 #[tokio::test]
 async fn a_dropped_calls_late_request_leaves_no_lock() {
     twenty_times(async |server, proxy| {
@@ -92,8 +92,8 @@ async fn a_call_whose_reply_never_comes_leaves_no_lock() {
     freed(&server).await;
 }
 
-/// Goal: a runtime that nobody drives any more keeps no lock. Method: it stands still from the end
-/// of the call on, so the reply comes and is not read.
+/// Goal: a runtime that is no longer driven keeps no lock. Method: it is not polled after the end of
+/// the call, so the reply comes and is not read.
 #[test]
 fn a_runtime_no_longer_driven_keeps_no_lock() {
     let (server, proxy) = server_and_proxy();
@@ -108,8 +108,8 @@ fn a_runtime_no_longer_driven_keeps_no_lock() {
     freed_blocking(&server);
 }
 
-/// Goal: a request that outlives its connection is released although its outcome is never told.
-/// Method: the client's side is closed while the request is held, and nobody can connect; so the
+/// Goal: a request that outlives its connection is released although its reply never arrives.
+/// Method: the client's side is closed while the request is held, and no connection succeeds; so the
 /// call ends without an answer. Then the server can be reached, and the request lands.
 #[tokio::test]
 async fn a_request_that_outlives_its_connection_is_released() {
@@ -123,8 +123,8 @@ async fn a_request_that_outlives_its_connection_is_released() {
     freed(&server).await;
 }
 
-/// As above, with a request that is as late as it may be: the releases go on until one command
-/// deadline after the lease. Time itself is the subject.
+/// As above, with a request that is as late as it may be: the releases are repeated until one
+/// command deadline after the lease. Time itself is the subject.
 #[tokio::test]
 async fn a_request_at_the_last_moment_is_released() {
     let (server, proxy) = server_and_proxy();
@@ -155,7 +155,7 @@ async fn a_request_behind_its_retry_lasts_expire_at_most() {
     remains_for_expire_at_most(&server, &proxy, expire).await;
 }
 
-/// As above, for a call that nobody waits for.
+/// As above, for a call that was dropped.
 #[tokio::test]
 async fn a_dropped_request_behind_its_retry_lasts_expire_at_most() {
     let (server, proxy) = server_and_proxy();
@@ -205,7 +205,7 @@ async fn landed(locker: &Locker) {
     wait::until_async(LIMIT, is_through).await;
 }
 
-/// A call on the background's connection, behind everything that was handed over before.
+/// A call on the background's connection, behind everything that was deferred before.
 ///
 /// On a plain thread, because a blocking task would still be inside this runtime.
 async fn overtake(locker: &Locker) {

@@ -90,7 +90,7 @@ async fn a_decorated_call_may_be_dropped_at_every_poll() {
 /// When a future is dropped.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// Right after so many polls, before what the last one waits for has come.
+    /// Right after this number of polls, before what the last one waits for has come.
     After(usize),
     /// When the next poll would follow, so what the last one waits for is there.
     Before(usize),
@@ -130,7 +130,7 @@ async fn at_every_poll(least: usize, mut attempt: impl AsyncFnMut(Moment) -> boo
     }
 }
 
-/// The next call finds the lock free at its first try, and later nobody has it.
+/// The next call finds the lock free at its first try, and later it has no holder.
 async fn assert_free(locker: &Locker, server: &Server) {
     locker.lock("k").acquire().await.unwrap().release().await.unwrap();
     freed(server).await;

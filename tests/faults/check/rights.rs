@@ -85,8 +85,8 @@ fn missing(report: &Report) -> Vec<&str> {
 
 #[tokio::test]
 async fn all_missing_rights_are_named_at_once() {
-    let server = sound().user("nobody", "on >secret").start();
-    let report = check(&server.url_with("nobody", "secret", 0)).await;
+    let server = sound().user("limited", "on >secret").start();
+    let report = check(&server.url_with("limited", "secret", 0)).await;
     let mut named = missing(&report);
     named.sort_unstable();
     // Where no script can be called by its name, the right to do so is no loss; without a command

@@ -76,7 +76,7 @@ async fn tokens_rise_over_a_restart_with_older_data() {
     let mut latest = grants(&locker, 50).await;
     for _ in 0..3 {
         server.restart();
-        assert!(server.admin().get(FENCE).is_some(), "the fence is in what was stored");
+        assert!(server.admin().get(FENCE).is_some(), "the fence counter is in what was stored");
         for locker in [&locker, &connect(&server.url()).await] {
             let next = grants(locker, 1).await;
             assert!(next > latest, "{next} after {latest}");
@@ -123,7 +123,7 @@ async fn two_holders_after_a_failover_cannot_overwrite_each_other() {
     assert_eq!(stored(&admin), texts("newer", token(&new)));
 }
 
-/// Goal: a holder that raises the fence counter after it has lost its lease does not lower it.
+/// Goal: a holder that seeds the fence counter after it has lost its lease does not lower it.
 /// Method: it finds its fence counter gone, and its second request is held back while others are granted.
 #[tokio::test]
 async fn a_fence_counter_seeded_too_late_does_not_sink() {
@@ -171,7 +171,7 @@ async fn a_token_counted_after_the_loss_is_no_holders() {
     new.release().await.unwrap();
 }
 
-/// The token of the last one of so many grants, of which none is held any more.
+/// The token of the last one of `count` grants, of which none is held any more.
 async fn grants(locker: &Locker, count: usize) -> u64 {
     let mut latest = 0;
     for _ in 0..count {

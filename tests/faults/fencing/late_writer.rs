@@ -1,7 +1,7 @@
-//! A holder that asks nobody before it writes: `faults/fencing/pause.rs` starts it.
+//! A holder that writes without a look at its lock: `faults/fencing/pause.rs` starts it.
 //!
-//! `late_writer URL KEY LEASE [--without-fence]` acquires the lock for so many milliseconds, says its
-//! fencing token, waits for a line, writes, and says `done` or the error of Redis.
+//! `late_writer URL KEY LEASE [--without-fence]` acquires the lock for `LEASE` milliseconds, prints its
+//! fencing token, waits for a line, writes, and prints `done` or the error of Redis.
 
 use std::time::Duration;
 use std::{env, io};

@@ -1,4 +1,4 @@
-//! A holder that stands still until its lease is over, and then goes on as if nothing had been.
+//! A holder that is paused until its lease is over, and then continues as if nothing had been.
 
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ struct Late {
 }
 
 /// Goal: a write by a holder that does not know that its lease is over.
-/// Method: another process holds the lock and stands still. When the server lets its lease pass,
-/// the test acquires and writes. Only then the process goes on, and is told to write.
+/// Method: another process holds the lock and is paused. When its lease has ended at the server, the
+/// test acquires and writes. Only then the process continues, and gets the order to write.
 async fn write_after_a_pause(more: &[&str]) -> (Server, Admin, Late) {
     let server = Server::start();
     let (admin, url, lease) = (server.admin(), server.url(), LEASE.as_millis().to_string());

@@ -173,7 +173,7 @@ fn without_memory_for_the_record_no_script_runs() {
     assert_eq!(stored(&admin), texts("old", 41));
 }
 
-/// Goal: sequences that nobody thought of.
+/// Goal: sequences that no one thought of.
 /// Method: numbers of every length, mostly near each other, against a reference of one line.
 #[test]
 fn any_sequence_of_tokens_matches_the_reference() {

@@ -208,7 +208,7 @@ fn say<T>(what: &str, outcome: Result<T, LockError>) {
     }
 }
 
-/// Makes a child, and tells whether this is it. The parent goes on when the child has ended.
+/// Makes a child, and returns whether this is it. The parent continues when the child has ended.
 fn forks() -> bool {
     match fork().unwrap() {
         Fork::Child => {
@@ -242,7 +242,7 @@ const LEASE: Duration = Duration::from_millis(900);
 const LONG: Duration = Duration::from_secs(300);
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// A child that goes on with the runtime of its parent, on one thread, and uses no lock; the parent asks for
+/// A child that runs its parent's runtime, on one thread, and uses no lock; the parent asks for
 /// locks meanwhile, every second of which another program holds.
 fn inherited_runtime(url: &str) {
     let mut granted = 0;

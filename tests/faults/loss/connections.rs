@@ -30,7 +30,7 @@ async fn a_connection_cut_repeatedly_costs_nothing() {
         proxy.cut();
     }
     assert!(body.is_at_work());
-    body.goes_on().await;
+    body.continues().await;
 }
 
 async fn a_network_outage_stops_the_body_at_its_deadline() {
@@ -110,7 +110,7 @@ async fn a_hanging_connection_is_replaced_in_time() {
 /// As above, where the connection hangs before its greeting: it is given up when connecting has
 /// taken too long, which is two seconds.
 async fn a_hanging_first_connection_is_replaced_in_time() {
-    let (_server, proxy, body) = at_work_anew("hanging-greeting", 2 * LEASE).await;
+    let (_server, proxy, body) = at_work_again("hanging-greeting", 2 * LEASE).await;
     proxy.hold_requests();
     wait::until_async(LIMIT, async || proxy.accepted() == 2).await;
     proxy.hold_open_requests();
@@ -120,7 +120,7 @@ async fn a_hanging_first_connection_is_replaced_in_time() {
 }
 
 async fn a_silence_that_ends_in_time_costs_nothing() {
-    let (_server, proxy, body) = at_work_anew("silence", LEASE).await;
+    let (_server, proxy, body) = at_work_again("silence", LEASE).await;
     proxy.hold_requests();
     elapse(LEASE * 2 / 3).await;
     proxy.release_requests();
@@ -131,14 +131,14 @@ async fn a_silence_that_ends_in_time_costs_nothing() {
 /// A body that was renewed twice: the connection of the renewals is open, and what was asked over it
 /// when it opened is answered.
 async fn at_work(name: &str) -> (Server, Proxy, Stepping) {
-    let (server, proxy, body) = at_work_anew(name, LEASE).await;
+    let (server, proxy, body) = at_work_again(name, LEASE).await;
     body.is_renewed().await;
     body.is_renewed().await;
     (server, proxy, body)
 }
 
 /// A body whose first renewal is still to come.
-async fn at_work_anew(name: &str, expire: Duration) -> (Server, Proxy, Stepping) {
+async fn at_work_again(name: &str, expire: Duration) -> (Server, Proxy, Stepping) {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
     let body = Stepping::start(&locker, name, expire).await;

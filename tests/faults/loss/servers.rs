@@ -1,4 +1,4 @@
-//! Losses that a server brings: it forgets, it pauses, it stands still, it is gone.
+//! Losses that a server brings: it forgets, it pauses, it stalls, it is gone.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ async fn a_pause_shorter_than_the_lease_costs_nothing() {
     server.admin().command::<()>(&["CLIENT", "PAUSE", "2000"]);
     elapse(3 * LEASE).await;
     assert!(body.is_at_work());
-    body.goes_on().await;
+    body.continues().await;
 }
 
 async fn a_pause_longer_than_the_lease_stops_the_body() {

@@ -37,7 +37,7 @@ struct Steps {
     last: Duration,
     /// Until when the lock was held, as that step saw it.
     until: Duration,
-    /// Steps that found the lock lost at their begin.
+    /// Steps that found the lock lost at their start.
     too_late: u64,
     is_dropped: bool,
 }
@@ -108,7 +108,7 @@ impl Stepping {
     }
 
     /// Waits for more steps than were taken so far.
-    pub(super) async fn goes_on(&self) {
+    pub(super) async fn continues(&self) {
         let before = self.steps().count;
         wait::until_async(LIMIT, async || self.steps().count > before + 3).await;
     }
@@ -132,15 +132,15 @@ impl Stepping {
         assert!(steps.last < steps.until && steps.until < steps.last + 20 * MARGIN);
     }
 
-    /// Everybody who should know knows; gives the caller's error, and when it came.
+    /// The body, the caller and the log learn of the loss; gives the caller's error, and when it came.
     async fn ends(self) -> (LockError, Duration) {
         let lease = self.lease();
         let lost = async { (lease.lost().await, boot_time()) };
         let (error, ended) = {
             let mut lost = pin!(lost);
             tokio::select! {
-                told = &mut lost => told,
-                () = elapse(LIMIT) => panic!("nobody tells that the lock is lost"),
+                loss = &mut lost => loss,
+                () = elapse(LIMIT) => panic!("the lost signal never fires"),
             }
         };
         assert!(error.is_lost(), "{error}");

@@ -41,10 +41,10 @@ fn the_body_is_not_polled_after_a_refusal() {
     });
     let polls = runs.count();
     server.admin().flush();
-    // Nobody polls the call meanwhile: the renewal itself finds out.
+    // The call is not polled meanwhile: the renewal itself finds out.
     let guard = block_on(locker.lock("loss:polled").try_acquire()).unwrap().unwrap();
-    let told = || events::count("disLock:loss:polled", Level::WARN, "the lock was lost");
-    wait::until(LIMIT, || told() == 1);
+    let logged = || events::count("disLock:loss:polled", Level::WARN, "the lock was lost");
+    wait::until(LIMIT, || logged() == 1);
     let Poll::Ready(outcome) = call.as_mut().poll(&mut context) else {
         panic!("the call has not ended")
     };
@@ -88,7 +88,7 @@ async fn a_completion_after_the_loss_is_distinguished() {
     let outcome = locker.lock("loss:completed").expire(LEASE).run(blocked(LEASE)).await;
     let error = outcome.unwrap_err();
     assert!(error.is_lost() && error.is_completed(), "{error}");
-    assert_told("disLock:loss:completed");
+    assert_logged("disLock:loss:completed");
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn a_body_allowed_to_finish_returns_and_logs_the_loss() {
     let (_server, locker) = server_and_locker().await;
     let request = locker.lock("loss:finished").expire(LEASE).on_lost(OnLost::Finish);
     assert_eq!(request.run(blocked(LEASE)).await.unwrap(), 7);
-    assert_told("disLock:loss:finished");
+    assert_logged("disLock:loss:finished");
 }
 
 #[tokio::test]
@@ -105,15 +105,15 @@ async fn a_body_allowed_to_finish_continues_after_a_refusal() {
     events::listen();
     let (server, locker) = server_and_locker().await;
     let lease = LEASE * 3;
-    let request = locker.lock("loss:goes-on").expire(lease).renew().on_lost(OnLost::Finish);
+    let request = locker.lock("loss:continues").expire(lease).renew().on_lost(OnLost::Finish);
     let body = async {
         server.admin().flush();
-        let told = || events::count("disLock:loss:goes-on", Level::WARN, "the lock was lost");
-        wait::until_async(LIMIT, async || told() == 1).await;
+        let logged = || events::count("disLock:loss:continues", Level::WARN, "the lock was lost");
+        wait::until_async(LIMIT, async || logged() == 1).await;
         7
     };
     assert_eq!(request.run(body).await.unwrap(), 7);
-    assert_told("disLock:loss:goes-on");
+    assert_logged("disLock:loss:continues");
 }
 
 async fn server_and_locker() -> (Server, Locker) {
@@ -122,7 +122,7 @@ async fn server_and_locker() -> (Server, Locker) {
     (server, locker)
 }
 
-/// A body that keeps its thread for longer than its lease.
+/// A body that blocks its thread for longer than its lease.
 fn blocked(lease: Duration) -> impl Future<Output = u32> {
     poll_fn(move |_| {
         block_thread(lease + lease / 2);
@@ -130,14 +130,14 @@ fn blocked(lease: Duration) -> impl Future<Output = u32> {
     })
 }
 
-/// A loss, and that the body completed all the same, are told once each.
-fn assert_told(key: &str) {
-    let told = events::about(key);
-    assert_eq!(events::count(key, Level::WARN, "the lock was lost"), 1, "{told:?}");
-    assert_eq!(events::count(key, Level::ERROR, "completed after the lock"), 1, "{told:?}");
+/// A loss, and that the body completed all the same, are logged once each.
+fn assert_logged(key: &str) {
+    let logged = events::about(key);
+    assert_eq!(events::count(key, Level::WARN, "the lock was lost"), 1, "{logged:?}");
+    assert_eq!(events::count(key, Level::ERROR, "completed after the lock"), 1, "{logged:?}");
 }
 
-#[expect(clippy::disallowed_methods, reason = "a thread that stands still is the subject")]
+#[expect(clippy::disallowed_methods, reason = "a blocked thread is the subject")]
 fn block_thread(duration: Duration) {
     thread::sleep(duration);
 }

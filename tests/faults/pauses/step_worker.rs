@@ -1,7 +1,7 @@
 //! A process that takes one step after the other under a lock: `faults/pauses.rs` stops it.
 //!
-//! `step_worker URL KEY MILLISECONDS` acquires the lock for so long whenever it is told a line. It
-//! says `held UNTIL` before its first step, the lease's end in nanoseconds since boot, and
+//! `step_worker URL KEY MILLISECONDS` acquires the lock for so long whenever it reads a line. It
+//! prints `held UNTIL` before its first step, the lease's end in nanoseconds since boot, and
 //! `STEPS LATE FORBIDDEN LATEST` when the lock was lost: how many steps began, how many of them after
 //! the end, how many of those in a poll of the call that began after the end itself, and by how many
 //! nanoseconds they were late at most.
@@ -87,7 +87,7 @@ impl Steps {
     }
 }
 
-/// The end of the lease, from looks at the clock between which the process did not stand still.
+/// The end of the lease, from looks at the clock between which the process was not stopped.
 fn end_of(lock: &Lease) -> Duration {
     loop {
         let before = boot_time();

@@ -28,7 +28,7 @@ async fn a_wrong_password_is_refused_and_not_shown() {
 async fn a_wrong_user_is_refused_and_not_shown() {
     let server =
         Server::builder().user("app", &format!("on >right {}", acl_rights().join(" "))).start();
-    for user in ["app", "nobody"] {
+    for user in ["app", "absent"] {
         let error = Locker::connect(&server.url_with(user, PASSWORD, 0)).await.unwrap_err();
         assert_refused(&error, "user and password");
     }

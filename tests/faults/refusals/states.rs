@@ -61,7 +61,7 @@ async fn a_lock_on_a_new_replica_is_released_later() {
     freed(&server).await;
 }
 
-/// A script that runs too long keeps the server from answering anything but a refusal.
+/// While a script runs too long the server answers with refusals only.
 #[tokio::test]
 async fn a_server_busy_with_a_script_is_unavailable() {
     let server = Server::builder().config("busy-reply-threshold", "10").start();

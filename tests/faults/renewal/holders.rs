@@ -73,7 +73,7 @@ async fn a_sync_body_is_renewed() {
     .unwrap();
 }
 
-#[expect(clippy::disallowed_methods, reason = "a thread that stands still is the subject")]
+#[expect(clippy::disallowed_methods, reason = "a blocked thread is the subject")]
 fn block_thread(duration: Duration) {
     thread::sleep(duration);
 }

@@ -64,9 +64,8 @@ async fn a_restart_after_refused_connections_reaches_every_holder() {
     all_lost(guards).await;
 }
 
-/// Goal: tries to connect that found nobody who answers do not make a reconnection look like the
-/// first connection.
-/// Method: the open connections are cut, and new ones are accepted by a server that stands still.
+/// Goal: unanswered tries to connect do not make a reconnection look like the first connection.
+/// Method: the open connections are cut, and new ones are accepted by a stalled server.
 async fn a_restart_after_a_silence_reaches_every_holder() {
     let (server, proxy) = server_and_proxy();
     let locker = patient(&proxy.url()).connect_deadline(CONNECT).connect().await.unwrap();
@@ -108,7 +107,7 @@ async fn a_runtimes_first_connection_reveals_a_restart() {
 }
 
 /// Goal: two holders in one process, one of which is renewed by a server that the address led to once.
-/// Method: the address moves, and of two runtimes' connections only one breaks; the old server goes on.
+/// Method: the address moves, and of two runtimes' connections only one breaks; the old server keeps running.
 async fn leases_on_a_server_that_was_left_are_lost() {
     let (old, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
@@ -139,13 +138,13 @@ fn oldest_of_two(server: &Server) -> String {
         .to_string()
 }
 
-/// Goal: also leases that nobody renews are asked for until there is an answer.
+/// Goal: leases without renewal are checked, too, until there is an answer.
 /// Method: the network fails when the call has reconnected and the background has not.
 async fn an_unanswered_check_is_repeated() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     let mut guards = hold(&locker).await;
-    // The renewed ones would be asked for anyway.
+    // The renewed ones would be checked anyway.
     for guard in (0..COUNT / 2).map(|n| guards.remove(n)).collect::<Vec<_>>() {
         guard.release().await.unwrap();
     }
@@ -166,7 +165,7 @@ async fn closed_connections_cost_no_lease() {
         admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
         admin.reset_statistics();
         call(&locker).await;
-        // All are asked for, and two scripts more are those of a greeting.
+        // All are checked, and two scripts more are those of a greeting.
         let asked = || admin.command_calls("get");
         wait::until_async(LIMIT, async || asked() >= COUNT as u64).await;
     }
@@ -197,7 +196,7 @@ async fn call(locker: &Locker) {
     locker.lock("other").run(async {}).await.unwrap();
 }
 
-/// Every holder is told within a second, though none of the leases would end before.
+/// Every holder learns of it within a second, though none of the leases would end before.
 async fn all_lost(guards: Vec<LockGuard>) {
     let lost = async {
         for guard in &guards {

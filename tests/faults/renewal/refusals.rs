@@ -35,7 +35,7 @@ async fn leases_of_different_slots_are_renewed_one_by_one() {
 
 /// Goal: a cluster costs each locker one refused command, or those that are under way at the same time,
 /// and not one for each renewal or release.
-/// Method: the server counts its refusals; releases that are asked for at once go together elsewhere.
+/// Method: the server counts its refusals; releases that are asked for at once are batched elsewhere.
 async fn after_one_refusal_no_command_has_keys_of_several_slots() {
     let server = cluster::start(&Server::builder(), 1).remove(0);
     let admin = server.admin();
@@ -69,13 +69,13 @@ async fn forgotten_scripts_of_a_cluster_are_sent_one_by_one() {
 async fn a_refused_renewal_ends_its_own_lease_alone() {
     let server = Server::builder().user("app", &app()).start();
     let locker = connect(&server.url_with("app", "secret", 0)).await;
-    let (kept, lost) = (hold(&locker, "kept").await, hold(&locker, "lost").await);
-    allow_only(&server, &["~disLock:kept", "~lockable:*"]);
+    let (renewed, lost) = (hold(&locker, "renewed").await, hold(&locker, "lost").await);
+    allow_only(&server, &["~disLock:renewed", "~lockable:*"]);
     let error = in_time(LEASE, lost.lost()).await;
     assert_refused(&error);
     elapse(2 * LEASE).await;
-    assert!(kept.is_held() && server.admin().pttl("disLock:kept") > 0);
-    kept.release().await.unwrap();
+    assert!(renewed.is_held() && server.admin().pttl("disLock:renewed") > 0);
+    renewed.release().await.unwrap();
 }
 
 async fn a_loss_names_the_withdrawn_right_to_renew() {

@@ -92,7 +92,7 @@ async fn held_with_a_renewal_under_way()
     let lease = Duration::from_secs(10);
     let guard = locker.lock("k").expire(lease).renew().acquire().await.unwrap();
     // A release over a connection of the test's own has to pass, so the background's is opened
-    // first, and then the test's anew.
+    // first, and then a new one of the test.
     drop(locker.lock("other").acquire().await.unwrap());
     wait::until_async(LIMIT, async || server.admin().get("disLock:other").is_none()).await;
     proxy.hold_open_requests();

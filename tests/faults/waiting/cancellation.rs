@@ -1,4 +1,4 @@
-//! Waiters that give up leave nothing behind, and a grant that crosses this goes on.
+//! Waiters that give up leave nothing behind; a grant that arrives meanwhile is passed on.
 
 use std::collections::hash_map::RandomState;
 use std::future::{Future, poll_fn};

@@ -1,4 +1,4 @@
-//! A grant that was heard of late is claimed; a claim that nobody waits for leaves nothing behind.
+//! A grant that was heard of late is claimed; a claim that is given up leaves nothing behind.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ async fn a_claim_behind_an_empty_release_leaves_no_lock() {
     freed(&server).await;
 }
 
-/// Its outcome is never told: nobody can connect when the connection breaks.
+/// Its outcome stays unknown: the connection breaks, and no other one can be opened.
 async fn a_claim_outliving_its_connection_leaves_no_lock() {
     let (server, proxy) = server_and_proxy();
     let call = held_claim(&server, &proxy, &connect(&proxy.url()).await, LIMIT).await;
@@ -79,7 +79,7 @@ async fn a_claim_behind_another_grant_leaves_no_lock() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     let call = held_claim(&server, &proxy, &locker, LIMIT).await;
-    // Released on the connection of the background, which was opened anew.
+    // Released on a new connection of the background.
     drop(call.await.unwrap().unwrap());
     freed(&server).await;
     land(&server, &proxy).await;
@@ -110,7 +110,7 @@ pub(crate) async fn held_claim(
     call
 }
 
-/// Whoever subscribes asks once more, and would hear of its grant by that.
+/// A waiter that subscribes asks once more, and would hear of its grant by that.
 async fn subscribe(server: &Server, holder: &Locker, locker: &Locker) {
     let guard = holder.lock("k").acquire().await.unwrap();
     let first = waiter(locker);

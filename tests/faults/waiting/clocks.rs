@@ -8,14 +8,14 @@ use tokio::task::JoinSet;
 
 use crate::support::{LIMIT, connect};
 
-/// So many locks are handed on, while the commands are counted.
+/// How many locks are handed off while the commands are counted.
 const HAND_OFFS: usize = 200;
 
 /// Two of each locker, so that a release queues the next one of its own.
 const TASKS: usize = 4;
 
 /// Goal: a grant that comes by message counts as it did, and is not claimed by one more script each time.
-/// Method: two lockers hand a lock to each other, before and after the clock was set back by a minute.
+/// Method: two lockers hand off a lock to each other, before and after the clock was set back by a minute.
 #[tokio::test]
 async fn a_clock_set_back_makes_hand_offs_no_dearer() {
     if !clock::can_be_set() {

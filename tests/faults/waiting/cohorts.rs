@@ -12,8 +12,8 @@ use super::queues::is_over;
 use crate::support::{elapse, now};
 
 /// Goal: whatever becomes of the processes, no two holders believe in the lock at once, their fencing
-/// tokens rise, and the others go on.
-/// Method: four processes of eight waiters each write down when they believed in which token; for some
+/// tokens rise, and the others continue.
+/// Method: four processes of eight waiters each print when they believed in which token; for some
 /// seconds one after the other is killed and replaced, or stopped for a random time.
 /// `LOCKABLE_COHORT_SECONDS` sets for how many.
 #[tokio::test]
@@ -64,11 +64,11 @@ fn cohort(server: &Server) -> Peer {
 #[derive(Debug, Default)]
 pub(crate) struct History(BTreeMap<u64, (u64, u64)>);
 
-/// What a history came to.
+/// The result of a history.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) holds: usize,
-    /// The longest time in which nobody believed.
+    /// The longest time in which no one believed.
     pub(crate) longest_gap: Duration,
     /// How close two holders came.
     pub(crate) shortest_gap: Duration,
@@ -85,7 +85,7 @@ impl History {
         }
     }
 
-    /// In the order of the tokens, nobody begins before the one before has ended.
+    /// In the order of the tokens, no holder begins before the one before has ended.
     pub(crate) fn checked(&self) -> Report {
         let holds: Vec<_> = self.0.iter().collect();
         let gaps = holds.windows(2).map(|pair| {

@@ -1,4 +1,4 @@
-//! Messages, subscriptions, servers and keys that are lost while somebody waits.
+//! Messages, subscriptions, servers and keys that are lost while a call waits.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Admin, Server, wait};
 
 use super::queues::{
-    AT_ONCE, FALLBACK, QUEUE, is_over, is_served, queued, waiter, waiter_for, within,
+    AT_ONCE, QUEUE, RECHECK, is_over, is_served, queued, waiter, waiter_for, within,
 };
 use crate::support::{FENCE, KEY, LIMIT, connect, elapse, freed, server_and_proxy, side_by_side};
 
@@ -26,7 +26,7 @@ side_by_side! { waiters_that_are_disturbed:
     a_foreign_lock_without_expiry_costs_one_recheck_once_deleted,
 }
 
-side_by_side! { data_of_others_in_the_way_of_waiters:
+side_by_side! { foreign_data_in_the_way_of_waiters:
     foreign_data_at_the_lock_are_reported_and_untouched,
     foreign_data_during_a_wait_are_reported_and_untouched,
     foreign_data_at_the_queue_are_reported_and_untouched,
@@ -42,7 +42,7 @@ async fn a_killed_subscription_costs_at_most_one_recheck() {
     queued(&server, 1).await;
     kill_subscriptions(&server.admin());
     guard.release().await.unwrap();
-    is_served("subscription killed", FALLBACK, waiter).await;
+    is_served("subscription killed", RECHECK, waiter).await;
     is_over(&server).await;
 }
 
@@ -66,7 +66,7 @@ async fn lost_messages_cost_at_most_one_recheck() {
     queued(&server, 1).await;
     proxy.hold_messages();
     guard.release().await.unwrap();
-    guard = within("messages lost", FALLBACK, waiter).await.unwrap();
+    guard = within("messages lost", RECHECK, waiter).await.unwrap();
     guard.release().await.unwrap();
     is_over(&server).await;
 }
@@ -82,7 +82,7 @@ async fn messages_lost_for_long_cost_at_most_one_recheck() {
     proxy.wait_for_command("SUBSCRIBE", 2, 2 * LIMIT).await;
     elapse(Duration::from_secs(2)).await;
     guard.release().await.unwrap();
-    is_served("messages lost for long", FALLBACK, waiter).await;
+    is_served("messages lost for long", RECHECK, waiter).await;
     is_over(&server).await;
 }
 
@@ -94,7 +94,7 @@ async fn an_unconfirmed_subscription_costs_at_most_one_recheck() {
     let waiter = waiter(&locker);
     queued(&server, 1).await;
     guard.release().await.unwrap();
-    is_served("subscription never confirmed", FALLBACK, waiter).await;
+    is_served("subscription never confirmed", RECHECK, waiter).await;
     is_over(&server).await;
 }
 
@@ -103,7 +103,7 @@ async fn a_restart_without_data_costs_little() {
     let (one, two) = (waiter(&locker), waiter(&connect(&server.url()).await));
     queued(&server, 2).await;
     server.restart();
-    let (one, two) = within("server restarted", 2 * FALLBACK, async {
+    let (one, two) = within("server restarted", 2 * RECHECK, async {
         let serve = async |waiter: tokio::task::JoinHandle<LockGuard>| {
             waiter.await.unwrap().release().await
         };
@@ -131,7 +131,7 @@ async fn flushed_data_cost_at_most_one_recheck() {
     let waiter = waiter(&locker);
     queued(&server, 1).await;
     server.admin().flush();
-    is_served("data flushed", FALLBACK, waiter).await;
+    is_served("data flushed", RECHECK, waiter).await;
     assert!(guard.release().await.unwrap_err().is_lost());
     is_over(&server).await;
 }
@@ -141,7 +141,7 @@ async fn a_deleted_lock_costs_at_most_one_recheck() {
     let waiter = waiter(&locker);
     queued(&server, 1).await;
     server.admin().del(KEY);
-    is_served("lock deleted", FALLBACK, waiter).await;
+    is_served("lock deleted", RECHECK, waiter).await;
     assert!(guard.release().await.unwrap_err().is_lost());
     is_over(&server).await;
 }
@@ -152,7 +152,7 @@ async fn a_deleted_queue_costs_at_most_one_recheck() {
     queued(&server, 1).await;
     server.admin().del(QUEUE);
     guard.release().await.unwrap();
-    is_served("queue deleted", FALLBACK, waiter).await;
+    is_served("queue deleted", RECHECK, waiter).await;
     is_over(&server).await;
 }
 
@@ -165,7 +165,7 @@ async fn a_foreign_release_costs_at_most_one_recheck() {
     let compare_and_delete =
         "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0";
     assert_eq!(admin.command::<u64>(&["EVAL", compare_and_delete, "1", KEY, "foreign"]), 1);
-    is_served("foreign holder released", FALLBACK, waiter).await;
+    is_served("foreign holder released", RECHECK, waiter).await;
     is_over(&server).await;
 }
 
@@ -183,7 +183,7 @@ async fn a_foreign_lock_without_expiry_costs_one_recheck_once_deleted() {
     let waiter = waiter(&locker);
     queued(&server, 1).await;
     server.admin().del(KEY);
-    is_served("foreign lock without an end deleted", FALLBACK, waiter).await;
+    is_served("foreign lock without an end deleted", RECHECK, waiter).await;
     is_over(&server).await;
 }
 
@@ -192,7 +192,7 @@ async fn foreign_data_at_the_lock_are_reported_and_untouched() {
     let admin = server.admin();
     admin.command::<()>(&["RPUSH", KEY, "theirs"]);
     let wait = locker.lock("k").wait_at_most(LIMIT).acquire();
-    let error = within("other data at the lock", AT_ONCE, wait).await.unwrap_err();
+    let error = within("foreign data at the lock", AT_ONCE, wait).await.unwrap_err();
     assert!(error.is_wrong_type() && error.to_string().contains(KEY), "{error}");
     assert_eq!(admin.command::<Vec<String>>(&["LRANGE", KEY, "0", "-1"]), ["theirs"]);
     assert_eq!(admin.keys("lockable:queue:*"), [""; 0]);
@@ -205,7 +205,7 @@ async fn foreign_data_during_a_wait_are_reported_and_untouched() {
     let admin = server.admin();
     admin.del(KEY);
     admin.command::<()>(&["RPUSH", KEY, "theirs"]);
-    let error = within("other data came", FALLBACK, waiter).await.unwrap().unwrap_err();
+    let error = within("foreign data during a wait", RECHECK, waiter).await.unwrap().unwrap_err();
     assert!(error.is_wrong_type() && error.to_string().contains(KEY), "{error}");
     assert!(guard.release().await.unwrap_err().is_lost());
     wait::until_async(LIMIT, async || admin.keys("lockable:queue:*").is_empty()).await;
@@ -216,7 +216,7 @@ async fn foreign_data_at_the_queue_are_reported_and_untouched() {
     let (server, locker, guard) = held().await;
     server.admin().set(QUEUE, "theirs");
     let wait = locker.lock("k").wait_at_most(LIMIT).acquire();
-    let error = within("other data at the queue", AT_ONCE, wait).await.unwrap_err();
+    let error = within("foreign data at the queue", AT_ONCE, wait).await.unwrap_err();
     assert!(error.is_wrong_type() && error.to_string().contains(QUEUE), "{error}");
     guard.release().await.unwrap();
     freed(&server).await;
@@ -241,7 +241,8 @@ async fn foreign_data_at_the_fence_counter_leave_no_lock() {
     queued(&server, 1).await;
     admin.del(FENCE);
     admin.command::<()>(&["RPUSH", FENCE, "theirs"]);
-    let error = within("other data at the fence", FALLBACK, wait).await.unwrap().unwrap_err();
+    let error =
+        within("foreign data at the fence counter", RECHECK, wait).await.unwrap().unwrap_err();
     assert!(error.to_string().contains(FENCE), "{error}");
     is_over(&server).await;
     assert_eq!(admin.type_of(FENCE), "list");
@@ -255,7 +256,8 @@ async fn an_uncountable_fence_counter_is_reported_and_untouched() {
         let admin = server.admin();
         admin.set(FENCE, theirs);
         guard.release().await.unwrap();
-        let error = within("a strange fence", FALLBACK, waiter).await.unwrap().unwrap_err();
+        let error =
+            within("an uncountable fence counter", RECHECK, waiter).await.unwrap().unwrap_err();
         assert!(error.to_string().contains(FENCE), "{error}");
         is_over(&server).await;
         assert_eq!(admin.get(FENCE).as_deref(), Some(theirs));
@@ -269,7 +271,7 @@ async fn a_hand_off_gives_the_fence_counter_an_expiry() {
     let (admin, token) = (server.admin(), guard.fencing_token());
     admin.set(FENCE, "1");
     guard.release().await.unwrap();
-    let next = within("a fence without an end", AT_ONCE, waiter).await.unwrap();
+    let next = within("a fence counter without an expiry", AT_ONCE, waiter).await.unwrap();
     assert!(next.fencing_token() > token);
     assert!(admin.pttl(FENCE) > 0);
     next.release().await.unwrap();

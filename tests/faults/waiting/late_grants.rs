@@ -6,13 +6,13 @@ use lockable_tests::{Peer, wait};
 use tokio::spawn;
 
 use super::cohorts::History;
-use super::queues::{AT_ONCE, FALLBACK, is_over, queued, waiter};
+use super::queues::{AT_ONCE, RECHECK, is_over, queued, waiter};
 use crate::support::{KEY, LIMIT, connect, elapse, server_and_proxy};
 
-/// Goal: a process that hears of its grant when that is nearly over, or over, and goes on at once,
+/// Goal: a process that hears of its grant when that is nearly over, or over, and continues at once,
 /// does not believe longer in it than the server does.
 /// Method: the message is held back for a part of the short grant, or for longer, and another process
-/// waits behind it; both say when they believed.
+/// waits behind it; both print when they believed.
 #[tokio::test]
 async fn a_late_message_makes_no_second_holder() {
     for delay in [0, 100, 250, 500, 900, 950, 990, 1_000, 1_300] {
@@ -39,7 +39,7 @@ async fn a_late_message_makes_no_second_holder() {
     }
 }
 
-/// The same with a process that stands still, whose message waits in its socket.
+/// The same with a stopped process, whose message waits in its socket.
 #[tokio::test]
 async fn a_stopped_process_is_no_second_holder() {
     for pause in [0, 250, 500, 900, 990, 1_000, 1_300] {
@@ -64,10 +64,10 @@ async fn a_stopped_process_is_no_second_holder() {
     }
 }
 
-/// How long nobody may have the lock where the first is told so many milliseconds late: a grant that
-/// lapses about when it is heard of may be taken by nobody.
+/// How long the lock may have no holder where the first hears of its grant `late` milliseconds late:
+/// a grant that lapses about when it is heard of may be taken by no one.
 fn most(late: u64) -> Duration {
-    if late < 900 { AT_ONCE } else { FALLBACK }
+    if late < 900 { AT_ONCE } else { RECHECK }
 }
 
 /// Goal: a holder begins with most of its lease, however late it heard of the short grant.
@@ -127,7 +127,7 @@ async fn a_repeated_grant_has_a_newer_fencing_token() {
     is_over(&server).await;
 }
 
-/// What both said, each of which is told to release some time after it began.
+/// What both printed, each of which gets the order to release some time after it began.
 async fn watched(head: &mut Peer, next: &mut Peer) -> Vec<String> {
     let mut said = Vec::new();
     elapse(Duration::from_millis(1_600)).await;

@@ -128,7 +128,7 @@ async fn all(
     (errors, vec![answer, sync_answer.unwrap()])
 }
 
-/// Nothing was told as busy.
+/// No call reported the lock as busy.
 fn assert_unavailable((errors, answers): (Vec<LockError>, Vec<&'static str>)) {
     assert_eq!((errors.len(), answers), (3, vec!["error"; 2]));
     for error in errors {
@@ -137,12 +137,12 @@ fn assert_unavailable((errors, answers): (Vec<LockError>, Vec<&'static str>)) {
     }
 }
 
-/// The two calls without a place for an error have said it as an event, each time, and nothing else.
+/// The two calls without a place for an error have logged it each time, and nothing else.
 fn assert_error_events(silent: &str, times: usize) {
-    let told = events::about(&format!("disLock:{silent}"));
-    let of = |level| told.iter().filter(|told| told.level == level).count();
+    let logged = events::about(&format!("disLock:{silent}"));
+    let of = |level| logged.iter().filter(|event| event.level == level).count();
     let counts = [of(Level::ERROR), of(Level::WARN), of(Level::INFO)];
-    assert_eq!(counts, [2 * times, 0, 0], "{told:#?}");
+    assert_eq!(counts, [2 * times, 0, 0], "{logged:#?}");
 }
 
 /// A pair of calls in sequence have the command deadline each, so all of them together have two.
@@ -205,7 +205,7 @@ async fn a_busy_lock_is_busy_after_any_wait() {
 }
 
 /// Goal: where the holder is of the same locker, no answer of the server is needed.
-/// Method: one call waits, the server stands still, and another one lines up behind it.
+/// Method: one call waits, the server stalls, and another one lines up behind it.
 async fn a_local_holder_means_busy_without_an_answer() {
     let server = lockable_tests::Server::start();
     let locker = patient(&server.url()).connect().await.unwrap();
@@ -260,7 +260,7 @@ async fn a_current_answer_outweighs_an_earlier_failure() {
     waiting.abort();
 }
 
-/// Method: each time the grant of the call lapses while the link stands still, and another holder has the
+/// Method: each time the grant of the call lapses while the link is stalled, and another holder has the
 /// lock after that.
 async fn a_busy_lock_is_found_over_a_stalling_link() {
     let (server, proxy) = server_and_proxy();
@@ -284,7 +284,7 @@ async fn a_busy_lock_is_found_over_a_stalling_link() {
     is_over(&server).await;
 }
 
-/// Goal: a call without a limit that loses its grants because its process stands still does not end.
+/// Goal: a call without a limit that loses its grants because its process is stopped does not end.
 async fn a_repeatedly_stopped_process_keeps_waiting() {
     let server = lockable_tests::Server::start();
     let locker = connect(&server.url()).await;

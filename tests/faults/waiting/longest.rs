@@ -40,7 +40,7 @@ async fn is_claimed_renewed_and_extended() {
     let waiter = tokio::spawn(longest(&other).renew().acquire());
     queued(&server, 1).await;
     holder.release().await.unwrap();
-    let guard = within("handed on", 2 * AT_ONCE, waiter).await.unwrap().unwrap();
+    let guard = within("handed off", 2 * AT_ONCE, waiter).await.unwrap().unwrap();
     wait::until_async(LIMIT, async || server.admin().pttl(KEY) > 2_000).await;
     guard.extend(LONGEST).await.unwrap();
     assert!(one.inspect("k").await.unwrap().is_some());

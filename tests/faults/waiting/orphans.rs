@@ -1,4 +1,4 @@
-//! No lock is taken, and no place in a queue kept, for a call that has ended.
+//! A call that has ended takes no lock, and has no place in a queue.
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockable_runtime::{LockError, LockGuard};
 use lockable_tests::{Peer, Server, wait};
 
-use super::queues::{AT_ONCE, FALLBACK, is_over, process, queued, within};
+use super::queues::{AT_ONCE, RECHECK, is_over, process, queued, within};
 use crate::support::{LIMIT, connect, elapse, side_by_side};
 
 side_by_side! { processes_that_fail:
@@ -42,7 +42,7 @@ async fn a_holder_killed_in_its_turn_costs_the_short_grant() {
     guard.release().await.unwrap();
     assert_eq!(head.hear(), "held");
     drop(head.kill());
-    is_served("holder by hand-off killed", FALLBACK, waiter).await;
+    is_served("holder by hand-off killed", RECHECK, waiter).await;
     is_over(&server).await;
 }
 
@@ -70,15 +70,15 @@ async fn a_stopped_head_costs_at_most_the_short_grant() {
     let (server, guard, mut heads, waiter) = behind(1).await;
     heads[0].pause();
     guard.release().await.unwrap();
-    is_served("head stopped", FALLBACK, waiter).await;
+    is_served("head stopped", RECHECK, waiter).await;
     elapse(Duration::from_millis(100)).await;
     heads[0].resume();
-    assert_eq!(within("the head goes on", FALLBACK, async { heads[0].hear() }).await, "held");
+    assert_eq!(within("the head continues", RECHECK, async { heads[0].hear() }).await, "held");
     assert_eq!(heads[0].ask("release"), "free");
     is_over(&server).await;
 }
 
-/// A holder, so many processes that wait, and a waiter of this process behind them.
+/// A holder, `count` processes that wait, and a waiter of this process behind them.
 async fn behind(count: usize) -> (Server, LockGuard, Vec<Peer>, Waiter) {
     let server = Server::start();
     let locker = connect(&server.url()).await;

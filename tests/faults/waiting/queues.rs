@@ -1,4 +1,4 @@
-//! What the tests of waiting share: waiters, what they cost, and who stands in the queue.
+//! What the tests of waiting share: waiters, what they cost, and who is in the queue.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use tokio::task::JoinHandle;
 
 use crate::support::{KEY, LIMIT, now};
 
-/// The companion key in which the waiters of `k` stand.
+/// The companion key of the queue, in which the waiters of `k` are stored.
 pub(crate) const QUEUE: &str = "lockable:queue:{disLock:k}";
 
-/// What is due within about a round trip, on a machine that is busy; the fallback comes later.
+/// What is due within about a round trip, on a machine that is busy; the recheck comes later.
 pub(crate) const AT_ONCE: Duration = Duration::from_millis(700);
 
-/// What the fallback, or a short grant that nobody takes, may cost on such a machine.
-pub(crate) const FALLBACK: Duration = Duration::from_secs(2);
+/// What the recheck, or a short grant that no one takes, may cost on such a machine.
+pub(crate) const RECHECK: Duration = Duration::from_secs(2);
 
 /// A lock that is waited for by a task of its own.
 pub(crate) fn waiter(locker: &Locker) -> JoinHandle<LockGuard> {
@@ -44,20 +44,20 @@ pub(crate) async fn is_served(what: &str, bound: Duration, waiter: JoinHandle<Lo
     guard.release().await.unwrap();
 }
 
-/// Waits until so many processes stand in the queue of `k`.
+/// Waits until `count` processes are in the queue of `k`.
 pub(crate) async fn queued(server: &Server, count: usize) {
     let admin = server.admin();
     wait::until_async(LIMIT, async || admin.command::<usize>(&["LLEN", QUEUE]) == count).await;
 }
 
-/// In the end nobody has the lock, and nobody stands in the queue.
+/// In the end the lock has no holder, and the queue is empty.
 pub(crate) async fn is_over(server: &Server) {
     let admin = server.admin();
     let is_over = async || admin.command::<usize>(&["EXISTS", KEY, QUEUE]) == 0;
     wait::until_async(AT_ONCE, is_over).await;
 }
 
-/// A process that does what it is told; see `wait_worker.rs`.
+/// A process that reads its orders from its input; see `wait_worker.rs`.
 pub(crate) fn process(url: &str) -> Peer {
     let peer = Peer::start(env!("CARGO_BIN_EXE_wait_worker"), [url]);
     assert_eq!(peer.hear(), "ready");

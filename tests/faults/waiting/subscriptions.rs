@@ -3,7 +3,7 @@
 use lockable_tests::{Admin, Proxy, Server, wait};
 use tokio::task::JoinSet;
 
-use super::queues::{AT_ONCE, FALLBACK, QUEUE, is_over, is_served, queued, waiter, within};
+use super::queues::{AT_ONCE, QUEUE, RECHECK, is_over, is_served, queued, waiter, within};
 use crate::support::{LIMIT, connect, elapse, patient, server_and_proxy, side_by_side};
 
 side_by_side! { subscriptions_of_a_process:
@@ -62,7 +62,7 @@ async fn a_hundred_waiters_of_ten_keys_share_one_subscription() {
     assert_eq!(admin.keys("disLock:*"), [""; 0]);
 }
 
-/// Both listen on the channel of the process, so the server takes a grant to the first for heard.
+/// Both listen on the channel of the process, so the server takes a grant to the first as heard.
 async fn a_locker_without_its_subscription_waits_for_the_recheck() {
     let server = Server::start();
     let proxy = Proxy::start(&server);
@@ -75,7 +75,7 @@ async fn a_locker_without_its_subscription_waits_for_the_recheck() {
     queued(&server, 2).await;
     proxy.hold_messages();
     guard.release().await.unwrap();
-    is_served("the one without its messages", FALLBACK, first).await;
+    is_served("the one without its messages", RECHECK, first).await;
     is_served("the other one", AT_ONCE, second).await;
     is_over(&server).await;
 }

@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use super::queues::{AT_ONCE, is_served};
 use crate::support::{LIMIT, patient};
 
-/// Goal: the waiters of two locks do not stand in one queue, where each would be granted the other's lock.
+/// Goal: the waiters of two locks are not in one queue, where each would be granted the other's lock.
 /// Method: both locks are held, each has a waiter, and they are released in the order in which the
 /// waiters did not come.
 #[tokio::test]

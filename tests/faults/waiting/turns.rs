@@ -1,4 +1,4 @@
-//! What a holder has that was handed the lock: its whole lease, its minimum, and its release.
+//! What the holder of a handed-off lock has: its whole lease, its minimum, and its release.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Server, wait};
 use tokio::task::yield_now;
 
-use super::queues::{AT_ONCE, FALLBACK, is_over, is_served, queued, waiter, within};
+use super::queues::{AT_ONCE, RECHECK, is_over, is_served, queued, waiter, within};
 use crate::support::{
     COMMAND, KEY, LIMIT, connect, elapse, impatient, is_unsure, now, server_and_proxy,
     side_by_side, usable,
@@ -29,7 +29,7 @@ side_by_side! { turns_that_last:
 }
 
 async fn a_handed_off_lock_is_claimed_for_its_whole_lease() {
-    let (server, guard) = handed_over(|locker| locker.lock("k").expire(seconds(20))).await;
+    let (server, guard) = handed_off(|locker| locker.lock("k").expire(seconds(20))).await;
     let admin = server.admin();
     assert!(admin.pttl(KEY) <= 1_000);
     wait::until_async(seconds(1), async || admin.pttl(KEY) > 15_000).await;
@@ -40,7 +40,7 @@ async fn a_handed_off_lock_is_claimed_for_its_whole_lease() {
 }
 
 async fn a_handed_off_lock_is_renewed() {
-    let (server, guard) = handed_over(|locker| locker.lock("k").expire(seconds(2)).renew()).await;
+    let (server, guard) = handed_off(|locker| locker.lock("k").expire(seconds(2)).renew()).await;
     elapse(seconds(5)).await;
     assert!(guard.is_held() && server.admin().pttl(KEY) > 900, "{guard:?}");
     guard.release().await.unwrap();
@@ -78,7 +78,7 @@ async fn the_next_waiter_comes_after_the_minimum_hold() {
         guard.release().await.unwrap();
     };
     let both = async { tokio::join!(serve(one), serve(two)) };
-    within("two behind a minimum of 700 ms", minimum + FALLBACK, both).await;
+    within("two behind a minimum of 700 ms", minimum + RECHECK, both).await;
     is_over(&server).await;
 }
 
@@ -89,10 +89,10 @@ async fn a_waiter_with_a_minimum_hold_keeps_it() {
     queued(&server, 1).await;
     let second = waiter(&locker);
     holder.release().await.unwrap();
-    let guard = within("handed over", AT_ONCE, first).await.unwrap().unwrap();
+    let guard = within("handed off", AT_ONCE, first).await.unwrap().unwrap();
     let start = now();
     guard.release().await.unwrap();
-    let guard = within("behind a minimum of 500 ms", minimum + FALLBACK, second).await.unwrap();
+    let guard = within("behind a minimum of 500 ms", minimum + RECHECK, second).await.unwrap();
     assert!(now() - start >= minimum * 9 / 10);
     guard.release().await.unwrap();
     is_over(&server).await;
@@ -103,7 +103,7 @@ async fn a_release_whose_outcome_is_unknown_serves_the_waiters() {
     let holder = impatient(&proxy.url()).connect().await.unwrap();
     let (one, two) = (waiter(&connect(&server.url()).await), waiter(&connect(&server.url()).await));
     let guards = within("both", LIMIT, async {
-        // Whoever came first releases over the proxy in turn.
+        // The waiter that came first releases over the proxy in its turn.
         one.await.unwrap().release().await.unwrap();
         two.await.unwrap().release().await.unwrap();
         holder.lock("k").wait_at_most(LIMIT).acquire().await.unwrap()
@@ -119,7 +119,7 @@ async fn a_release_whose_outcome_is_unknown_serves_the_waiters() {
         let guard = waiter.await.unwrap();
         drop(guard);
     };
-    let bound = 4 * COMMAND + 2 * FALLBACK;
+    let bound = 4 * COMMAND + 2 * RECHECK;
     within("unknown release", bound, async { tokio::join!(serve(own), serve(other)) }).await;
     is_over(&server).await;
 }
@@ -132,7 +132,7 @@ async fn a_hand_off_with_a_lost_reply_is_no_loss() {
     queued(&server, 1).await;
     proxy.hold_open_replies();
     let cut = async {
-        let next = within("handed on", AT_ONCE, next).await.unwrap();
+        let next = within("handed off", AT_ONCE, next).await.unwrap();
         proxy.wait_reply_held(LIMIT).await;
         proxy.cut();
         next
@@ -155,8 +155,8 @@ async fn a_guard_that_is_dropped_serves_the_waiters() {
     is_over(&server).await;
 }
 
-/// The first finds the lock free when it asks again, and so has a minute at once, which goes on to the
-/// next of this process.
+/// The first finds the lock free when it asks again, and so has a minute at once, which is passed to
+/// the next waiter of this process.
 async fn a_passed_on_lease_is_no_longer_than_requested() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
@@ -164,11 +164,11 @@ async fn a_passed_on_lease_is_no_longer_than_requested() {
     let first = waiter(&locker);
     queued(&server, 1).await;
     let next = tokio::spawn(locker.lock("k").expire(seconds(2)).wait_at_most(LIMIT).acquire());
-    // One who finds others in the line stands behind them in its first step.
+    // A call that finds others in the line lines up behind them at its first poll.
     yield_now().await;
     server.admin().del(KEY);
-    let first = within("the first", FALLBACK, first).await.unwrap();
-    // It goes on within the process, but on a machine that takes longer for this step than a turn lasts.
+    let first = within("the first", RECHECK, first).await.unwrap();
+    // It is passed on within the process, unless the machine takes longer for this step than a turn lasts.
     first.release().await.unwrap();
     let next = next.await.unwrap().unwrap();
     assert!(next.is_held() && next.remaining() <= usable(seconds(2)), "{next:?}");
@@ -177,7 +177,7 @@ async fn a_passed_on_lease_is_no_longer_than_requested() {
 }
 
 async fn a_lease_is_made_longer_during_a_turn() {
-    let (server, guard) = handed_over(|locker| locker.lock("k").expire(seconds(2))).await;
+    let (server, guard) = handed_off(|locker| locker.lock("k").expire(seconds(2))).await;
     guard.extend(seconds(30)).await.unwrap();
     assert!(guard.remaining() > seconds(28) && server.admin().pttl(KEY) > 28_000);
     elapse(seconds(3)).await;
@@ -203,7 +203,7 @@ async fn a_local_waiter_has_a_whole_lease_too() {
     is_over(&server).await;
 }
 
-/// The fallback asks for a place while a long turn goes on; nobody waits for that in the end.
+/// The recheck asks for a place during a long turn, and no one waits for that place in the end.
 async fn a_place_asked_for_during_a_turn_ends_with_it() {
     let (server, locker, holder) = held().await;
     let first = waiter(&locker);
@@ -228,7 +228,7 @@ async fn a_turn_without_its_lock_leaves_the_next_alone() {
     holder.release().await.unwrap();
     let first = within("first", AT_ONCE, first).await.unwrap();
     server.admin().del(KEY);
-    let second = within("after the lock was deleted", FALLBACK, second).await.unwrap();
+    let second = within("after the lock was deleted", RECHECK, second).await.unwrap();
     let owner = server.admin().get(KEY);
     drop(first.release().await);
     elapse(Duration::from_millis(1_500)).await;
@@ -240,14 +240,14 @@ async fn a_turn_without_its_lock_leaves_the_next_alone() {
 }
 
 /// A lock that a waiter has from another process's release.
-async fn handed_over(
+async fn handed_off(
     request: impl FnOnce(&Locker) -> lockable_runtime::LockRequest,
 ) -> (Server, LockGuard) {
     let (server, locker, holder) = held().await;
     let waiter = tokio::spawn(request(&locker).wait_at_most(LIMIT).acquire());
     queued(&server, 1).await;
     holder.release().await.unwrap();
-    let guard = within("handed over", AT_ONCE, waiter).await.unwrap().unwrap();
+    let guard = within("handed off", AT_ONCE, waiter).await.unwrap().unwrap();
     (server, guard)
 }
 

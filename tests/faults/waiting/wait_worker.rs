@@ -1,15 +1,15 @@
 //! A process that waits for the lock `k`: `faults/waiting/*.rs` stop and kill it.
 //!
-//! `wait_worker URL` says `ready`, and then is told a line at a time. `hold MILLISECONDS` acquires the
-//! lock for so long, says `held`, and keeps it. `wait MILLISECONDS` waits for the lock; once it has it,
-//! it says `held`, and keeps it until the next line, which may be `release`.
+//! `wait_worker URL` prints `ready`, and then reads an order a line. `hold MILLISECONDS` acquires the
+//! lock for so long, prints `held`, and does not release it. `wait MILLISECONDS` waits for the lock,
+//! prints `held`, and holds it until the next line, which may be `release`.
 //!
-//! `wait_worker URL WAITERS MILLISECONDS` lets so many tasks wait, hold and release again and again,
-//! until its input ends. It says `TOKEN TIME` whenever a holder finds that it holds the lock: its
+//! `wait_worker URL WAITERS MILLISECONDS` lets `WAITERS` tasks wait, hold and release again and again,
+//! until its input ends. It prints `TOKEN TIME` whenever a holder finds that it holds the lock: its
 //! fencing token, and the nanoseconds since boot of a moment just before.
 //!
-//! `wait_worker URL watch MILLISECONDS` waits for the lock once when it is told a line, and says the
-//! same until the lock is lost, or a line comes; then it says `over`.
+//! `wait_worker URL watch MILLISECONDS` reads a line, waits for the lock once, and prints the same
+//! until the lock is lost, or a line comes; then it prints `over`.
 
 use std::env;
 use std::io;
@@ -91,11 +91,11 @@ fn one_of_all_kinds(locker: &Locker, number: usize, expire: Duration) -> LockReq
 async fn believe(guard: LockGuard, number: usize, round: usize) {
     let times = if (number + round).is_multiple_of(50) { 1_000 } else { 3 };
     for _ in 0..times {
-        tell(&guard);
+        report(&guard);
         tokio::task::yield_now().await;
     }
     if !round.is_multiple_of(3) {
-        // A lock that was lost while the process stood still is no fault.
+        // A lock that was lost while the process was stopped is no fault.
         drop(guard.release().await);
     }
 }
@@ -107,16 +107,16 @@ fn watch(runtime: &Runtime, locker: &Locker, expire: Duration) {
     let ends = end_of_input();
     let request = locker.lock("k").expire(expire).renew();
     let guard = runtime.block_on(request.acquire()).unwrap();
-    while tell(&guard) && !ends.load(Ordering::Relaxed) {
+    while report(&guard) && !ends.load(Ordering::Relaxed) {
         thread::yield_now();
     }
     drop(runtime.block_on(guard.release()));
     println!("over");
 }
 
-/// Says that the lock is held, where it is.
-fn tell(guard: &LockGuard) -> bool {
-    // Whoever holds it after this has held it at this moment.
+/// Prints that the lock is held, where it is.
+fn report(guard: &LockGuard) -> bool {
+    // A holder that holds it after this has held it at this moment.
     let before: Duration = clock_gettime(ClockId::Boottime).try_into().unwrap();
     let is_held = guard.is_held();
     if is_held {
@@ -127,10 +127,10 @@ fn tell(guard: &LockGuard) -> bool {
 
 fn end_of_input() -> Arc<AtomicBool> {
     let ends = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&ends);
+    let ended = Arc::clone(&ends);
     thread::spawn(move || {
         line();
-        told.store(true, Ordering::Relaxed);
+        ended.store(true, Ordering::Relaxed);
     });
     ends
 }

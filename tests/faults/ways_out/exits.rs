@@ -64,7 +64,7 @@ fn a_guard_is_freed_when_main_panics() {
 
 #[test]
 fn a_guard_is_freed_under_a_subscriber_and_a_recorder() {
-    is_freed("told", "its release is sent in the background");
+    is_freed("listener", "its release is sent in the background");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_program_with_a_stalled_server_still_ends() {
     assert_eq!(worker.hear(), "held");
     server.pause();
     let start = now();
-    worker.say("go on");
+    worker.say("continue");
     worker.finish();
     let took = start.elapsed();
     server.resume();

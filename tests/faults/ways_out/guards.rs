@@ -30,10 +30,10 @@ async fn a_guard_dropped_on_a_plain_thread_frees_the_lock() {
 #[tokio::test]
 async fn a_guard_dropped_in_a_thread_local_frees_the_lock() {
     thread_local! {
-        static KEPT: RefCell<Option<LockGuard>> = const { RefCell::new(None) };
+        static GUARD: RefCell<Option<LockGuard>> = const { RefCell::new(None) };
     }
     let (server, guard) = held().await;
-    thread::spawn(move || KEPT.with_borrow_mut(|kept| *kept = Some(guard))).join().unwrap();
+    thread::spawn(move || GUARD.with_borrow_mut(|slot| *slot = Some(guard))).join().unwrap();
     freed(&server).await;
 }
 

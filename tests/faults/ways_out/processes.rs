@@ -102,7 +102,7 @@ async fn a_drain_does_not_wait_for_refused_calls() {
     in_time(Duration::ZERO, shutdown(LIMIT)).await.unwrap();
 }
 
-/// Calls that nobody could have heard of hold nothing either.
+/// Calls that no server could have heard of hold nothing either.
 #[tokio::test]
 async fn a_drain_does_not_wait_for_unsent_calls() {
     if !is_alone("a_drain_does_not_wait_for_unsent_calls") {
@@ -135,7 +135,7 @@ async fn a_drain_waits_for_aborted_calls() {
     assert_eq!(server.admin().get(crate::support::KEY), None);
 }
 
-/// Otherwise the end of the process would cut that off, and the lock be handed to nobody.
+/// Otherwise the end of the process would cut that off, and the lock be handed off to no one.
 #[tokio::test]
 async fn a_drain_waits_until_dropped_waiters_leave_the_queue() {
     if !is_alone("a_drain_waits_until_dropped_waiters_leave_the_queue") {
@@ -157,7 +157,7 @@ async fn a_drain_waits_until_dropped_waiters_leave_the_queue() {
     guard.release().await.unwrap();
 }
 
-/// Its request may grant a lock that nobody but this process can release.
+/// Its request may grant a lock that only this process can release.
 #[tokio::test]
 async fn a_drain_waits_for_a_dropped_claim() {
     if !is_alone("a_drain_waits_for_a_dropped_claim") {

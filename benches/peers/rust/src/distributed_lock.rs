@@ -19,7 +19,7 @@ pub struct Provider(RedisLockProvider);
 impl Contender for Provider {
     type Waiter = Locking;
 
-    /// An object a waiter, because two acquisitions of one object cannot be told apart.
+    /// An object a waiter, because two acquisitions of one object cannot be distinguished.
     fn waiter(&self, key: String) -> Locking {
         Locking { lock: self.0.create_lock(&key), held: None }
     }

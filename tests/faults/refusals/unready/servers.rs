@@ -68,7 +68,7 @@ pub(super) fn loaded(server: &Server) {
     wait::until(LIMIT, || admin.info("persistence").contains("\nloading:0"));
 }
 
-/// A script that runs too long keeps the server from answering anything but a refusal.
+/// While a script runs too long the server answers with refusals only.
 pub(super) fn busy() -> Unready {
     let server = Server::builder().config("busy-reply-threshold", "10").start();
     let script = run_for_ever(&server);

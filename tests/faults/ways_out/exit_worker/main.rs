@@ -9,16 +9,16 @@ use std::process::exit;
 use lockable_runtime::{LockGuard, Locker, install};
 use tokio::runtime::{Builder, Runtime};
 
-mod told;
+mod listener;
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [url, case] = &arguments[..] else { panic!("{arguments:?}") };
-    if case == "told" {
-        told::begin();
+    if case == "listener" {
+        listener::begin();
     }
     match case.as_str() {
-        "outside" | "told" => drop(one_thread().block_on(held(url))),
+        "outside" | "listener" => drop(one_thread().block_on(held(url))),
         "one thread" => one_thread().block_on(async { drop(held(url).await) }),
         "many threads" => many_threads().block_on(async { drop(held(url).await) }),
         "task" => many_threads().block_on(task(url)),

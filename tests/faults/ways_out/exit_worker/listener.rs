@@ -1,4 +1,4 @@
-//! Somebody who listens to every event and every number, and has thread-local values of its own.
+//! A subscriber to every event and a recorder of every metric, with thread-local values of its own.
 
 use std::cell::RefCell;
 use std::sync::Arc;
