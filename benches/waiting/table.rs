@@ -20,8 +20,8 @@ pub(crate) fn print_all(runner: &mut Runner, pace: &Pace, which: &str) {
 fn print(name: &str, rows: &[Row]) {
     let columns: Vec<_> = COLUMNS.into_iter().filter(|(of, _)| is_known(rows, *of)).collect();
     let titles: Vec<&str> = columns.iter().map(|(_, title)| *title).collect();
-    let everybody = || rows.iter().filter_map(|row| row.outcome.as_ref().ok()).flatten();
-    let [bare, ping] = [Column::BarePairs, Column::Ping].map(|of| cell(everybody(), of));
+    let all_rows = || rows.iter().filter_map(|row| row.outcome.as_ref().ok()).flatten();
+    let [bare, ping] = [Column::BarePairs, Column::Ping].map(|of| cell(all_rows(), of));
     println!(
         "\n### {name}\n\nbare {bare} pairs/s, a PING {ping} µs\n\n| | {} |",
         titles.join(" | ")

@@ -28,7 +28,7 @@ fn run(
     admin.try_command(&["EVAL", &script, "2", RECORD, DATA, &token, argument])
 }
 
-/// The error of a write that came too late.
+/// The error of a write that was too late.
 fn assert_fenced(
     outcome: RedisResult<Value>,
     token: impl ToString + Copy,

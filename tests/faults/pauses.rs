@@ -1,4 +1,4 @@
-//! A process that was stopped across the deadline of its lease takes no step more.
+//! A process that is stopped until after the deadline of its lease takes no further step.
 
 use std::collections::hash_map::RandomState;
 use std::env;
@@ -84,12 +84,12 @@ fn stop_once(worker: &mut Peer, found: &mut Found) {
     let before = usable(LEASE) * u32::try_from(random(1_000)).unwrap() / 1_000;
     sleep_until(until.saturating_sub(before));
     worker.pause();
-    let is_across = boot_time() < until;
+    let is_past = boot_time() < until;
     sleep_until(until + Duration::from_micros(100 + random(3_000)));
     worker.resume();
     let answer = worker.hear();
     let numbers: Vec<u64> = answer.split(' ').map(|number| number.parse().unwrap()).collect();
-    found.stops += u64::from(is_across);
+    found.stops += u64::from(is_past);
     found.steps += numbers[0];
     found.late += numbers[1];
     found.forbidden += numbers[2];

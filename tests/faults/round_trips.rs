@@ -11,7 +11,7 @@ async fn the_first_pair_after_connecting_costs_two_round_trips() {
     let locker = connect(&proxy.url()).await;
     let start = Counts::of(&proxy);
     pair(&locker).await;
-    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1).making_a_fence());
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1).seeding());
 }
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn a_hundred_pairs_cost_two_hundred_round_trips() {
     for _ in 0..100 {
         pair(&locker).await;
     }
-    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(100).making_a_fence());
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(100).seeding());
     assert_eq!(proxy.accepted(), 1);
 }
 
@@ -48,7 +48,7 @@ async fn a_renewed_call_costs_what_another_does() {
         renewed(&locker).await.unwrap();
         locker.lock("k").renew().acquire().await.unwrap().release().await.unwrap();
     }
-    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(300).making_a_fence());
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(300).seeding());
     assert_eq!(proxy.accepted(), 1);
 }
 
@@ -77,13 +77,13 @@ async fn an_old_fence_counter_costs_no_more_than_none() {
     let locker = connect(&proxy.url()).await;
     let start = Counts::of(&proxy);
     pair(&locker).await;
-    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1).making_a_fence());
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1).seeding());
     let start = Counts::of(&proxy);
     pair(&locker).await;
     assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1));
 }
 
-/// A fence counter that is known to be there is not made again, until it is found missing.
+/// A fence counter that is known to exist is not seeded again, until it is found missing.
 #[tokio::test]
 async fn a_deleted_fence_counter_costs_one_round_trip_once() {
     let (server, proxy) = server_and_proxy();
@@ -92,7 +92,7 @@ async fn a_deleted_fence_counter_costs_one_round_trip_once() {
     admin.del(FENCE);
     let start = Counts::of(&proxy);
     assert!(pair(&locker).await > newest);
-    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1).mending_it());
+    assert_eq!(Counts::of(&proxy).since(start), Counts::of_pairs(1).reseeding());
     assert!(admin.pttl(FENCE) > 0, "it ends some time");
     let start = Counts::of(&proxy);
     pair(&locker).await;
@@ -146,12 +146,12 @@ impl Counts {
     }
 
     /// By a script in the place of the increment.
-    fn making_a_fence(self) -> Self {
+    fn seeding(self) -> Self {
         Self { increments: self.increments - 1, scripts: self.scripts + 1, ..self }
     }
 
     /// By a script, and a look at the lock behind it.
-    fn mending_it(self) -> Self {
+    fn reseeding(self) -> Self {
         let (round_trips, scripts) = (self.round_trips + 1, self.scripts + 1);
         Self { round_trips, scripts, others: self.others + 1, ..self }
     }

@@ -76,7 +76,7 @@ async fn each_missing_right_is_named() {
     wait::until_async(LIMIT, async || admin.keys("*").is_empty()).await;
 }
 
-/// The rules that the user lacks, as the report has them.
+/// The rules that the user misses, as the report has them.
 fn missing(report: &Report) -> Vec<&str> {
     let is_right = |code| matches!(code, Code::MissingRight | Code::ScriptsNotCached);
     let lacking = report.findings().filter(|finding| is_right(finding.code()));

@@ -65,7 +65,7 @@ async fn tokens_rise_over_a_data_loss_during_a_request() {
     assert!(late > latest, "{late} after {latest}");
 }
 
-/// Goal: a fence counter that is there but has not counted the latest grants.
+/// Goal: tokens rise from a fence counter that has not counted the latest grants.
 /// Method: the server stores its data between two grants, and is killed after the second.
 #[tokio::test]
 async fn tokens_rise_over_a_restart_with_older_data() {
@@ -137,7 +137,7 @@ async fn a_fence_counter_seeded_too_late_does_not_sink() {
     let meanwhile = async {
         second_request_held(&proxy).await;
         freed(&server).await;
-        // More than the time, so that a fence counter which is set to that again would show.
+        // Above the time, so that a fence counter that is seeded with the time again would show.
         let ahead = grants(&connect(&server.url()).await, 3).await + 3_600_000_000;
         server.admin().command::<()>(&["SET", FENCE, &ahead.to_string(), "KEEPTTL"]);
         proxy.release_requests();

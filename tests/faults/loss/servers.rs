@@ -27,7 +27,7 @@ async fn a_flush_stops_the_body_at_the_next_renewal() {
 }
 
 async fn a_stalled_server_stops_the_body_at_its_deadline() {
-    let (server, body) = at_work("standing", LEASE).await;
+    let (server, body) = at_work("stalled", LEASE).await;
     server.pause();
     body.ends_at_its_deadline().await;
     server.resume();

@@ -139,7 +139,7 @@ impl Stepping {
         let (error, ended) = {
             let mut lost = pin!(lost);
             tokio::select! {
-                loss = &mut lost => loss,
+                heard = &mut lost => heard,
                 () = elapse(LIMIT) => panic!("the lost signal never fires"),
             }
         };

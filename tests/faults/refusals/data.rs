@@ -63,7 +63,7 @@ async fn fencing_tokens_rise_although_the_counter_is_gone() {
     for _ in 0..20 {
         admin.del(FENCE);
         newest = assert_rises(&locker, newest).await;
-        assert_fence_expires(&admin);
+        assert_fence_counter_expires(&admin);
     }
 }
 
@@ -75,7 +75,7 @@ async fn fencing_tokens_rise_after_a_flush_or_restart() {
     newest = assert_rises(&locker, newest).await;
     server.restart();
     assert_rises(&locker, newest).await;
-    assert_fence_expires(&server.admin());
+    assert_fence_counter_expires(&server.admin());
 }
 
 #[tokio::test]
@@ -85,10 +85,10 @@ async fn fencing_tokens_rise_although_the_counter_expired() {
     admin.command::<()>(&["PEXPIRE", FENCE, "1"]);
     wait::until(LIMIT, || admin.get(FENCE).is_none());
     assert_rises(&locker, newest).await;
-    assert_fence_expires(&admin);
+    assert_fence_counter_expires(&admin);
 }
 
-/// What the fence counter is when it is deleted between the two commands about it, and other small numbers.
+/// Small fence counters, such as the one that was deleted between the two commands about it.
 #[tokio::test]
 async fn a_fence_counter_below_the_time_is_seeded() {
     let (_server, admin, locker) = prepared().await;
@@ -96,11 +96,12 @@ async fn a_fence_counter_below_the_time_is_seeded() {
     for fence in ["0", "1", "42", "-7", "1700000000"] {
         admin.set(FENCE, fence);
         newest = assert_rises(&locker, newest).await;
-        assert_fence_expires(&admin);
+        assert_fence_counter_expires(&admin);
     }
 }
 
-/// Goal: a call that finds the lock busy, and a fence counter missing that was there, leaves no endless fence counter.
+/// Goal: a call that finds the lock busy, and a known fence counter missing, leaves no fence counter
+/// without an expiry.
 #[tokio::test]
 async fn a_busy_call_seeds_a_lost_fence_counter() {
     let (_server, admin, locker) = prepared().await;
@@ -108,7 +109,7 @@ async fn a_busy_call_seeds_a_lost_fence_counter() {
     admin.flush();
     admin.command::<()>(&["SET", KEY, "another's", "PX", "60000"]);
     assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
-    assert_fence_expires(&admin);
+    assert_fence_counter_expires(&admin);
 }
 
 #[tokio::test]
@@ -118,7 +119,7 @@ async fn a_call_at_other_data_seeds_a_lost_fence_counter() {
     admin.flush();
     admin.try_command(&["RPUSH", KEY, "a"]).unwrap();
     assert!(locker.lock("k").acquire().await.unwrap_err().is_wrong_type());
-    assert_fence_expires(&admin);
+    assert_fence_counter_expires(&admin);
 }
 
 /// Goal: the same where the connection breaks in between, so that the fence counter stays unseeded.
@@ -135,7 +136,7 @@ async fn a_fence_counter_is_seeded_after_a_lost_seeding() {
     unseeded_and_cut(async |proxy| second_request_held(proxy).await).await;
 }
 
-/// A call finds the lock busy and a fence counter missing that was there, and its connection is cut then.
+/// A call finds the lock busy and a known fence counter missing, and its connection is cut then.
 async fn unseeded_and_cut(then: impl AsyncFnOnce(&Proxy)) {
     let (server, proxy) = server_and_proxy();
     let (admin, locker) = (server.admin(), connect(&proxy.url()).await);
@@ -152,11 +153,11 @@ async fn unseeded_and_cut(then: impl AsyncFnOnce(&Proxy)) {
     };
     let (outcome, ()) = tokio::join!(locker.lock("k").try_acquire(), cut);
     assert!(outcome.unwrap().is_none());
-    assert_fence_expires(&admin);
+    assert_fence_counter_expires(&admin);
 }
 
-/// Goal: a clock that was set back, or a promoted server's that is behind, makes no token sink: the fence counter
-/// stays until the time has come up to it.
+/// Goal: a clock that was set back, or that of a promoted server that is behind, makes no token sink:
+/// the fence counter stays until the time has reached it.
 /// Method: one locker knows the fence counter, and another one meets it.
 #[tokio::test]
 async fn a_fence_counter_ahead_of_the_time_is_counted_up() {
@@ -218,7 +219,7 @@ async fn assert_rises(locker: &Locker, newest: u64) -> u64 {
     token
 }
 
-fn assert_fence_expires(admin: &Admin) {
+fn assert_fence_counter_expires(admin: &Admin) {
     let pttl = admin.pttl(FENCE);
     assert!((590_000..=600_000).contains(&pttl), "{pttl}");
 }

@@ -71,7 +71,7 @@ async fn lost_messages_cost_at_most_one_recheck() {
     is_over(&server).await;
 }
 
-/// For so long that the subscription is taken for dead, and no other one is confirmed.
+/// The subscription is silent until it is taken for dead, and no other one is confirmed.
 async fn messages_lost_for_long_cost_at_most_one_recheck() {
     let (server, proxy) = server_and_proxy();
     let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);

@@ -27,7 +27,7 @@ async fn is_waited_for_and_handed_off() {
     });
     queued(&server, 2).await;
     guard.release().await.unwrap();
-    // Whichever came first in the queue.
+    // Either may come first in the queue.
     let [one, other] = waiters.map(|waiter| is_served("the longest lease", 2 * AT_ONCE, waiter));
     tokio::join!(one, other);
     is_over(&server).await;
