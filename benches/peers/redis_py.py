@@ -33,14 +33,14 @@ async def waiter(lock, at, section, limit, times):
 
 
 async def cancel(tasks):
-    """A task may take a cancellation for the end of its connection, and go on."""
+    """A task may take a cancellation for the end of its connection, and continue."""
     while tasks:
         for task in tasks:
             task.cancel()
         _, tasks = await asyncio.wait(tasks, timeout=0.05)
 
 
-def tell(at, logs):
+def write(at, logs):
     lines = []
     for number, times in enumerate(logs):
         for section in times["sections"]:
@@ -68,7 +68,7 @@ async def play(client, orders, at, key, waiters, section, limit):
         await end
     await cancel(tasks)
     await asyncio.gather(all_done, return_exceptions=True)
-    tell(at, logs)
+    write(at, logs)
 
 
 def read_orders(loop, orders):

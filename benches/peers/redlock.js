@@ -25,7 +25,7 @@ async function waiter(redlock, key, { at, section, limit }, times) {
   }
 }
 
-function tell(at, logs) {
+function write(at, logs) {
   const since = (moment) => (moment > at ? moment - at : 0n);
   const lines = [];
   logs.forEach(({ asked, sections }, number) => {
@@ -37,11 +37,11 @@ function tell(at, logs) {
 
 // A promise cannot be dropped: without retries left, those who still wait give up at their next try.
 async function finish(redlock, tasks, logs) {
-  const told = logs.map(({ asked, sections }) => ({ asked, sections: [...sections] }));
+  const copies = logs.map(({ asked, sections }) => ({ asked, sections: [...sections] }));
   redlock.isOver = true;
   redlock.retryCount = 0;
   await Promise.allSettled(tasks);
-  return told;
+  return copies;
 }
 
 async function play(client, nextOrder, terms) {
@@ -53,7 +53,7 @@ async function play(client, nextOrder, terms) {
   const sayDone = () => redlock.isOver || process.stdout.write("done\n");
   Promise.all(tasks).then(sayDone, () => {});
   await end;
-  tell(terms.at, await finish(redlock, tasks, logs));
+  write(terms.at, await finish(redlock, tasks, logs));
 }
 
 // The process ends with the one that commands it.

@@ -294,7 +294,7 @@ fn lease_name(locked: &LockedFn) -> TokenStream {
     locked.guard.as_ref().map_or_else(unnamed, ToTokens::to_token_stream)
 }
 
-/// Tells the compiler what the body must be, before it sees the body.
+/// Shows the compiler what the body must be, before it sees the body.
 ///
 /// Without it `Ok(Box::new(|| ()))` is not coerced to what the signature says, and a wrong type is
 /// reported at the attribute.

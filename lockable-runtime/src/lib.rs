@@ -21,18 +21,13 @@ mod worker;
 
 pub use hold::guard::LockGuard;
 pub use lease::Lease;
-pub use locker::global::install;
-pub use locker::inspect::Holder;
-pub use locker::request::LockRequest;
-pub use locker::{Locker, LockerBuilder};
+pub use locker::{Locker, LockerBuilder, global::install, inspect::Holder, request::LockRequest};
 pub use releaser::shutdown;
 #[cfg(feature = "tower")]
 pub use request_id::tower;
 pub use request_id::{RequestId, RequestScope};
 pub use types::error::{LockError, LockErrorKind};
-pub use types::key::LockKey;
-pub use types::options::OnLost;
-pub use types::token::FencingToken;
+pub use types::{key::LockKey, options::OnLost, token::FencingToken};
 
 /// Runs every call of a function, in every process, under one lock: the body runs only while its
 /// lease is held.
@@ -145,7 +140,7 @@ pub use types::token::FencingToken;
 /// A call that gave up found the lock busy: `on_busy` answers for it, `None` and `()` mean it too, and as an
 /// `Err` it is [`is_wait_limit_reached`](LockError::is_wait_limit_reached). Where the server gave
 /// no answer, the lock may be free: that is a failure and not busy, so `on_error` answers. The limit counts from
-/// the start of the call and never cuts its first try short; a limit that is computed, and comes to nothing, is
+/// the start of the call and never cuts its first try short; a limit that is computed, and is zero, is
 /// one try. The lease begins when the wait ends.
 ///
 /// ```
@@ -291,8 +286,7 @@ pub use types::token::FencingToken;
 ///     Ok(built)
 /// }
 ///
-/// let locks = Locker::builder().url("memory://").connect_lazy()?;
-/// assert_eq!(rebuild(&locks, "menu")?, 4);
+/// assert_eq!(rebuild(&Locker::in_memory(), "menu")?, 4);
 /// # Ok::<(), LockError>(())
 /// ```
 ///
