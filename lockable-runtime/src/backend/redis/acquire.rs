@@ -17,14 +17,15 @@ pub(super) async fn acquire(
 ) -> Result<Acquisition, Fault> {
     let now = boot_time();
     let since = attempt.mark_sent(now);
-    let fences = connection.fences();
+    let fences = &connection.fences;
     let is_seeded = fences.has(&attempt.key, now);
     let count = if is_seeded {
         command::count(attempt)
     } else {
-        connection.scripts().command(&Seed { attempt })
+        connection.scripts.command(&Seed { attempt })
     };
-    let replies = connection.call(&command::acquire(attempt, count)).await?;
+    let commands = command::pipeline([command::set_lock(attempt), count]);
+    let replies = connection.call(&commands).await?;
     let [locked, counted] = &replies[..] else {
         return Err(connection.unexpected("`SET` and `INCR`"));
     };
@@ -34,8 +35,10 @@ pub(super) async fn acquire(
     {
         fences.seeded(&attempt.key, attempt.ttl, now, token);
     }
+    // An error here shows that this request was granted nothing; an earlier one, which was not answered,
+    // may have been.
     let granted = command::is_granted(locked, attempt)
-        .map_err(|error| fault::of_lock(connection.fault(&error), since == now));
+        .map_err(|error| Fault { proves_absence: since == now, ..connection.fault(&error) });
     let is_lost = is_seeded && count.as_ref().is_ok_and(|count| fences.is_below_seed(*count));
     let is_uncounted = is_unknown_script(counted);
     if !matches!(granted, Ok(true)) {
@@ -72,11 +75,11 @@ async fn seed(
 ) -> Result<Option<u64>, Fault> {
     let sent = boot_time();
     let seed = Seed { attempt };
-    let by_name = connection.scripts().command(&seed);
-    let verbs = [by_name, seed.command("EVAL", seed.script().source())];
+    let by_name = connection.scripts.command(&seed);
+    let verbs = [by_name, seed.by_text()];
     let mut replies = Vec::new();
     for verb in verbs.into_iter().skip(usize::from(by_text)) {
-        replies = connection.call(&command::seed(attempt, verb)).await?;
+        replies = connection.call(&command::pipeline([verb, command::owner(attempt)])).await?;
         if !replies.first().is_some_and(is_unknown_script) {
             break;
         }
@@ -86,6 +89,6 @@ async fn seed(
     };
     let token = command::integer(seeded)
         .map_err(|error| fault::of_fence(connection.fault(&error), &attempt.key))?;
-    connection.fences().seeded(&attempt.key, attempt.ttl, sent, token);
+    connection.fences.seeded(&attempt.key, attempt.ttl, sent, token);
     Ok(command::is_own(locked, attempt).then_some(token))
 }

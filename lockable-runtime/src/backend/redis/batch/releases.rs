@@ -30,7 +30,7 @@ pub(crate) async fn release(
     let is_single = attempt.min_hold.is_set() || attempt.had_turn() || connection.is_sharded();
     let _counted = if is_single {
         None
-    } else if let Some(counted) = connection.releases().unbatched() {
+    } else if let Some(counted) = connection.releases.unbatched() {
         Some(counted)
     } else {
         let answer = join(connection, attempt).await;
@@ -54,11 +54,11 @@ pub(crate) async fn release_one(
 }
 
 fn join(connection: &Arc<Connection>, attempt: &Arc<Attempt>) -> Receiver<Answer> {
-    let (answered, is_first) = connection.releases().join(attempt);
+    let (answered, is_first) = connection.releases.join(attempt);
     if is_first {
         // In a task of its own, because the call that came first may be dropped, or not be polled.
         let next = NextBatch { connection: Arc::clone(connection), is_sent: false };
-        drop(connection.runtime().spawn(async move {
+        drop(connection.runtime.spawn(async move {
             // Tasks that are about to release as well do so before this one continues.
             yield_now().await;
             next.send();
@@ -80,12 +80,12 @@ impl NextBatch {
         while !all.is_empty() {
             let batch = all.drain(..all.len().min(MAX_BATCH)).collect();
             let sent = send_batch(Arc::clone(&self.connection), batch);
-            drop(self.connection.runtime().spawn(sent));
+            drop(self.connection.runtime.spawn(sent));
         }
     }
 
     fn take(&self) -> VecDeque<Pending> {
-        self.connection.releases().take()
+        self.connection.releases.take()
     }
 }
 

@@ -5,20 +5,20 @@ use std::time::{Duration, SystemTime};
 use ::redis::{FromRedisValue, Pipeline, Value};
 
 use super::session::Session;
-use crate::backend::redis::wire::command;
 use crate::check::{Code, Finding, Report, Severity};
 
 /// A difference that people see when they compare logs.
 const NOTED: Duration = Duration::from_secs(1);
 
 pub(super) async fn compare(session: &Session<'_>, report: &mut Report) -> Result<(), Finding> {
-    let mut pipeline = Pipeline::with_capacity(1);
-    pipeline.add_command(command::time());
     let sent = SystemTime::now();
-    let replies = session.call(&pipeline).await?;
+    let replies = session.call(Pipeline::new().cmd("TIME")).await?;
     let trip = sent.elapsed().unwrap_or_default();
     report.clock_difference = replies.first().and_then(|time| difference(time, sent + trip / 2));
-    report.add(report.clock_difference.filter(|by| *by > NOTED).map(differs));
+    report.add(report.clock_difference.filter(|by| *by > NOTED).map(|by| {
+        let message = format!("the server's clock differs by {by:.0?} from this machine's");
+        Finding::new(Severity::Info, Code::ClockDiffers, message)
+    }));
     Ok(())
 }
 
@@ -26,11 +26,6 @@ fn difference(time: &Value, ours: SystemTime) -> Option<Duration> {
     let (seconds, micros) = <(u64, u64)>::from_redis_value_ref(time).ok()?;
     let theirs = Duration::from_secs(seconds) + Duration::from_micros(micros);
     Some(theirs.abs_diff(ours.duration_since(SystemTime::UNIX_EPOCH).ok()?))
-}
-
-fn differs(by: Duration) -> Finding {
-    let message = format!("the server's clock differs by {by:.0?} from this machine's");
-    Finding::new(Severity::Info, Code::ClockDiffers, message)
 }
 
 #[cfg(test)]

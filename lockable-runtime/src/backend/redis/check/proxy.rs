@@ -35,7 +35,7 @@ struct End {
 
 impl End {
     async fn of(session: &Session<'_>) -> Result<Self, Finding> {
-        let mut pipeline = Pipeline::with_capacity(3);
+        let mut pipeline = Pipeline::new();
         pipeline.cmd("HELLO").cmd("CLIENT").arg("INFO").cmd("INFO").arg("server");
         let replies = session.call(&pipeline).await?;
         let [hello, client, info] = &replies[..] else { return Ok(Self::default()) };

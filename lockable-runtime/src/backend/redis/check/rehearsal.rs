@@ -1,7 +1,7 @@
 //! Everything that is done with a lock, done once with the check's own: from acquiring to a grant
 //! that is handed off and received.
 
-use ::redis::{Pipeline, Value};
+use ::redis::Value;
 
 use super::failures;
 use super::rights::Missing;
@@ -25,13 +25,9 @@ pub(super) async fn run(
     missing: &Missing,
 ) -> Result<Vec<Finding>, Finding> {
     let steps = all_steps(probe);
-    let mut pipeline = Pipeline::with_capacity(16);
-    for command in
-        steps.iter().map(|step| step.command.clone()).chain(command::clean_up(&probe.key))
-    {
-        pipeline.add_command(command);
-    }
-    let replies = session.call(&pipeline).await?;
+    let commands = steps.iter().map(|step| step.command.clone());
+    let commands = command::pipeline(commands.chain(command::clean_up(&probe.key)));
+    let replies = session.call(&commands).await?;
     let mut findings = Vec::new();
     let is_complete = judge(&steps, replies, missing, &mut findings);
     if let Some(subscription) = subscription

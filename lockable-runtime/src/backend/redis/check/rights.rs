@@ -5,11 +5,12 @@
 
 use std::collections::BTreeSet;
 
-use ::redis::{Cmd, Pipeline, RedisError, ServerErrorKind, Value};
+use ::redis::{Cmd, RedisError, ServerErrorKind, Value};
 
 use super::failures;
 use super::session::{Probe, Session};
 use crate::backend::redis::wait::grants;
+use crate::backend::redis::wire::command::pipeline;
 use crate::backend::redis::wire::fault;
 use crate::backend::redis::wire::rights::{CHANNELS, COMPANIONS};
 use crate::check::{Code, Finding, Report, Severity};
@@ -54,11 +55,8 @@ impl Missing {
         report: &mut Report,
     ) -> Result<Self, Finding> {
         let mut missing = Self(BTreeSet::new());
-        let mut pipeline = Pipeline::with_capacity(TRIED.len());
-        for tried in TRIED {
-            pipeline.add_command(command(probe, tried));
-        }
-        for (tried, reply) in TRIED.into_iter().zip(session.call(&pipeline).await?) {
+        let commands = pipeline(TRIED.map(|tried| command(probe, tried)));
+        for (tried, reply) in TRIED.into_iter().zip(session.call(&commands).await?) {
             // The last one is published where no locker listens.
             if let ("publish CHANNEL probe", Value::Int(count @ 1..)) = (tried, &reply) {
                 report.add([pattern_subscriber(*count)]);

@@ -20,9 +20,8 @@ const WANTED: [&str; 5] =
 
 /// Reads the settings, as far as the user may.
 pub(super) async fn look(session: &Session<'_>, report: &mut Report) -> Result<(), Finding> {
-    let mut pipeline = Pipeline::with_capacity(2);
-    pipeline.cmd("CONFIG").arg("GET").arg(&WANTED);
-    pipeline.cmd("INFO");
+    let mut pipeline = Pipeline::new();
+    pipeline.cmd("CONFIG").arg("GET").arg(&WANTED).cmd("INFO");
     let mut settings = Settings::default();
     for (reply, source) in session.call(&pipeline).await?.into_iter().zip(SOURCES) {
         match reply.extract_error() {

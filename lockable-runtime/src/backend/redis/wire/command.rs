@@ -5,25 +5,24 @@
 use std::io::Write;
 use std::time::Duration;
 
-use ::redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisWrite, ToRedisArgs, Value};
+use ::redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisWrite, ToRedisArgs, Value};
 
 use crate::backend::Attempt;
 use crate::types::key::{Companion, LockKey};
 
-/// `SET lock NX GET`, and what seeds the fence counter or counts it up: lock and fencing token in one round trip.
-pub(crate) fn acquire(attempt: &Attempt, count: Cmd) -> Pipeline {
-    let mut pipeline = Pipeline::with_capacity(2);
-    pipeline.add_command(set_lock(attempt));
-    pipeline.add_command(count);
+/// The commands in one go.
+pub(crate) fn pipeline(commands: impl IntoIterator<Item = Cmd>) -> Pipeline {
+    let commands = commands.into_iter();
+    let mut pipeline = Pipeline::with_capacity(commands.size_hint().0);
+    for command in commands {
+        pipeline.add_command(command);
+    }
     pipeline
 }
 
-/// What seeds the fence counter, and then a look at who has the lock.
-pub(crate) fn seed(attempt: &Attempt, count: Cmd) -> Pipeline {
-    let mut pipeline = Pipeline::with_capacity(2);
-    pipeline.add_command(count);
-    pipeline.add_command(command("GET", 2, attempt.key.as_str()));
-    pipeline
+/// Looks at who has the lock.
+pub(crate) fn owner(attempt: &Attempt) -> Cmd {
+    command("GET", 2, attempt.key.as_str())
 }
 
 /// Counts up a fence counter that was seeded.
@@ -31,17 +30,9 @@ pub(crate) fn count(attempt: &Attempt) -> Cmd {
     command("INCR", 2, attempt.key.fence())
 }
 
-pub(crate) fn time() -> Cmd {
-    let mut time = Cmd::with_capacity(1, 4);
-    time.arg("TIME");
-    time
-}
-
 /// A script that does nothing, by its text.
 pub(crate) fn empty_script() -> Cmd {
-    let mut script = Cmd::with_capacity(3, 8);
-    script.arg("EVAL").arg("").arg(0);
-    script
+    command("EVAL", 3, "").arg(0).to_owned()
 }
 
 /// Leaves nothing of a lock behind, and for a moment only where nothing may be deleted.
@@ -112,13 +103,10 @@ pub(crate) fn integer(reply: &Value) -> Result<u64, RedisError> {
 }
 
 fn error_of(reply: &Value) -> RedisError {
-    match reply.clone().extract_error() {
-        Err(error) => error,
-        Ok(other) => match <()>::from_redis_value(other) {
-            Err(error) => error.into(),
-            Ok(()) => {
-                RedisError::from((::redis::ErrorKind::UnexpectedReturnType, "unexpected reply"))
-            }
-        },
-    }
+    reply.clone().extract_error().err().unwrap_or_else(unexpected)
+}
+
+/// A reply that no server with locks gives. It is not quoted, because it may be the value of a lock.
+pub(crate) fn unexpected() -> RedisError {
+    (ErrorKind::UnexpectedReturnType, "unexpected reply").into()
 }

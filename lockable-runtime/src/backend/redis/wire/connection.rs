@@ -10,6 +10,7 @@ use std::time::Duration;
 use ::redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 
+use super::command::pipeline;
 use super::driven::Driven;
 use super::fault;
 use super::greeting::greet;
@@ -75,13 +76,13 @@ impl Opener {
 pub(crate) struct Connection {
     opener: Opener,
     driven: Driven,
-    fences: FenceCounters,
+    pub(crate) fences: FenceCounters,
     /// When it was open, on the clock of this machine.
     since: Moment,
-    scripts: Names,
-    releases: PendingReleases,
+    pub(crate) scripts: Names,
+    pub(crate) releases: PendingReleases,
     /// The runtime that drives it.
-    runtime: Handle,
+    pub(crate) runtime: Handle,
     /// Set by the first call that finds the connection unusable; never unset. New calls connect again.
     retired: AtomicBool,
     unanswered: AtomicU32,
@@ -106,23 +107,6 @@ impl Connection {
         })
     }
 
-    pub(crate) fn releases(&self) -> &PendingReleases {
-        &self.releases
-    }
-
-    /// The runtime that drives it.
-    pub(crate) fn runtime(&self) -> &Handle {
-        &self.runtime
-    }
-
-    pub(crate) fn fences(&self) -> &FenceCounters {
-        &self.fences
-    }
-
-    pub(crate) fn scripts(&self) -> &Names {
-        &self.scripts
-    }
-
     /// Sends the commands in one go; an error of the server's is one of the values.
     pub(crate) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
         let count = pipeline.len();
@@ -133,7 +117,7 @@ impl Connection {
     pub(crate) async fn run<C: Call>(&self, call: &C) -> Result<C::Outcome, Fault> {
         let mut reply = self.evaluate(&self.scripts.command(call)).await?;
         if is_unknown_script(&reply) {
-            reply = self.evaluate(&call.command("EVAL", call.script().source())).await?;
+            reply = self.evaluate(&call.by_text()).await?;
         }
         call.outcome(reply).map_err(|error| self.fault(&error))
     }
@@ -147,19 +131,13 @@ impl Connection {
             // The client takes no empty pipeline.
             return Ok(Vec::new());
         }
-        let mut pipeline = Pipeline::with_capacity(calls.len());
-        for call in calls {
-            pipeline.add_command(self.scripts.command(call));
-        }
-        let mut replies = self.call(&pipeline).await?;
+        let by_name = pipeline(calls.iter().map(|call| self.scripts.command(call)));
+        let mut replies = self.call(&by_name).await?;
         let is_missed = |(_, reply): &(&C, &mut Value)| is_unknown_script(reply);
         let missed: Vec<_> = calls.iter().zip(&mut replies).filter(is_missed).collect();
         if !missed.is_empty() {
-            let mut pipeline = Pipeline::with_capacity(missed.len());
-            for (call, _) in &missed {
-                pipeline.add_command(call.command("EVAL", call.script().source()));
-            }
-            let again = self.call(&pipeline).await?;
+            let by_text = pipeline(missed.iter().map(|(call, _)| call.by_text()));
+            let again = self.call(&by_text).await?;
             missed.into_iter().zip(again).for_each(|((_, reply), again)| *reply = again);
         }
         Ok(calls.iter().zip(replies).map(|(call, reply)| call.outcome(reply)).collect())

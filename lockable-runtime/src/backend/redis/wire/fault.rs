@@ -33,13 +33,6 @@ pub(crate) fn explain(error: &RedisError) -> (LockErrorKind, String, &'static st
     (kind, one_line(&words::shown(error)), advice)
 }
 
-/// An error in place of the lock. Nothing was granted by this request; an earlier one of the same
-/// attempt, which was not answered, may have been.
-pub(crate) fn of_lock(mut fault: Fault, is_first_request: bool) -> Fault {
-    fault.proves_absence = is_first_request;
-    fault
-}
-
 /// A fault in counting up the fence counter; the lock may be held by then.
 pub(crate) fn of_fence(mut fault: Fault, key: &LockKey) -> Fault {
     let fence = key.fence();
@@ -170,29 +163,25 @@ fn one_line(error: &RedisError) -> String {
 }
 
 pub(crate) fn connect_timeout(server: &str, limit: Duration) -> Fault {
-    let message = format!("{server}: could not connect within {limit:?}");
-    Fault::new(LockErrorKind::Unavailable, message)
+    Fault::unavailable(format!("{server}: could not connect within {limit:?}"))
 }
 
 pub(crate) fn unexpected(server: &str, what: &str) -> Fault {
-    let message = format!("{server}: unexpected reply to {what}");
-    Fault::new(LockErrorKind::Unavailable, message)
+    Fault::unavailable(format!("{server}: unexpected reply to {what}"))
 }
 
 pub(crate) fn runtime_ended(server: &str) -> Fault {
-    let message = format!(
+    Fault::unavailable(format!(
         "{server}: the tokio runtime ended before there was an answer, or has no I/O (`enable_io`)"
-    );
-    Fault::new(LockErrorKind::Unavailable, message)
+    ))
 }
 
 /// A release whose answer was lost, and that found nothing when it was repeated.
 pub(crate) fn unsure_release(server: &str) -> Fault {
-    let message = format!(
+    Fault::unavailable(format!(
         "{server}: the connection broke during the release; whether the lock was released or had already \
          expired is unknown"
-    );
-    Fault::new(LockErrorKind::Unavailable, message)
+    ))
 }
 
 /// The message never shows the URL, which may hold a password.

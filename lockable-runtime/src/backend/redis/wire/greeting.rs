@@ -46,7 +46,7 @@ pub(crate) struct Introduced {
 pub(crate) async fn introduce(
     commands: &mut MultiplexedConnection,
 ) -> Result<Introduced, RedisError> {
-    let mut pipeline = Pipeline::with_capacity(1 + Script::ALL.len());
+    let mut pipeline = Pipeline::new();
     pipeline.cmd("HELLO");
     for script in Script::ALL {
         pipeline.cmd("SCRIPT").arg("LOAD").arg(script.source());
@@ -94,10 +94,7 @@ async fn rehearse(
         steps.push(Step::script(BY_TEXT, command::empty_script()));
         steps.extend(command::clean_up(&key).map(|command| Step::command("cleaning up", command)));
     }
-    let mut pipeline = Pipeline::with_capacity(16);
-    for step in &steps {
-        pipeline.add_command(step.command.clone());
-    }
+    let mut pipeline = command::pipeline(steps.iter().map(|step| step.command.clone()));
     mode.ask(&mut pipeline);
     let replies = commands.send_packed_commands(&pipeline, 0, pipeline.len()).await?;
     Ok(Trial { steps, replies })

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ::redis::{Cmd, ErrorKind, FromRedisValue, RedisError, ServerErrorKind, Value};
+use ::redis::{Cmd, FromRedisValue, RedisError, ServerErrorKind, Value};
 
-use super::command::{integer, millis};
+use super::command::{integer, millis, unexpected};
 use crate::backend::{self, Attempt, Held, Renewal, Renewed};
 use crate::types::key::LockKey;
 use crate::types::token::is_kept_for_queue;
@@ -71,23 +71,22 @@ impl Names {
     }
 
     /// The call by the script's name, or else with its text.
-    pub(crate) fn command(&self, call: &impl Call) -> Cmd {
-        let script = call.script();
-        match self.of(script) {
-            Some(name) => call.command("EVALSHA", name),
-            None => call.command("EVAL", script.source()),
-        }
+    pub(crate) fn command<C: Call>(&self, call: &C) -> Cmd {
+        self.of(C::SCRIPT).map_or_else(|| call.by_text(), |name| call.command("EVALSHA", name))
     }
 }
 
 /// One call of a script.
 pub(crate) trait Call {
     type Outcome;
-
-    fn script(&self) -> Script;
+    const SCRIPT: Script;
 
     /// `EVALSHA` with the script's name, or `EVAL` with its text.
     fn command(&self, verb: &str, text: &str) -> Cmd;
+
+    fn by_text(&self) -> Cmd {
+        self.command("EVAL", Self::SCRIPT.source())
+    }
 
     fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError>;
 }
@@ -106,10 +105,7 @@ pub(crate) type HandedOff = Option<(u64, u64)>;
 
 impl Call for Release<'_> {
     type Outcome = (backend::Release, HandedOff);
-
-    fn script(&self) -> Script {
-        Script::Release
-    }
+    const SCRIPT: Script = Script::Release;
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
         let mut command = with_keys(verb, text, self.attempt, 5);
@@ -124,20 +120,15 @@ impl Call for Release<'_> {
     }
 
     fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
-        let reply = reply.extract_error()?;
-        if let Value::Array(_) = &reply {
-            return Ok((
-                backend::Release::Released,
-                Some(FromRedisValue::from_redis_value(reply)?),
-            ));
+        match reply.extract_error()? {
+            Value::Int(1) => Ok((backend::Release::Released, None)),
+            Value::Int(0) => Ok((backend::Release::Absent, None)),
+            Value::Int(-1) => Ok((backend::Release::Taken, None)),
+            handed => {
+                let handed = FromRedisValue::from_redis_value(handed)?;
+                Ok((backend::Release::Released, Some(handed)))
+            }
         }
-        let found = match i64::from_redis_value(reply)? {
-            1 => backend::Release::Released,
-            0 => backend::Release::Absent,
-            -1 => backend::Release::Taken,
-            _ => return Err(unexpected("release.lua")),
-        };
-        Ok((found, None))
     }
 }
 
@@ -149,10 +140,7 @@ pub(crate) struct FreeAll<'a> {
 impl Call for FreeAll<'_> {
     /// Whether each of them is free now; the others were left as they are.
     type Outcome = Vec<bool>;
-
-    fn script(&self) -> Script {
-        Script::FreeAll
-    }
+    const SCRIPT: Script = Script::FreeAll;
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
         let count = self.attempts.len();
@@ -169,7 +157,7 @@ impl Call for FreeAll<'_> {
 
     fn outcome(&self, reply: Value) -> Result<Vec<bool>, RedisError> {
         let freed = Vec::<bool>::from_redis_value(reply.extract_error()?)?;
-        if freed.len() == self.attempts.len() { Ok(freed) } else { Err(unexpected("free_all.lua")) }
+        if freed.len() == self.attempts.len() { Ok(freed) } else { Err(unexpected()) }
     }
 }
 
@@ -186,10 +174,7 @@ pub(crate) enum Place {
 
 impl Call for Enqueue<'_> {
     type Outcome = Place;
-
-    fn script(&self) -> Script {
-        Script::Enqueue
-    }
+    const SCRIPT: Script = Script::Enqueue;
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
         let mut command = with_keys(verb, text, self.attempt, 4);
@@ -205,7 +190,7 @@ impl Call for Enqueue<'_> {
                 let remaining = u64::try_from(remaining).ok().map(Duration::from_millis);
                 Ok(Place::Queued { remaining, time })
             }
-            _ => Err(unexpected("enqueue.lua")),
+            _ => Err(unexpected()),
         }
     }
 }
@@ -217,10 +202,7 @@ pub(crate) struct Leave<'a> {
 
 impl Call for Leave<'_> {
     type Outcome = ();
-
-    fn script(&self) -> Script {
-        Script::Leave
-    }
+    const SCRIPT: Script = Script::Leave;
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
         let mut command = with_keys(verb, text, self.attempt, 2);
@@ -251,10 +233,7 @@ pub(crate) struct Renew<'a> {
 impl Call for Renew<'_> {
     /// An error is one of this lock only.
     type Outcome = Vec<Result<Renewed, RedisError>>;
-
-    fn script(&self) -> Script {
-        Script::Renew
-    }
+    const SCRIPT: Script = Script::Renew;
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
         let count = self.renewals.len();
@@ -275,14 +254,14 @@ impl Call for Renew<'_> {
         let outcomes = match reply {
             Value::Array(outcomes) if outcomes.len() == self.renewals.len() => outcomes,
             Value::ServerError(error) => return Err(error.into()),
-            _ => return Err(unexpected("renew.lua")),
+            _ => return Err(unexpected()),
         };
         let renewed = |outcome| match outcome {
             Value::Int(1) => Ok(Renewed::Held),
             Value::Int(0) => Ok(Renewed::Absent),
             Value::Int(-1) => Ok(Renewed::Taken),
             Value::ServerError(error) => Err(error.into()),
-            _ => Err(unexpected("renew.lua")),
+            _ => Err(unexpected()),
         };
         Ok(outcomes.into_iter().map(renewed).collect())
     }
@@ -295,10 +274,7 @@ pub(crate) struct Inspect<'a> {
 
 impl Call for Inspect<'_> {
     type Outcome = Option<Held>;
-
-    fn script(&self) -> Script {
-        Script::Inspect
-    }
+    const SCRIPT: Script = Script::Inspect;
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
         let key = self.key.as_str();
@@ -327,10 +303,7 @@ pub(crate) struct Seed<'a> {
 
 impl Call for Seed<'_> {
     type Outcome = u64;
-
-    fn script(&self) -> Script {
-        Script::Seed
-    }
+    const SCRIPT: Script = Script::Seed;
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
         let fence = self.attempt.key.fence();
@@ -343,10 +316,6 @@ impl Call for Seed<'_> {
     fn outcome(&self, reply: Value) -> Result<u64, RedisError> {
         integer(&reply)
     }
-}
-
-fn unexpected(script: &str) -> RedisError {
-    (ErrorKind::UnexpectedReturnType, "unexpected reply", script.to_owned()).into()
 }
 
 /// Whether nothing was done, because the server does not know a script by its name.
