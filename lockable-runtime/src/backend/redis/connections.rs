@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use ::redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use ::redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
+use ::redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisResult};
 use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
-use crate::backend::redis::wait::grants::{Grants, Subscriber};
+use crate::backend::redis::wait::grants::Grants;
 use crate::backend::redis::wait::times::Times;
 use crate::backend::redis::wire::connection::{Connection, Opener};
 use crate::backend::redis::wire::fault;
@@ -30,11 +30,12 @@ type Openings = Vec<(Id, Opening)>;
 /// A connection works only while its runtime does, and a process may run many: each `#[tokio::test]`
 /// makes one. Callers outside any runtime use the background runtime's.
 pub(super) struct Connections {
-    opener: Opener,
-    background: Background,
+    /// What opening one of them takes, or one of another's own.
+    pub(super) opener: Opener,
+    pub(super) background: Background,
     openings: Mutex<Openings>,
-    grants: Grants,
-    times: Arc<Times>,
+    pub(super) grants: Grants,
+    pub(super) times: Arc<Times>,
     when_connected: Arc<OnceLock<Hook>>,
 }
 
@@ -43,7 +44,9 @@ type Hook = Box<dyn Fn() + Send + Sync>;
 
 impl Connections {
     pub(super) fn open(settings: &Settings) -> Result<Self, LockError> {
-        let background = Background::start().map_err(|error| no_thread(&error))?;
+        let background = Background::start().map_err(|error| {
+            LockError::new(LockErrorKind::Unavailable, format!("no background thread: {error}"))
+        })?;
         let info = settings.url.as_str().into_connection_info();
         let info = info.map_err(|error| fault::bad_url(&error))?;
         let info = info.set_tcp_settings(tcp_settings(settings.deadlines.command));
@@ -56,44 +59,14 @@ impl Connections {
             is_sharded: Arc::default(),
         };
         let times = Arc::<Times>::default();
-        let grants = Grants::new(Subscriber {
-            client: opener.client.clone(),
-            server: Arc::clone(&opener.server),
-            runtime: background.handle().clone(),
-            connect_deadline: opener.connect_deadline,
-            command_deadline: opener.command_deadline,
-            times: Arc::clone(&times),
-        });
         Ok(Self {
+            grants: Grants::new(opener.clone(), Arc::clone(&times)),
             opener,
             background,
             openings: Mutex::default(),
-            grants,
             times,
             when_connected: Arc::default(),
         })
-    }
-
-    /// Where the server is, without credentials.
-    pub(super) fn name(&self) -> &str {
-        &self.opener.server
-    }
-
-    /// What a connection of one's own takes.
-    pub(super) fn opener(&self) -> &Opener {
-        &self.opener
-    }
-
-    pub(super) fn background(&self) -> &Background {
-        &self.background
-    }
-
-    pub(super) fn grants(&self) -> &Grants {
-        &self.grants
-    }
-
-    pub(super) fn times(&self) -> &Times {
-        &self.times
     }
 
     /// Has this called from now on; the first one stays.
@@ -115,13 +88,7 @@ impl Connections {
     }
 
     fn open_already(&self, runtime: &Handle) -> Option<Arc<Connection>> {
-        let openings = self.openings();
-        let opening = find(&openings, runtime)?;
-        let outcome = opening.borrow();
-        match &*outcome {
-            Some(Ok(connection)) if !connection.is_retired() => Some(Arc::clone(connection)),
-            _ => None,
-        }
+        connection(find(&self.openings(), runtime)?).filter(|connection| !connection.is_retired())
     }
 
     async fn opened(&self, runtime: &Handle) -> Result<Arc<Connection>, Fault> {
@@ -153,9 +120,7 @@ impl Connections {
 
     /// The calling task gave up on an answer after that time.
     pub(super) fn unanswered(&self, waited: Duration) {
-        if let Some(opening) = find(&self.openings(), &self.runtime())
-            && let Some(Ok(connection)) = &*opening.borrow()
-        {
+        if let Some(connection) = find(&self.openings(), &self.runtime()).and_then(connection) {
             connection.unanswered(waited);
         }
     }
@@ -170,7 +135,7 @@ impl Connections {
                 // The others are looked through only now, which is rare. Where one broke, the address may
                 // lead to another server by now, and all have to lead to the same.
                 let broke = openings.iter().any(|(_, opening)| is_retired(opening));
-                openings.retain(|(_, opening)| is_usable(opening) && !(broke && is_open(opening)));
+                openings.retain(|(_, opening)| is_usable(opening) && !(broke && is_ended(opening)));
                 let opening = self.start_opening(runtime);
                 openings.push((runtime.id(), opening.clone()));
                 (opening, false)
@@ -184,11 +149,8 @@ impl Connections {
         let hook = Arc::clone(&self.when_connected);
         let times = Arc::clone(&self.times);
         drop(runtime.spawn(async move {
-            let limit = opener.connect_deadline;
             let open = Box::pin(Connection::open(opener.clone()));
-            let connection = opener.within(limit, open).await;
-            let connection =
-                connection.unwrap_or_else(|| Err(fault::connect_timeout(&opener.server, limit)));
+            let connection = opener.connecting(open).await;
             let is_open = connection.is_ok();
             times.forget();
             outcome.send_replace(Some(connection.map(Arc::new)));
@@ -223,20 +185,21 @@ async fn outcome(opening: &mut Opening) -> Option<Result<Arc<Connection>, Fault>
 /// Whether callers may wait for, or use, this connection: it has not failed, is not retired, and
 /// its runtime still runs.
 fn is_usable(opening: &Opening) -> bool {
-    let outcome = match &*opening.borrow() {
-        None => true,
-        Some(Ok(connection)) => !connection.is_retired(),
-        Some(Err(_)) => false,
-    };
-    outcome && opening.has_changed().is_ok()
+    let is_sound = connection(opening).map_or(!is_ended(opening), |open| !open.is_retired());
+    is_sound && opening.has_changed().is_ok()
 }
 
-fn is_open(opening: &Opening) -> bool {
+fn is_ended(opening: &Opening) -> bool {
     opening.borrow().is_some()
 }
 
 fn is_retired(opening: &Opening) -> bool {
-    matches!(&*opening.borrow(), Some(Ok(connection)) if connection.is_retired())
+    connection(opening).is_some_and(|connection| connection.is_retired())
+}
+
+/// The connection that was opened.
+fn connection(opening: &Opening) -> Option<Arc<Connection>> {
+    opening.borrow().as_ref()?.as_ref().ok().cloned()
 }
 
 /// A dead peer is noticed after a few deadlines where the system has a user timeout, an idle one within
@@ -261,20 +224,17 @@ fn with_user_timeout(settings: TcpSettings, _: Duration) -> TcpSettings {
     settings
 }
 
-#[cfg(not(feature = "tls"))]
-fn client(info: ConnectionInfo, _: &Settings) -> Result<Client, ::redis::RedisError> {
-    Client::open(info)
-}
-
-#[cfg(feature = "tls")]
-fn client(info: ConnectionInfo, settings: &Settings) -> Result<Client, ::redis::RedisError> {
-    if !matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
-        return Client::open(info);
+#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "they are about TLS"))]
+fn client(info: ConnectionInfo, settings: &Settings) -> RedisResult<Client> {
+    #[cfg(feature = "tls")]
+    if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+        // The process may have chosen a provider already; any will do.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let root_cert = settings.root_certificate.clone();
+        let certificates = ::redis::TlsCertificates { client_tls: None, root_cert };
+        return Client::build_with_tls(info, certificates);
     }
-    // The process may have chosen a provider already; any will do.
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let root_cert = settings.root_certificate.clone();
-    Client::build_with_tls(info, ::redis::TlsCertificates { client_tls: None, root_cert })
+    Client::open(info)
 }
 
 fn describe(info: &ConnectionInfo) -> String {
@@ -284,8 +244,4 @@ fn describe(info: &ConnectionInfo) -> String {
         address @ ConnectionAddr::TcpTls { .. } => format!("rediss://{address}/{database}"),
         address => format!("redis://{address}/{database}"),
     }
-}
-
-fn no_thread(error: &std::io::Error) -> LockError {
-    LockError::new(LockErrorKind::Unavailable, format!("no background thread: {error}"))
 }

@@ -103,7 +103,7 @@ impl Backend for Redis {
             next.mark_sent(sent);
             let ((found, handed), is_second) = this.on_connection(release).await?;
             let grant = handed.map(|(fence, time)| {
-                this.connections.times().learn(sent, time, boot_time());
+                this.connections.times.learn(sent, time, boot_time());
                 Grant::answered(&next, fence, sent, next.ttl.provisional())
             });
             Ok((sure(found, is_second, this.name())?, grant))
@@ -122,11 +122,11 @@ impl Backend for Redis {
             attempt.mark_sent(sent);
             match this.on_connection(enqueue).await?.0 {
                 Place::Granted { fence, time } => {
-                    this.connections.times().learn(sent, time, boot_time());
+                    this.connections.times.learn(sent, time, boot_time());
                     Ok(Enqueued::Granted(Grant::answered(&attempt, fence, sent, attempt.ttl)))
                 }
                 Place::Queued { remaining, time } => {
-                    this.connections.times().learn(sent, time, boot_time());
+                    this.connections.times.learn(sent, time, boot_time());
                     Ok(Enqueued::Queued { remaining })
                 }
             }
@@ -143,7 +143,7 @@ impl Backend for Redis {
 
     fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()> {
         let this = self.clone();
-        Box::pin(async move { this.connections.grants().listen(origin, hook).await })
+        Box::pin(async move { this.connections.grants.listen(origin, hook).await })
     }
 
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
@@ -164,11 +164,11 @@ impl Backend for Redis {
 
 impl Environment for Redis {
     fn name(&self) -> &str {
-        self.connections.name()
+        &self.connections.opener.server
     }
 
     fn store(&self) -> &str {
-        self.connections.name()
+        &self.connections.opener.server
     }
 
     fn now(&self) -> Moment {
@@ -177,16 +177,16 @@ impl Environment for Redis {
 
     /// On the background runtime: the caller's may be paused, blocked or without timers.
     fn timer(&self, duration: Duration) -> Sleep {
-        timer_on(self.connections.background().handle(), duration)
+        timer_on(self.connections.background.handle(), duration)
     }
 
     fn detach(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        drop(self.connections.background().handle().spawn(task));
+        drop(self.connections.background.handle().spawn(task));
     }
 
     /// The background runtime, which runs while the caller's is blocked, and after it ended.
     fn home(&self, _: bool) -> Handle {
-        self.connections.background().handle().clone()
+        self.connections.background.handle().clone()
     }
 
     fn connect(&self) -> Reply<()> {
@@ -204,9 +204,9 @@ impl Environment for Redis {
 
     /// On the background runtime, so that it cleans up also when its caller is dropped.
     fn check(&self, prefix: &str) -> Checkup {
-        let (opener, prefix) = (self.connections.opener().clone(), prefix.to_owned());
+        let (opener, prefix) = (self.connections.opener.clone(), prefix.to_owned());
         let server = Arc::clone(&opener.server);
-        let checked = self.connections.background().handle().spawn(check::check(opener, prefix));
+        let checked = self.connections.background.handle().spawn(check::check(opener, prefix));
         Box::pin(async move { checked.await.unwrap_or_else(|_| check::unchecked(&server)) })
     }
 }

@@ -15,10 +15,10 @@ pub(super) async fn compare(session: &Session<'_>, report: &mut Report) -> Resul
     let replies = session.call(Pipeline::new().cmd("TIME")).await?;
     let trip = sent.elapsed().unwrap_or_default();
     report.clock_difference = replies.first().and_then(|time| difference(time, sent + trip / 2));
-    report.add(report.clock_difference.filter(|by| *by > NOTED).map(|by| {
+    if let Some(by) = report.clock_difference.filter(|by| *by > NOTED) {
         let message = format!("the server's clock differs by {by:.0?} from this machine's");
-        Finding::new(Severity::Info, Code::ClockDiffers, message)
-    }));
+        report.add([Finding::new(Severity::Info, Code::ClockDiffers, message)]);
+    }
     Ok(())
 }
 

@@ -10,13 +10,13 @@ use std::time::Duration;
 use ::redis::aio::{PubSubSink, PubSubStream};
 use ::redis::{Client, Msg, RedisResult, Value};
 use futures_core::Stream;
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::times::Times;
+use crate::backend::redis::wire::connection::Opener;
 use crate::backend::redis::wire::fault;
 use crate::backend::{Fault, Grant, Listener};
-use crate::types::clock::{boot_time, timer_on, within};
+use crate::types::clock::{boot_time, timer_on};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 use crate::types::token::{Origin, OwnerToken};
@@ -36,30 +36,16 @@ pub(crate) struct Grants {
 /// Whether the subscription is confirmed; `None` before the first try has ended.
 type State = Option<Result<(), Fault>>;
 
-/// What comes of a subscription.
-enum Event {
-    Message(Msg),
-    /// It broke.
-    End,
-    /// Nothing, for the time of a heartbeat.
-    Silence,
-}
-
 /// What subscribing takes.
 #[derive(Clone)]
-pub(crate) struct Subscriber {
-    pub(crate) client: Client,
-    pub(crate) server: Arc<str>,
-    /// The runtime that it lives on, which outlives the callers'.
-    pub(crate) runtime: Handle,
-    pub(crate) connect_deadline: Duration,
-    pub(crate) command_deadline: Duration,
-    pub(crate) times: Arc<Times>,
+struct Subscriber {
+    opener: Opener,
+    times: Arc<Times>,
 }
 
 impl Grants {
-    pub(crate) fn new(subscriber: Subscriber) -> Self {
-        Self { subscriber, state: Mutex::default() }
+    pub(crate) fn new(opener: Opener, times: Arc<Times>) -> Self {
+        Self { subscriber: Subscriber { opener, times }, state: Mutex::default() }
     }
 
     /// Answers once the subscription is confirmed.
@@ -69,29 +55,25 @@ impl Grants {
         hook: Weak<dyn Listener>,
     ) -> Result<(), Fault> {
         let mut state = self.started(origin, hook);
-        let limit = self.subscriber.connect_deadline;
-        let timer = || timer_on(&self.subscriber.runtime, limit);
-        let Some(known) = within(timer, state.wait_for(Option::is_some)).await else {
-            return Err(fault::connect_timeout(&self.subscriber.server, limit));
+        let opener = &self.subscriber.opener;
+        let confirmed = async {
+            let known = state.wait_for(Option::is_some).await;
+            let outcome = known.ok().and_then(|known| known.clone());
+            outcome.unwrap_or_else(|| Err(fault::runtime_ended(&opener.server)))
         };
-        let outcome = known.ok().and_then(|known| known.clone());
-        outcome.unwrap_or_else(|| Err(fault::runtime_ended(&self.subscriber.server)))
+        opener.connecting(confirmed).await
     }
 
     fn started(&self, origin: Origin, hook: Weak<dyn Listener>) -> watch::Receiver<State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state
-            .get_or_insert_with(|| {
-                let (confirmed, state) = watch::channel(None);
-                let subscriber = self.subscriber.clone();
-                drop(
-                    self.subscriber
-                        .runtime
-                        .spawn(subscriber.subscribe_always(origin, confirmed, hook)),
-                );
-                state
-            })
-            .clone()
+        let start = || {
+            let (confirmed, state) = watch::channel(None);
+            let subscribing = self.subscriber.clone().subscribe_always(origin, confirmed, hook);
+            // This runtime outlives the callers'.
+            drop(self.subscriber.opener.timers.spawn(subscribing));
+            state
+        };
+        state.get_or_insert_with(start).clone()
     }
 }
 
@@ -107,15 +89,18 @@ impl Subscriber {
     ) {
         let mut last = None;
         while hook.strong_count() > 0 {
-            let timer = || timer_on(&self.runtime, self.connect_deadline);
             // Without randomness no new attempt is made either.
             let current = last.map_or(origin, |last| Origin::draw().unwrap_or(last));
             let mut origins =
                 hook.upgrade().map_or_else(BTreeSet::new, |hook| hook.waiting_origins());
             // A call may come to wait before the waiters know the new one.
             origins.extend(last.into_iter().chain([current]));
-            match within(timer, subscribe(&self.client, origins)).await {
-                Some(Ok((sink, stream))) => {
+            let subscribe = async {
+                let subscribed = subscribe(&self.opener.client, origins).await;
+                subscribed.map_err(|error| fault::of(&self.opener.server, &error))
+            };
+            match self.opener.connecting(subscribe).await {
+                Ok((sink, stream)) => {
                     last = Some(current);
                     confirmed.send_replace(Some(Ok(())));
                     // What was published meanwhile is lost.
@@ -125,15 +110,9 @@ impl Subscriber {
                     self.receive(sink, stream, &hook).await;
                     confirmed.send_replace(None);
                 }
-                Some(Err(error)) => {
-                    confirmed.send_replace(Some(Err(fault::of(&self.server, &error))));
-                }
-                None => {
-                    let fault = fault::connect_timeout(&self.server, self.connect_deadline);
-                    confirmed.send_replace(Some(Err(fault)));
-                }
+                Err(fault) => drop(confirmed.send_replace(Some(Err(fault)))),
             }
-            timer_on(&self.runtime, PAUSE).await;
+            timer_on(&self.opener.timers, PAUSE).await;
         }
     }
 
@@ -145,27 +124,18 @@ impl Subscriber {
         hook: &Weak<dyn Listener>,
     ) {
         loop {
-            match self.event(&mut stream).await {
-                Event::Message(message) => {
-                    let Some(waiters) = hook.upgrade() else { return };
-                    if let Some(grant) = self.grant(&message) {
-                        waiters.on_grant(grant);
-                    }
+            let event = self.opener.within(HEARTBEAT, next(&mut stream)).await;
+            let Some(waiters) = hook.upgrade() else { return };
+            if let Some(message) = event {
+                let Some(message) = message else { return };
+                if let Some(grant) = self.grant(&message) {
+                    waiters.on_grant(grant);
                 }
-                Event::End => return,
-                Event::Silence if hook.strong_count() == 0 => return,
-                Event::Silence => {
-                    let timer = || timer_on(&self.runtime, self.command_deadline);
-                    let Some(Ok(_)) = within(timer, ping(&mut sink)).await else { return };
-                }
+            } else {
+                drop(waiters);
+                let pong = self.opener.within(self.opener.command_deadline, ping(&mut sink));
+                let Some(Ok(_)) = pong.await else { return };
             }
-        }
-    }
-
-    async fn event(&self, stream: &mut PubSubStream) -> Event {
-        match within(|| timer_on(&self.runtime, HEARTBEAT), next(stream)).await {
-            Some(message) => message.map_or(Event::End, Event::Message),
-            None => Event::Silence,
         }
     }
 

@@ -63,6 +63,16 @@ impl Opener {
         within(|| timer_on(&self.timers, limit), future).await
     }
 
+    /// The result within the connect deadline, or the fault that there is none.
+    pub(crate) async fn connecting<T>(
+        &self,
+        connecting: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let limit = self.connect_deadline;
+        let connected = self.within(limit, connecting).await;
+        connected.unwrap_or_else(|| Err(fault::connect_timeout(&self.server, limit)))
+    }
+
     /// The user of the URL.
     pub(crate) fn user(&self) -> &str {
         self.client.get_connection_info().redis_settings().username().unwrap_or("default")
