@@ -2,7 +2,6 @@
 //!
 //! See "When are releases batched?" in DESIGN.md.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::sync::oneshot::Receiver;
@@ -28,17 +27,13 @@ pub(crate) async fn release(
     attempt: &Arc<Attempt>,
 ) -> Result<backend::Release, Fault> {
     let is_single = attempt.min_hold.is_set() || attempt.had_turn() || connection.is_sharded();
-    let _counted = if is_single {
-        None
-    } else if let Some(counted) = connection.releases.unbatched() {
-        Some(counted)
-    } else {
+    let counted = if is_single { None } else { connection.releases.unbatched() };
+    if !is_single && counted.is_none() {
         let answer = join(connection, attempt).await;
         if answer.unwrap_or_else(|_| Err(connection.runtime_ended()))? {
             return Ok(backend::Release::Released);
         }
-        None
-    };
+    }
     release_one(connection, attempt, None).await.map(|(found, _)| found)
 }
 
@@ -57,7 +52,7 @@ fn join(connection: &Arc<Connection>, attempt: &Arc<Attempt>) -> Receiver<Answer
     let (answered, is_first) = connection.releases.join(attempt);
     if is_first {
         // In a task of its own, because the call that came first may be dropped, or not be polled.
-        let next = NextBatch { connection: Arc::clone(connection), is_sent: false };
+        let next = NextBatch(Some(Arc::clone(connection)));
         drop(connection.runtime.spawn(async move {
             // Tasks that are about to release as well do so before this one continues.
             yield_now().await;
@@ -67,32 +62,25 @@ fn join(connection: &Arc<Connection>, attempt: &Arc<Attempt>) -> Receiver<Answer
     answered
 }
 
-/// The releases that wait to be sent. Where the runtime ends before that, their channels close.
-struct NextBatch {
-    connection: Arc<Connection>,
-    is_sent: bool,
-}
+/// The releases that wait to be sent; none once they are. Where the runtime ends before that, their
+/// channels close.
+struct NextBatch(Option<Arc<Connection>>);
 
 impl NextBatch {
     fn send(mut self) {
-        self.is_sent = true;
-        let mut all = self.take();
+        let Some(connection) = self.0.take() else { return };
+        let mut all = connection.releases.take();
         while !all.is_empty() {
             let batch = all.drain(..all.len().min(MAX_BATCH)).collect();
-            let sent = send_batch(Arc::clone(&self.connection), batch);
-            drop(self.connection.runtime.spawn(sent));
+            drop(connection.runtime.spawn(send_batch(Arc::clone(&connection), batch)));
         }
-    }
-
-    fn take(&self) -> VecDeque<Pending> {
-        self.connection.releases.take()
     }
 }
 
 impl Drop for NextBatch {
     fn drop(&mut self) {
-        if !self.is_sent {
-            drop(self.take());
+        if let Some(connection) = &self.0 {
+            drop(connection.releases.take());
         }
     }
 }

@@ -36,13 +36,8 @@ pub(crate) async fn renew(
         renewals.iter().map(|one| Renew { renewals: slice::from_ref(one) }).collect();
     let outcomes = connection.run_each(&single).await?;
     // One renewal has one outcome.
+    let only = |outcome: Result<_, _>| outcome.unwrap_or_else(|error| vec![Err(error)]);
     each(connection, outcomes.into_iter().flat_map(only))
-}
-
-fn only(
-    outcome: Result<Vec<Result<Renewed, RedisError>>, RedisError>,
-) -> Vec<Result<Renewed, RedisError>> {
-    outcome.unwrap_or_else(|error| vec![Err(error)])
 }
 
 /// Each outcome with its fault; where all failed because this connection leads to the wrong server, that

@@ -7,10 +7,9 @@
 //! Over TLS the client opens the connection itself: a parent that misses a part of what was sent cannot
 //! decrypt the rest, and its connection breaks.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::io::tcp::{TcpSettings, socket2};
@@ -56,9 +55,8 @@ impl Driven {
         let settings = client.get_connection_info().redis_settings();
         let (commands, driver) =
             MultiplexedConnection::new_with_config(settings, stream, config).await?;
-        let driver = InItsProcess { process: Process::current(), driver: Box::pin(driver) };
-        let driver = Some(tokio::spawn(driver).abort_handle());
-        Ok(Self { commands, driver })
+        let driver = in_this_process(driver);
+        Ok(Self { commands, driver: Some(tokio::spawn(driver).abort_handle()) })
     }
 }
 
@@ -82,16 +80,8 @@ async fn connect(host: &str, port: u16, settings: &TcpSettings) -> io::Result<Tc
     Ok(stream)
 }
 
-/// A future that makes no progress in a process that was forked from its own.
-struct InItsProcess<F> {
-    process: Process,
-    driver: Pin<Box<F>>,
-}
-
-impl<F: Future> Future for InItsProcess<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        if self.process.is_current() { self.driver.as_mut().poll(cx) } else { Poll::Pending }
-    }
+/// Makes no progress in a process that is forked from this one.
+fn in_this_process<F: Future>(driver: F) -> impl Future<Output = F::Output> {
+    let (process, mut driver) = (Process::current(), Box::pin(driver));
+    poll_fn(move |cx| if process.is_current() { driver.as_mut().poll(cx) } else { Poll::Pending })
 }
