@@ -120,16 +120,14 @@ impl Backend for Redis {
         Box::pin(async move {
             let sent = boot_time();
             attempt.mark_sent(sent);
-            match this.on_connection(enqueue).await?.0 {
-                Place::Granted { fence, time } => {
-                    this.connections.times.learn(sent, time, boot_time());
-                    Ok(Enqueued::Granted(Grant::answered(&attempt, fence, sent, attempt.ttl)))
+            let ((place, time), _) = this.on_connection(enqueue).await?;
+            this.connections.times.learn(sent, time, boot_time());
+            Ok(match place {
+                Place::Granted { fence } => {
+                    Enqueued::Granted(Grant::answered(&attempt, fence, sent, attempt.ttl))
                 }
-                Place::Queued { remaining, time } => {
-                    this.connections.times.learn(sent, time, boot_time());
-                    Ok(Enqueued::Queued { remaining })
-                }
-            }
+                Place::Queued { remaining } => Enqueued::Queued { remaining },
+            })
         })
     }
 

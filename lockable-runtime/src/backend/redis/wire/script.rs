@@ -166,14 +166,15 @@ pub(crate) struct Enqueue<'a> {
     pub(crate) attempt: &'a Attempt,
 }
 
-/// The result of asking for a place, and the time of the server.
+/// The result of asking for a place.
 pub(crate) enum Place {
-    Granted { fence: u64, time: u64 },
-    Queued { remaining: Option<Duration>, time: u64 },
+    Granted { fence: u64 },
+    Queued { remaining: Option<Duration> },
 }
 
 impl Call for Enqueue<'_> {
-    type Outcome = Place;
+    /// With the time of the server.
+    type Outcome = (Place, u64);
     const SCRIPT: Script = Script::Enqueue;
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
@@ -183,15 +184,15 @@ impl Call for Enqueue<'_> {
         command
     }
 
-    fn outcome(&self, reply: Value) -> Result<Place, RedisError> {
-        match <(i64, i64, u64)>::from_redis_value(reply.extract_error()?)? {
-            (1, fence, time) => Ok(Place::Granted { fence: fence.unsigned_abs(), time }),
-            (0, remaining, time) => {
-                let remaining = u64::try_from(remaining).ok().map(Duration::from_millis);
-                Ok(Place::Queued { remaining, time })
-            }
-            _ => Err(unexpected()),
-        }
+    fn outcome(&self, reply: Value) -> Result<(Place, u64), RedisError> {
+        let reply = reply.extract_error()?;
+        let (outcome, number, time) = <(i64, i64, u64)>::from_redis_value(reply)?;
+        let place = match outcome {
+            1 => Place::Granted { fence: number.unsigned_abs() },
+            0 => Place::Queued { remaining: u64::try_from(number).ok().map(Duration::from_millis) },
+            _ => return Err(unexpected()),
+        };
+        Ok((place, time))
     }
 }
 
