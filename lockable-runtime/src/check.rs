@@ -191,10 +191,6 @@ impl Report {
     pub fn clock_difference(&self) -> Option<Duration> {
         self.clock_difference
     }
-
-    fn count(&self, severity: Severity) -> usize {
-        self.findings.iter().filter(|finding| finding.severity == severity).count()
-    }
 }
 
 impl fmt::Display for Report {
@@ -205,7 +201,7 @@ impl fmt::Display for Report {
             Some(Severity::Error) => "not ok",
         };
         let [errors, warnings, info] = [Severity::Error, Severity::Warning, Severity::Info]
-            .map(|severity| self.count(severity));
+            .map(|severity| self.findings.iter().filter(|one| one.severity == severity).count());
         write!(f, "locks on {}: {verdict} ", self.backend)?;
         write!(f, "(errors: {errors}, warnings: {warnings}, info: {info})")?;
         let clock = self.clock_difference.map(|by| format!("its clock differs by {by:.0?}"));

@@ -24,12 +24,9 @@ pub(super) async fn acquire(
     } else {
         connection.scripts.command(&Seed { attempt })
     };
-    let commands = command::pipeline([command::set_lock(attempt), count]);
-    let replies = connection.call(&commands).await?;
-    let [locked, counted] = &replies[..] else {
-        return Err(connection.unexpected("`SET` and `INCR`"));
-    };
-    let count = command::integer(counted);
+    let commands = [command::set_lock(attempt), count];
+    let [locked, counted] = connection.call_both(commands, "`SET` and `INCR`").await?;
+    let count = command::integer(&counted);
     if let Ok(token) = count
         && !is_seeded
     {
@@ -37,10 +34,10 @@ pub(super) async fn acquire(
     }
     // An error here shows that this request was granted nothing; an earlier one, which was not answered,
     // may have been.
-    let granted = command::is_granted(locked, attempt)
+    let granted = command::is_granted(&locked, attempt)
         .map_err(|error| Fault { proves_absence: since == now, ..connection.fault(&error) });
     let is_lost = is_seeded && count.as_ref().is_ok_and(|count| fences.is_below_seed(*count));
-    let is_uncounted = is_unknown_script(counted);
+    let is_uncounted = is_unknown_script(&counted);
     if !matches!(granted, Ok(true)) {
         // `INCR` has just made this counter, without an end.
         if is_lost
@@ -74,21 +71,15 @@ async fn seed(
     by_text: bool,
 ) -> Result<Option<u64>, Fault> {
     let sent = boot_time();
-    let seed = Seed { attempt };
-    let by_name = connection.scripts.command(&seed);
-    let verbs = [by_name, seed.by_text()];
-    let mut replies = Vec::new();
-    for verb in verbs.into_iter().skip(usize::from(by_text)) {
-        replies = connection.call(&command::pipeline([verb, command::owner(attempt)])).await?;
-        if !replies.first().is_some_and(is_unknown_script) {
-            break;
-        }
+    let call = Seed { attempt };
+    let count = if by_text { call.by_text() } else { connection.scripts.command(&call) };
+    let commands = [count, command::owner(attempt)];
+    let [seeded, locked] = connection.call_both(commands, "`EVAL` and `GET`").await?;
+    if !by_text && is_unknown_script(&seeded) {
+        return Box::pin(seed(connection, attempt, true)).await;
     }
-    let [seeded, locked] = &replies[..] else {
-        return Err(connection.unexpected("`EVAL` and `GET`"));
-    };
-    let token = command::integer(seeded)
+    let token = command::integer(&seeded)
         .map_err(|error| fault::of_fence(connection.fault(&error), &attempt.key))?;
     connection.fences.seeded(&attempt.key, attempt.ttl, sent, token);
-    Ok(command::is_own(locked, attempt).then_some(token))
+    Ok(command::is_own(&locked, attempt).then_some(token))
 }

@@ -204,23 +204,19 @@ fn connection(opening: &Opening) -> Option<Arc<Connection>> {
 
 /// A dead peer is noticed after a few deadlines where the system has a user timeout, an idle one within
 /// a minute.
+#[cfg_attr(
+    not(any(target_os = "linux", target_os = "android")),
+    expect(unused_variables, reason = "a user timeout is theirs alone")
+)]
 fn tcp_settings(command_deadline: Duration) -> TcpSettings {
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(15))
         .with_interval(Duration::from_secs(15));
     let settings = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive);
-    with_user_timeout(settings, command_deadline.saturating_mul(5))
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn with_user_timeout(settings: TcpSettings, timeout: Duration) -> TcpSettings {
-    // The system refuses what does not fit its 31 bits of milliseconds.
-    let day = Duration::from_secs(86_400);
-    settings.set_user_timeout(timeout.min(day))
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn with_user_timeout(settings: TcpSettings, _: Duration) -> TcpSettings {
+    // At most a day: the system refuses what does not fit its 31 bits of milliseconds.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let settings = settings
+        .set_user_timeout(command_deadline.saturating_mul(5).min(Duration::from_secs(86_400)));
     settings
 }
 

@@ -202,9 +202,9 @@ impl Environment for Redis {
 
     /// On the background runtime, so that it cleans up also when its caller is dropped.
     fn check(&self, prefix: &str) -> Checkup {
-        let (opener, prefix) = (self.connections.opener.clone(), prefix.to_owned());
-        let server = Arc::clone(&opener.server);
-        let checked = self.connections.background.handle().spawn(check::check(opener, prefix));
-        Box::pin(async move { checked.await.unwrap_or_else(|_| check::unchecked(&server)) })
+        let this = self.clone();
+        let check = check::check(self.connections.opener.clone(), prefix.to_owned());
+        let checked = self.connections.background.handle().spawn(check);
+        Box::pin(async move { checked.await.unwrap_or_else(|_| check::unchecked(this.name())) })
     }
 }

@@ -54,7 +54,7 @@ async fn examine(opener: &Opener, prefix: &str, report: &mut Report) -> Result<(
     if let Ok(probe) = Probe::new(prefix, scripts) {
         let mut missing = Missing::of(&session, &probe, report).await?;
         let subscription = Subscription::open(&session, &probe, &mut missing, report).await;
-        report.add(missing.findings(opener.user(), probe.are_scripts_cached()));
+        report.add(missing.findings(opener.user(), probe.scripts.are_cached()));
         if !is_replica {
             report.add(rehearsal::run(&session, &probe, subscription, &missing).await?);
         }

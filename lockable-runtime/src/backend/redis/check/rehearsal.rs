@@ -63,7 +63,9 @@ fn judge(
     for (step, reply) in steps.iter().zip(replies) {
         let Err(error) = reply.extract_error() else { continue };
         if step.name == TOGETHER && fault::is_cross_slot(&error) {
-            findings.push(cross_slot_refused());
+            let message =
+                "the server refuses a command about several locks, which are renewed one by one";
+            findings.push(Finding::new(Severity::Info, Code::CrossSlotRefused, message));
             continue;
         }
         is_complete = false;
@@ -73,11 +75,6 @@ fn judge(
         }
     }
     is_complete
-}
-
-fn cross_slot_refused() -> Finding {
-    let message = "the server refuses a command about several locks, which are renewed one by one";
-    Finding::new(Severity::Info, Code::CrossSlotRefused, message)
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ impl Missing {
             self.0.insert(rule(&probe.prefix, tried, &error));
         } else if error.kind() == ServerErrorKind::ResponseError.into()
             // Without names of scripts there is nothing that it could call.
-            && (name != "evalsha" || probe.are_scripts_cached())
+            && (name != "evalsha" || probe.scripts.are_cached())
         {
             let is_script = name.starts_with("eval");
             let advice = if is_script { fault::NO_SCRIPTS } else { fault::NO_COMMAND };

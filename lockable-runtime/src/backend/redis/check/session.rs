@@ -10,7 +10,7 @@ use crate::backend::redis::wire::connection::Opener;
 use crate::backend::redis::wire::driven::Driven;
 use crate::backend::redis::wire::fault;
 use crate::backend::redis::wire::greeting::{Introduced, introduce};
-use crate::backend::redis::wire::script::{Names, Script};
+use crate::backend::redis::wire::script::Names;
 use crate::check::Finding;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
@@ -33,10 +33,6 @@ impl Probe {
         let key = |what| LockKey::prefixed(prefix, &format!("lockable:{what}:{origin}"));
         let (key, tried) = (key("probe")?, key("tried")?);
         Ok(Self { key, tried, origin, prefix: prefix.to_owned(), scripts })
-    }
-
-    pub(super) fn are_scripts_cached(&self) -> bool {
-        Script::ALL.into_iter().all(|script| self.scripts.of(script).is_some())
     }
 }
 

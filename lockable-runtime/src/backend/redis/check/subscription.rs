@@ -28,7 +28,7 @@ impl Subscription {
         let subscribing = grants::subscribe(&opener.client, [probe.origin]);
         let answer = opener.within(opener.connect_deadline, subscribing).await;
         let (mut sink, stream) = succeeded("subscribe", answer, missing, report)?;
-        let pong = opener.within(opener.command_deadline, grants::ping(&mut sink)).await;
+        let pong = opener.within(opener.command_deadline, sink.ping::<Value>()).await;
         let pong = pong.map(|answer| answer.and_then(Value::extract_error));
         succeeded("ping", pong, missing, report);
         Some(Self { _sink: sink, stream })
@@ -40,8 +40,8 @@ impl Subscription {
         let message = session.opener.within(limit, grants::next(&mut self.stream)).await.flatten();
         let text = message.and_then(|message| message.get_payload::<String>().ok());
         let is_received = text.is_some_and(|text| text.ends_with(probe.key.as_str()));
-        let lost = || format!("a grant that was published did not arrive within {limit:?}");
-        (!is_received).then(|| not_received(lost()))
+        let message = format!("a grant that was published did not arrive within {limit:?}");
+        (!is_received).then(|| not_received(message))
     }
 }
 

@@ -133,7 +133,8 @@ impl Subscriber {
                 }
             } else {
                 drop(waiters);
-                let pong = self.opener.within(self.opener.command_deadline, ping(&mut sink));
+                // A refusal is an answer too.
+                let pong = self.opener.within(self.opener.command_deadline, sink.ping::<Value>());
                 let Some(Ok(_)) = pong.await else { return };
             }
         }
@@ -171,11 +172,6 @@ pub(crate) async fn subscribe(
 /// Where the grants of that origin are published; the scripts write the same name.
 pub(crate) fn channel(origin: Origin) -> String {
     format!("lockable:grant:{origin}")
-}
-
-/// Asks whether the subscription lives; a refusal is an answer too.
-pub(crate) async fn ping(sink: &mut PubSubSink) -> RedisResult<Value> {
-    sink.ping().await
 }
 
 /// The next message; `None` when the subscription has ended.

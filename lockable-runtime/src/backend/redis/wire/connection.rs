@@ -123,6 +123,15 @@ impl Connection {
         self.answered(self.driven.commands.clone().send_packed_commands(pipeline, 0, count).await)
     }
 
+    /// Sends two commands in one go, which are named for the message.
+    pub(crate) async fn call_both(&self, both: [Cmd; 2], names: &str) -> Result<[Value; 2], Fault> {
+        let replies = self.call(&pipeline(both)).await?;
+        replies.try_into().map_err(|_| {
+            self.retire();
+            fault::unexpected(&self.opener.server, names)
+        })
+    }
+
     /// Runs the script by its name, and by its text where the server does not know it.
     pub(crate) async fn run<C: Call>(&self, call: &C) -> Result<C::Outcome, Fault> {
         let mut reply = self.evaluate(&self.scripts.command(call)).await?;
@@ -200,11 +209,6 @@ impl Connection {
     /// Whether commands with the keys of several locks are refused here.
     pub(crate) fn is_sharded(&self) -> bool {
         self.opener.is_sharded.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn unexpected(&self, what: &str) -> Fault {
-        self.retire();
-        fault::unexpected(&self.opener.server, what)
     }
 
     /// No call gets an answer any more.

@@ -66,13 +66,17 @@ impl Names {
         Self(Script::ALL.map(|_| String::from_redis_value(replies.next()?).ok()))
     }
 
-    pub(crate) fn of(&self, script: Script) -> Option<&str> {
-        self.0.get(script as usize)?.as_deref()
+    /// Whether the server caches all of them.
+    pub(crate) fn are_cached(&self) -> bool {
+        self.0.iter().all(Option::is_some)
     }
 
     /// The call by the script's name, or else with its text.
     pub(crate) fn command<C: Call>(&self, call: &C) -> Cmd {
-        self.of(C::SCRIPT).map_or_else(|| call.by_text(), |name| call.command("EVALSHA", name))
+        match self.0.get(C::SCRIPT as usize) {
+            Some(Some(name)) => call.command("EVALSHA", name),
+            Some(None) | None => call.by_text(),
+        }
     }
 }
 

@@ -11,7 +11,8 @@ use crate::types::token::Origin;
 /// Why a server cannot have locks until it, or the URL, is changed; by its greeting alone.
 pub(crate) fn unfit_by_greeting(hello: &Value) -> Option<Finding> {
     if Mode::of(hello) == Mode::Sentinel {
-        return Some(sentinel());
+        let message = "this is a Sentinel, which watches servers and has no locks";
+        return Some(Finding::new(Severity::Error, Code::Sentinel, message));
     }
     let version = version(hello).filter(|version| !is_supported(version))?;
     let message = format!("the server is version {version}; 7.0 or later is needed");
@@ -24,11 +25,6 @@ pub(crate) fn unfit_by_answers(replies: &[Value]) -> Option<Finding> {
         Some(shards) => (shards > 1).then(|| node(&shards.to_string())),
         None => replies.iter().any(leads_away).then(|| node("several")),
     }
-}
-
-fn sentinel() -> Finding {
-    let message = "this is a Sentinel, which watches servers and has no locks";
-    Finding::new(Severity::Error, Code::Sentinel, message)
 }
 
 /// One node of a cluster.
