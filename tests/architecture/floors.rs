@@ -53,7 +53,6 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "proxy",
             "settings",
             "clock",
-            "version",
             "session",
             "failures",
         ],

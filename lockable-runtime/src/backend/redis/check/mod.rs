@@ -20,7 +20,6 @@ mod rights;
 mod session;
 mod settings;
 mod subscription;
-mod version;
 
 /// Checks a server on connections of the check's own, until it gives no answer.
 pub(super) async fn check(opener: Opener, prefix: String) -> Report {
@@ -42,10 +41,13 @@ pub(super) fn unchecked(server: &str) -> Report {
 async fn examine(opener: &Opener, prefix: &str, report: &mut Report) -> Result<(), Finding> {
     let session = Session::connect(opener).await?;
     let Introduced { hello, scripts } = session.greet().await?;
-    version::look(&hello, report)?;
+    report.server = server::name(&hello);
+    if let Some(unfit) = server::unfit_by_greeting(&hello) {
+        return Err(unfit);
+    }
     let scripts = scripts.map_err(|error| failures::operation("loading the scripts", &error))?;
     report.add(nodes(&session, Mode::of(&hello)).await?);
-    let is_replica = version::is_replica(&hello);
+    let is_replica = server::is_replica(&hello);
     if is_replica {
         let message = "this server is a replica, which takes no writes";
         report.add([Finding::new(Severity::Error, Code::Replica, message)]);

@@ -92,6 +92,16 @@ pub(crate) fn version(hello: &Value) -> Option<String> {
     field(hello, "version")
 }
 
+/// What the server calls itself, with its version.
+pub(crate) fn name(hello: &Value) -> Option<String> {
+    let version = version(hello)?;
+    Some(format!("{} {version}", field(hello, "server").as_deref().unwrap_or("redis")))
+}
+
+pub(crate) fn is_replica(hello: &Value) -> bool {
+    field(hello, "role").is_some_and(|role| role != "master")
+}
+
 /// The field of that name in a greeting.
 pub(crate) fn field(hello: &Value, name: &str) -> Option<String> {
     let fields = Vec::<(String, Value)>::from_redis_value_ref(hello).ok()?;
@@ -132,6 +142,30 @@ mod tests {
     /// A greeting of names and values.
     fn hello(fields: &str) -> Value {
         Value::Array(fields.split_whitespace().map(text).collect())
+    }
+
+    #[test]
+    fn a_server_is_what_it_reports() {
+        let cases = [
+            ("server redis version 7.0.15", Some("redis 7.0.15"), None),
+            ("server valkey version 9.1.2", Some("valkey 9.1.2"), None),
+            ("version 8.0.0", Some("redis 8.0.0"), None),
+            ("version 6.2.14", Some("redis 6.2.14"), Some(Code::TooOld)),
+            ("version 8.6.3 mode sentinel", Some("redis 8.6.3"), Some(Code::Sentinel)),
+            ("proto 2", None, None),
+        ];
+        for (fields, server, code) in cases {
+            let hello = hello(fields);
+            assert_eq!(name(&hello).as_deref(), server);
+            assert_eq!(unfit_by_greeting(&hello).map(|unfit| unfit.code()), code);
+        }
+    }
+
+    #[test]
+    fn a_replica_is_found() {
+        assert!(is_replica(&hello("role replica")));
+        assert!(!is_replica(&hello("role master")));
+        assert!(!is_replica(&hello("")));
     }
 
     #[test]
