@@ -45,7 +45,7 @@ pub(super) struct Session<'a> {
 impl<'a> Session<'a> {
     pub(super) async fn connect(opener: &'a Opener) -> Result<Self, Finding> {
         let limit = opener.connect_deadline;
-        let driven = opener.within(limit, opener.connect()).await;
+        let driven = opener.within(limit, Driven::open(&opener.client)).await;
         let driven = succeeded(opener, driven, || fault::connect_timeout(&opener.server, limit))?;
         Ok(Self { opener, driven })
     }

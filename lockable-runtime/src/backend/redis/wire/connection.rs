@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use ::redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, RedisResult, Value};
+use ::redis::{Client, Cmd, Pipeline, RedisError, Value};
 use tokio::runtime::Handle;
 
 use super::command::pipeline;
@@ -22,14 +22,6 @@ use crate::types::clock::{Moment, boot_time, timer_on, within};
 
 /// After this many calls in a row without an answer the connection is retired.
 const UNANSWERED_LIMIT: u32 = 3;
-
-/// How many commands may queue before callers wait; the client's 50 throttle a busy service.
-const QUEUE: usize = 1024;
-
-/// How many bytes are collected before they are sent while more commands queue. With the client's
-/// 8 KiB, 64 busy tasks and the server take turns instead of working at the same time; of 1, 2, 4
-/// and 8 KiB this was the fastest by `benches/pairs.rs`.
-const FLUSH: usize = 2048;
 
 /// Everything that opening a connection takes.
 #[derive(Clone)]
@@ -47,17 +39,6 @@ pub(crate) struct Opener {
 }
 
 impl Opener {
-    /// Connects and logs in.
-    pub(crate) async fn connect(&self) -> RedisResult<Driven> {
-        // Deadlines are ours: the client's would run on the caller's clock, which may be paused.
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(None)
-            .set_response_timeout(None)
-            .set_pipeline_buffer_size(QUEUE)
-            .set_write_backpressure_boundary(FLUSH);
-        Driven::open(&self.client, config).await
-    }
-
     /// The future's output; `None` when the limit comes first.
     pub(crate) async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         within(|| timer_on(&self.timers, limit), future).await
@@ -101,7 +82,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects, logs in and greets, without a limit of its own.
     pub(crate) async fn open(opener: Opener) -> Result<Self, Fault> {
-        let driven = opener.connect().await;
+        let driven = Driven::open(&opener.client).await;
         let mut driven = driven.map_err(|error| fault::of(&opener.server, &error))?;
         let scripts = greet(&mut driven.commands, &opener.server).await?;
         Ok(Self {
