@@ -22,7 +22,7 @@ pub(super) async fn acquire(
     let count = if is_seeded {
         command::count(attempt)
     } else {
-        connection.scripts.command(&Seed { attempt })
+        connection.scripts.command(&Seed(attempt))
     };
     let commands = [command::set_lock(attempt), count];
     let [locked, counted] = connection.call_both(commands, "`SET` and `INCR`").await?;
@@ -71,7 +71,7 @@ async fn seed(
     by_text: bool,
 ) -> Result<Option<u64>, Fault> {
     let sent = boot_time();
-    let call = Seed { attempt };
+    let call = Seed(attempt);
     let count = if by_text { call.by_text() } else { connection.scripts.command(&call) };
     let commands = [count, command::owner(attempt)];
     let [seeded, locked] = connection.call_both(commands, "`EVAL` and `GET`").await?;

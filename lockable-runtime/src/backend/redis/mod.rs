@@ -114,7 +114,7 @@ impl Backend for Redis {
         let this = self.clone();
         let queued = Arc::clone(&attempt);
         let enqueue = async move |connection: &Arc<Connection>| {
-            let asked = connection.run(&script::Enqueue { attempt: &queued }).await;
+            let asked = connection.run(&script::Enqueue(&queued)).await;
             asked.map_err(|fault| fault::of_queue(fault, &queued.key))
         };
         Box::pin(async move {
@@ -134,7 +134,7 @@ impl Backend for Redis {
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
         let this = self.clone();
         let leave = async move |connection: &Arc<Connection>| {
-            connection.run(&script::Leave { attempt: &attempt }).await
+            connection.run(&script::Leave(&attempt)).await
         };
         Box::pin(async move { this.on_connection(leave).await.map(|((), _)| ()) })
     }
@@ -153,9 +153,8 @@ impl Backend for Redis {
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         let this = self.clone();
-        let inspect = async move |connection: &Arc<Connection>| {
-            connection.run(&script::Inspect { key: &key }).await
-        };
+        let inspect =
+            async move |connection: &Arc<Connection>| connection.run(&script::Inspect(&key)).await;
         Box::pin(async move { this.on_connection(inspect).await.map(|(held, _)| held) })
     }
 }

@@ -87,7 +87,7 @@ impl Drop for NextBatch {
 
 async fn send_batch(connection: Arc<Connection>, batch: Vec<Pending>) {
     let attempts = batch.iter().map(|pending| &*pending.attempt).collect();
-    let freed = connection.run_in_time(&FreeAll { attempts }).await;
+    let freed = connection.run_in_time(&FreeAll(attempts)).await;
     for (place, pending) in batch.into_iter().enumerate() {
         let answer = match &freed {
             Ok(Some(freed)) => Ok(freed.get(place).is_some_and(|is_free| *is_free)),

@@ -21,7 +21,7 @@ pub(crate) async fn renew(
     renewals: &[Renewal],
 ) -> Result<Vec<Result<Renewed, Fault>>, Fault> {
     if renewals.len() > 1 && !connection.is_sharded() {
-        match connection.run(&Renew { renewals }).await {
+        match connection.run(&Renew(renewals)).await {
             Ok(outcomes) => return each(connection, outcomes),
             Err(fault) if connection.is_retired() => return Err(fault),
             // It may do later what it cannot do now; one command for each would load it more.
@@ -32,8 +32,7 @@ pub(crate) async fn renew(
             Err(_) => {}
         }
     }
-    let single: Vec<_> =
-        renewals.iter().map(|one| Renew { renewals: slice::from_ref(one) }).collect();
+    let single: Vec<_> = renewals.iter().map(|one| Renew(slice::from_ref(one))).collect();
     let outcomes = connection.run_each(&single).await?;
     // One renewal has one outcome.
     let only = |outcome: Result<_, _>| outcome.unwrap_or_else(|error| vec![Err(error)]);

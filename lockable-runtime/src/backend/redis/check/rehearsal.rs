@@ -44,11 +44,11 @@ fn all_steps(probe: &Probe) -> Vec<Step> {
     let Probe { key, tried, origin, scripts, .. } = probe;
     let attempts = [attempt(key, *origin, 1), attempt(tried, *origin, 1)];
     let renewals = attempts.each_ref().map(|of| Renewal::new(of, Some(of.ttl), boot_time()));
-    let free_all = FreeAll { attempts: attempts.iter().map(AsRef::as_ref).take(1).collect() };
+    let free_all = FreeAll(attempts.iter().map(AsRef::as_ref).take(1).collect());
     let mut steps = steps(scripts, key, *origin);
-    steps.push(Step::script("inspecting a lock", scripts.command(&Inspect { key })));
+    steps.push(Step::script("inspecting a lock", scripts.command(&Inspect(key))));
     steps.push(Step::script("freeing locks together", scripts.command(&free_all)));
-    steps.push(Step::script(TOGETHER, scripts.command(&Renew { renewals: &renewals })));
+    steps.push(Step::script(TOGETHER, scripts.command(&Renew(&renewals))));
     steps
 }
 

@@ -137,9 +137,7 @@ impl Call for Release<'_> {
 }
 
 /// Frees those of many locks that their attempts hold and that have no waiter.
-pub(crate) struct FreeAll<'a> {
-    pub(crate) attempts: Vec<&'a Attempt>,
-}
+pub(crate) struct FreeAll<'a>(pub(crate) Vec<&'a Attempt>);
 
 impl Call for FreeAll<'_> {
     /// Whether each of them is free now; the others were left as they are.
@@ -147,13 +145,13 @@ impl Call for FreeAll<'_> {
     const SCRIPT: Script = Script::FreeAll;
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
-        let count = self.attempts.len();
+        let count = self.0.len();
         let mut command = Cmd::with_capacity(3 + 3 * count, text.len() + 160 * count + 32);
         command.arg(verb).arg(text).arg(2 * count);
-        for attempt in &self.attempts {
+        for attempt in &self.0 {
             command.arg(attempt.key.as_str()).arg(attempt.key.queue());
         }
-        for attempt in &self.attempts {
+        for attempt in &self.0 {
             command.arg(attempt.owner.as_ref());
         }
         command
@@ -161,14 +159,12 @@ impl Call for FreeAll<'_> {
 
     fn outcome(&self, reply: Value) -> Result<Vec<bool>, RedisError> {
         let freed = Vec::<bool>::from_redis_value(reply.extract_error()?)?;
-        if freed.len() == self.attempts.len() { Ok(freed) } else { Err(unexpected()) }
+        if freed.len() == self.0.len() { Ok(freed) } else { Err(unexpected()) }
     }
 }
 
 /// Acquires a lock whose turn has come to the attempt, or queues the attempt.
-pub(crate) struct Enqueue<'a> {
-    pub(crate) attempt: &'a Attempt,
-}
+pub(crate) struct Enqueue<'a>(pub(crate) &'a Attempt);
 
 /// The result of asking for a place.
 pub(crate) enum Place {
@@ -182,9 +178,10 @@ impl Call for Enqueue<'_> {
     const SCRIPT: Script = Script::Enqueue;
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
-        let mut command = with_keys(verb, text, self.attempt, 4);
-        command.arg(self.attempt.owner.as_ref()).arg(millis(self.attempt.ttl.duration()));
-        command.arg(self.attempt.entry()).arg(millis(self.attempt.ttl.queue_life()));
+        let Self(attempt) = self;
+        let mut command = with_keys(verb, text, attempt, 4);
+        command.arg(attempt.owner.as_ref()).arg(millis(attempt.ttl.duration()));
+        command.arg(attempt.entry()).arg(millis(attempt.ttl.queue_life()));
         command
     }
 
@@ -201,17 +198,16 @@ impl Call for Enqueue<'_> {
 }
 
 /// Takes an attempt out of the queue.
-pub(crate) struct Leave<'a> {
-    pub(crate) attempt: &'a Attempt,
-}
+pub(crate) struct Leave<'a>(pub(crate) &'a Attempt);
 
 impl Call for Leave<'_> {
     type Outcome = ();
     const SCRIPT: Script = Script::Leave;
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
-        let mut command = with_keys(verb, text, self.attempt, 2);
-        command.arg(self.attempt.owner.as_ref()).arg(self.attempt.entry());
+        let Self(attempt) = self;
+        let mut command = with_keys(verb, text, attempt, 2);
+        command.arg(attempt.owner.as_ref()).arg(attempt.entry());
         command
     }
 
@@ -231,9 +227,7 @@ fn with_keys(verb: &str, text: &str, attempt: &Attempt, arguments: usize) -> Cmd
 }
 
 /// Extends locks that their attempts hold, and no others.
-pub(crate) struct Renew<'a> {
-    pub(crate) renewals: &'a [Renewal],
-}
+pub(crate) struct Renew<'a>(pub(crate) &'a [Renewal]);
 
 impl Call for Renew<'_> {
     /// An error is one of this lock only.
@@ -241,13 +235,13 @@ impl Call for Renew<'_> {
     const SCRIPT: Script = Script::Renew;
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
-        let count = self.renewals.len();
+        let count = self.0.len();
         let mut command = Cmd::with_capacity(3 + 3 * count, text.len() + 96 * count + 32);
         command.arg(verb).arg(text).arg(count);
-        for renewal in self.renewals {
+        for renewal in self.0 {
             command.arg(renewal.attempt.key.as_str());
         }
-        for Renewal { attempt, ttl } in self.renewals {
+        for Renewal { attempt, ttl } in self.0 {
             let millis = ttl.map_or(0, |ttl| millis(ttl.duration()));
             command.arg(attempt.owner.as_ref()).arg(millis);
         }
@@ -257,7 +251,7 @@ impl Call for Renew<'_> {
     /// As many outcomes as there were renewals.
     fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
         let outcomes = match reply {
-            Value::Array(outcomes) if outcomes.len() == self.renewals.len() => outcomes,
+            Value::Array(outcomes) if outcomes.len() == self.0.len() => outcomes,
             Value::ServerError(error) => return Err(error.into()),
             _ => return Err(unexpected()),
         };
@@ -273,16 +267,14 @@ impl Call for Renew<'_> {
 }
 
 /// Reads who has a lock.
-pub(crate) struct Inspect<'a> {
-    pub(crate) key: &'a LockKey,
-}
+pub(crate) struct Inspect<'a>(pub(crate) &'a LockKey);
 
 impl Call for Inspect<'_> {
     type Outcome = Option<Held>;
     const SCRIPT: Script = Script::Inspect;
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
-        let key = self.key.as_str();
+        let key = self.0.as_str();
         let mut command = Cmd::with_capacity(4, text.len() + key.len() + 16);
         command.arg(verb).arg(text).arg(1).arg(key);
         command
@@ -302,19 +294,17 @@ impl Call for Inspect<'_> {
 }
 
 /// Counts up the fence counter of a lock, and seeds it with the server's time where it is below that.
-pub(crate) struct Seed<'a> {
-    pub(crate) attempt: &'a Attempt,
-}
+pub(crate) struct Seed<'a>(pub(crate) &'a Attempt);
 
 impl Call for Seed<'_> {
     type Outcome = u64;
     const SCRIPT: Script = Script::Seed;
 
     fn command(&self, verb: &str, text: &str) -> Cmd {
-        let fence = self.attempt.key.fence();
-        let mut command = Cmd::with_capacity(5, text.len() + self.attempt.key.as_str().len() + 64);
-        command.arg(verb).arg(text).arg(1).arg(fence);
-        command.arg(millis(self.attempt.ttl.fence_life()));
+        let Self(attempt) = self;
+        let mut command = Cmd::with_capacity(5, text.len() + attempt.key.as_str().len() + 64);
+        command.arg(verb).arg(text).arg(1).arg(attempt.key.fence());
+        command.arg(millis(attempt.ttl.fence_life()));
         command
     }
 

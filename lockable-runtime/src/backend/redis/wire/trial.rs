@@ -37,13 +37,13 @@ pub(crate) fn steps(scripts: &Names, key: &LockKey, origin: Origin) -> Vec<Step>
     vec![
         Step::command("acquiring a lock", command::set_lock(&holder)),
         // Before it is counted up, so that it has an end.
-        Step::script("seeding a fence counter", scripts.command(&Seed { attempt: &holder })),
+        Step::script("seeding a fence counter", scripts.command(&Seed(&holder))),
         Step::command("counting up a fence counter", command::count(&holder)),
-        Step::script("renewing a lock", scripts.command(&Renew { renewals: &renewals })),
-        Step::script("queueing for a lock", scripts.command(&Enqueue { attempt: &waiter })),
+        Step::script("renewing a lock", scripts.command(&Renew(&renewals))),
+        Step::script("queueing for a lock", scripts.command(&Enqueue(&waiter))),
         // The waiter has the lock then if it listens; leaving frees it.
         Step::script("releasing a lock", scripts.command(&release)),
-        Step::script("leaving a queue", scripts.command(&Leave { attempt: &waiter })),
+        Step::script("leaving a queue", scripts.command(&Leave(&waiter))),
     ]
 }
 
