@@ -80,15 +80,16 @@ impl Connections {
     /// Opening continues when the caller is dropped, and serves the next one.
     pub(super) async fn ready(&self) -> Result<Arc<Connection>, Fault> {
         let runtime = self.runtime();
-        match self.open_already(&runtime) {
+        match self.latest(&runtime).filter(|connection| !connection.is_retired()) {
             Some(connection) => Ok(connection),
             // Boxed, because every call would carry its size and hardly one needs it.
             None => Box::pin(self.opened(&runtime)).await,
         }
     }
 
-    fn open_already(&self, runtime: &Handle) -> Option<Arc<Connection>> {
-        connection(find(&self.openings(), runtime)?).filter(|connection| !connection.is_retired())
+    /// The connection of this runtime that was opened last, which may be retired.
+    fn latest(&self, runtime: &Handle) -> Option<Arc<Connection>> {
+        connection(find(&self.openings(), runtime)?)
     }
 
     async fn opened(&self, runtime: &Handle) -> Result<Arc<Connection>, Fault> {
@@ -120,7 +121,7 @@ impl Connections {
 
     /// The calling task gave up on an answer after that time.
     pub(super) fn unanswered(&self, waited: Duration) {
-        if let Some(connection) = find(&self.openings(), &self.runtime()).and_then(connection) {
+        if let Some(connection) = self.latest(&self.runtime()) {
             connection.unanswered(waited);
         }
     }

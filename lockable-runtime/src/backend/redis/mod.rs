@@ -12,8 +12,8 @@ use self::acquire::acquire;
 use self::batch::{releases, renewals};
 use self::connections::Connections;
 use self::wire::connection::Connection;
-use self::wire::script::Place;
-use self::wire::{fault, script};
+use self::wire::fault;
+use self::wire::script::{Enqueue, Inspect, Leave, Place};
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Listener,
     Release, Renewal, Renewed, Reply, Settings,
@@ -114,7 +114,7 @@ impl Backend for Redis {
         let this = self.clone();
         let queued = Arc::clone(&attempt);
         let enqueue = async move |connection: &Arc<Connection>| {
-            let asked = connection.run(&script::Enqueue(&queued)).await;
+            let asked = connection.run(&Enqueue(&queued)).await;
             asked.map_err(|fault| fault::of_queue(fault, &queued.key))
         };
         Box::pin(async move {
@@ -133,9 +133,8 @@ impl Backend for Redis {
 
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
         let this = self.clone();
-        let leave = async move |connection: &Arc<Connection>| {
-            connection.run(&script::Leave(&attempt)).await
-        };
+        let leave =
+            async move |connection: &Arc<Connection>| connection.run(&Leave(&attempt)).await;
         Box::pin(async move { this.on_connection(leave).await.map(|((), _)| ()) })
     }
 
@@ -154,7 +153,7 @@ impl Backend for Redis {
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         let this = self.clone();
         let inspect =
-            async move |connection: &Arc<Connection>| connection.run(&script::Inspect(&key)).await;
+            async move |connection: &Arc<Connection>| connection.run(&Inspect(&key)).await;
         Box::pin(async move { this.on_connection(inspect).await.map(|(held, _)| held) })
     }
 }

@@ -99,16 +99,12 @@ impl Missing {
     }
 
     pub(super) fn findings(&self, user: &str, are_scripts_cached: bool) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for rule in &self.0 {
-            if let Some((severity, effect)) = self.effect(rule, are_scripts_cached) {
-                findings.push(failures::missing_right(severity, rule, user, effect));
-            }
-        }
-        if !are_scripts_cached {
-            findings.push(scripts_not_cached(user));
-        }
-        findings
+        let finding = |rule: &String| {
+            let (severity, effect) = self.effect(rule, are_scripts_cached)?;
+            Some(failures::missing_right(severity, rule, user, effect))
+        };
+        let not_cached = (!are_scripts_cached).then(|| scripts_not_cached(user));
+        self.0.iter().filter_map(finding).chain(not_cached).collect()
     }
 
     /// `None` for a right that makes no difference.

@@ -163,16 +163,10 @@ impl Connection {
 
     /// An answer shows that the connection lives; an error here is never the server's.
     fn answered<T>(&self, outcome: Result<T, RedisError>) -> Result<T, Fault> {
-        match outcome {
-            Ok(answer) => {
-                self.unanswered.store(0, Ordering::Relaxed);
-                Ok(answer)
-            }
-            Err(error) => {
-                self.retire();
-                Err(fault::of(&self.opener.server, &error))
-            }
-        }
+        outcome.inspect(|_| self.unanswered.store(0, Ordering::Relaxed)).map_err(|error| {
+            self.retire();
+            fault::of(&self.opener.server, &error)
+        })
     }
 
     /// An error that the server answered. A server that became a replica, or gave its slots away, is left,
