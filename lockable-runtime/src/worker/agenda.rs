@@ -1,6 +1,5 @@
 //! Work that is due at its time: renewals, releases and waiters are scheduled here.
 
-use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
@@ -23,20 +22,10 @@ struct Entry<T> {
 impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
     /// Adds an entry; returns the one that was there under this key.
     pub(crate) fn insert(&mut self, key: K, item: T, due: Option<Moment>) -> Option<T> {
+        let former = self.remove(&key);
         self.due.extend(due.map(|due| (due, key.clone())));
-        match self.entries.entry(key) {
-            Vacant(slot) => {
-                slot.insert(Entry { item, due });
-                None
-            }
-            Occupied(mut slot) => {
-                let former = slot.insert(Entry { item, due });
-                if let Some(other) = former.due.filter(|other| due != Some(*other)) {
-                    self.due.remove(&(other, slot.key().clone()));
-                }
-                Some(former.item)
-            }
-        }
+        self.entries.insert(key, Entry { item, due });
+        former
     }
 
     pub(crate) fn remove(&mut self, key: &K) -> Option<T> {
@@ -58,14 +47,11 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
 
     /// Makes an entry due at that moment, and at no other; an entry that is gone stays so.
     pub(crate) fn schedule(&mut self, key: &K, due: Moment) {
-        if let Some(entry) = self.entries.get_mut(key)
-            && let Some(former) = entry.due.replace(due)
-        {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        if let Some(former) = entry.due.replace(due) {
             self.due.remove(&(former, key.clone()));
         }
-        if self.entries.contains_key(key) {
-            self.due.insert((due, key.clone()));
-        }
+        self.due.insert((due, key.clone()));
     }
 
     /// Makes every entry due at that moment at the latest, those as well that are being done.
@@ -81,12 +67,9 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
     pub(crate) fn take_due(&mut self, now: Moment, limit: usize) -> Vec<K> {
         let mut taken = Vec::new();
         while taken.len() < limit
-            && let Some((due, key)) = self.due.pop_first()
+            && self.next_due().is_some_and(|due| due <= now)
+            && let Some((_, key)) = self.due.pop_first()
         {
-            if due > now {
-                self.due.insert((due, key));
-                break;
-            }
             if let Some(entry) = self.entries.get_mut(&key) {
                 entry.due = None;
             }
@@ -101,10 +84,6 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
 
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 }
 
@@ -236,7 +215,7 @@ mod tests {
         assert_eq!(agenda.remove(&1), Some("one"));
         agenda.schedule(&1, at(5));
         assert_eq!(agenda.take_due(at(99), 9), [0; 0]);
-        assert!(agenda.is_empty());
+        assert_eq!(agenda.len(), 0);
     }
 
     #[test]

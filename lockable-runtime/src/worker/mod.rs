@@ -131,12 +131,6 @@ impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
         }
     }
 
-    async fn wait(&self, link: &Link, pause: Duration) {
-        // Either way the task looks again.
-        let _woken: Option<()> =
-            within(|| link.backend.timer(pause), self.earlier.notified()).await;
-    }
-
     fn state(&self) -> MutexGuard<'_, State<K, T>> {
         // An agenda changes in steps that cannot fail, so a panic elsewhere leaves it sound.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -161,11 +155,15 @@ fn attend<A: Agent>(agent: Arc<A>) -> impl Future<Output = ()> + Send {
     async move {
         let mut attendance = attendance;
         let agent = Arc::clone(&attendance.agent);
+        let (worklist, backend) = (agent.worklist(), &agent.link().backend);
         loop {
-            let now = agent.link().backend.now();
-            match agent.worklist().next_step(now, agent.capacity()) {
+            match worklist.next_step(backend.now(), agent.capacity()) {
                 Step::Perform(due) => agent.perform(due),
-                Step::Wait(pause) => agent.worklist().wait(agent.link(), pause).await,
+                Step::Wait(pause) => {
+                    // Either way the task looks again.
+                    let timer = || backend.timer(pause);
+                    let _woken: Option<()> = within(timer, worklist.earlier.notified()).await;
+                }
                 Step::End => {
                     attendance.is_over = true;
                     return;

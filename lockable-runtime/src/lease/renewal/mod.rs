@@ -56,7 +56,7 @@ impl Renewals {
             return Arc::clone(task);
         }
         // Those of runtimes that have ended have no lease any more.
-        tasks.retain(|(_, task)| !task.is_empty());
+        tasks.retain(|(_, task)| task.worklist().look(|agenda| agenda.len()) > 0);
         let task = RenewalTask::new(&self.link, home);
         tasks.push((home.id(), Arc::clone(&task)));
         task

@@ -14,7 +14,6 @@ use crate::telemetry;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::worker::agenda::Agenda;
 use crate::worker::{Agent, Worklist};
 
 /// At most this many leases are renewed by one command. The server does nothing else meanwhile: about
@@ -39,9 +38,6 @@ struct Asked {
     /// Whether the request makes it longer, and does not only check it.
     renews: bool,
 }
-
-/// Leases that are asked for by one command.
-type Batch = Vec<Asked>;
 
 impl RenewalTask {
     /// It checks its leases whenever a connection was opened. A backend that opens connections renews on
@@ -69,10 +65,6 @@ impl RenewalTask {
         id
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.worklist.look(|agenda| agenda.is_empty())
-    }
-
     pub(super) fn leases(&self, key: &LockKey) -> Vec<Lease> {
         let is_of_key = |lease: &&Lease| lease.key() == key;
         self.worklist.look(|agenda| agenda.items().filter(is_of_key).cloned().collect())
@@ -81,27 +73,23 @@ impl RenewalTask {
     /// Checks every lease at once, because the server may have lost it. Connections that open one right
     /// after the other share a check, a moment later.
     fn check_all(self: &Arc<Self>) {
-        let due = self.next_check();
-        self.change(|agenda| agenda.schedule_all(due));
-    }
-
-    fn next_check(&self) -> Moment {
         // One assignment, so a panic elsewhere leaves it sound.
         let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = schedule::check(*checked, self.link.backend.now());
-        *checked.insert(next)
+        let due = schedule::check(*checked, self.link.backend.now());
+        *checked = Some(due);
+        drop(checked);
+        self.change(|agenda| agenda.schedule_all(due));
     }
 
     /// Those of the due leases that are held, in batches that one command can take.
     ///
     /// A batch waits for its answer as long as its shortest lease may, so leases of very different
     /// lengths go apart.
-    fn batches(&self, due: &[u64]) -> Vec<(Duration, Batch)> {
-        let lease = |agenda: &mut Agenda<u64, Lease>, id| agenda.get_mut(id).cloned();
-        let leases: Vec<_> = self
-            .worklist
-            .look(|agenda| due.iter().filter_map(|id| Some((*id, lease(agenda, id)?))).collect());
-        let mut alike: BTreeMap<u32, (Duration, Batch)> = BTreeMap::new();
+    fn batches(&self, due: &[u64]) -> Vec<(Duration, Vec<Asked>)> {
+        let leases: Vec<_> = self.worklist.look(|agenda| {
+            due.iter().filter_map(|id| Some((*id, agenda.get_mut(id)?.clone()))).collect()
+        });
+        let mut alike: BTreeMap<u32, (Duration, Vec<Asked>)> = BTreeMap::new();
         for (id, lease) in leases.into_iter().filter(|(_, lease)| lease.is_held()) {
             let patience = schedule::patience(lease.pace(), self.link.command_deadline);
             let class = patience.as_nanos().checked_ilog2().unwrap_or_default();
@@ -112,7 +100,7 @@ impl RenewalTask {
         alike.into_values().collect()
     }
 
-    async fn renew(self: Arc<Self>, patience: Duration, batch: Batch) {
+    async fn renew(self: Arc<Self>, patience: Duration, batch: Vec<Asked>) {
         // Before the request enters any queue: the new deadline counts from here.
         let sent = self.link.backend.now();
         let requests = batch.iter().map(|asked| asked.request(sent)).collect();
@@ -139,10 +127,10 @@ impl RenewalTask {
     /// failed alike together.
     fn settle(
         self: &Arc<Self>,
-        batch: &Batch,
+        batch: &[Asked],
         sent: Moment,
         outcomes: Vec<Result<Renewed, Fault>>,
-    ) -> impl Iterator<Item = (Fault, Batch)> + use<> {
+    ) -> impl Iterator<Item = (Fault, Vec<Asked>)> + use<> {
         let mut renewed = Vec::with_capacity(batch.len());
         let mut failed = BTreeMap::new();
         for (asked, outcome) in batch.iter().zip(outcomes) {
@@ -155,7 +143,7 @@ impl RenewalTask {
                 }
                 Err(fault) => {
                     let alike = failed.entry(fault.message.clone());
-                    alike.or_insert_with(|| (fault, Batch::new())).1.push(asked.clone());
+                    alike.or_insert_with(|| (fault, Vec::new())).1.push(asked.clone());
                 }
             }
         }
@@ -165,7 +153,7 @@ impl RenewalTask {
 
     /// A lease whose renewal was not answered is neither renewed nor lost. Those that were only checked are
     /// asked for again, too: there was a reason to check them.
-    fn retry(self: &Arc<Self>, batch: &Batch, sent: Moment, fault: Fault) {
+    fn retry(self: &Arc<Self>, batch: &[Asked], sent: Moment, fault: Fault) {
         let redact = |fault: Fault, asked: &Asked| fault.shown(asked.lease.shown_key());
         let fault = batch.iter().fold(fault, redact);
         telemetry::renewal_unanswered(batch.len(), &fault.message);
