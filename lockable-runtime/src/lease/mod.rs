@@ -214,12 +214,8 @@ impl Lease {
             Ttl::new("extend", duration).map_err(|error| self.about(|key| error.with_key(key)))?;
         self.still_held()?;
         let sent = self.link().backend.now();
-        match self.ask(Renewal::new(&self.0.attempt, Some(ttl), sent)).await {
-            Ok(Renewed::Held) => self.renewed(sent, ttl),
-            Ok(Renewed::Absent) => self.refused(Loss::Absent),
-            Ok(Renewed::Taken) => self.refused(Loss::Taken),
-            Err(fault) => return Err(self.fault(fault)),
-        }
+        let outcome = self.ask(Renewal::new(&self.0.attempt, Some(ttl), sent)).await;
+        self.answered(sent, Some(ttl), outcome.map_err(|fault| self.fault(fault))?);
         // The answer may have come after the deadline.
         self.still_held()
     }
@@ -266,24 +262,23 @@ impl Lease {
         self.0.link.is_inherited()
     }
 
-    /// A renewal that was sent then was answered.
-    fn renewed(&self, sent: Moment, ttl: Ttl) {
-        self.update(|state, now| state.renewed(sent, ttl, now));
-    }
-
-    /// The same for a renewal by the whole lease, which claims it.
-    fn claimed(&self, sent: Moment) {
-        self.0.is_unclaimed.store(false, Ordering::Release);
-        self.renewed(sent, self.0.terms.ttl);
-    }
-
-    /// A renewal failed: the lease lasts as long as it did.
-    fn unanswered(&self, cause: &Arc<LockError>) {
-        self.update(|state, _| state.unanswered(cause));
+    /// A renewal that was sent then was answered; one without a TTL only checked the lease.
+    fn answered(&self, sent: Moment, ttl: Option<Ttl>, outcome: Renewed) {
+        match (outcome, ttl) {
+            (Renewed::Held, Some(ttl)) => self.update(|state, now| state.renewed(sent, ttl, now)),
+            (Renewed::Held, None) => {}
+            (Renewed::Absent, _) => self.refused(Loss::Absent),
+            (Renewed::Taken, _) => self.refused(Loss::Taken),
+        }
     }
 
     pub(crate) fn refused(&self, loss: Loss) {
         self.update(|state, now| state.refused(loss, now));
+    }
+
+    /// A renewal by the whole lease was answered.
+    fn claim(&self) {
+        self.0.is_unclaimed.store(false, Ordering::Release);
     }
 
     fn is_unclaimed(&self) -> bool {
@@ -316,7 +311,7 @@ impl Lease {
 
     /// Why the last renewal failed, until one is answered.
     fn unrenewed(&self) -> Option<Arc<LockError>> {
-        self.state().unrenewed().map(Arc::clone)
+        self.state().unrenewed.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, LeaseState> {

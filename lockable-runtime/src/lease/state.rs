@@ -21,9 +21,10 @@ pub(crate) struct LeaseState {
     valid_until: Moment,
     /// The end that `max_hold` sets; renewals do not move it.
     hold_until: Option<Moment>,
-    end: Option<End>,
+    /// Lost or released, once it is.
+    end: Option<Status>,
     /// Why the last renewal failed; nothing when it was answered.
-    unrenewed: Option<Arc<LockError>>,
+    pub(super) unrenewed: Option<Arc<LockError>>,
 }
 
 /// What a holder may count on at a moment.
@@ -40,12 +41,6 @@ pub(crate) enum Status {
     Released,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    Lost(Loss),
-    Released,
-}
-
 impl LeaseState {
     /// A lease counts from the sending of its request, so it ends here before it does in the backend.
     pub(crate) fn new(since: Moment, ttl: Ttl, hold_until: Option<Moment>) -> Self {
@@ -56,8 +51,8 @@ impl LeaseState {
     /// What holds now. A deadline that is found passed is a loss from then on.
     pub(crate) fn status(&mut self, now: Moment) -> Status {
         let status = self.look(now);
-        if let Status::Lost(loss) = status {
-            self.end = Some(End::Lost(loss));
+        if matches!(status, Status::Lost(_)) {
+            self.end = Some(status);
         }
         status
     }
@@ -65,8 +60,7 @@ impl LeaseState {
     /// The same without a change: a deadline that has passed is left for others to find.
     pub(crate) fn look(&self, now: Moment) -> Status {
         match (self.end, self.hold_until) {
-            (Some(End::Lost(loss)), _) => Status::Lost(loss),
-            (Some(End::Released), _) => Status::Released,
+            (Some(end), _) => end,
             (None, _) if now >= self.valid_until => Status::Lost(Loss::Deadline),
             (None, Some(end)) if now >= end => Status::MaxHoldReached,
             (None, end) => {
@@ -94,11 +88,6 @@ impl LeaseState {
         }
     }
 
-    /// Why the last renewal failed, until one is answered.
-    pub(crate) fn unrenewed(&self) -> Option<&Arc<LockError>> {
-        self.unrenewed.as_ref()
-    }
-
     /// How much of the lease has gone by, from its grant, or from what made it longer last.
     pub(crate) fn used(&self, now: Moment) -> f64 {
         let whole = self.valid_until.since(self.counted_from);
@@ -108,23 +97,20 @@ impl LeaseState {
     /// A renewal was refused: the lock is free, or another holder has it.
     pub(crate) fn refused(&mut self, loss: Loss, now: Moment) {
         if self.is_on(now) {
-            self.end = Some(End::Lost(loss));
+            self.end = Some(Status::Lost(loss));
         }
     }
 
     /// The release begins. What was lost before stays lost.
     pub(crate) fn release(&mut self, now: Moment) {
         if self.is_on(now) {
-            self.end = Some(End::Released);
+            self.end = Some(Status::Released);
         }
     }
 
     /// The loss, if one was found.
     pub(crate) fn loss(&self) -> Option<Loss> {
-        match self.end {
-            Some(End::Lost(loss)) => Some(loss),
-            Some(End::Released) | None => None,
-        }
+        if let Some(Status::Lost(loss)) = self.end { Some(loss) } else { None }
     }
 
     fn is_on(&mut self, now: Moment) -> bool {

@@ -9,11 +9,12 @@ use tokio::runtime::Handle;
 use tracing::Instrument;
 
 use crate::backend::{Fault, Link, Renewal, Renewed};
-use crate::lease::{Lease, Loss, schedule};
+use crate::lease::{Lease, schedule};
 use crate::telemetry;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::options::Ttl;
 use crate::worker::{Agent, Worklist};
 
 /// At most this many leases are renewed by one command. The server does nothing else meanwhile: about
@@ -35,8 +36,8 @@ pub(super) struct RenewalTask {
 struct Asked {
     id: u64,
     lease: Lease,
-    /// Whether the request makes it longer, and does not only check it.
-    renews: bool,
+    /// How long the request makes it last; without one it only checks the lease.
+    ttl: Option<Ttl>,
 }
 
 impl RenewalTask {
@@ -95,7 +96,8 @@ impl RenewalTask {
             let class = patience.as_nanos().checked_ilog2().unwrap_or_default();
             let (shortest, batch) = alike.entry(class).or_insert((patience, Vec::new()));
             *shortest = patience.min(*shortest);
-            batch.push(Asked { id, renews: lease.needs_renewal(), lease });
+            let ttl = lease.needs_renewal().then_some(lease.terms().ttl);
+            batch.push(Asked { id, lease, ttl });
         }
         alike.into_values().collect()
     }
@@ -103,7 +105,8 @@ impl RenewalTask {
     async fn renew(self: Arc<Self>, patience: Duration, batch: Vec<Asked>) {
         // Before the request enters any queue: the new deadline counts from here.
         let sent = self.link.backend.now();
-        let requests = batch.iter().map(|asked| asked.request(sent)).collect();
+        let request = |asked: &Asked| Renewal::new(asked.lease.attempt(), asked.ttl, sent);
+        let requests = batch.iter().map(request).collect();
         let mut question = self.link.question(self.link.backend.renew(requests));
         match question.answer_within(patience).await {
             Ok(outcomes) => {
@@ -158,8 +161,8 @@ impl RenewalTask {
         let fault = batch.iter().fold(fault, redact);
         telemetry::renewal_unanswered(batch.len(), &fault.message);
         let cause = Arc::new(LockError::from(fault));
-        for asked in batch.iter().filter(|asked| asked.renews) {
-            asked.lease.unanswered(&cause);
+        for asked in batch.iter().filter(|asked| asked.ttl.is_some()) {
+            asked.lease.update(|state, _| state.unanswered(&cause));
         }
         let (now, deadline) = (self.link.backend.now(), self.link.command_deadline);
         self.schedule(batch, |lease| schedule::retry(sent, now, lease.pace(), deadline));
@@ -179,22 +182,13 @@ impl RenewalTask {
 }
 
 impl Asked {
-    fn request(&self, now: Moment) -> Renewal {
-        Renewal::new(self.lease.attempt(), self.renews.then_some(self.lease.terms().ttl), now)
-    }
-
     fn answered(&self, sent: Moment, outcome: Renewed) {
         let lease = &self.lease;
-        if self.renews {
+        if self.ttl.is_some() {
             telemetry::renewed(lease.shown_key(), lease.fencing_token(), outcome);
+            lease.claim();
         }
-        match outcome {
-            Renewed::Held if self.renews => lease.claimed(sent),
-            // Only checked: its end stays where it was.
-            Renewed::Held => {}
-            Renewed::Absent => lease.refused(Loss::Absent),
-            Renewed::Taken => lease.refused(Loss::Taken),
-        }
+        lease.answered(sent, self.ttl, outcome);
     }
 }
 
@@ -237,7 +231,7 @@ mod tests {
     use crate::backend::Attempt;
     use crate::background::Background;
     use crate::types::clock::tokio_time;
-    use crate::types::options::{Terms, Ttl};
+    use crate::types::options::Terms;
     use crate::types::token::FencingToken;
 
     /// Drops another lease when it is woken.
@@ -276,7 +270,7 @@ mod tests {
         while tokio_time() < end {
             thread::park_timeout(Duration::from_millis(1));
         }
-        let batch = vec![Asked { id, lease: ended, renews: true }];
+        let batch = vec![Asked { id, lease: ended, ttl: Some(Ttl::DEFAULT) }];
         let (done, is_done) = mpsc::channel();
         let settling = Arc::clone(&task);
         thread::spawn(move || {

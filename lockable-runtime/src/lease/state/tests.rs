@@ -57,11 +57,11 @@ fn a_failed_renewal_is_the_reason_until_one_is_answered() {
     let mut lease = lease();
     lease.unanswered(&cause("first"));
     lease.renewed(at(4_000), TTL, at(4_001));
-    assert!(lease.unrenewed().is_none());
+    assert!(lease.unrenewed.as_ref().is_none());
     lease.unanswered(&cause("second"));
     assert_eq!(lease.status(at(99_999)), Status::Lost(Loss::Deadline));
     lease.unanswered(&cause("too late"));
-    assert_eq!(lease.unrenewed().unwrap().to_string(), "second");
+    assert_eq!(lease.unrenewed.as_ref().unwrap().to_string(), "second");
 }
 
 #[test]
