@@ -87,10 +87,7 @@ impl LockGuard {
 
     /// Runs a step of the body that the lock is held for.
     pub(crate) fn in_scope<R>(&self, step: impl FnOnce() -> R) -> R {
-        match &self.hold {
-            Some(hold) => hold.in_scope(step),
-            None => step(),
-        }
+        if let Some(hold) = &self.hold { hold.in_scope(step) } else { step() }
     }
 
     /// The whole name of the lock, prefix included.
@@ -181,8 +178,7 @@ impl LockGuard {
         if self.lease.is_inherited() {
             return Err(self.lease.lost_error(Loss::Forked));
         }
-        let outcome = self.try_release().await;
-        match outcome {
+        match self.try_release().await {
             Ok(Release::Released) => self.lease.not_lost(),
             Ok(found) => Err(self.lease.released_too_late(found == Release::Taken)),
             Err(fault) => Err(self.lease.fault(fault)),
@@ -225,12 +221,13 @@ impl LockGuard {
     /// that the next waiter of this process may have is passed to it without a request.
     fn end(&mut self) -> Option<Release> {
         self.registration = None;
-        let ended = self.lease.end();
-        self.report(&ended);
-        let status = ended.status;
-        if matches!(status, Status::Lost(_))
-            && let Some(turn) = self.turn.take()
-        {
+        let Ended { status, at, used } = self.lease.end();
+        let is_lost = matches!(status, Status::Lost(_));
+        if let Some(hold) = self.hold.take() {
+            let used = (!is_lost).then_some(used);
+            hold.end(self.lease.shown_key(), self.lease.fencing_token(), at, used);
+        }
+        if let Some(turn) = self.turn.take_if(|_| is_lost) {
             turn.lose();
         }
         let found = match status {
@@ -252,14 +249,6 @@ impl LockGuard {
         self.turn = None;
         self.duty = None;
         Some(found)
-    }
-
-    /// Logs, once, how the lock was held.
-    fn report(&mut self, ended: &Ended) {
-        let used = (!matches!(ended.status, Status::Lost(_))).then_some(ended.used);
-        if let Some(hold) = self.hold.take() {
-            hold.end(self.lease.shown_key(), self.lease.fencing_token(), ended.at, used);
-        }
     }
 
     /// What the guard would do at its end is the parent's to do.

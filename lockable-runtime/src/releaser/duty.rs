@@ -24,7 +24,7 @@ pub(crate) enum Known {
 /// A release that no caller waits for.
 pub(crate) struct Duty {
     pub(crate) attempt: Arc<Attempt>,
-    known: Known,
+    pub(crate) known: Known,
     pause: Duration,
 }
 
@@ -50,11 +50,6 @@ impl Duty {
     /// The same release was deferred once more.
     pub(crate) fn merge(&mut self, known: Known) {
         self.known = self.known.max(known);
-    }
-
-    /// Replaces what is known, when the awaited answer came.
-    pub(crate) fn learn(&mut self, known: Known) {
-        self.known = known;
     }
 
     /// A try was answered now; after `end` the backend cannot know the attempt any more.

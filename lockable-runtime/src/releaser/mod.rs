@@ -42,18 +42,14 @@ impl Releaser {
     pub(crate) fn new(link: Arc<Link>) -> Arc<Self> {
         let (backlog, worklist) = (Backlog::new(), Worklist::default());
         let releaser = Arc::new(Self { link, backlog, worklist });
-        let mut all = Self::registry();
+        let mut all = Self::all();
         all.retain(|releaser| releaser.strong_count() > 0);
         all.push(Arc::downgrade(&releaser));
         releaser
     }
 
     /// Those of this process, for [`shutdown()`].
-    fn all() -> Vec<Arc<Self>> {
-        Self::registry().iter().filter_map(Weak::upgrade).collect()
-    }
-
-    fn registry() -> MutexGuard<'static, Vec<Weak<Self>>> {
+    fn all() -> MutexGuard<'static, Vec<Weak<Self>>> {
         static ALL: PerProcess<Mutex<Vec<Weak<Releaser>>>> = PerProcess::new();
         ALL.get().lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -80,10 +76,21 @@ impl Releaser {
     ///
     /// See "What happens to a request whose caller is gone?" in DESIGN.md.
     pub(crate) fn adopt(self: &Arc<Self>, attempt: Arc<Attempt>, reply: Reply<Acquisition>) {
-        if self.accept(Arc::clone(&attempt), Known::Unknown, None) {
-            let late_grant = release_late_grant(Arc::clone(self), attempt, reply);
-            self.link.backend.detach(Box::pin(late_grant));
+        if !self.accept(Arc::clone(&attempt), Known::Unknown, None) {
+            return;
         }
+        let this = Arc::clone(self);
+        self.link.backend.detach(Box::pin(async move {
+            let limit = this.link.command_deadline;
+            let known = match this.link.question(reply).late_answer(limit).await {
+                Some(Ok(Acquisition::Granted { .. })) => Some(Known::Granted),
+                Some(Err(fault)) if !fault.proves_absence => Some(Known::Unknown),
+                Some(Ok(Acquisition::Busy) | Err(_)) => None,
+                // The connection hangs; what it may still bring is released over another one.
+                None => Some(Known::Unknown),
+            };
+            this.learn(&attempt, known);
+        }));
     }
 
     /// Lets [`shutdown()`] wait until this is dropped.
@@ -118,20 +125,15 @@ impl Releaser {
         is_accepted
     }
 
-    /// The awaited answer came: the attempt has to be released.
-    fn start(self: &Arc<Self>, attempt: &Attempt, known: Known) {
+    /// The awaited answer came: the attempt has to be released, or holds nothing.
+    fn learn(self: &Arc<Self>, attempt: &Attempt, known: Option<Known>) {
         let now = self.link.backend.now();
-        self.change(|agenda| {
-            if let Some(deferred) = agenda.get_mut(&attempt.owner) {
-                deferred.duty.learn(known);
-                agenda.schedule(&attempt.owner, now);
-            }
+        let _done: Option<Deferred> = self.change(|agenda| {
+            let Some(known) = known else { return agenda.remove(&attempt.owner) };
+            agenda.get_mut(&attempt.owner)?.duty.known = known;
+            agenda.schedule(&attempt.owner, now);
+            None
         });
-    }
-
-    /// The awaited answer came: the attempt holds nothing.
-    fn forget(self: &Arc<Self>, attempt: &Attempt) {
-        let _done: Option<Deferred> = self.change(|agenda| agenda.remove(&attempt.owner));
     }
 
     /// One try, and what follows from it.
@@ -229,25 +231,6 @@ impl Agent for Releaser {
     }
 }
 
-async fn release_late_grant(
-    releaser: Arc<Releaser>,
-    attempt: Arc<Attempt>,
-    reply: Reply<Acquisition>,
-) {
-    let limit = releaser.link.command_deadline;
-    let known = match releaser.link.question(reply).late_answer(limit).await {
-        Some(Ok(Acquisition::Granted { .. })) => Some(Known::Granted),
-        Some(Err(fault)) if !fault.proves_absence => Some(Known::Unknown),
-        Some(Ok(Acquisition::Busy) | Err(_)) => None,
-        // The connection hangs; what it may still bring is released over another one.
-        None => Some(Known::Unknown),
-    };
-    match known {
-        Some(known) => releaser.start(&attempt, known),
-        None => releaser.forget(&attempt),
-    }
-}
-
 /// One release, within one command deadline.
 pub(crate) async fn try_release(link: &Link, attempt: &Arc<Attempt>) -> Result<Release, Fault> {
     let answer = pin!(link.ask(link.backend.release(Arc::clone(attempt))));
@@ -280,7 +263,7 @@ mod tests {
         releaser.adopt(Arc::clone(&attempt), Box::pin(pending()));
         releaser.defer(Arc::clone(&attempt), Known::Granted);
         assert_eq!((waiting(&releaser), releaser.backlog.open()), (1, 1));
-        releaser.forget(&attempt);
+        releaser.learn(&attempt, None);
         assert_eq!((waiting(&releaser), releaser.backlog.open()), (0, 0));
         let tried = pin!(releaser.backlog.tried(&attempt.key));
         assert!(tried.poll(&mut Context::from_waker(Waker::noop())).is_ready());

@@ -1,5 +1,6 @@
 //! Waiting for the releases of the whole process, at its end.
 
+use std::sync::Weak;
 use std::time::Duration;
 
 use super::{Deferred, Releaser};
@@ -43,7 +44,7 @@ const NAMED: usize = 8;
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
 pub async fn shutdown(deadline: Duration) -> Result<(), LockError> {
-    let releasers = Releaser::all();
+    let releasers: Vec<_> = Releaser::all().iter().filter_map(Weak::upgrade).collect();
     let all_drained = async {
         for releaser in &releasers {
             releaser.backlog.drained().await;

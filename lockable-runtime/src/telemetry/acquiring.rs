@@ -34,7 +34,7 @@ impl Acquiring {
 
     /// The call has the lock, and holds it from now on.
     pub(crate) fn granted(mut self, key: DisplayKey<'_>, token: FencingToken, hold: &mut Hold) {
-        let (waited, fencing_token) = (hold.waited().as_secs_f64(), u64::from(token));
+        let (waited, fencing_token) = (hold.waited.as_secs_f64(), u64::from(token));
         self.span.record("waited", waited).record("fencing_token", fencing_token);
         self.end("granted");
         debug!(name: "acquire", target: TARGET, key = &*key.text(), outcome = "granted", waited,

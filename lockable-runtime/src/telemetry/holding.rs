@@ -18,7 +18,7 @@ use crate::types::token::FencingToken;
 pub(crate) struct Hold {
     span: Span,
     since: Moment,
-    waited: Duration,
+    pub(super) waited: Duration,
     /// The share of the lease that may be used without a warning.
     held_over: Option<f64>,
 }
@@ -27,10 +27,6 @@ impl Hold {
     /// Of a lock that was granted at `since`, after its holder had waited for `waited`.
     pub(crate) fn new(since: Moment, waited: Duration, held_over: Option<f64>) -> Self {
         Self { span: Span::none(), since, waited, held_over }
-    }
-
-    pub(super) fn waited(&self) -> Duration {
-        self.waited
     }
 
     pub(super) fn begin(&mut self, key: DisplayKey<'_>, token: FencingToken) {

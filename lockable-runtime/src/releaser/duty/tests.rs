@@ -56,7 +56,7 @@ fn a_release_deferred_twice_is_as_careful_as_both() {
 #[test]
 fn an_awaited_answer_ends_the_doubt() {
     let mut duty = duty(Known::Unknown);
-    duty.learn(Known::Granted);
+    duty.known = Known::Granted;
     let next = duty.answered(&Ok(Release::Absent), at(0), at(END));
     assert_eq!(next, Next::WasGone { taken: false });
 }
