@@ -30,6 +30,9 @@ mod shutdown;
 /// a server is down, each lock ends with its lease.
 const LIMIT: usize = 65_536;
 
+/// The gauge of the releases that wait in the background.
+const BACKLOG: &str = "lockable.release.backlog";
+
 /// Retries deferred releases in the background, each until it is done or its lease would have ended.
 pub(crate) struct Releaser {
     link: Arc<Link>,
@@ -189,7 +192,7 @@ pub(crate) struct Deferred {
 
 impl Deferred {
     fn new(backlog: &Arc<Backlog>, attempt: Arc<Attempt>, known: Known) -> Self {
-        telemetry::backlog_grows();
+        telemetry::change(BACKLOG, 1.0);
         let untried = Some(Untried::begin(backlog, &attempt));
         Self { duty: Duty::new(attempt, known), untried, pending: Pending::begin(backlog) }
     }
@@ -198,7 +201,7 @@ impl Deferred {
 impl Drop for Deferred {
     fn drop(&mut self) {
         if self.pending.is_own() {
-            telemetry::backlog_shrinks();
+            telemetry::change(BACKLOG, -1.0);
         }
     }
 }

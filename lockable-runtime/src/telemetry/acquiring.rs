@@ -83,7 +83,7 @@ pub(crate) struct Waiting<'a> {
 
 impl<'a> Waiting<'a> {
     pub(crate) fn start(backend: &'a Arc<dyn Backend>, key: DisplayKey<'_>) -> Self {
-        counters::waiters(1.0);
+        counters::change("lockable.waiters", 1.0);
         let span = debug_span!(target: TARGET, "wait", key = &*key.text(), waited = Empty);
         Self { backend, since: backend.now(), span }
     }
@@ -101,8 +101,8 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let waited = self.until(self.backend.now());
         self.span.record("waited", waited.as_secs_f64());
-        counters::waiters(-1.0);
-        counters::waited(waited);
+        counters::change("lockable.waiters", -1.0);
+        counters::record("lockable.acquire.wait", waited);
     }
 }
 

@@ -34,8 +34,8 @@ fn start_at_zero() {
     }
     counter!("lockable.hold.completed_after_loss").increment(0);
     counter!("lockable.release.abandoned").increment(0);
-    gauge!("lockable.waiters").increment(0.0);
-    gauge!("lockable.release.backlog").increment(0.0);
+    change("lockable.waiters", 0.0);
+    change("lockable.release.backlog", 0.0);
 }
 
 pub(super) fn acquired(outcome: &'static str) {
@@ -45,12 +45,17 @@ pub(super) fn acquired(outcome: &'static str) {
     }
 }
 
-pub(super) fn waited(waited: Duration) {
-    histogram!("lockable.acquire.wait").record(waited);
+/// One more of what has no label.
+pub(super) fn count(name: &'static str) {
+    counter!(name).increment(1);
 }
 
-pub(super) fn waiters(change: f64) {
-    gauge!("lockable.waiters").increment(change);
+pub(super) fn record(name: &'static str, duration: Duration) {
+    histogram!(name).record(duration);
+}
+
+pub(crate) fn change(name: &'static str, by: f64) {
+    gauge!(name).increment(by);
 }
 
 /// The lock came from another holder: of this process, or through the queue.
@@ -62,16 +67,8 @@ pub(crate) fn handed_off(is_local: bool) {
     }
 }
 
-pub(super) fn held(held: Duration) {
-    histogram!("lockable.hold").record(held);
-}
-
 pub(super) fn lost(reason: &'static str) {
     counter!("lockable.hold.lost", "reason" => reason).increment(1);
-}
-
-pub(super) fn completed_after_loss() {
-    counter!("lockable.hold.completed_after_loss").increment(1);
 }
 
 pub(super) fn renewed(outcome: &'static str, leases: u64) {
@@ -86,18 +83,4 @@ pub(super) fn released(outcome: &'static str) {
         "released" => counter!("lockable.release", "outcome" => "released").increment(1),
         _ => counter!("lockable.release", "outcome" => outcome).increment(1),
     }
-}
-
-pub(super) fn release_abandoned() {
-    counter!("lockable.release.abandoned").increment(1);
-}
-
-/// One more release waits in the background.
-pub(crate) fn backlog_grows() {
-    gauge!("lockable.release.backlog").increment(1.0);
-}
-
-/// One release less waits in the background.
-pub(crate) fn backlog_shrinks() {
-    gauge!("lockable.release.backlog").decrement(1.0);
 }

@@ -53,7 +53,7 @@ impl Hold {
         self.span.record("held", seconds).record("outcome", outcome);
         debug!(name: "hold", target: TARGET, key = &*key.text(), fencing_token, held = seconds,
             outcome, "the lock was held");
-        counters::held(held);
+        counters::record("lockable.hold", held);
         if let (Some(share), Some(most)) = (used, self.held_over)
             && share > most
         {
@@ -98,5 +98,5 @@ pub(crate) fn lost(key: DisplayKey<'_>, token: FencingToken, reason: &'static st
 pub(crate) fn completed_after_loss(key: DisplayKey<'_>) {
     error!(name: "lost", target: TARGET, key = &*key.text(),
         "the body completed after the lock was lost");
-    counters::completed_after_loss();
+    counters::count("lockable.hold.completed_after_loss");
 }

@@ -109,7 +109,7 @@
 pub(crate) use self::acquiring::{
     Acquiring, Waiting, error_discarded, skipped, wait_limit_reached, waits_long,
 };
-pub(crate) use self::counters::{backlog_grows, backlog_shrinks, describe, handed_off};
+pub(crate) use self::counters::{change, describe, handed_off};
 pub(crate) use self::holding::{
     Hold, completed_after_loss, lost, renewal_unanswered, renewed, renewing,
 };

@@ -61,5 +61,5 @@ pub(crate) fn release_abandoned(key: DisplayKey<'_>, error: &str) {
     let error = &*key.redact_in(error);
     warn!(name: "release", target: TARGET, key = &*key.text(), error,
         "the lock could not be released and ends with its lease");
-    counters::release_abandoned();
+    counters::count("lockable.release.abandoned");
 }

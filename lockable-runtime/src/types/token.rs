@@ -27,15 +27,11 @@ impl OwnerToken {
 
     /// The token of this origin and number. No other token of the origin may have the number.
     pub(crate) fn at(origin: Origin, number: u64, identity: Option<&RequestId>) -> Self {
-        let identity = identity.map_or("", RequestId::as_str);
+        let (blank, identity) = identity.map_or(("", ""), |identity| (" ", identity.as_str()));
         // The origin, a point, a count that stays below a billion, and a blank.
         let mut text = String::with_capacity(27 + identity.len());
         // Writing to a string never fails.
-        write!(text, "{origin}.{number}").unwrap_or_default();
-        if !identity.is_empty() {
-            text.push(' ');
-            text.push_str(identity);
-        }
+        write!(text, "{origin}.{number}{blank}{identity}").unwrap_or_default();
         Self(text)
     }
 }

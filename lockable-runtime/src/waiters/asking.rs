@@ -44,10 +44,10 @@ impl Waiters {
     /// # Errors
     /// When the system gives no randomness.
     fn question_of(&self, key: &LockKey) -> Result<Option<Arc<Attempt>>, LockError> {
-        let owner = self.owner()?;
+        let make = self.attempt_for(key)?;
         Ok(self.worklist.look(|agenda| {
             let line = agenda.get_mut(key)?;
-            let attempt = line.entry_or(|first| owner.attempt(key, first))?;
+            let attempt = line.entry_or(make)?;
             attempt.question_begins();
             Some(attempt)
         }))
@@ -84,11 +84,8 @@ impl Waiters {
     }
 
     fn queued(self: &Arc<Self>, attempt: &Attempt, remaining: Option<Duration>) {
-        let next = self
-            .link
-            .backend
-            .now()
-            .after(remaining.unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL));
+        let pause = remaining.unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL);
+        let next = self.link.backend.now().after(pause);
         self.change(|agenda| {
             let Some(line) = agenda.get_mut(&attempt.key) else { return };
             line.answered();

@@ -133,12 +133,10 @@ impl Waiters {
             let is_first = line.len() == 0;
             line.join(number, Waiting { ttl, is_fair, identity, answer });
             line.learn(heard);
-            let has_turn = line.has_turn();
-            match (is_first, has_turn) {
-                (true, false) => agenda.schedule(key, now),
-                // The holder passes its turn on, or asks for another one; if not, this asks.
-                (true, true) => agenda.schedule(key, now.after(RECHECK_INTERVAL)),
-                (false, _) => {}
+            if is_first {
+                // The holder of a turn passes it on, or asks for another one; if not, this asks.
+                let due = if line.has_turn() { now.after(RECHECK_INTERVAL) } else { now };
+                agenda.schedule(key, due);
             }
         });
     }
@@ -192,10 +190,10 @@ impl Waiters {
         let rest = ended.min_hold.rest(|| now).unwrap_or(RECHECK_INTERVAL);
         let next = now.after(rest.min(RECHECK_INTERVAL));
         // Without one the line asks by itself.
-        let owner = self.owner().ok()?;
+        let make = self.attempt_for(key).ok()?;
         self.change(|agenda| {
             let line = agenda.get_mut(key)?;
-            let attempt = line.entry_or(|first| owner.attempt(key, first))?;
+            let attempt = line.entry_or(make)?;
             agenda.schedule(key, next);
             Some(attempt)
         })
@@ -218,24 +216,20 @@ impl Waiters {
         self.worklist.look(|agenda| agenda.get_mut(key).is_some_and(is_fair))
     }
 
+    /// Makes the next attempt, if one is needed. The number of its owner token is random, because another
+    /// process may have the same origin for a while: one that was started from the same image.
+    ///
     /// # Errors
     /// When the system gives no randomness.
-    fn owner(&self) -> Result<NextOwner, LockError> {
-        Ok(NextOwner { origin: self.origin.get()?, number: random()? })
-    }
-}
-
-/// The owner token of the next attempt, if one is made. Its number is random, because another process may
-/// have the same origin for a while: one that was started from the same image.
-struct NextOwner {
-    origin: Origin,
-    number: u64,
-}
-
-impl NextOwner {
-    fn attempt(self, key: &LockKey, first: &Waiting) -> Arc<Attempt> {
-        let owner = OwnerToken::at(self.origin, self.number, first.identity.as_ref());
-        Arc::new(Attempt::owned(key.clone(), first.ttl, owner))
+    fn attempt_for(
+        &self,
+        key: &LockKey,
+    ) -> Result<impl FnOnce(&Waiting) -> Arc<Attempt>, LockError> {
+        let (origin, number) = (self.origin.get()?, random()?);
+        Ok(move |first: &Waiting| {
+            let owner = OwnerToken::at(origin, number, first.identity.as_ref());
+            Arc::new(Attempt::owned(key.clone(), first.ttl, owner))
+        })
     }
 }
 

@@ -117,13 +117,11 @@ impl<'a> Change<'a> {
     }
 
     /// Ends a grant before its time, as a server does that loses it, and hands the lock to the first
-    /// waiter; whether there was a grant.
-    pub(super) fn evict(&mut self) -> bool {
-        let was_taken = self.slot.lock.take().is_some();
-        if was_taken {
-            self.hand_on(None);
-        }
-        was_taken
+    /// waiter; returns what was there.
+    pub(super) fn evict(&mut self) -> Option<Lock> {
+        let lock = self.slot.lock.take()?;
+        self.hand_on(None);
+        Some(lock)
     }
 
     /// The lock, where the attempt is its holder, or could become it because it was free.

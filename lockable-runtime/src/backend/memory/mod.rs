@@ -75,12 +75,8 @@ impl Memory {
 
     /// Ends a grant before its time, as a server does that loses it, and hands the lock to the first
     /// waiter; whether there was a grant.
-    #[expect(
-        clippy::redundant_closure_for_method_calls,
-        reason = "the method's path has one lifetime"
-    )]
     pub(crate) fn evict(&self, key: LockKey) -> bool {
-        self.change(key, |change| change.evict())
+        self.change(key, |change| change.evict().is_some())
     }
 
     /// Does this to a key. The listener hears of the grant that was handed off when the state is unlocked.
