@@ -62,13 +62,9 @@ impl Attempt {
     /// Notes that a request goes out now; gives the time of the first one, which the lease counts from.
     pub(crate) fn mark_sent(&self, now: Moment) -> Moment {
         self.mark_renewed(now, self.ttl);
-        let first = self.sent_at.compare_exchange(
-            0,
-            now.as_nanos().max(1),
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        );
-        Moment::from_nanos(first.map_or_else(|earlier| earlier, |_| now.as_nanos()))
+        let (nanos, order) = (now.as_nanos().max(1), Ordering::Acquire);
+        let first = self.sent_at.compare_exchange(0, nanos, Ordering::AcqRel, order);
+        first.err().map_or(now, Moment::from_nanos)
     }
 
     /// Notes that a request goes out now that can make the lock last for this TTL.

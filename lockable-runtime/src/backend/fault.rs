@@ -1,6 +1,5 @@
 //! Why a backend gave no usable answer.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::types::error::{Cause, LockError, LockErrorKind};
@@ -37,7 +36,7 @@ impl Fault {
     pub(crate) fn shown(mut self, key: DisplayKey<'_>) -> Self {
         self.message = key.redact_in(&self.message).into_owned();
         if let Some(source) = self.source.as_ref().and_then(|source| key.redact_cause(source)) {
-            self.source = Some(Arc::new(source));
+            self.source = Some(source.into());
         }
         self
     }

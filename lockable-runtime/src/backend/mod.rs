@@ -197,12 +197,6 @@ impl Grant {
         let (key, owner) = (attempt.key.clone(), attempt.owner.clone());
         Self { key, owner, fence, since: Some(sent), counts_from: Moment::default(), ttl }
     }
-
-    /// From when on it counts for its attempt, where that is known.
-    pub(crate) fn since_for(&self, attempt: &Attempt) -> Option<Moment> {
-        let counts = attempt.sent_at().is_some_and(|sent| sent >= self.counts_from);
-        self.since.filter(|_| counts)
-    }
 }
 
 /// Hears of the grants that are handed to this process.

@@ -25,7 +25,7 @@ pub(crate) fn holding<R>(lease: &Lease, step: impl FnOnce() -> R) -> R {
 /// That is what runs inside of the body's polls. Siblings in `join!` and `select!`, and spawned
 /// tasks, are none. A body that continues without its lock may ask for it again.
 pub(crate) fn holds(store: &str, key: &LockKey) -> bool {
-    let is_this = |lease: &&Lease| lease.key() == key && lease.store() == store;
+    let is_this = |lease: &&Lease| lease.key() == key && lease.link().backend.store() == store;
     let these = |held: &RefCell<Vec<Lease>>| -> Vec<Lease> {
         held.borrow().iter().filter(is_this).cloned().collect()
     };
@@ -89,7 +89,7 @@ mod tests {
             while tokio_time() < end {
                 thread::park_timeout(Duration::from_millis(1));
             }
-            assert!(!holds(held.store(), held.key()));
+            assert!(!holds(held.link().backend.store(), held.key()));
         });
         assert!(ran.recv().unwrap());
     }

@@ -39,11 +39,11 @@ impl Lease {
 
     /// An error of the backend about this lock.
     pub(crate) fn fault(&self, fault: Fault) -> LockError {
-        fault.about(self.key(), self.reporting())
+        fault.about(self.key(), &self.link().reporting)
     }
 
     /// An error about this lock, as it may be shown.
     pub(super) fn about(&self, error: impl FnOnce(&str) -> LockError) -> LockError {
-        self.reporting().redact(error(self.key().as_str()))
+        self.link().reporting.redact(error(self.key().as_str()))
     }
 }

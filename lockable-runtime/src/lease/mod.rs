@@ -16,7 +16,6 @@ use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{Terms, Ttl};
 use crate::types::redact::DisplayKey;
-use crate::types::reporting::Reporting;
 use crate::types::token::FencingToken;
 
 use self::state::LeaseState;
@@ -306,7 +305,7 @@ impl Lease {
 
     /// The key as messages and events show it.
     pub(crate) fn shown_key(&self) -> DisplayKey<'_> {
-        self.reporting().show(self.key())
+        self.0.link.reporting.show(self.key())
     }
 
     /// Why the last renewal failed, until one is answered.
@@ -351,21 +350,12 @@ impl Lease {
             .finish()
     }
 
-    /// Where the lock lives, to be compared.
-    pub(crate) fn store(&self) -> &str {
-        self.link().backend.store()
-    }
-
     pub(crate) fn terms(&self) -> &Terms {
         &self.0.terms
     }
 
     pub(crate) fn link(&self) -> &Arc<Link> {
         &self.0.link
-    }
-
-    pub(crate) fn reporting(&self) -> &Reporting {
-        &self.0.link.reporting
     }
 
     pub(crate) fn attempt(&self) -> &Arc<Attempt> {

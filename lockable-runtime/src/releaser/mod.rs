@@ -12,7 +12,6 @@ use crate::types::clock::{Moment, within};
 use crate::types::key::LockKey;
 use crate::types::process::PerProcess;
 use crate::types::token::OwnerToken;
-use crate::worker::agenda::Agenda;
 use crate::worker::{Agent, InFlight, Worklist};
 
 use self::backlog::{Backlog, Untried};
@@ -43,7 +42,7 @@ pub(crate) struct Releaser {
 
 impl Releaser {
     pub(crate) fn new(link: Arc<Link>) -> Arc<Self> {
-        let (backlog, worklist) = (Backlog::new(), Worklist::default());
+        let (backlog, worklist) = (Backlog::new(), Worklist::new(&link));
         let releaser = Arc::new(Self { link, backlog, worklist });
         let mut all = Self::all();
         all.retain(|releaser| releaser.strong_count() > 0);
@@ -142,8 +141,9 @@ impl Releaser {
     /// One try, and what follows from it.
     async fn release(self: Arc<Self>, in_flight: InFlight<Self>, attempt: Arc<Attempt>) {
         let outcome = try_release(&self.link, &attempt).await;
-        let end = self.end_of(&attempt);
         let now = self.link.backend.now();
+        // After this the backend cannot know the attempt any more, even if its last request was late.
+        let end = attempt.lapses_at().unwrap_or(now).after(self.link.command_deadline);
         let next = self.change(|agenda| {
             let deferred = agenda.get_mut(&attempt.owner)?;
             let tried = deferred.untried.take();
@@ -173,12 +173,6 @@ impl Releaser {
             (Next::Abandoned, Err(fault)) => telemetry::release_abandoned(key, &fault.message),
             _ => {}
         }
-    }
-
-    /// After this the backend cannot know the attempt any more, even if its last request was late.
-    fn end_of(&self, attempt: &Attempt) -> Moment {
-        let lapses_at = attempt.lapses_at().unwrap_or_else(|| self.link.backend.now());
-        lapses_at.after(self.link.command_deadline)
     }
 }
 
@@ -214,20 +208,16 @@ impl Agent for Releaser {
         &self.worklist
     }
 
-    fn link(&self) -> &Link {
-        &self.link
-    }
-
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.link.backend.detach(Box::pin(task));
     }
 
     fn perform(self: &Arc<Self>, due: Vec<OwnerToken>) {
         for token in due {
-            let attempt = |agenda: &mut Agenda<OwnerToken, Deferred>| {
-                agenda.get_mut(&token).map(|deferred| Arc::clone(&deferred.duty.attempt))
-            };
-            if let Some(attempt) = self.worklist.look(attempt) {
+            let attempt = self
+                .worklist
+                .look(|agenda| Some(Arc::clone(&agenda.get_mut(&token)?.duty.attempt)));
+            if let Some(attempt) = attempt {
                 self.spawn(Arc::clone(self).release(InFlight::begin(self), attempt));
             }
         }

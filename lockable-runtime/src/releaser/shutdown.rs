@@ -7,7 +7,6 @@ use super::{Deferred, Releaser};
 use crate::background::Background;
 use crate::types::clock::{timer_on, within};
 use crate::types::error::{LockError, LockErrorKind};
-use crate::worker::agenda::Agenda;
 
 /// At most this many of the keys that could not be released are named.
 const NAMED: usize = 8;
@@ -64,8 +63,7 @@ impl Releaser {
         let shown = |deferred: &Deferred| {
             self.link.reporting.show(&deferred.duty.attempt.key).text().into_owned()
         };
-        let keys = |agenda: &mut Agenda<_, Deferred>| agenda.items().map(shown).collect();
-        self.worklist.look(keys)
+        self.worklist.look(|agenda| agenda.items().map(shown).collect())
     }
 }
 

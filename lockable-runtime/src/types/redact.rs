@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
 use std::error::Error;
-use std::fmt;
+use std::fmt::Display;
 use std::hash::BuildHasher;
 use std::sync::LazyLock;
 
@@ -36,25 +36,16 @@ impl<'a> DisplayKey<'a> {
     }
 
     /// What replaces a cause that names the key, if the key is redacted.
-    pub(crate) fn redact_cause(self, cause: &impl fmt::Display) -> Option<RedactedCause> {
+    pub(crate) fn redact_cause(
+        self,
+        cause: &impl Display,
+    ) -> Option<Box<dyn Error + Send + Sync + 'static>> {
         match self.redact_in(&cause.to_string()) {
-            Cow::Owned(message) => Some(RedactedCause(message)),
+            Cow::Owned(message) => Some(message.into()),
             Cow::Borrowed(_) => None,
         }
     }
 }
-
-/// The message of a foreign cause, without the key.
-#[derive(Debug)]
-pub(crate) struct RedactedCause(String);
-
-impl fmt::Display for RedactedCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for RedactedCause {}
 
 /// The same for the same key within this process, so that one lock can be followed through a log.
 ///

@@ -67,9 +67,9 @@ pub(crate) struct Waiting {
 impl Waiters {
     pub(crate) fn new(link: Arc<Link>, releaser: Arc<Releaser>) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
+            worklist: Worklist::new(&link),
             link,
             releaser,
-            worklist: Worklist::default(),
             next_id: AtomicU64::new(0),
             origin: CurrentOrigin::default(),
             this: Weak::clone(this),
@@ -298,10 +298,6 @@ impl Agent for Waiters {
 
     fn worklist(&self) -> &Worklist<LockKey, Line<Waiting>> {
         &self.worklist
-    }
-
-    fn link(&self) -> &Link {
-        &self.link
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {

@@ -46,14 +46,14 @@ impl Turn {
         grant: &Grant,
         now: Moment,
     ) -> Self {
-        let since = grant.since_for(&attempt);
+        let counts = attempt.sent_at().is_some_and(|sent| sent >= grant.counts_from);
         Self(Some(Inner {
             waiters,
             attempt,
             fence: grant.fence,
             passes: 0,
             began: now,
-            since,
+            since: grant.since.filter(|_| counts),
             granted: grant.ttl,
             is_fair: false,
             has_guard: false,

@@ -17,6 +17,7 @@ pub(crate) mod agenda;
 
 /// An agenda that callers change and one task works off.
 pub(crate) struct Worklist<K, T> {
+    link: Arc<Link>,
     state: Mutex<State<K, T>>,
     /// Notified when the task has to look earlier than it meant to.
     earlier: Notify,
@@ -44,7 +45,6 @@ pub(crate) trait Agent: Send + Sync + Sized + 'static {
     type Item: Send;
 
     fn worklist(&self) -> &Worklist<Self::Key, Self::Item>;
-    fn link(&self) -> &Link;
 
     /// Spawns the task on the runtime that works for this agent.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static);
@@ -90,6 +90,12 @@ impl<A: Agent> Drop for InFlight<A> {
 }
 
 impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
+    pub(crate) fn new(link: &Arc<Link>) -> Self {
+        let state = Mutex::new(State { agenda: Agenda::default(), attended: None });
+        let (earlier, in_flight) = (Notify::new(), AtomicUsize::new(0));
+        Self { link: Arc::clone(link), state, earlier, in_flight }
+    }
+
     /// Changes the agenda; says whether the caller has to start [`attend`].
     #[must_use = "a task may have to be started"]
     fn change<R>(&self, change: impl FnOnce(&mut Agenda<K, T>) -> R) -> (R, bool) {
@@ -137,14 +143,6 @@ impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
     }
 }
 
-impl<K, T> Default for Worklist<K, T> {
-    fn default() -> Self {
-        let state = State { agenda: Agenda::default(), attended: None };
-        let (earlier, in_flight) = (Notify::new(), AtomicUsize::new(0));
-        Self { state: Mutex::new(state), earlier, in_flight }
-    }
-}
-
 /// Works off the agent's agenda until no entry is due, now or later.
 ///
 /// # Cancel safety
@@ -155,7 +153,8 @@ fn attend<A: Agent>(agent: Arc<A>) -> impl Future<Output = ()> + Send {
     async move {
         let mut attendance = attendance;
         let agent = Arc::clone(&attendance.agent);
-        let (worklist, backend) = (agent.worklist(), &agent.link().backend);
+        let worklist = agent.worklist();
+        let backend = &worklist.link.backend;
         loop {
             match worklist.next_step(backend.now(), agent.capacity()) {
                 Step::Perform(due) => agent.perform(due),
@@ -207,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_task_is_notified_only_when_it_would_look_too_late() {
-        let worklist = Worklist::default();
+        let worklist = Worklist::new(&Arc::new(Link::in_memory()));
         let add = |key, due| {
             worklist.change(|agenda| drop(agenda.insert(key, String::new(), Some(at(due))))).1
         };
@@ -228,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_list_with_nothing_due_needs_no_task() {
-        let worklist = Worklist::default();
+        let worklist = Worklist::new(&Arc::new(Link::in_memory()));
         let add =
             |key, due| worklist.change(|agenda| drop(agenda.insert(key, String::new(), due))).1;
         assert!(!add(1, None));

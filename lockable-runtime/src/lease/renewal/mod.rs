@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::runtime::{Handle, Id};
+use tokio::runtime::Handle;
 
 use crate::backend::Link;
 use crate::lease::{Lease, schedule};
@@ -21,7 +21,7 @@ mod task;
 pub(crate) struct Renewals {
     link: Arc<Link>,
     /// One for each runtime that renews: the background's alone, where the backend is a server.
-    tasks: Mutex<Vec<(Id, Arc<RenewalTask>)>>,
+    tasks: Mutex<Vec<Arc<RenewalTask>>>,
 }
 
 impl Renewals {
@@ -46,23 +46,23 @@ impl Renewals {
     /// The registered leases of a lock.
     pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
         // Each is asked outside of the table's lock.
-        let tasks: Vec<_> = self.tasks().iter().map(|(_, task)| Arc::clone(task)).collect();
+        let tasks = self.tasks().clone();
         tasks.iter().flat_map(|task| task.leases(key)).collect()
     }
 
     fn task(&self, home: &Handle) -> Arc<RenewalTask> {
         let mut tasks = self.tasks();
-        if let Some((_, task)) = tasks.iter().find(|(id, _)| *id == home.id()) {
+        if let Some(task) = tasks.iter().find(|task| task.home.id() == home.id()) {
             return Arc::clone(task);
         }
         // Those of runtimes that have ended have no lease any more.
-        tasks.retain(|(_, task)| task.worklist().look(|agenda| agenda.len()) > 0);
+        tasks.retain(|task| task.worklist().look(|agenda| agenda.len()) > 0);
         let task = RenewalTask::new(&self.link, home);
-        tasks.push((home.id(), Arc::clone(&task)));
+        tasks.push(Arc::clone(&task));
         task
     }
 
-    fn tasks(&self) -> MutexGuard<'_, Vec<(Id, Arc<RenewalTask>)>> {
+    fn tasks(&self) -> MutexGuard<'_, Vec<Arc<RenewalTask>>> {
         // Every change is one insertion or removal, so a panic elsewhere leaves it sound.
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -24,7 +24,7 @@ const MAX_BATCH: usize = 256;
 /// The leases that are renewed on one runtime.
 pub(super) struct RenewalTask {
     link: Arc<Link>,
-    home: Handle,
+    pub(super) home: Handle,
     next_id: AtomicU64,
     /// When all leases were, or will be, checked at once; never before the first connection.
     checked: Mutex<Option<Moment>>,
@@ -49,7 +49,7 @@ impl RenewalTask {
             home: home.clone(),
             next_id: AtomicU64::new(0),
             checked: Mutex::default(),
-            worklist: Worklist::default(),
+            worklist: Worklist::new(link),
         });
         let weak = Arc::downgrade(&task);
         link.backend.when_connected(Box::new(move || {
@@ -198,10 +198,6 @@ impl Agent for RenewalTask {
 
     fn worklist(&self) -> &Worklist<u64, Lease> {
         &self.worklist
-    }
-
-    fn link(&self) -> &Link {
-        &self.link
     }
 
     fn capacity(&self) -> usize {
