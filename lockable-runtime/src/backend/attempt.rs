@@ -3,9 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::min_hold::MinHold;
-use crate::request_id::RequestId;
 use crate::types::clock::Moment;
-use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 use crate::types::token::OwnerToken;
@@ -30,14 +28,10 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// # Errors
-    /// When the system gives no randomness.
-    pub(crate) fn new(
-        key: LockKey,
-        ttl: Ttl,
-        identity: Option<&RequestId>,
-    ) -> Result<Self, LockError> {
-        Ok(Self::owned(key, ttl, OwnerToken::draw(identity)?))
+    /// With an owner token of its own, for unit tests.
+    #[cfg(test)]
+    pub(crate) fn drawn(key: LockKey, ttl: Ttl) -> Self {
+        Self::owned(key, ttl, OwnerToken::draw(None).unwrap())
     }
 
     pub(crate) fn owned(key: LockKey, ttl: Ttl, owner: OwnerToken) -> Self {
@@ -122,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_lease_counts_from_the_first_request() {
-        let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None).unwrap();
+        let attempt = Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT);
         assert_eq!(attempt.sent_at(), None);
         assert_eq!(attempt.mark_sent(Moment::from_nanos(5)), Moment::from_nanos(5));
         assert_eq!(attempt.mark_sent(Moment::from_nanos(9)), Moment::from_nanos(5));
@@ -131,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_lock_lapses_after_the_latest_end_that_was_asked_for() {
-        let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None).unwrap();
+        let attempt = Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT);
         assert_eq!(attempt.lapses_at(), None);
         attempt.mark_sent(Moment::from_nanos(5));
         attempt.mark_renewed(Moment::from_nanos(7), Ttl::MIN);

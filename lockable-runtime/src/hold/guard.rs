@@ -175,7 +175,7 @@ impl LockGuard {
     /// # Cancel safety
     /// The release continues in the background when the future is dropped.
     pub async fn release(mut self) -> Result<(), LockError> {
-        if self.lease.is_inherited() {
+        if self.link().is_inherited() {
             return Err(self.lease.lost_error(Loss::Forked));
         }
         match self.try_release().await {
@@ -261,7 +261,7 @@ impl LockGuard {
 impl Drop for LockGuard {
     fn drop(&mut self) {
         if self.duty.is_some() {
-            if self.lease.is_inherited() {
+            if self.link().is_inherited() {
                 return self.leave_to_parent();
             }
             self.end();

@@ -69,7 +69,7 @@ mod tests {
 
     fn lease(key: &'static str, millis: u64) -> Lease {
         let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
-        let attempt = Arc::new(Attempt::new(LockKey::from_static(key), ttl, None).unwrap());
+        let attempt = Arc::new(Attempt::drawn(LockKey::from_static(key), ttl));
         let (token, link) = (FencingToken::new(1), Arc::new(Link::in_memory()));
         let terms = Terms { ttl, ..Terms::default() };
         Lease::new(attempt, token, (tokio_time(), ttl), &terms, link)

@@ -161,7 +161,7 @@ impl Lease {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn lost(&self) -> LockError {
-        if self.is_inherited() {
+        if self.link().is_inherited() {
             return self.lost_error(Loss::Forked);
         }
         loop {
@@ -245,7 +245,7 @@ impl Lease {
     }
 
     pub(crate) fn status(&self) -> Status {
-        if self.is_inherited() {
+        if self.link().is_inherited() {
             return Status::Lost(Loss::Forked);
         }
         self.status_here()
@@ -254,11 +254,6 @@ impl Lease {
     /// The same where the process is known to be the one that acquired the lock.
     pub(crate) fn status_here(&self) -> Status {
         self.update(LeaseState::status)
-    }
-
-    /// Whether the process was forked since the lock was acquired.
-    pub(crate) fn is_inherited(&self) -> bool {
-        self.0.link.is_inherited()
     }
 
     /// A renewal that was sent then was answered; one without a TTL only checked the lease.
@@ -342,7 +337,7 @@ impl Lease {
     /// See "Why does a guard show so little of itself?" in DESIGN.md.
     pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let status = || self.state().look(self.link().backend.now());
-        let is_held = !self.is_inherited() && matches!(status(), Status::Held(_));
+        let is_held = !self.link().is_inherited() && matches!(status(), Status::Held(_));
         f.debug_struct(name)
             .field("key", &self.shown_key().text())
             .field("fencing_token", &u64::from(self.fencing_token()))

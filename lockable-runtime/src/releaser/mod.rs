@@ -243,7 +243,7 @@ mod tests {
     }
 
     fn attempt() -> Arc<Attempt> {
-        Arc::new(Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None).unwrap())
+        Arc::new(Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT))
     }
 
     fn waiting(releaser: &Releaser) -> usize {

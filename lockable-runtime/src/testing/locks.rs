@@ -16,6 +16,7 @@ use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{Deadlines, Ttl};
 use crate::types::reporting::Reporting;
+use crate::types::token::OwnerToken;
 
 /// A locker for one test, on an empty store in memory, and power over its locks.
 ///
@@ -116,7 +117,8 @@ impl TestLocks {
     pub fn hold(&self, key: impl AsRef<str>) -> OtherHolder {
         let key = self.key(key.as_ref());
         let identity = RequestId::new(OTHER);
-        let attempt = Arc::new(sure(Attempt::new(key, Ttl::MAX, Some(&identity))));
+        let owner = sure(OwnerToken::draw(Some(&identity)));
+        let attempt = Arc::new(Attempt::owned(key, Ttl::MAX, owner));
         let memory = Arc::clone(&self.memory);
         let granted = wait_for(&memory, memory.try_acquire(Arc::clone(&attempt)));
         let is_granted = matches!(granted, Some(Ok(Acquisition::Granted { .. })));

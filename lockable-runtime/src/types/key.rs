@@ -219,28 +219,23 @@ struct Escaped<'a, 'b> {
     is_empty: bool,
 }
 
-impl Escaped<'_, '_> {
-    fn must_escape(&self, c: char) -> bool {
-        matches!(c, '%' | ':' | '{' | '}')
-            || c.is_whitespace()
-            || c.is_control()
-            || self.delimiters.contains(c)
-    }
-}
-
 impl Write for Escaped<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.is_empty &= text.is_empty();
-        let mut rest = text;
-        while let Some(at) = rest.find(|c| self.must_escape(c)) {
-            let (plain, tail) = rest.split_at(at);
+        let delimiters = self.delimiters;
+        let is_special = |c: char| {
+            matches!(c, '%' | ':' | '{' | '}')
+                || c.is_whitespace()
+                || c.is_control()
+                || delimiters.contains(c)
+        };
+        // Of each piece only the last character can be a special one.
+        for piece in text.split_inclusive(is_special) {
+            let (plain, special) = piece.split_at(piece.trim_end_matches(is_special).len());
             self.out.write_str(plain)?;
-            let width = tail.chars().next().map_or(0, char::len_utf8);
-            let (special, tail) = tail.split_at(width);
             special.bytes().try_for_each(|byte| write!(self.out, "%{byte:02X}"))?;
-            rest = tail;
         }
-        self.out.write_str(rest)
+        Ok(())
     }
 }
 

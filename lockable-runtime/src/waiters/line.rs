@@ -16,16 +16,15 @@ pub(crate) struct Line<W> {
     /// Whose turn it is, by the attempt that was granted.
     turn: Option<OwnerToken>,
     /// What the backend said last.
-    heard: Heard,
+    pub(super) heard: Heard,
     /// Since when the backend has not answered.
     failing_since: Option<Moment>,
 }
 
 /// What is known of a lock that a line waits for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) enum Heard {
     /// No answer has come yet.
-    #[default]
     Nothing,
     /// Another holder has it, or this line was granted it.
     Busy,
@@ -146,11 +145,6 @@ impl<W> Line<W> {
             Heard::Nothing => {}
         }
     }
-
-    /// What is known of the lock.
-    pub(crate) fn heard(&self) -> Heard {
-        self.heard.clone()
-    }
 }
 
 impl<W> Default for Line<W> {
@@ -174,7 +168,7 @@ mod tests {
     use crate::types::options::Ttl;
 
     fn attempt() -> Arc<Attempt> {
-        Arc::new(Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None).unwrap())
+        Arc::new(Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT))
     }
 
     #[test]

@@ -83,7 +83,8 @@ impl Waiters {
 
     /// What is known of this lock where calls wait for it.
     pub(crate) fn heard(&self, key: &LockKey) -> Heard {
-        self.worklist.look(|agenda| agenda.get_mut(key).map_or(Heard::Nothing, |line| line.heard()))
+        let heard = |line: &mut Line<Waiting>| line.heard.clone();
+        self.worklist.look(|agenda| agenda.get_mut(key).map_or(Heard::Nothing, heard))
     }
 
     /// A place in the order of arrival.

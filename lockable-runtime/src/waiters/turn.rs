@@ -129,13 +129,6 @@ impl Turn {
         }
     }
 
-    /// Ends a turn whose attempt the caller gives up.
-    fn forget(mut self) {
-        if let Some(inner) = self.0.take() {
-            inner.waiters.turn_ended(&inner.attempt, false);
-        }
-    }
-
     /// Passes the lock to the next waiter of this process, if it may; returns whether it did.
     pub(crate) fn pass(&mut self) -> bool {
         let Some(inner) = self.0.take() else { return false };
@@ -194,7 +187,8 @@ async fn claim(waiters: &Arc<Waiters>, mut turn: Turn, caller: oneshot::Sender<C
         // A caller that has gone returns it; its drop passes it to the next waiter.
         return drop(caller.send(Claimed::Granted(turn)));
     }
-    turn.forget();
+    // The turn ends without a release: the attempt is given up below.
+    drop(turn.guarded());
     drop(caller.send(match &answer {
         Ok(_) => Claimed::Busy,
         Err(fault) => Claimed::Fault(fault.clone()),

@@ -213,7 +213,7 @@ mod tests {
     use crate::types::options::Ttl;
 
     fn attempt(key: &'static str) -> Attempt {
-        Attempt::new(LockKey::from_static(key), Ttl::DEFAULT, None).unwrap()
+        Attempt::drawn(LockKey::from_static(key), Ttl::DEFAULT)
     }
 
     fn acquire(store: &Memory, attempt: &Attempt) -> Acquisition {
@@ -268,7 +268,7 @@ mod tests {
         let store = Memory::open("").unwrap();
         for number in 0..1_000 {
             let key = LockKey::new(format!("k{number}")).unwrap();
-            acquire(&store, &Attempt::new(key, Ttl::DEFAULT, None).unwrap());
+            acquire(&store, &Attempt::drawn(key, Ttl::DEFAULT));
             tokio::time::advance(Duration::from_secs(60)).await;
         }
         assert!(store.state().slots.len() < 200);

@@ -8,7 +8,7 @@ use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 
 fn duty(known: Known) -> Duty {
-    let attempt = Attempt::new(LockKey::from_static("k"), Ttl::DEFAULT, None).unwrap();
+    let attempt = Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT);
     Duty::new(Arc::new(attempt), known)
 }
 
