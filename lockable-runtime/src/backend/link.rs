@@ -102,7 +102,7 @@ impl Drop for Link {
 pub(crate) struct Question<'a, T> {
     link: &'a Link,
     /// None once it was answered.
-    reply: Option<Reply<T>>,
+    pub(crate) reply: Option<Reply<T>>,
 }
 
 impl<T> Question<'_, T> {
@@ -137,15 +137,6 @@ impl<T> Question<'_, T> {
         limit: Duration,
     ) -> impl Future<Output = Option<Result<T, Fault>>> {
         self.wait(limit, || true, |_, _| None)
-    }
-
-    /// The reply, unless it was answered.
-    pub(crate) fn take_reply(&mut self) -> Option<Reply<T>> {
-        self.reply.take()
-    }
-
-    pub(crate) fn is_answered(&self) -> bool {
-        self.reply.is_none()
     }
 
     fn wait<C, R>(

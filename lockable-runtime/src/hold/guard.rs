@@ -5,14 +5,13 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::{Fault, Link, Release};
+use crate::backend::{Fault, Release};
 use crate::lease::renewal::Registration;
 use crate::lease::{Ended, Lease, Loss, Status};
 use crate::releaser::{Known, Releaser, try_release};
 use crate::telemetry::{self, Acquiring, Hold};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::types::options::OnLost;
 use crate::types::token::FencingToken;
 use crate::waiters::Turn;
 
@@ -53,7 +52,7 @@ use crate::waiters::Turn;
 /// ```
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct LockGuard {
-    lease: Lease,
+    pub(crate) lease: Lease,
     releaser: Arc<Releaser>,
     /// What a drop still has to release.
     duty: Option<Known>,
@@ -148,18 +147,6 @@ impl LockGuard {
         self.lease.clone()
     }
 
-    pub(crate) fn lease_ref(&self) -> &Lease {
-        &self.lease
-    }
-
-    pub(crate) fn on_lost(&self) -> OnLost {
-        self.lease.terms().on_lost
-    }
-
-    pub(crate) fn link(&self) -> &Link {
-        self.lease.link()
-    }
-
     /// Releases the lock and waits, at most one command deadline, until it is done.
     ///
     /// With `min_hold` it stays taken until that is over, and this returns at once all the same.
@@ -175,7 +162,7 @@ impl LockGuard {
     /// # Cancel safety
     /// The release continues in the background when the future is dropped.
     pub async fn release(mut self) -> Result<(), LockError> {
-        if self.link().is_inherited() {
+        if self.lease.link().is_inherited() {
             return Err(self.lease.lost_error(Loss::Forked));
         }
         match self.try_release().await {
@@ -209,7 +196,7 @@ impl LockGuard {
                 let mut release = Box::pin(ending.release(attempt));
                 telemetry::releasing(self.lease.shown_key(), release.as_mut()).await
             }
-            None => try_release(self.link(), &attempt).await,
+            None => try_release(self.lease.link(), &attempt).await,
         };
         if outcome.is_ok() {
             self.duty = None;
@@ -261,7 +248,7 @@ impl LockGuard {
 impl Drop for LockGuard {
     fn drop(&mut self) {
         if self.duty.is_some() {
-            if self.link().is_inherited() {
+            if self.lease.link().is_inherited() {
                 return self.leave_to_parent();
             }
             self.end();

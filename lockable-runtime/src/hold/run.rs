@@ -174,7 +174,7 @@ fn poll_while_held<F: Future>(
     mut body: Pin<&mut Option<F>>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<F::Output, LockError>> {
-    let lease = guard.lease_ref();
+    let lease = &guard.lease;
     loop {
         // The last thing before the body: any code between the two could use up the lease.
         let step = || match stop_reason(guard) {
@@ -186,7 +186,7 @@ fn poll_while_held<F: Future>(
             Ok(Poll::Ready(value)) => return Poll::Ready(completed(guard, value)),
             Ok(Poll::Pending) => {}
         }
-        if guard.on_lost() == OnLost::Finish && lease.is_lost() {
+        if lease.terms().on_lost == OnLost::Finish && lease.is_lost() {
             // It finishes without its lock, and nothing is left to watch.
             return Poll::Pending;
         }
@@ -202,12 +202,12 @@ fn poll_while_held<F: Future>(
 /// Drops the body before the lock is released, as a part of the body: what it drops may ask for its
 /// lock.
 fn drop_body<F>(guard: &LockGuard, mut body: Pin<&mut Option<F>>) {
-    guard.in_scope(|| holding(guard.lease_ref(), || body.set(None)));
+    guard.in_scope(|| holding(&guard.lease, || body.set(None)));
 }
 
 /// Why a body may not start, if it may not: nothing is half done yet, whatever `on_lost` says.
 pub(crate) fn refuse_start(guard: &LockGuard) -> Option<LockError> {
-    let lease = guard.lease_ref();
+    let lease = &guard.lease;
     // The lock was acquired just now.
     match lease.status_here() {
         Status::Held(_) | Status::Released => None,
@@ -218,8 +218,8 @@ pub(crate) fn refuse_start(guard: &LockGuard) -> Option<LockError> {
 
 /// Why the body may not be polled now, if it may not.
 fn stop_reason(guard: &LockGuard) -> Option<LockError> {
-    let lease = guard.lease_ref();
-    match (lease.status(), guard.on_lost()) {
+    let lease = &guard.lease;
+    match (lease.status(), lease.terms().on_lost) {
         // After a fork the body runs in the parent: in the child it may not finish either.
         (Status::Lost(loss @ Loss::Forked), _) | (Status::Lost(loss), OnLost::Cancel) => {
             Some(lease.loss_error(loss, false))
@@ -231,10 +231,10 @@ fn stop_reason(guard: &LockGuard) -> Option<LockError> {
 
 /// The outcome of a body that completed; its lease may have been lost meanwhile.
 pub(crate) fn completed<T>(guard: &LockGuard, value: T) -> Result<T, LockError> {
-    let lease = guard.lease_ref();
+    let lease = &guard.lease;
     let Status::Lost(loss) = lease.status() else { return Ok(value) };
     telemetry::completed_after_loss(lease.shown_key());
-    match guard.on_lost() {
+    match lease.terms().on_lost {
         OnLost::Finish if loss != Loss::Forked => Ok(value),
         OnLost::Finish | OnLost::Cancel => Err(lease.loss_error(loss, true)),
     }

@@ -115,9 +115,9 @@ pub(crate) fn hold_blocking<T>(
     if let Some(error) = refuse_start(&guard) {
         return Err(error);
     }
-    let value = guard.in_scope(|| holding(guard.lease_ref(), || body(guard.lease())));
+    let value = guard.in_scope(|| holding(&guard.lease, || body(guard.lease())));
     let value = completed(&guard, value)?;
-    let backend = Arc::clone(&guard.link().backend);
+    let backend = Arc::clone(&guard.lease.link().backend);
     // Without an answer the guard was dropped, and its release continues in the background.
     let _finished: Option<()> = wait_for(&*backend, guard.finish());
     Ok(value)

@@ -255,7 +255,7 @@ impl LockRequest {
         let (acquirer, key, terms) = self.checked().map_err(redact)?;
         let acquiring = Acquiring::start(reporting.show(&key));
         let asking = pin!(acquire(&acquirer, key, &terms));
-        match telemetry::inside(acquiring.span(), asking).await.map_err(redact) {
+        match telemetry::inside(&acquiring.span, asking).await.map_err(redact) {
             Ok(Tried::Granted(guard)) => Ok(Tried::Granted(guard.begin(acquiring))),
             Ok(Tried::Busy(key)) => {
                 acquiring.busy(reporting.show(&key));

@@ -34,9 +34,7 @@ pub(crate) enum Next {
     /// Nothing is held any more.
     Done,
     /// The lock was gone before: it is free, or another holder has it.
-    WasGone {
-        taken: bool,
-    },
+    WasGone,
     /// No answer came as long as the backend could know the attempt.
     Abandoned,
     Again(Moment),
@@ -62,7 +60,7 @@ impl Duty {
         let is_last = now >= end;
         match (outcome, self.known) {
             (Ok(Release::Released), _) | (Ok(_), Known::Releasing) => Next::Done,
-            (Ok(found), Known::Granted) => Next::WasGone { taken: *found == Release::Taken },
+            (Ok(_), Known::Granted) => Next::WasGone,
             (Ok(_), Known::Unknown) if is_last => Next::Done,
             (Err(_), _) if is_last => Next::Abandoned,
             (Ok(_), Known::Unknown) => Next::Again(self.next_try(now, end)),

@@ -153,9 +153,7 @@ impl Releaser {
                     agenda.schedule(&attempt.owner, moment);
                     None
                 }
-                Next::Done | Next::WasGone { .. } | Next::Abandoned => {
-                    agenda.remove(&attempt.owner)
-                }
+                Next::Done | Next::WasGone | Next::Abandoned => agenda.remove(&attempt.owner),
             };
             // The counts fall when these are dropped, outside of the agenda's lock.
             Some((next, tried, done))
@@ -169,7 +167,9 @@ impl Releaser {
     fn report(&self, key: &LockKey, next: &Next, outcome: Result<Release, Fault>) {
         let key = self.link.reporting.show(key);
         match (next, outcome) {
-            (Next::WasGone { taken }, _) => telemetry::released_too_late(key, *taken),
+            (Next::WasGone, Ok(found)) => {
+                telemetry::released_too_late(key, found == Release::Taken);
+            }
             (Next::Abandoned, Err(fault)) => telemetry::release_abandoned(key, &fault.message),
             _ => {}
         }

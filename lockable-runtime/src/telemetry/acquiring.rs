@@ -17,7 +17,7 @@ use crate::types::token::FencingToken;
 
 /// A call that asks for a lock; cancelled if it is dropped before its answer.
 pub(crate) struct Acquiring {
-    span: Span,
+    pub(crate) span: Span,
     is_over: bool,
 }
 
@@ -26,10 +26,6 @@ impl Acquiring {
         let span = debug_span!(target: TARGET, "acquire", key = &*key.text(), outcome = Empty,
             waited = Empty, fencing_token = Empty);
         Self { span, is_over: false }
-    }
-
-    pub(crate) fn span(&self) -> &Span {
-        &self.span
     }
 
     /// The call has the lock, and holds it from now on.
@@ -78,7 +74,7 @@ impl Drop for Acquiring {
 pub(crate) struct Waiting<'a> {
     backend: &'a Arc<dyn Backend>,
     since: Moment,
-    span: Span,
+    pub(crate) span: Span,
 }
 
 impl<'a> Waiting<'a> {
@@ -86,10 +82,6 @@ impl<'a> Waiting<'a> {
         counters::change("lockable.waiters", 1.0);
         let span = debug_span!(target: TARGET, "wait", key = &*key.text(), waited = Empty);
         Self { backend, since: backend.now(), span }
-    }
-
-    pub(crate) fn span(&self) -> Span {
-        self.span.clone()
     }
 
     pub(crate) fn until(&self, end: Moment) -> Duration {

@@ -188,9 +188,9 @@ impl Verbs {
     /// # Errors
     /// The backend's.
     pub async fn listen(&mut self, grants: Sender<GrantTo>) -> Result<(), LockError> {
-        let listener: Weak<Sending> =
-            Arc::downgrade(self.listener.insert(Arc::new(Sending(grants))));
-        Ok(self.backend.listen(self.origin, listener).await?)
+        let listener = self.listener.insert(Arc::new(Sending(grants)));
+        let hook = Arc::downgrade(listener) as Weak<dyn Listener>;
+        Ok(self.backend.listen(self.origin, hook).await?)
     }
 
     /// What the holder wrote, and for how long it has the lock.

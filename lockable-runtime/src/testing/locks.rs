@@ -116,7 +116,7 @@ impl TestLocks {
     #[track_caller]
     pub fn hold(&self, key: impl AsRef<str>) -> OtherHolder {
         let key = self.key(key.as_ref());
-        let identity = RequestId::new(OTHER);
+        let identity = RequestId::new("another holder");
         let owner = sure(OwnerToken::draw(Some(&identity)));
         let attempt = Arc::new(Attempt::owned(key, Ttl::MAX, owner));
         let memory = Arc::clone(&self.memory);
@@ -236,6 +236,3 @@ impl fmt::Debug for OtherHolder {
         f.debug_tuple("OtherHolder").field(self.key()).finish()
     }
 }
-
-/// Who holds the locks that a test has another holder hold.
-const OTHER: &str = "another holder";

@@ -34,6 +34,12 @@ impl OwnerToken {
         write!(text, "{origin}.{number}{blank}{identity}").unwrap_or_default();
         Self(text)
     }
+
+    /// A token that the backend sent.
+    #[cfg(any(feature = "redis", feature = "__internals"))]
+    pub(crate) fn received(text: &str) -> Self {
+        Self(text.to_owned())
+    }
 }
 
 /// What the owner tokens of one locker begin with, except those of its waiters.
@@ -203,14 +209,6 @@ impl CurrentOrigin {
     /// Whether a token has the current origin.
     pub(crate) fn is_of(&self, owner: &OwnerToken) -> bool {
         Origin(self.0.load(Ordering::Acquire)).is_of(owner.as_ref())
-    }
-}
-
-#[cfg(any(feature = "redis", feature = "__internals"))]
-impl OwnerToken {
-    /// A token that the backend sent.
-    pub(crate) fn received(text: &str) -> Self {
-        Self(text.to_owned())
     }
 }
 

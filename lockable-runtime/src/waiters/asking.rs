@@ -1,5 +1,6 @@
 //! Asking for a line's turn, or for its place in the queue, and what the answers mean.
 
+use std::iter;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -106,7 +107,7 @@ impl Waiters {
                 agenda.schedule(key, now.after(RECHECK_INTERVAL / 5));
                 return None;
             }
-            let waiting = line.take_all();
+            let waiting: Vec<_> = iter::from_fn(|| line.next()).collect();
             Some((waiting, close(agenda, key)))
         });
         let Some((waiting, unused)) = given_up else { return };

@@ -12,7 +12,7 @@ use crate::types::token::OwnerToken;
 pub(crate) struct Line<W> {
     waiting: VecDeque<(u64, W)>,
     /// The attempt that is queued in the backend, or that is being asked for.
-    entry: Option<Arc<Attempt>>,
+    pub(super) entry: Option<Arc<Attempt>>,
     /// Whose turn it is, by the attempt that was granted.
     turn: Option<OwnerToken>,
     /// What the backend said last.
@@ -69,10 +69,6 @@ impl<W> Line<W> {
         self.waiting.pop_front().map(|(_, waiting)| waiting)
     }
 
-    pub(crate) fn take_all(&mut self) -> Vec<W> {
-        std::mem::take(&mut self.waiting).into_iter().map(|(_, waiting)| waiting).collect()
-    }
-
     /// The attempt that is queued, made for the first of the line where there is none.
     pub(crate) fn entry_or(
         &mut self,
@@ -82,15 +78,6 @@ impl<W> Line<W> {
             self.entry = Some(make(self.first()?));
         }
         self.entry.clone()
-    }
-
-    pub(crate) fn take_entry(&mut self) -> Option<Arc<Attempt>> {
-        self.entry.take()
-    }
-
-    /// The attempt that is queued, if there is one.
-    pub(crate) fn entry(&self) -> Option<&Attempt> {
-        self.entry.as_deref()
     }
 
     pub(crate) fn is_queued_as(&self, attempt: &Attempt) -> bool {

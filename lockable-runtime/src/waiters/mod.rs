@@ -241,7 +241,7 @@ fn close(agenda: &mut Agenda<LockKey, Line<Waiting>>, key: &LockKey) -> Option<A
     if line.len() > 0 {
         return None;
     }
-    let entry = line.take_entry();
+    let entry = line.entry.take();
     if !line.has_turn() {
         drop(agenda.remove(key));
     }
@@ -281,7 +281,7 @@ impl Listener for Waiters {
     }
 
     fn waiting_origins(&self) -> BTreeSet<Origin> {
-        let origin = |line: &Line<Waiting>| Origin::of(&line.entry()?.owner);
+        let origin = |line: &Line<Waiting>| Origin::of(&line.entry.as_ref()?.owner);
         self.worklist.look(|agenda| agenda.items().filter_map(origin).collect())
     }
 

@@ -12,6 +12,7 @@ use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 use crate::worker::Agent as _;
+use crate::worker::agenda::Agenda;
 
 use self::task::RenewalTask;
 
@@ -47,7 +48,10 @@ impl Renewals {
     pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
         // Each is asked outside of the table's lock.
         let tasks = self.tasks().clone();
-        tasks.iter().flat_map(|task| task.leases(key)).collect()
+        let of_key = |agenda: &mut Agenda<u64, Lease>| -> Vec<Lease> {
+            agenda.items().filter(|lease| lease.key() == key).cloned().collect()
+        };
+        tasks.iter().flat_map(|task| task.worklist().look(of_key)).collect()
     }
 
     fn task(&self, home: &Handle) -> Arc<RenewalTask> {

@@ -13,7 +13,6 @@ use crate::lease::{Lease, schedule};
 use crate::telemetry;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
-use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 use crate::worker::{Agent, Worklist};
 
@@ -64,11 +63,6 @@ impl RenewalTask {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         self.change(|agenda| drop(agenda.insert(id, lease.clone(), due)));
         id
-    }
-
-    pub(super) fn leases(&self, key: &LockKey) -> Vec<Lease> {
-        let is_of_key = |lease: &&Lease| lease.key() == key;
-        self.worklist.look(|agenda| agenda.items().filter(is_of_key).cloned().collect())
     }
 
     /// Checks every lease at once, because the server may have lost it. Connections that open one right
@@ -227,6 +221,7 @@ mod tests {
     use crate::backend::Attempt;
     use crate::background::Background;
     use crate::types::clock::tokio_time;
+    use crate::types::key::LockKey;
     use crate::types::options::Terms;
     use crate::types::token::FencingToken;
 

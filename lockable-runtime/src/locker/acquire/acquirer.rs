@@ -136,7 +136,7 @@ impl<'a> Asked<'a> {
         let answer = self.question.answer_once_sent(self.attempt).await;
         self.acquirer.link.count(&self.attempt.key, Outcome::from(&answer));
         let is_unsure = answer.as_ref().is_err_and(|fault| !fault.proves_absence);
-        if is_unsure && self.question.is_answered() && self.may_hold() {
+        if is_unsure && self.question.reply.is_none() && self.may_hold() {
             self.acquirer.releaser.defer(Arc::clone(self.attempt), Known::Unknown);
         }
         answer
@@ -149,7 +149,7 @@ impl<'a> Asked<'a> {
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        if let Some(reply) = self.question.take_reply()
+        if let Some(reply) = self.question.reply.take()
             && self.may_hold()
         {
             self.acquirer.releaser.adopt(Arc::clone(self.attempt), reply);

@@ -108,7 +108,7 @@ impl<'a> InLine<'a> {
         let mut heard = if self.has_tried { Heard::Busy } else { Heard::Nothing };
         while self.lost_turns < LOST_TURNS {
             let turn = waiters.turn(self.key, self.newcomer(number, heard));
-            let turn = turn.instrument(waiting.span()).await?;
+            let turn = turn.instrument(waiting.span.clone()).await?;
             (self.has_tried, self.has_turn) = (true, true);
             heard = match self.begin(turn, &waiting).await {
                 Ok(guard) => {

@@ -25,8 +25,8 @@ const END: u64 = 11_000;
 #[test]
 fn a_granted_lock_that_is_gone_is_reported() {
     let gone = |outcome| duty(Known::Granted).answered(&Ok(outcome), at(0), at(END));
-    assert_eq!(gone(Release::Absent), Next::WasGone { taken: false });
-    assert_eq!(gone(Release::Taken), Next::WasGone { taken: true });
+    assert_eq!(gone(Release::Absent), Next::WasGone);
+    assert_eq!(gone(Release::Taken), Next::WasGone);
     assert_eq!(gone(Release::Released), Next::Done);
 }
 
@@ -58,7 +58,7 @@ fn an_awaited_answer_ends_the_doubt() {
     let mut duty = duty(Known::Unknown);
     duty.known = Known::Granted;
     let next = duty.answered(&Ok(Release::Absent), at(0), at(END));
-    assert_eq!(next, Next::WasGone { taken: false });
+    assert_eq!(next, Next::WasGone);
 }
 
 /// Tries until the end; returns when the tries were, in milliseconds, and how it ended.
@@ -102,7 +102,7 @@ proptest! {
         prop_assert!(tries.is_sorted() && latest <= Some(END));
         match end {
             Next::Done if known == Known::Unknown => prop_assert!(last == 2 || latest == Some(END)),
-            Next::WasGone { .. } => prop_assert!(known == Known::Granted && tries.len() == 1),
+            Next::WasGone => prop_assert!(known == Known::Granted && tries.len() == 1),
             Next::Abandoned => prop_assert!(last == 3 && latest == Some(END)),
             Next::Done => prop_assert!(last < 3),
             Next::Again(_) => unreachable!("is no end"),
