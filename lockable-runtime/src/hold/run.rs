@@ -186,7 +186,7 @@ fn poll_while_held<F: Future>(
             Ok(Poll::Ready(value)) => return Poll::Ready(completed(guard, value)),
             Ok(Poll::Pending) => {}
         }
-        if lease.terms().on_lost == OnLost::Finish && lease.is_lost() {
+        if lease.on_lost() == OnLost::Finish && lease.is_lost() {
             // It finishes without its lock, and nothing is left to watch.
             return Poll::Pending;
         }
@@ -219,7 +219,7 @@ pub(crate) fn refuse_start(guard: &LockGuard) -> Option<LockError> {
 /// Why the body may not be polled now, if it may not.
 fn stop_reason(guard: &LockGuard) -> Option<LockError> {
     let lease = &guard.lease;
-    match (lease.status(), lease.terms().on_lost) {
+    match (lease.status(), lease.on_lost()) {
         // After a fork the body runs in the parent: in the child it may not finish either.
         (Status::Lost(loss @ Loss::Forked), _) | (Status::Lost(loss), OnLost::Cancel) => {
             Some(lease.loss_error(loss, false))
@@ -234,7 +234,7 @@ pub(crate) fn completed<T>(guard: &LockGuard, value: T) -> Result<T, LockError> 
     let lease = &guard.lease;
     let Status::Lost(loss) = lease.status() else { return Ok(value) };
     telemetry::completed_after_loss(lease.shown_key());
-    match lease.terms().on_lost {
+    match lease.on_lost() {
         OnLost::Finish if loss != Loss::Forked => Ok(value),
         OnLost::Finish | OnLost::Cancel => Err(lease.loss_error(loss, true)),
     }

@@ -22,7 +22,7 @@ impl Lease {
 
     fn error_of(&self, loss: Loss, what: &str) -> LockError {
         let unrenewed = self.unrenewed();
-        let why = loss.why(self.0.terms.renew, unrenewed.as_deref());
+        let why = loss.why(self.0.renews, unrenewed.as_deref());
         let error = self.about(|key| LockError::lost(key, format!("{what}: {why}")));
         let cause = unrenewed.filter(|_| loss == Loss::Deadline).map(|cause| cause as Cause);
         error.with_taken(loss == Loss::Taken).with_source(cause)

@@ -14,7 +14,7 @@ use crate::telemetry;
 use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::types::options::{Terms, Ttl};
+use crate::types::options::{OnLost, Terms, Ttl};
 use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
 
@@ -54,7 +54,9 @@ pub struct Lease(Arc<Shared>);
 struct Shared {
     attempt: Arc<Attempt>,
     fencing_token: FencingToken,
-    terms: Terms,
+    ttl: Ttl,
+    renews: bool,
+    on_lost: OnLost,
     /// Whether it was granted for another time than the terms say. Written by the first renewal that is
     /// answered.
     is_unclaimed: AtomicBool,
@@ -82,8 +84,18 @@ impl Lease {
         let state = Mutex::new(LeaseState::new(since, granted, hold_until));
         let lost = Notify::new();
         let is_unclaimed = AtomicBool::new(granted != terms.ttl);
-        let terms = terms.clone();
-        Self(Arc::new(Shared { attempt, fencing_token, terms, is_unclaimed, state, lost, link }))
+        let Terms { ttl, renew: renews, on_lost, .. } = *terms;
+        Self(Arc::new(Shared {
+            attempt,
+            fencing_token,
+            ttl,
+            renews,
+            on_lost,
+            is_unclaimed,
+            state,
+            lost,
+            link,
+        }))
     }
 
     /// The whole name of the lock, prefix included.
@@ -281,12 +293,12 @@ impl Lease {
 
     /// Whether its next request makes it longer, and does not only check it.
     fn needs_renewal(&self) -> bool {
-        self.0.terms.renew || self.is_unclaimed()
+        self.0.renews || self.is_unclaimed()
     }
 
     /// How long the lease is as the backend knows it now.
     fn pace(&self) -> Ttl {
-        let ttl = self.0.terms.ttl;
+        let ttl = self.0.ttl;
         if self.is_unclaimed() { ttl.provisional() } else { ttl }
     }
 
@@ -322,7 +334,7 @@ impl Lease {
         let found = state.loss();
         drop(state);
         if let (None, Some(loss)) = (known, found) {
-            let why = loss.why(self.0.terms.renew, self.unrenewed().as_deref());
+            let why = loss.why(self.0.renews, self.unrenewed().as_deref());
             telemetry::lost(self.shown_key(), self.fencing_token(), loss.reason(), &why);
             self.0.lost.notify_waiters();
         }
@@ -345,8 +357,18 @@ impl Lease {
             .finish()
     }
 
-    pub(crate) fn terms(&self) -> &Terms {
-        &self.0.terms
+    /// How long the lease is, once it is claimed or renewed.
+    pub(crate) fn ttl(&self) -> Ttl {
+        self.0.ttl
+    }
+
+    /// Whether it is renewed for as long as the lock is held.
+    pub(crate) fn renews(&self) -> bool {
+        self.0.renews
+    }
+
+    pub(crate) fn on_lost(&self) -> OnLost {
+        self.0.on_lost
     }
 
     pub(crate) fn link(&self) -> &Arc<Link> {

@@ -1,5 +1,7 @@
 //! Acquiring without waiting: a lock and its fencing token in one round trip.
 
+use ::redis::{RedisResult, Value};
+
 use super::wire::connection::Connection;
 use super::wire::script::{Call, Seed, is_unknown_script};
 use super::wire::{command, fault};
@@ -24,20 +26,20 @@ pub(super) async fn acquire(
     } else {
         connection.scripts.command(&Seed(attempt))
     };
-    let commands = [command::set_lock(attempt), count];
-    let [locked, counted] = connection.call_both(commands, "`SET` and `INCR`").await?;
-    let count = command::integer(&counted);
-    if let Ok(token) = count
+    let both = [command::set_lock(attempt), count];
+    let replies = connection.call(&command::pipeline(both)).await?;
+    let replies = connection.two(replies, "`SET` and `INCR`")?;
+    let Read { locked, counted, is_uncounted } = Read::from(replies, attempt);
+    if let Ok(token) = counted
         && !is_seeded
     {
         fences.seeded(&attempt.key, attempt.ttl, now, token);
     }
     // An error here shows that this request was granted nothing; an earlier one, which was not answered,
     // may have been.
-    let granted = command::is_granted(&locked, attempt)
-        .map_err(|error| Fault { proves_absence: since == now, ..connection.fault(&error) });
-    let is_lost = is_seeded && count.as_ref().is_ok_and(|count| fences.is_below_seed(*count));
-    let is_uncounted = is_unknown_script(&counted);
+    let granted =
+        locked.map_err(|error| Fault { proves_absence: since == now, ..connection.fault(&error) });
+    let is_lost = is_seeded && counted.as_ref().is_ok_and(|count| fences.is_below_seed(*count));
     if !matches!(granted, Ok(true)) {
         // `INCR` has just made this counter, without an end.
         if is_lost
@@ -52,8 +54,25 @@ pub(super) async fn acquire(
         let seeded = Box::pin(seed(connection, attempt, is_uncounted)).await?;
         return Ok(seeded.map_or(Acquisition::Busy, |token| granted_at(since, token)));
     }
-    let token = count.map_err(|error| fault::of_fence(connection.fault(&error), &attempt.key))?;
+    let token = counted.map_err(|error| fault::of_fence(connection.fault(&error), &attempt.key))?;
     Ok(granted_at(since, token))
+}
+
+/// What the two replies say; they themselves are larger than all of this.
+struct Read {
+    locked: RedisResult<bool>,
+    counted: RedisResult<u64>,
+    is_uncounted: bool,
+}
+
+impl Read {
+    fn from([locked, counted]: [Value; 2], attempt: &Attempt) -> Self {
+        Self {
+            locked: command::is_granted(&locked, attempt),
+            counted: command::integer(&counted),
+            is_uncounted: is_unknown_script(&counted),
+        }
+    }
 }
 
 fn granted_at(since: Moment, token: u64) -> Acquisition {
@@ -73,8 +92,9 @@ async fn seed(
     let sent = boot_time();
     let call = Seed(attempt);
     let count = if by_text { call.by_text() } else { connection.scripts.command(&call) };
-    let commands = [count, command::owner(attempt)];
-    let [seeded, locked] = connection.call_both(commands, "`EVAL` and `GET`").await?;
+    let both = [count, command::owner(attempt)];
+    let replies = connection.call(&command::pipeline(both)).await?;
+    let [seeded, locked] = connection.two(replies, "`EVAL` and `GET`")?;
     if !by_text && is_unknown_script(&seeded) {
         return Box::pin(seed(connection, attempt, true)).await;
     }

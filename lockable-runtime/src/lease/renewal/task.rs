@@ -90,7 +90,7 @@ impl RenewalTask {
             let class = patience.as_nanos().checked_ilog2().unwrap_or_default();
             let (shortest, batch) = alike.entry(class).or_insert((patience, Vec::new()));
             *shortest = patience.min(*shortest);
-            let ttl = lease.needs_renewal().then_some(lease.terms().ttl);
+            let ttl = lease.needs_renewal().then_some(lease.ttl());
             batch.push(Asked { id, lease, ttl });
         }
         alike.into_values().collect()
@@ -134,7 +134,7 @@ impl RenewalTask {
             match outcome {
                 Ok(outcome) => {
                     asked.answered(sent, outcome);
-                    if asked.lease.terms().renew {
+                    if asked.lease.renews() {
                         renewed.push(asked);
                     }
                 }
@@ -144,7 +144,7 @@ impl RenewalTask {
                 }
             }
         }
-        self.schedule(renewed, |lease| schedule::due(sent, lease.terms().ttl));
+        self.schedule(renewed, |lease| schedule::due(sent, lease.ttl()));
         failed.into_values()
     }
 

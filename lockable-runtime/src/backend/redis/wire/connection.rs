@@ -104,9 +104,8 @@ impl Connection {
         self.answered(self.driven.commands.clone().send_packed_commands(pipeline, 0, count).await)
     }
 
-    /// Sends two commands in one go, which are named for the message.
-    pub(crate) async fn call_both(&self, both: [Cmd; 2], names: &str) -> Result<[Value; 2], Fault> {
-        let replies = self.call(&pipeline(both)).await?;
+    /// The two replies to commands that went in one go, which are named for the message.
+    pub(crate) fn two(&self, replies: Vec<Value>, names: &str) -> Result<[Value; 2], Fault> {
         replies.try_into().map_err(|_| {
             self.retire();
             fault::unexpected(&self.opener.server, names)
