@@ -40,5 +40,5 @@ if not owner or owner == token then
 end
 local rest = rest_of(lock, owner)
 local failed = join(queue, entry, ARGV[4])
-keep_for_queue(lock, owner)
+reserve_for_waiters(lock, owner)
 return failed or {0, rest, now}

@@ -85,7 +85,7 @@ local function rest_of(lock, owner)
 end
 
 -- The lock has a waiter now.
-local function keep_for_queue(lock, owner)
+local function reserve_for_waiters(lock, owner)
   local life = mark_of(owner) == '~' and redis.call('PTTL', lock)
   if life and life >= 0 then
     mark(lock, '=', string.sub(owner, 2), life + 1000)

@@ -30,7 +30,7 @@ if entry then
     return hand_off(lock, fence, nil, ARGV[4], entry) or 1
   end
   join(queue, entry, ARGV[5])
-  keep_for_queue(lock, owner)
+  reserve_for_waiters(lock, owner)
 end
 if hands_off then
   return hand_off(lock, fence, queue, ARGV[4], head) or 1
@@ -38,7 +38,7 @@ end
 if owner == ARGV[1] then
   mark(lock, '~', owner, ARGV[2])
   if type(redis.pcall('LINDEX', queue, '0')) == 'string' then
-    keep_for_queue(lock, '~' .. owner)
+    reserve_for_waiters(lock, '~' .. owner)
   end
   return 1
 end

@@ -1,4 +1,4 @@
-//! The way from one locker to its backend: what all that the locker does shares.
+//! A backend as one locker uses it: its command deadline, its reporting, and the check for a fork.
 
 use std::future::{Future, ready};
 use std::mem;

@@ -1,5 +1,5 @@
-//! The thread that works when no runtime of the user's can: it runs deferred releases, and the timers
-//! of leases in Redis.
+//! The process-wide background thread and its runtime: it runs releases, renewals, waiters, timers, and
+//! the requests of sync functions.
 
 use std::future::pending;
 use std::io;

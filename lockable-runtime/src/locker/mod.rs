@@ -1,4 +1,4 @@
-//! What users hold: a locker, and the request for one lock.
+//! The public entry points: a locker, its builder, and the request for one lock.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A locker for one test, and power over its locks.
+//! A locker for one test, which decides what becomes of its locks.
 
 use std::fmt;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! The values that all rooms share: each is checked where it is made.
+//! Values that all modules share: keys, tokens and options, which their constructors check.
 
 pub(crate) mod clock;
 pub(crate) mod error;

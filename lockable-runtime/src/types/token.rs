@@ -165,7 +165,7 @@ pub(crate) fn identity_of(owner: &str) -> Option<&str> {
     not(any(feature = "redis", test)),
     expect(dead_code, reason = "in memory it has no mark")
 )]
-pub(crate) fn is_kept_for_queue(owner: &str) -> bool {
+pub(crate) fn is_reserved_for_waiters(owner: &str) -> bool {
     let token = owner.strip_prefix('=');
     token.is_some_and(|token| is_ours(token.split_once(' ').map_or(token, |(first, _)| first)))
 }
@@ -330,7 +330,7 @@ mod tests {
             for mark in ["~", "="] {
                 let marked = [mark, token.as_ref()].concat();
                 assert_eq!(identity_of(&marked), Some(text));
-                assert_eq!(is_kept_for_queue(&marked), mark == "=");
+                assert_eq!(is_reserved_for_waiters(&marked), mark == "=");
             }
         }
         let token = OwnerToken::draw(None).unwrap();
@@ -360,7 +360,9 @@ mod tests {
             "é123456789abcdef.1 a",
         ];
         assert_eq!(foreign.map(identity_of), [None; 17]);
-        assert!(!is_kept_for_queue("=theirs") && !is_kept_for_queue("0123456789abcdef.1"));
+        assert!(
+            !is_reserved_for_waiters("=theirs") && !is_reserved_for_waiters("0123456789abcdef.1")
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A store in memory as this project's tests see and change it, past all verbs.
+//! A store in memory as this project's tests read and change it directly, without the verbs.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -44,8 +44,8 @@ pub(crate) async fn release_one(
     next: Option<&Attempt>,
 ) -> Result<(backend::Release, HandedOff), Fault> {
     // Computed for each request, because the rest of a minimum hold grows shorter.
-    let kept_for = attempt.min_hold.rest(boot_time);
-    connection.run(&Release { attempt, kept_for, next }).await
+    let taken_for = attempt.min_hold.rest(boot_time);
+    connection.run(&Release { attempt, taken_for, next }).await
 }
 
 fn join(connection: &Arc<Connection>, attempt: &Arc<Attempt>) -> Receiver<Answer> {

@@ -1,5 +1,5 @@
-//! Everything that is done with a lock, done once with the check's own: from acquiring to a grant
-//! that is handed off and received.
+//! The check's run of all steps on a lock of its own: from acquiring to a grant that is handed off and
+//! received.
 
 use ::redis::Value;
 

@@ -1,4 +1,4 @@
-//! What an operator has decided that locks depend on.
+//! Settings of the server that locks depend on.
 
 use std::collections::HashMap;
 

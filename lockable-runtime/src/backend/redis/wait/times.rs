@@ -1,4 +1,4 @@
-//! From when on a grant counts that no request of ours asked for at that moment.
+//! From when on a lease counts that was granted by a message: by the server's times in earlier answers.
 //!
 //! See "From when on does a handed-off lease count?" in DESIGN.md.
 

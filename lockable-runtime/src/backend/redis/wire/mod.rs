@@ -1,4 +1,4 @@
-//! Connections to a server, and what is said on them.
+//! Connections to a server: commands, scripts, replies and faults.
 
 pub(super) mod command;
 pub(super) mod connection;

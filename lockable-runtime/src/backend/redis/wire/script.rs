@@ -7,7 +7,7 @@ use ::redis::{Cmd, FromRedisValue, RedisError, ServerErrorKind, Value};
 use super::command::{integer, millis, unexpected};
 use crate::backend::{self, Attempt, Held, Renewal, Renewed};
 use crate::types::key::LockKey;
-use crate::types::token::is_kept_for_queue;
+use crate::types::token::is_reserved_for_waiters;
 
 /// A script, which servers are asked to cache.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,7 @@ pub(crate) trait Call {
 pub(crate) struct Release<'a> {
     pub(crate) attempt: &'a Attempt,
     /// How long the lock has to stay taken.
-    pub(crate) kept_for: Option<Duration>,
+    pub(crate) taken_for: Option<Duration>,
     /// An attempt of this process that is queued with it.
     pub(crate) next: Option<&'a Attempt>,
 }
@@ -114,8 +114,8 @@ impl Call for Release<'_> {
     fn command(&self, verb: &str, text: &str) -> Cmd {
         let mut command = with_keys(verb, text, self.attempt, 5);
         command.arg(self.attempt.owner.as_ref());
-        if self.kept_for.is_some() || self.next.is_some() {
-            command.arg(self.kept_for.map_or(0, millis));
+        if self.taken_for.is_some() || self.next.is_some() {
+            command.arg(self.taken_for.map_or(0, millis));
         }
         if let Some(next) = self.next {
             command.arg(next.entry()).arg(next.owner.as_ref()).arg(millis(next.ttl.queue_life()));
@@ -287,7 +287,7 @@ impl Call for Inspect<'_> {
         // Another client's value may be no text at all.
         let owner = String::from_utf8_lossy(&Vec::<u8>::from_redis_value(owner)?).into_owned();
         let remaining = u64::try_from(i64::from_redis_value(remaining)?).ok();
-        let longer = if is_kept_for_queue(&owner) { 1_000 } else { 0 };
+        let longer = if is_reserved_for_waiters(&owner) { 1_000 } else { 0 };
         let rest = |millis: u64| Duration::from_millis(millis.saturating_sub(longer));
         Ok(Some(Held { owner, remaining: remaining.map(rest) }))
     }

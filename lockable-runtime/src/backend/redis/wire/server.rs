@@ -1,4 +1,4 @@
-//! What a server is, and why some cannot have locks.
+//! What a server is, and why some servers cannot be used.
 
 use ::redis::{FromRedisValue, Pipeline, ServerErrorKind, Value};
 

@@ -1,4 +1,4 @@
-//! Everything that is done with a lock, to be done once with a lock of no one else's.
+//! The steps that use every command and script of a lock once, on a key that no one else uses.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl Step {
 pub(crate) fn steps(scripts: &Names, key: &LockKey, origin: Origin) -> Vec<Step> {
     let (holder, waiter) = (attempt(key, origin, 1), attempt(key, origin, 2));
     let renewals = [Renewal::new(&holder, Some(holder.ttl), boot_time())];
-    let release = Release { attempt: &holder, kept_for: None, next: None };
+    let release = Release { attempt: &holder, taken_for: None, next: None };
     vec![
         Step::command("acquiring a lock", command::set_lock(&holder)),
         // Before it is counted up, so that it has an end.
