@@ -16,29 +16,21 @@ pub(crate) mod exit;
 /// was forked starts its own.
 ///
 /// It outlives every runtime of the user's, so a task spawned here runs even when the guard whose
-/// release it is was dropped by a runtime that shuts down.
-#[derive(Clone, Debug)]
-pub(crate) struct Background(Handle);
-
-impl Background {
-    /// # Errors
-    /// When the system gives no thread or no event queue.
-    pub(crate) fn start() -> io::Result<Self> {
-        static BACKGROUND: PerProcess<OnceCell<Background>> = PerProcess::new();
-        BACKGROUND.get().get_or_try_init(start_thread).cloned()
-    }
-
-    /// Spawning on it never blocks, and needs no runtime around it.
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.0
-    }
+/// release it is was dropped by a runtime that shuts down. Spawning on it never blocks, and needs no
+/// runtime around it.
+///
+/// # Errors
+/// When the system gives no thread or no event queue.
+pub(crate) fn background() -> io::Result<Handle> {
+    static BACKGROUND: PerProcess<OnceCell<Handle>> = PerProcess::new();
+    BACKGROUND.get().get_or_try_init(start_thread).cloned()
 }
 
-fn start_thread() -> io::Result<Background> {
+fn start_thread() -> io::Result<Handle> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let handle = runtime.handle().clone();
     thread::Builder::new()
         .name("lockable-background".to_owned())
         .spawn(move || runtime.block_on(pending::<()>()))?;
-    Ok(Background(handle))
+    Ok(handle)
 }

@@ -216,10 +216,8 @@ impl LockerBuilder {
         let backend = &locker.link().backend;
         // The backend keeps the deadline itself; this one covers a runtime that does not run.
         let limit = deadlines.connect.saturating_add(deadlines.command);
-        match within(|| backend.timer(limit), backend.connect()).await {
-            Some(outcome) => outcome?,
-            None => return Err(Fault::no_answer(backend.name(), limit).into()),
-        }
+        let outcome = within(|| backend.timer(limit), backend.connect()).await;
+        outcome.unwrap_or_else(|| Err(Fault::no_answer(backend.name(), limit)))?;
         Ok(locker)
     }
 

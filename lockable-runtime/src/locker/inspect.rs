@@ -31,9 +31,7 @@ impl Holder {
     pub fn remaining(&self) -> Option<Duration> {
         self.remaining
     }
-}
 
-impl Holder {
     pub(crate) fn of(held: &Held) -> Self {
         let identity = identity_of(&held.owner).map(ToOwned::to_owned);
         Self { identity, remaining: held.remaining }

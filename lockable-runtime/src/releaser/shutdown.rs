@@ -4,7 +4,7 @@ use std::sync::Weak;
 use std::time::Duration;
 
 use super::{Deferred, Releaser};
-use crate::background::Background;
+use crate::background::background;
 use crate::types::clock::{timer_on, within};
 use crate::types::error::{LockError, LockErrorKind};
 
@@ -49,8 +49,8 @@ pub async fn shutdown(deadline: Duration) -> Result<(), LockError> {
             releaser.backlog.drained().await;
         }
     };
-    let background = Background::start().map_err(|error| unreleased(&error.to_string()))?;
-    let drained = within(|| timer_on(background.handle(), deadline), all_drained).await;
+    let background = background().map_err(|error| unreleased(&error.to_string()))?;
+    let drained = within(|| timer_on(&background, deadline), all_drained).await;
     drained.ok_or_else(|| {
         let keys: Vec<String> = releasers.iter().flat_map(|releaser| releaser.keys()).collect();
         unreleased(&format!("{} not released within {deadline:?}", counted(&keys)))

@@ -18,7 +18,7 @@ use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Listener,
     Release, Renewal, Renewed, Reply,
 };
-use crate::background::Background;
+use crate::background::background;
 use crate::check::{Code, Finding, Report, Severity};
 use crate::types::clock::{Moment, timer_on, tokio_time};
 use crate::types::key::LockKey;
@@ -39,7 +39,7 @@ pub(crate) struct Memory {
     /// Differs from store to store, also where the name does not.
     store: String,
     /// For timers of callers outside any runtime.
-    background: Background,
+    background: Handle,
     state: Mutex<State>,
 }
 
@@ -67,8 +67,7 @@ impl Memory {
     }
 
     fn new(name: String, store: String) -> Result<Arc<Self>, Fault> {
-        let background =
-            Background::start().map_err(|error| Fault::unavailable(error.to_string()))?;
+        let background = background().map_err(|error| Fault::unavailable(error.to_string()))?;
         let state = Mutex::new(State::new());
         Ok(Arc::new(Self { name, store, background, state }))
     }
@@ -183,7 +182,7 @@ impl Environment for Arc<Memory> {
     /// The caller's own runtime, whose clock may be paused, unless nothing runs there meanwhile.
     fn home(&self, caller_blocks: bool) -> Handle {
         let current = Handle::try_current().ok().filter(|_| !caller_blocks);
-        current.unwrap_or_else(|| self.background.handle().clone())
+        current.unwrap_or_else(|| self.background.clone())
     }
 
     fn connect(&self) -> Reply<()> {

@@ -15,7 +15,7 @@ use crate::backend::redis::wait::times::Times;
 use crate::backend::redis::wire::connection::{Connection, Opener};
 use crate::backend::redis::wire::fault;
 use crate::backend::{Fault, Settings};
-use crate::background::Background;
+use crate::background::background;
 use crate::types::clock::boot_time;
 use crate::types::error::{LockError, LockErrorKind};
 
@@ -32,7 +32,7 @@ type Openings = Vec<(Id, Opening)>;
 pub(super) struct Connections {
     /// What opening one of them takes, or one of another's own.
     pub(super) opener: Opener,
-    pub(super) background: Background,
+    pub(super) background: Handle,
     openings: Mutex<Openings>,
     pub(super) grants: Grants,
     pub(super) times: Arc<Times>,
@@ -44,7 +44,7 @@ type Hook = Box<dyn Fn() + Send + Sync>;
 
 impl Connections {
     pub(super) fn open(settings: &Settings) -> Result<Self, LockError> {
-        let background = Background::start().map_err(|error| {
+        let background = background().map_err(|error| {
             LockError::new(LockErrorKind::Unavailable, format!("no background thread: {error}"))
         })?;
         let info = settings.url.as_str().into_connection_info();
@@ -53,7 +53,7 @@ impl Connections {
         let opener = Opener {
             server: describe(&info).into(),
             client: client(info, settings).map_err(|error| fault::bad_url(&error))?,
-            timers: background.handle().clone(),
+            timers: background.clone(),
             connect_deadline: settings.deadlines.connect,
             command_deadline: settings.deadlines.command,
             is_sharded: Arc::default(),
@@ -116,7 +116,7 @@ impl Connections {
 
     /// The calling task's runtime, or the background's where there is none.
     fn runtime(&self) -> Handle {
-        Handle::try_current().unwrap_or_else(|_| self.background.handle().clone())
+        Handle::try_current().unwrap_or_else(|_| self.background.clone())
     }
 
     /// The calling task gave up on an answer after that time.

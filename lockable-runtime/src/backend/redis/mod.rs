@@ -173,16 +173,16 @@ impl Environment for Redis {
 
     /// On the background runtime: the caller's may be paused, blocked or without timers.
     fn timer(&self, duration: Duration) -> Sleep {
-        timer_on(self.connections.background.handle(), duration)
+        timer_on(&self.connections.background, duration)
     }
 
     fn detach(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        drop(self.connections.background.handle().spawn(task));
+        drop(self.connections.background.spawn(task));
     }
 
     /// The background runtime, which runs while the caller's is blocked, and after it ended.
     fn home(&self, _: bool) -> Handle {
-        self.connections.background.handle().clone()
+        self.connections.background.clone()
     }
 
     fn connect(&self) -> Reply<()> {
@@ -202,7 +202,7 @@ impl Environment for Redis {
     fn check(&self, prefix: &str) -> Checkup {
         let this = self.clone();
         let check = check::check(self.connections.opener.clone(), prefix.to_owned());
-        let checked = self.connections.background.handle().spawn(check);
+        let checked = self.connections.background.spawn(check);
         Box::pin(async move { checked.await.unwrap_or_else(|_| check::unchecked(this.name())) })
     }
 }

@@ -219,7 +219,7 @@ mod tests {
 
     use super::*;
     use crate::backend::Attempt;
-    use crate::background::Background;
+    use crate::background::background;
     use crate::types::clock::tokio_time;
     use crate::types::key::LockKey;
     use crate::types::options::Terms;
@@ -248,8 +248,8 @@ mod tests {
             Lease::new(attempt, token, (tokio_time(), ttl), &terms, link)
         };
         let (ended, other) = (lease("ended", 20), lease("other", 10_000));
-        let background = Background::start().unwrap();
-        let task = RenewalTask::new(&link, background.handle());
+        let background = background().unwrap();
+        let task = RenewalTask::new(&link, &background);
         let id = task.register(&ended, None);
         let other = task.register(&other, None);
         let waker = Waker::from(Arc::new(DropsLease(Arc::clone(&task), other)));
