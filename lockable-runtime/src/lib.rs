@@ -13,6 +13,9 @@ mod lease;
 mod locker;
 mod releaser;
 mod request_id;
+#[cfg(test)]
+#[cfg(feature = "redis")]
+mod simulation;
 pub mod telemetry;
 pub mod testing;
 mod types;

@@ -32,6 +32,8 @@ pub(crate) use memory::Memory;
 pub use memory::MemoryStore;
 #[cfg(feature = "redis")]
 pub(crate) use redis::Redis;
+#[cfg(all(test, feature = "redis"))]
+pub(crate) use redis::Times;
 pub(crate) use url::{Settings, open};
 
 /// An answer that is on its way. It borrows nothing, so it can outlive the call that asked.

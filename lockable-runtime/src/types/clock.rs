@@ -76,6 +76,10 @@ pub(crate) fn tokio_time() -> Moment {
         let now = Instant::now();
         now.checked_sub(Duration::from_secs(86_400)).unwrap_or(now)
     });
+    #[cfg(test)]
+    if let Some(start) = crate::types::seeded::start() {
+        return Moment(nanos(Instant::now().saturating_duration_since(start)));
+    }
     Moment(nanos(Instant::now().saturating_duration_since(*START)))
 }
 

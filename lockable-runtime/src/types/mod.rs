@@ -7,4 +7,6 @@ pub(crate) mod options;
 pub(crate) mod process;
 pub(crate) mod redact;
 pub(crate) mod reporting;
+#[cfg(test)]
+pub(crate) mod seeded;
 pub(crate) mod token;

@@ -102,6 +102,10 @@ impl Prefix {
 
 /// Distinguishes the tokens of this process that have the same prefix.
 fn next_count() -> u64 {
+    #[cfg(test)]
+    if let Some(bits) = crate::types::seeded::bits() {
+        return bits;
+    }
     static COUNTER: AtomicU64 = AtomicU64::new(1);
     COUNTER.fetch_add(1, Ordering::Relaxed)
 }
@@ -112,6 +116,10 @@ fn next_count() -> u64 {
 /// # Errors
 /// When the system gives none: a token that could be guessed, or repeated, would be worse than no lock.
 pub(crate) fn random() -> Result<u64, LockError> {
+    #[cfg(test)]
+    if let Some(bits) = crate::types::seeded::bits() {
+        return Ok(bits);
+    }
     getrandom::u64().map_err(|error| {
         let message = format!("the system gives no randomness: {error}");
         LockError::new(LockErrorKind::Unavailable, message)

@@ -107,6 +107,29 @@ impl Memory {
     }
 }
 
+/// What happens to a server from outside.
+#[cfg(test)]
+impl Memory {
+    /// Forgets everything, as a server does that restarts without its data.
+    pub(crate) fn flush(&self) {
+        self.state().slots.clear();
+    }
+
+    /// Deletes a lock, which may have a holder; no call hears of that.
+    pub(crate) fn delete(&self, key: &LockKey) {
+        if let Some(slot) = self.state().slots.get_mut(key) {
+            slot.lock = None;
+        }
+    }
+
+    /// The owner tokens of the waiters for a lock, in their order.
+    pub(crate) fn queue(&self, key: &LockKey) -> Vec<String> {
+        let owner = |attempt: &Arc<Attempt>| attempt.owner.as_ref().to_owned();
+        let owners = |slot: &state::Slot| slot.queue.iter().map(owner).collect();
+        self.state().slots.get(key).map(owners).unwrap_or_default()
+    }
+}
+
 impl Backend for Arc<Memory> {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
         self.reply(attempt.key.clone(), move |change| change.acquire(&attempt))
@@ -141,8 +164,8 @@ impl Backend for Arc<Memory> {
 
     fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()> {
         let listeners = &mut self.state().listeners;
+        listeners.retain(|(_, other)| other.strong_count() > 0);
         if !listeners.iter().any(|(other, _)| *other == origin) {
-            listeners.retain(|(_, other)| other.strong_count() > 0);
             listeners.push((origin, hook));
         }
         Box::pin(ready(Ok(())))
@@ -258,8 +281,19 @@ mod tests {
                 assert!(next > latest);
                 latest = next;
             }
-            store.state().slots.clear();
+            store.flush();
         }
+    }
+
+    #[test]
+    fn a_deleted_lock_is_handed_to_no_waiter() {
+        let store = Memory::open("").unwrap();
+        let (holder, waiter) = (attempt("k"), Arc::new(attempt("k")));
+        token(&acquire(&store, &holder));
+        store.change(waiter.key.clone(), |change| drop(change.enqueue(&waiter)));
+        store.delete(&holder.key);
+        assert_eq!(store.queue(&holder.key), [waiter.owner.as_ref()]);
+        assert_eq!(release(&store, &holder), Release::Absent);
     }
 
     #[tokio::test(start_paused = true)]

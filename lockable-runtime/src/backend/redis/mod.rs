@@ -31,6 +31,9 @@ mod fence;
 mod wait;
 mod wire;
 
+#[cfg(test)]
+pub(crate) use self::wait::times::Times;
+
 /// A Redis or Valkey server that is reached at one address.
 #[derive(Clone)]
 pub(crate) struct Redis {

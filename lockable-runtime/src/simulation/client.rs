@@ -1,0 +1,217 @@
+//! The backend of a simulated process: the verbs of the store in memory, over its connections. What a
+//! client does beside that is done as in `backend/redis/mod.rs`.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::Sleep;
+
+use super::life::sleep;
+use super::process::Process;
+use super::rules::RESERVED;
+use super::subscription::listen;
+use crate::backend::{
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Listener,
+    Memory, Release, Renewal, Renewed, Reply,
+};
+use crate::types::clock::{Moment, tokio_time};
+use crate::types::key::LockKey;
+use crate::types::token::Origin;
+
+pub(super) struct Client(pub(super) Arc<Process>);
+
+impl Client {
+    fn parts(&self) -> (Arc<Process>, Arc<Memory>) {
+        (Arc::clone(&self.0), Arc::clone(&self.0.world.store))
+    }
+}
+
+impl Backend for Client {
+    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
+        let (process, store) = self.parts();
+        Box::pin(async move {
+            let request = || {
+                attempt.mark_sent(tokio_time());
+                let reply = store.try_acquire(sent(&attempt));
+                known(&process, &attempt, reply, |found| match found {
+                    Acquisition::Granted { fencing_token, .. } => Some(((*fencing_token).into(), 1)),
+                    Acquisition::Busy => None,
+                })
+            };
+            let found = process.ask("acquire", request).await?.answer;
+            Ok(match (found, attempt.sent_at()) {
+                (Acquisition::Granted { fencing_token, .. }, Some(since)) => {
+                    Acquisition::Granted { fencing_token, since }
+                }
+                _ => Acquisition::Busy,
+            })
+        })
+    }
+
+    fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
+        let (process, store) = self.parts();
+        Box::pin(async move {
+            let asked = process.ask("release", || store.release(sent(&attempt))).await?;
+            sure(asked.answer, asked.is_second)
+        })
+    }
+
+    fn release_to(
+        &self,
+        attempt: Arc<Attempt>,
+        next: Arc<Attempt>,
+    ) -> Reply<(Release, Option<Grant>)> {
+        let (process, store) = self.parts();
+        Box::pin(async move {
+            let since = tokio_time();
+            next.mark_sent(since);
+            let request = || {
+                let reply = store.release_to(sent(&attempt), sent(&next));
+                known(&process, &next, reply, |(_, grant)| {
+                    grant.as_ref().map(|grant| (grant.fence, RESERVED))
+                })
+            };
+            let asked = process.ask("release to", request).await?;
+            let (found, grant) = asked.answer;
+            let grant = grant.map(|grant| {
+                process.times.learn(since, asked.server_time, tokio_time());
+                Grant::answered(&next, grant.fence, since, next.ttl.provisional())
+            });
+            Ok((sure(found, asked.is_second)?, grant))
+        })
+    }
+
+    fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
+        let (process, store) = self.parts();
+        Box::pin(async move {
+            let since = tokio_time();
+            attempt.mark_sent(since);
+            let what = if attempt.had_turn() { "claim" } else { "question" };
+            process.world.count(if attempt.had_turn() { "claims" } else { "questions" });
+            let request = || {
+                let reply = store.enqueue(sent(&attempt));
+                known(&process, &attempt, reply, |found| match found {
+                    Enqueued::Granted(grant) => Some((grant.fence, RESERVED)),
+                    Enqueued::Queued { .. } => None,
+                })
+            };
+            let asked = process.ask(what, request).await?;
+            process.times.learn(since, asked.server_time, tokio_time());
+            Ok(match asked.answer {
+                Enqueued::Granted(grant) => {
+                    Enqueued::Granted(Grant::answered(&attempt, grant.fence, since, attempt.ttl))
+                }
+                queued @ Enqueued::Queued { .. } => queued,
+            })
+        })
+    }
+
+    fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
+        let (process, store) = self.parts();
+        Box::pin(async move {
+            process.ask("leave", || store.leave(sent(&attempt))).await.map(|asked| asked.answer)
+        })
+    }
+
+    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
+        let (process, store) = self.parts();
+        Box::pin(async move {
+            process.ask("renewal", || store.renew(renewals.clone())).await.map(|asked| asked.answer)
+        })
+    }
+
+    fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()> {
+        let (process, _) = self.parts();
+        Box::pin(async move {
+            listen(&process, origin, hook).await;
+            Ok(())
+        })
+    }
+
+    fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
+        self.0.world.store.inspect(key)
+    }
+}
+
+/// A release that was repeated and does not find its own proves nothing.
+fn sure(found: Release, is_second: bool) -> Result<Release, Fault> {
+    if is_second && found != Release::Released {
+        return Err(Fault::unavailable("the connection broke during the release"));
+    }
+    Ok(found)
+}
+
+/// What a request says of an attempt. A server notes nothing in the attempt of the process.
+fn sent(attempt: &Attempt) -> Arc<Attempt> {
+    let Attempt { key, owner, ttl, min_hold, .. } = attempt;
+    let sent = Attempt::owned(key.clone(), *ttl, owner.clone());
+    if let Some(rest) = min_hold.rest(tokio_time) {
+        sent.min_hold.set_end(tokio_time().after(rest));
+    }
+    Arc::new(sent)
+}
+
+/// The reply of the store, whose grant the rules know from when it is made: the first fencing token, and
+/// their count.
+fn known<T: Send + 'static>(
+    process: &Process,
+    attempt: &Arc<Attempt>,
+    reply: Reply<T>,
+    granted: fn(&T) -> Option<(u64, u64)>,
+) -> Reply<T> {
+    let (world, attempt) = (Arc::clone(&process.world), Arc::clone(attempt));
+    Box::pin(async move {
+        let found = reply.await?;
+        if let Some((first, count)) = granted(&found) {
+            world.granted(&attempt.key, attempt.owner.as_ref(), first, count);
+        }
+        Ok(found)
+    })
+}
+
+impl Environment for Client {
+    fn name(&self) -> &'static str {
+        "simulation"
+    }
+
+    fn store(&self) -> &'static str {
+        "simulation"
+    }
+
+    fn now(&self) -> Moment {
+        tokio_time()
+    }
+
+    fn timer(&self, duration: Duration) -> Sleep {
+        sleep(duration)
+    }
+
+    fn detach(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        drop(tokio::spawn(task));
+    }
+
+    fn home(&self, _: bool) -> Handle {
+        Handle::current()
+    }
+
+    fn connect(&self) -> Reply<()> {
+        let (process, _) = self.parts();
+        Box::pin(async move { process.ready().await.map(drop) })
+    }
+
+    fn when_connected(&self, hook: Box<dyn Fn() + Send + Sync>) {
+        // The first one stays.
+        drop(self.0.when_connected.set(hook));
+    }
+
+    fn unanswered(&self, waited: Duration) {
+        self.0.unanswered(waited);
+    }
+
+    fn check(&self, prefix: &str) -> Checkup {
+        self.0.world.store.check(prefix)
+    }
+}

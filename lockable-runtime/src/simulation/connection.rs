@@ -1,0 +1,200 @@
+//! A simulated connection: requests arrive in their order, and so do replies, unless it breaks.
+
+use std::future::{Future, pending, poll_fn};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use super::life::Life;
+use super::world::{World, answer};
+use crate::backend::{Fault, Reply};
+use crate::types::clock::{Moment, tokio_time};
+
+/// After this many calls in a row without an answer the connection is replaced, as in the real backend.
+const UNANSWERED_LIMIT: u32 = 3;
+
+/// What happens in the process when a reply arrives.
+type Deliver = Box<dyn FnOnce() + Send>;
+
+/// What the server does with a request.
+type Serve = Box<dyn FnOnce() -> Deliver + Send>;
+
+struct Request {
+    arrives: Moment,
+    lands_when_cut: bool,
+    serve: Serve,
+}
+
+pub(super) struct Connection {
+    world: Arc<World>,
+    life: Arc<Life>,
+    requests: mpsc::UnboundedSender<Request>,
+    wire: Arc<Wire>,
+    since: Moment,
+    is_retired: AtomicBool,
+    unanswered: AtomicU32,
+}
+
+/// What both ends have in common.
+#[derive(Default)]
+struct Wire {
+    is_cut: AtomicBool,
+    is_silent: AtomicBool,
+    cut: Notify,
+}
+
+impl Connection {
+    pub(super) fn open(world: &Arc<World>, life: &Arc<Life>) -> Arc<Self> {
+        let (sender, requests) = mpsc::unbounded_channel();
+        let wire = Arc::<Wire>::default();
+        drop(tokio::spawn(serve(
+            Arc::clone(world),
+            Arc::clone(life),
+            Arc::clone(&wire),
+            requests,
+        )));
+        Arc::new(Self {
+            world: Arc::clone(world),
+            life: Arc::clone(life),
+            requests: sender,
+            wire,
+            since: tokio_time(),
+            is_retired: AtomicBool::new(false),
+            unanswered: AtomicU32::new(0),
+        })
+    }
+
+    /// The store's answer, and the server's time then.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub(super) async fn call<T>(&self, reply: Reply<T>) -> Result<(T, u64), Fault>
+    where
+        T: Send + 'static,
+    {
+        if self.life.is_over() {
+            return pending().await;
+        }
+        if self.wire.is_cut.load(Ordering::Relaxed) {
+            return Err(self.broke());
+        }
+        let (sender, answered) = oneshot::channel();
+        let world = Arc::clone(&self.world);
+        self.send(Box::new(move || {
+            let answered = (answer(reply), world.server_time());
+            Box::new(move || drop(sender.send(answered)))
+        }));
+        match self.unless_cut(answered).await {
+            Some(answered) => {
+                self.unanswered.store(0, Ordering::Relaxed);
+                Ok(answered)
+            }
+            None => Err(self.broke()),
+        }
+    }
+
+    fn broke(&self) -> Fault {
+        self.retire();
+        Fault::unavailable("the connection broke")
+    }
+
+    fn send(&self, serve: Serve) {
+        let arrives = self.life.runs_at().after(self.world.way());
+        let lands_when_cut = self.world.roll(|dice| dice.chance(500));
+        // The server reads for as long as there is a sender.
+        drop(self.requests.send(Request { arrives, lands_when_cut, serve }));
+    }
+
+    /// The answer; none when the connection breaks first. It never comes if it was lost on its way.
+    async fn unless_cut<T>(&self, answer: oneshot::Receiver<T>) -> Option<T> {
+        let mut answer = pin!(async {
+            match answer.await {
+                Ok(answer) => answer,
+                Err(_) => pending().await,
+            }
+        });
+        let mut cut = pin!(self.broken());
+        let first = poll_fn(|cx| match answer.as_mut().poll(cx) {
+            Poll::Ready(answer) => Poll::Ready(Some(answer)),
+            Poll::Pending => cut.as_mut().poll(cx).map(|()| None),
+        });
+        let first = first.await;
+        // The process hears of neither while it does not run.
+        self.life.until(tokio_time()).await;
+        first
+    }
+
+    async fn broken(&self) {
+        let mut cut = pin!(self.wire.cut.notified());
+        cut.as_mut().enable();
+        if !self.wire.is_cut.load(Ordering::Relaxed) {
+            cut.await;
+        }
+    }
+
+    /// It breaks: what is under way may be lost, and all that wait for an answer hear of it.
+    pub(super) fn cut(&self) {
+        self.retire();
+        self.wire.is_cut.store(true, Ordering::Relaxed);
+        self.wire.cut.notify_waiters();
+    }
+
+    /// No reply arrives any more.
+    pub(super) fn silence(&self) {
+        self.wire.is_silent.store(true, Ordering::Relaxed);
+    }
+
+    /// A call gave up on an answer after that time.
+    pub(super) fn unanswered(&self, waited: Duration) {
+        let is_older = tokio_time().since(self.since) >= waited;
+        if is_older && self.unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= UNANSWERED_LIMIT {
+            self.retire();
+        }
+    }
+
+    fn retire(&self) {
+        self.is_retired.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.is_retired.load(Ordering::Relaxed)
+    }
+}
+
+/// The server's end. Once a request was sent, it makes no difference that its process stops or dies.
+async fn serve(
+    world: Arc<World>,
+    life: Arc<Life>,
+    wire: Arc<Wire>,
+    mut requests: mpsc::UnboundedReceiver<Request>,
+) {
+    let (replies, arriving) = mpsc::unbounded_channel();
+    drop(tokio::spawn(deliver(Arc::clone(&life), arriving)));
+    while let Some(Request { arrives, lands_when_cut, serve }) = requests.recv().await {
+        world.read_by_server(arrives).await;
+        if wire.is_cut.load(Ordering::Relaxed) {
+            world.count(if lands_when_cut { "requests landed late" } else { "requests lost" });
+            if !lands_when_cut {
+                continue;
+            }
+        }
+        let delivery = serve();
+        if wire.is_silent.load(Ordering::Relaxed) {
+            world.count("replies lost");
+        } else {
+            drop(replies.send((tokio_time().after(world.way()), delivery)));
+        }
+    }
+}
+
+/// The process's end.
+async fn deliver(life: Arc<Life>, mut arriving: mpsc::UnboundedReceiver<(Moment, Deliver)>) {
+    while let Some((arrives, deliver)) = arriving.recv().await {
+        life.until(arrives).await;
+        deliver();
+    }
+}

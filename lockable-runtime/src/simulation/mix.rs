@@ -1,0 +1,138 @@
+//! What may go wrong in one seed. Each has a mix of its own, because faults hide each other: where all
+//! connections break all the time, no call waits for long.
+
+use super::dice::Dice;
+
+/// Which rules a seed has to keep, and so what may go wrong in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Messages are late and calls are cancelled; nothing fails. So everything has to end well.
+    Mild,
+    /// All but the loss of data: at most one call has the lock.
+    Wild,
+    /// The server also loses locks, so two calls may believe in one; their fencing tokens differ.
+    Losing,
+}
+
+impl Kind {
+    pub(super) fn of(seed: u64) -> Self {
+        match seed % 8 {
+            7 => Self::Losing,
+            odd if odd % 2 == 1 => Self::Wild,
+            _ => Self::Mild,
+        }
+    }
+}
+
+/// A fault that strikes one process, or the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The connections break; what was sent may land all the same.
+    Cut,
+    /// The connections bring no answer any more, and do not break.
+    Silence,
+    /// The process stops, as by `SIGSTOP`, and continues later.
+    Stop,
+    /// The process ends at once, as by `SIGKILL`, and another one starts.
+    Kill,
+    /// The subscription breaks.
+    Unsubscribe,
+    /// The subscription brings no message for a while, and breaks then.
+    Deafen,
+    /// The server answers nothing for a while.
+    Stall,
+    /// The server's clock is set back.
+    SetBack,
+    /// The server restarts without its data.
+    Flush,
+    /// A lock is deleted.
+    Delete,
+}
+
+impl Fault {
+    /// As it is counted.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Cut => "cuts",
+            Self::Silence => "silences",
+            Self::Stop => "stops",
+            Self::Kill => "kills",
+            Self::Unsubscribe => "broken subscriptions",
+            Self::Deafen => "deaf subscriptions",
+            Self::Stall => "stalls of the server",
+            Self::SetBack => "clocks set back",
+            Self::Flush => "flushes",
+            Self::Delete => "deletions",
+        }
+    }
+}
+
+/// How probable each fault is in one step of a seed, in thousandths, at most.
+const FAULTS: [(Fault, u64); 10] = [
+    (Fault::Cut, 20),
+    (Fault::Silence, 12),
+    (Fault::Stop, 20),
+    (Fault::Kill, 8),
+    (Fault::Unsubscribe, 20),
+    (Fault::Deafen, 16),
+    (Fault::Stall, 8),
+    (Fault::SetBack, 8),
+    (Fault::Flush, 12),
+    (Fault::Delete, 12),
+];
+
+/// How probable things are, in thousandths, and how long they may take, in milliseconds.
+#[derive(Clone, Debug)]
+pub(super) struct Mix {
+    pub(super) kind: Kind,
+    pub(super) faults: Vec<(Fault, u64)>,
+    /// A request or a reply takes long, at most `longest_way`.
+    pub(super) slow: u64,
+    pub(super) longest_way: u64,
+    /// The same, for longer than any deadline.
+    pub(super) very_slow: u64,
+    /// A message of a grant takes long, at most `longest_message`.
+    pub(super) late_message: u64,
+    pub(super) longest_message: u64,
+    /// A call is dropped before its end.
+    pub(super) cancel: u64,
+    /// A worker rests for long between two calls.
+    pub(super) rest: u64,
+    /// How many workers each process has.
+    pub(super) workers: u64,
+}
+
+impl Mix {
+    pub(super) fn draw(kind: Kind, dice: &mut Dice) -> Self {
+        let is_mild = kind == Kind::Mild;
+        // Half of what may happen does not happen at all.
+        let mut up_to = |most| if dice.chance(500) { 0 } else { 1 + dice.below(most) };
+        let may_strike = |fault: &Fault| match fault {
+            Fault::Flush | Fault::Delete => kind == Kind::Losing,
+            _ => !is_mild,
+        };
+        let struck = FAULTS.into_iter().filter(|(fault, _)| may_strike(fault));
+        Self {
+            kind,
+            faults: struck.map(|(fault, most)| (fault, up_to(most))).collect(),
+            slow: up_to(if is_mild { 300 } else { 60 }),
+            // Below a third of what a lease of a second leaves for its renewal.
+            longest_way: if is_mild { 250 } else { 300 },
+            very_slow: if is_mild { 0 } else { up_to(8) },
+            late_message: up_to(200),
+            longest_message: if up_to(1) == 0 { 400 } else { 1_500 },
+            cancel: up_to(300),
+            rest: up_to(1_000),
+            workers: 1 + up_to(3),
+        }
+    }
+
+    pub(super) fn is_mild(&self) -> bool {
+        self.kind == Kind::Mild
+    }
+
+    /// Whether no grant can be over when its message arrives, so that no turn is lost.
+    pub(super) fn keeps_turns(&self) -> bool {
+        self.kind == Kind::Mild && self.longest_message < 1_000
+    }
+}

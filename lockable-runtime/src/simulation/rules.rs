@@ -1,0 +1,199 @@
+//! The rules that a seed has to keep, and what has to be remembered for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::history::MARKS;
+use super::mix::{Kind, Mix};
+use crate::types::clock::{Moment, tokio_time};
+
+/// A lock may be taken for this long without a call that uses it, where nothing fails: for the second of a
+/// grant whose call has gone, and the delays around that.
+const LONGEST_IDLE: Duration = Duration::from_millis(2_500);
+
+/// As many fencing tokens as a grant to a waiter reserves, for the calls that it is passed to.
+pub(super) const RESERVED: u64 = 17;
+
+/// A body under its lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hold {
+    pub(super) number: u64,
+    pub(super) key: &'static str,
+    pub(super) fence: u64,
+    pub(super) owner: String,
+}
+
+/// What a poll of a body showed.
+#[derive(Default)]
+pub(super) struct Polled {
+    /// The hold is a new one.
+    pub(super) is_first: bool,
+    /// The hold before it had the same owner token.
+    pub(super) is_passed: bool,
+    pub(super) broken: Vec<String>,
+}
+
+pub(super) struct Rules {
+    /// Whether the store has each lock for at most one owner until its lease ends.
+    is_exclusive: bool,
+    /// Whether the calls of a line are served in the order of their arrival.
+    is_fifo: bool,
+    keys: BTreeMap<&'static str, Key>,
+    /// How many calls use a lock, by its owner token.
+    users: BTreeMap<String, usize>,
+    lines: BTreeMap<Line, Vec<usize>>,
+    /// The workers whose calls wait without a limit.
+    patient: BTreeSet<(usize, usize)>,
+}
+
+/// A process and a lock; the workers whose calls wait there are in their order.
+type Line = (usize, String);
+
+/// What is known of one lock.
+#[derive(Default)]
+struct Key {
+    /// The hold that began last.
+    current: Option<Hold>,
+    /// The holds that began, by their numbers.
+    begun: BTreeSet<u64>,
+    /// The fencing tokens that were used.
+    used: BTreeSet<u64>,
+    grants: Vec<Grant>,
+    /// The owner of a lock that no call uses, and since when.
+    idle: Option<(String, Moment)>,
+}
+
+/// What the server granted: consecutive fencing tokens to one owner.
+struct Grant {
+    first: u64,
+    last: u64,
+    owner: String,
+}
+
+impl Rules {
+    pub(super) fn new(mix: &Mix) -> Self {
+        Self {
+            is_exclusive: mix.kind != Kind::Losing,
+            is_fifo: mix.keeps_turns(),
+            keys: BTreeMap::new(),
+            users: BTreeMap::new(),
+            lines: BTreeMap::new(),
+            patient: BTreeSet::new(),
+        }
+    }
+
+    /// The server granted a lock, with this count of fencing tokens: they rise from grant to grant.
+    pub(super) fn granted(
+        &mut self,
+        key: &'static str,
+        owner: &str,
+        first: u64,
+        count: u64,
+    ) -> Option<String> {
+        let grants = &mut self.keys.entry(key).or_default().grants;
+        let latest = grants.last().map_or(0, |grant| grant.last);
+        grants.push(Grant { first, last: first + count - 1, owner: owner.to_owned() });
+        (first <= latest).then(|| format!("{key}: the token {first} was granted after {latest}"))
+    }
+
+    /// A body is polled, which believes in its lock; the store has that for this owner now.
+    pub(super) fn polled(&mut self, hold: &Hold, in_store: Option<&str>) -> Polled {
+        let key = self.keys.entry(hold.key).or_default();
+        let mut polled = Polled { is_first: key.begun.insert(hold.number), ..Polled::default() };
+        if polled.is_first {
+            let former = key.current.replace(hold.clone());
+            polled.is_passed = former.as_ref().is_some_and(|former| former.owner == hold.owner);
+            polled.broken.extend(key.broken_tokens(hold, self.is_exclusive));
+            key.used.insert(hold.fence);
+        } else if let Some(current) = key.current.as_ref().filter(|current| *current != hold)
+            && self.is_exclusive
+        {
+            polled.broken.push(format!("is polled after hold {} began", current.number));
+        }
+        if self.is_exclusive && in_store != Some(&hold.owner) {
+            let who = if in_store.is_some() { "another owner" } else { "no owner" };
+            polled.broken.push(format!("is polled while the store has the lock for {who}"));
+        }
+        polled
+    }
+
+    /// A call has the lock, until it is [done](Rules::done) with it.
+    pub(super) fn uses(&mut self, owner: &str) {
+        *self.users.entry(owner.to_owned()).or_default() += 1;
+    }
+
+    pub(super) fn done(&mut self, owner: &str) {
+        if let Some(users) = self.users.get_mut(owner) {
+            *users -= 1;
+        }
+    }
+
+    /// Where nothing fails, no lock is taken for long that no call uses. The store has it for this owner.
+    pub(super) fn idle_for_long(&mut self, key: &'static str, in_store: Option<&str>) -> bool {
+        let now = tokio_time();
+        // One that is marked is kept for a minimum hold.
+        let is_used = |owner: &str| {
+            owner.starts_with(MARKS) || self.users.get(owner).is_some_and(|users| *users > 0)
+        };
+        let idle = &mut self.keys.entry(key).or_default().idle;
+        let Some(owner) = in_store.filter(|owner| !is_used(owner)) else {
+            *idle = None;
+            return false;
+        };
+        let is_known = idle.as_ref().is_some_and(|(of, _)| of == owner);
+        let since = if is_known { idle.as_ref().map_or(now, |(_, since)| *since) } else { now };
+        let is_long = now.since(since) > LONGEST_IDLE;
+        // It is reported once.
+        let since = if is_long { Moment::from_nanos(u64::MAX) } else { since };
+        *idle = Some((owner.to_owned(), since));
+        is_long
+    }
+
+    /// A call of this worker begins that waits without a limit.
+    pub(super) fn waits(&mut self, process: usize, worker: usize) {
+        self.patient.insert((process, worker));
+    }
+
+    /// The call joins the line of its process.
+    pub(super) fn joins(&mut self, process: usize, worker: usize, key: &str) {
+        if self.patient.contains(&(process, worker)) {
+            self.lines.entry((process, key.to_owned())).or_default().push(worker);
+        }
+    }
+
+    /// The call has the lock; says how many it overtook, if it may overtake none.
+    pub(super) fn served(&mut self, process: usize, worker: usize, key: &str) -> Option<usize> {
+        let line = self.lines.get_mut(&(process, key.to_owned()))?;
+        let place = line.iter().position(|other| *other == worker)?;
+        line.remove(place);
+        (self.is_fifo && place > 0).then_some(place)
+    }
+
+    /// The call is over.
+    pub(super) fn leaves(&mut self, process: usize, worker: usize) {
+        self.patient.remove(&(process, worker));
+        let lines = self.lines.iter_mut().filter(|((of, _), _)| *of == process);
+        lines.for_each(|(_, line)| line.retain(|other| *other != worker));
+    }
+}
+
+impl Key {
+    /// What is wrong with the fencing token of a hold that begins. Where a server loses locks, an answer may
+    /// be late while a later grant is used already; then tokens rise from grant to grant only.
+    fn broken_tokens(&self, hold: &Hold, is_exclusive: bool) -> Vec<String> {
+        let Hold { fence, ref owner, .. } = *hold;
+        let is_its = |grant: &Grant| (grant.first..=grant.last).contains(&fence) && grant.owner == *owner;
+        let mut broken = Vec::new();
+        if !self.grants.iter().rev().any(is_its) {
+            broken.push(format!("has the token {fence}, which it was not granted"));
+        }
+        if self.used.contains(&fence) {
+            broken.push(format!("has the token {fence} of another hold"));
+        }
+        let highest = self.used.last().copied().unwrap_or_default();
+        if is_exclusive && fence < highest {
+            broken.push(format!("has the token {fence}, and {highest} was used before"));
+        }
+        broken
+    }
+}

@@ -1,0 +1,133 @@
+//! The simulated subscription of a process, made again and again as `backend/redis/wait/grants.rs` does.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::process::{Process, SubscriptionState};
+use super::rules::RESERVED;
+use super::world::answer;
+use crate::backend::{Backend, Grant, Listener};
+use crate::types::clock::{Moment, tokio_time};
+use crate::types::token::Origin;
+
+/// The pause between two subscriptions, as in the real backend.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The server's end of a subscription.
+struct Channel {
+    process: Arc<Process>,
+    messages: mpsc::UnboundedSender<Message>,
+}
+
+struct Message {
+    arrives: Moment,
+    /// The server's time at the grant.
+    granted: u64,
+    grant: Grant,
+}
+
+/// Makes sure that this process hears of the grants to its attempts; answers once that is confirmed.
+pub(super) async fn listen(process: &Arc<Process>, origin: Origin, hook: Weak<dyn Listener>) {
+    let is_started = std::mem::replace(&mut state(process).is_started, true);
+    if !is_started {
+        drop(tokio::spawn(subscribe_always(Arc::clone(process), origin, hook)));
+    }
+    loop {
+        let mut confirmed = pin!(process.subscription.confirmed.notified());
+        confirmed.as_mut().enable();
+        if state(process).is_confirmed {
+            return;
+        }
+        confirmed.await;
+    }
+}
+
+/// Each time with an origin that is drawn then, and with those of the attempts that wait already.
+async fn subscribe_always(process: Arc<Process>, origin: Origin, hook: Weak<dyn Listener>) {
+    let mut last = None;
+    while hook.strong_count() > 0 {
+        let current = last.map_or(origin, |_| Origin::draw().unwrap());
+        let mut origins = hook.upgrade().map_or_else(BTreeSet::new, |hook| hook.waiting_origins());
+        origins.extend(last.into_iter().chain([current]));
+        let (channel, messages) = subscribe(&process, origins).await;
+        last = Some(current);
+        process.world.note(|_| format!("p{} is subscribed", process.number));
+        state(&process).is_confirmed = true;
+        process.subscription.confirmed.notify_waiters();
+        if let Some(hook) = hook.upgrade() {
+            hook.on_resubscribed(current);
+        }
+        let receiving = tokio::spawn(receive(Arc::clone(&process), messages, Weak::clone(&hook)));
+        process.subscription.broken.notified().await;
+        // What is under way is lost.
+        receiving.abort();
+        drop(channel);
+        process.world.note(|_| format!("p{} is not subscribed any more", process.number));
+        state(&process).is_confirmed = false;
+        process.life.until(tokio_time().after(PAUSE)).await;
+    }
+}
+
+async fn subscribe(
+    process: &Arc<Process>,
+    origins: BTreeSet<Origin>,
+) -> (Arc<Channel>, mpsc::UnboundedReceiver<Message>) {
+    process.reach_server().await;
+    let (sender, messages) = mpsc::unbounded_channel();
+    let channel = Arc::new(Channel { process: Arc::clone(process), messages: sender });
+    for origin in origins {
+        let weak: Weak<Channel> = Arc::downgrade(&channel);
+        answer(process.world.store.listen(origin, weak));
+    }
+    process.life.until(tokio_time().after(process.world.way())).await;
+    (channel, messages)
+}
+
+impl Listener for Channel {
+    fn on_grant(&self, grant: Grant) {
+        let world = &self.process.world;
+        world.granted(&grant.key, grant.owner.as_ref(), grant.fence, RESERVED);
+        world.count("grants published");
+        if state(&self.process).is_deaf || self.process.life.is_over() {
+            return world.count("messages lost");
+        }
+        let arrives = tokio_time().after(world.message_way());
+        drop(self.messages.send(Message { arrives, granted: world.server_time(), grant }));
+    }
+
+    fn waiting_origins(&self) -> BTreeSet<Origin> {
+        BTreeSet::new()
+    }
+
+    fn on_resubscribed(&self, _: Origin) {}
+}
+
+/// Messages arrive in their order.
+async fn receive(
+    process: Arc<Process>,
+    mut messages: mpsc::UnboundedReceiver<Message>,
+    hook: Weak<dyn Listener>,
+) {
+    while let Some(Message { arrives, granted, grant }) = messages.recv().await {
+        process.life.until(arrives).await;
+        let began = process.times.began(granted, tokio_time());
+        process.world.note(|names| {
+            let (number, owner) = (process.number, names.of(grant.owner.as_ref()));
+            let how = if began.is_some() { "" } else { ", which is undated" };
+            format!("p{number} hears of the grant of {owner}{how}")
+        });
+        let counts_from = began.map_or(tokio_time(), |began| began.counts_from);
+        let since = began.map(|began| began.since);
+        if let Some(hook) = hook.upgrade() {
+            hook.on_grant(Grant { since, counts_from, ..grant });
+        }
+    }
+}
+
+fn state(process: &Process) -> std::sync::MutexGuard<'_, SubscriptionState> {
+    process.subscription.state.lock().unwrap()
+}

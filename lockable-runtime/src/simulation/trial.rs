@@ -1,0 +1,275 @@
+//! One seed: processes whose calls want the same locks, and the faults that strike them; then calm, in
+//! which everything has to end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
+
+use super::client::Client;
+use super::dice::Dice;
+use super::history::Record;
+use super::life::{Gate, Life, sleep};
+use super::mix::{Fault, Kind, Mix};
+use super::process::Process;
+use super::worker::{Order, Worker};
+use super::world::{KEYS, World, lock_key};
+use crate::backend::Link;
+use crate::locker::acquire::Acquirer;
+use crate::types::clock::{Moment, tokio_time, within};
+use crate::types::reporting::Reporting;
+use crate::types::seeded::Seeded;
+
+const PROCESSES: usize = 3;
+
+/// Between two looks at the world, in each of which every fault may strike one process.
+const STEP: Duration = Duration::from_millis(10);
+
+/// As the default of the real backend.
+const COMMAND_DEADLINE: Duration = Duration::from_secs(1);
+
+/// No call waits for longer once it is calm: for the leases of processes that were killed, and for
+/// connections that bring no answer.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+
+/// After this long the releases in the background have ended: the last lease, and the tries until then.
+const SETTLED: Duration = Duration::from_secs(15);
+
+/// What one seed showed.
+pub(super) struct Outcome {
+    pub(super) counts: BTreeMap<&'static str, u64>,
+    pub(super) violations: Vec<String>,
+    pub(super) events: Vec<String>,
+    pub(super) hash: u64,
+    /// How long the last call waited once it was calm.
+    pub(super) longest_wait: Duration,
+}
+
+/// Runs one seed, which is the same each time.
+pub(super) fn run(seed: u64, duration: Duration, record: Record) -> Outcome {
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let (outcome, _until_the_end) = runtime.block_on(async {
+        let seeded = Seeded::start(seed);
+        (Trial::new(seed, record).run(duration).await, seeded)
+    });
+    // What is left in it is dropped, which may draw numbers as well.
+    drop(runtime);
+    outcome
+}
+
+struct Trial {
+    world: Arc<World>,
+    members: Vec<Member>,
+    started: usize,
+    holds: Arc<AtomicU64>,
+}
+
+/// A process with its calls.
+struct Member {
+    process: Arc<Process>,
+    acquirer: Arc<Acquirer>,
+    workers: JoinSet<()>,
+}
+
+impl Trial {
+    fn new(seed: u64, record: Record) -> Self {
+        let mut dice = Dice::of(seed);
+        let mix = Mix::draw(Kind::of(seed), &mut dice);
+        let world = World::new(mix, dice, record);
+        world.note(|_| format!("seed {seed}: {:?}", world.mix));
+        let holds = Arc::new(AtomicU64::new(1));
+        let mut trial = Self { world, members: Vec::new(), started: 0, holds };
+        for _ in 0..PROCESSES {
+            let member = trial.start();
+            trial.members.push(member);
+        }
+        trial
+    }
+
+    fn start(&mut self) -> Member {
+        self.started += 1;
+        let process = Process::new(self.started, &self.world);
+        let backend = Arc::new(Client(Arc::clone(&process)));
+        let link = Link::new(backend, COMMAND_DEADLINE, Reporting::default());
+        let link = link.staged(Arc::new(Order(Arc::clone(&process))));
+        let acquirer = Acquirer::new(Arc::new(link)).unwrap();
+        let mut workers = JoinSet::new();
+        for number in 0..self.world.mix.workers {
+            let worker = Worker {
+                number: usize::try_from(number).unwrap(),
+                process: Arc::clone(&process),
+                acquirer: Arc::clone(&acquirer),
+                holds: Arc::clone(&self.holds),
+            };
+            let life: Arc<Life> = Arc::clone(&process.life);
+            drop(workers.spawn(async move {
+                let number = worker.number;
+                Gate::new(&life, number, worker.work()).await;
+            }));
+        }
+        Member { process, acquirer, workers }
+    }
+
+    async fn run(mut self, duration: Duration) -> Outcome {
+        let end = tokio_time().after(duration);
+        while tokio_time() < end {
+            sleep(STEP).await;
+            self.look_for_idle();
+            self.strike();
+        }
+        self.calm_down();
+        let longest_wait = self.last_call().await;
+        sleep(SETTLED).await;
+        self.look_at_the_end();
+        let mut history = self.world.history.lock().unwrap();
+        Outcome {
+            hash: history.hash(),
+            counts: std::mem::take(&mut history.counts),
+            violations: std::mem::take(&mut history.violations),
+            events: std::mem::take(&mut history.events),
+            longest_wait,
+        }
+    }
+
+    /// Where nothing fails, no lock is taken for long that no call uses.
+    fn look_for_idle(&self) {
+        if !self.world.mix.is_mild() {
+            return;
+        }
+        for key in KEYS {
+            let owner = self.world.owner(key);
+            if self.world.rules().idle_for_long(key, owner.as_deref()) {
+                self.world.violation(|names| {
+                    format!("{key}: {} has had the lock for long without a call", names.of_all(owner))
+                });
+            }
+        }
+    }
+
+    fn strike(&mut self) {
+        for (fault, chance) in self.world.mix.faults.clone() {
+            if self.world.roll(|dice| dice.chance(chance)) {
+                let struck = self.world.roll(|dice| dice.below(self.members.len() as u64));
+                self.strike_one(fault, usize::try_from(struck).unwrap());
+            }
+        }
+    }
+
+    fn strike_one(&mut self, fault: Fault, index: usize) {
+        let (world, process) =
+            (Arc::clone(&self.world), Arc::clone(&self.members[index].process));
+        world.count(fault.name());
+        world.note(|_| format!("{} of p{}", fault.name(), process.number));
+        match fault {
+            Fault::Cut => cut(&process),
+            Fault::Silence => process.connections().iter().for_each(|open| open.silence()),
+            Fault::Stop => process.life.stop_until(soon(&world, &[800, 800, 800, 5_000])),
+            Fault::Kill => self.kill(index),
+            Fault::Unsubscribe => process.subscription.broken.notify_one(),
+            Fault::Deafen => drop(tokio::spawn(deafen(process))),
+            Fault::Stall => world.stall_until(soon(&world, &[3_000])),
+            Fault::SetBack => {
+                world.set_clock_back(world.roll(|dice| dice.millis_below(30_000)));
+            }
+            Fault::Flush => {
+                world.store.flush();
+                for member in &self.members {
+                    cut(&member.process);
+                    member.process.subscription.broken.notify_one();
+                }
+            }
+            Fault::Delete => world.store.delete(&lock_key(KEYS[0])),
+        }
+    }
+
+    /// The process does nothing more, and another one takes its place.
+    fn kill(&mut self, index: usize) {
+        let replacement = self.start();
+        let killed = std::mem::replace(&mut self.members[index], replacement);
+        killed.process.life.end();
+        let is_noticed = self.world.roll(|dice| dice.chance(500));
+        if is_noticed {
+            killed.process.subscription.broken.notify_one();
+        } else {
+            // Its host is away: the server sends to a connection that no process reads.
+            let after = self.world.roll(|dice| dice.millis_below(5_000));
+            drop(tokio::spawn(async move {
+                sleep(after).await;
+                killed.process.subscription.broken.notify_one();
+            }));
+        }
+    }
+
+    fn calm_down(&self) {
+        self.world.note(|_| "calm".to_owned());
+        self.world.calm_down();
+        for Member { process, .. } in &self.members {
+            process.life.stop_until(tokio_time());
+            process.subscription.state.lock().unwrap().is_deaf = false;
+            process.subscription.broken.notify_one();
+        }
+    }
+
+    /// How long the last call takes. Those that are not served are counted once.
+    async fn last_call(&mut self) -> Duration {
+        let calm = tokio_time();
+        let all_ended = async {
+            for member in &mut self.members {
+                while member.workers.join_next().await.is_some() {}
+            }
+        };
+        if within(|| sleep(LONGEST_WAIT), all_ended).await.is_none() {
+            for Member { process, workers, .. } in &self.members {
+                if !workers.is_empty() {
+                    let (number, count) = (process.number, workers.len());
+                    self.world.violation(|_| format!("p{number} has {count} calls without an end"));
+                }
+            }
+        }
+        tokio_time().since(calm)
+    }
+
+    fn look_at_the_end(&self) {
+        let world = &self.world;
+        for key in KEYS {
+            if let Some(owner) = world.owner(key) {
+                world.violation(|names| format!("{key}: {} still has the lock", names.of(&owner)));
+            }
+            let queue = world.queue(key);
+            if !queue.is_empty() {
+                world.count("places left in queues");
+            }
+            for Member { process, acquirer, .. } in &self.members {
+                let waiting = acquirer.waiting(&lock_key(key));
+                if waiting > 0 {
+                    let number = process.number;
+                    world.violation(|_| format!("{key}: p{number} has a line of {waiting} calls"));
+                }
+            }
+        }
+    }
+}
+
+/// A moment within one of these limits, in milliseconds.
+fn soon(world: &World, limits: &[u64]) -> Moment {
+    tokio_time().after(world.roll(|dice| {
+        let limit = dice.one_of(limits);
+        dice.millis_below(limit)
+    }))
+}
+
+fn cut(process: &Process) {
+    process.connections().iter().for_each(|open| open.cut());
+}
+
+/// No message arrives for a while; then the process notices that its subscription is broken.
+async fn deafen(process: Arc<Process>) {
+    let set = |is_deaf| process.subscription.state.lock().unwrap().is_deaf = is_deaf;
+    set(true);
+    sleep(process.world.roll(|dice| dice.millis_below(6_000))).await;
+    set(false);
+    process.subscription.broken.notify_one();
+}

@@ -1,0 +1,196 @@
+//! The world of one seed: the server, the ways to it, and what is known of all that happens.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use super::dice::Dice;
+use super::history::{History, Names, Record};
+use super::life::sleep_until;
+use super::mix::Mix;
+use super::rules::{Hold, Rules};
+use crate::backend::{Backend, Memory, Reply};
+use crate::types::clock::{Moment, tokio_time};
+use crate::types::key::LockKey;
+
+/// The locks that all calls are about.
+pub(super) const KEYS: [&str; 2] = ["a", "b"];
+
+pub(super) struct World {
+    pub(super) store: Arc<Memory>,
+    pub(super) mix: Mix,
+    dice: Mutex<Dice>,
+    pub(super) history: Mutex<History>,
+    rules: Mutex<Rules>,
+    /// The server answers nothing until then.
+    stalled: Mutex<Moment>,
+    /// By how much the server's clock was set back.
+    set_back: Mutex<Duration>,
+    /// One less than the first fencing token: those of the calendar differ from run to run.
+    fences: OnceLock<u64>,
+    /// Whether nothing goes wrong any more, and no call begins.
+    is_calm: AtomicBool,
+}
+
+impl World {
+    pub(super) fn new(mix: Mix, dice: Dice, record: Record) -> Arc<Self> {
+        Arc::new(Self {
+            store: Memory::open("").unwrap(),
+            rules: Mutex::new(Rules::new(&mix)),
+            mix,
+            dice: Mutex::new(dice),
+            history: Mutex::new(History::new(record)),
+            stalled: Mutex::default(),
+            set_back: Mutex::default(),
+            fences: OnceLock::new(),
+            is_calm: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn roll<R>(&self, roll: impl FnOnce(&mut Dice) -> R) -> R {
+        roll(&mut self.dice.lock().unwrap())
+    }
+
+    pub(super) fn note(&self, text: impl FnOnce(&mut Names) -> String) {
+        self.history().note(text);
+    }
+
+    pub(super) fn count(&self, what: &'static str) {
+        self.history().count(what);
+    }
+
+    pub(super) fn violation(&self, text: impl FnOnce(&mut Names) -> String) {
+        self.history().violation(text);
+    }
+
+    pub(super) fn rules(&self) -> MutexGuard<'_, Rules> {
+        self.rules.lock().unwrap()
+    }
+
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap()
+    }
+
+    pub(super) fn calm_down(&self) {
+        self.is_calm.store(true, Ordering::Relaxed);
+        self.stall_until(tokio_time());
+    }
+
+    pub(super) fn is_calm(&self) -> bool {
+        self.is_calm.load(Ordering::Relaxed)
+    }
+
+    /// How long a request or a reply is under way.
+    pub(super) fn way(&self) -> Duration {
+        let Mix { slow, longest_way, very_slow, .. } = self.mix;
+        let is_calm = self.is_calm();
+        self.roll(|dice| {
+            if !is_calm && dice.chance(very_slow) {
+                Duration::from_millis(500) + dice.millis_below(3_000)
+            } else if !is_calm && dice.chance(slow) {
+                dice.millis_below(longest_way)
+            } else {
+                Duration::from_micros(50) + dice.micros_below(1_000)
+            }
+        })
+    }
+
+    /// How long a message of a grant is under way.
+    pub(super) fn message_way(&self) -> Duration {
+        let Mix { late_message, longest_message, .. } = self.mix;
+        let is_calm = self.is_calm();
+        self.roll(|dice| {
+            if !is_calm && dice.chance(late_message) {
+                dice.millis_below(longest_message)
+            } else {
+                Duration::from_micros(30) + dice.micros_below(500)
+            }
+        })
+    }
+
+    pub(super) fn stall_until(&self, end: Moment) {
+        *self.stalled.lock().unwrap() = end;
+    }
+
+    /// What was sent arrives then, and is read once the server does anything.
+    pub(super) async fn read_by_server(&self, arrives: Moment) {
+        sleep_until(|| arrives.max(*self.stalled.lock().unwrap())).await;
+    }
+
+    pub(super) fn set_clock_back(&self, by: Duration) {
+        *self.set_back.lock().unwrap() += by;
+    }
+
+    /// The server's clock, in microseconds.
+    pub(super) fn server_time(&self) -> u64 {
+        // Long ago it began, so it can be set back often.
+        let year = Duration::from_secs(365 * 86_400);
+        let time = tokio_time().since(Moment::default()) + year;
+        u64::try_from((time - *self.set_back.lock().unwrap()).as_micros()).unwrap()
+    }
+
+    /// The owner of a lock in the store, with the mark that shows a minimum hold.
+    pub(super) fn owner(&self, key: &str) -> Option<String> {
+        answer(self.store.inspect(lock_key(key))).map(|held| held.owner)
+    }
+
+    pub(super) fn queue(&self, key: &str) -> Vec<String> {
+        self.store.queue(&lock_key(key))
+    }
+
+    /// The owner and the queue of each lock, for the trace.
+    pub(super) fn shown(&self, names: &mut Names) -> String {
+        let mut shown = String::new();
+        for key in KEYS {
+            let (owner, queue) = (names.of_all(self.owner(key)), names.of_all(self.queue(key)));
+            shown.push_str(&format!("; {key} {owner}, queue {queue}"));
+        }
+        shown
+    }
+
+    /// A fencing token, counted from the first one.
+    pub(super) fn fence(&self, token: u64) -> u64 {
+        token.saturating_sub(*self.fences.get_or_init(|| token - 1))
+    }
+
+    /// The server granted a lock.
+    pub(super) fn granted(&self, key: &LockKey, owner: &str, first: u64, count: u64) {
+        let first = self.fence(first);
+        let broken = self.rules.lock().unwrap().granted(known(key), owner, first, count);
+        if let Some(broken) = broken {
+            self.violation(|_| broken);
+        }
+    }
+
+    /// A body is polled, which believes in its lock.
+    pub(super) fn polled(&self, hold: &Hold) {
+        let in_store = self.owner(hold.key);
+        let mut history = self.history();
+        let polled = self.rules.lock().unwrap().polled(hold, in_store.as_deref());
+        history.count("polls of bodies");
+        if polled.is_first {
+            history.count(if polled.is_passed { "passes" } else { "grants used" });
+        }
+        for broken in polled.broken {
+            history.violation(|_| format!("{}: hold {} {broken}", hold.key, hold.number));
+        }
+    }
+}
+
+/// The answer of the store in memory, which needs no time.
+pub(super) fn answer<T>(mut reply: Reply<T>) -> T {
+    match reply.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(answer)) => answer,
+        Poll::Ready(Err(_)) | Poll::Pending => unreachable!("memory answers at once"),
+    }
+}
+
+pub(super) fn lock_key(key: &str) -> LockKey {
+    LockKey::prefixed("", key).unwrap()
+}
+
+/// The same name as one that lives for ever.
+pub(super) fn known(key: &LockKey) -> &'static str {
+    KEYS.into_iter().find(|known| *known == key.as_str()).unwrap()
+}
