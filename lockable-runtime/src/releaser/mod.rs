@@ -100,6 +100,12 @@ impl Releaser {
         Pending::begin(&self.backlog)
     }
 
+    /// How much work is open.
+    #[cfg(test)]
+    pub(crate) fn open_work(&self) -> usize {
+        self.backlog.open()
+    }
+
     /// Defers a release, unless too many wait already.
     fn accept(self: &Arc<Self>, attempt: Arc<Attempt>, known: Known, due: Option<Moment>) -> bool {
         if self.link.is_inherited() {

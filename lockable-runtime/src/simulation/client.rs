@@ -91,6 +91,9 @@ impl Backend for Client {
             attempt.mark_sent(since);
             let what = if attempt.had_turn() { "claim" } else { "question" };
             process.world.count(if attempt.had_turn() { "claims" } else { "questions" });
+            if attempt.had_turn() {
+                process.world.rules().claims(process.number, attempt.key.as_str());
+            }
             let request = || {
                 let reply = store.enqueue(sent(&attempt));
                 known(&process, &attempt, reply, |found| match found {

@@ -130,9 +130,4 @@ impl Mix {
     pub(super) fn is_mild(&self) -> bool {
         self.kind == Kind::Mild
     }
-
-    /// Whether no grant can be over when its message arrives, so that no turn is lost.
-    pub(super) fn keeps_turns(&self) -> bool {
-        self.kind == Kind::Mild && self.longest_message < 1_000
-    }
 }

@@ -1,6 +1,7 @@
 //! A simulated process: its two connections, which are opened when they are needed and replaced when they
 //! broke, as `backend/redis/connections.rs` does.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
@@ -12,6 +13,7 @@ use super::life::{Life, polled_worker, sleep};
 use super::world::World;
 use crate::backend::{Fault, Reply, Times};
 use crate::types::clock::{tokio_time, within};
+use crate::types::token::Origin;
 
 /// As the default of the real backend.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
@@ -43,6 +45,8 @@ pub(super) struct SubscriptionState {
     pub(super) is_confirmed: bool,
     /// Whether no message arrives, although the server sends them.
     pub(super) is_deaf: bool,
+    /// All that it ever had.
+    pub(super) origins: BTreeSet<Origin>,
 }
 
 /// The answer to a request.
@@ -173,6 +177,12 @@ impl Process {
         for other in self.openings().iter_mut() {
             drop(other.take_if(|other| Arc::ptr_eq(other, opening)));
         }
+    }
+
+    /// Whether an owner token is that of a waiter of this process.
+    pub(super) fn owns(&self, owner: &str) -> bool {
+        let state = self.subscription.state.lock().unwrap();
+        state.origins.iter().any(|origin| origin.is_of(owner))
     }
 
     /// The calling task gave up on an answer after that time.

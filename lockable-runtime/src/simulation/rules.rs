@@ -36,8 +36,8 @@ pub(super) struct Polled {
 pub(super) struct Rules {
     /// Whether the store has each lock for at most one owner until its lease ends.
     is_exclusive: bool,
-    /// Whether the calls of a line are served in the order of their arrival.
-    is_fifo: bool,
+    /// Whether messages and answers are late at most, so that nothing is lost by that.
+    is_mild: bool,
     keys: BTreeMap<&'static str, Key>,
     /// How many calls use a lock, by its owner token.
     users: BTreeMap<String, usize>,
@@ -74,7 +74,7 @@ impl Rules {
     pub(super) fn new(mix: &Mix) -> Self {
         Self {
             is_exclusive: mix.kind != Kind::Losing,
-            is_fifo: mix.keeps_turns(),
+            is_mild: mix.is_mild(),
             keys: BTreeMap::new(),
             users: BTreeMap::new(),
             lines: BTreeMap::new(),
@@ -161,12 +161,18 @@ impl Rules {
         }
     }
 
+    /// A turn of this process is claimed. It may be over, and then another call is served before the one that
+    /// had it and waits again.
+    pub(super) fn claims(&mut self, process: usize, key: &str) {
+        drop(self.lines.remove(&(process, key.to_owned())));
+    }
+
     /// The call has the lock; says how many it overtook, if it may overtake none.
     pub(super) fn served(&mut self, process: usize, worker: usize, key: &str) -> Option<usize> {
         let line = self.lines.get_mut(&(process, key.to_owned()))?;
         let place = line.iter().position(|other| *other == worker)?;
         line.remove(place);
-        (self.is_fifo && place > 0).then_some(place)
+        (self.is_mild && place > 0).then_some(place)
     }
 
     /// The call is over.

@@ -51,6 +51,7 @@ async fn subscribe_always(process: Arc<Process>, origin: Origin, hook: Weak<dyn 
     let mut last = None;
     while hook.strong_count() > 0 {
         let current = last.map_or(origin, |_| Origin::draw().unwrap());
+        state(&process).origins.insert(current);
         let mut origins = hook.upgrade().map_or_else(BTreeSet::new, |hook| hook.waiting_origins());
         origins.extend(last.into_iter().chain([current]));
         let (channel, messages) = subscribe(&process, origins).await;

@@ -18,8 +18,9 @@ use super::process::Process;
 use super::worker::{Order, Worker};
 use super::world::{KEYS, World, lock_key};
 use crate::backend::Link;
-use crate::locker::acquire::Acquirer;
+use crate::locker::acquire::{Acquirer, Tried, acquire};
 use crate::types::clock::{Moment, tokio_time, within};
+use crate::types::options::Terms;
 use crate::types::reporting::Reporting;
 use crate::types::seeded::Seeded;
 
@@ -89,28 +90,33 @@ impl Trial {
         trial
     }
 
+    /// A process whose workers make calls.
     fn start(&mut self) -> Member {
+        let mut member = self.start_idle();
+        for number in 0..self.world.mix.workers {
+            let worker = Worker {
+                number: usize::try_from(number).unwrap(),
+                process: Arc::clone(&member.process),
+                acquirer: Arc::clone(&member.acquirer),
+                holds: Arc::clone(&self.holds),
+            };
+            let life: Arc<Life> = Arc::clone(&member.process.life);
+            drop(member.workers.spawn(async move {
+                let number = worker.number;
+                Gate::new(&life, number, worker.work()).await;
+            }));
+        }
+        member
+    }
+
+    fn start_idle(&mut self) -> Member {
         self.started += 1;
         let process = Process::new(self.started, &self.world);
         let backend = Arc::new(Client(Arc::clone(&process)));
         let link = Link::new(backend, COMMAND_DEADLINE, Reporting::default());
         let link = link.staged(Arc::new(Order(Arc::clone(&process))));
         let acquirer = Acquirer::new(Arc::new(link)).unwrap();
-        let mut workers = JoinSet::new();
-        for number in 0..self.world.mix.workers {
-            let worker = Worker {
-                number: usize::try_from(number).unwrap(),
-                process: Arc::clone(&process),
-                acquirer: Arc::clone(&acquirer),
-                holds: Arc::clone(&self.holds),
-            };
-            let life: Arc<Life> = Arc::clone(&process.life);
-            drop(workers.spawn(async move {
-                let number = worker.number;
-                Gate::new(&life, number, worker.work()).await;
-            }));
-        }
-        Member { process, acquirer, workers }
+        Member { process, acquirer, workers: JoinSet::new() }
     }
 
     async fn run(mut self, duration: Duration) -> Outcome {
@@ -124,6 +130,7 @@ impl Trial {
         let longest_wait = self.last_call().await;
         sleep(SETTLED).await;
         self.look_at_the_end();
+        self.sweep().await;
         let mut history = self.world.history.lock().unwrap();
         Outcome {
             hash: history.hash(),
@@ -232,24 +239,59 @@ impl Trial {
         tokio_time().since(calm)
     }
 
+    /// No call is left, and so nothing that calls need: no lock, no line, no place, no work.
     fn look_at_the_end(&self) {
         let world = &self.world;
         for key in KEYS {
             if let Some(owner) = world.owner(key) {
                 world.violation(|names| format!("{key}: {} still has the lock", names.of(&owner)));
             }
-            let queue = world.queue(key);
-            if !queue.is_empty() {
-                world.count("places left in queues");
-            }
-            for Member { process, acquirer, .. } in &self.members {
-                let waiting = acquirer.waiting(&lock_key(key));
-                if waiting > 0 {
-                    let number = process.number;
-                    world.violation(|_| format!("{key}: p{number} has a line of {waiting} calls"));
-                }
+            for place in world.queue(key) {
+                self.look_at_place(key, &place);
             }
         }
+        for Member { process, acquirer, .. } in &self.members {
+            let (number, work) = (process.number, acquirer.open_work());
+            let waiting: usize = KEYS.iter().map(|key| acquirer.waiting(&lock_key(key))).sum();
+            if waiting > 0 || work > 0 {
+                world.violation(|_| format!("p{number} has {waiting} waiters, and {work} to do"));
+            }
+        }
+    }
+
+    /// A place in a queue may stay of a process that was killed; or of one whose withdrawal was not
+    /// answered, and then it is left until the lock is handed to it.
+    fn look_at_place(&self, key: &str, place: &str) {
+        let world = &self.world;
+        let is_alive = self.members.iter().any(|member| member.process.owns(place));
+        world.count(if is_alive { "places left" } else { "places left by the dead" });
+        if world.mix.is_mild() {
+            world.violation(|names| format!("{key}: the place of {} is left", names.of(place)));
+        }
+    }
+
+    /// A newcomer takes each lock until no place is left, and everything is gone then.
+    async fn sweep(&mut self) {
+        let is_left = |key: &&str| !self.world.queue(key).is_empty();
+        let left: Vec<_> = KEYS.into_iter().filter(is_left).collect();
+        if left.is_empty() {
+            return;
+        }
+        let newcomer = self.start_idle();
+        for key in left {
+            while !self.world.queue(key).is_empty() {
+                let terms = Terms::default();
+                let call = acquire(&newcomer.acquirer, lock_key(key), &terms);
+                let granted = within(|| sleep(LONGEST_WAIT), call).await;
+                let Some(Ok(Tried::Granted(guard))) = granted else {
+                    return self.world.violation(|_| format!("{key}: a newcomer is not served"));
+                };
+                drop(guard.release().await);
+            }
+        }
+        self.members.push(newcomer);
+        sleep(SETTLED).await;
+        self.look_at_the_end();
     }
 }
 

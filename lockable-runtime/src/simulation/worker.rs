@@ -4,7 +4,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::life::{polled_worker, sleep};
@@ -97,21 +97,22 @@ impl Worker {
     }
 
     async fn run(&self, call: &Call) -> &'static str {
-        let cell = LeaseCell::default();
-        let body = self.body(call, cell.clone());
+        let (cell, is_long) = (LeaseCell::default(), AtomicBool::new(false));
+        let body = self.body(call, cell.clone(), &is_long);
         let (acquirer, key, terms) =
             (Arc::clone(&self.acquirer), LockKey::from_static(call.key), call.terms.clone());
         let acquire = async move { granted(acquire(&acquirer, key, &terms).await?) };
         let outcome = Run::new(acquire, body).lease_into(cell).await;
         match outcome {
             Ok(()) => "calls completed",
-            Err(error) => self.of_lost(call, &error),
+            Err(error) => self.of_held(call, is_long.load(Ordering::Relaxed), &error),
         }
     }
 
     /// The body of a call, which the library polls only while the lease is held, unless it may finish.
-    async fn body(&self, call: &Call, cell: LeaseCell) {
+    async fn body(&self, call: &Call, cell: LeaseCell, is_long: &AtomicBool) {
         let lease = cell.lease().await;
+        is_long.store(is_renewable(&lease), Ordering::Relaxed);
         let user = User::new(self, call, &lease);
         for _ in 0..call.steps {
             let mut pause = pin!(sleep(self.pause(call)));
@@ -132,6 +133,7 @@ impl Worker {
     /// The work under a guard, which looks at the lease before each step by itself.
     async fn hold_by_hand(&self, call: &Call, guard: LockGuard) -> &'static str {
         let lease = guard.lease();
+        let is_long = is_renewable(&lease);
         let user = User::new(self, call, &lease);
         for step in 0..=call.steps {
             if !guard.is_held() {
@@ -147,7 +149,7 @@ impl Worker {
         }
         match guard.release().await {
             Ok(()) => "guards released",
-            Err(error) => self.of_lost(call, &error),
+            Err(error) => self.of_held(call, is_long, &error),
         }
     }
 
@@ -157,11 +159,10 @@ impl Worker {
         if is_calm { Duration::from_millis(1) } else { call.pause }
     }
 
-    /// Where nothing fails, a lease that is renewed is not lost.
-    fn of_lost(&self, call: &Call, error: &LockError) -> &'static str {
+    /// The end of a call that has held its lock. Where nothing fails, a lease that is renewed is not lost.
+    fn of_held(&self, call: &Call, is_long: bool, error: &LockError) -> &'static str {
         let Call { terms, key, .. } = call;
-        let is_long = terms.ttl.duration() >= Duration::from_millis(1_500);
-        let is_kept = terms.renew && terms.max_hold.is_none() && is_long;
+        let is_kept = is_long && terms.renew && terms.max_hold.is_none();
         if error.is_lost() && is_kept && self.process.world.mix.is_mild() {
             let (process, number) = (self.process.number, self.number);
             self.process.world.violation(|_| {
@@ -170,6 +171,13 @@ impl Worker {
         }
         of_error(error)
     }
+}
+
+/// Whether a lease that begins lasts long enough for a renewal whose request and reply are late. It may come
+/// from a call that asked for less.
+fn is_renewable(lease: &Lease) -> bool {
+    lease.ttl().duration() >= Duration::from_millis(1_500)
+        && lease.remaining() >= Duration::from_millis(550)
 }
 
 fn granted(tried: Tried) -> Result<LockGuard, LockError> {

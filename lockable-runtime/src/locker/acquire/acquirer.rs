@@ -54,6 +54,12 @@ impl Acquirer {
         self.waiters.waiting(key)
     }
 
+    /// How many releases, and places in queues that are given up, wait in the background.
+    #[cfg(test)]
+    pub(crate) fn open_work(&self) -> usize {
+        self.releaser.open_work()
+    }
+
     /// Tries once.
     ///
     /// # Cancel safety
