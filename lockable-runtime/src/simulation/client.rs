@@ -37,7 +37,9 @@ impl Backend for Client {
                 attempt.mark_sent(tokio_time());
                 let reply = store.try_acquire(sent(&attempt));
                 known(&process, &attempt, reply, |found| match found {
-                    Acquisition::Granted { fencing_token, .. } => Some(((*fencing_token).into(), 1)),
+                    Acquisition::Granted { fencing_token, .. } => {
+                        Some(((*fencing_token).into(), 1))
+                    }
                     Acquisition::Busy => None,
                 })
             };

@@ -2,14 +2,15 @@
 
 use std::future::{Future, pending, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::life::Life;
+use super::mix::{Lane, Way};
 use super::world::{World, answer};
 use crate::backend::{Fault, Reply};
 use crate::types::clock::{Moment, tokio_time};
@@ -40,23 +41,28 @@ pub(super) struct Connection {
 }
 
 /// What both ends have in common.
-#[derive(Default)]
 struct Wire {
+    lane: Lane,
     is_cut: AtomicBool,
-    is_silent: AtomicBool,
+    loses_requests: AtomicBool,
+    loses_replies: AtomicBool,
     cut: Notify,
 }
 
+impl Wire {
+    fn of(lane: Lane) -> Self {
+        let no = || AtomicBool::new(false);
+        let (is_cut, loses_requests, loses_replies) = (no(), no(), no());
+        Self { lane, is_cut, loses_requests, loses_replies, cut: Notify::new() }
+    }
+}
+
 impl Connection {
-    pub(super) fn open(world: &Arc<World>, life: &Arc<Life>) -> Arc<Self> {
+    pub(super) fn open(world: &Arc<World>, life: &Arc<Life>, lane: Lane) -> Arc<Self> {
         let (sender, requests) = mpsc::unbounded_channel();
-        let wire = Arc::<Wire>::default();
-        drop(tokio::spawn(serve(
-            Arc::clone(world),
-            Arc::clone(life),
-            Arc::clone(&wire),
-            requests,
-        )));
+        let wire = Arc::new(Wire::of(lane));
+        let served = serve(Arc::clone(world), Arc::clone(life), Arc::clone(&wire), requests);
+        drop(tokio::spawn(served));
         Arc::new(Self {
             world: Arc::clone(world),
             life: Arc::clone(life),
@@ -103,7 +109,8 @@ impl Connection {
     }
 
     fn send(&self, serve: Serve) {
-        let arrives = self.life.runs_at().after(self.world.way());
+        let way = Way { lane: self.wire.lane, is_reply: false };
+        let arrives = self.life.runs_at().after(self.world.way(way));
         let lands_when_cut = self.world.roll(|dice| dice.chance(500));
         // The server reads for as long as there is a sender.
         drop(self.requests.send(Request { arrives, lands_when_cut, serve }));
@@ -143,9 +150,11 @@ impl Connection {
         self.wire.cut.notify_waiters();
     }
 
-    /// No reply arrives any more.
+    /// No reply arrives any more, and perhaps no request.
     pub(super) fn silence(&self) {
-        self.wire.is_silent.store(true, Ordering::Relaxed);
+        let loses_requests = self.world.roll(|dice| dice.chance(500));
+        self.wire.loses_requests.store(loses_requests, Ordering::Relaxed);
+        self.wire.loses_replies.store(true, Ordering::Relaxed);
     }
 
     /// A call gave up on an answer after that time.
@@ -173,28 +182,33 @@ async fn serve(
     mut requests: mpsc::UnboundedReceiver<Request>,
 ) {
     let (replies, arriving) = mpsc::unbounded_channel();
-    drop(tokio::spawn(deliver(Arc::clone(&life), arriving)));
+    drop(tokio::spawn(deliver(Arc::clone(&world), life, arriving)));
     while let Some(Request { arrives, lands_when_cut, serve }) = requests.recv().await {
         world.read_by_server(arrives).await;
-        if wire.is_cut.load(Ordering::Relaxed) {
-            world.count(if lands_when_cut { "requests landed late" } else { "requests lost" });
-            if !lands_when_cut {
-                continue;
-            }
+        let is_cut = wire.is_cut.load(Ordering::Relaxed);
+        if (is_cut && !lands_when_cut) || wire.loses_requests.load(Ordering::Relaxed) {
+            world.count("requests lost");
+            continue;
         }
         let delivery = serve();
-        if wire.is_silent.load(Ordering::Relaxed) {
+        if is_cut || wire.loses_replies.load(Ordering::Relaxed) {
             world.count("replies lost");
-        } else {
-            drop(replies.send((tokio_time().after(world.way()), delivery)));
+            continue;
         }
+        let way = Way { lane: wire.lane, is_reply: true };
+        drop(replies.send((tokio_time().after(world.way(way)), delivery)));
     }
 }
 
 /// The process's end.
-async fn deliver(life: Arc<Life>, mut arriving: mpsc::UnboundedReceiver<(Moment, Deliver)>) {
+async fn deliver(
+    world: Arc<World>,
+    life: Arc<Life>,
+    mut arriving: mpsc::UnboundedReceiver<(Moment, Deliver)>,
+) {
     while let Some((arrives, deliver)) = arriving.recv().await {
         life.until(arrives).await;
+        world.in_any_order().await;
         deliver();
     }
 }

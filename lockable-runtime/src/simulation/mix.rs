@@ -86,9 +86,10 @@ const FAULTS: [(Fault, u64); 10] = [
 pub(super) struct Mix {
     pub(super) kind: Kind,
     pub(super) faults: Vec<(Fault, u64)>,
-    /// A request or a reply takes long, at most `longest_way`.
+    /// What is under way takes long, at most `longest_way`, in these directions.
     pub(super) slow: u64,
     pub(super) longest_way: u64,
+    pub(super) slow_ways: Vec<Way>,
     /// The same, for longer than any deadline.
     pub(super) very_slow: u64,
     /// A message of a grant takes long, at most `longest_message`.
@@ -100,6 +101,24 @@ pub(super) struct Mix {
     pub(super) rest: u64,
     /// How many workers each process has.
     pub(super) workers: u64,
+    /// For how long a call waits for an answer, in milliseconds.
+    pub(super) command_deadline: u64,
+}
+
+/// A direction on one of the two connections of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Way {
+    pub(super) lane: Lane,
+    pub(super) is_reply: bool,
+}
+
+/// Which of the two connections of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// That of the callers' runtime.
+    Caller,
+    /// That of the background, which renews, waits in queues, and releases what no caller does.
+    Background,
 }
 
 impl Mix {
@@ -111,6 +130,9 @@ impl Mix {
             Fault::Flush | Fault::Delete => kind == Kind::Losing,
             _ => !is_mild,
         };
+        let ways = [Lane::Caller, Lane::Background]
+            .into_iter()
+            .flat_map(|lane| [false, true].map(|is_reply| Way { lane, is_reply }));
         let struck = FAULTS.into_iter().filter(|(fault, _)| may_strike(fault));
         Self {
             kind,
@@ -118,12 +140,14 @@ impl Mix {
             slow: up_to(if is_mild { 300 } else { 60 }),
             // Below a third of what a lease of a second leaves for its renewal.
             longest_way: if is_mild { 250 } else { 300 },
+            slow_ways: ways.filter(|_| up_to(1) == 1).collect(),
             very_slow: if is_mild { 0 } else { up_to(8) },
             late_message: up_to(200),
             longest_message: if up_to(1) == 0 { 400 } else { 1_500 },
             cancel: up_to(300),
             rest: up_to(1_000),
             workers: 1 + up_to(3),
+            command_deadline: if is_mild || up_to(1) == 0 { 1_000 } else { 300 },
         }
     }
 

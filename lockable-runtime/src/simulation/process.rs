@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use super::connection::Connection;
 use super::life::{Life, polled_worker, sleep};
+use super::mix::{Lane, Way};
 use super::world::World;
 use crate::backend::{Fault, Reply, Times};
 use crate::types::clock::{tokio_time, within};
@@ -65,9 +66,9 @@ struct Opening {
     opened: Notify,
 }
 
-/// Which connection a call uses: that of the caller's runtime, or that of the background.
-fn lane() -> usize {
-    usize::from(polled_worker().is_some())
+/// The connection of the runtime that polls.
+fn lane() -> Lane {
+    if polled_worker().is_some() { Lane::Caller } else { Lane::Background }
 }
 
 impl Process {
@@ -107,19 +108,19 @@ impl Process {
         reply: Reply<T>,
     ) -> Result<(T, u64), Fault> {
         let (world, number) = (Arc::clone(&self.world), self.number);
-        let from = if lane() == 0 { "background" } else { "caller" };
-        world.note(|_| format!("p{number} sends {what} ({from})"));
+        let lane = lane();
+        world.note(|_| format!("p{number} sends {what} ({lane:?})"));
         let served = Box::pin(async move {
             let answer = reply.await;
             world.note(|names| {
                 let shown = world.shown(names);
-                format!("server: p{number} {what} ({from}){shown}")
+                format!("server: p{number} {what} ({lane:?}){shown}")
             });
             answer
         });
         let answered = connection.call(served).await;
         let outcome = if answered.is_ok() { "is answered" } else { "broke" };
-        self.world.note(|_| format!("p{number} {what} ({from}) {outcome}"));
+        self.world.note(|_| format!("p{number} {what} ({lane:?}) {outcome}"));
         answered
     }
 
@@ -139,9 +140,11 @@ impl Process {
         }
     }
 
-    fn opening(self: &Arc<Self>, lane: usize) -> Arc<Opening> {
+    fn opening(self: &Arc<Self>, lane: Lane) -> Arc<Opening> {
         let mut openings = self.openings();
-        if let Some(opening) = openings[lane].as_ref().filter(|opening| opening.is_usable()) {
+        if let Some(opening) =
+            openings[lane as usize].as_ref().filter(|opening| opening.is_usable())
+        {
             return Arc::clone(opening);
         }
         // Where one broke, the others are opened again as well.
@@ -150,16 +153,16 @@ impl Process {
             drop(opening.take_if(|opening| broke && opening.connection.get().is_some()));
         }
         let opening = Arc::<Opening>::default();
-        openings[lane] = Some(Arc::clone(&opening));
-        drop(tokio::spawn(Arc::clone(self).open(Arc::clone(&opening))));
+        openings[lane as usize] = Some(Arc::clone(&opening));
+        drop(tokio::spawn(Arc::clone(self).open(lane, Arc::clone(&opening))));
         opening
     }
 
-    async fn open(self: Arc<Self>, opening: Arc<Opening>) {
-        self.reach_server().await;
-        self.life.until(tokio_time().after(self.world.way())).await;
+    async fn open(self: Arc<Self>, lane: Lane, opening: Arc<Opening>) {
+        self.reach_server(lane).await;
+        self.reach_process(lane).await;
         self.times.forget();
-        drop(opening.connection.set(Connection::open(&self.world, &self.life)));
+        drop(opening.connection.set(Connection::open(&self.world, &self.life, lane)));
         opening.opened.notify_waiters();
         if let Some(hook) = self.when_connected.get() {
             hook();
@@ -167,9 +170,16 @@ impl Process {
     }
 
     /// Ends when the server does what the process asks for now.
-    pub(super) async fn reach_server(&self) {
+    pub(super) async fn reach_server(&self, lane: Lane) {
         self.life.until(tokio_time()).await;
-        self.world.read_by_server(tokio_time().after(self.world.way())).await;
+        let way = self.world.way(Way { lane, is_reply: false });
+        self.world.read_by_server(tokio_time().after(way)).await;
+    }
+
+    /// Ends when the process hears of that.
+    pub(super) async fn reach_process(&self, lane: Lane) {
+        let way = self.world.way(Way { lane, is_reply: true });
+        self.life.until(tokio_time().after(way)).await;
     }
 
     /// The next call shall not join what this one gave up.
@@ -187,7 +197,7 @@ impl Process {
 
     /// The calling task gave up on an answer after that time.
     pub(super) fn unanswered(&self, waited: Duration) {
-        let opening = self.openings()[lane()].clone();
+        let opening = self.openings()[lane() as usize].clone();
         if let Some(connection) = opening.as_ref().and_then(|opening| opening.connection.get()) {
             connection.unanswered(waited);
         }

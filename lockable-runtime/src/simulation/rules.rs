@@ -188,7 +188,8 @@ impl Key {
     /// be late while a later grant is used already; then tokens rise from grant to grant only.
     fn broken_tokens(&self, hold: &Hold, is_exclusive: bool) -> Vec<String> {
         let Hold { fence, ref owner, .. } = *hold;
-        let is_its = |grant: &Grant| (grant.first..=grant.last).contains(&fence) && grant.owner == *owner;
+        let is_its =
+            |grant: &Grant| (grant.first..=grant.last).contains(&fence) && grant.owner == *owner;
         let mut broken = Vec::new();
         if !self.grants.iter().rev().any(is_its) {
             broken.push(format!("has the token {fence}, which it was not granted"));

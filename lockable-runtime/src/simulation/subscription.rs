@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::mix::Lane;
 use super::process::{Process, SubscriptionState};
 use super::rules::RESERVED;
 use super::world::answer;
@@ -77,14 +78,14 @@ async fn subscribe(
     process: &Arc<Process>,
     origins: BTreeSet<Origin>,
 ) -> (Arc<Channel>, mpsc::UnboundedReceiver<Message>) {
-    process.reach_server().await;
+    process.reach_server(Lane::Background).await;
     let (sender, messages) = mpsc::unbounded_channel();
     let channel = Arc::new(Channel { process: Arc::clone(process), messages: sender });
     for origin in origins {
         let weak: Weak<Channel> = Arc::downgrade(&channel);
         answer(process.world.store.listen(origin, weak));
     }
-    process.life.until(tokio_time().after(process.world.way())).await;
+    process.reach_process(Lane::Background).await;
     (channel, messages)
 }
 
@@ -115,6 +116,7 @@ async fn receive(
 ) {
     while let Some(Message { arrives, granted, grant }) = messages.recv().await {
         process.life.until(arrives).await;
+        process.world.in_any_order().await;
         let began = process.times.began(granted, tokio_time());
         process.world.note(|names| {
             let (number, owner) = (process.number, names.of(grant.owner.as_ref()));

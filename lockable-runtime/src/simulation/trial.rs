@@ -29,9 +29,6 @@ const PROCESSES: usize = 3;
 /// Between two looks at the world, in each of which every fault may strike one process.
 const STEP: Duration = Duration::from_millis(10);
 
-/// As the default of the real backend.
-const COMMAND_DEADLINE: Duration = Duration::from_secs(1);
-
 /// No call waits for longer once it is calm: for the leases of processes that were killed, and for
 /// connections that bring no answer.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
@@ -113,7 +110,8 @@ impl Trial {
         self.started += 1;
         let process = Process::new(self.started, &self.world);
         let backend = Arc::new(Client(Arc::clone(&process)));
-        let link = Link::new(backend, COMMAND_DEADLINE, Reporting::default());
+        let deadline = Duration::from_millis(self.world.mix.command_deadline);
+        let link = Link::new(backend, deadline, Reporting::default());
         let link = link.staged(Arc::new(Order(Arc::clone(&process))));
         let acquirer = Acquirer::new(Arc::new(link)).unwrap();
         Member { process, acquirer, workers: JoinSet::new() }
@@ -150,7 +148,10 @@ impl Trial {
             let owner = self.world.owner(key);
             if self.world.rules().idle_for_long(key, owner.as_deref()) {
                 self.world.violation(|names| {
-                    format!("{key}: {} has had the lock for long without a call", names.of_all(owner))
+                    format!(
+                        "{key}: {} has had the lock for long without a call",
+                        names.of_all(owner)
+                    )
                 });
             }
         }
@@ -166,8 +167,7 @@ impl Trial {
     }
 
     fn strike_one(&mut self, fault: Fault, index: usize) {
-        let (world, process) =
-            (Arc::clone(&self.world), Arc::clone(&self.members[index].process));
+        let (world, process) = (Arc::clone(&self.world), Arc::clone(&self.members[index].process));
         world.count(fault.name());
         world.note(|_| format!("{} of p{}", fault.name(), process.number));
         match fault {

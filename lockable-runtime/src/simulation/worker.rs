@@ -17,7 +17,7 @@ use crate::hold::run::{LeaseCell, Run};
 use crate::lease::Lease;
 use crate::locker::acquire::{Acquirer, Tried, acquire};
 use crate::request_id::RequestId;
-use crate::types::clock::within;
+use crate::types::clock::{tokio_time, within};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{OnLost, Terms, Ttl, Wait};
@@ -40,6 +40,8 @@ struct Call {
     /// The body waits this often, each time for so long.
     steps: u64,
     pause: Duration,
+    /// A guard that is held by hand is extended once.
+    extends: bool,
     /// The call is dropped after this time.
     patience: Option<Duration>,
 }
@@ -101,7 +103,9 @@ impl Worker {
         let body = self.body(call, cell.clone(), &is_long);
         let (acquirer, key, terms) =
             (Arc::clone(&self.acquirer), LockKey::from_static(call.key), call.terms.clone());
-        let acquire = async move { granted(acquire(&acquirer, key, &terms).await?) };
+        let process = Arc::clone(&self.process);
+        let acquire =
+            async move { in_time(&process, acquire(&acquirer, key, &terms), &terms).await };
         let outcome = Run::new(acquire, body).lease_into(cell).await;
         match outcome {
             Ok(()) => "calls completed",
@@ -126,8 +130,8 @@ impl Worker {
     }
 
     async fn acquire(&self, call: &Call) -> Result<LockGuard, LockError> {
-        let key = LockKey::from_static(call.key);
-        granted(acquire(&self.acquirer, key, &call.terms).await?)
+        let asked = acquire(&self.acquirer, LockKey::from_static(call.key), &call.terms);
+        in_time(&self.process, asked, &call.terms).await
     }
 
     /// The work under a guard, which looks at the lease before each step by itself.
@@ -140,6 +144,14 @@ impl Worker {
                 break;
             }
             user.polled(&lease);
+            if step == 0 && call.extends {
+                let extended = guard.extend(2 * call.terms.ttl.duration()).await;
+                self.process.world.count(if extended.is_ok() {
+                    "extensions"
+                } else {
+                    "failed extensions"
+                });
+            }
             if step < call.steps {
                 sleep(self.pause(call)).await;
             }
@@ -180,8 +192,23 @@ fn is_renewable(lease: &Lease) -> bool {
         && lease.remaining() >= Duration::from_millis(550)
 }
 
-fn granted(tried: Tried) -> Result<LockGuard, LockError> {
-    match tried {
+/// The guard of a call. Where nothing fails, a call with a wait limit keeps that, but for its own requests.
+async fn in_time(
+    process: &Process,
+    asked: impl Future<Output = Result<Tried, LockError>>,
+    terms: &Terms,
+) -> Result<LockGuard, LockError> {
+    let start = tokio_time();
+    let tried = asked.await;
+    let took = tokio_time().since(start);
+    if let Some(limit) = terms.wait.limit()
+        && process.world.mix.is_mild()
+        && took > limit + LONGEST_TRIES
+    {
+        let number = process.number;
+        process.world.violation(|_| format!("p{number}: a wait of {limit:?} took {took:?}"));
+    }
+    match tried? {
         Tried::Granted(guard) => Ok(guard),
         Tried::Busy(key) => Err(LockError::busy(key.as_str())),
     }
@@ -250,7 +277,11 @@ impl Call {
             end: dice.one_of(&[End::Run, End::Run, End::Release, End::Drop]),
             steps: dice.below(6),
             pause: dice.micros_below(longest_pause),
-            patience: dice.chance(cancel).then(|| dice.micros_below(30_000)),
+            patience: dice.chance(cancel).then(|| {
+                let longest = dice.one_of(&[30_000, 30_000, 1_500_000]);
+                dice.micros_below(longest)
+            }),
+            extends: dice.chance(50),
         }
     }
 }
@@ -275,6 +306,9 @@ fn terms(dice: &mut super::dice::Dice) -> Terms {
         caller_blocks: false,
     }
 }
+
+/// Two tries, and each release that they wait for before.
+const LONGEST_TRIES: Duration = Duration::from_millis(2_500);
 
 /// Sees in which order the calls of a process join their line, and get their locks.
 pub(super) struct Order(pub(super) Arc<Process>);

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use tokio::task::yield_now;
+
 use super::dice::Dice;
 use super::history::{History, Names, Record};
 use super::life::sleep_until;
-use super::mix::Mix;
+use super::mix::{Mix, Way};
 use super::rules::{Hold, Rules};
 use crate::backend::{Backend, Memory, Reply};
 use crate::types::clock::{Moment, tokio_time};
@@ -82,8 +84,9 @@ impl World {
     }
 
     /// How long a request or a reply is under way.
-    pub(super) fn way(&self) -> Duration {
-        let Mix { slow, longest_way, very_slow, .. } = self.mix;
+    pub(super) fn way(&self, way: Way) -> Duration {
+        let Mix { slow, longest_way, very_slow, ref slow_ways, .. } = self.mix;
+        let slow = if slow_ways.contains(&way) { slow } else { 0 };
         let is_calm = self.is_calm();
         self.roll(|dice| {
             if !is_calm && dice.chance(very_slow) {
@@ -109,6 +112,13 @@ impl World {
         })
     }
 
+    /// What happens in the same millisecond happens in any order.
+    pub(super) async fn in_any_order(&self) {
+        for _ in 0..self.roll(|dice| dice.below(4)) {
+            yield_now().await;
+        }
+    }
+
     pub(super) fn stall_until(&self, end: Moment) {
         *self.stalled.lock().unwrap() = end;
     }
@@ -116,6 +126,7 @@ impl World {
     /// What was sent arrives then, and is read once the server does anything.
     pub(super) async fn read_by_server(&self, arrives: Moment) {
         sleep_until(|| arrives.max(*self.stalled.lock().unwrap())).await;
+        self.in_any_order().await;
     }
 
     pub(super) fn set_clock_back(&self, by: Duration) {
