@@ -27,6 +27,8 @@ pub(crate) struct Times(Mutex<Known>);
 #[derive(Clone, Copy, Default)]
 struct Known {
     newest: Option<Answer>,
+    /// Whether the newest answer is from before the last connection was opened.
+    is_over: bool,
     /// When it was known last that the clock had been set back. Attempts that were first sent before may
     /// have been granted before the step.
     counts_from: Moment,
@@ -67,22 +69,27 @@ impl Times {
         let mut known = self.known();
         match &known.newest {
             Some(newest) if newest.shows_step(sent, server) => known.counts_from = now,
-            Some(newest) if newest.server >= server => return,
-            Some(_) | None => {}
+            Some(newest) if newest.server < server => {}
+            // Perhaps of another server, whose clock is behind.
+            Some(_) if known.is_over => known.counts_from = now,
+            Some(_) => return,
+            None => {}
         }
         known.newest = Some(Answer { sent, server, learned: now });
+        known.is_over = false;
     }
 
-    /// The server may be another one now.
+    /// The server may be another one now. The newest answer dates no grant any more; but it still shows
+    /// whether the clock was set back, because a grant from before may arrive after the next answer.
     pub(crate) fn forget(&self) {
-        self.known().newest = None;
+        self.known().is_over = true;
     }
 
     /// From when on a grant counts that was made at that time of the server's, and received now. `None`
     /// where it would begin later than that: then the clock was set forward in between.
     pub(crate) fn began(&self, granted: u64, arrived: Moment) -> Option<Began> {
-        let Known { newest, counts_from } = *self.known();
-        let Answer { sent, server, .. } = newest?;
+        let Known { newest, is_over, counts_from } = *self.known();
+        let Answer { sent, server, .. } = newest.filter(|_| !is_over)?;
         let later = Duration::from_micros(granted.checked_sub(server)?);
         // A server's clock that is faster than ours by one in a hundred would count too much.
         let since = sent.after(less_one_in_a_hundred(later));
@@ -170,6 +177,23 @@ mod tests {
         times.forget();
         times.learn(at(600_000), 9_000_000, at(600_010));
         assert_eq!(counts_from(&times), at(500_020));
+    }
+
+    /// 1. The attempt is sent, and granted at the server's time of 5000.
+    /// 2. The clock is set back to 1000, or another server takes over, whose clock is behind.
+    /// 3. The connection is opened again, and the next request answered at 1010.
+    /// 4. The message of the grant arrives.
+    #[test]
+    fn a_step_shows_over_a_new_connection_as_well() {
+        let times = Times::default();
+        times.learn(at(90), 4_000, at(100));
+        times.forget();
+        times.learn(at(1_300), 1_010, at(1_320));
+        assert_eq!(counts_from(&times), at(1_320));
+        // One that was under way when the former answer came may have been answered after the step.
+        times.forget();
+        times.learn(at(1_310), 1_005, at(1_400));
+        assert_eq!((since(&times, 1_005, 9_999), counts_from(&times)), (Some(at(1_310)), at(1_400)));
     }
 
     /// Two requests that were under way at the same time may have been answered in any order.
