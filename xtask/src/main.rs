@@ -4,6 +4,7 @@
 //!   runs every test.
 //! - `cargo xtask lint` runs the complete list of checks.
 //! - `cargo xtask api` writes the list of what is public in `lockable-runtime` again.
+//! - `cargo xtask simulate` runs the simulation of the client with many seeds, or shows one.
 
 mod api;
 mod apt;
@@ -13,6 +14,7 @@ mod lint;
 mod python;
 mod redis;
 mod shell;
+mod simulate;
 mod test;
 mod workspace;
 
@@ -36,6 +38,7 @@ fn run() -> Result<bool, String> {
         Some("test") => test::run(),
         Some("lint") => Ok(lint::run()),
         Some("api") => api::write(),
-        _ => Err("usage: cargo xtask <test | lint | api>".to_owned()),
+        Some("simulate") => simulate::run(env::args().skip(2)),
+        _ => Err(format!("usage: cargo xtask <test | lint | api | {}>", simulate::USAGE)),
     }
 }

@@ -22,7 +22,8 @@ pub(super) struct Life {
 
 impl Life {
     pub(super) fn stop_until(&self, end: Moment) {
-        *self.stopped.lock().unwrap() = end;
+        let mut stopped = self.stopped.lock().unwrap();
+        *stopped = end.max(*stopped);
     }
 
     pub(super) fn end(&self) {

@@ -97,6 +97,8 @@ pub(super) struct Mix {
     pub(super) longest_message: u64,
     /// A call is dropped before its end.
     pub(super) cancel: u64,
+    /// A body waits for long.
+    pub(super) long_body: u64,
     /// A worker rests for long between two calls.
     pub(super) rest: u64,
     /// How many workers each process has.
@@ -137,7 +139,7 @@ impl Mix {
         Self {
             kind,
             faults: struck.map(|(fault, most)| (fault, up_to(most))).collect(),
-            slow: up_to(if is_mild { 300 } else { 60 }),
+            slow: if is_mild { 100 + up_to(400) } else { up_to(60) },
             // Below a third of what a lease of a second leaves for its renewal.
             longest_way: if is_mild { 250 } else { 300 },
             slow_ways: ways.filter(|_| up_to(1) == 1).collect(),
@@ -145,6 +147,7 @@ impl Mix {
             late_message: up_to(200),
             longest_message: if up_to(1) == 0 { 400 } else { 1_500 },
             cancel: up_to(300),
+            long_body: up_to(400),
             rest: up_to(1_000),
             workers: 1 + up_to(3),
             command_deadline: if is_mild || up_to(1) == 0 { 1_000 } else { 300 },

@@ -1,4 +1,34 @@
-//! A simulation of the client.
+//! A simulation of the client: whole processes, in one thread and in no time, and the same for the same seed.
+//!
+//! In each seed, three processes call for two locks. All of a call is real, from `locker/acquire` down to the
+//! contract of a backend: lines, turns, releases in the background, renewals, leases, bodies; so are the
+//! store in memory, and the times that date a grant. Simulated is what lies between:
+//!
+//! 1. Each process has a [`client`] in the place of a backend. It sends the verbs over two [`connection`]s, one
+//!    for the calls and one for the background, and hears of grants by a [`subscription`], as on Redis.
+//! 2. The [`mix`] of the seed says what may go wrong: what is under way is slow or lost, connections break or
+//!    are silent, processes stop and are killed, the server stalls and loses data, calls are dropped.
+//! 3. A [`worker`] makes one call after the other, each with other terms, in each way that a lock can be held.
+//! 4. [`rules`] knows what every seed has to keep. It is asked at each poll of a body under its lock, and at
+//!    each grant of the server. At the end of a [`trial`] it is calm: every call has to end then, and no lock,
+//!    place or work may be left.
+//!
+//! Time is tokio's, paused, so it goes on when nothing is left to do. Randomness is that of the seed, on this
+//! thread (`types/seeded.rs`). Every fiftieth seed runs twice, and has to show the same events.
+//!
+//! `cargo xtask simulate --seeds 100000 --from 1` runs many seeds fast; with one seed it prints all events. A
+//! seed that has shown something is listed in `seeds.txt`, and runs each time.
+
+use std::env;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use self::history::Record;
+use self::summary::Summary;
+use self::trial::Outcome;
+
 mod client;
 mod connection;
 mod dice;
@@ -8,50 +38,101 @@ mod mix;
 mod process;
 mod rules;
 mod subscription;
+mod summary;
 mod trial;
 mod worker;
 mod world;
 
-use self::history::Record;
-use std::collections::BTreeMap;
-use std::time::Duration;
+/// A seed, and what it has shown.
+const KNOWN_SEEDS: &str = include_str!("seeds.txt");
 
-fn number(name: &str, or: u64) -> u64 {
-    std::env::var(name).ok().map_or(or, |v| v.parse().unwrap())
-}
+/// Every seed that is a multiple of this runs twice.
+const REPEATED: u64 = 50;
 
 #[test]
 fn every_seed_keeps_the_rules() {
-    let (first, seeds, millis) =
-        (number("SIM_SEED", 1), number("SIM_SEEDS", 100), number("SIM_MILLIS", 10_000));
-    let mut counts = BTreeMap::<&str, u64>::new();
-    let mut failed = Vec::new();
-    let mut wait = [Duration::ZERO; 2];
-    let start = tokio::time::Instant::now();
-    for seed in first..first + seeds {
-        let record = if seeds == 1 {
-            Record::Trace
-        } else if seed % 50 == 0 {
-            Record::Hash
-        } else {
-            Record::Counts
+    let plan = Plan::of_environment();
+    let summary = plan.run();
+    println!("{summary}");
+    for (seed, violations) in &summary.failed {
+        println!("\nseed {seed}: {}\n{}", violations.join("\n  "), plan.command(*seed));
+    }
+    assert!(summary.failed.is_empty(), "{} seeds broke a rule", summary.failed.len());
+    summary.assert_enough();
+}
+
+/// Which seeds run, and for how long each.
+struct Plan {
+    from: u64,
+    seeds: u64,
+    millis: u64,
+}
+
+impl Plan {
+    /// What `cargo xtask simulate` wants, or a plain `cargo test`.
+    fn of_environment() -> Self {
+        let number = |name: &str, default| {
+            let value = env::var(format!("LOCKABLE_SIMULATION_{name}"));
+            value.map_or(default, |value| value.parse().unwrap())
         };
-        let outcome = trial::run(seed, Duration::from_millis(millis), record);
-        outcome.events.iter().for_each(|l| println!("{l}"));
-        if record != Record::Counts {
-            let again = trial::run(seed, Duration::from_millis(millis), Record::Hash);
-            assert_eq!(again.hash, outcome.hash, "seed {seed} is not reproducible");
-        }
-        for (k, v) in outcome.counts {
-            *counts.entry(k).or_default() += v;
-        }
-        let w = &mut wait[(seed % 2) as usize];
-        *w = (*w).max(outcome.longest_wait);
-        if !outcome.violations.is_empty() {
-            println!("seed {seed}: {:?}", &outcome.violations[..outcome.violations.len().min(3)]);
-            failed.push(seed);
+        Self {
+            from: number("FROM", 1),
+            seeds: number("SEEDS", 1_500),
+            millis: number("MILLIS", 10_000),
         }
     }
-    println!("{counts:#?} {wait:?} {:?}", start.elapsed());
-    assert!(failed.is_empty(), "{} failed: {failed:?}", failed.len());
+
+    /// Runs all seeds, on each core of the machine.
+    fn run(&self) -> Summary {
+        let (seeds, next) = (self.all(), AtomicUsize::new(0));
+        let summary = Mutex::new(Summary::new(self.millis));
+        let work = || {
+            while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let outcome = self.run_one(*seed);
+                summary.lock().unwrap().add(*seed, outcome);
+            }
+        };
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        thread::scope(|scope| {
+            for _ in 0..cores.min(seeds.len()) {
+                scope.spawn(work);
+            }
+        });
+        summary.into_inner().unwrap()
+    }
+
+    fn all(&self) -> Vec<u64> {
+        let range = self.from..self.from + self.seeds;
+        if self.is_single() {
+            return range.collect();
+        }
+        let known = KNOWN_SEEDS.lines().filter_map(|line| line.split(' ').next()?.parse().ok());
+        known.filter(|seed| !range.contains(seed)).chain(range.clone()).collect()
+    }
+
+    fn is_single(&self) -> bool {
+        self.seeds == 1
+    }
+
+    fn run_one(&self, seed: u64) -> Outcome {
+        let run = |record| trial::run(seed, Duration::from_millis(self.millis), record);
+        if self.is_single() {
+            let outcome = run(Record::Trace);
+            outcome.events.iter().for_each(|event| println!("{event}"));
+            return outcome;
+        }
+        if seed % REPEATED != 0 {
+            return run(Record::Counts);
+        }
+        let (first, mut second) = (run(Record::Hash), run(Record::Hash));
+        if first.hash != second.hash {
+            second.violations.push("the second run was another one".to_owned());
+        }
+        second
+    }
+
+    /// What runs one seed alone.
+    fn command(&self, seed: u64) -> String {
+        format!("  cargo xtask simulate --seeds 1 --from {seed} --millis {}", self.millis)
+    }
 }

@@ -214,7 +214,6 @@ impl Trial {
         self.world.note(|_| "calm".to_owned());
         self.world.calm_down();
         for Member { process, .. } in &self.members {
-            process.life.stop_until(tokio_time());
             process.subscription.state.lock().unwrap().is_deaf = false;
             process.subscription.broken.notify_one();
         }

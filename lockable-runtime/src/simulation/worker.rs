@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::life::{polled_worker, sleep};
+use super::mix::Mix;
 use super::process::Process;
 use super::rules::Hold;
 use super::world::{KEYS, World};
@@ -63,7 +64,7 @@ impl Worker {
         let world = &self.process.world;
         let longest_rest = if world.mix.rest == 0 { 0 } else { 900_000 };
         while !world.is_calm() {
-            let call = world.roll(|dice| Call::draw(dice, world.mix.cancel));
+            let call = world.roll(|dice| Call::draw(dice, &world.mix));
             self.make(&call).await;
             let rest = world.roll(|dice| {
                 let is_long = dice.chance(world.mix.rest);
@@ -265,10 +266,10 @@ impl Drop for User<'_> {
 }
 
 impl Call {
-    fn draw(dice: &mut super::dice::Dice, cancel: u64) -> Self {
+    fn draw(dice: &mut super::dice::Dice, mix: &Mix) -> Self {
         let longest_pause = match dice.below(10) {
-            0 => 900_000,
-            1..=3 => 60_000,
+            _ if dice.chance(mix.long_body) => 900_000,
+            0..=2 => 60_000,
             _ => 4_000,
         };
         Self {
@@ -277,7 +278,7 @@ impl Call {
             end: dice.one_of(&[End::Run, End::Run, End::Release, End::Drop]),
             steps: dice.below(6),
             pause: dice.micros_below(longest_pause),
-            patience: dice.chance(cancel).then(|| {
+            patience: dice.chance(mix.cancel).then(|| {
                 let longest = dice.one_of(&[30_000, 30_000, 1_500_000]);
                 dice.micros_below(longest)
             }),

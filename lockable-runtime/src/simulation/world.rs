@@ -76,7 +76,6 @@ impl World {
 
     pub(super) fn calm_down(&self) {
         self.is_calm.store(true, Ordering::Relaxed);
-        self.stall_until(tokio_time());
     }
 
     pub(super) fn is_calm(&self) -> bool {
@@ -120,7 +119,8 @@ impl World {
     }
 
     pub(super) fn stall_until(&self, end: Moment) {
-        *self.stalled.lock().unwrap() = end;
+        let mut stalled = self.stalled.lock().unwrap();
+        *stalled = end.max(*stalled);
     }
 
     /// What was sent arrives then, and is read once the server does anything.

@@ -193,7 +193,10 @@ mod tests {
         // One that was under way when the former answer came may have been answered after the step.
         times.forget();
         times.learn(at(1_310), 1_005, at(1_400));
-        assert_eq!((since(&times, 1_005, 9_999), counts_from(&times)), (Some(at(1_310)), at(1_400)));
+        assert_eq!(
+            (since(&times, 1_005, 9_999), counts_from(&times)),
+            (Some(at(1_310)), at(1_400))
+        );
     }
 
     /// Two requests that were under way at the same time may have been answered in any order.

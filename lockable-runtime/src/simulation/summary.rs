@@ -1,0 +1,92 @@
+//! What all seeds of a run showed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::mix::Kind;
+use super::trial::Outcome;
+
+/// From this many seeds on, everything has to occur that a run is for.
+const ENOUGH: u64 = 500;
+
+/// What a run would be worth nothing without.
+const EXPECTED: [&str; 13] = [
+    "calls cancelled",
+    "claims",
+    "extensions",
+    "grants published",
+    "grants used",
+    "guards dropped",
+    "guards released",
+    "locks lost",
+    "messages lost",
+    "passes",
+    "replies lost",
+    "requests lost",
+    "wait limits reached",
+];
+
+pub(super) struct Summary {
+    start: Instant,
+    /// How long each seed is.
+    millis: u64,
+    seeds: u64,
+    counts: BTreeMap<&'static str, u64>,
+    /// How long the last call waited once it was calm: where nothing had failed, and where much had.
+    longest_waits: [Duration; 2],
+    pub(super) failed: BTreeMap<u64, Vec<String>>,
+}
+
+impl Summary {
+    pub(super) fn new(millis: u64) -> Self {
+        Self {
+            start: Instant::now(),
+            millis,
+            seeds: 0,
+            counts: BTreeMap::new(),
+            longest_waits: [Duration::ZERO; 2],
+            failed: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, seed: u64, outcome: Outcome) {
+        self.seeds += 1;
+        for (what, count) in outcome.counts {
+            *self.counts.entry(what).or_default() += count;
+        }
+        let longest = &mut self.longest_waits[usize::from(Kind::of(seed) != Kind::Mild)];
+        *longest = outcome.longest_wait.max(*longest);
+        if !outcome.violations.is_empty() {
+            self.failed.insert(seed, outcome.violations);
+        }
+    }
+
+    /// # Panics
+    /// When a run of many seeds has not shown what it is for.
+    pub(super) fn assert_enough(&self) {
+        let is_missing = |what: &&str| !self.counts.contains_key(what);
+        let missing: Vec<_> = EXPECTED.into_iter().filter(is_missing).collect();
+        assert!(self.seeds < ENOUGH || missing.is_empty(), "never seen: {missing:?}");
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let took = self.start.elapsed();
+        let rate = f64::from(u32::try_from(self.seeds).unwrap_or(u32::MAX)) / took.as_secs_f64();
+        let [mild, wild] = self.longest_waits;
+        writeln!(
+            f,
+            "{} seeds of {} ms in {took:.1?}, {rate:.0} a second",
+            self.seeds, self.millis
+        )?;
+        writeln!(f, "longest wait once it was calm: {mild:.1?}, after faults {wild:.1?}")?;
+        for (what, count) in &self.counts {
+            writeln!(f, "{count:>9} {what}")?;
+        }
+        Ok(())
+    }
+}
