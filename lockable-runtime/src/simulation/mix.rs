@@ -114,6 +114,13 @@ pub(super) struct Way {
     pub(super) is_reply: bool,
 }
 
+const WAYS: [Way; 4] = [
+    Way { lane: Lane::Caller, is_reply: false },
+    Way { lane: Lane::Caller, is_reply: true },
+    Way { lane: Lane::Background, is_reply: false },
+    Way { lane: Lane::Background, is_reply: true },
+];
+
 /// Which of the two connections of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
@@ -126,35 +133,36 @@ pub(super) enum Lane {
 impl Mix {
     pub(super) fn draw(kind: Kind, dice: &mut Dice) -> Self {
         let is_mild = kind == Kind::Mild;
-        // Half of what may happen does not happen at all.
-        let mut up_to = |most| if dice.chance(500) { 0 } else { 1 + dice.below(most) };
         let may_strike = |fault: &Fault| match fault {
             Fault::Flush | Fault::Delete => kind == Kind::Losing,
             _ => !is_mild,
         };
-        let ways = [Lane::Caller, Lane::Background]
-            .into_iter()
-            .flat_map(|lane| [false, true].map(|is_reply| Way { lane, is_reply }));
         let struck = FAULTS.into_iter().filter(|(fault, _)| may_strike(fault));
+        let is_slow = |dice: &mut Dice| dice.chance(700);
         Self {
             kind,
-            faults: struck.map(|(fault, most)| (fault, up_to(most))).collect(),
-            slow: if is_mild { 100 + up_to(400) } else { up_to(60) },
+            faults: struck.map(|(fault, most)| (fault, up_to(dice, most))).collect(),
+            slow: if is_mild { 100 + up_to(dice, 400) } else { up_to(dice, 60) },
             // Below a third of what a lease of a second leaves for its renewal.
             longest_way: if is_mild { 250 } else { 300 },
-            slow_ways: ways.filter(|_| up_to(1) == 1).collect(),
-            very_slow: if is_mild { 0 } else { up_to(8) },
-            late_message: up_to(200),
-            longest_message: if up_to(1) == 0 { 400 } else { 1_500 },
-            cancel: up_to(300),
-            long_body: up_to(400),
-            rest: up_to(1_000),
-            workers: 1 + up_to(3),
-            command_deadline: if is_mild || up_to(1) == 0 { 1_000 } else { 300 },
+            slow_ways: WAYS.into_iter().filter(|_| is_slow(dice)).collect(),
+            very_slow: if is_mild { 0 } else { up_to(dice, 8) },
+            late_message: up_to(dice, 200),
+            longest_message: dice.one_of(&[400, 1_500]),
+            cancel: up_to(dice, 300),
+            long_body: 50 + up_to(dice, 350),
+            rest: up_to(dice, 1_000),
+            workers: 1 + up_to(dice, 3),
+            command_deadline: if is_mild { 1_000 } else { dice.one_of(&[1_000, 300]) },
         }
     }
 
     pub(super) fn is_mild(&self) -> bool {
         self.kind == Kind::Mild
     }
+}
+
+/// Half of what may happen does not happen at all in a seed.
+fn up_to(dice: &mut Dice, most: u64) -> u64 {
+    if dice.chance(500) { 0 } else { 1 + dice.below(most) }
 }
