@@ -33,6 +33,8 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "summary",
             "trial",
             "worker",
+            "call",
+            "order",
             "client",
             "subscription",
             "process",

@@ -43,7 +43,7 @@ impl Life {
     pub(super) async fn until(&self, moment: Moment) {
         sleep_until(|| moment.max(self.runs_at())).await;
         if self.is_over() {
-            pending().await
+            pending::<()>().await;
         }
     }
 }

@@ -29,12 +29,14 @@ use self::history::Record;
 use self::summary::Summary;
 use self::trial::Outcome;
 
+mod call;
 mod client;
 mod connection;
 mod dice;
 mod history;
 mod life;
 mod mix;
+mod order;
 mod process;
 mod rules;
 mod subscription;
@@ -121,7 +123,7 @@ impl Plan {
             outcome.events.iter().for_each(|event| println!("{event}"));
             return outcome;
         }
-        if seed % REPEATED != 0 {
+        if !seed.is_multiple_of(REPEATED) {
             return run(Record::Counts);
         }
         let (first, mut second) = (run(Record::Hash), run(Record::Hash));

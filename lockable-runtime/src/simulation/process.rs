@@ -114,7 +114,7 @@ impl Process {
             let answer = reply.await;
             world.note(|names| {
                 let shown = world.shown(names);
-                format!("server: p{number} {what} ({lane:?}){shown}")
+                format!("server: p{number} {what} ({lane:?}): {shown}")
             });
             answer
         });
@@ -130,14 +130,12 @@ impl Process {
         if let Some(connection) = opening.connection.get() {
             return Ok(Arc::clone(connection));
         }
-        match within(|| sleep(CONNECT_DEADLINE), opening.connection()).await {
-            Some(connection) => Ok(connection),
-            None => {
-                self.forget(&opening);
-                self.world.count("connections given up");
-                Err(Fault::unavailable("could not connect"))
-            }
-        }
+        let opened = within(|| sleep(CONNECT_DEADLINE), opening.connection()).await;
+        opened.ok_or_else(|| {
+            self.forget(&opening);
+            self.world.count("connections given up");
+            Fault::unavailable("could not connect")
+        })
     }
 
     fn opening(self: &Arc<Self>, lane: Lane) -> Arc<Opening> {

@@ -14,8 +14,9 @@ use super::dice::Dice;
 use super::history::Record;
 use super::life::{Gate, Life, sleep};
 use super::mix::{Fault, Kind, Mix};
+use super::order::Order;
 use super::process::Process;
-use super::worker::{Order, Worker};
+use super::worker::Worker;
 use super::world::{KEYS, World, lock_key};
 use crate::backend::Link;
 use crate::locker::acquire::{Acquirer, Tried, acquire};
@@ -29,9 +30,12 @@ const PROCESSES: usize = 3;
 /// Between two looks at the world, in each of which every fault may strike one process.
 const STEP: Duration = Duration::from_millis(10);
 
-/// No call waits for longer once it is calm: for the leases of processes that were killed, and for
-/// connections that bring no answer.
-const LONGEST_WAIT: Duration = Duration::from_secs(20);
+/// No call waits for longer once it is calm: for the calls before it, and for messages that are late.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The same after faults: also for the leases of processes that were killed, for processes that are stopped,
+/// and for connections that bring no answer.
+const LONGEST_WAIT_AFTER_FAULTS: Duration = Duration::from_secs(20);
 
 /// After this long the releases in the background have ended: the last lease, and the tries until then.
 const SETTLED: Duration = Duration::from_secs(15);
@@ -222,12 +226,14 @@ impl Trial {
     /// How long the last call takes. Those that are not served are counted once.
     async fn last_call(&mut self) -> Duration {
         let calm = tokio_time();
+        let is_mild = self.world.mix.is_mild();
+        let limit = if is_mild { LONGEST_WAIT } else { LONGEST_WAIT_AFTER_FAULTS };
         let all_ended = async {
             for member in &mut self.members {
                 while member.workers.join_next().await.is_some() {}
             }
         };
-        if within(|| sleep(LONGEST_WAIT), all_ended).await.is_none() {
+        if within(|| sleep(limit), all_ended).await.is_none() {
             for Member { process, workers, .. } in &self.members {
                 if !workers.is_empty() {
                     let (number, count) = (process.number, workers.len());
@@ -281,7 +287,7 @@ impl Trial {
             while !self.world.queue(key).is_empty() {
                 let terms = Terms::default();
                 let call = acquire(&newcomer.acquirer, lock_key(key), &terms);
-                let granted = within(|| sleep(LONGEST_WAIT), call).await;
+                let granted = within(|| sleep(LONGEST_WAIT_AFTER_FAULTS), call).await;
                 let Some(Ok(Tried::Granted(guard))) = granted else {
                     return self.world.violation(|_| format!("{key}: a newcomer is not served"));
                 };

@@ -135,10 +135,11 @@ impl World {
 
     /// The server's clock, in microseconds.
     pub(super) fn server_time(&self) -> u64 {
-        // Long ago it began, so it can be set back often.
+        // Long ago it started, so it can be set back often.
         let year = Duration::from_secs(365 * 86_400);
         let time = tokio_time().since(Moment::default()) + year;
-        u64::try_from((time - *self.set_back.lock().unwrap()).as_micros()).unwrap()
+        let shown = time.checked_sub(*self.set_back.lock().unwrap()).unwrap();
+        u64::try_from(shown.as_micros()).unwrap()
     }
 
     /// The owner of a lock in the store, with the mark that shows a minimum hold.
@@ -152,12 +153,11 @@ impl World {
 
     /// The owner and the queue of each lock, for the trace.
     pub(super) fn shown(&self, names: &mut Names) -> String {
-        let mut shown = String::new();
-        for key in KEYS {
+        let shown = KEYS.map(|key| {
             let (owner, queue) = (names.of_all(self.owner(key)), names.of_all(self.queue(key)));
-            shown.push_str(&format!("; {key} {owner}, queue {queue}"));
-        }
-        shown
+            format!("{key} {owner}, queue {queue}")
+        });
+        shown.join("; ")
     }
 
     /// A fencing token, counted from the first one.

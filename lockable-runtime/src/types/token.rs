@@ -102,11 +102,11 @@ impl Prefix {
 
 /// Distinguishes the tokens of this process that have the same prefix.
 fn next_count() -> u64 {
+    static COUNTER: AtomicU64 = AtomicU64::new(1);
     #[cfg(test)]
     if let Some(bits) = crate::types::seeded::bits() {
         return bits;
     }
-    static COUNTER: AtomicU64 = AtomicU64::new(1);
     COUNTER.fetch_add(1, Ordering::Relaxed)
 }
 

@@ -1,0 +1,35 @@
+//! The order in which the calls of a process join their line, and in which they are served.
+
+use std::sync::Arc;
+
+use super::life::polled_worker;
+use super::process::Process;
+use crate::backend::{Fault, Outcome, Stage};
+use crate::types::key::LockKey;
+
+/// Hears of each call that finds its lock busy, which joins the line in the same poll, and of each that is
+/// granted its lock.
+pub(super) struct Order(pub(super) Arc<Process>);
+
+impl Stage for Order {
+    fn next_fault(&self, _: &LockKey) -> Option<Fault> {
+        None
+    }
+
+    fn count(&self, key: &LockKey, outcome: Outcome) {
+        let Process { number: process, ref world, .. } = *self.0;
+        let Some(worker) = polled_worker() else { return };
+        match outcome {
+            Outcome::Busy => world.rules().joins(process, worker, key.as_str()),
+            Outcome::Granted => {
+                let overtaken = world.rules().served(process, worker, key.as_str());
+                if let Some(count) = overtaken {
+                    world.violation(|_| {
+                        format!("{key}: p{process} w{worker} overtook {count} calls of its line")
+                    });
+                }
+            }
+            Outcome::Failed => {}
+        }
+    }
+}
