@@ -45,6 +45,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "history",
             "mix",
             "dice",
+            "panics",
         ],
     ),
     ("attribute", &["mod", "answers", "values", "returned"]),

@@ -72,7 +72,7 @@ impl History {
 pub(super) struct Names(BTreeMap<String, usize>);
 
 impl Names {
-    /// With the mark of a lock that is kept for a minimum hold.
+    /// With the mark of a lock that stays taken for a minimum hold.
     pub(super) fn of(&mut self, owner: &str) -> String {
         let token = owner.trim_start_matches(MARKS);
         let next = self.0.len() + 1;
@@ -86,5 +86,5 @@ impl Names {
     }
 }
 
-/// What is before the owner token of a lock that is kept for a minimum hold.
+/// What is before the owner token of a lock that stays taken for a minimum hold.
 pub(super) const MARKS: [char; 2] = ['~', '='];

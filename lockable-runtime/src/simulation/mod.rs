@@ -13,7 +13,7 @@
 //!    each grant of the server. At the end of a [`trial`] it is calm: every call has to end then, and no lock,
 //!    place or work may be left.
 //!
-//! Time is tokio's, paused, so it goes on when nothing is left to do. Randomness is that of the seed, on this
+//! Time is tokio's, paused, so it advances when nothing is left to do. Randomness is that of the seed, on this
 //! thread (`types/seeded.rs`). Every fiftieth seed runs twice, and has to show the same events.
 //!
 //! `cargo xtask simulate --seeds 100000 --from 1` runs many seeds fast; with one seed it prints all events. A
@@ -37,6 +37,7 @@ mod history;
 mod life;
 mod mix;
 mod order;
+mod panics;
 mod process;
 mod rules;
 mod subscription;

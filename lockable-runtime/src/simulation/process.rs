@@ -27,21 +27,16 @@ pub(super) struct Process {
     openings: Mutex<[Option<Arc<Opening>>; 2]>,
     /// Called when a connection was opened.
     pub(super) when_connected: OnceLock<Box<dyn Fn() + Send + Sync>>,
-    pub(super) subscription: Subscription,
-}
-
-/// The state of the one subscription of a process.
-#[derive(Default)]
-pub(super) struct Subscription {
-    pub(super) state: Mutex<SubscriptionState>,
+    subscription: Mutex<Subscription>,
     /// Notified when the subscription is confirmed.
     pub(super) confirmed: Notify,
     /// Notified when the subscription breaks.
     pub(super) broken: Notify,
 }
 
+/// The one subscription of a process.
 #[derive(Default)]
-pub(super) struct SubscriptionState {
+pub(super) struct Subscription {
     pub(super) is_started: bool,
     pub(super) is_confirmed: bool,
     /// Whether no message arrives, although the server sends them.
@@ -80,7 +75,9 @@ impl Process {
             times: Times::default(),
             openings: Mutex::default(),
             when_connected: OnceLock::new(),
-            subscription: Subscription::default(),
+            subscription: Mutex::default(),
+            confirmed: Notify::new(),
+            broken: Notify::new(),
         })
     }
 
@@ -189,8 +186,11 @@ impl Process {
 
     /// Whether an owner token is that of a waiter of this process.
     pub(super) fn owns(&self, owner: &str) -> bool {
-        let state = self.subscription.state.lock().unwrap();
-        state.origins.iter().any(|origin| origin.is_of(owner))
+        self.subscription().origins.iter().any(|origin| origin.is_of(owner))
+    }
+
+    pub(super) fn subscription(&self) -> MutexGuard<'_, Subscription> {
+        self.subscription.lock().unwrap()
     }
 
     /// The calling task gave up on an answer after that time.

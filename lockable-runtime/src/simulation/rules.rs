@@ -131,7 +131,7 @@ impl Rules {
     /// Where nothing fails, no lock is taken for long that no call uses. The store has it for this owner.
     pub(super) fn idle_for_long(&mut self, key: &'static str, in_store: Option<&str>) -> bool {
         let now = tokio_time();
-        // One that is marked is kept for a minimum hold.
+        // One that is marked stays taken for a minimum hold.
         let is_used = |owner: &str| {
             owner.starts_with(MARKS) || self.users.get(owner).is_some_and(|users| *users > 0)
         };

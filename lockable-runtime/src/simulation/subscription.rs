@@ -1,6 +1,7 @@
 //! The simulated subscription of a process, made again and again as `backend/redis/wait/grants.rs` does.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::mix::Lane;
-use super::process::{Process, SubscriptionState};
+use super::process::Process;
 use super::rules::RESERVED;
 use super::world::answer;
 use crate::backend::{Backend, Grant, Listener};
@@ -33,14 +34,14 @@ struct Message {
 
 /// Makes sure that this process hears of the grants to its attempts; answers once that is confirmed.
 pub(super) async fn listen(process: &Arc<Process>, origin: Origin, hook: Weak<dyn Listener>) {
-    let is_started = std::mem::replace(&mut state(process).is_started, true);
+    let is_started = mem::replace(&mut process.subscription().is_started, true);
     if !is_started {
         drop(tokio::spawn(subscribe_always(Arc::clone(process), origin, hook)));
     }
     loop {
-        let mut confirmed = pin!(process.subscription.confirmed.notified());
+        let mut confirmed = pin!(process.confirmed.notified());
         confirmed.as_mut().enable();
-        if state(process).is_confirmed {
+        if process.subscription().is_confirmed {
             return;
         }
         confirmed.await;
@@ -52,24 +53,24 @@ async fn subscribe_always(process: Arc<Process>, origin: Origin, hook: Weak<dyn 
     let mut last = None;
     while hook.strong_count() > 0 {
         let current = last.map_or(origin, |_| Origin::draw().unwrap());
-        state(&process).origins.insert(current);
+        process.subscription().origins.insert(current);
         let mut origins = hook.upgrade().map_or_else(BTreeSet::new, |hook| hook.waiting_origins());
         origins.extend(last.into_iter().chain([current]));
         let (channel, messages) = subscribe(&process, origins).await;
         last = Some(current);
         process.world.note(|_| format!("p{} is subscribed", process.number));
-        state(&process).is_confirmed = true;
-        process.subscription.confirmed.notify_waiters();
+        process.subscription().is_confirmed = true;
+        process.confirmed.notify_waiters();
         if let Some(hook) = hook.upgrade() {
             hook.on_resubscribed(current);
         }
         let receiving = tokio::spawn(receive(Arc::clone(&process), messages, Weak::clone(&hook)));
-        process.subscription.broken.notified().await;
+        process.broken.notified().await;
         // What is under way is lost.
         receiving.abort();
         drop(channel);
         process.world.note(|_| format!("p{} is not subscribed any more", process.number));
-        state(&process).is_confirmed = false;
+        process.subscription().is_confirmed = false;
         process.life.until(tokio_time().after(PAUSE)).await;
     }
 }
@@ -94,7 +95,7 @@ impl Listener for Channel {
         let world = &self.process.world;
         world.granted(&grant.key, grant.owner.as_ref(), grant.fence, RESERVED);
         world.count("grants published");
-        if state(&self.process).is_deaf || self.process.life.is_over() {
+        if self.process.subscription().is_deaf || self.process.life.is_over() {
             return world.count("messages lost");
         }
         let arrives = tokio_time().after(world.message_way());
@@ -129,8 +130,4 @@ async fn receive(
             hook.on_grant(Grant { since, counts_from, ..grant });
         }
     }
-}
-
-fn state(process: &Process) -> std::sync::MutexGuard<'_, SubscriptionState> {
-    process.subscription.state.lock().unwrap()
 }

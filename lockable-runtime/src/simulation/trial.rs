@@ -2,6 +2,8 @@
 //! which everything has to end.
 
 use std::collections::BTreeMap;
+use std::mem;
+use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -15,6 +17,7 @@ use super::history::Record;
 use super::life::{Gate, Life, sleep};
 use super::mix::{Fault, Kind, Mix};
 use super::order::Order;
+use super::panics::panics;
 use super::process::Process;
 use super::worker::Worker;
 use super::world::{KEYS, World, lock_key};
@@ -41,6 +44,7 @@ const LONGEST_WAIT_AFTER_FAULTS: Duration = Duration::from_secs(20);
 const SETTLED: Duration = Duration::from_secs(15);
 
 /// What one seed showed.
+#[derive(Default)]
 pub(super) struct Outcome {
     pub(super) counts: BTreeMap<&'static str, u64>,
     pub(super) violations: Vec<String>,
@@ -52,6 +56,16 @@ pub(super) struct Outcome {
 
 /// Runs one seed, which is the same each time.
 pub(super) fn run(seed: u64, duration: Duration, record: Record) -> Outcome {
+    let former = panics();
+    let outcome = catch_unwind(|| run_to_end(seed, duration, record));
+    let mut outcome = outcome.unwrap_or_default();
+    if panics() > former {
+        outcome.violations.push("a task panicked".to_owned());
+    }
+    outcome
+}
+
+fn run_to_end(seed: u64, duration: Duration, record: Record) -> Outcome {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     let (outcome, _until_the_end) = runtime.block_on(async {
         let seeded = Seeded::start(seed);
@@ -128,7 +142,8 @@ impl Trial {
             self.look_for_idle();
             self.strike();
         }
-        self.calm_down();
+        self.world.note(|_| "calm".to_owned());
+        self.world.calm_down();
         let longest_wait = self.last_call().await;
         sleep(SETTLED).await;
         self.look_at_the_end();
@@ -136,9 +151,9 @@ impl Trial {
         let mut history = self.world.history.lock().unwrap();
         Outcome {
             hash: history.hash(),
-            counts: std::mem::take(&mut history.counts),
-            violations: std::mem::take(&mut history.violations),
-            events: std::mem::take(&mut history.events),
+            counts: mem::take(&mut history.counts),
+            violations: mem::take(&mut history.violations),
+            events: mem::take(&mut history.events),
             longest_wait,
         }
     }
@@ -152,10 +167,8 @@ impl Trial {
             let owner = self.world.owner(key);
             if self.world.rules().idle_for_long(key, owner.as_deref()) {
                 self.world.violation(|names| {
-                    format!(
-                        "{key}: {} has had the lock for long without a call",
-                        names.of_all(owner)
-                    )
+                    let owner = names.of_all(owner);
+                    format!("{key}: {owner} has had the lock for long without a call")
                 });
             }
         }
@@ -179,7 +192,7 @@ impl Trial {
             Fault::Silence => process.connections().iter().for_each(|open| open.silence()),
             Fault::Stop => process.life.stop_until(soon(&world, &[800, 800, 800, 5_000])),
             Fault::Kill => self.kill(index),
-            Fault::Unsubscribe => process.subscription.broken.notify_one(),
+            Fault::Unsubscribe => process.broken.notify_one(),
             Fault::Deafen => drop(tokio::spawn(deafen(process))),
             Fault::Stall => world.stall_until(soon(&world, &[3_000])),
             Fault::SetBack => {
@@ -189,7 +202,7 @@ impl Trial {
                 world.store.flush();
                 for member in &self.members {
                     cut(&member.process);
-                    member.process.subscription.broken.notify_one();
+                    member.process.broken.notify_one();
                 }
             }
             Fault::Delete => world.store.delete(&lock_key(KEYS[0])),
@@ -199,27 +212,18 @@ impl Trial {
     /// The process does nothing more, and another one takes its place.
     fn kill(&mut self, index: usize) {
         let replacement = self.start();
-        let killed = std::mem::replace(&mut self.members[index], replacement);
+        let killed = mem::replace(&mut self.members[index], replacement);
         killed.process.life.end();
         let is_noticed = self.world.roll(|dice| dice.chance(500));
         if is_noticed {
-            killed.process.subscription.broken.notify_one();
+            killed.process.broken.notify_one();
         } else {
             // Its host is away: the server sends to a connection that no process reads.
             let after = self.world.roll(|dice| dice.millis_below(5_000));
             drop(tokio::spawn(async move {
                 sleep(after).await;
-                killed.process.subscription.broken.notify_one();
+                killed.process.broken.notify_one();
             }));
-        }
-    }
-
-    fn calm_down(&self) {
-        self.world.note(|_| "calm".to_owned());
-        self.world.calm_down();
-        for Member { process, .. } in &self.members {
-            process.subscription.state.lock().unwrap().is_deaf = false;
-            process.subscription.broken.notify_one();
         }
     }
 
@@ -230,7 +234,9 @@ impl Trial {
         let limit = if is_mild { LONGEST_WAIT } else { LONGEST_WAIT_AFTER_FAULTS };
         let all_ended = async {
             for member in &mut self.members {
-                while member.workers.join_next().await.is_some() {}
+                while let Some(ended) = member.workers.join_next().await {
+                    ended.unwrap();
+                }
             }
         };
         if within(|| sleep(limit), all_ended).await.is_none() {
@@ -314,9 +320,9 @@ fn cut(process: &Process) {
 
 /// No message arrives for a while; then the process notices that its subscription is broken.
 async fn deafen(process: Arc<Process>) {
-    let set = |is_deaf| process.subscription.state.lock().unwrap().is_deaf = is_deaf;
+    let set = |is_deaf| process.subscription().is_deaf = is_deaf;
     set(true);
     sleep(process.world.roll(|dice| dice.millis_below(6_000))).await;
     set(false);
-    process.subscription.broken.notify_one();
+    process.broken.notify_one();
 }
