@@ -88,7 +88,14 @@ impl Worker {
                 world.violation(|_| format!("a wait of at most {limit:?} took {took:?}"));
             }
             match tried? {
-                Tried::Granted(guard) => Ok(guard),
+                Tried::Granted(guard) => {
+                    if !guard.is_held() {
+                        world.violation(|_| {
+                            format!("{}: granted when its lease was over", guard.key())
+                        });
+                    }
+                    Ok(guard)
+                }
                 Tried::Busy(key) => Err(LockError::busy(key.as_str())),
             }
         }
