@@ -1,6 +1,6 @@
 //! One acquisition, as its backend knows it.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::min_hold::MinHold;
 use crate::types::clock::Moment;
@@ -23,8 +23,6 @@ pub(crate) struct Attempt {
     pub(crate) min_hold: MinHold,
     /// Whether it was handed the lock, and so its turn releases it.
     had_turn: AtomicBool,
-    /// How many questions for its place in the queue have no answer: those that were given up count.
-    open_questions: AtomicU32,
 }
 
 impl Attempt {
@@ -43,7 +41,6 @@ impl Attempt {
             sent_at: AtomicU64::default(),
             lapses_at: AtomicU64::default(),
             had_turn: AtomicBool::default(),
-            open_questions: AtomicU32::default(),
         }
     }
 
@@ -83,21 +80,6 @@ impl Attempt {
 
     pub(crate) fn had_turn(&self) -> bool {
         self.had_turn.load(Ordering::Acquire)
-    }
-
-    /// Notes that a question for its place in the queue is about to be sent.
-    pub(crate) fn question_begins(&self) {
-        self.open_questions.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// Notes that a question was answered, or never sent.
-    pub(crate) fn question_ends(&self) {
-        self.open_questions.fetch_sub(1, Ordering::AcqRel);
-    }
-
-    /// Whether a question may still reach the backend.
-    pub(crate) fn has_open_question(&self) -> bool {
-        self.open_questions.load(Ordering::Acquire) > 0
     }
 }
 

@@ -189,14 +189,13 @@ impl LockGuard {
             return Ok(found);
         }
         self.duty = Some(Known::Releasing);
-        let attempt = Arc::clone(self.lease.attempt());
-        let outcome = match self.turn.take().and_then(Turn::end) {
-            Some(ending) => {
+        let outcome = match self.turn.take() {
+            Some(turn) => {
                 // Boxed, because most calls have no turn to end, and would carry the space in vain.
-                let mut release = Box::pin(ending.release(attempt));
+                let mut release = Box::pin(turn.release());
                 telemetry::releasing(self.lease.shown_key(), release.as_mut()).await
             }
-            None => try_release(self.lease.link(), &attempt).await,
+            None => try_release(self.lease.link(), self.lease.attempt()).await,
         };
         if outcome.is_ok() {
             self.duty = None;
@@ -256,6 +255,7 @@ impl Drop for LockGuard {
         if let Some(known) = self.duty {
             telemetry::release_deferred(self.lease.shown_key());
             self.releaser.defer(Arc::clone(self.lease.attempt()), known);
+            self.turn.take().into_iter().for_each(Turn::defer);
         }
     }
 }

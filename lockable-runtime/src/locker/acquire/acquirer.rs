@@ -21,7 +21,7 @@ pub(crate) struct Acquirer {
     pub(crate) link: Arc<Link>,
     releaser: Arc<Releaser>,
     renewals: Renewals,
-    pub(super) waiters: Arc<Waiters>,
+    pub(super) waiters: Waiters,
     /// What the owner tokens of single tries begin with.
     prefix: Prefix,
 }

@@ -15,7 +15,7 @@ use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::options::{Terms, Ttl};
-use crate::waiters::{Claimed, Heard, Newcomer, Turn};
+use crate::waiters::{Granted, Heard, Newcomer, Turn};
 
 /// A call that was granted this count of whole leases, each of which was over when the answer came, has
 /// too short a lease for its link. One may be lost while a process is paused.
@@ -30,20 +30,16 @@ pub(super) struct InLine<'a> {
     pub(super) start: Moment,
     /// Whether the call has asked by itself, and so found another holder.
     has_tried: bool,
-    /// Whether the call was granted a turn, and asks whether it still holds the lock.
-    has_turn: bool,
     /// How many leases were over when the call heard of them.
     lost_turns: u32,
 }
 
 /// Why a turn brought no guard.
 enum NoTurn {
-    /// Its grant has ended, and another holder has the lock.
-    Busy,
+    /// Too much of its grant may be over.
+    Doubted(Turn),
     /// A whole lease was granted, and was over when the answer came.
     TooLate,
-    /// The question whether it is still held had no answer.
-    Fault(Fault),
 }
 
 impl<'a> InLine<'a> {
@@ -54,7 +50,7 @@ impl<'a> InLine<'a> {
         start: Moment,
         has_tried: bool,
     ) -> Self {
-        Self { acquirer, key, terms, start, has_tried, has_turn: false, lost_turns: 0 }
+        Self { acquirer, key, terms, start, has_tried, lost_turns: 0 }
     }
 
     /// Waits behind the calls of this process that wait already, as long as the terms say.
@@ -105,71 +101,52 @@ impl<'a> InLine<'a> {
         let waiting = Waiting::start(&link.backend, link.reporting.show(self.key));
         // The same from turn to turn: a call that lost one has its old place.
         let number = waiters.number();
-        let mut heard = if self.has_tried { Heard::Busy } else { Heard::Nothing };
+        let mut doubted = None;
         while self.lost_turns < LOST_TURNS {
-            let turn = waiters.turn(self.key, self.newcomer(number, heard));
+            let turn = waiters.turn(self.key, self.newcomer(number, doubted.take()));
             let turn = turn.instrument(waiting.span.clone()).await?;
-            (self.has_tried, self.has_turn) = (true, true);
-            heard = match self.begin(turn, &waiting).await {
+            match self.begin(turn, &waiting) {
                 Ok(guard) => {
                     link.count(self.key, Outcome::Granted);
                     return Ok(guard);
                 }
-                Err(NoTurn::Busy) => Heard::Busy,
-                Err(NoTurn::Fault(fault)) => Heard::Fault(Box::new(fault)),
-                Err(NoTurn::TooLate) => {
-                    self.lost_turns += 1;
-                    Heard::Nothing
-                }
-            };
-            self.has_turn = false;
+                Err(NoTurn::Doubted(turn)) => doubted = Some(turn),
+                Err(NoTurn::TooLate) => self.lost_turns += 1,
+            }
         }
         Err(LockError::too_late(self.key.as_str()))
     }
 
-    fn newcomer(&self, number: u64, heard: Heard) -> Newcomer {
+    fn newcomer(&self, number: u64, doubted: Option<Turn>) -> Newcomer {
         let Terms { ttl, fair: is_fair, ref identity, .. } = *self.terms;
-        Newcomer { number, ttl, is_fair, identity: identity.clone(), heard }
+        let has_heard = self.has_tried && self.lost_turns == 0;
+        let heard = if has_heard { Heard::Busy } else { Heard::Nothing };
+        Newcomer { number, ttl, is_fair, identity: identity.clone(), heard, doubted }
     }
 
-    /// The guard of a turn, or why that is over already.
-    async fn begin(&self, turn: Turn, waiting: &Waiting<'_>) -> Result<LockGuard, NoTurn> {
-        let (turn, since, granted) = self.revalidate_grant(turn).await?;
-        let grant = self.at_most_ttl(since, granted);
-        let attempt = turn.attempt().map(Arc::clone).ok_or(NoTurn::Busy)?;
-        let fencing_token = turn.fencing_token().ok_or(NoTurn::Busy)?;
-        let now = self.acquirer.link.backend.now();
-        let hold = self.acquirer.hold(now, waiting.until(now), self.terms);
-        telemetry::handed_off(turn.is_passed_on());
-        let turn = Some(turn.guarded());
-        Ok(self.acquirer.guard(attempt, fencing_token, grant, self.terms, hold, turn))
-    }
-
-    /// The turn, from when on its grant counts, and for how long.
+    /// The guard of a turn, or why there is none.
     ///
-    /// A grant that was long on its way, or that counts from an answer of long ago, is claimed first: the
-    /// body could have too little of it otherwise.
-    async fn revalidate_grant(&self, turn: Turn) -> Result<(Turn, Moment, Ttl), NoTurn> {
-        let backend = &self.acquirer.link.backend;
-        let (since, granted) = turn.grant().ok_or(NoTurn::Busy)?;
-        let now = backend.now();
-        if let Some(since) = since.filter(|since| now < schedule::due(*since, granted)) {
-            return Ok((turn, since, granted));
-        }
-        let turn = match turn.claim().await {
-            Claimed::Granted(turn) => turn,
-            Claimed::Busy => return Err(NoTurn::Busy),
-            Claimed::Fault(fault) => return Err(NoTurn::Fault(fault)),
-        };
-        match turn.grant() {
-            Some((Some(since), granted)) if backend.now() < since.after(granted.usable()) => {
-                Ok((turn, since, granted))
-            }
-            _ => {
+    /// A grant that was long on its way, or that counts from an answer of long ago, is doubted: the body
+    /// could have too little of it otherwise. A grant that confirms one after a doubt lasts as long as it does.
+    fn begin(&mut self, turn: Turn, waiting: &Waiting<'_>) -> Result<LockGuard, NoTurn> {
+        self.has_tried = true;
+        let Granted { since, ttl, fencing_token, is_confirmed, is_passed_on, .. } = turn.granted;
+        let now = self.acquirer.link.backend.now();
+        let is_fresh = |since| now < schedule::due(since, ttl);
+        let is_held = |since: Moment| now < since.after(ttl.usable());
+        let since = match since {
+            Some(since) if is_fresh(since) || is_confirmed && is_held(since) => since,
+            Some(_) if is_confirmed => {
                 turn.lose();
-                Err(NoTurn::TooLate)
+                return Err(NoTurn::TooLate);
             }
-        }
+            _ => return Err(NoTurn::Doubted(turn)),
+        };
+        let grant = self.at_most_ttl(since, ttl);
+        let hold = self.acquirer.hold(now, waiting.until(now), self.terms);
+        telemetry::handed_off(is_passed_on);
+        let attempt = Arc::clone(&turn.granted.attempt);
+        Ok(self.acquirer.guard(attempt, fencing_token, grant, self.terms, hold, Some(turn)))
     }
 
     /// The part of a grant that the call may use: another call of this process, which asked for longer,
@@ -185,7 +162,6 @@ impl<'a> InLine<'a> {
     /// See "What does a call return at its wait limit?" in DESIGN.md.
     fn at_limit(&self, heard: Heard, limit: Duration) -> LockError {
         let link = &self.acquirer.link;
-        let heard = if self.has_turn { Heard::Nothing } else { heard };
         let fault = match heard {
             Heard::Fault(fault) if !self.holds() => *fault,
             Heard::Nothing if self.lost_turns > 0 => Fault::too_late(),

@@ -1,0 +1,404 @@
+//! The state machine of one lock key in this process: which calls wait, which attempt has their place in
+//! the backend's queue, and which one has the turn.
+//!
+//! It is pure: events come in with the moment of now, and [`Actions`] go out. It knows no clock, no task
+//! and no request. An attempt is in one of these states:
+//!
+//! ```text
+//!  came_due, ending             granted, answered                released, lost, deferred, returned
+//!  ------------------> place ----------------------> turn --------------------------------------> over
+//!                      ^   |                         |  ^ |                                        ^
+//!                      |   |                         |  | | passed                                 |
+//!                      |   |     doubted             |  +-+                                        |
+//!                      +---|-------------------------+                                             |
+//!                          | no call waits                 no question is under way any more       |
+//!                          +-----------------> leftover -------------------------------------------+
+//! ```
+//!
+//! A turn that ends while a question about it is under way is a leftover as well.
+//!
+//! See "How does a call wait?" in DESIGN.md.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(crate) use self::actions::{Actions, Ending, Granted, Waiter};
+pub(crate) use self::state::Heard;
+use self::state::{Place, Stage, Turn};
+use crate::backend::{Attempt, Enqueued, Fault, Grant};
+use crate::types::clock::Moment;
+use crate::types::error::LockErrorKind;
+use crate::types::token::OwnerToken;
+
+mod actions;
+mod state;
+
+/// A line asks by itself after this long, whether or not the message it waits for is lost: before a
+/// grant that it has not heard of ends, which lasts for a second.
+///
+/// See "What if the message of a grant is lost?" in DESIGN.md.
+pub(crate) const RECHECK_INTERVAL: Duration = Duration::from_millis(800);
+
+/// After this long without an answer, waiters end with an error.
+///
+/// See "When does a call without a wait limit give up?" in DESIGN.md.
+pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
+
+/// The calls of this process that wait for one lock; `C` is the call. A test drives it through random orders
+/// of events.
+pub(crate) struct Line<C> {
+    /// In the order of arrival.
+    waiting: VecDeque<Waiter<C>>,
+    /// There is one only while a call waits.
+    place: Option<Place>,
+    turn: Option<Turn>,
+    /// What is neither, and has a question under way.
+    leftovers: Vec<Place>,
+    heard: Heard,
+    /// Since when the backend has not answered.
+    failing_since: Option<Moment>,
+    /// When the line asks by itself, where the last event has changed that.
+    due: Option<Moment>,
+}
+
+impl<C> Line<C> {
+    /// How many calls wait.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(crate) fn heard(&self) -> &Heard {
+        &self.heard
+    }
+
+    /// Whose grant this line waits for.
+    pub(crate) fn place(&self) -> Option<&OwnerToken> {
+        self.place.as_ref().map(|place| &place.attempt.owner)
+    }
+
+    /// When the line is to ask by itself, where the last event has changed that.
+    pub(crate) fn take_due(&mut self) -> Option<Moment> {
+        self.due.take()
+    }
+
+    /// Whether there is nothing left that the line has to know.
+    pub(crate) fn is_over(&self) -> bool {
+        debug_assert!(self.place.is_none() || !self.waiting.is_empty(), "no call waits there");
+        self.waiting.is_empty() && self.turn.is_none() && self.leftovers.is_empty()
+    }
+
+    /// A call joins in the order of its number, and has heard this of the lock just now.
+    pub(crate) fn joined(&mut self, waiter: Waiter<C>, heard: Heard, now: Moment) {
+        if self.waiting.is_empty() {
+            // The holder of a turn passes it on, or queues the line again; if not, the line asks.
+            let has_turn = self.turn.is_some();
+            self.due = Some(if has_turn { now.after(RECHECK_INTERVAL) } else { now });
+        }
+        let behind = self.waiting.partition_point(|other| other.number < waiter.number);
+        self.waiting.insert(behind, waiter);
+        match heard {
+            Heard::Busy => self.answers(),
+            Heard::Fault(_) => self.heard = heard,
+            Heard::Nothing => {}
+        }
+    }
+
+    /// A call leaves, from the line or with a turn that it has not received yet.
+    ///
+    /// A grant may cross the withdrawal of the last call's place:
+    /// 1. the call leaves, and the place is withdrawn;
+    /// 2. a release that reaches the backend first hands the lock off to the place, and publishes that;
+    /// 3. the withdrawal finds the lock granted, and hands it off again;
+    /// 4. the message finds no place: the grant is unwanted, and released once more, which changes nothing.
+    ///
+    /// Test: `a_grant_that_crosses_a_withdrawal_is_unwanted`.
+    pub(crate) fn left(&mut self, number: u64, now: Moment) -> Actions<C> {
+        let found = self.waiting.binary_search_by_key(&number, |waiter| waiter.number);
+        if let Ok(place) = found {
+            drop(self.waiting.remove(place));
+            return self.close(Actions::default());
+        }
+        match self.turn.as_ref().filter(|turn| turn.is_given_to(number)) {
+            Some(turn) => {
+                let attempt = Arc::clone(&turn.place.attempt);
+                self.returned(&attempt, now)
+            }
+            None => Actions::default(),
+        }
+    }
+
+    /// The moment of the next question has come; returns what it is about.
+    pub(crate) fn came_due(
+        &mut self,
+        make: impl FnOnce(&C) -> Arc<Attempt>,
+    ) -> Option<Arc<Attempt>> {
+        let first = self.waiting.front()?;
+        let place = self.place.get_or_insert_with(|| Place::new(make(&first.call)));
+        Some(place.ask())
+    }
+
+    /// A message says that the lock was granted; `None` if no call of this line waits for that.
+    pub(crate) fn granted(&mut self, grant: &Grant, now: Moment) -> Option<Actions<C>> {
+        let is_repeated =
+            self.turn.as_ref().is_some_and(|turn| turn.place.attempt.owner == grant.owner);
+        if is_repeated {
+            return Some(Actions::default());
+        }
+        self.begin(grant, false, now)
+    }
+
+    /// The backend has answered a question about the attempt.
+    ///
+    /// A leftover was withdrawn when it was given up, but that may have overtaken the question.
+    pub(crate) fn answered(
+        &mut self,
+        attempt: &Arc<Attempt>,
+        answer: &Enqueued,
+        now: Moment,
+    ) -> Actions<C> {
+        let is_leftover = self.question_ends(attempt, true);
+        match answer {
+            Enqueued::Granted(_) if is_leftover => Actions::release(attempt),
+            Enqueued::Granted(grant) => {
+                // Without a place for it, a message has begun this turn already.
+                let is_confirmed = self.place.as_ref().is_some_and(|place| place.is_doubted);
+                self.begin(grant, is_confirmed, now).unwrap_or_default()
+            }
+            Enqueued::Queued { remaining } => {
+                self.answers();
+                if is_leftover {
+                    return Actions::withdraw(attempt);
+                }
+                if self.place() == Some(&attempt.owner) {
+                    let pause = remaining.unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL);
+                    self.due = Some(now.after(pause));
+                }
+                Actions::default()
+            }
+        }
+    }
+
+    /// A question brought no answer in time, or an error. The line stays, and asks again, until the backend
+    /// was unavailable for too long, or refuses.
+    pub(crate) fn failed(
+        &mut self,
+        attempt: Option<&Arc<Attempt>>,
+        fault: &Fault,
+        now: Moment,
+    ) -> Actions<C> {
+        self.heard = Heard::Fault(Box::new(fault.clone()));
+        let since = *self.failing_since.get_or_insert(now);
+        let leftover = attempt.filter(|attempt| self.is_leftover(attempt));
+        let mut actions = leftover.map_or_else(Actions::default, Actions::withdraw);
+        let is_lasting = fault.kind != LockErrorKind::Unavailable;
+        if is_lasting || now.since(since) >= GIVE_UP_AFTER {
+            actions.refuse = mem::take(&mut self.waiting);
+        } else if !self.waiting.is_empty() {
+            self.due = Some(now.after(RECHECK_INTERVAL / 5));
+        }
+        self.close(actions)
+    }
+
+    /// A question about the attempt will bring no answer any more.
+    pub(crate) fn unanswered(&mut self, attempt: &Attempt) {
+        self.question_ends(attempt, false);
+    }
+
+    /// The holder has finished: passes the turn of this attempt to the next call, if it may be.
+    pub(crate) fn passed(&mut self, attempt: &Attempt, now: Moment) -> Actions<C> {
+        let deliver = self.pass(attempt, now);
+        self.close(Actions { deliver, ..Actions::default() })
+    }
+
+    /// The release of this attempt begins; says what goes with it.
+    ///
+    /// The turn is over when the release was answered. A question about it may have no answer until then:
+    /// 1. the question is sent, and is slow;
+    /// 2. the grant comes by message, the body runs, and the release frees the lock;
+    /// 3. the question lands, on another connection, and takes the lock or a place in the queue;
+    /// 4. its answer comes before that of the release, and looks like a repetition of the grant.
+    ///
+    /// So the attempt is withdrawn once the release was answered; a question that lands later still is a
+    /// leftover's. Test: `a_question_that_a_release_may_overtake_is_withdrawn`.
+    ///
+    /// See "When is a turn over?" in DESIGN.md.
+    pub(crate) fn ending(
+        &mut self,
+        attempt: &Attempt,
+        make: Option<impl FnOnce(&C) -> Arc<Attempt>>,
+        now: Moment,
+    ) -> Ending {
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.place.is_of(attempt)) else {
+            // The lock was lost, and another turn has begun.
+            return Ending::default();
+        };
+        turn.stage = Stage::Ending;
+        let is_overtaking = turn.place.may_be_overtaken();
+        // Without an attempt the line asks by itself.
+        let next = make.and_then(|make| self.came_due(make));
+        if next.is_some() {
+            // A lock that stays taken for a minimum hold is not handed off at the end of that.
+            let rest = attempt.min_hold.rest(|| now).unwrap_or(RECHECK_INTERVAL);
+            self.due = Some(now.after(rest.min(RECHECK_INTERVAL)));
+        }
+        Ending { next, is_overtaking }
+    }
+
+    /// The release of this attempt was answered, perhaps with the grant of the next one, or was given up.
+    pub(crate) fn released(
+        &mut self,
+        attempt: &Arc<Attempt>,
+        ending: &Ending,
+        is_answered: bool,
+        grant: Option<Grant>,
+        now: Moment,
+    ) -> Actions<C> {
+        self.end_turn(attempt, now);
+        if is_answered && self.place() == ending.next.as_ref().map(|next| &next.owner) {
+            // The release has queued the line, which asks by itself when `ending` said.
+            self.due = None;
+        }
+        let mut actions = match (&ending.next, grant) {
+            (Some(next), Some(grant)) => self.answered(next, &Enqueued::Granted(grant), now),
+            (Some(next), None) if self.question_ends(next, is_answered) => Actions::withdraw(next),
+            _ => Actions::default(),
+        };
+        if is_answered && ending.is_overtaking {
+            actions.withdraw.push(Arc::clone(attempt));
+        }
+        actions
+    }
+
+    /// The turn of this attempt ends, and the background releases its lock.
+    pub(crate) fn deferred(&mut self, attempt: &Attempt, now: Moment) {
+        self.end_turn(attempt, now);
+    }
+
+    /// The lock of this attempt was lost. The line may have asked again before it heard of the grant, so
+    /// the attempt is withdrawn.
+    pub(crate) fn lost(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
+        self.end_turn(attempt, now);
+        Actions::withdraw(attempt)
+    }
+
+    /// The call that was given the turn of this attempt does not want it.
+    pub(crate) fn returned(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
+        let passed = self.passed(attempt, now);
+        if passed.deliver.is_some() {
+            return passed;
+        }
+        self.end_turn(attempt, now);
+        Actions::release(attempt)
+    }
+
+    /// The call that was given the turn of this attempt has joined again, because the grant was long on its
+    /// way, or nothing says how old it is. So the line asks again.
+    ///
+    /// A renewal would not do, because the grant may have lapsed:
+    /// 1. the attempt is granted for a second, and its process is paused;
+    /// 2. the grant lapses, another holder has the lock, with newer fencing tokens, and releases it;
+    /// 3. a question about the attempt takes the lock once more;
+    /// 4. the process continues with the grant of step 1, and with older fencing tokens.
+    ///
+    /// The answer is a new grant, or a place in the queue. Test: `a_doubted_turn_is_asked_for_again`.
+    pub(crate) fn doubted(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
+        if self.place.is_some() || self.waiting.is_empty() {
+            // The line has asked for its next turn already.
+            return self.lost(attempt, now);
+        }
+        let Some(turn) = self.turn.take_if(|turn| turn.place.is_of(attempt)) else {
+            return Actions::withdraw(attempt);
+        };
+        self.heard = Heard::Nothing;
+        let place = self.place.insert(Place { is_doubted: true, ..turn.place });
+        Actions::ask(place.ask())
+    }
+
+    /// The turn of the place begins, if the grant is its own, and the first call has it.
+    fn begin(&mut self, grant: &Grant, is_confirmed: bool, now: Moment) -> Option<Actions<C>> {
+        let place = self.place.take_if(|place| place.attempt.owner == grant.owner)?;
+        let first = self.waiting.pop_front()?;
+        place.attempt.mark_turn();
+        place.attempt.mark_renewed(now, grant.ttl);
+        self.answers();
+        self.due = Some(now.after(RECHECK_INTERVAL));
+        let turn = Turn::new(place, grant, Stage::given_to(&first), now);
+        let granted = turn.granted(is_confirmed);
+        let former = self.turn.replace(turn);
+        self.keep_leftover(former.map(|turn| turn.place));
+        Some(Actions { deliver: Some((first.call, granted)), ..Actions::default() })
+    }
+
+    fn pass(&mut self, attempt: &Attempt, now: Moment) -> Option<(C, Granted)> {
+        let turn = self.turn.as_mut().filter(|turn| turn.place.is_of(attempt))?;
+        if !turn.may_be_passed(self.waiting.front()?.is_fair, now) {
+            return None;
+        }
+        let next = self.waiting.pop_front()?;
+        turn.passes += 1;
+        turn.stage = Stage::given_to(&next);
+        Some((next.call, turn.granted(false)))
+    }
+
+    /// Ends the turn of this attempt, and the next question is due; a later turn continues, where the lock
+    /// was taken from the earlier.
+    fn end_turn(&mut self, attempt: &Attempt, now: Moment) {
+        let Some(turn) = self.turn.take_if(|turn| turn.place.is_of(attempt)) else { return };
+        self.keep_leftover(Some(turn.place));
+        if !self.waiting.is_empty() {
+            self.due = Some(now);
+        }
+    }
+
+    /// Gives up the place when no call waits any more.
+    fn close(&mut self, mut actions: Actions<C>) -> Actions<C> {
+        if let Some(place) = self.place.take_if(|_| self.waiting.is_empty()) {
+            actions.withdraw.push(Arc::clone(&place.attempt));
+            self.keep_leftover(Some(place));
+        }
+        actions
+    }
+
+    /// Keeps what is over here while a question about it is under way.
+    fn keep_leftover(&mut self, place: Option<Place>) {
+        self.leftovers.extend(place.filter(|place| place.questions > 0));
+    }
+
+    fn is_leftover(&self, attempt: &Attempt) -> bool {
+        self.leftovers.iter().any(|place| place.is_of(attempt))
+    }
+
+    /// A question about the attempt was answered, or given up; says whether the attempt is a leftover.
+    fn question_ends(&mut self, attempt: &Attempt, is_answered: bool) -> bool {
+        let is_leftover = self.is_leftover(attempt);
+        let turn = self.turn.as_mut().map(|turn| &mut turn.place);
+        let mut places = self.place.iter_mut().chain(turn).chain(&mut self.leftovers);
+        let place = places.find(|place| place.is_of(attempt));
+        debug_assert!(place.is_some(), "a question about an attempt that no line knows");
+        place.into_iter().for_each(|place| place.question_ends(is_answered));
+        self.leftovers.retain(|place| place.questions > 0);
+        is_leftover
+    }
+
+    /// The backend answers: another holder has the lock, or this line.
+    fn answers(&mut self) {
+        self.heard = Heard::Busy;
+        self.failing_since = None;
+    }
+}
+
+impl<C> Default for Line<C> {
+    fn default() -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            place: None,
+            turn: None,
+            leftovers: Vec::new(),
+            heard: Heard::Nothing,
+            failing_since: None,
+            due: None,
+        }
+    }
+}

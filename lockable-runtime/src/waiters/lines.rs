@@ -1,0 +1,297 @@
+//! The lines of one locker: performs what they decide, and brings them the answers and the grants.
+//!
+//! See "How does a call wait?" in DESIGN.md.
+
+use std::collections::BTreeSet;
+use std::mem;
+use std::sync::{Arc, Weak};
+
+use tokio::sync::oneshot;
+
+use super::line::{Actions, GIVE_UP_AFTER, Granted, Heard, Line, RECHECK_INTERVAL, Waiter};
+use crate::backend::{Attempt, Enqueued, Fault, Grant, Link, Listener};
+use crate::releaser::{Known, Releaser};
+use crate::request_id::RequestId;
+use crate::types::clock::{Moment, within};
+use crate::types::error::{LockError, LockErrorKind};
+use crate::types::key::LockKey;
+use crate::types::options::Ttl;
+use crate::types::token::{CurrentOrigin, Origin, OwnerToken, random};
+use crate::worker::agenda::Agenda;
+use crate::worker::{Agent, InFlight, Worklist};
+
+/// The lines of one locker.
+pub(super) struct Lines {
+    pub(super) link: Arc<Link>,
+    releaser: Arc<Releaser>,
+    worklist: Worklist<LockKey, Line<Call>>,
+    origin: CurrentOrigin,
+    this: Weak<Self>,
+}
+
+/// A call that waits, as its line keeps it.
+pub(super) struct Call {
+    pub(super) ttl: Ttl,
+    pub(super) identity: Option<RequestId>,
+    pub(super) answer: oneshot::Sender<Result<Granted, LockError>>,
+}
+
+impl Lines {
+    pub(super) fn new(link: Arc<Link>, releaser: Arc<Releaser>) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            worklist: Worklist::new(&link),
+            link,
+            releaser,
+            origin: CurrentOrigin::default(),
+            this: Weak::clone(this),
+        })
+    }
+
+    /// Looks at a line; none where no call of this process waits for the lock, or has its turn.
+    pub(super) fn look<R>(&self, key: &LockKey, look: impl FnOnce(&Line<Call>) -> R) -> Option<R> {
+        self.worklist.look(|agenda| agenda.get_mut(key).map(|line| look(line)))
+    }
+
+    /// A call joins the line of this key.
+    pub(super) fn join(self: &Arc<Self>, key: &LockKey, waiter: Waiter<Call>, heard: Heard) {
+        let now = self.link.backend.now();
+        self.change(|agenda| {
+            if agenda.get_mut(key).is_none() {
+                drop(agenda.insert(key.clone(), Line::default(), None));
+            }
+            bring(agenda, key, |line| line.joined(waiter, heard, now))
+        });
+    }
+
+    /// Brings an event to a line, if there is one.
+    pub(super) fn on<R>(
+        self: &Arc<Self>,
+        key: &LockKey,
+        event: impl FnOnce(&mut Line<Call>, Moment) -> R,
+    ) -> Option<R> {
+        let now = self.link.backend.now();
+        self.change(|agenda| bring(agenda, key, |line| event(line, now)))
+    }
+
+    /// The same, and performs what the line asks for.
+    pub(super) fn act(
+        self: &Arc<Self>,
+        key: &LockKey,
+        event: impl FnOnce(&mut Line<Call>, Moment) -> Actions<Call>,
+    ) {
+        self.on(key, event).into_iter().for_each(|actions| self.perform_all(actions));
+    }
+
+    pub(super) fn perform_all(self: &Arc<Self>, actions: Actions<Call>) {
+        if let Some((call, granted)) = actions.deliver {
+            // A call that has gone is about to leave the line, which returns its turn.
+            drop(call.answer.send(Ok(granted)));
+        }
+        if let Some(attempt) = actions.release {
+            self.releaser.defer(attempt, Known::Releasing);
+        }
+        actions.withdraw.into_iter().for_each(|attempt| self.withdraw(attempt));
+        if let Some(attempt) = actions.ask {
+            self.spawn(Arc::clone(self).ask(attempt, None));
+        }
+    }
+
+    /// Has the backend forget an attempt that no call waits for any more.
+    fn withdraw(self: &Arc<Self>, attempt: Arc<Attempt>) {
+        if attempt.sent_at().is_none() {
+            // A question about it is about to be sent. Its answer finds a leftover.
+            return;
+        }
+        let (this, pending) = (Arc::clone(self), self.releaser.pending());
+        self.link.backend.detach(Box::pin(async move {
+            let _until_the_end = pending;
+            let left = this.link.ask(this.link.backend.leave(Arc::clone(&attempt)));
+            if left.await.is_err() {
+                // What remains is granted at some time, and passed to the next waiter when it is not claimed.
+                this.releaser.defer(attempt, Known::Unknown);
+            }
+        }));
+    }
+
+    /// Releases a grant to a place that was given up.
+    ///
+    /// A grant with another origin may be one to a process that was started from the same image, which
+    /// releases it. One of this process, from before the subscription broke, is withdrawn or ends after a
+    /// second.
+    fn release_unwanted(self: &Arc<Self>, grant: Grant) {
+        if self.origin.is_of(&grant.owner) {
+            let attempt = Arc::new(Attempt::owned(grant.key, grant.ttl, grant.owner));
+            attempt.mark_sent(self.link.backend.now());
+            self.releaser.defer(attempt, Known::Releasing);
+        }
+    }
+
+    /// Makes the next attempt, if one is needed. The number of its owner token is random, because another
+    /// process may have the same origin for a while: one that was started from the same image.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(super) fn attempt_for(
+        &self,
+        key: &LockKey,
+    ) -> Result<impl FnOnce(&Call) -> Arc<Attempt>, LockError> {
+        let (origin, number) = (self.origin.get()?, random()?);
+        Ok(move |first: &Call| {
+            let owner = OwnerToken::at(origin, number, first.identity.as_ref());
+            Arc::new(Attempt::owned(key.clone(), first.ttl, owner))
+        })
+    }
+
+    /// The attempt that the next question of this line is about.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    fn next_question(self: &Arc<Self>, key: &LockKey) -> Result<Option<Arc<Attempt>>, LockError> {
+        let make = self.attempt_for(key)?;
+        Ok(self.on(key, |line, _| line.came_due(make)).flatten())
+    }
+
+    /// Asks for the turn of an attempt, or for its place in the queue.
+    ///
+    /// The subscription comes first:
+    /// 1. the process subscribes to the channel of its grants, and the server confirms it;
+    /// 2. the question is sent, and the attempt is queued;
+    /// 3. the grant is published, and received.
+    ///
+    /// The other way round, a grant between the two would reach no process, so the script would pass over the
+    /// attempt. Test: `a_subscription_precedes_the_first_question`.
+    async fn ask(self: Arc<Self>, attempt: Arc<Attempt>, in_flight: Option<InFlight<Self>>) {
+        let mut open = Open { lines: &self, attempt: &attempt, is_answered: false };
+        if let Err(refused) = self.listens(&attempt).await {
+            return self.failed(&attempt.key, Some(&attempt), &refused);
+        }
+        let mut question = self.link.question(self.link.backend.enqueue(Arc::clone(&attempt)));
+        match question.answer().await {
+            Ok(answer) => return open.answered(answer),
+            Err(fault) => self.failed(&attempt.key, Some(&attempt), &fault),
+        }
+        drop(in_flight);
+        // A late answer still says what the question was granted, and nothing else does.
+        if let Some(Ok(answer)) = question.late_answer(GIVE_UP_AFTER).await {
+            open.answered(answer);
+        }
+    }
+
+    /// Makes sure, before the first question, that grants are heard.
+    ///
+    /// A place that no message reaches is passed over, and asks again after [`RECHECK_INTERVAL`]: so only
+    /// a refusal is an error here.
+    async fn listens(&self, attempt: &Attempt) -> Result<(), Fault> {
+        if attempt.sent_at().is_some() {
+            return Ok(());
+        }
+        let backend = &self.link.backend;
+        let Ok(origin) = self.origin.get() else { return Ok(()) };
+        let listener = Weak::clone(&self.this) as Weak<dyn Listener>;
+        let heard = within(|| backend.timer(RECHECK_INTERVAL), backend.listen(origin, listener));
+        match heard.await {
+            Some(Err(fault)) if fault.kind == LockErrorKind::Refused => Err(fault),
+            _ => Ok(()),
+        }
+    }
+
+    fn failed(self: &Arc<Self>, key: &LockKey, attempt: Option<&Arc<Attempt>>, fault: &Fault) {
+        let actions = self.on(key, |line, now| line.failed(attempt, fault, now));
+        let Some(mut actions) = actions else { return };
+        for waiter in mem::take(&mut actions.refuse) {
+            let error = fault.clone().about(key, &self.link.reporting);
+            // A call that has gone needs no answer.
+            drop(waiter.call.answer.send(Err(error)));
+        }
+        self.perform_all(actions);
+    }
+}
+
+/// Brings an event to a line; a line that is over after it is given up.
+fn bring<R>(
+    agenda: &mut Agenda<LockKey, Line<Call>>,
+    key: &LockKey,
+    event: impl FnOnce(&mut Line<Call>) -> R,
+) -> Option<R> {
+    let line = agenda.get_mut(key)?;
+    let result = event(line);
+    let due = line.take_due();
+    if line.is_over() {
+        drop(agenda.remove(key));
+    } else if let Some(due) = due {
+        agenda.schedule(key, due);
+    }
+    Some(result)
+}
+
+/// A question that has no answer yet. Its line knows of it until this is dropped.
+struct Open<'a> {
+    lines: &'a Arc<Lines>,
+    attempt: &'a Arc<Attempt>,
+    is_answered: bool,
+}
+
+impl Open<'_> {
+    fn answered(&mut self, answer: Enqueued) {
+        self.is_answered = true;
+        let attempt = self.attempt;
+        self.lines.act(&attempt.key, |line, now| line.answered(attempt, &answer, now));
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            let attempt = self.attempt;
+            self.lines.on(&attempt.key, |line, _| line.unanswered(attempt));
+        }
+    }
+}
+
+impl Listener for Lines {
+    fn on_grant(&self, grant: Grant) {
+        let Some(this) = self.this.upgrade() else { return };
+        match this.on(&grant.key, |line, now| line.granted(&grant, now)).flatten() {
+            Some(actions) => this.perform_all(actions),
+            None => this.release_unwanted(grant),
+        }
+    }
+
+    fn waiting_origins(&self) -> BTreeSet<Origin> {
+        self.worklist
+            .look(|agenda| agenda.items().filter_map(|line| Origin::of(line.place()?)).collect())
+    }
+
+    fn on_resubscribed(&self, origin: Origin) {
+        let Some(this) = self.this.upgrade() else { return };
+        this.origin.set(origin);
+        let now = this.link.backend.now();
+        this.change(|agenda| agenda.schedule_all(now));
+    }
+}
+
+impl Agent for Lines {
+    type Key = LockKey;
+    type Item = Line<Call>;
+
+    fn worklist(&self) -> &Worklist<LockKey, Line<Call>> {
+        &self.worklist
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        drop(self.link.backend.home(false).spawn(task));
+    }
+
+    fn perform(self: &Arc<Self>, due: Vec<LockKey>) {
+        for key in due {
+            match self.next_question(&key) {
+                Ok(Some(attempt)) => {
+                    let in_flight = InFlight::begin(self);
+                    self.spawn(Arc::clone(self).ask(attempt, Some(in_flight)));
+                }
+                Ok(None) => {}
+                Err(error) => self.failed(&key, None, &error.into()),
+            }
+        }
+    }
+}
