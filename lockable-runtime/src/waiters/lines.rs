@@ -3,7 +3,6 @@
 //! See "How does a call wait?" in DESIGN.md.
 
 use std::collections::BTreeSet;
-use std::mem;
 use std::sync::{Arc, Weak};
 
 use tokio::sync::oneshot;
@@ -20,7 +19,6 @@ use crate::types::token::{CurrentOrigin, Origin, OwnerToken, random};
 use crate::worker::agenda::Agenda;
 use crate::worker::{Agent, InFlight, Worklist};
 
-/// The lines of one locker.
 pub(super) struct Lines {
     pub(super) link: Arc<Link>,
     releaser: Arc<Releaser>,
@@ -79,10 +77,10 @@ impl Lines {
         key: &LockKey,
         event: impl FnOnce(&mut Line<Call>, Moment) -> Actions<Call>,
     ) {
-        self.on(key, event).into_iter().for_each(|actions| self.perform_all(actions));
+        self.on(key, event).into_iter().for_each(|actions| self.perform_all(key, actions));
     }
 
-    pub(super) fn perform_all(self: &Arc<Self>, actions: Actions<Call>) {
+    pub(super) fn perform_all(self: &Arc<Self>, key: &LockKey, actions: Actions<Call>) {
         if let Some((call, granted)) = actions.deliver {
             // A call that has gone is about to leave the line, which returns its turn.
             drop(call.answer.send(Ok(granted)));
@@ -93,6 +91,10 @@ impl Lines {
         actions.withdraw.into_iter().for_each(|attempt| self.withdraw(attempt));
         if let Some(attempt) = actions.ask {
             self.spawn(Arc::clone(self).ask(attempt, None));
+        }
+        if let Some((fault, waiters)) = actions.refuse {
+            let error = || fault.clone().about(key, &self.link.reporting);
+            waiters.into_iter().for_each(|waiter| drop(waiter.call.answer.send(Err(error()))));
         }
     }
 
@@ -113,11 +115,8 @@ impl Lines {
         }));
     }
 
-    /// Releases a grant to a place that was given up.
-    ///
-    /// A grant with another origin may be one to a process that was started from the same image, which
-    /// releases it. One of this process, from before the subscription broke, is withdrawn or ends after a
-    /// second.
+    /// Releases a grant to a place that was given up. With another origin it may be one to a process that was
+    /// started from the same image, and releases it.
     fn release_unwanted(self: &Arc<Self>, grant: Grant) {
         if self.origin.is_of(&grant.owner) {
             let attempt = Arc::new(Attempt::owned(grant.key, grant.ttl, grant.owner));
@@ -142,15 +141,6 @@ impl Lines {
         })
     }
 
-    /// The attempt that the next question of this line is about.
-    ///
-    /// # Errors
-    /// When the system gives no randomness.
-    fn next_question(self: &Arc<Self>, key: &LockKey) -> Result<Option<Arc<Attempt>>, LockError> {
-        let make = self.attempt_for(key)?;
-        Ok(self.on(key, |line, _| line.came_due(make)).flatten())
-    }
-
     /// Asks for the turn of an attempt, or for its place in the queue.
     ///
     /// The subscription comes first:
@@ -158,17 +148,17 @@ impl Lines {
     /// 2. the question is sent, and the attempt is queued;
     /// 3. the grant is published, and received.
     ///
-    /// The other way round, a grant between the two would reach no process, so the script would pass over the
-    /// attempt. Test: `a_subscription_precedes_the_first_question`.
+    /// The other way round, a grant between the two would reach no process.
+    /// Test: `a_subscription_precedes_the_first_question`.
     async fn ask(self: Arc<Self>, attempt: Arc<Attempt>, in_flight: Option<InFlight<Self>>) {
         let mut open = Open { lines: &self, attempt: &attempt, is_answered: false };
         if let Err(refused) = self.listens(&attempt).await {
-            return self.failed(&attempt.key, Some(&attempt), &refused);
+            return open.failed(&refused);
         }
         let mut question = self.link.question(self.link.backend.enqueue(Arc::clone(&attempt)));
         match question.answer().await {
             Ok(answer) => return open.answered(answer),
-            Err(fault) => self.failed(&attempt.key, Some(&attempt), &fault),
+            Err(fault) => open.failed(&fault),
         }
         drop(in_flight);
         // A late answer still says what the question was granted, and nothing else does.
@@ -179,8 +169,7 @@ impl Lines {
 
     /// Makes sure, before the first question, that grants are heard.
     ///
-    /// A place that no message reaches is passed over, and asks again after [`RECHECK_INTERVAL`]: so only
-    /// a refusal is an error here.
+    /// A place that no message reaches is passed over, and asks again: so only a refusal is an error here.
     async fn listens(&self, attempt: &Attempt) -> Result<(), Fault> {
         if attempt.sent_at().is_some() {
             return Ok(());
@@ -194,17 +183,6 @@ impl Lines {
             _ => Ok(()),
         }
     }
-
-    fn failed(self: &Arc<Self>, key: &LockKey, attempt: Option<&Arc<Attempt>>, fault: &Fault) {
-        let actions = self.on(key, |line, now| line.failed(attempt, fault, now));
-        let Some(mut actions) = actions else { return };
-        for waiter in mem::take(&mut actions.refuse) {
-            let error = fault.clone().about(key, &self.link.reporting);
-            // A call that has gone needs no answer.
-            drop(waiter.call.answer.send(Err(error)));
-        }
-        self.perform_all(actions);
-    }
 }
 
 /// Brings an event to a line; a line that is over after it is given up.
@@ -215,7 +193,7 @@ fn bring<R>(
 ) -> Option<R> {
     let line = agenda.get_mut(key)?;
     let result = event(line);
-    let due = line.take_due();
+    let due = line.due.take();
     if line.is_over() {
         drop(agenda.remove(key));
     } else if let Some(due) = due {
@@ -232,6 +210,11 @@ struct Open<'a> {
 }
 
 impl Open<'_> {
+    fn failed(&self, fault: &Fault) {
+        let attempt = self.attempt;
+        self.lines.act(&attempt.key, |line, now| line.failed(Some(attempt), fault, now));
+    }
+
     fn answered(&mut self, answer: Enqueued) {
         self.is_answered = true;
         let attempt = self.attempt;
@@ -243,7 +226,7 @@ impl Drop for Open<'_> {
     fn drop(&mut self) {
         if !self.is_answered {
             let attempt = self.attempt;
-            self.lines.on(&attempt.key, |line, _| line.unanswered(attempt));
+            self.lines.on(&attempt.key, |line, _| line.question_ends(attempt, false));
         }
     }
 }
@@ -252,7 +235,7 @@ impl Listener for Lines {
     fn on_grant(&self, grant: Grant) {
         let Some(this) = self.this.upgrade() else { return };
         match this.on(&grant.key, |line, now| line.granted(&grant, now)).flatten() {
-            Some(actions) => this.perform_all(actions),
+            Some(actions) => this.perform_all(&grant.key, actions),
             None => this.release_unwanted(grant),
         }
     }
@@ -284,13 +267,16 @@ impl Agent for Lines {
 
     fn perform(self: &Arc<Self>, due: Vec<LockKey>) {
         for key in due {
-            match self.next_question(&key) {
-                Ok(Some(attempt)) => {
-                    let in_flight = InFlight::begin(self);
-                    self.spawn(Arc::clone(self).ask(attempt, Some(in_flight)));
+            match self.attempt_for(&key) {
+                Ok(make) => {
+                    let attempt = self.on(&key, |line, _| line.came_due(make)).flatten();
+                    let ask = |attempt| Arc::clone(self).ask(attempt, Some(InFlight::begin(self)));
+                    attempt.map(ask).into_iter().for_each(|asking| self.spawn(asking));
                 }
-                Ok(None) => {}
-                Err(error) => self.failed(&key, None, &error.into()),
+                Err(error) => {
+                    let fault = error.into();
+                    self.act(&key, |line, now| line.failed(None, &fault, now));
+                }
             }
         }
     }

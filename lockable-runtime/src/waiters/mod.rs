@@ -11,10 +11,9 @@ use self::line::Waiter;
 use self::lines::{Call, Lines};
 use crate::backend::Link;
 use crate::releaser::Releaser;
-use crate::request_id::RequestId;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
-use crate::types::options::Ttl;
+use crate::types::options::Terms;
 
 pub(crate) use self::line::{Granted, Heard};
 pub(crate) use self::turn::Turn;
@@ -29,19 +28,6 @@ pub(crate) struct Waiters {
     next_number: AtomicU64,
 }
 
-/// A call that is about to wait.
-pub(crate) struct Newcomer {
-    /// Its place in the order of arrival.
-    pub(crate) number: u64,
-    pub(crate) ttl: Ttl,
-    pub(crate) is_fair: bool,
-    pub(crate) identity: Option<RequestId>,
-    /// What the backend answered to this call itself.
-    pub(crate) heard: Heard,
-    /// A turn that the call was given, and doubts.
-    pub(crate) doubted: Option<Turn>,
-}
-
 impl Waiters {
     pub(crate) fn new(link: Arc<Link>, releaser: Arc<Releaser>) -> Self {
         Self { lines: Lines::new(link, releaser), next_number: AtomicU64::new(0) }
@@ -54,7 +40,7 @@ impl Waiters {
 
     /// What is known of this lock where calls wait for it.
     pub(crate) fn heard(&self, key: &LockKey) -> Heard {
-        self.lines.look(key, |line| line.heard().clone()).unwrap_or(Heard::Nothing)
+        self.lines.look(key, |line| line.heard.clone()).unwrap_or(Heard::Nothing)
     }
 
     /// A place in the order of arrival.
@@ -64,31 +50,33 @@ impl Waiters {
 
     /// Joins the line, behind those who came before, whose numbers are lower; returns the turn when it comes.
     ///
+    /// The call may have heard something of the lock just now, and it may doubt a turn that it was given.
+    ///
     /// # Cancel safety
-    /// A waiter that is dropped leaves its line at once, and a turn that arrives while it leaves is passed to the next waiter.
+    /// A waiter that is dropped leaves its line at once, and a turn that arrives while it leaves is passed
+    /// to the next waiter.
     pub(crate) fn turn<'a>(
         &'a self,
         key: &'a LockKey,
-        newcomer: Newcomer,
-    ) -> impl Future<Output = Result<Turn, LockError>> + Send + 'a {
-        let Newcomer { number, ttl, is_fair, identity, heard, doubted } = newcomer;
+        (number, terms): (u64, &Terms),
+        heard: Heard,
+        doubted: Option<Turn>,
+    ) -> impl Future<Output = Result<Turn, LockError>> + Send + use<'a> {
         let (sender, answer) = oneshot::channel();
-        let call = Call { ttl, identity, answer: sender };
-        self.lines.join(key, Waiter { number, is_fair, call }, heard);
+        let call = Call { ttl: terms.ttl, identity: terms.identity.clone(), answer: sender };
+        self.lines.join(key, Waiter { number, is_fair: terms.fair, call }, heard);
         // The call is in line again before the answer can come.
         doubted.into_iter().for_each(Turn::doubt);
         let place = Place { lines: &self.lines, key, number, is_over: false };
-        // No async fn, which would store the newcomer for as long as it waits.
+        // No async fn, which would store the arguments for as long as it waits.
         async move {
             // All of it, not its fields alone: it is dropped with this future.
             let mut place = place;
             let answer = answer.await;
             place.is_over = true;
-            let granted = answer.unwrap_or_else(|_| {
-                // The sender is never dropped unused.
-                Err(LockError::new(LockErrorKind::Unavailable, "the line was given up"))
-            })?;
-            Ok(Turn::new(Arc::clone(place.lines), granted))
+            // The sender is never dropped unused.
+            let unused = |_| LockError::new(LockErrorKind::Unavailable, "the line was given up");
+            Ok(Turn::new(Arc::clone(place.lines), answer.map_err(unused)??))
         }
     }
 }

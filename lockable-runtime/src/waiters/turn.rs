@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::line::{Ending, Granted};
-use super::lines::Lines;
+use super::line::{Actions, Ending, Granted, Line};
+use super::lines::{Call, Lines};
 use crate::backend::{Attempt, Fault, Grant, Release};
+use crate::types::clock::Moment;
 
 /// A held lock that came from a queue.
 ///
@@ -26,30 +27,29 @@ impl Turn {
         let passed = self.lines.on(&attempt.key, |line, now| line.passed(attempt, now));
         let Some(actions) = passed else { return false };
         self.is_over = actions.deliver.is_some();
-        self.lines.perform_all(actions);
+        self.lines.perform_all(&attempt.key, actions);
         self.is_over
     }
 
     /// Asks again for the call, which has joined the line again: the grant cannot be relied on.
-    pub(super) fn doubt(mut self) {
-        self.is_over = true;
-        let attempt = &self.granted.attempt;
-        self.lines.act(&attempt.key, |line, now| line.doubted(attempt, now));
+    pub(super) fn doubt(self) {
+        self.end(Line::doubted);
     }
 
     /// The lock was lost.
-    pub(crate) fn lose(mut self) {
-        self.is_over = true;
-        let attempt = &self.granted.attempt;
-        self.lines.act(&attempt.key, |line, now| line.lost(attempt, now));
+    pub(crate) fn lose(self) {
+        self.end(Line::lost);
     }
 
     /// The background releases the lock.
-    pub(crate) fn defer(mut self) {
+    pub(crate) fn defer(self) {
+        self.end(Line::deferred);
+    }
+
+    fn end(mut self, event: fn(&mut Line<Call>, &Arc<Attempt>, Moment) -> Actions<Call>) {
         self.is_over = true;
         let attempt = &self.granted.attempt;
-        let _ended: Option<()> =
-            self.lines.on(&attempt.key, |line, now| line.deferred(attempt, now));
+        self.lines.act(&attempt.key, |line, now| event(line, attempt, now));
     }
 
     /// Releases the lock, and queues the calls that wait behind the other processes.

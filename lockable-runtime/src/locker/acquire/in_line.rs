@@ -15,7 +15,7 @@ use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::options::{Terms, Ttl};
-use crate::waiters::{Granted, Heard, Newcomer, Turn};
+use crate::waiters::{Granted, Heard, Turn};
 
 /// A call that was granted this count of whole leases, each of which was over when the answer came, has
 /// too short a lease for its link. One may be lost while a process is paused.
@@ -103,9 +103,12 @@ impl<'a> InLine<'a> {
         let number = waiters.number();
         let mut doubted = None;
         while self.lost_turns < LOST_TURNS {
-            let turn = waiters.turn(self.key, self.newcomer(number, doubted.take()));
+            let heard = if self.has_heard() { Heard::Busy } else { Heard::Nothing };
+            let was_doubted = doubted.is_some();
+            let turn = waiters.turn(self.key, (number, self.terms), heard, doubted.take());
             let turn = turn.instrument(waiting.span.clone()).await?;
-            match self.begin(turn, &waiting) {
+            self.has_tried = true;
+            match self.begin(turn, was_doubted, &waiting) {
                 Ok(guard) => {
                     link.count(self.key, Outcome::Granted);
                     return Ok(guard);
@@ -117,31 +120,30 @@ impl<'a> InLine<'a> {
         Err(LockError::too_late(self.key.as_str()))
     }
 
-    fn newcomer(&self, number: u64, doubted: Option<Turn>) -> Newcomer {
-        let Terms { ttl, fair: is_fair, ref identity, .. } = *self.terms;
-        let has_heard = self.has_tried && self.lost_turns == 0;
-        let heard = if has_heard { Heard::Busy } else { Heard::Nothing };
-        Newcomer { number, ttl, is_fair, identity: identity.clone(), heard, doubted }
+    fn has_heard(&self) -> bool {
+        self.has_tried && self.lost_turns == 0
     }
 
     /// The guard of a turn, or why there is none.
     ///
     /// A grant that was long on its way, or that counts from an answer of long ago, is doubted: the body
-    /// could have too little of it otherwise. A grant that confirms one after a doubt lasts as long as it does.
-    fn begin(&mut self, turn: Turn, waiting: &Waiting<'_>) -> Result<LockGuard, NoTurn> {
-        self.has_tried = true;
-        let Granted { since, ttl, fencing_token, is_confirmed, is_passed_on, .. } = turn.granted;
+    /// could have too little of it otherwise. What comes after a doubt is taken for as long as it lasts.
+    fn begin(
+        &self,
+        turn: Turn,
+        was_doubted: bool,
+        waiting: &Waiting<'_>,
+    ) -> Result<LockGuard, NoTurn> {
+        let Granted { since, ttl, fencing_token, is_passed_on, .. } = turn.granted;
         let now = self.acquirer.link.backend.now();
-        let is_fresh = |since| now < schedule::due(since, ttl);
-        let is_held = |since: Moment| now < since.after(ttl.usable());
-        let since = match since {
-            Some(since) if is_fresh(since) || is_confirmed && is_held(since) => since,
-            Some(_) if is_confirmed => {
-                turn.lose();
-                return Err(NoTurn::TooLate);
-            }
-            _ => return Err(NoTurn::Doubted(turn)),
-        };
+        let Some(since) = since else { return Err(NoTurn::Doubted(turn)) };
+        if now >= since.after(ttl.usable()) && was_doubted {
+            turn.lose();
+            return Err(NoTurn::TooLate);
+        }
+        if now >= schedule::due(since, ttl) && !was_doubted {
+            return Err(NoTurn::Doubted(turn));
+        }
         let grant = self.at_most_ttl(since, ttl);
         let hold = self.acquirer.hold(now, waiting.until(now), self.terms);
         telemetry::handed_off(is_passed_on);

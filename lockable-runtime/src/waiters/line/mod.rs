@@ -1,21 +1,13 @@
-//! The state machine of one lock key in this process: which calls wait, which attempt has their place in
-//! the backend's queue, and which one has the turn.
+//! The state machine of one lock in this process: who waits, and what their attempts have in the backend.
 //!
-//! It is pure: events come in with the moment of now, and [`Actions`] go out. It knows no clock, no task
-//! and no request. An attempt is in one of these states:
+//! It is pure: events come in with the moment of now, and [`Actions`] go out. An attempt is in one of these
+//! states:
 //!
-//! ```text
-//!  came_due, ending             granted, answered                released, lost, deferred, returned
-//!  ------------------> place ----------------------> turn --------------------------------------> over
-//!                      ^   |                         |  ^ |                                        ^
-//!                      |   |                         |  | | passed                                 |
-//!                      |   |     doubted             |  +-+                                        |
-//!                      +---|-------------------------+                                             |
-//!                          | no call waits                 no question is under way any more       |
-//!                          +-----------------> leftover -------------------------------------------+
-//! ```
-//!
-//! A turn that ends while a question about it is under way is a leftover as well.
+//! | state | begins | ends |
+//! |---|---|---|
+//! | place | `came_due`, `ending`: the line asks; `doubted`: it asks again | it is granted, or no call waits |
+//! | turn | `granted`, `answered`: the first call has it, and after `passed` the next | `released`, `lost`, `deferred`, `returned`, `doubted` |
+//! | leftover | a place or turn ends while a question about it is under way | that was answered, or given up |
 //!
 //! See "How does a call wait?" in DESIGN.md.
 
@@ -24,16 +16,14 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use self::actions::{Actions, Ending, Granted, Waiter};
-pub(crate) use self::state::Heard;
-use self::state::{Place, Stage, Turn};
+pub(crate) use self::parts::{Actions, Ending, Granted, Heard, Waiter};
+use self::parts::{Place, Turn};
 use crate::backend::{Attempt, Enqueued, Fault, Grant};
 use crate::types::clock::Moment;
 use crate::types::error::LockErrorKind;
 use crate::types::token::OwnerToken;
 
-mod actions;
-mod state;
+mod parts;
 
 /// A line asks by itself after this long, whether or not the message it waits for is lost: before a
 /// grant that it has not heard of ends, which lasts for a second.
@@ -46,8 +36,7 @@ pub(crate) const RECHECK_INTERVAL: Duration = Duration::from_millis(800);
 /// See "When does a call without a wait limit give up?" in DESIGN.md.
 pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
-/// The calls of this process that wait for one lock; `C` is the call. A test drives it through random orders
-/// of events.
+/// The calls of this process that wait for one lock; `C` is how a call is answered.
 pub(crate) struct Line<C> {
     /// In the order of arrival.
     waiting: VecDeque<Waiter<C>>,
@@ -56,11 +45,11 @@ pub(crate) struct Line<C> {
     turn: Option<Turn>,
     /// What is neither, and has a question under way.
     leftovers: Vec<Place>,
-    heard: Heard,
+    pub(super) heard: Heard,
     /// Since when the backend has not answered.
     failing_since: Option<Moment>,
     /// When the line asks by itself, where the last event has changed that.
-    due: Option<Moment>,
+    pub(super) due: Option<Moment>,
 }
 
 impl<C> Line<C> {
@@ -69,18 +58,9 @@ impl<C> Line<C> {
         self.waiting.len()
     }
 
-    pub(crate) fn heard(&self) -> &Heard {
-        &self.heard
-    }
-
     /// Whose grant this line waits for.
     pub(crate) fn place(&self) -> Option<&OwnerToken> {
         self.place.as_ref().map(|place| &place.attempt.owner)
-    }
-
-    /// When the line is to ask by itself, where the last event has changed that.
-    pub(crate) fn take_due(&mut self) -> Option<Moment> {
-        self.due.take()
     }
 
     /// Whether there is nothing left that the line has to know.
@@ -120,11 +100,9 @@ impl<C> Line<C> {
             drop(self.waiting.remove(place));
             return self.close(Actions::default());
         }
-        match self.turn.as_ref().filter(|turn| turn.is_given_to(number)) {
-            Some(turn) => {
-                let attempt = Arc::clone(&turn.place.attempt);
-                self.returned(&attempt, now)
-            }
+        let given = self.turn.as_ref().filter(|turn| turn.given_to == number);
+        match given.map(|turn| Arc::clone(&turn.place.attempt)) {
+            Some(attempt) => self.returned(&attempt, now),
             None => Actions::default(),
         }
     }
@@ -141,12 +119,9 @@ impl<C> Line<C> {
 
     /// A message says that the lock was granted; `None` if no call of this line waits for that.
     pub(crate) fn granted(&mut self, grant: &Grant, now: Moment) -> Option<Actions<C>> {
-        let is_repeated =
-            self.turn.as_ref().is_some_and(|turn| turn.place.attempt.owner == grant.owner);
-        if is_repeated {
-            return Some(Actions::default());
-        }
-        self.begin(grant, false, now)
+        let turn = self.turn.as_ref().filter(|turn| turn.place.attempt.owner == grant.owner);
+        let repeated = turn.map(|_| Actions::default());
+        repeated.or_else(|| self.begin(grant, now))
     }
 
     /// The backend has answered a question about the attempt.
@@ -161,17 +136,14 @@ impl<C> Line<C> {
         let is_leftover = self.question_ends(attempt, true);
         match answer {
             Enqueued::Granted(_) if is_leftover => Actions::release(attempt),
-            Enqueued::Granted(grant) => {
-                // Without a place for it, a message has begun this turn already.
-                let is_confirmed = self.place.as_ref().is_some_and(|place| place.is_doubted);
-                self.begin(grant, is_confirmed, now).unwrap_or_default()
-            }
+            // Without a place for it, a message has begun this turn already.
+            Enqueued::Granted(grant) => self.begin(grant, now).unwrap_or_default(),
             Enqueued::Queued { remaining } => {
                 self.answers();
                 if is_leftover {
                     return Actions::withdraw(attempt);
                 }
-                if self.place() == Some(&attempt.owner) {
+                if self.waits_as(attempt) {
                     let pause = remaining.unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL);
                     self.due = Some(now.after(pause));
                 }
@@ -194,21 +166,17 @@ impl<C> Line<C> {
         let mut actions = leftover.map_or_else(Actions::default, Actions::withdraw);
         let is_lasting = fault.kind != LockErrorKind::Unavailable;
         if is_lasting || now.since(since) >= GIVE_UP_AFTER {
-            actions.refuse = mem::take(&mut self.waiting);
+            actions.refuse = Some((fault.clone(), mem::take(&mut self.waiting)));
         } else if !self.waiting.is_empty() {
             self.due = Some(now.after(RECHECK_INTERVAL / 5));
         }
         self.close(actions)
     }
 
-    /// A question about the attempt will bring no answer any more.
-    pub(crate) fn unanswered(&mut self, attempt: &Attempt) {
-        self.question_ends(attempt, false);
-    }
-
     /// The holder has finished: passes the turn of this attempt to the next call, if it may be.
-    pub(crate) fn passed(&mut self, attempt: &Attempt, now: Moment) -> Actions<C> {
-        let deliver = self.pass(attempt, now);
+    pub(crate) fn passed(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
+        let turn = self.turn.as_mut().filter(|turn| turn.place.is_of(attempt));
+        let deliver = turn.and_then(|turn| turn.pass(&mut self.waiting, now));
         self.close(Actions { deliver, ..Actions::default() })
     }
 
@@ -230,12 +198,11 @@ impl<C> Line<C> {
         make: Option<impl FnOnce(&C) -> Arc<Attempt>>,
         now: Moment,
     ) -> Ending {
-        let Some(turn) = self.turn.as_mut().filter(|turn| turn.place.is_of(attempt)) else {
+        let Some(turn) = self.turn.as_ref().filter(|turn| turn.place.is_of(attempt)) else {
             // The lock was lost, and another turn has begun.
             return Ending::default();
         };
-        turn.stage = Stage::Ending;
-        let is_overtaking = turn.place.may_be_overtaken();
+        let may_overtake = turn.place.may_land();
         // Without an attempt the line asks by itself.
         let next = make.and_then(|make| self.came_due(make));
         if next.is_some() {
@@ -243,7 +210,7 @@ impl<C> Line<C> {
             let rest = attempt.min_hold.rest(|| now).unwrap_or(RECHECK_INTERVAL);
             self.due = Some(now.after(rest.min(RECHECK_INTERVAL)));
         }
-        Ending { next, is_overtaking }
+        Ending { next, may_overtake }
     }
 
     /// The release of this attempt was answered, perhaps with the grant of the next one, or was given up.
@@ -256,7 +223,7 @@ impl<C> Line<C> {
         now: Moment,
     ) -> Actions<C> {
         self.end_turn(attempt, now);
-        if is_answered && self.place() == ending.next.as_ref().map(|next| &next.owner) {
+        if is_answered && ending.next.as_ref().is_some_and(|next| self.waits_as(next)) {
             // The release has queued the line, which asks by itself when `ending` said.
             self.due = None;
         }
@@ -265,15 +232,16 @@ impl<C> Line<C> {
             (Some(next), None) if self.question_ends(next, is_answered) => Actions::withdraw(next),
             _ => Actions::default(),
         };
-        if is_answered && ending.is_overtaking {
+        if is_answered && ending.may_overtake {
             actions.withdraw.push(Arc::clone(attempt));
         }
         actions
     }
 
     /// The turn of this attempt ends, and the background releases its lock.
-    pub(crate) fn deferred(&mut self, attempt: &Attempt, now: Moment) {
+    pub(crate) fn deferred(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         self.end_turn(attempt, now);
+        Actions::default()
     }
 
     /// The lock of this attempt was lost. The line may have asked again before it heard of the grant, so
@@ -312,34 +280,23 @@ impl<C> Line<C> {
             return Actions::withdraw(attempt);
         };
         self.heard = Heard::Nothing;
-        let place = self.place.insert(Place { is_doubted: true, ..turn.place });
-        Actions::ask(place.ask())
+        let place = self.place.insert(turn.place);
+        Actions { ask: Some(place.ask()), ..Actions::default() }
     }
 
     /// The turn of the place begins, if the grant is its own, and the first call has it.
-    fn begin(&mut self, grant: &Grant, is_confirmed: bool, now: Moment) -> Option<Actions<C>> {
+    fn begin(&mut self, grant: &Grant, now: Moment) -> Option<Actions<C>> {
         let place = self.place.take_if(|place| place.attempt.owner == grant.owner)?;
         let first = self.waiting.pop_front()?;
         place.attempt.mark_turn();
         place.attempt.mark_renewed(now, grant.ttl);
         self.answers();
         self.due = Some(now.after(RECHECK_INTERVAL));
-        let turn = Turn::new(place, grant, Stage::given_to(&first), now);
-        let granted = turn.granted(is_confirmed);
+        let turn = Turn::new(place, grant, &first, now);
+        let deliver = Some((first.call, turn.granted()));
         let former = self.turn.replace(turn);
         self.keep_leftover(former.map(|turn| turn.place));
-        Some(Actions { deliver: Some((first.call, granted)), ..Actions::default() })
-    }
-
-    fn pass(&mut self, attempt: &Attempt, now: Moment) -> Option<(C, Granted)> {
-        let turn = self.turn.as_mut().filter(|turn| turn.place.is_of(attempt))?;
-        if !turn.may_be_passed(self.waiting.front()?.is_fair, now) {
-            return None;
-        }
-        let next = self.waiting.pop_front()?;
-        turn.passes += 1;
-        turn.stage = Stage::given_to(&next);
-        Some((next.call, turn.granted(false)))
+        Some(Actions { deliver, ..Actions::default() })
     }
 
     /// Ends the turn of this attempt, and the next question is due; a later turn continues, where the lock
@@ -366,12 +323,16 @@ impl<C> Line<C> {
         self.leftovers.extend(place.filter(|place| place.questions > 0));
     }
 
+    fn waits_as(&self, attempt: &Attempt) -> bool {
+        self.place.as_ref().is_some_and(|place| place.is_of(attempt))
+    }
+
     fn is_leftover(&self, attempt: &Attempt) -> bool {
         self.leftovers.iter().any(|place| place.is_of(attempt))
     }
 
     /// A question about the attempt was answered, or given up; says whether the attempt is a leftover.
-    fn question_ends(&mut self, attempt: &Attempt, is_answered: bool) -> bool {
+    pub(crate) fn question_ends(&mut self, attempt: &Attempt, is_answered: bool) -> bool {
         let is_leftover = self.is_leftover(attempt);
         let turn = self.turn.as_mut().map(|turn| &mut turn.place);
         let mut places = self.place.iter_mut().chain(turn).chain(&mut self.leftovers);

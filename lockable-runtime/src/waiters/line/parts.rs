@@ -1,9 +1,9 @@
-//! The states of an attempt: a place in the queue, or a turn.
+//! What a line keeps of its calls and attempts, and what it asks for.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::actions::{Granted, Waiter};
 use crate::backend::{Attempt, Fault, Grant};
 use crate::types::clock::Moment;
 use crate::types::options::Ttl;
@@ -28,20 +28,77 @@ pub(crate) enum Heard {
     Fault(Box<Fault>),
 }
 
+/// A call that waits.
+pub(crate) struct Waiter<C> {
+    /// Its place in the order of arrival.
+    pub(crate) number: u64,
+    pub(crate) is_fair: bool,
+    pub(crate) call: C,
+}
+
+/// What an event asks for. Each call that waits is delivered a turn once, or refused, unless it leaves.
+#[must_use = "the line counts on its actions"]
+pub(crate) struct Actions<C> {
+    /// The turn of this call has come.
+    pub(crate) deliver: Option<(C, Granted)>,
+    /// A question about this attempt is due.
+    pub(crate) ask: Option<Arc<Attempt>>,
+    /// The backend is to forget these attempts, in the queue and as holders.
+    pub(crate) withdraw: Vec<Arc<Attempt>>,
+    /// This attempt holds the lock, and no call wants it.
+    pub(crate) release: Option<Arc<Attempt>>,
+    /// These calls end with an error.
+    pub(crate) refuse: Option<(Fault, VecDeque<Waiter<C>>)>,
+}
+
+impl<C> Actions<C> {
+    pub(super) fn release(attempt: &Arc<Attempt>) -> Self {
+        Self { release: Some(Arc::clone(attempt)), ..Self::default() }
+    }
+
+    pub(super) fn withdraw(attempt: &Arc<Attempt>) -> Self {
+        Self { withdraw: vec![Arc::clone(attempt)], ..Self::default() }
+    }
+}
+
+impl<C> Default for Actions<C> {
+    fn default() -> Self {
+        Self { deliver: None, ask: None, withdraw: Vec::new(), release: None, refuse: None }
+    }
+}
+
+/// What a call is given with its turn.
+pub(crate) struct Granted {
+    pub(crate) attempt: Arc<Attempt>,
+    pub(crate) fencing_token: FencingToken,
+    /// From when on the grant counts, where that is known.
+    pub(crate) since: Option<Moment>,
+    pub(crate) ttl: Ttl,
+    /// Whether it came from another holder of this process, and not from the queue.
+    pub(crate) is_passed_on: bool,
+}
+
+/// What goes with the release of a turn.
+#[derive(Default)]
+pub(crate) struct Ending {
+    /// The attempt that the release queues behind the others.
+    pub(crate) next: Option<Arc<Attempt>>,
+    /// Whether a question about the ended attempt may land behind the release.
+    pub(super) may_overtake: bool,
+}
+
 /// An attempt that is in the backend's queue, or may be.
 pub(super) struct Place {
     pub(super) attempt: Arc<Attempt>,
     /// How many questions about it are under way.
     pub(super) questions: u32,
     /// Whether a question was given up, which may reach the backend at any time.
-    pub(super) is_unsure: bool,
-    /// Whether it had the turn before, and is asked for again.
-    pub(super) is_doubted: bool,
+    is_unsure: bool,
 }
 
 impl Place {
     pub(super) fn new(attempt: Arc<Attempt>) -> Self {
-        Self { attempt, questions: 0, is_unsure: false, is_doubted: false }
+        Self { attempt, questions: 0, is_unsure: false }
     }
 
     pub(super) fn is_of(&self, attempt: &Attempt) -> bool {
@@ -55,7 +112,6 @@ impl Place {
         Arc::clone(&self.attempt)
     }
 
-    /// One of its questions has ended.
     pub(super) fn question_ends(&mut self, is_answered: bool) {
         debug_assert!(self.questions > 0, "a question ends that did not begin");
         self.questions = self.questions.saturating_sub(1);
@@ -63,7 +119,7 @@ impl Place {
     }
 
     /// Whether a question may reach the backend behind a request that is sent now.
-    pub(super) fn may_be_overtaken(&self) -> bool {
+    pub(super) fn may_land(&self) -> bool {
         self.questions > 0 || self.is_unsure
     }
 }
@@ -71,37 +127,26 @@ impl Place {
 /// An attempt that was granted, until its release was answered.
 pub(super) struct Turn {
     pub(super) place: Place,
-    pub(super) stage: Stage,
+    /// The number of the call that has it, or is about to receive it.
+    pub(super) given_to: u64,
+    is_fair: bool,
     /// The first of its fencing tokens.
     fence: u64,
-    pub(super) passes: u64,
+    passes: u64,
     began: Moment,
     /// From when on the grant counts, where that is known.
     since: Option<Moment>,
     ttl: Ttl,
 }
 
-/// What becomes of a turn now.
-pub(super) enum Stage {
-    /// The call of this number has it, or is about to receive it.
-    Given { to: u64, is_fair: bool },
-    /// Its release is under way.
-    Ending,
-}
-
-impl Stage {
-    pub(super) fn given_to<C>(waiter: &Waiter<C>) -> Self {
-        Self::Given { to: waiter.number, is_fair: waiter.is_fair }
-    }
-}
-
 impl Turn {
-    pub(super) fn new(place: Place, grant: &Grant, stage: Stage, now: Moment) -> Self {
+    pub(super) fn new<C>(place: Place, grant: &Grant, first: &Waiter<C>, now: Moment) -> Self {
         debug_assert!(place.attempt.owner == grant.owner, "the grant is another's");
         let counts = place.attempt.sent_at().is_some_and(|sent| sent >= grant.counts_from);
         Self {
             place,
-            stage,
+            given_to: first.number,
+            is_fair: first.is_fair,
             fence: grant.fence,
             passes: 0,
             began: now,
@@ -110,27 +155,31 @@ impl Turn {
         }
     }
 
-    pub(super) fn is_given_to(&self, number: u64) -> bool {
-        matches!(self.stage, Stage::Given { to, .. } if to == number)
-    }
-
-    /// Whether the next call may have the lock without a question to the backend.
-    pub(super) fn may_be_passed(&self, next_is_fair: bool, now: Moment) -> bool {
+    /// Passes it to the first of these calls, without a question to the backend, if it may be.
+    pub(super) fn pass<C>(
+        &mut self,
+        waiting: &mut VecDeque<Waiter<C>>,
+        now: Moment,
+    ) -> Option<(C, Granted)> {
         let is_held = self.since.is_some_and(|since| now < since.after(self.ttl.usable()));
-        let may_be_shared = matches!(self.stage, Stage::Given { is_fair: false, .. });
         let is_short = self.passes < PASSES && now.since(self.began) < LENGTH;
-        is_held && may_be_shared && !next_is_fair && is_short
+        if !is_held || !is_short || self.is_fair || waiting.front()?.is_fair {
+            return None;
+        }
+        let next = waiting.pop_front()?;
+        self.given_to = next.number;
+        self.passes += 1;
+        Some((next.call, self.granted()))
     }
 
     /// What the call that has it is given.
-    pub(super) fn granted(&self, is_confirmed: bool) -> Granted {
+    pub(super) fn granted(&self) -> Granted {
         debug_assert!(self.passes <= PASSES, "no fencing token is reserved for this pass");
         Granted {
             attempt: Arc::clone(&self.place.attempt),
             fencing_token: FencingToken::new(self.fence.saturating_add(self.passes)),
             since: self.since,
             ttl: self.ttl,
-            is_confirmed,
             is_passed_on: self.passes > 0,
         }
     }
