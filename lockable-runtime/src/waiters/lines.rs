@@ -7,32 +7,25 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::oneshot;
 
-use super::line::{Actions, GIVE_UP_AFTER, Granted, Heard, Line, RECHECK_INTERVAL, Waiter};
+use super::line::{Actions, GIVE_UP_AFTER, Granted, Line, RECHECK_INTERVAL, Waiter};
 use crate::backend::{Attempt, Enqueued, Fault, Grant, Link, Listener};
 use crate::releaser::{Known, Releaser};
-use crate::request_id::RequestId;
 use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
-use crate::types::options::Ttl;
 use crate::types::token::{CurrentOrigin, Origin, OwnerToken, random};
-use crate::worker::agenda::Agenda;
 use crate::worker::{Agent, InFlight, Worklist};
 
 pub(super) struct Lines {
     pub(super) link: Arc<Link>,
     releaser: Arc<Releaser>,
-    worklist: Worklist<LockKey, Line<Call>>,
+    worklist: Worklist<LockKey, Line<Answer>>,
     origin: CurrentOrigin,
     this: Weak<Self>,
 }
 
-/// A call that waits, as its line keeps it.
-pub(super) struct Call {
-    pub(super) ttl: Ttl,
-    pub(super) identity: Option<RequestId>,
-    pub(super) answer: oneshot::Sender<Result<Granted, LockError>>,
-}
+/// Where a call is answered.
+pub(super) type Answer = oneshot::Sender<Result<Granted, LockError>>;
 
 impl Lines {
     pub(super) fn new(link: Arc<Link>, releaser: Arc<Releaser>) -> Arc<Self> {
@@ -46,44 +39,48 @@ impl Lines {
     }
 
     /// Looks at a line; none where no call of this process waits for the lock, or has its turn.
-    pub(super) fn look<R>(&self, key: &LockKey, look: impl FnOnce(&Line<Call>) -> R) -> Option<R> {
+    pub(super) fn look<R>(
+        &self,
+        key: &LockKey,
+        look: impl FnOnce(&Line<Answer>) -> R,
+    ) -> Option<R> {
         self.worklist.look(|agenda| agenda.get_mut(key).map(|line| look(line)))
     }
 
-    /// A call joins the line of this key.
-    pub(super) fn join(self: &Arc<Self>, key: &LockKey, waiter: Waiter<Call>, heard: Heard) {
-        let now = self.link.backend.now();
-        self.change(|agenda| {
-            if agenda.get_mut(key).is_none() {
-                drop(agenda.insert(key.clone(), Line::default(), None));
-            }
-            bring(agenda, key, |line| line.joined(waiter, heard, now))
-        });
-    }
-
-    /// Brings an event to a line, if there is one.
+    /// Brings an event to the line of this key, or to a new one. A line that is over after it is given up.
     pub(super) fn on<R>(
         self: &Arc<Self>,
         key: &LockKey,
-        event: impl FnOnce(&mut Line<Call>, Moment) -> R,
-    ) -> Option<R> {
+        event: impl FnOnce(&mut Line<Answer>, Moment) -> R,
+    ) -> R {
         let now = self.link.backend.now();
-        self.change(|agenda| bring(agenda, key, |line| event(line, now)))
+        self.change(|agenda| {
+            let mut new = Line::default();
+            let line = agenda.get_mut(key).unwrap_or(&mut new);
+            let result = event(line, now);
+            match (line.is_over(), line.due.take()) {
+                (true, _) => drop(agenda.remove(key)),
+                (false, due) if !new.is_over() => drop(agenda.insert(key.clone(), new, due)),
+                (false, due) => due.into_iter().for_each(|due| agenda.schedule(key, due)),
+            }
+            result
+        })
     }
 
     /// The same, and performs what the line asks for.
     pub(super) fn act(
         self: &Arc<Self>,
         key: &LockKey,
-        event: impl FnOnce(&mut Line<Call>, Moment) -> Actions<Call>,
+        event: impl FnOnce(&mut Line<Answer>, Moment) -> Actions<Answer>,
     ) {
-        self.on(key, event).into_iter().for_each(|actions| self.perform_all(key, actions));
+        let actions = self.on(key, event);
+        self.perform_all(key, actions);
     }
 
-    pub(super) fn perform_all(self: &Arc<Self>, key: &LockKey, actions: Actions<Call>) {
-        if let Some((call, granted)) = actions.deliver {
+    pub(super) fn perform_all(self: &Arc<Self>, key: &LockKey, actions: Actions<Answer>) {
+        if let Some((answer, granted)) = actions.deliver {
             // A call that has gone is about to leave the line, which returns its turn.
-            drop(call.answer.send(Ok(granted)));
+            drop(answer.send(Ok(granted)));
         }
         if let Some(attempt) = actions.release {
             self.releaser.defer(attempt, Known::Releasing);
@@ -94,7 +91,7 @@ impl Lines {
         }
         if let Some((fault, waiters)) = actions.refuse {
             let error = || fault.clone().about(key, &self.link.reporting);
-            waiters.into_iter().for_each(|waiter| drop(waiter.call.answer.send(Err(error()))));
+            waiters.into_iter().for_each(|waiter| drop(waiter.answer.send(Err(error()))));
         }
     }
 
@@ -133,9 +130,9 @@ impl Lines {
     pub(super) fn attempt_for(
         &self,
         key: &LockKey,
-    ) -> Result<impl FnOnce(&Call) -> Arc<Attempt>, LockError> {
+    ) -> Result<impl FnOnce(&Waiter<Answer>) -> Arc<Attempt>, LockError> {
         let (origin, number) = (self.origin.get()?, random()?);
-        Ok(move |first: &Call| {
+        Ok(move |first: &Waiter<Answer>| {
             let owner = OwnerToken::at(origin, number, first.identity.as_ref());
             Arc::new(Attempt::owned(key.clone(), first.ttl, owner))
         })
@@ -185,23 +182,6 @@ impl Lines {
     }
 }
 
-/// Brings an event to a line; a line that is over after it is given up.
-fn bring<R>(
-    agenda: &mut Agenda<LockKey, Line<Call>>,
-    key: &LockKey,
-    event: impl FnOnce(&mut Line<Call>) -> R,
-) -> Option<R> {
-    let line = agenda.get_mut(key)?;
-    let result = event(line);
-    let due = line.due.take();
-    if line.is_over() {
-        drop(agenda.remove(key));
-    } else if let Some(due) = due {
-        agenda.schedule(key, due);
-    }
-    Some(result)
-}
-
 /// A question that has no answer yet. Its line knows of it until this is dropped.
 struct Open<'a> {
     lines: &'a Arc<Lines>,
@@ -234,7 +214,7 @@ impl Drop for Open<'_> {
 impl Listener for Lines {
     fn on_grant(&self, grant: Grant) {
         let Some(this) = self.this.upgrade() else { return };
-        match this.on(&grant.key, |line, now| line.granted(&grant, now)).flatten() {
+        match this.on(&grant.key, |line, now| line.granted(&grant, now)) {
             Some(actions) => this.perform_all(&grant.key, actions),
             None => this.release_unwanted(grant),
         }
@@ -255,9 +235,9 @@ impl Listener for Lines {
 
 impl Agent for Lines {
     type Key = LockKey;
-    type Item = Line<Call>;
+    type Item = Line<Answer>;
 
-    fn worklist(&self) -> &Worklist<LockKey, Line<Call>> {
+    fn worklist(&self) -> &Worklist<LockKey, Line<Answer>> {
         &self.worklist
     }
 
@@ -269,9 +249,10 @@ impl Agent for Lines {
         for key in due {
             match self.attempt_for(&key) {
                 Ok(make) => {
-                    let attempt = self.on(&key, |line, _| line.came_due(make)).flatten();
-                    let ask = |attempt| Arc::clone(self).ask(attempt, Some(InFlight::begin(self)));
-                    attempt.map(ask).into_iter().for_each(|asking| self.spawn(asking));
+                    let Some(attempt) = self.on(&key, |line, _| line.came_due(make)) else {
+                        continue;
+                    };
+                    self.spawn(Arc::clone(self).ask(attempt, Some(InFlight::begin(self))));
                 }
                 Err(error) => {
                     let fault = error.into();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::oneshot;
 
 use self::line::Waiter;
-use self::lines::{Call, Lines};
+use self::lines::Lines;
 use crate::backend::Link;
 use crate::releaser::Releaser;
 use crate::types::error::{LockError, LockErrorKind};
@@ -63,8 +63,9 @@ impl Waiters {
         doubted: Option<Turn>,
     ) -> impl Future<Output = Result<Turn, LockError>> + Send + use<'a> {
         let (sender, answer) = oneshot::channel();
-        let call = Call { ttl: terms.ttl, identity: terms.identity.clone(), answer: sender };
-        self.lines.join(key, Waiter { number, is_fair: terms.fair, call }, heard);
+        let Terms { ttl, fair: is_fair, ref identity, .. } = *terms;
+        let waiter = Waiter { number, ttl, is_fair, identity: identity.clone(), answer: sender };
+        self.lines.on(key, |line, now| line.joined(waiter, heard, now));
         // The call is in line again before the answer can come.
         doubted.into_iter().for_each(Turn::doubt);
         let place = Place { lines: &self.lines, key, number, is_over: false };

@@ -1,10 +1,11 @@
 //! The turn of a call: a held lock that came from a queue.
 
+use std::mem;
 use std::sync::Arc;
 
 use super::line::{Actions, Ending, Granted, Line};
-use super::lines::{Call, Lines};
-use crate::backend::{Attempt, Fault, Grant, Release};
+use super::lines::{Answer, Lines};
+use crate::backend::{Attempt, Fault, Release};
 use crate::types::clock::Moment;
 
 /// A held lock that came from a queue.
@@ -24,8 +25,7 @@ impl Turn {
     /// Passes the lock to the next waiter of this process, if it may; returns whether it did.
     pub(crate) fn pass(&mut self) -> bool {
         let attempt = &self.granted.attempt;
-        let passed = self.lines.on(&attempt.key, |line, now| line.passed(attempt, now));
-        let Some(actions) = passed else { return false };
+        let actions = self.lines.on(&attempt.key, |line, now| line.passed(attempt, now));
         self.is_over = actions.deliver.is_some();
         self.lines.perform_all(&attempt.key, actions);
         self.is_over
@@ -46,7 +46,7 @@ impl Turn {
         self.end(Line::deferred);
     }
 
-    fn end(mut self, event: fn(&mut Line<Call>, &Arc<Attempt>, Moment) -> Actions<Call>) {
+    fn end(mut self, event: fn(&mut Line<Answer>, &Arc<Attempt>, Moment) -> Actions<Answer>) {
         self.is_over = true;
         let attempt = &self.granted.attempt;
         self.lines.act(&attempt.key, |line, now| event(line, attempt, now));
@@ -61,19 +61,14 @@ impl Turn {
         let (lines, attempt) = (&self.lines, &self.granted.attempt);
         let make = lines.attempt_for(&attempt.key).ok();
         let ending = lines.on(&attempt.key, |line, now| line.ending(attempt, make, now));
-        let ending = ending.unwrap_or_default();
-        let mut releasing = Releasing { lines, attempt, ending, is_answered: false, grant: None };
-        let backend = &lines.link.backend;
-        let found = match releasing.ending.next.clone() {
-            None => lines.link.ask(backend.release(Arc::clone(attempt))).await?,
-            Some(next) => {
-                let reply = backend.release_to(Arc::clone(attempt), next);
-                let (found, grant) = lines.link.ask(reply).await?;
-                releasing.grant = grant;
-                found
-            }
+        let next = ending.next.clone();
+        let mut releasing = Releasing { lines, attempt, ending };
+        let (link, ended) = (&lines.link, Arc::clone(attempt));
+        let (found, grant) = match next {
+            None => (link.ask(link.backend.release(ended)).await?, None),
+            Some(next) => link.ask(link.backend.release_to(ended, next)).await?,
         };
-        releasing.is_answered = true;
+        (releasing.ending.is_answered, releasing.ending.grant) = (true, grant);
         Ok(found)
     }
 }
@@ -92,15 +87,11 @@ struct Releasing<'a> {
     lines: &'a Arc<Lines>,
     attempt: &'a Arc<Attempt>,
     ending: Ending,
-    is_answered: bool,
-    grant: Option<Grant>,
 }
 
 impl Drop for Releasing<'_> {
     fn drop(&mut self) {
-        let Self { attempt, ending, is_answered, grant, .. } = self;
-        self.lines.act(&attempt.key, |line, now| {
-            line.released(attempt, ending, *is_answered, grant.take(), now)
-        });
+        let ending = mem::take(&mut self.ending);
+        self.lines.act(&self.attempt.key, |line, now| line.released(self.attempt, ending, now));
     }
 }

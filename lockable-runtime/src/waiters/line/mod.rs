@@ -36,7 +36,8 @@ pub(crate) const RECHECK_INTERVAL: Duration = Duration::from_millis(800);
 /// See "When does a call without a wait limit give up?" in DESIGN.md.
 pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
-/// The calls of this process that wait for one lock; `C` is how a call is answered.
+/// The calls of this process that wait for one lock; `C` is where a call
+/// is answered.
 pub(crate) struct Line<C> {
     /// In the order of arrival.
     waiting: VecDeque<Waiter<C>>,
@@ -110,10 +111,10 @@ impl<C> Line<C> {
     /// The moment of the next question has come; returns what it is about.
     pub(crate) fn came_due(
         &mut self,
-        make: impl FnOnce(&C) -> Arc<Attempt>,
+        make: impl FnOnce(&Waiter<C>) -> Arc<Attempt>,
     ) -> Option<Arc<Attempt>> {
         let first = self.waiting.front()?;
-        let place = self.place.get_or_insert_with(|| Place::new(make(&first.call)));
+        let place = self.place.get_or_insert_with(|| Place::new(make(first)));
         Some(place.ask())
     }
 
@@ -135,21 +136,17 @@ impl<C> Line<C> {
     ) -> Actions<C> {
         let is_leftover = self.question_ends(attempt, true);
         match answer {
-            Enqueued::Granted(_) if is_leftover => Actions::release(attempt),
+            Enqueued::Granted(_) if is_leftover => return Actions::release(attempt),
             // Without a place for it, a message has begun this turn already.
-            Enqueued::Granted(grant) => self.begin(grant, now).unwrap_or_default(),
-            Enqueued::Queued { remaining } => {
-                self.answers();
-                if is_leftover {
-                    return Actions::withdraw(attempt);
-                }
-                if self.waits_as(attempt) {
-                    let pause = remaining.unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL);
-                    self.due = Some(now.after(pause));
-                }
-                Actions::default()
+            Enqueued::Granted(grant) => return self.begin(grant, now).unwrap_or_default(),
+            Enqueued::Queued { remaining } if self.waits_as(attempt) => {
+                let pause = remaining.unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL);
+                self.due = Some(now.after(pause));
             }
+            Enqueued::Queued { .. } => {}
         }
+        self.answers();
+        if is_leftover { Actions::withdraw(attempt) } else { Actions::default() }
     }
 
     /// A question brought no answer in time, or an error. The line stays, and asks again, until the backend
@@ -195,7 +192,7 @@ impl<C> Line<C> {
     pub(crate) fn ending(
         &mut self,
         attempt: &Attempt,
-        make: Option<impl FnOnce(&C) -> Arc<Attempt>>,
+        make: Option<impl FnOnce(&Waiter<C>) -> Arc<Attempt>>,
         now: Moment,
     ) -> Ending {
         let Some(turn) = self.turn.as_ref().filter(|turn| turn.place.is_of(attempt)) else {
@@ -210,31 +207,29 @@ impl<C> Line<C> {
             let rest = attempt.min_hold.rest(|| now).unwrap_or(RECHECK_INTERVAL);
             self.due = Some(now.after(rest.min(RECHECK_INTERVAL)));
         }
-        Ending { next, may_overtake }
+        Ending { next, may_overtake, ..Ending::default() }
     }
 
-    /// The release of this attempt was answered, perhaps with the grant of the next one, or was given up.
+    /// The release of this attempt was answered, or given up.
     pub(crate) fn released(
         &mut self,
         attempt: &Arc<Attempt>,
-        ending: &Ending,
-        is_answered: bool,
-        grant: Option<Grant>,
+        Ending { next, may_overtake, is_answered, grant }: Ending,
         now: Moment,
     ) -> Actions<C> {
         self.end_turn(attempt, now);
-        if is_answered && ending.next.as_ref().is_some_and(|next| self.waits_as(next)) {
+        if is_answered && next.as_ref().is_some_and(|next| self.waits_as(next)) {
             // The release has queued the line, which asks by itself when `ending` said.
             self.due = None;
         }
-        let mut actions = match (&ending.next, grant) {
-            (Some(next), Some(grant)) => self.answered(next, &Enqueued::Granted(grant), now),
-            (Some(next), None) if self.question_ends(next, is_answered) => Actions::withdraw(next),
+        let mut actions = match (next, grant) {
+            (Some(next), Some(grant)) => self.answered(&next, &Enqueued::Granted(grant), now),
+            (Some(next), None) if self.question_ends(&next, is_answered) => {
+                Actions::withdraw(&next)
+            }
             _ => Actions::default(),
         };
-        if is_answered && ending.may_overtake {
-            actions.withdraw.push(Arc::clone(attempt));
-        }
+        actions.withdraw.extend((is_answered && may_overtake).then(|| Arc::clone(attempt)));
         actions
     }
 
@@ -272,12 +267,10 @@ impl<C> Line<C> {
     ///
     /// The answer is a new grant, or a place in the queue. Test: `a_doubted_turn_is_asked_for_again`.
     pub(crate) fn doubted(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
-        if self.place.is_some() || self.waiting.is_empty() {
+        let may_ask = self.place.is_none() && !self.waiting.is_empty();
+        let Some(turn) = self.turn.take_if(|turn| may_ask && turn.place.is_of(attempt)) else {
             // The line has asked for its next turn already.
             return self.lost(attempt, now);
-        }
-        let Some(turn) = self.turn.take_if(|turn| turn.place.is_of(attempt)) else {
-            return Actions::withdraw(attempt);
         };
         self.heard = Heard::Nothing;
         let place = self.place.insert(turn.place);
@@ -293,7 +286,7 @@ impl<C> Line<C> {
         self.answers();
         self.due = Some(now.after(RECHECK_INTERVAL));
         let turn = Turn::new(place, grant, &first, now);
-        let deliver = Some((first.call, turn.granted()));
+        let deliver = Some((first.answer, turn.granted()));
         let former = self.turn.replace(turn);
         self.keep_leftover(former.map(|turn| turn.place));
         Some(Actions { deliver, ..Actions::default() })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::{Attempt, Fault, Grant};
+use crate::request_id::RequestId;
 use crate::types::clock::Moment;
 use crate::types::options::Ttl;
 use crate::types::token::FencingToken;
@@ -32,8 +33,10 @@ pub(crate) enum Heard {
 pub(crate) struct Waiter<C> {
     /// Its place in the order of arrival.
     pub(crate) number: u64,
+    pub(crate) ttl: Ttl,
     pub(crate) is_fair: bool,
-    pub(crate) call: C,
+    pub(crate) identity: Option<RequestId>,
+    pub(crate) answer: C,
 }
 
 /// What an event asks for. Each call that waits is delivered a turn once, or refused, unless it leaves.
@@ -78,13 +81,16 @@ pub(crate) struct Granted {
     pub(crate) is_passed_on: bool,
 }
 
-/// What goes with the release of a turn.
+/// The release of a turn.
 #[derive(Default)]
 pub(crate) struct Ending {
     /// The attempt that the release queues behind the others.
     pub(crate) next: Option<Arc<Attempt>>,
     /// Whether a question about the ended attempt may land behind the release.
     pub(super) may_overtake: bool,
+    pub(crate) is_answered: bool,
+    /// The grant of the next attempt that came with the answer.
+    pub(crate) grant: Option<Grant>,
 }
 
 /// An attempt that is in the backend's queue, or may be.
@@ -169,7 +175,7 @@ impl Turn {
         let next = waiting.pop_front()?;
         self.given_to = next.number;
         self.passes += 1;
-        Some((next.call, self.granted()))
+        Some((next.answer, self.granted()))
     }
 
     /// What the call that has it is given.
