@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 /// A generator of random numbers; the same seed gives the same numbers.
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub(super) fn of(seed: u64) -> Self {
+    pub(crate) fn of(seed: u64) -> Self {
         let mut dice = Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         // The first numbers of seeds that are close to each other are, too.
         for _ in 0..8 {
@@ -23,23 +23,23 @@ impl Dice {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11
     }
 
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
 
-    pub(super) fn chance(&mut self, per_mille: u64) -> bool {
+    pub(crate) fn chance(&mut self, per_mille: u64) -> bool {
         self.below(1_000) < per_mille
     }
 
-    pub(super) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
         all[usize::try_from(self.below(all.len() as u64)).unwrap()]
     }
 
-    pub(super) fn millis_below(&mut self, end: u64) -> Duration {
+    pub(crate) fn millis_below(&mut self, end: u64) -> Duration {
         Duration::from_millis(self.below(end))
     }
 
-    pub(super) fn micros_below(&mut self, end: u64) -> Duration {
+    pub(crate) fn micros_below(&mut self, end: u64) -> Duration {
         Duration::from_micros(self.below(end))
     }
 }

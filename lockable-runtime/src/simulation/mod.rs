@@ -32,7 +32,7 @@ use self::trial::Outcome;
 mod call;
 mod client;
 mod connection;
-mod dice;
+pub(crate) mod dice;
 mod history;
 mod life;
 mod mix;

@@ -24,6 +24,8 @@ use crate::types::error::LockErrorKind;
 use crate::types::token::OwnerToken;
 
 mod parts;
+#[cfg(test)]
+mod tests;
 
 /// A line asks by itself after this long, whether or not the message it waits for is lost: before a
 /// grant that it has not heard of ends, which lasts for a second.

@@ -1,0 +1,92 @@
+//! The store in memory as two processes ask it, with what is under way between them.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Context, Poll, Waker};
+
+use crate::backend::{Attempt, Backend, Enqueued, Grant, Listener, Memory, Release, Reply};
+use crate::types::key::LockKey;
+use crate::types::token::Origin;
+
+pub(super) const KEY: LockKey = LockKey::from_static("k");
+
+/// One store for all orders: each leaves it as it found it.
+pub(super) struct Store {
+    memory: Arc<Memory>,
+    /// One for each process.
+    pub(super) origins: [Origin; 2],
+    heard: [Arc<Heard>; 2],
+}
+
+/// The grants that were published to one process, and are under way.
+#[derive(Default)]
+struct Heard(Mutex<Vec<Grant>>);
+
+impl Listener for Heard {
+    fn on_grant(&self, grant: Grant) {
+        self.0.lock().unwrap().push(grant);
+    }
+
+    fn waiting_origins(&self) -> BTreeSet<Origin> {
+        BTreeSet::new()
+    }
+
+    fn on_resubscribed(&self, _: Origin) {}
+}
+
+impl Store {
+    pub(super) fn open() -> Self {
+        let memory = Memory::open("").unwrap();
+        let origins = [Origin::draw().unwrap(), Origin::draw().unwrap()];
+        let heard: [Arc<Heard>; 2] = Default::default();
+        for (origin, heard) in origins.iter().zip(&heard) {
+            let listener: Weak<Heard> = Arc::downgrade(heard);
+            answer(memory.listen(*origin, listener));
+        }
+        Self { memory, origins, heard }
+    }
+
+    pub(super) fn enqueue(&self, attempt: &Arc<Attempt>) -> Enqueued {
+        answer(self.memory.enqueue(Arc::clone(attempt)))
+    }
+
+    pub(super) fn leave(&self, attempt: &Arc<Attempt>) {
+        answer(self.memory.leave(Arc::clone(attempt)));
+    }
+
+    /// Releases the attempt, and queues the next one, where there is one.
+    pub(super) fn release(
+        &self,
+        attempt: &Arc<Attempt>,
+        next: Option<&Arc<Attempt>>,
+    ) -> (Release, Option<Grant>) {
+        let attempt = Arc::clone(attempt);
+        match next {
+            None => (answer(self.memory.release(attempt)), None),
+            Some(next) => answer(self.memory.release_to(attempt, Arc::clone(next))),
+        }
+    }
+
+    /// The lock ends before its time.
+    pub(super) fn evict(&self) {
+        self.memory.evict(KEY);
+    }
+
+    pub(super) fn owner(&self) -> Option<String> {
+        answer(self.memory.inspect(KEY)).map(|held| held.owner)
+    }
+
+    /// The grants that were published to a process since the last time.
+    pub(super) fn published(&self, process: usize) -> Vec<Grant> {
+        std::mem::take(&mut *self.heard[process].0.lock().unwrap())
+    }
+}
+
+/// The answer of a store in memory is there at once.
+fn answer<T>(reply: Reply<T>) -> T {
+    match pin!(reply).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(answer)) => answer,
+        _ => unreachable!("memory answers at once"),
+    }
+}
