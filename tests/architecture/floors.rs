@@ -55,7 +55,8 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
     ("hold", &["mod", "run", "guard", "reentry"]),
     ("lease", &["renewal", "errors", "mod", "state", "loss", "schedule"]),
     ("lease/renewal", &["mod", "task"]),
-    ("waiters", &["mod", "asking", "turn", "line"]),
+    ("waiters", &["mod", "turn", "lines", "line"]),
+    ("waiters/line", &["mod", "parts"]),
     ("releaser", &["shutdown", "mod", "backlog", "duty"]),
     ("worker", &["mod", "agenda"]),
     ("telemetry", &["mod", "acquiring", "holding", "releasing", "counters", "no_counters", "span"]),
@@ -116,7 +117,3 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
     ),
     ("request_id", &["tower", "mod"]),
 ];
-
-/// The arrows that still point up: calls that wait are not yet decided apart from the requests for them.
-pub(crate) const UP: &[[&str; 2]] =
-    &[["waiters/asking", "waiters/mod"], ["waiters/turn", "waiters/mod"]];

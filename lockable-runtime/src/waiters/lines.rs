@@ -1,6 +1,4 @@
 //! The lines of one locker: performs what they decide, and brings them the answers and the grants.
-//!
-//! See "How does a call wait?" in DESIGN.md.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -97,8 +95,8 @@ impl Lines {
 
     /// Has the backend forget an attempt that no call waits for any more.
     fn withdraw(self: &Arc<Self>, attempt: Arc<Attempt>) {
+        // An attempt that is about to be asked for is a leftover until the answer comes.
         if attempt.sent_at().is_none() {
-            // A question about it is about to be sent. Its answer finds a leftover.
             return;
         }
         let (this, pending) = (Arc::clone(self), self.releaser.pending());
@@ -110,16 +108,6 @@ impl Lines {
                 this.releaser.defer(attempt, Known::Unknown);
             }
         }));
-    }
-
-    /// Releases a grant to a place that was given up. With another origin it may be one to a process that was
-    /// started from the same image, and releases it.
-    fn release_unwanted(self: &Arc<Self>, grant: Grant) {
-        if self.origin.is_of(&grant.owner) {
-            let attempt = Arc::new(Attempt::owned(grant.key, grant.ttl, grant.owner));
-            attempt.mark_sent(self.link.backend.now());
-            self.releaser.defer(attempt, Known::Releasing);
-        }
     }
 
     /// Makes the next attempt, if one is needed. The number of its owner token is random, because another
@@ -182,7 +170,7 @@ impl Lines {
     }
 }
 
-/// A question that has no answer yet. Its line knows of it until this is dropped.
+/// A question under way; its line hears when this is dropped without an answer.
 struct Open<'a> {
     lines: &'a Arc<Lines>,
     attempt: &'a Arc<Attempt>,
@@ -214,9 +202,16 @@ impl Drop for Open<'_> {
 impl Listener for Lines {
     fn on_grant(&self, grant: Grant) {
         let Some(this) = self.this.upgrade() else { return };
+        let now = this.link.backend.now();
         match this.on(&grant.key, |line, now| line.granted(&grant, now)) {
             Some(actions) => this.perform_all(&grant.key, actions),
-            None => this.release_unwanted(grant),
+            // With another origin it may be one to a process that was started from the same image.
+            None if !this.origin.is_of(&grant.owner) => {}
+            None => {
+                let unwanted = Arc::new(Attempt::owned(grant.key, grant.ttl, grant.owner));
+                unwanted.mark_sent(now);
+                this.releaser.defer(unwanted, Known::Releasing);
+            }
         }
     }
 

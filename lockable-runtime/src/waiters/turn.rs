@@ -1,4 +1,4 @@
-//! The turn of a call: a held lock that came from a queue.
+//! The turn of a call.
 
 use std::mem;
 use std::sync::Arc;

@@ -8,8 +8,6 @@
 //! | place | `came_due`, `ending`: the line asks; `doubted`: it asks again | it is granted, or no call waits |
 //! | turn | `granted`, `answered`: the first call has it, and after `passed` the next | `released`, `lost`, `deferred`, `returned`, `doubted` |
 //! | leftover | a place or turn ends while a question about it is under way | that was answered, or given up |
-//!
-//! See "How does a call wait?" in DESIGN.md.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -38,8 +36,7 @@ pub(crate) const RECHECK_INTERVAL: Duration = Duration::from_millis(800);
 /// See "When does a call without a wait limit give up?" in DESIGN.md.
 pub(crate) const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
-/// The calls of this process that wait for one lock; `C` is where a call
-/// is answered.
+/// The calls of this process that wait for one lock; a `C` is where a call is answered.
 pub(crate) struct Line<C> {
     /// In the order of arrival.
     waiting: VecDeque<Waiter<C>>,
@@ -98,16 +95,13 @@ impl<C> Line<C> {
     ///
     /// Test: `a_grant_that_crosses_a_withdrawal_is_unwanted`.
     pub(crate) fn left(&mut self, number: u64, now: Moment) -> Actions<C> {
-        let found = self.waiting.binary_search_by_key(&number, |waiter| waiter.number);
-        if let Ok(place) = found {
+        if let Ok(place) = self.waiting.binary_search_by_key(&number, |waiter| waiter.number) {
             drop(self.waiting.remove(place));
             return self.close(Actions::default());
         }
         let given = self.turn.as_ref().filter(|turn| turn.given_to == number);
-        match given.map(|turn| Arc::clone(&turn.place.attempt)) {
-            Some(attempt) => self.returned(&attempt, now),
-            None => Actions::default(),
-        }
+        let attempt = given.map(|turn| Arc::clone(&turn.place.attempt));
+        attempt.map_or_else(Actions::default, |attempt| self.returned(&attempt, now))
     }
 
     /// The moment of the next question has come; returns what it is about.
@@ -127,9 +121,8 @@ impl<C> Line<C> {
         repeated.or_else(|| self.begin(grant, now))
     }
 
-    /// The backend has answered a question about the attempt.
-    ///
-    /// A leftover was withdrawn when it was given up, but that may have overtaken the question.
+    /// The backend has answered a question about the attempt. The withdrawal of a leftover may have overtaken
+    /// the question.
     pub(crate) fn answered(
         &mut self,
         attempt: &Arc<Attempt>,
@@ -197,10 +190,9 @@ impl<C> Line<C> {
         make: Option<impl FnOnce(&Waiter<C>) -> Arc<Attempt>>,
         now: Moment,
     ) -> Ending {
-        let Some(turn) = self.turn.as_ref().filter(|turn| turn.place.is_of(attempt)) else {
-            // The lock was lost, and another turn has begun.
-            return Ending::default();
-        };
+        let turn = self.turn.as_ref().filter(|turn| turn.place.is_of(attempt));
+        // If another turn has begun, the lock was lost, and is released alone.
+        let Some(turn) = turn else { return Ending::default() };
         let may_overtake = turn.place.may_land();
         // Without an attempt the line asks by itself.
         let next = make.and_then(|make| self.came_due(make));
@@ -224,11 +216,9 @@ impl<C> Line<C> {
             // The release has queued the line, which asks by itself when `ending` said.
             self.due = None;
         }
-        let mut actions = match (next, grant) {
-            (Some(next), Some(grant)) => self.answered(&next, &Enqueued::Granted(grant), now),
-            (Some(next), None) if self.question_ends(&next, is_answered) => {
-                Actions::withdraw(&next)
-            }
+        let mut actions = match (&next, grant) {
+            (Some(next), Some(grant)) => self.answered(next, &Enqueued::Granted(grant), now),
+            (Some(next), None) if self.question_ends(next, is_answered) => Actions::withdraw(next),
             _ => Actions::default(),
         };
         actions.withdraw.extend((is_answered && may_overtake).then(|| Arc::clone(attempt)));
@@ -294,8 +284,7 @@ impl<C> Line<C> {
         Some(Actions { deliver, ..Actions::default() })
     }
 
-    /// Ends the turn of this attempt, and the next question is due; a later turn continues, where the lock
-    /// was taken from the earlier.
+    /// Ends the turn of this attempt, and the next question is due. A later turn continues.
     fn end_turn(&mut self, attempt: &Attempt, now: Moment) {
         let Some(turn) = self.turn.take_if(|turn| turn.place.is_of(attempt)) else { return };
         self.keep_leftover(Some(turn.place));
