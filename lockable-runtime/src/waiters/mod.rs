@@ -50,7 +50,7 @@ impl Waiters {
 
     /// Joins the line, behind those who came before, whose numbers are lower; returns the turn when it comes.
     ///
-    /// The call may have heard something of the lock just now, and it may doubt a turn that it was given.
+    /// The call may have heard something of the lock just now, and may claim a lock that it was granted.
     ///
     /// # Cancel safety
     /// A waiter that is dropped leaves its line at once, and a turn that arrives while it leaves is passed
@@ -60,14 +60,14 @@ impl Waiters {
         key: &'a LockKey,
         (number, terms): (u64, &Terms),
         heard: Heard,
-        doubted: Option<Turn>,
+        unclaimed: Option<Turn>,
     ) -> impl Future<Output = Result<Turn, LockError>> + Send + use<'a> {
         let (sender, answer) = oneshot::channel();
         let Terms { ttl, fair: is_fair, ref identity, .. } = *terms;
         let waiter = Waiter { number, ttl, is_fair, identity: identity.clone(), answer: sender };
         self.lines.on(key, |line, now| line.joined(waiter, heard, now));
         // The call is in line again before the answer can come.
-        doubted.into_iter().for_each(Turn::doubt);
+        unclaimed.into_iter().for_each(Turn::claim);
         let place = Place { lines: &self.lines, key, number, is_over: false };
         // No async fn, which would store the arguments for as long as it waits.
         async move {

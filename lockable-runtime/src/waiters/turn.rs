@@ -31,9 +31,9 @@ impl Turn {
         self.is_over
     }
 
-    /// Asks again for the call, which has joined the line again: the grant cannot be relied on.
-    pub(super) fn doubt(self) {
-        self.end(Line::doubted);
+    /// Claims the lock for its call, which has joined the line again: the grant cannot be relied on.
+    pub(super) fn claim(self) {
+        self.end(Line::claimed);
     }
 
     /// The lock was lost.

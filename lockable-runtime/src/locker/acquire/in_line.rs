@@ -37,7 +37,7 @@ pub(super) struct InLine<'a> {
 /// Why a turn brought no guard.
 enum NoTurn {
     /// Too much of its grant may be over.
-    Doubted(Turn),
+    Unclaimed(Turn),
     /// A whole lease was granted, and was over when the answer came.
     TooLate,
 }
@@ -101,19 +101,19 @@ impl<'a> InLine<'a> {
         let waiting = Waiting::start(&link.backend, link.reporting.show(self.key));
         // The same from turn to turn: a call that lost one has its old place.
         let number = waiters.number();
-        let mut doubted = None;
+        let mut unclaimed = None;
         while self.lost_turns < LOST_TURNS {
             let heard = if self.has_heard() { Heard::Busy } else { Heard::Nothing };
-            let was_doubted = doubted.is_some();
-            let turn = waiters.turn(self.key, (number, self.terms), heard, doubted.take());
+            let is_claim = unclaimed.is_some();
+            let turn = waiters.turn(self.key, (number, self.terms), heard, unclaimed.take());
             let turn = turn.instrument(waiting.span.clone()).await?;
             self.has_tried = true;
-            match self.begin(turn, was_doubted, &waiting) {
+            match self.begin(turn, is_claim, &waiting) {
                 Ok(guard) => {
                     link.count(self.key, Outcome::Granted);
                     return Ok(guard);
                 }
-                Err(NoTurn::Doubted(turn)) => doubted = Some(turn),
+                Err(NoTurn::Unclaimed(turn)) => unclaimed = Some(turn),
                 Err(NoTurn::TooLate) => self.lost_turns += 1,
             }
         }
@@ -126,23 +126,23 @@ impl<'a> InLine<'a> {
 
     /// The guard of a turn, or why there is none.
     ///
-    /// A grant that was long on its way, or that counts from an answer of long ago, is doubted: the body
-    /// could have too little of it otherwise. What comes after a doubt is taken for as long as it lasts.
+    /// A grant that was long on its way, or that counts from an answer of long ago, is claimed first: the body
+    /// could have too little of it otherwise. The answer to a claim is taken for as long as it lasts.
     fn begin(
         &self,
         turn: Turn,
-        was_doubted: bool,
+        is_claim: bool,
         waiting: &Waiting<'_>,
     ) -> Result<LockGuard, NoTurn> {
         let Granted { since, ttl, fencing_token, is_passed_on, .. } = turn.granted;
         let now = self.acquirer.link.backend.now();
-        let Some(since) = since else { return Err(NoTurn::Doubted(turn)) };
-        if now >= since.after(ttl.usable()) && was_doubted {
+        let Some(since) = since else { return Err(NoTurn::Unclaimed(turn)) };
+        if now >= since.after(ttl.usable()) && is_claim {
             turn.lose();
             return Err(NoTurn::TooLate);
         }
-        if now >= schedule::due(since, ttl) && !was_doubted {
-            return Err(NoTurn::Doubted(turn));
+        if now >= schedule::due(since, ttl) && !is_claim {
+            return Err(NoTurn::Unclaimed(turn));
         }
         let grant = self.at_most_ttl(since, ttl);
         let hold = self.acquirer.hold(now, waiting.until(now), self.terms);

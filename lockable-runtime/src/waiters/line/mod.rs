@@ -5,8 +5,8 @@
 //!
 //! | state | begins | ends |
 //! |---|---|---|
-//! | place | `came_due`, `ending`: the line asks; `doubted`: it asks again | it is granted, or no call waits |
-//! | turn | `granted`, `answered`: the first call has it, and after `passed` the next | `released`, `lost`, `deferred`, `returned`, `doubted` |
+//! | place | `came_due`, `ending`: the line asks; `claimed`: it asks again | it is granted, or no call waits |
+//! | turn | `granted`, `answered`: the first call has it, and after `passed` the next | `released`, `lost`, `deferred`, `returned`, `claimed` |
 //! | leftover | a place or turn ends while a question about it is under way | that was answered, or given up |
 
 use std::collections::VecDeque;
@@ -248,8 +248,8 @@ impl<C> Line<C> {
         Actions::release(attempt)
     }
 
-    /// The call that was given the turn of this attempt has joined again, because the grant was long on its
-    /// way, or nothing says how old it is. So the line asks again.
+    /// The call that was given the turn of this attempt has joined again, and claims the lock: the grant was
+    /// long on its way, or nothing says how old it is. So the line asks again.
     ///
     /// A renewal would not do, because the grant may have lapsed:
     /// 1. the attempt is granted for a second, and its process is paused;
@@ -257,8 +257,8 @@ impl<C> Line<C> {
     /// 3. a question about the attempt takes the lock once more;
     /// 4. the process continues with the grant of step 1, and with older fencing tokens.
     ///
-    /// The answer is a new grant, or a place in the queue. Test: `a_doubted_turn_is_asked_for_again`.
-    pub(crate) fn doubted(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
+    /// The answer is a new grant, or a place in the queue. Test: `a_claimed_turn_is_asked_for_again`.
+    pub(crate) fn claimed(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         let may_ask = self.place.is_none() && !self.waiting.is_empty();
         let Some(turn) = self.turn.take_if(|turn| may_ask && turn.place.is_of(attempt)) else {
             // The line has asked for its next turn already.

@@ -42,7 +42,7 @@ const SEEN: [&str; 12] = [
     "calls that left",
     "turns",
     "passes",
-    "doubts",
+    "claims",
     "questions without an answer",
     "withdrawals",
     "unwanted or returned grants",
@@ -274,14 +274,14 @@ impl<'a> Order<'a> {
         self.count("releases without an answer");
     }
 
-    /// A call receives its turn: it holds the lock from now on, unless it doubts the grant.
+    /// A call receives its turn: it holds the lock from now on, unless it claims it first.
     fn receives(&mut self, at: usize, number: u64, granted: Granted) {
         let process = &mut self.processes[at];
         if granted.since.is_none() || self.dice.chance(50) {
             process.joins(number, false, self.now);
-            let actions = process.line.doubted(&granted.attempt, self.now);
+            let actions = process.line.claimed(&granted.attempt, self.now);
             process.perform(actions);
-            return self.count("doubts");
+            return self.count("claims");
         }
         process.holding.insert(number, granted.attempt);
         self.count("turns");

@@ -1,0 +1,199 @@
+//! Joining, asking, what the answers and messages mean, and leaving.
+
+use super::*;
+
+#[test]
+fn a_line_asks_at_once_and_for_one_place() {
+    let mut case = case();
+    case.joins(0, "first");
+    assert_eq!(case.due_in(), Some(Duration::ZERO));
+    let place = case.asks(&sent());
+    case.joins(1, "second");
+    assert_eq!(case.due_in(), None);
+    assert!(Arc::ptr_eq(&place, &case.asks(&sent())));
+    assert_eq!(case.line.place(), Some(&place.owner));
+}
+
+#[test]
+fn no_call_no_question() {
+    let mut case = case();
+    assert!(case.line.came_due(|_| unreachable!("no call waits")).is_none());
+    assert!(case.line.is_over());
+}
+
+#[test]
+fn a_queued_line_asks_when_the_holders_lease_ends() {
+    for (remaining, due) in [(None, 800), (Some(5_000), 800), (Some(300), 300)] {
+        let mut case = case();
+        case.joins(0, "first");
+        let place = case.asks(&sent());
+        let remaining = remaining.map(Duration::from_millis);
+        assert!(is_nothing(&case.answered(&place, &Enqueued::Queued { remaining })));
+        assert_eq!(case.due_in(), Some(Duration::from_millis(due)));
+        assert!(matches!(case.line.heard, Heard::Busy));
+    }
+}
+
+#[test]
+fn a_grant_from_before_the_clock_was_set_back_counts_from_nowhere() {
+    let mut case = case();
+    case.joins(0, "first");
+    let place = case.asks(&sent());
+    let counts_from = case.after(1);
+    let grant = Grant { counts_from, ..case.grant(&place) };
+    let (_, granted) = case.line.granted(&grant, case.now).unwrap().deliver.unwrap();
+    assert_eq!(granted.since, None);
+}
+
+#[test]
+fn another_grant_is_unwanted() {
+    let mut case = case();
+    case.joins(0, "first");
+    let place = case.asks(&sent());
+    assert!(case.granted(&sent()).is_none());
+    assert_eq!(case.line.place(), Some(&place.owner));
+}
+
+/// See [`Line::left`].
+#[test]
+fn a_grant_that_crosses_a_withdrawal_is_unwanted() {
+    let mut case = case();
+    case.joins(0, "first");
+    let place = case.asks(&sent());
+    assert!(is_nothing(&case.answered(&place, &BUSY)));
+    assert!(withdraws(&case.line.left(0, case.now), &[&place]));
+    assert!(case.line.is_over());
+    assert!(case.granted(&place).is_none());
+}
+
+#[test]
+fn a_question_that_a_withdrawal_may_overtake_is_withdrawn_again() {
+    let mut case = case();
+    case.joins(0, "first");
+    let place = case.asks(&sent());
+    assert!(withdraws(&case.line.left(0, case.now), &[&place]));
+    assert!(!case.line.is_over(), "a question has no answer");
+    assert!(withdraws(&case.answered(&place, &BUSY), &[&place]));
+    assert!(case.line.is_over());
+}
+
+#[test]
+fn a_place_is_kept_while_another_call_waits() {
+    let mut case = case();
+    case.joins(0, "first");
+    case.joins(1, "second");
+    let place = case.asks(&sent());
+    assert!(is_nothing(&case.line.left(0, case.now)));
+    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("second"));
+}
+
+#[test]
+fn a_call_that_comes_back_has_its_old_place() {
+    let mut case = case();
+    case.joins(2, "third");
+    case.joins(0, "first");
+    case.joins(1, "second");
+    let place = case.asks(&sent());
+    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("first"));
+    assert_eq!(delivered(&case.line.returned(&place, case.now)), Some("second"));
+}
+
+#[test]
+fn a_question_without_an_answer_counts_as_under_way() {
+    let mut case = case();
+    case.joins(0, "first");
+    let attempt = case.asks(&sent());
+    let fault = Fault::unavailable("no answer");
+    assert!(is_nothing(&case.line.failed(Some(&attempt), &fault, case.now)));
+    assert!(!case.line.question_ends(&attempt, false));
+    assert_eq!(delivered(&case.granted(&attempt).unwrap()), Some("first"));
+    let ending = case.ending(&attempt, &sent());
+    assert!(withdraws(&case.line.released(&attempt, ending, case.now), &[&attempt]));
+}
+
+#[test]
+fn a_question_that_was_never_sent_is_forgotten() {
+    let mut case = case();
+    case.joins(0, "first");
+    let unsent = Arc::new(Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT));
+    let attempt = case.asks(&unsent);
+    assert!(!case.line.question_ends(&attempt, false));
+    assert_eq!(delivered(&case.granted(&attempt).unwrap()), Some("first"));
+    let ending = case.ending(&attempt, &sent());
+    assert!(is_nothing(&case.line.released(&attempt, ending, case.now)));
+}
+
+#[test]
+fn a_line_asks_again_after_a_fault_and_gives_up_after_half_a_minute() {
+    let mut case = case();
+    case.joins(0, "first");
+    case.joins(1, "second");
+    let fault = Fault::unavailable("no answer");
+    let place = case.asks(&sent());
+    for after in [0, 10_000, 19_999] {
+        let now = case.after(after);
+        assert!(is_nothing(&case.line.failed(Some(&place), &fault, now)));
+        assert_eq!(case.due_in(), Some(RECHECK_INTERVAL / 5));
+        assert!(matches!(case.line.heard, Heard::Fault(_)));
+    }
+    let now = case.after(1);
+    let actions = case.line.failed(Some(&place), &fault, now);
+    let (_, refused) = actions.refuse.as_ref().unwrap();
+    let names: Vec<_> = refused.iter().map(|waiter| waiter.answer).collect();
+    assert_eq!(names, ["first", "second"]);
+    assert!(withdraws(&actions, &[&place]));
+    assert!(case.line.question_ends(&place, false) && case.line.is_over());
+}
+
+#[test]
+fn an_answer_starts_the_half_minute_again() {
+    let mut case = case();
+    case.joins(0, "first");
+    let fault = Fault::unavailable("no answer");
+    let place = case.asks(&sent());
+    assert!(is_nothing(&case.line.failed(Some(&place), &fault, case.now)));
+    case.after(29_000);
+    assert!(is_nothing(&case.answered(&place, &BUSY)));
+    let place = case.asks(&place);
+    let now = case.after(2_000);
+    assert!(is_nothing(&case.line.failed(Some(&place), &fault, now)));
+}
+
+#[test]
+fn a_refusal_ends_every_call_at_once() {
+    let mut case = case();
+    case.joins(0, "first");
+    let refused = Fault::new(LockErrorKind::Refused, "no right");
+    let actions = case.line.failed(None, &refused, case.now);
+    assert_eq!(actions.refuse.unwrap().1.len(), 1);
+    assert!(case.line.is_over());
+}
+
+#[test]
+fn a_fault_of_a_leftover_withdraws_it() {
+    let mut case = case();
+    case.joins(0, "first");
+    let place = case.asks(&sent());
+    assert!(withdraws(&case.line.left(0, case.now), &[&place]));
+    let fault = Fault::unavailable("no answer");
+    assert!(withdraws(&case.line.failed(Some(&place), &fault, case.now), &[&place]));
+    assert_eq!(case.due_in(), None, "no call waits");
+}
+
+#[test]
+fn what_a_newcomer_has_heard_is_known_to_the_line() {
+    let mut case = case();
+    let heard = |case: &mut Case, number, heard| {
+        let waiter =
+            Waiter { number, ttl: Ttl::DEFAULT, is_fair: false, identity: None, answer: "" };
+        case.line.joined(waiter, heard, case.now);
+    };
+    heard(&mut case, 0, Heard::Nothing);
+    assert!(matches!(case.line.heard, Heard::Nothing));
+    heard(&mut case, 1, Heard::Fault(Box::new(Fault::unavailable("no answer"))));
+    assert!(matches!(case.line.heard, Heard::Fault(_)));
+    heard(&mut case, 2, Heard::Nothing);
+    assert!(matches!(case.line.heard, Heard::Fault(_)));
+    heard(&mut case, 3, Heard::Busy);
+    assert!(matches!(case.line.heard, Heard::Busy));
+}
