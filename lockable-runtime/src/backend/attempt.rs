@@ -55,6 +55,7 @@ impl Attempt {
         self.mark_renewed(now, self.ttl);
         let (nanos, order) = (now.as_nanos().max(1), Ordering::Acquire);
         let first = self.sent_at.compare_exchange(0, nanos, Ordering::AcqRel, order);
+        debug_assert!(self.lapses_at() >= self.sent_at(), "it lapses before it is granted");
         first.err().map_or(now, Moment::from_nanos)
     }
 

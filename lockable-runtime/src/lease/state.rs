@@ -76,6 +76,7 @@ impl LeaseState {
             return;
         }
         self.unrenewed = None;
+        debug_assert!(sent <= now, "a renewal was answered before it was sent");
         if valid_until > self.valid_until {
             (self.counted_from, self.valid_until) = (sent, valid_until);
         }

@@ -92,7 +92,8 @@ impl Drop for Pending {
     fn drop(&mut self) {
         if self.is_own() {
             self.0.work.end();
-            self.0.open.fetch_sub(1, Ordering::AcqRel);
+            let open = self.0.open.fetch_sub(1, Ordering::AcqRel);
+            debug_assert!(open > 0, "work ends that did not begin");
             self.0.changed.notify_waiters();
         }
     }
@@ -115,6 +116,7 @@ impl Drop for Untried {
             return;
         }
         let mut untried = backlog.untried();
+        debug_assert!(untried.contains_key(&attempt.key), "a release is tried that did not wait");
         if let Some(count) = untried.get_mut(&attempt.key) {
             *count -= 1;
             if *count == 0 {

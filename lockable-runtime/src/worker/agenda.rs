@@ -71,6 +71,7 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
             && let Some((_, key)) = self.due.pop_first()
         {
             if let Some(entry) = self.entries.get_mut(&key) {
+                debug_assert!(entry.due <= Some(now), "an entry is done before it is due");
                 entry.due = None;
             }
             taken.push(key);

@@ -83,7 +83,9 @@ impl<A: Agent> InFlight<A> {
 impl<A: Agent> Drop for InFlight<A> {
     fn drop(&mut self) {
         let worklist = self.0.worklist();
-        if worklist.in_flight.fetch_sub(1, Ordering::AcqRel) == MAX_IN_FLIGHT {
+        let in_flight = worklist.in_flight.fetch_sub(1, Ordering::AcqRel);
+        debug_assert!(in_flight > 0, "an entry ends that did not begin");
+        if in_flight == MAX_IN_FLIGHT {
             worklist.earlier.notify_one();
         }
     }

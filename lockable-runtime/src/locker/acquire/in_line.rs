@@ -144,6 +144,7 @@ impl<'a> InLine<'a> {
         if now >= schedule::due(since, ttl) && !is_claim {
             return Err(NoTurn::Unclaimed(turn));
         }
+        debug_assert!(now < since.after(ttl.usable()), "a guard of a lock that is not held");
         let grant = self.at_most_ttl(since, ttl);
         let hold = self.acquirer.hold(now, waiting.until(now), self.terms);
         telemetry::handed_off(is_passed_on);

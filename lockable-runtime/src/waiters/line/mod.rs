@@ -77,6 +77,7 @@ impl<C> Line<C> {
             self.due = Some(if has_turn { now.after(RECHECK_INTERVAL) } else { now });
         }
         let behind = self.waiting.partition_point(|other| other.number < waiter.number);
+        debug_assert!(self.waiting.get(behind).is_none_or(|next| next.number > waiter.number));
         self.waiting.insert(behind, waiter);
         match heard {
             Heard::Busy => self.answers(),
