@@ -291,3 +291,19 @@ fn the_macro_names_the_runtime_in_one_place() {
     let code = lines("lockable-macros/src").into_iter();
     assert_none("names of the runtime outside of expand/tokens.rs", code.filter(names_runtime));
 }
+
+/// A comment that names a test, to show what it says, names one that there is.
+#[test]
+fn tests_that_comments_name_exist() {
+    let code = ["lockable-runtime/src", "tests"].map(files);
+    let texts: Vec<&String> = code.iter().flat_map(BTreeMap::values).collect();
+    let mentions = texts.iter().flat_map(|text| text.lines()).filter_map(|line| {
+        let (_, named) = line.trim().strip_prefix("///")?.split_once("Tests: ")?;
+        Some(named.split('`').skip(1).step_by(2))
+    });
+    let named: Vec<&str> = mentions.flatten().collect();
+    assert!(named.len() > 5, "{named:?}");
+    let exists = |name: &&str| texts.iter().any(|text| text.contains(&format!("fn {name}()")));
+    let unknown: Vec<_> = named.into_iter().filter(|name| !exists(name)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}

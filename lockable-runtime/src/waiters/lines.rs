@@ -134,7 +134,7 @@ impl Lines {
     /// 3. the grant is published, and received.
     ///
     /// The other way round, a grant between the two would reach no process.
-    /// Test: `a_subscription_precedes_the_first_question`.
+    /// Tests: `a_call_hears_of_the_first_grant_at_once`, `an_unconfirmed_subscription_costs_at_most_one_recheck`.
     async fn ask(self: Arc<Self>, attempt: Arc<Attempt>, in_flight: Option<InFlight<Self>>) {
         let mut open = Open { lines: &self, attempt: &attempt, is_answered: false };
         if let Err(refused) = self.listens(&attempt).await {

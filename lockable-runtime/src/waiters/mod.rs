@@ -20,6 +20,8 @@ pub(crate) use self::turn::Turn;
 
 mod line;
 mod lines;
+#[cfg(test)]
+mod tests;
 mod turn;
 
 /// The calls of this process that wait for locks of one locker.

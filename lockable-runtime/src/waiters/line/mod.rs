@@ -94,7 +94,7 @@ impl<C> Line<C> {
     /// 3. the withdrawal finds the lock granted, and hands it off again;
     /// 4. the message finds no place: the grant is unwanted, and released once more, which changes nothing.
     ///
-    /// Test: `a_grant_that_crosses_a_withdrawal_is_unwanted`.
+    /// Tests: `a_grant_that_crosses_a_withdrawal_is_unwanted`, `a_grant_during_a_cancellation_reaches_the_next_waiter`.
     pub(crate) fn left(&mut self, number: u64, now: Moment) -> Actions<C> {
         if let Ok(place) = self.waiting.binary_search_by_key(&number, |waiter| waiter.number) {
             drop(self.waiting.remove(place));
@@ -181,10 +181,8 @@ impl<C> Line<C> {
     /// 3. the question lands, on another connection, and takes the lock or a place in the queue;
     /// 4. its answer comes before that of the release, and looks like a repetition of the grant.
     ///
-    /// So the attempt is withdrawn once the release was answered; a question that lands later still is a
-    /// leftover's. Test: `a_question_that_a_release_may_overtake_is_withdrawn`.
-    ///
-    /// See "When is a turn over?" in DESIGN.md.
+    /// So the attempt is withdrawn once the release was answered. See "When is a turn over?" in DESIGN.md.
+    /// Tests: `a_question_that_a_release_may_overtake_is_withdrawn`, `a_question_behind_its_release_takes_no_lock`.
     pub(crate) fn ending(
         &mut self,
         attempt: &Attempt,
@@ -258,7 +256,8 @@ impl<C> Line<C> {
     /// 3. a question about the attempt takes the lock once more;
     /// 4. the process continues with the grant of step 1, and with older fencing tokens.
     ///
-    /// The answer is a new grant, or a place in the queue. Test: `a_claimed_turn_is_asked_for_again`.
+    /// The answer is a new grant, or a place in the queue.
+    /// Tests: `a_claimed_turn_is_asked_for_again`, `a_repeated_grant_has_a_newer_fencing_token`.
     pub(crate) fn claimed(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         let may_ask = self.place.is_none() && !self.waiting.is_empty();
         let Some(turn) = self.turn.take_if(|turn| may_ask && turn.place.is_of(attempt)) else {

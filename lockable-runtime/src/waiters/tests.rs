@@ -1,0 +1,174 @@
+//! What becomes of the turns that calls are given, on a store in memory and in paused time.
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use super::*;
+use crate::types::clock::tokio_time;
+
+const KEY: LockKey = LockKey::from_static("k");
+
+fn waiters() -> Waiters {
+    let link = Arc::new(Link::in_memory());
+    Waiters::new(Arc::clone(&link), Releaser::new(link))
+}
+
+/// The next call waits for its turn. Calls are fair, so that no turn is passed on, unless they say so.
+async fn turn(waiters: &Waiters) -> Turn {
+    turn_of(waiters, true).await
+}
+
+async fn turn_of(waiters: &Waiters, fair: bool) -> Turn {
+    let (terms, number) = (Terms { fair, ..Terms::default() }, waiters.number());
+    waiters.turn(&KEY, (number, &terms), Heard::Nothing, None).await.unwrap()
+}
+
+fn is_pending<T>(call: std::pin::Pin<&mut impl Future<Output = T>>) -> bool {
+    matches!(call.poll(&mut Context::from_waker(Waker::noop())), Poll::Pending)
+}
+
+async fn is_held(waiters: &Waiters) -> bool {
+    waiters.lines.link.backend.inspect(KEY).await.unwrap().is_some()
+}
+
+fn has_line(waiters: &Waiters) -> bool {
+    waiters.lines.look(&KEY, |_| ()).is_some()
+}
+
+fn token(turn: &Turn) -> u64 {
+    turn.granted.fencing_token.into()
+}
+
+/// Until everything that is due now was done.
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_released_turn_leaves_nothing() {
+    let waiters = waiters();
+    let turn = turn(&waiters).await;
+    assert!(is_held(&waiters).await && has_line(&waiters));
+    assert_eq!(turn.release().await.unwrap(), crate::backend::Release::Released);
+    assert!(!is_held(&waiters).await && !has_line(&waiters));
+}
+
+/// Its grant comes with the answer to the release: the line asks no question.
+#[tokio::test(start_paused = true)]
+async fn a_release_serves_the_next_call_at_once() {
+    const RESERVED: u64 = 17;
+    let waiters = waiters();
+    let first = turn(&waiters).await;
+    let mut next = pin!(turn(&waiters));
+    assert!(is_pending(next.as_mut()));
+    let (start, token_of_first) = (tokio_time(), token(&first));
+    first.release().await.unwrap();
+    let second = next.await;
+    assert_eq!(tokio_time(), start);
+    settle().await;
+    assert_eq!(token(&second) - token_of_first, RESERVED);
+    second.release().await.unwrap();
+    let third = turn(&waiters).await;
+    assert_eq!(token(&third) - token_of_first, 2 * RESERVED, "a question was asked in vain");
+}
+
+/// The grant is published, and the call had subscribed before it asked.
+#[tokio::test(start_paused = true)]
+async fn a_call_hears_of_the_first_grant_at_once() {
+    let waiters = waiters();
+    let link = &waiters.lines.link;
+    let other = Waiters::new(Arc::clone(link), Releaser::new(Arc::clone(link)));
+    let first = turn(&other).await;
+    let mut next = pin!(turn(&waiters));
+    assert!(is_pending(next.as_mut()));
+    settle().await;
+    let start = tokio_time();
+    first.release().await.unwrap();
+    drop(next.await);
+    assert_eq!(tokio_time(), start);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_turn_is_released_or_passed_to_the_next_call() {
+    let waiters = waiters();
+    let first = turn_of(&waiters, false).await;
+    let mut next = pin!(turn_of(&waiters, false));
+    assert!(is_pending(next.as_mut()));
+    let token_of_first = token(&first);
+    drop(first);
+    let second = next.await;
+    assert_eq!(token(&second), token_of_first + 1);
+    drop(second);
+    settle().await;
+    assert!(!is_held(&waiters).await && !has_line(&waiters));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_passed_turn_is_over_for_its_first_call() {
+    let waiters = waiters();
+    let mut first = turn_of(&waiters, false).await;
+    let mut next = pin!(turn_of(&waiters, false));
+    assert!(!first.pass(), "no call waits");
+    assert!(is_pending(next.as_mut()) && first.pass());
+    drop(first);
+    let second = next.await;
+    settle().await;
+    assert!(is_held(&waiters).await && has_line(&waiters));
+    drop(second);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_whose_release_is_deferred_is_not_released_by_the_line() {
+    let waiters = waiters();
+    turn(&waiters).await.defer();
+    settle().await;
+    assert!(is_held(&waiters).await && !has_line(&waiters));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_turn_is_withdrawn() {
+    let waiters = waiters();
+    turn(&waiters).await.lose();
+    settle().await;
+    assert!(!is_held(&waiters).await && !has_line(&waiters));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_is_a_new_grant_of_the_same_attempt() {
+    let waiters = waiters();
+    let (terms, number) = (Terms::default(), waiters.number());
+    let first = waiters.turn(&KEY, (number, &terms), Heard::Nothing, None).await.unwrap();
+    let (attempt, token_of_first) = (Arc::clone(&first.granted.attempt), token(&first));
+    let again = waiters.turn(&KEY, (number, &terms), Heard::Busy, Some(first)).await.unwrap();
+    assert!(Arc::ptr_eq(&again.granted.attempt, &attempt) && token(&again) > token_of_first);
+    again.release().await.unwrap();
+    assert!(!has_line(&waiters));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_is_dropped_leaves_its_line() {
+    let waiters = waiters();
+    let first = turn(&waiters).await;
+    {
+        let mut next = pin!(turn(&waiters));
+        assert!(is_pending(next.as_mut()));
+        assert_eq!(waiters.waiting(&KEY), 1);
+    }
+    assert_eq!(waiters.waiting(&KEY), 0);
+    first.release().await.unwrap();
+    assert!(!is_held(&waiters).await && !has_line(&waiters));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_is_dropped_with_its_turn_releases_it() {
+    let waiters = waiters();
+    {
+        let mut call = pin!(turn(&waiters));
+        assert!(is_pending(call.as_mut()));
+        settle().await;
+        assert!(is_held(&waiters).await);
+    }
+    settle().await;
+    assert!(!is_held(&waiters).await && !has_line(&waiters));
+}
