@@ -88,8 +88,9 @@ impl Lines {
             self.spawn(Arc::clone(self).ask(attempt, None));
         }
         if let Some((fault, waiters)) = actions.refuse {
-            let error = || fault.clone().about(key, &self.link.reporting);
-            waiters.into_iter().for_each(|waiter| drop(waiter.answer.send(Err(error()))));
+            for waiter in waiters {
+                drop(waiter.answer.send(Err(fault.clone().about(key, &self.link.reporting))));
+            }
         }
     }
 
@@ -142,13 +143,13 @@ impl Lines {
         }
         let mut question = self.link.question(self.link.backend.enqueue(Arc::clone(&attempt)));
         match question.answer().await {
-            Ok(answer) => return open.answered(answer),
+            Ok(answer) => return open.answered(&answer),
             Err(fault) => open.failed(&fault),
         }
         drop(in_flight);
         // A late answer still says what the question was granted, and nothing else does.
         if let Some(Ok(answer)) = question.late_answer(GIVE_UP_AFTER).await {
-            open.answered(answer);
+            open.answered(&answer);
         }
     }
 
@@ -183,10 +184,10 @@ impl Open<'_> {
         self.lines.act(&attempt.key, |line, now| line.failed(Some(attempt), fault, now));
     }
 
-    fn answered(&mut self, answer: Enqueued) {
+    fn answered(&mut self, answer: &Enqueued) {
         self.is_answered = true;
         let attempt = self.attempt;
-        self.lines.act(&attempt.key, |line, now| line.answered(attempt, &answer, now));
+        self.lines.act(&attempt.key, |line, now| line.answered(attempt, answer, now));
     }
 }
 
@@ -202,14 +203,13 @@ impl Drop for Open<'_> {
 impl Listener for Lines {
     fn on_grant(&self, grant: Grant) {
         let Some(this) = self.this.upgrade() else { return };
-        let now = this.link.backend.now();
         match this.on(&grant.key, |line, now| line.granted(&grant, now)) {
             Some(actions) => this.perform_all(&grant.key, actions),
             // With another origin it may be one to a process that was started from the same image.
             None if !this.origin.is_of(&grant.owner) => {}
             None => {
                 let unwanted = Arc::new(Attempt::owned(grant.key, grant.ttl, grant.owner));
-                unwanted.mark_sent(now);
+                unwanted.mark_sent(this.link.backend.now());
                 this.releaser.defer(unwanted, Known::Releasing);
             }
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::oneshot;
 
-use self::line::Waiter;
+use self::line::{Line, Waiter};
 use self::lines::Lines;
 use crate::backend::Link;
 use crate::releaser::Releaser;
@@ -37,7 +37,7 @@ impl Waiters {
 
     /// How many wait for this lock already; a newcomer goes behind them.
     pub(crate) fn waiting(&self, key: &LockKey) -> usize {
-        self.lines.look(key, |line| line.len()).unwrap_or_default()
+        self.lines.look(key, Line::len).unwrap_or_default()
     }
 
     /// What is known of this lock where calls wait for it.

@@ -192,7 +192,7 @@ impl<C> Line<C> {
         let turn = self.turn.as_ref().filter(|turn| turn.place.is_of(attempt));
         // If another turn has begun, the lock was lost, and is released alone.
         let Some(turn) = turn else { return Ending::default() };
-        let may_overtake = turn.place.may_land();
+        let may_overtake = turn.place.questions > 0 || turn.place.is_unsure;
         // Without an attempt the line asks by itself.
         let next = make.and_then(|make| self.came_due(make));
         if next.is_some() {
@@ -322,7 +322,9 @@ impl<C> Line<C> {
         let mut places = self.place.iter_mut().chain(turn).chain(&mut self.leftovers);
         let place = places.find(|place| place.is_of(attempt));
         debug_assert!(place.is_some(), "a question about an attempt that no line knows");
-        place.into_iter().for_each(|place| place.question_ends(is_answered));
+        if let Some(place) = place {
+            place.question_ends(is_answered);
+        }
         self.leftovers.retain(|place| place.questions > 0);
         is_leftover
     }

@@ -99,7 +99,7 @@ pub(super) struct Place {
     /// How many questions about it are under way.
     pub(super) questions: u32,
     /// Whether a question was given up, which may reach the backend at any time.
-    is_unsure: bool,
+    pub(super) is_unsure: bool,
 }
 
 impl Place {
@@ -122,11 +122,6 @@ impl Place {
         debug_assert!(self.questions > 0, "a question ends that did not begin");
         self.questions = self.questions.saturating_sub(1);
         self.is_unsure |= !is_answered && self.attempt.sent_at().is_some();
-    }
-
-    /// Whether a question may reach the backend behind a request that is sent now.
-    pub(super) fn may_land(&self) -> bool {
-        self.questions > 0 || self.is_unsure
     }
 }
 

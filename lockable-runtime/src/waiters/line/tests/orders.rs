@@ -241,7 +241,7 @@ impl<'a> Order<'a> {
                 self.count("unwanted or returned grants");
             }
             Packet::Release(attempt, ending, is_heard) => {
-                self.release(at, attempt, ending, is_heard)
+                self.release(at, attempt, ending, is_heard);
             }
             Packet::Released(attempt, ending) => {
                 let actions = process.line.released(&attempt, ending, now);
