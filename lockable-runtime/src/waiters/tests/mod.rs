@@ -7,6 +7,9 @@ use std::time::Duration;
 use super::*;
 use crate::types::clock::tokio_time;
 
+mod lateness;
+mod slow;
+
 const KEY: LockKey = LockKey::from_static("k");
 
 fn waiters() -> Waiters {

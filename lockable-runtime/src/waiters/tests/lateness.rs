@@ -1,0 +1,133 @@
+//! Questions that are slow, withdrawals that fail, and what they leave behind.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::slow::Slow;
+use super::*;
+use crate::types::reporting::Reporting;
+
+fn slow_waiters() -> (Arc<Slow>, Waiters) {
+    let slow = Slow::open();
+    (Arc::clone(&slow), waiters_on(&slow))
+}
+
+/// Those of another process on the same store.
+fn waiters_on(slow: &Arc<Slow>) -> Waiters {
+    let backend = Arc::new(Arc::clone(slow));
+    let link = Arc::new(Link::new(backend, Duration::from_secs(1), Reporting::default()));
+    Waiters::new(Arc::clone(&link), Releaser::new(link))
+}
+
+async fn elapse(millis: u64) {
+    tokio::time::advance(Duration::from_millis(millis)).await;
+    settle().await;
+}
+
+/// The withdrawal comes first, and the question takes the lock long after.
+#[tokio::test(start_paused = true)]
+async fn a_question_that_lands_late_takes_no_lock() {
+    let (slow, waiters) = slow_waiters();
+    slow.question_takes.store(5_000, Relaxed);
+    {
+        let mut call = pin!(turn(&waiters));
+        assert!(is_pending(call.as_mut()));
+        settle().await;
+    }
+    assert!(has_line(&waiters), "a question has no answer");
+    elapse(4_900).await;
+    assert!(!is_held(&waiters).await && has_line(&waiters));
+    elapse(100).await;
+    settle().await;
+    assert!(!is_held(&waiters).await && !has_line(&waiters));
+    assert_eq!(slow.releases.load(Relaxed), 1, "the question took the lock");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_without_an_answer_is_forgotten_after_half_a_minute() {
+    let (slow, waiters) = slow_waiters();
+    slow.question_takes.store(3_600_000, Relaxed);
+    {
+        let mut call = pin!(turn(&waiters));
+        assert!(is_pending(call.as_mut()));
+        elapse(1).await;
+    }
+    elapse(1_000).await;
+    assert!(has_line(&waiters));
+    elapse(30_000).await;
+    assert!(!has_line(&waiters));
+}
+
+/// Its turn begins by the answer to a second question, and ends before the first one lands.
+#[tokio::test(start_paused = true)]
+async fn a_question_that_lands_after_its_turn_takes_no_lock() {
+    let (slow, waiters) = slow_waiters();
+    slow.question_takes.store(5_000, Relaxed);
+    let first = {
+        let mut call = pin!(turn(&waiters));
+        assert!(is_pending(call.as_mut()));
+        settle().await;
+        slow.question_takes.store(0, Relaxed);
+        elapse(1_200).await;
+        call.await
+    };
+    assert_eq!(slow.questions.load(Relaxed), 2);
+    first.release().await.unwrap();
+    settle().await;
+    assert!(!is_held(&waiters).await && has_line(&waiters));
+    elapse(5_000).await;
+    settle().await;
+    assert!(!is_held(&waiters).await && !has_line(&waiters));
+}
+
+/// The withdrawal is slow, so the place is granted before it arrives.
+#[tokio::test(start_paused = true)]
+async fn a_grant_to_a_place_that_was_given_up_is_released_at_once() {
+    let (slow, waiters) = slow_waiters();
+    let other = waiters_on(&slow);
+    let first = turn(&other).await;
+    {
+        let mut call = pin!(turn(&waiters));
+        assert!(is_pending(call.as_mut()));
+        settle().await;
+        slow.withdrawal_takes.store(500, Relaxed);
+    }
+    elapse(100).await;
+    first.release().await.unwrap();
+    settle().await;
+    assert!(!is_held(&waiters).await);
+}
+
+/// A withdrawal without an answer may have left a place: a grant to it is released by the background.
+#[tokio::test(start_paused = true)]
+async fn a_failed_withdrawal_is_followed_by_releases() {
+    let (slow, waiters) = slow_waiters();
+    let other = waiters_on(&slow);
+    let _first = turn(&other).await;
+    {
+        let mut call = pin!(turn(&waiters));
+        assert!(is_pending(call.as_mut()));
+        settle().await;
+        slow.withdrawal_takes.store(3_600_000, Relaxed);
+    }
+    elapse(900).await;
+    assert_eq!(slow.releases.load(Relaxed), 0);
+    elapse(200).await;
+    assert!(slow.releases.load(Relaxed) > 0);
+}
+
+/// The subscription is a new one, so a message may have been lost: the line asks at once.
+#[tokio::test(start_paused = true)]
+async fn every_line_asks_after_a_new_subscription() {
+    use crate::backend::Listener;
+    let (slow, waiters) = slow_waiters();
+    let other = waiters_on(&slow);
+    let _first = turn(&other).await;
+    let mut call = pin!(turn(&waiters));
+    assert!(is_pending(call.as_mut()));
+    elapse(300).await;
+    let questions = slow.questions.load(Relaxed);
+    waiters.lines.on_resubscribed(crate::types::token::Origin::draw().unwrap());
+    settle().await;
+    assert_eq!(slow.questions.load(Relaxed), questions + 1);
+    assert!(is_pending(call.as_mut()));
+}

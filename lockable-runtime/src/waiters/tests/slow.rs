@@ -1,0 +1,135 @@
+//! A store in memory that is reached slowly.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::Sleep;
+
+use crate::backend::{
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Listener,
+    Memory, Release, Renewal, Renewed, Reply,
+};
+use crate::types::clock::Moment;
+use crate::types::key::LockKey;
+use crate::types::token::Origin;
+
+pub(super) struct Slow {
+    memory: Arc<Memory>,
+    /// How many milliseconds go by before the next requests reach the store.
+    pub(super) question_takes: AtomicU64,
+    pub(super) withdrawal_takes: AtomicU64,
+    pub(super) questions: AtomicUsize,
+    /// How many releases came without a next attempt.
+    pub(super) releases: AtomicUsize,
+}
+
+impl Slow {
+    pub(super) fn open() -> Arc<Self> {
+        let memory = Memory::open("").unwrap();
+        let (questions, releases) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (question_takes, withdrawal_takes) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(Self { memory, question_takes, withdrawal_takes, questions, releases })
+    }
+
+    async fn reach(self: &Arc<Self>, millis: u64) {
+        if millis > 0 {
+            self.timer(Duration::from_millis(millis)).await;
+        }
+    }
+}
+
+impl Backend for Arc<Slow> {
+    fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
+        self.memory.try_acquire(attempt)
+    }
+
+    fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
+        self.releases.fetch_add(1, Relaxed);
+        self.memory.release(attempt)
+    }
+
+    fn release_to(
+        &self,
+        attempt: Arc<Attempt>,
+        next: Arc<Attempt>,
+    ) -> Reply<(Release, Option<Grant>)> {
+        self.memory.release_to(attempt, next)
+    }
+
+    fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
+        self.memory.renew(renewals)
+    }
+
+    fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
+        self.questions.fetch_add(1, Relaxed);
+        let this = Arc::clone(self);
+        let takes = self.question_takes.load(Relaxed);
+        Box::pin(async move {
+            attempt.mark_sent(this.now());
+            this.reach(takes).await;
+            this.memory.enqueue(attempt).await
+        })
+    }
+
+    fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
+        let this = Arc::clone(self);
+        let takes = self.withdrawal_takes.load(Relaxed);
+        Box::pin(async move {
+            this.reach(takes).await;
+            this.memory.leave(attempt).await
+        })
+    }
+
+    fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()> {
+        self.memory.listen(origin, hook)
+    }
+
+    fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
+        self.memory.inspect(key)
+    }
+}
+
+impl Environment for Arc<Slow> {
+    fn name(&self) -> &str {
+        self.memory.name()
+    }
+
+    fn store(&self) -> &str {
+        self.memory.store()
+    }
+
+    fn now(&self) -> Moment {
+        self.memory.now()
+    }
+
+    fn timer(&self, duration: Duration) -> Sleep {
+        self.memory.timer(duration)
+    }
+
+    fn detach(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        self.memory.detach(task);
+    }
+
+    fn home(&self, caller_blocks: bool) -> Handle {
+        self.memory.home(caller_blocks)
+    }
+
+    fn connect(&self) -> Reply<()> {
+        self.memory.connect()
+    }
+
+    fn when_connected(&self, hook: Box<dyn Fn() + Send + Sync>) {
+        self.memory.when_connected(hook);
+    }
+
+    fn unanswered(&self, waited: Duration) {
+        self.memory.unanswered(waited);
+    }
+
+    fn check(&self, prefix: &str) -> Checkup {
+        self.memory.check(prefix)
+    }
+}
