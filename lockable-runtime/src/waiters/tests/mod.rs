@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::*;
-use crate::types::clock::tokio_time;
+use crate::types::clock::{timer_on, tokio_time, within};
 
 mod lateness;
 mod slow;
@@ -17,14 +17,16 @@ fn waiters() -> Waiters {
     Waiters::new(Arc::clone(&link), Releaser::new(link))
 }
 
-/// The next call waits for its turn. Calls are fair, so that no turn is passed on, unless they say so.
+/// The next call waits for its turn, but not for ever. Calls are fair, so that no turn is passed on, unless they say so.
 async fn turn(waiters: &Waiters) -> Turn {
     turn_of(waiters, true).await
 }
 
 async fn turn_of(waiters: &Waiters, fair: bool) -> Turn {
     let (terms, number) = (Terms { fair, ..Terms::default() }, waiters.number());
-    waiters.turn(&KEY, (number, &terms), Heard::Nothing, None).await.unwrap()
+    let limit = || waiters.lines.link.backend.timer(Duration::from_secs(60));
+    let call = within(limit, waiters.turn(&KEY, (number, &terms), Heard::Nothing, None));
+    call.await.expect("no turn comes").unwrap()
 }
 
 fn is_pending<T>(call: std::pin::Pin<&mut impl Future<Output = T>>) -> bool {
@@ -45,7 +47,7 @@ fn token(turn: &Turn) -> u64 {
 
 /// Until everything that is due now was done.
 async fn settle() {
-    tokio::time::sleep(Duration::from_millis(1)).await;
+    timer_on(&tokio::runtime::Handle::current(), Duration::from_millis(1)).await;
 }
 
 #[tokio::test(start_paused = true)]

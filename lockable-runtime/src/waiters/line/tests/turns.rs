@@ -26,12 +26,15 @@ fn a_turn_is_what_its_grant_says() {
     let mut case = case();
     case.joins(0, "first");
     let place = case.asks(&sent());
+    case.after(20_000);
     let grant = Grant { fence: 7, ttl: Ttl::DEFAULT.provisional(), ..case.grant(&place) };
     let (_, granted) = case.line.granted(&grant, case.now).unwrap().deliver.unwrap();
     assert_eq!(u64::from(granted.fencing_token), 7);
     assert_eq!((granted.since, granted.ttl), (grant.since, grant.ttl));
     assert!(!granted.is_passed_on && Arc::ptr_eq(&granted.attempt, &place));
     assert!(place.had_turn());
+    let lapse = case.now.after(Ttl::DEFAULT.provisional().duration());
+    assert_eq!(place.lapses_at(), Some(lapse));
     assert_eq!(case.due_in(), Some(RECHECK_INTERVAL));
 }
 
