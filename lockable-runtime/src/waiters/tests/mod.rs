@@ -10,7 +10,7 @@ use crate::types::clock::{timer_on, tokio_time, within};
 mod lateness;
 mod slow;
 
-const KEY: LockKey = LockKey::from_static("k");
+static KEY: LockKey = LockKey::from_static("k");
 
 fn waiters() -> Waiters {
     let link = Arc::new(Link::in_memory());
@@ -25,8 +25,8 @@ async fn turn(waiters: &Waiters) -> Turn {
 async fn turn_of(waiters: &Waiters, fair: bool) -> Turn {
     let (terms, number) = (Terms { fair, ..Terms::default() }, waiters.number());
     let limit = || waiters.lines.link.backend.timer(Duration::from_secs(60));
-    let call = within(limit, waiters.turn(&KEY, (number, &terms), Heard::Nothing, None));
-    call.await.expect("no turn comes").unwrap()
+    let call = waiters.turn(&KEY, (number, &terms), Heard::Nothing, None);
+    within(limit, call).await.expect("no turn comes").unwrap()
 }
 
 fn is_pending<T>(call: std::pin::Pin<&mut impl Future<Output = T>>) -> bool {
@@ -34,7 +34,7 @@ fn is_pending<T>(call: std::pin::Pin<&mut impl Future<Output = T>>) -> bool {
 }
 
 async fn is_held(waiters: &Waiters) -> bool {
-    waiters.lines.link.backend.inspect(KEY).await.unwrap().is_some()
+    waiters.lines.link.backend.inspect(KEY.clone()).await.unwrap().is_some()
 }
 
 fn has_line(waiters: &Waiters) -> bool {
