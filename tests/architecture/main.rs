@@ -127,10 +127,7 @@ fn parting<'a>(from: &'a Place, to: &'a Place) -> Option<(String, &'a str, &'a s
 
 /// The code of the house, without `lib.rs`, which is above all, and without tests.
 fn house() -> BTreeMap<Place, String> {
-    let is_test = |file: &str| {
-        let in_tests = file.ends_with("/tests.rs") || file.contains("/tests/");
-        in_tests || file.starts_with("simulation/")
-    };
+    let is_test = |file: &str| file.ends_with("/tests.rs") || file.contains("/tests/");
     let code = files(HOUSE).into_iter().filter(|(file, _)| file != "lib.rs" && !is_test(file));
     code.map(|(file, text)| (place(&file), text)).collect()
 }
@@ -210,7 +207,6 @@ fn the_crate_root_and_the_contributors_list_the_rooms_of_the_floor_plan() {
         let declared = line.trim_start_matches("pub ").strip_prefix("mod ")?;
         declared.strip_suffix(';')
     });
-    let modules = modules.filter(|module| *module != "simulation");
     assert_eq!(modules.collect::<BTreeSet<_>>(), rooms.iter().copied().collect());
     let text = contributing();
     let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
