@@ -391,7 +391,7 @@ pub mod __private {
 #[doc(hidden)]
 pub mod __internals {
     pub use crate::backend::MemoryStore;
-    pub use crate::testing::internals::{Place, VerbAttempt, Verbs};
+    pub use crate::testing::internals::{GrantTo, Place, VerbAttempt, Verbs};
 }
 
 /// Longer texts about this crate.

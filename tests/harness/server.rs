@@ -33,6 +33,23 @@ fn a_server_clock_can_be_set_back() {
 }
 
 #[test]
+fn a_server_clock_can_be_stopped() {
+    if !clock::can_be_set() {
+        return;
+    }
+    let server = Server::builder().clock().start();
+    let admin = server.admin();
+    for at in [Duration::from_secs(2_000_000_000), Duration::from_micros(2_000_000_000_000_007)] {
+        server.stop_clock(at);
+        let (seconds, micros) = admin.command::<(u64, u64)>(&["TIME"]);
+        assert_eq!(Duration::from_secs(seconds) + Duration::from_micros(micros), at);
+    }
+    admin.command::<()>(&["SET", "key", "value", "PX", "10"]);
+    server.stop_clock(Duration::from_secs(2_000_000_001));
+    assert_eq!(admin.get("key"), None);
+}
+
+#[test]
 fn a_panicking_test_leaves_no_server_behind() {
     let test = std::thread::spawn(|| {
         let server = Server::start();

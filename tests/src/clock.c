@@ -1,5 +1,6 @@
-/* Preloaded into a server: its calendar is ahead of the machine's by as many microseconds as the file
-   that CLOCK_OFFSET names says. The test writes that number while the server runs. */
+/* Preloaded into a server: its calendar is ahead of the machine's by as many microseconds as the first
+   number in the file that CLOCK_OFFSET names says. It stands still where the second number is not zero,
+   at that many microseconds since 1970. The test writes both while the server runs. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,19 +10,20 @@
 #include <time.h>
 #include <unistd.h>
 
-static volatile long long *offset;
+static volatile long long *numbers;
 
 __attribute__((constructor)) static void start(void) {
   const char *path = getenv("CLOCK_OFFSET");
   int file = path ? open(path, O_RDONLY) : -1;
-  void *page = file < 0 ? MAP_FAILED : mmap(0, sizeof *offset, PROT_READ, MAP_SHARED, file, 0);
-  if (page != MAP_FAILED) offset = page;
+  void *page = file < 0 ? MAP_FAILED : mmap(0, 2 * sizeof *numbers, PROT_READ, MAP_SHARED, file, 0);
+  if (page != MAP_FAILED) numbers = page;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
   int outcome = syscall(SYS_clock_gettime, clock, time);
-  if (!outcome && offset && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
-    long long micros = time->tv_sec * 1000000LL + time->tv_nsec / 1000 + *offset;
+  if (!outcome && numbers && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
+    long long micros = time->tv_sec * 1000000LL + time->tv_nsec / 1000 + numbers[0];
+    if (numbers[1]) micros = numbers[1];
     time->tv_sec = micros / 1000000;
     time->tv_nsec = micros % 1000000 * 1000;
   }

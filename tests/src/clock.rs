@@ -49,11 +49,20 @@ pub(crate) fn preload(command: &mut Command, directory: &Path) {
 }
 
 /// Puts the server's clock ahead of the machine's by that, or back where it is less than zero.
-///
-/// The file is written in place, because the server has mapped it.
 pub(crate) fn set(directory: &Path, micros: i64) {
+    write(directory, [micros, 0]);
+}
+
+/// Stops the server's clock at that many microseconds since 1970.
+pub(crate) fn stop(directory: &Path, micros: i64) {
+    write(directory, [0, micros]);
+}
+
+/// In place, because the server has mapped the file.
+fn write(directory: &Path, numbers: [i64; 2]) {
     let mut options = fs::File::options();
     let file = options.create(true).truncate(false).write(true).open(directory.join(OFFSET));
-    let written = file.and_then(|file| file.write_all_at(&micros.to_ne_bytes(), 0));
+    let written =
+        file.and_then(|file| file.write_all_at(&numbers.map(i64::to_ne_bytes).concat(), 0));
     written.expect("the file can be written");
 }

@@ -118,6 +118,14 @@ impl Server {
         clock::set(self.directory.path(), -micros);
     }
 
+    /// Stops the clock of a server with [`clock`](ServerBuilder::clock): from now on it shows that time since
+    /// 1970, until it is set again.
+    pub fn stop_clock(&self, at: Duration) {
+        assert!(self.settings.clock, "the server was started without a clock of its own");
+        let micros = i64::try_from(at.as_micros()).expect("a time that a clock can show");
+        clock::stop(self.directory.path(), micros);
+    }
+
     /// Starts the process and waits until it answers; the error is the log.
     fn boot(&self) -> Result<(), String> {
         let child = self.spawn().map_err(|error| format!("{}: {error}", program()))?;
@@ -261,7 +269,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Gives the server a clock of its own, which [`Server::set_clock_back`] sets, where
+    /// Gives the server a clock of its own, for [`Server::set_clock_back`] and [`Server::stop_clock`], where
     /// [`clock::can_be_set`].
     #[must_use]
     pub fn clock(mut self) -> Self {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::backend::{
     Acquisition, Attempt, Backend, Enqueued, Fault, Grant, Listener, Renewal, Settings, open,
 };
+use crate::request_id::RequestId;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
@@ -29,8 +30,9 @@ pub struct Verbs {
 #[derive(Clone)]
 pub struct VerbAttempt(Arc<Attempt>);
 
-/// A lock that was handed to a waiter: its owner token, the first of its fencing tokens, and its TTL.
-type GrantTo = (String, u64, Duration);
+/// A lock that was handed to a waiter: its owner token, the first of its fencing tokens, its TTL, and whether
+/// it is known from when on it counts.
+pub type GrantTo = (String, u64, Duration, bool);
 
 /// What a request for a place in the queue found.
 #[derive(Debug)]
@@ -59,7 +61,7 @@ impl Listener for Sending {
 }
 
 fn grant_to(grant: &Grant) -> GrantTo {
-    (grant.owner.as_ref().to_owned(), grant.fence, grant.ttl.duration())
+    (grant.owner.as_ref().to_owned(), grant.fence, grant.ttl.duration(), grant.since.is_some())
 }
 
 impl VerbAttempt {
@@ -86,13 +88,18 @@ impl Verbs {
         Ok(Self { backend, origin: Origin::draw()?, listener: None })
     }
 
-    /// An acquisition of this process; it was not asked for yet.
+    /// An acquisition of this process, for a request where there is one; it was not asked for yet.
     ///
     /// # Errors
     /// When the key or the lease is invalid.
-    pub fn attempt(&self, key: &str, ttl: Duration) -> Result<VerbAttempt, LockError> {
+    pub fn attempt(
+        &self,
+        key: &str,
+        ttl: Duration,
+        identity: Option<&str>,
+    ) -> Result<VerbAttempt, LockError> {
         let (key, ttl) = (LockKey::prefixed("", key)?, Ttl::new("expire", ttl)?);
-        let owner = OwnerToken::at(self.origin, random()?, None);
+        let owner = OwnerToken::at(self.origin, random()?, identity.map(RequestId::new).as_ref());
         Ok(VerbAttempt(Arc::new(Attempt::owned(key, ttl, owner))))
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::UNIT;
+use super::KEYS;
 
 /// Reproducible numbers: Marsaglia's xorshift.
 pub(super) struct Dice(pub(super) u64);
@@ -20,14 +20,19 @@ impl Dice {
         (!things.is_empty()).then(|| things[self.below(things.len())])
     }
 
-    /// Two, four, six or eight units.
-    pub(super) fn life(&mut self) -> Duration {
-        let count = 1 + self.below(4);
-        2 * UNIT * u32::try_from(count).unwrap()
+    /// Mostly the first, so that many meet there.
+    pub(super) fn key(&mut self) -> usize {
+        self.below(KEYS * 2).saturating_sub(KEYS)
     }
 
-    /// A life, or more often none.
+    /// Shorter and longer than the first second of a lock that is handed off, and such that the lives of
+    /// queues and fence counters differ.
+    pub(super) fn life(&mut self) -> Duration {
+        Duration::from_millis([500, 10_000, 30_000, 90_000][self.below(4)])
+    }
+
+    /// A minimum hold, or more often none.
     pub(super) fn keep(&mut self) -> Duration {
-        if self.below(5) > 0 { Duration::ZERO } else { self.life() }
+        Duration::from_millis([2_000, 20_000, 0, 0, 0, 0][self.below(6)])
     }
 }

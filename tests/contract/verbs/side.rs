@@ -1,50 +1,47 @@
 //! One backend, as several processes ask it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use lockable_runtime::__internals::{Place, VerbAttempt, Verbs};
+use lockable_runtime::__internals::{GrantTo, Place, VerbAttempt, Verbs};
+use lockable_runtime::LockError;
 use tokio::runtime::Runtime;
 
 use super::state::Life;
-use super::step::{Next, Step};
-use super::{LISTENING, PROCESSES, UNIT};
+use super::step::{FOREIGN, Next, What};
+use super::tokens::Tokens;
+use super::{KEYS, LISTENING, PROCESSES};
 use crate::fixture::LIMIT;
 
-/// A grant as its backend publishes it: the owner, the first of the fencing tokens, and the life.
-type Grant = (String, u64, Duration);
-
-/// The backend, the runtime that it is asked from, and what came of that so far.
+/// The backend, the runtime that it is asked from, and what was asked in this sequence.
 pub(super) struct Side {
     processes: Vec<Verbs>,
     pub(super) runtime: Runtime,
+    pub(super) keys: [String; KEYS],
     pub(super) asked: Vec<Asked>,
-    published: Receiver<Grant>,
-    /// The last fencing token of each key that is given away.
-    tokens: HashMap<String, u64>,
-    /// The keys that were granted since the fence counters were looked at.
-    granted: HashSet<String>,
-    /// Whether the tokens have risen.
-    pub(super) rises: bool,
+    /// Each attempt's number, by its owner token.
+    numbers: HashMap<String, usize>,
+    published: Receiver<GrantTo>,
+    pub(super) tokens: Tokens,
 }
 
-/// An attempt, and the process that waits with it, where one does.
+/// An attempt, and who made it.
 pub(super) struct Asked {
     pub(super) attempt: VerbAttempt,
+    pub(super) key: usize,
+    pub(super) process: usize,
     pub(super) ttl: Duration,
-    process: Option<usize>,
+    pub(super) waits: bool,
 }
 
-impl Asked {
-    pub(super) fn waits(&self) -> bool {
-        self.process.is_some()
-    }
-
-    pub(super) fn key(&self) -> &str {
-        self.attempt.key()
-    }
+/// A grant that was published: to whom, for how long, and whether it is known since when.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Published {
+    pub(super) who: usize,
+    pub(super) life: Duration,
+    pub(super) is_dated: bool,
 }
 
 impl Side {
@@ -54,155 +51,163 @@ impl Side {
         for listening in &mut processes[..LISTENING] {
             runtime.block_on(listening.listen(publish.clone())).unwrap();
         }
-        let (asked, tokens, granted) = (Vec::new(), HashMap::new(), HashSet::new());
-        Self { processes, runtime, asked, published, tokens, granted, rises: true }
+        let (keys, asked, numbers) = (Default::default(), Vec::new(), HashMap::new());
+        Self { processes, runtime, keys, asked, numbers, published, tokens: Tokens::none() }
     }
 
-    /// What the backend answers; nothing where the step asks none.
-    pub(super) fn ask(&mut self, step: &Step) -> String {
-        match step {
-            Step::Acquire { key, ttl } => {
-                let attempt = self.processes[0].attempt(key, *ttl).unwrap();
-                self.asked.push(Asked { attempt, ttl: *ttl, process: None });
-                self.again(self.asked.len() - 1)
+    /// Where grants are published to the processes that listen.
+    pub(super) fn channels(&self) -> Vec<String> {
+        let attempt = |verbs: &Verbs| verbs.attempt("k", Duration::from_secs(1), None).unwrap();
+        let listening = self.processes[..LISTENING].iter().map(attempt);
+        let origin = |owner: &str| owner.split_once('.').unwrap().0.to_owned();
+        listening.map(|one| format!("lockable:grant:{}", origin(one.owner()))).collect()
+    }
+
+    /// Begins a sequence about other keys.
+    pub(super) fn clear(&mut self, keys: [String; KEYS]) {
+        self.keys = keys;
+        self.asked.clear();
+        self.numbers.clear();
+        self.tokens = Tokens::none();
+    }
+
+    /// What the backend answers; nothing where it is not asked.
+    pub(super) fn ask(&mut self, what: &What) -> String {
+        match what {
+            What::Acquire { key, process, ttl } => self.ask_first(*key, *process, *ttl, false),
+            What::Enqueue { key, process, ttl } => self.ask_first(*key, *process, *ttl, true),
+            What::Ask { attempt } => self.ask_for(*attempt),
+            What::Renew { batch } => {
+                let attempt = |at: usize| self.asked[at].attempt.clone();
+                let batch: Vec<_> = batch.iter().map(|(at, ttl)| (attempt(*at), *ttl)).collect();
+                said(&self.runtime.block_on(self.processes[0].renew(&batch)))
             }
-            Step::Enqueue { key, process, ttl } => {
-                let attempt = self.wait(key, *process, *ttl);
-                self.again(attempt)
+            What::Release { attempt, keep } => {
+                let (asked, verbs) = self.one(*attempt);
+                said(&self.runtime.block_on(verbs.release(&asked.attempt, None, *keep)))
             }
-            Step::Repeat { attempt } => self.again(*attempt),
-            Step::Renew { batch } => self.renew(batch),
-            Step::Release { attempt, keep } => self.answer(async |side| {
-                let asked = &side.asked[*attempt];
-                side.verbs(asked).release(&asked.attempt, None, *keep).await.unwrap()
-            }),
-            Step::ReleaseAll { attempts } => self.release_all(attempts),
-            Step::ReleaseTo { attempt, next, keep } => self.release_to(*attempt, *next, *keep),
-            Step::Leave { attempt } => self.answer(async |side| {
-                let asked = &side.asked[*attempt];
-                side.verbs(asked).leave(&asked.attempt).await.unwrap();
-            }),
-            Step::Inspect { key } => self.answer(async |side| {
-                let held = side.processes[0].inspect(key).await.unwrap();
-                held.map(|(owner, life)| (side.number(&owner), Life::from(life.unwrap())))
-            }),
-            Step::PutForeign { .. }
-            | Step::Delete { .. }
-            | Step::Flush
-            | Step::SetBack { .. }
-            | Step::Advance { .. } => String::new(),
+            What::ReleaseAll { attempts } => self.release_all(attempts),
+            What::ReleaseTo { attempt, next, keep } => self.release_to(*attempt, *next, *keep),
+            What::Leave { attempt } => {
+                let (asked, verbs) = self.one(*attempt);
+                said(&self.runtime.block_on(verbs.leave(&asked.attempt)))
+            }
+            What::Inspect { key } => self.inspect(*key),
+            _ => String::new(),
         }
     }
 
-    /// A new attempt that waits in that process; gives its number.
-    fn wait(&mut self, key: &str, process: usize, ttl: Duration) -> usize {
-        let attempt = self.processes[process].attempt(key, ttl).unwrap();
-        self.asked.push(Asked { attempt, ttl, process: Some(process) });
-        self.asked.len() - 1
+    fn ask_first(&mut self, key: usize, process: usize, ttl: Duration, waits: bool) -> String {
+        let attempt = self.attempt(key, process, ttl, waits);
+        self.ask_for(attempt)
+    }
+
+    /// A new attempt; gives its number. Every other one has the identity of a request.
+    fn attempt(&mut self, key: usize, process: usize, ttl: Duration, waits: bool) -> usize {
+        let number = self.asked.len();
+        let identity = (number % 2 == 1).then(|| format!("request 1000 {number}"));
+        let attempt = self.processes[process].attempt(&self.keys[key], ttl, identity.as_deref());
+        let attempt = attempt.unwrap();
+        self.numbers.insert(attempt.owner().to_owned(), number);
+        self.asked.push(Asked { attempt, key, process, ttl, waits });
+        number
     }
 
     /// Asks for the attempt, in the way that it is asked for.
-    fn again(&mut self, attempt: usize) -> String {
-        let asked = &self.asked[attempt];
-        let verbs = self.verbs(asked);
-        if !asked.waits() {
-            let token = self.runtime.block_on(verbs.acquire(&asked.attempt)).unwrap();
-            let Some(token) = token else { return "busy".to_owned() };
-            self.count(attempt, token, 1);
-            return "granted".to_owned();
+    fn ask_for(&mut self, attempt: usize) -> String {
+        let (asked, verbs) = self.one(attempt);
+        if !asked.waits {
+            let acquired = self.runtime.block_on(verbs.acquire(&asked.attempt));
+            if let Ok(Some(token)) = acquired {
+                self.tokens.grant(self.asked[attempt].key, token, 1);
+            }
+            return said(&acquired.map(|token| token.is_some()));
         }
-        match self.runtime.block_on(verbs.enqueue(&asked.attempt)).unwrap() {
-            Place::Granted(grant) => self.grant(&grant),
-            Place::Queued(remaining) => format!("queued for {:?}", remaining.map(Life::from)),
+        match self.runtime.block_on(verbs.enqueue(&asked.attempt)) {
+            Ok(Place::Granted(grant)) => format!("{:?}", self.grant(&grant)),
+            Ok(Place::Queued(remaining)) => {
+                format!("queued for {:?}", remaining.map_or(Life::Endless, Life::from))
+            }
+            Err(error) => error.to_string(),
         }
-    }
-
-    pub(super) fn renew(&self, batch: &[(usize, Option<Duration>)]) -> String {
-        let attempt = |at: usize| self.asked[at].attempt.clone();
-        let batch: Vec<_> = batch.iter().map(|(at, ttl)| (attempt(*at), *ttl)).collect();
-        self.answer(async |side| side.processes[0].renew(&batch).await.unwrap())
     }
 
     /// Behind enough releases of locks of no holder that these are batched.
     fn release_all(&self, attempts: &[usize]) -> String {
         const ON_THEIR_WAY: usize = 8;
-        let stranger = |n| self.processes[0].attempt(&format!("stranger:{n}"), UNIT).unwrap();
+        let life = Duration::from_secs(1);
+        let stranger = |n| self.processes[0].attempt(&format!("stranger:{n}"), life, None).unwrap();
         let asked = attempts.iter().map(|at| self.asked[*at].attempt.clone());
         let all: Vec<_> = (0..ON_THEIR_WAY).map(stranger).chain(asked).collect();
-        self.answer(async |side| side.processes[0].release_all(&all).await.unwrap())
+        said(&self.runtime.block_on(self.processes[0].release_all(&all)))
     }
 
     fn release_to(&mut self, attempt: usize, next: Next, keep: Duration) -> String {
-        let key = self.asked[attempt].key().to_owned();
         let next = match next {
             Next::Known(next) => next,
-            Next::New { process, ttl } => self.wait(&key, process, ttl),
+            Next::New { process, ttl } => self.attempt(self.asked[attempt].key, process, ttl, true),
         };
-        let (ended, next) = (&self.asked[attempt].attempt, &self.asked[next]);
-        let release = self.verbs(next).release(ended, Some(&next.attempt), keep);
-        let (found, grant) = self.runtime.block_on(release).unwrap();
-        format!("{found:?}, {:?}", grant.map(|grant| self.grant(&grant)))
+        let (next, verbs) = self.one(next);
+        let ended = &self.asked[attempt].attempt;
+        match self.runtime.block_on(verbs.release(ended, Some(&next.attempt), keep)) {
+            Ok((found, grant)) => {
+                let found = format!("{found:?}");
+                format!("{found}, {:?}", grant.map(|grant| self.grant(&grant)))
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+
+    fn inspect(&self, key: usize) -> String {
+        let held = self.runtime.block_on(self.processes[0].inspect(&self.keys[key]));
+        let told = |(owner, life): (String, Option<Duration>)| {
+            (self.number(&owner), life.map_or(Life::Endless, Life::from))
+        };
+        said(&held.map(|held| held.map(told)))
     }
 
     /// The grants that were published since the last time, at least `count` unless they do not come.
-    pub(super) fn published(&mut self, count: usize) -> Vec<String> {
-        let first: Vec<_> =
+    pub(super) fn published(&mut self, count: usize) -> Vec<Published> {
+        let mut grants: Vec<_> =
             (0..count).map_while(|_| self.published.recv_timeout(LIMIT).ok()).collect();
-        let further: Vec<_> = self.published.try_iter().collect();
-        let grants = first.iter().chain(&further);
-        grants.map(|grant| self.grant(grant)).collect()
+        grants.extend(self.published.try_iter());
+        let mut published: Vec<_> = grants.iter().map(|grant| self.grant(grant)).collect();
+        // Those of several locks come in any order.
+        published.sort();
+        published
     }
 
     /// The grant in words that are the same on both sides, once its tokens are counted.
-    fn grant(&mut self, (owner, token, life): &Grant) -> String {
+    fn grant(&mut self, (owner, token, life, is_dated): &GrantTo) -> Published {
         // A turn may pass within its process sixteen times, each with a token of its own.
         const TURN: u64 = 17;
-        let who = self.number(owner);
-        if let Ok(attempt) = who.parse() {
-            self.count(attempt, *token, TURN);
-        }
-        format!("granted to {who} for {life:?}")
+        let who = self.numbers[owner];
+        self.tokens.grant(self.asked[who].key, *token, TURN);
+        Published { who, life: *life, is_dated: *is_dated }
     }
 
-    fn count(&mut self, attempt: usize, first: u64, tokens: u64) {
-        let key = self.asked[attempt].key().to_owned();
-        let former = self.tokens.insert(key.clone(), first + tokens - 1);
-        self.rises &= former < Some(first);
-        self.granted.insert(key);
-    }
-
-    /// Whether the fence counter of a key fits its grants: after one it is the last token that was given away,
-    /// and never less. It may be more, because tries that failed count too, and may be lost.
-    pub(super) fn fits(&mut self, key: &str, fence: Option<u64>) -> bool {
-        let latest = self.tokens.get(key).copied();
-        if self.granted.remove(key) { fence == latest } else { fence.is_none() || fence >= latest }
-    }
-
-    /// Expects nothing of tokens that were ahead of the clock, when their fence counters are lost.
-    pub(super) fn forget_after(&mut self, time: Duration) {
-        self.tokens.retain(|_, token| u128::from(*token) <= time.as_micros());
-    }
-
-    fn answer<T: Debug>(&self, verb: impl AsyncFnOnce(&Self) -> T) -> String {
-        format!("{:?}", self.runtime.block_on(verb(self)))
-    }
-
-    fn verbs(&self, asked: &Asked) -> &Verbs {
-        &self.processes[asked.process.unwrap_or_default()]
+    fn one(&self, attempt: usize) -> (&Asked, &Verbs) {
+        let asked = &self.asked[attempt];
+        (asked, &self.processes[asked.process])
     }
 
     /// The number of the attempt that wrote this, with the mark of a lock that stays taken.
     pub(super) fn number(&self, owner: &str) -> String {
-        let (mark, owner) = owner.split_at(usize::from(owner.starts_with(['~', '='])));
-        match self.asked.iter().position(|asked| asked.attempt.owner() == owner) {
+        let (mark, token) = owner.split_at(usize::from(owner.starts_with(['~', '='])));
+        match self.numbers.get(token) {
             Some(number) => format!("{mark}{number}"),
-            None => format!("{mark}another"),
+            None if owner == "another holder" || FOREIGN.contains(&owner) => "another".to_owned(),
+            None => owner.to_owned(),
         }
     }
 
     /// Who has a lock, by the backend's own word.
-    pub(super) fn holder(&self, key: &str) -> String {
-        let held = self.runtime.block_on(self.processes[0].inspect(key)).unwrap();
-        self.number(&held.unwrap().0)
+    pub(super) fn holder(&self, key: usize) -> String {
+        let held = self.runtime.block_on(self.processes[0].inspect(&self.keys[key]));
+        self.number(&held.unwrap().unwrap().0)
     }
+}
+
+fn said<T: Debug>(answer: &Result<T, LockError>) -> String {
+    answer.as_ref().map_or_else(ToString::to_string, |answer| format!("{answer:?}"))
 }

@@ -2,38 +2,53 @@
 
 use std::time::Duration;
 
-use super::{GRANTED, UNIT};
+use super::KEYS;
 
-/// What is under each key, and names that have no end or belong to no key.
+/// What is under each key, and names that belong to no key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    pub(super) places: Vec<Place>,
+    pub(super) places: [Place; KEYS],
     pub(super) others: Vec<String>,
 }
 
 /// One key: who has the lock and for how long, and who waits for it, by the attempts' numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) lock: Option<(String, Life)>,
     pub(super) queue: Vec<String>,
 }
 
-/// How long a lock lives, as far as that is the same in both stores.
+/// For how long something still lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
-    /// No longer than one that was handed off.
-    Short,
-    Units(u128),
+    Millis(u64),
+    Endless,
 }
 
-impl From<Duration> for Life {
-    fn from(life: Duration) -> Self {
-        if life <= GRANTED {
-            return Self::Short;
+impl Life {
+    /// As a server encodes it.
+    pub(super) fn from_pttl(pttl: i64) -> Self {
+        u64::try_from(pttl).map_or(Self::Endless, Self::Millis)
+    }
+
+    pub(super) fn millis(self) -> Option<u64> {
+        match self {
+            Self::Millis(millis) => Some(millis),
+            Self::Endless => None,
         }
-        Self::Units((life + UNIT / 2).as_millis() / UNIT.as_millis())
     }
 }
+
+/// In memory everything has an end, which may be centuries away.
+impl From<Duration> for Life {
+    fn from(life: Duration) -> Self {
+        let millis = u64::try_from(life.as_millis()).unwrap();
+        if life > AGES { Self::Endless } else { Self::Millis(millis) }
+    }
+}
+
+/// A hundred years.
+const AGES: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 impl State {
     /// The attempts that have a lock.
@@ -41,15 +56,14 @@ impl State {
         self.locks().filter_map(|(who, _)| who.parse().ok()).collect()
     }
 
-    /// The attempts that have a lock for a short time.
-    pub(super) fn handed_off(&self) -> Vec<usize> {
-        let short = self.locks().filter(|(_, life)| *life == Life::Short);
-        short.filter_map(|(who, _)| who.parse().ok()).collect()
-    }
-
     pub(super) fn queued(&self) -> Vec<usize> {
         let queues = self.places.iter().flat_map(|place| &place.queue);
         queues.filter_map(|who| who.parse().ok()).collect()
+    }
+
+    /// In how many milliseconds each lock ends that does.
+    pub(super) fn ends(&self) -> Vec<u64> {
+        self.locks().filter_map(|(_, life)| life.millis()).collect()
     }
 
     fn locks(&self) -> impl Iterator<Item = &(String, Life)> {

@@ -1,5 +1,6 @@
 //! What may be done to both stores.
 
+use std::fmt::{self, Debug, Formatter};
 use std::time::Duration;
 
 use super::dice::Dice;
@@ -7,22 +8,32 @@ use super::side::Asked;
 use super::state::State;
 use super::{KEYS, PROCESSES};
 
-/// Attempts are named by their number, and so are processes.
-#[derive(Debug)]
-pub(super) enum Step {
+/// What is done, and how much time passes before.
+#[derive(Clone)]
+pub(super) struct Step {
+    pub(super) later: Duration,
+    pub(super) what: What,
+    /// Whether it is the step before once more, which changes nothing.
+    pub(super) is_repeat: bool,
+}
+
+/// Attempts are named by their number, and so are keys and processes.
+#[derive(Clone, Debug)]
+pub(super) enum What {
     /// A new attempt that does not wait.
     Acquire {
-        key: &'static str,
+        key: usize,
+        process: usize,
         ttl: Duration,
     },
     /// A new attempt that waits.
     Enqueue {
-        key: &'static str,
+        key: usize,
         process: usize,
         ttl: Duration,
     },
-    /// The same attempt once more, in the same way.
-    Repeat {
+    /// The same attempt asks once more, in the same way.
+    Ask {
         attempt: usize,
     },
     Renew {
@@ -45,23 +56,26 @@ pub(super) enum Step {
         attempt: usize,
     },
     Inspect {
-        key: &'static str,
+        key: usize,
     },
     PutForeign {
-        key: &'static str,
-        life: Duration,
+        key: usize,
+        text: &'static str,
+        life: Option<Duration>,
     },
     Delete {
-        key: &'static str,
+        key: usize,
     },
     Flush,
-    /// The server's clock is set back, so that the fence counter is ahead of it.
-    SetBack {
-        key: &'static str,
+    /// The fence counter is ahead of the server's clock, as it is when that was set back.
+    CountAhead {
+        key: usize,
     },
-    Advance {
-        time: Duration,
+    /// The fence counter was lost, and counted up by a client that did not seed it any more.
+    LoseCount {
+        key: usize,
     },
+    Advance,
 }
 
 /// Who is queued with a release.
@@ -75,42 +89,132 @@ pub(super) enum Next {
     Known(usize),
 }
 
+/// What a step is chosen by.
+pub(super) struct Scene<'a> {
+    pub(super) asked: &'a [Asked],
+    pub(super) state: &'a State,
+    /// For how many milliseconds all queues are there.
+    pub(super) patience: u64,
+    pub(super) last: Option<&'a Step>,
+}
+
+impl Debug for Step {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let once_more = if self.is_repeat { " once more" } else { "" };
+        write!(f, "{:?} later{once_more}: {:?}", self.later, self.what)
+    }
+}
+
 impl Step {
-    pub(super) fn any(dice: &mut Dice, asked: &[Asked], state: &State) -> Self {
-        let key = KEYS[dice.below(KEYS.len())];
-        if asked.is_empty() {
-            return Self::Acquire { key, ttl: dice.life() };
+    pub(super) fn any(dice: &mut Dice, scene: &Scene<'_>) -> Self {
+        if let Some(what) = scene.last.and_then(|last| last.what.repeated(scene.asked.len()))
+            && dice.below(8) == 0
+        {
+            return Self { later: Duration::ZERO, what, is_repeat: true };
         }
-        let attempt = one_of(dice, asked.len(), state);
+        let what = What::any(dice, scene);
+        let later = match what {
+            What::Advance => advance(dice, scene),
+            // Tokens that were lost were not given away just now.
+            What::Flush | What::LoseCount { .. } => 1_000,
+            _ => dice.one_of(&[0, 1]).unwrap_or_default(),
+        };
+        let later = Duration::from_millis(later);
+        Self { later, what, is_repeat: false }
+    }
+}
+
+impl What {
+    fn any(dice: &mut Dice, scene: &Scene<'_>) -> Self {
+        let (key, process, ttl) = (dice.key(), dice.below(PROCESSES), dice.life());
+        if scene.asked.is_empty() {
+            return Self::Acquire { key, process, ttl };
+        }
+        let attempt = one_of(dice, scene);
         match dice.below(100) {
-            0..10 => Self::Acquire { key, ttl: dice.life() },
-            10..32 => Self::Enqueue { key, process: dice.below(PROCESSES), ttl: dice.life() },
-            32..40 => Self::Repeat { attempt },
-            40..48 => Self::Renew { batch: batch(dice, asked.len(), state) },
-            48..58 => Self::Release { attempt, keep: dice.keep() },
-            58..64 => Self::ReleaseAll { attempts: of_each_key(dice, asked, state) },
-            64..78 => Self::ReleaseTo {
-                attempt,
-                next: Next::any(dice, asked, attempt),
-                keep: dice.keep(),
+            0..9 => Self::Acquire { key, process, ttl },
+            9..32 => Self::Enqueue { key, process, ttl },
+            32..40 => Self::Ask { attempt },
+            40..47 => Self::Renew { batch: batch(dice, scene) },
+            47..58 => Self::Release { attempt, keep: dice.keep() },
+            58..62 => Self::ReleaseAll { attempts: of_each_key(dice, scene) },
+            62..76 => {
+                let next = Next::any(dice, scene.asked, attempt);
+                Self::ReleaseTo { attempt, next, keep: dice.keep() }
+            }
+            76..83 => Self::Leave { attempt },
+            83..85 => Self::Inspect { key },
+            85..87 => Self::PutForeign {
+                key,
+                text: FOREIGN[dice.below(FOREIGN.len())],
+                life: (dice.below(2) == 0).then_some(ttl),
             },
-            78..86 => Self::Leave { attempt },
-            86..89 => Self::Inspect { key },
-            89..91 => Self::PutForeign { key, life: dice.life() },
-            91..94 => Self::Delete { key },
-            94 => Self::Flush,
-            95 => Self::SetBack { key },
-            _ => Self::Advance { time: dice.life() / 2 },
+            87..90 => Self::Delete { key },
+            90 => Self::Flush,
+            91 => Self::CountAhead { key },
+            92 => Self::LoseCount { key },
+            _ => Self::Advance,
         }
+    }
+
+    /// The same once more, where it is a verb and so many attempts have been made.
+    fn repeated(&self, asked: usize) -> Option<Self> {
+        Some(match self {
+            Self::Acquire { .. } | Self::Enqueue { .. } => Self::Ask { attempt: asked - 1 },
+            Self::ReleaseTo { attempt, next: Next::New { .. }, keep } => {
+                Self::ReleaseTo { attempt: *attempt, next: Next::Known(asked - 1), keep: *keep }
+            }
+            verb if verb.is_verb() => verb.clone(),
+            _ => return None,
+        })
+    }
+
+    /// The attempt that asks for its lock.
+    pub(super) fn asks(&self, asked: &[Asked]) -> Option<usize> {
+        match self {
+            Self::Acquire { .. } | Self::Enqueue { .. } => Some(asked.len() - 1),
+            Self::Ask { attempt } => Some(*attempt),
+            _ => None,
+        }
+    }
+
+    /// The keys whose locks may change hands.
+    pub(super) fn keys(&self, asked: &[Asked]) -> Vec<usize> {
+        match self {
+            Self::Release { attempt, .. }
+            | Self::ReleaseTo { attempt, .. }
+            | Self::Leave { attempt } => vec![asked[*attempt].key],
+            Self::ReleaseAll { attempts } => attempts.iter().map(|at| asked[*at].key).collect(),
+            _ => self.asks(asked).map(|attempt| asked[attempt].key).into_iter().collect(),
+        }
+    }
+
+    /// Whether it leaves a lock taken for a minimum hold.
+    pub(super) fn keeps(&self) -> bool {
+        let (Self::Release { keep, .. } | Self::ReleaseTo { keep, .. }) = self else {
+            return false;
+        };
+        !keep.is_zero()
+    }
+
+    pub(super) fn is_verb(&self) -> bool {
+        !matches!(
+            self,
+            Self::PutForeign { .. }
+                | Self::Delete { .. }
+                | Self::Flush
+                | Self::CountAhead { .. }
+                | Self::LoseCount { .. }
+                | Self::Advance
+        )
     }
 }
 
 impl Next {
     /// One of the same key that waits, and is another.
     fn any(dice: &mut Dice, asked: &[Asked], attempt: usize) -> Self {
-        let is_next = |at: &usize| {
-            *at != attempt && asked[*at].waits() && asked[*at].key() == asked[attempt].key()
-        };
+        let is_next =
+            |at: &usize| *at != attempt && asked[*at].waits && asked[*at].key == asked[attempt].key;
         let latest = (0..asked.len()).rev().filter(is_next).take(3).collect::<Vec<_>>();
         match dice.one_of(&latest) {
             Some(known) if dice.below(2) == 0 => Self::Known(known),
@@ -120,20 +224,21 @@ impl Next {
 }
 
 /// One who has a lock, one who is queued, or one of the latest.
-fn one_of(dice: &mut Dice, asked: usize, state: &State) -> usize {
+fn one_of(dice: &mut Dice, scene: &Scene<'_>) -> usize {
     let concerned = match dice.below(4) {
-        0 | 1 => dice.one_of(&state.holders()),
-        2 => dice.one_of(&state.queued()),
+        0 | 1 => dice.one_of(&scene.state.holders()),
+        2 => dice.one_of(&scene.state.queued()),
         _ => None,
     };
+    let asked = scene.asked.len();
     concerned.unwrap_or_else(|| asked - 1 - dice.below(asked.min(6)))
 }
 
-fn of_each_key(dice: &mut Dice, asked: &[Asked], state: &State) -> Vec<usize> {
+fn of_each_key(dice: &mut Dice, scene: &Scene<'_>) -> Vec<usize> {
     let mut attempts: Vec<usize> = Vec::new();
-    for _ in 0..2 * KEYS.len() {
-        let attempt = one_of(dice, asked.len(), state);
-        if attempts.iter().all(|other| asked[*other].key() != asked[attempt].key()) {
+    for _ in 0..2 * KEYS {
+        let attempt = one_of(dice, scene);
+        if attempts.iter().all(|other| scene.asked[*other].key != scene.asked[attempt].key) {
             attempts.push(attempt);
         }
     }
@@ -141,8 +246,22 @@ fn of_each_key(dice: &mut Dice, asked: &[Asked], state: &State) -> Vec<usize> {
 }
 
 /// The same attempt, or the same key, may come twice.
-fn batch(dice: &mut Dice, asked: usize, state: &State) -> Vec<(usize, Option<Duration>)> {
-    let count = 1 + dice.below(5);
-    let mut one = || (one_of(dice, asked, state), (dice.below(3) > 0).then(|| dice.life()));
+fn batch(dice: &mut Dice, scene: &Scene<'_>) -> Vec<(usize, Option<Duration>)> {
+    let count = 1 + dice.below(4);
+    let mut one = || (one_of(dice, scene), (dice.below(3) > 0).then(|| dice.life()));
     (0..count).map(|_| one()).collect()
 }
+
+/// How much time passes, in milliseconds: some, or until just after a lock ends, or the second before that
+/// which a lock stays taken for its waiters. A queue does not end, because those in memory do not.
+fn advance(dice: &mut Dice, scene: &Scene<'_>) -> u64 {
+    let ends = scene.state.ends();
+    let graces = ends.iter().filter_map(|end| end.checked_sub(1_000));
+    let mut times: Vec<_> = ends.iter().copied().chain(graces).map(|end| end + 1).collect();
+    times.extend([500, 1_000, 10_000, 40_000, 200_000, 700_000]);
+    times.retain(|time| time + 10_000 < scene.patience);
+    dice.one_of(&times).unwrap_or_default()
+}
+
+/// What other programs write where a lock belongs; some of it begins as a mark does.
+pub(super) const FOREIGN: [&str; 3] = ["another's", "~another's", "=1.2"];

@@ -1,145 +1,252 @@
-//! Both stores, and the time that goes by in them.
+//! Both stores, and the time that passes in them.
 
-use std::collections::HashMap;
+use std::array;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Debug;
 use std::time::Duration;
 
 use lockable_runtime::__internals::MemoryStore;
-use lockable_tests::Admin;
+use tokio::time::Instant;
 
-use super::side::{Asked, Side};
-use super::state::{Place, State};
-use super::step::Step;
-use super::{KEYS, SLOW, UNIT};
+use super::companions::{Companions, Counting, Fence, Joined, companion, fence_life};
+use super::messages::Messages;
+use super::server::{Found, StoppedServer};
+use super::side::{Published, Side};
+use super::state::{Life, Place, State};
+use super::step::{Scene, Step, What};
+use super::{KEYS, PROCESSES};
 use crate::fixture::{Fixture, Memory, Redis};
 
 pub(super) struct World {
     memory: Side,
     redis: Side,
     store: MemoryStore,
-    admin: Admin,
-    latest: State,
-    published: usize,
+    messages: Messages,
+    /// What is stored, by the latest step.
+    state: State,
+    companions: [Companions; KEYS],
+    last: Option<Step>,
+    /// The processes that have tried for a key, so that their connections may have seeded its counter.
+    tried: HashSet<(usize, usize)>,
+    /// The server's time, in microseconds, that each process knows from the latest answer with one.
+    answered: [u64; PROCESSES],
+    pub(super) verbs: u32,
+    pub(super) published: u32,
     /// Dropped after what uses them.
-    _fixtures: (Memory, Redis),
+    server: StoppedServer,
+    _memory: Memory,
 }
 
-/// The names in the server, each with its life in milliseconds and what is there.
-type Found = Vec<(String, i64, Vec<String>)>;
-
 /// What came of a step, on the side of memory and on that of Redis.
-#[derive(Debug)]
 pub(super) struct Seen {
     answers: [String; 2],
     states: [State; 2],
-    /// Of the attempts that a lock was handed off to, which make it last longer at once.
-    claims: [String; 2],
-    published: [Vec<String>; 2],
-    tokens_rise: [bool; 2],
-    /// Whether every fence counter is what its grants left.
-    fences_fit: [bool; 2],
+    published: [Vec<(usize, Duration)>; 2],
+    /// Those that the grants in memory would be published by, and those that were.
+    messages: [Vec<String>; 2],
+    /// The rules of Redis alone that do not hold.
+    broken: Vec<String>,
 }
 
 impl Seen {
-    pub(super) fn is_alike(&self) -> bool {
-        let Self { answers, states, claims, published, tokens_rise, fences_fit } = self;
-        let say_the_same = [answers, claims].into_iter().all(|[memory, redis]| memory == redis);
-        let are_alike = states[0] == states[1] && published[0] == published[1];
-        say_the_same && are_alike && [tokens_rise, fences_fit] == [&[true, true]; 2]
+    /// Nothing where both are alike.
+    pub(super) fn differences(self) -> Vec<String> {
+        let mut all = self.broken;
+        all.extend(difference("answers", &self.answers));
+        all.extend(difference("states", &self.states));
+        all.extend(difference("published", &self.published));
+        all.extend(difference("messages", &self.messages));
+        all
     }
+}
+
+fn difference<T: Debug + PartialEq>(what: &str, [memory, redis]: &[T; 2]) -> Option<String> {
+    (memory != redis).then(|| format!("{what}\n  in memory {memory:?}\n  in Redis  {redis:?}"))
 }
 
 impl World {
     pub(super) fn start() -> Self {
-        let fixtures = (Memory::start(), Redis::start());
-        let (memory, redis) = (fixtures.0.url(), fixtures.1.url());
+        let (memory, server) = (Memory::start(), StoppedServer::start());
+        let redis = Side::open(&server.url(), Redis::runtime());
         Self {
-            store: MemoryStore::open(memory.strip_prefix("memory://").unwrap()).unwrap(),
-            admin: Admin::connect(&redis),
-            memory: Side::open(&memory, Memory::runtime()),
-            redis: Side::open(&redis, Redis::runtime()),
-            latest: State::default(),
+            store: MemoryStore::open(memory.url().strip_prefix("memory://").unwrap()).unwrap(),
+            memory: Side::open(&memory.url(), Memory::runtime()),
+            messages: Messages::subscribe(&server.url(), &redis.channels()),
+            redis,
+            state: State::default(),
+            companions: Default::default(),
+            last: None,
+            tried: HashSet::new(),
+            answered: [0; PROCESSES],
+            verbs: 0,
             published: 0,
-            _fixtures: fixtures,
+            server,
+            _memory: memory,
         }
     }
 
-    /// Both stores are empty, and no attempt has been made.
-    pub(super) fn clear(&mut self) {
+    /// Both stores are empty, and the keys of this sequence are new to all connections. They are one with a
+    /// hash tag, one without, and one with what separates the parts of a message.
+    pub(super) fn clear(&mut self, seed: u32) {
         self.flush();
-        self.latest = State::default();
-        self.memory.asked.clear();
-        self.redis.asked.clear();
+        let keys = [format!("{{a}}:{seed}"), format!("b{seed}"), format!("c \n{seed}")];
+        self.memory.clear(keys.clone());
+        self.redis.clear(keys);
+        self.state = State::default();
+        self.companions = Default::default();
+        self.last = None;
+        self.tried.clear();
     }
 
-    pub(super) fn asked(&self) -> &[Asked] {
-        &self.memory.asked
+    /// What the next step is chosen by.
+    pub(super) fn scene(&self) -> Scene<'_> {
+        let ends = self.companions.iter().filter_map(|companions| companions.queue_ends).min();
+        let patience = ends.map_or(u64::MAX, |ends| ends - self.server.now().millis);
+        Scene { asked: &self.memory.asked, state: &self.state, patience, last: self.last.as_ref() }
     }
 
-    /// What was in the stores after the latest step.
-    pub(super) fn latest(&self) -> &State {
-        &self.latest
-    }
-
-    /// The count of grants that were published.
-    pub(super) fn published(&self) -> usize {
-        self.published
-    }
-
-    /// Does the same to both; nothing when that took so long that they may differ.
-    pub(super) fn take(&mut self, step: &Step) -> Option<Seen> {
-        let began = self.server_time();
-        let answers = [self.memory.ask(step), self.redis.ask(step)];
-        self.intervene(step);
-        let states = [self.in_memory(), self.in_redis()];
-        // As every process does that a lock is handed off to. It would end in Redis by real time.
-        let claims: Vec<_> =
-            states[0].handed_off().iter().map(|who| (*who, Some(2 * UNIT))).collect();
-        let claims = [&self.memory, &self.redis].map(|side| side.renew(&claims));
-        let is_slow = self.server_time() > began + SLOW;
-        let memory = self.memory.published(0);
-        let redis = self.redis.published(memory.len());
-        let mut published = [memory, redis];
-        // Those of several locks come in any order.
-        for published in &mut published {
-            published.sort();
+    /// Does the same to both.
+    pub(super) fn take(&mut self, step: Step) -> Seen {
+        self.pass(step.later);
+        let began = Instant::now();
+        let answers = [self.memory.ask(&step.what), self.redis.ask(&step.what)];
+        let spent = began.elapsed();
+        self.intervene(&step.what);
+        let memory = self.in_memory();
+        let (found, heard) = self.server.look(&mut self.messages);
+        let (mut redis, companions) = self.in_redis(found);
+        self.align(&step.what, &memory, &mut redis, spent);
+        let granted = self.memory.published(0);
+        let messages = [self.messages_of(&granted, &companions), heard];
+        // One that is misspelt does not arrive.
+        let count = if messages[0] == messages[1] { granted.len() } else { 0 };
+        let heard = self.redis.published(count);
+        let mut broken = self.broken(&step, &memory, &companions);
+        broken.extend(self.undated(&heard));
+        let states = [memory, redis];
+        if step.is_repeat && states.iter().any(|state| *state != self.state) {
+            broken.push("a repeat changed something".to_owned());
         }
-        self.published += published[0].len();
-        let tokens_rise = [self.memory.rises, self.redis.rises];
-        let fences_fit = self.fit();
-        self.latest = states[0].clone();
-        let seen = Seen { answers, states, claims, published, tokens_rise, fences_fit };
-        (!is_slow).then_some(seen)
+        self.note(step, &states[0], companions, granted.len());
+        let published = [granted, heard]
+            .map(|grants| grants.iter().map(|grant| (grant.who, grant.life)).collect::<Vec<_>>());
+        Seen { answers, states, published, messages, broken }
     }
 
-    /// Whether the fence counters fit the grants, in memory and in Redis.
-    fn fit(&mut self) -> [bool; 2] {
-        let all_fit = |side: &mut Side, fences: [Option<u64>; 3]| {
-            let fit = KEYS.into_iter().zip(fences).map(|(key, fence)| side.fits(key, fence));
-            // Each is looked at, because a look forgets that its key was granted.
-            fit.fold(true, |all, one| all & one)
+    /// What was done, and what came of it, for the next step.
+    fn note(&mut self, step: Step, state: &State, companions: [Companions; KEYS], granted: usize) {
+        self.verbs += u32::from(step.what.is_verb());
+        self.published += u32::try_from(granted).unwrap();
+        self.state = state.clone();
+        self.companions = companions;
+        let (asked, now) = (&self.memory.asked, self.server.now());
+        match step.what.asks(asked) {
+            Some(attempt) if asked[attempt].waits => {
+                self.answered[asked[attempt].process] = now.micros
+            }
+            Some(attempt) => drop(self.tried.insert((asked[attempt].process, asked[attempt].key))),
+            None => {}
+        }
+        self.last = Some(step);
+    }
+
+    /// The rules that the step has broken which have no counterpart in memory.
+    fn broken(
+        &mut self,
+        step: &Step,
+        after: &State,
+        companions: &[Companions; KEYS],
+    ) -> Vec<String> {
+        let now = self.server.now();
+        let mut broken = Vec::new();
+        for key in 0..KEYS {
+            let fence = self.look(|store| store.fence(&self.memory.keys[key]));
+            let counted = companions[key].fence.map(|fence| fence.value);
+            if !self.memory.tokens.fit(key, fence) || !self.redis.tokens.fit(key, counted) {
+                broken.push(format!("{fence:?} or {counted:?} fits no grant of key {key}"));
+            }
+            if !step.what.is_verb() {
+                continue;
+            }
+            let former = self.companions[key].at(now);
+            let fences = former.fences(self.counting(&step.what, key), now);
+            if !fences.contains(&companions[key].fence) {
+                broken.push(format!("{:?} is none of {fences:?}", companions[key].fence));
+            }
+            let asked = &self.memory.asked;
+            let joined = step.what.keys(asked).contains(&key).then(|| {
+                Joined::by(&step.what, asked, &self.state.places[key], &after.places[key])
+            });
+            let ends = former.queue_ends(joined.flatten(), &after.places[key], now);
+            if ends != companions[key].queue_ends {
+                let found = companions[key].queue_ends;
+                broken.push(format!("queue {key} ends at {found:?}, and not at {ends:?}"));
+            }
+        }
+        if !self.memory.tokens.rise || !self.redis.tokens.rise {
+            broken.push("the tokens do not rise".to_owned());
+        }
+        broken
+    }
+
+    /// What the step does to the fence counter of this key.
+    fn counting(&self, what: &What, key: usize) -> Counting {
+        let asked = &self.memory.asked;
+        if !what.keys(asked).contains(&key) {
+            return Counting::Nothing;
+        }
+        match what.asks(asked).map(|attempt| &asked[attempt]) {
+            Some(asked) if !asked.waits => {
+                let is_first = !self.tried.contains(&(asked.process, key));
+                Counting::One { life: fence_life(asked.ttl), is_first }
+            }
+            _ => Counting::Turns,
+        }
+    }
+
+    /// A process knows since when a grant counts where an answer at the same time came to it before.
+    fn undated(&self, heard: &[Published]) -> Option<String> {
+        let now = self.server.now().micros;
+        let is_wrong = |grant: &&Published| {
+            !grant.is_dated && self.answered[self.redis.asked[grant.who].process] == now
         };
-        let memory = KEYS.map(|key| self.look(|store| store.fence(key)));
-        let redis = KEYS.map(|key| self.admin.get(&companion("fence", key)));
-        // Text that is no number fits no grant.
-        let redis = redis.map(|fence| fence.map(|text| text.parse().unwrap_or_default()));
-        [all_fit(&mut self.memory, memory), all_fit(&mut self.redis, redis)]
+        heard.iter().find(is_wrong).map(|grant| format!("{grant:?} should be dated"))
+    }
+
+    /// The messages that publish grants, each at its fencing tokens in Redis.
+    fn messages_of(&self, granted: &[Published], companions: &[Companions; KEYS]) -> Vec<String> {
+        let now = self.server.now().micros;
+        let text = |Published { who, life, .. }: &Published| {
+            let asked = &self.redis.asked[*who];
+            let first = companions[asked.key].fence.map_or(0, Fence::first);
+            let (millis, owner) = (life.as_millis(), asked.attempt.owner());
+            format!("{first}\n{now}\n{millis}\n{owner}\n{}", self.redis.keys[asked.key])
+        };
+        let mut messages: Vec<_> = granted.iter().map(text).collect();
+        messages.sort();
+        messages
     }
 
     /// What is done to the stores themselves.
-    fn intervene(&mut self, step: &Step) {
-        match step {
-            Step::PutForeign { key, life } => {
-                self.look(|store| store.put_foreign(key, *life));
-                let millis = life.as_millis().to_string();
-                self.admin.command::<()>(&["SET", key, "another's", "PX", &millis]);
+    fn intervene(&mut self, what: &What) {
+        let key = |key: usize| self.redis.keys[key].clone();
+        match what {
+            What::PutForeign { key: at, text, life } => {
+                self.look(|store| store.put_foreign(&key(*at), life.unwrap_or(Duration::MAX)));
+                self.server.put(&key(*at), text, *life);
             }
-            Step::Delete { key } => {
-                self.look(|store| store.delete(key));
-                self.admin.del(key);
+            What::Delete { key: at } => {
+                self.look(|store| store.delete(&key(*at)));
+                self.server.delete(&key(*at));
             }
-            Step::Flush => self.flush(),
-            Step::SetBack { key } => self.set_back(key),
-            Step::Advance { time } => self.advance(*time),
+            What::Flush => self.flush(),
+            What::CountAhead { key: at } => {
+                self.server.count_ahead(&companion("fence", &key(*at)));
+            }
+            What::LoseCount { key: at } => {
+                self.server.put(&companion("fence", &key(*at)), "1", None);
+                self.redis.tokens.forget_after(*at, self.server.now().micros);
+            }
             _ => {}
         }
     }
@@ -151,98 +258,79 @@ impl World {
 
     fn flush(&mut self) {
         self.look(MemoryStore::flush);
-        self.redis.forget_after(self.server_time());
-        self.admin.flush();
+        self.server.flush();
+        let now = self.server.now().micros;
+        (0..KEYS).for_each(|key| self.redis.tokens.forget_after(key, now));
     }
 
-    /// The fence counters in memory only count, whatever the clock says.
-    fn set_back(&self, key: &str) {
-        const MINUTE: &str = "60000000";
-        let count = "if redis.call('PTTL', KEYS[1]) > 0 then \
-                         redis.call('INCRBY', KEYS[1], ARGV[1]) \
-                     end";
-        let fence = companion("fence", key);
-        self.admin.try_command(&["EVAL", count, "1", &fence, MINUTE]).unwrap();
-    }
-
-    /// Queues stay as they are, because those in memory have no end.
-    fn advance(&self, time: Duration) {
+    /// A millisecond more where a lock would just end: it is over in memory then, and not yet in Redis.
+    fn pass(&mut self, time: Duration) {
+        let mut millis = u64::try_from(time.as_millis()).unwrap();
+        while millis > 0 && self.state.ends().contains(&millis) {
+            millis += 1;
+        }
+        let time = Duration::from_millis(millis);
         self.memory.runtime.block_on(tokio::time::advance(time));
-        let shorten = "for _, key in ipairs(KEYS) do \
-                           local life = redis.call('PTTL', key) \
-                           if life >= 0 then redis.call('PEXPIRE', key, life - ARGV[1]) end \
-                       end";
-        let millis = time.as_millis().to_string();
-        let [a, b, c] = KEYS;
-        self.admin.try_command(&["EVAL", shorten, "3", a, b, c, &millis]).unwrap();
-    }
-
-    fn server_time(&self) -> Duration {
-        let (seconds, micros): (u64, u64) = self.admin.command(&["TIME"]);
-        Duration::from_secs(seconds) + Duration::from_micros(micros)
+        self.server.pass(time);
     }
 
     fn in_memory(&self) -> State {
         let lives: HashMap<_, _> = self.look(MemoryStore::keyspace).into_iter().collect();
-        let place = |key| {
-            let life: Option<&Duration> = lives.get(key);
-            let lock = life.map(|life| (self.memory.holder(key), (*life).into()));
-            let queue = self.store.queue(key);
+        let place = |key: usize| {
+            let name = &self.memory.keys[key];
+            let lock = lives.get(name).map(|life| (self.memory.holder(key), Life::from(*life)));
+            let queue = self.store.queue(name);
             let queue = queue.iter().map(|owner| self.memory.number(owner)).collect();
             Place { lock, queue }
         };
-        State { places: KEYS.map(place).into(), others: Vec::new() }
+        State { places: array::from_fn(place), others: Vec::new() }
     }
 
-    /// By the server's own words, not by those of a verb.
-    fn in_redis(&self) -> State {
-        let look = "local all = {} \
-                    for _, name in ipairs(redis.call('KEYS', '*')) do \
-                        local kind = redis.call('TYPE', name).ok \
-                        local life, texts = redis.call('PTTL', name), {} \
-                        if kind == 'string' then texts = {redis.call('GET', name)} \
-                        elseif kind == 'list' then texts = redis.call('LRANGE', name, 0, -1) end \
-                        table.insert(all, {name, life, texts}) \
-                    end \
-                    return all";
-        let found: Found = self.admin.command(&["EVAL", look, "0"]);
-        let mut ending = HashMap::new();
-        let mut others = Vec::new();
-        for (name, life, texts) in found {
-            match u64::try_from(life) {
-                Ok(life) => drop(ending.insert(name, (Duration::from_millis(life), texts))),
-                Err(_) => others.push(name),
+    fn in_redis(&self, mut found: Found) -> (State, [Companions; KEYS]) {
+        let now = self.server.now();
+        let mut places: [Place; KEYS] = Default::default();
+        let mut companions = [Companions::default(); KEYS];
+        for (key, name) in self.redis.keys.iter().enumerate() {
+            let lock = found
+                .remove(name)
+                .map(|(life, text)| (self.redis.number(&text.concat()), Life::from_pttl(life)));
+            let (companion, entries) = Companions::take(name, &mut found, now);
+            let queue = entries.iter().map(|entry| self.queued(entry)).collect();
+            companions[key] = companion;
+            places[key] = Place { lock, queue };
+        }
+        (State { places, others: found.into_keys().collect() }, companions)
+    }
+
+    /// The number of the attempt with this entry.
+    fn queued(&self, entry: &str) -> String {
+        let Some((millis, owner)) = entry.split_once(' ') else { return entry.to_owned() };
+        let number = self.redis.number(owner);
+        let ttl = number.parse().map(|number: usize| self.redis.asked[number].ttl.as_millis());
+        if ttl.is_ok_and(|ttl| ttl.min(1_000).to_string() == millis) {
+            number
+        } else {
+            entry.to_owned()
+        }
+    }
+
+    /// The rest of a minimum hold is computed by the client's clock, which runs: what went by on that one
+    /// until the request was made is given back.
+    fn align(&self, what: &What, memory: &State, redis: &mut State, spent: Duration) {
+        if !what.keeps() {
+            return;
+        }
+        let most = u64::try_from(spent.as_millis()).unwrap() + 1;
+        let places = memory.places.iter().zip(&mut redis.places).zip(&self.redis.keys);
+        for ((memory, redis), key) in places {
+            if let (Some((_, due)), Some((_, left))) = (&memory.lock, &mut redis.lock)
+                && let (Some(millis), Some(found)) = (due.millis(), left.millis())
+                && found < millis
+                && millis - found <= most
+            {
+                self.server.set_life(key, millis);
+                *left = *due;
             }
         }
-        let places = KEYS.map(|key| self.place(key, &mut ending)).into();
-        others.extend(ending.into_keys());
-        State { places, others }
     }
-
-    /// Takes what belongs to one key.
-    fn place(&self, key: &str, found: &mut HashMap<String, (Duration, Vec<String>)>) -> Place {
-        found.remove(&companion("fence", key));
-        let lock = found.remove(key);
-        let lock = lock.map(|(life, owner)| (self.redis.number(&owner[0]), life.into()));
-        let queue = found.remove(&companion("queue", key));
-        let queue = queue.map_or_else(Vec::new, |(life, entries)| self.queue(life, &entries));
-        Place { lock, queue }
-    }
-
-    /// Who waits in a queue, which outlives three leases of each of them.
-    fn queue(&self, life: Duration, entries: &[String]) -> Vec<String> {
-        let who = |entry: &String| {
-            let Some(owner) = entry.strip_prefix("1000 ") else { return entry.clone() };
-            let number = self.redis.number(owner);
-            let ttl = number.parse().map(|number: usize| self.redis.asked[number].ttl);
-            let is_whole = ttl.is_ok_and(|ttl| life + UNIT > 3 * ttl);
-            if is_whole { number } else { format!("{number} for {life:?} only") }
-        };
-        entries.iter().map(who).collect()
-    }
-}
-
-fn companion(what: &str, key: &str) -> String {
-    let tagged = if key.contains('{') { format!(":{key}") } else { format!("{{{key}}}") };
-    format!("lockable:{what}:{tagged}")
 }

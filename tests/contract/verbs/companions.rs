@@ -1,0 +1,160 @@
+//! What there is beside a lock in Redis and not in memory, and what a step may make of it.
+
+use std::time::Duration;
+
+use super::server::{Found, Now};
+use super::side::Asked;
+use super::state::Place;
+use super::step::{Next, What};
+
+/// The fence counter of a lock and the life of its queue. Each ends at a millisecond since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Companions {
+    pub(super) fence: Option<Fence>,
+    pub(super) queue_ends: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fence {
+    pub(super) value: u64,
+    ends: u64,
+}
+
+/// As many tokens as a grant reserves.
+const TURN: u64 = 17;
+
+/// When something ends that has no end.
+const NEVER: u64 = u64::MAX;
+
+/// What a step does to a fence counter.
+#[derive(Clone, Copy)]
+pub(super) enum Counting {
+    Nothing,
+    /// For one try, with the life of a counter that is seeded; the first one of its process has to seed.
+    One {
+        life: u64,
+        is_first: bool,
+    },
+    /// For turns, each of which may need as many tokens as a grant reserves.
+    Turns,
+}
+
+impl Companions {
+    /// Takes what belongs to one key. Text that is no number is no count.
+    pub(super) fn take(key: &str, found: &mut Found, now: Now) -> (Self, Vec<String>) {
+        let ends = |life: i64| u64::try_from(life).map_or(NEVER, |life| now.millis + life);
+        let fence = found.remove(&companion("fence", key)).map(|(life, text)| Fence {
+            value: text.first().and_then(|text| text.parse().ok()).unwrap_or_default(),
+            ends: ends(life),
+        });
+        let queue = found.remove(&companion("queue", key));
+        let queue_ends = queue.as_ref().map(|(life, _)| ends(*life));
+        (Self { fence, queue_ends }, queue.map_or_else(Vec::new, |(_, entries)| entries))
+    }
+
+    /// What is left of it when time has passed.
+    pub(super) fn at(self, now: Now) -> Self {
+        Self { fence: self.fence.filter(|fence| fence.ends >= now.millis), ..self }
+    }
+
+    /// What the fence counter may be after the step.
+    pub(super) fn fences(self, counting: Counting, now: Now) -> Vec<Option<Fence>> {
+        let former = self.fence.map_or(0, |fence| fence.value);
+        match counting {
+            Counting::Nothing => vec![self.fence],
+            Counting::One { life, is_first } => {
+                let seeded = (former + 1).max(now.micros);
+                let ahead = (seeded - now.micros).div_ceil(1_000);
+                let seeded = Fence { value: seeded, ends: now.millis + life + ahead };
+                let counted = self.fence.map(|fence| Fence { value: former + 1, ..fence });
+                // A counter that was lost is seeded again.
+                let is_trusted = |fence: &Fence| !is_first && fence.value > now.micros / 2;
+                [Some(seeded)].into_iter().chain(counted.filter(is_trusted).map(Some)).collect()
+            }
+            Counting::Turns => {
+                let first = Some(Fence::turn(self.fence, now));
+                let next = |fence: &Option<Fence>| Some(Some(Fence::turn(*fence, now)));
+                let turns = std::iter::successors(Some(first), next).take(MOST_TURNS);
+                [self.fence].into_iter().chain(turns).collect()
+            }
+        }
+    }
+
+    /// When the queue ends after the step.
+    pub(super) fn queue_ends(self, joined: Option<Joined>, after: &Place, now: Now) -> Option<u64> {
+        if after.queue.is_empty() {
+            return None;
+        }
+        let Some(Joined { life, is_new }) = joined else { return self.queue_ends };
+        let ends = now.millis + life;
+        Some(if is_new { ends } else { self.queue_ends.unwrap_or_default().max(ends) })
+    }
+}
+
+/// More than are ever queued of processes that do not listen, each of which costs a turn's tokens.
+const MOST_TURNS: usize = 30;
+
+impl Fence {
+    /// The first of the tokens that were reserved last.
+    pub(super) fn first(self) -> u64 {
+        self.value + 1 - TURN
+    }
+
+    /// Counted up by what a turn needs.
+    fn turn(former: Option<Self>, now: Now) -> Self {
+        const LIFE: u64 = 600_000;
+        let (value, ends) = former.map_or((0, NEVER), |fence| (fence.value, fence.ends));
+        let is_old = value + LIFE * 1_000 < now.micros;
+        let ends = if is_old && ends == NEVER { now.millis + LIFE } else { ends };
+        Self { value: (value + 1).max(now.micros) + TURN - 1, ends }
+    }
+}
+
+/// How an attempt came into a queue, or asked again there: for how long the queue is to live, and whether
+/// it is another queue than before.
+#[derive(Clone, Copy)]
+pub(super) struct Joined {
+    life: u64,
+    is_new: bool,
+}
+
+impl Joined {
+    /// Of the attempt that this step queued, where the key was like this before and is like that after it.
+    pub(super) fn by(what: &What, asked: &[Asked], before: &Place, after: &Place) -> Option<Self> {
+        let last = asked.len() - 1;
+        match what {
+            // Those that are passed over are gone when it comes.
+            What::Enqueue { .. } | What::Ask { .. } => {
+                let attempt = if let What::Ask { attempt } = what { *attempt } else { last };
+                let is_queued = after.queue.contains(&attempt.to_string());
+                let is_left = |who: &String| after.queue.contains(who);
+                let is_new = !before.queue.iter().any(is_left);
+                is_queued.then_some(Self { life: queue_life(asked[attempt].ttl), is_new })
+            }
+            // It is queued before the others are passed over, unless it has the lock.
+            What::ReleaseTo { next, .. } => {
+                let next = if let Next::Known(next) = next { *next } else { last };
+                let has_lock = before.lock.as_ref().is_some_and(|lock| lock.0 == next.to_string());
+                let is_new = before.queue.is_empty();
+                (!has_lock).then_some(Self { life: queue_life(asked[next].ttl), is_new })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Three leases, and half a minute at least.
+fn queue_life(ttl: Duration) -> u64 {
+    u64::try_from(3 * ttl.as_millis()).unwrap().max(30_000)
+}
+
+/// Ten leases, and ten minutes at least.
+pub(super) fn fence_life(ttl: Duration) -> u64 {
+    u64::try_from(10 * ttl.as_millis()).unwrap().max(600_000)
+}
+
+/// The name of what is beside a lock.
+pub(super) fn companion(what: &str, key: &str) -> String {
+    let tagged = if key.contains('{') { format!(":{key}") } else { format!("{{{key}}}") };
+    format!("lockable:{what}:{tagged}")
+}

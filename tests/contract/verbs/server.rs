@@ -1,0 +1,91 @@
+//! The server that the scripts run in, past the verbs. Its clock stands still.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+use lockable_tests::{Admin, Server};
+
+use super::messages::{END, Messages};
+
+pub(super) struct StoppedServer {
+    server: Server,
+    admin: Admin,
+    /// What its clock shows: whole milliseconds since 1970.
+    now: Duration,
+}
+
+/// The time of a step on the server's clock, since 1970.
+#[derive(Clone, Copy)]
+pub(super) struct Now {
+    pub(super) millis: u64,
+    pub(super) micros: u64,
+}
+
+/// What is under each name: for how long, as a server encodes it, and the text or the list.
+pub(super) type Found = HashMap<String, (i64, Vec<String>)>;
+
+impl StoppedServer {
+    pub(super) fn start() -> Self {
+        let server = Server::builder().clock().start();
+        let today = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let now = Duration::from_secs(today.as_secs());
+        server.stop_clock(now);
+        Self { admin: server.admin(), server, now }
+    }
+
+    pub(super) fn url(&self) -> String {
+        self.server.url()
+    }
+
+    pub(super) fn now(&self) -> Now {
+        let [millis, micros] = [self.now.as_millis(), self.now.as_micros()];
+        Now { millis: millis.try_into().unwrap(), micros: micros.try_into().unwrap() }
+    }
+
+    pub(super) fn pass(&mut self, time: Duration) {
+        self.now += time;
+        self.server.stop_clock(self.now);
+    }
+
+    /// By the server's own words, not by those of a verb; and the messages up to now.
+    pub(super) fn look(&self, messages: &mut Messages) -> (Found, Vec<String>) {
+        const LOOK: &str = "
+            local all = {}
+            for n, name in ipairs(redis.call('KEYS', '*')) do
+                local kind, texts = redis.call('TYPE', name).ok, {}
+                if kind == 'string' then texts = {redis.call('GET', name)}
+                elseif kind == 'list' then texts = redis.call('LRANGE', name, 0, -1) end
+                all[n] = {name, redis.call('PTTL', name), texts}
+            end
+            redis.call('PUBLISH', ARGV[1], '')
+            return all";
+        let all: Vec<(String, i64, Vec<String>)> = self.admin.command(&["EVAL", LOOK, "0", END]);
+        let found = all.into_iter().map(|(name, life, texts)| (name, (life, texts)));
+        (found.collect(), messages.of_step())
+    }
+
+    pub(super) fn set_life(&self, key: &str, millis: u64) {
+        self.admin.command::<()>(&["PEXPIRE", key, &millis.to_string()]);
+    }
+
+    pub(super) fn put(&self, key: &str, text: &str, life: Option<Duration>) {
+        self.admin.set(key, text);
+        if let Some(life) = life {
+            self.set_life(key, life.as_millis().try_into().unwrap());
+        }
+    }
+
+    pub(super) fn delete(&self, key: &str) {
+        self.admin.del(key);
+    }
+
+    pub(super) fn flush(&self) {
+        self.admin.flush();
+    }
+
+    /// The fence counter is a minute ahead of the clock, if it is there.
+    pub(super) fn count_ahead(&self, fence: &str) {
+        let ahead = (self.now().micros + 60_000_000).to_string();
+        self.admin.try_command(&["SET", fence, &ahead, "XX", "KEEPTTL"]).unwrap();
+    }
+}

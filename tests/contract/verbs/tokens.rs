@@ -1,0 +1,39 @@
+//! The fencing tokens that one backend has given away.
+
+use std::collections::HashMap;
+
+use super::KEYS;
+
+/// Of each key.
+#[derive(Debug)]
+pub(super) struct Tokens {
+    latest: [Option<u64>; KEYS],
+    /// The last one that was given away in this step.
+    granted: HashMap<usize, u64>,
+    /// Whether all of them were larger than those before.
+    pub(super) rise: bool,
+}
+
+impl Tokens {
+    pub(super) fn none() -> Self {
+        Self { latest: [None; KEYS], granted: HashMap::new(), rise: true }
+    }
+
+    /// So many were given away, from this one on.
+    pub(super) fn grant(&mut self, key: usize, first: u64, count: u64) {
+        let last = first + count - 1;
+        self.rise &= self.latest[key] < Some(first);
+        self.latest[key] = Some(last);
+        self.granted.insert(key, last);
+    }
+
+    /// Whether a fence counter is the last token of this step's grants, where there were any.
+    pub(super) fn fit(&mut self, key: usize, fence: Option<u64>) -> bool {
+        self.granted.remove(&key).is_none_or(|last| fence == Some(last))
+    }
+
+    /// Expects nothing of tokens that were ahead of the clock, when their fence counter is lost.
+    pub(super) fn forget_after(&mut self, key: usize, micros: u64) {
+        self.latest[key] = self.latest[key].filter(|token| *token <= micros);
+    }
+}
