@@ -8,6 +8,8 @@
 //!
 //! Three processes wait. The last one does not listen, as if it had died: it is passed over.
 
+use std::thread;
+
 use lockable_tests::clock;
 use tokio::time::Instant;
 
@@ -42,7 +44,7 @@ fn every_verb_does_in_redis_what_it_does_in_memory() {
 }
 
 const SEQUENCES: u32 = 1_000;
-const STEPS: usize = 36;
+const STEPS: usize = 32;
 
 /// Those who ask do so in one of them.
 const PROCESSES: usize = 3;
@@ -51,16 +53,30 @@ const LISTENING: usize = 2;
 /// So many locks there are in each sequence.
 const KEYS: usize = 3;
 
-/// Panics at the first step that differs, with all steps up to there: no shorter start of the sequence fails.
+/// Panics at the first step that differs: no shorter start of the sequence does.
 fn run(world: &mut World, seed: u32) {
     world.clear(seed);
     let mut dice = Dice(u64::from(seed));
-    let mut done = Vec::new();
-    for number in 1..=STEPS {
+    let mut story = Story { seed, steps: Vec::new() };
+    for _ in 0..STEPS {
         let step = Step::any(&mut dice, &world.scene());
-        done.push(format!("{step:?}"));
-        let found = world.take(step).differences().join("\n");
-        let done = || done.join("\n");
-        assert!(found.is_empty(), "seed {seed}, step {number}: {found}\nafter\n{}", done());
+        story.steps.push(format!("{step:?}"));
+        let differences = world.take(step).differences();
+        assert!(differences.is_empty(), "{}", differences.join("\n"));
+    }
+}
+
+/// What was done in a sequence. Whatever fails, it is printed.
+struct Story {
+    seed: u32,
+    steps: Vec<String>,
+}
+
+impl Drop for Story {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("seed {}, step {}, the last of", self.seed, self.steps.len());
+            eprintln!("{}", self.steps.join("\n"));
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::server::{Found, Now};
 use super::side::Asked;
 use super::state::Place;
-use super::step::{Next, What};
+use super::step::What;
 
 /// The fence counter of a lock and the life of its queue. Each ends at a millisecond since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,11 +121,10 @@ pub(super) struct Joined {
 impl Joined {
     /// Of the attempt that this step queued, where the key was like this before and is like that after it.
     pub(super) fn by(what: &What, asked: &[Asked], before: &Place, after: &Place) -> Option<Self> {
-        let last = asked.len() - 1;
         match what {
             // Those that are passed over are gone when it comes.
             What::Enqueue { .. } | What::Ask { .. } => {
-                let attempt = if let What::Ask { attempt } = what { *attempt } else { last };
+                let attempt = what.asks(asked)?;
                 let is_queued = after.queue.contains(&attempt.to_string());
                 let is_left = |who: &String| after.queue.contains(who);
                 let is_new = !before.queue.iter().any(is_left);
@@ -133,7 +132,7 @@ impl Joined {
             }
             // It is queued before the others are passed over, unless it has the lock.
             What::ReleaseTo { next, .. } => {
-                let next = if let Next::Known(next) = next { *next } else { last };
+                let next = next.number(asked);
                 let has_lock = before.lock.as_ref().is_some_and(|lock| lock.0 == next.to_string());
                 let is_new = before.queue.is_empty();
                 (!has_lock).then_some(Self { life: queue_life(asked[next].ttl), is_new })

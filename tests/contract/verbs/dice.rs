@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::KEYS;
+use super::{KEYS, PROCESSES};
 
 /// Reproducible numbers: Marsaglia's xorshift.
 pub(super) struct Dice(pub(super) u64);
@@ -25,6 +25,11 @@ impl Dice {
         self.below(KEYS * 2).saturating_sub(KEYS)
     }
 
+    /// Mostly one that listens.
+    pub(super) fn process(&mut self) -> usize {
+        [0, 1, 0, 1, PROCESSES - 1][self.below(5)]
+    }
+
     /// Shorter and longer than the first second of a lock that is handed off, and such that the lives of
     /// queues and fence counters differ.
     pub(super) fn life(&mut self) -> Duration {
@@ -33,6 +38,6 @@ impl Dice {
 
     /// A minimum hold, or more often none.
     pub(super) fn keep(&mut self) -> Duration {
-        Duration::from_millis([2_000, 20_000, 0, 0, 0, 0][self.below(6)])
+        Duration::from_millis([2_000, 20_000, 0, 0, 0][self.below(5)])
     }
 }

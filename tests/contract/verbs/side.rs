@@ -8,6 +8,7 @@ use std::time::Duration;
 use lockable_runtime::__internals::{GrantTo, Place, VerbAttempt, Verbs};
 use lockable_runtime::LockError;
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 use super::state::Life;
 use super::step::{FOREIGN, Next, What};
@@ -80,17 +81,17 @@ impl Side {
             What::Renew { batch } => {
                 let attempt = |at: usize| self.asked[at].attempt.clone();
                 let batch: Vec<_> = batch.iter().map(|(at, ttl)| (attempt(*at), *ttl)).collect();
-                said(&self.runtime.block_on(self.processes[0].renew(&batch)))
+                said(&self.wait(self.processes[0].renew(&batch)))
             }
             What::Release { attempt, keep } => {
                 let (asked, verbs) = self.one(*attempt);
-                said(&self.runtime.block_on(verbs.release(&asked.attempt, None, *keep)))
+                said(&self.wait(verbs.release(&asked.attempt, None, *keep)))
             }
             What::ReleaseAll { attempts } => self.release_all(attempts),
             What::ReleaseTo { attempt, next, keep } => self.release_to(*attempt, *next, *keep),
             What::Leave { attempt } => {
                 let (asked, verbs) = self.one(*attempt);
-                said(&self.runtime.block_on(verbs.leave(&asked.attempt)))
+                said(&self.wait(verbs.leave(&asked.attempt)))
             }
             What::Inspect { key } => self.inspect(*key),
             _ => String::new(),
@@ -117,13 +118,13 @@ impl Side {
     fn ask_for(&mut self, attempt: usize) -> String {
         let (asked, verbs) = self.one(attempt);
         if !asked.waits {
-            let acquired = self.runtime.block_on(verbs.acquire(&asked.attempt));
+            let acquired = self.wait(verbs.acquire(&asked.attempt));
             if let Ok(Some(token)) = acquired {
                 self.tokens.grant(self.asked[attempt].key, token, 1);
             }
             return said(&acquired.map(|token| token.is_some()));
         }
-        match self.runtime.block_on(verbs.enqueue(&asked.attempt)) {
+        match self.wait(verbs.enqueue(&asked.attempt)) {
             Ok(Place::Granted(grant)) => format!("{:?}", self.grant(&grant)),
             Ok(Place::Queued(remaining)) => {
                 format!("queued for {:?}", remaining.map_or(Life::Endless, Life::from))
@@ -139,7 +140,7 @@ impl Side {
         let stranger = |n| self.processes[0].attempt(&format!("stranger:{n}"), life, None).unwrap();
         let asked = attempts.iter().map(|at| self.asked[*at].attempt.clone());
         let all: Vec<_> = (0..ON_THEIR_WAY).map(stranger).chain(asked).collect();
-        said(&self.runtime.block_on(self.processes[0].release_all(&all)))
+        said(&self.wait(self.processes[0].release_all(&all)))
     }
 
     fn release_to(&mut self, attempt: usize, next: Next, keep: Duration) -> String {
@@ -149,7 +150,7 @@ impl Side {
         };
         let (next, verbs) = self.one(next);
         let ended = &self.asked[attempt].attempt;
-        match self.runtime.block_on(verbs.release(ended, Some(&next.attempt), keep)) {
+        match self.wait(verbs.release(ended, Some(&next.attempt), keep)) {
             Ok((found, grant)) => {
                 let found = format!("{found:?}");
                 format!("{found}, {:?}", grant.map(|grant| self.grant(&grant)))
@@ -159,7 +160,7 @@ impl Side {
     }
 
     fn inspect(&self, key: usize) -> String {
-        let held = self.runtime.block_on(self.processes[0].inspect(&self.keys[key]));
+        let held = self.wait(self.processes[0].inspect(&self.keys[key]));
         let told = |(owner, life): (String, Option<Duration>)| {
             (self.number(&owner), life.map_or(Life::Endless, Life::from))
         };
@@ -191,6 +192,12 @@ impl Side {
         (asked, &self.processes[asked.process])
     }
 
+    /// The answer, unless the backend hangs.
+    fn wait<T>(&self, answer: impl Future<Output = T>) -> T {
+        let answered = self.runtime.block_on(async { timeout(LIMIT, answer).await });
+        answered.expect("the backend answers")
+    }
+
     /// The number of the attempt that wrote this, with the mark of a lock that stays taken.
     pub(super) fn number(&self, owner: &str) -> String {
         let (mark, token) = owner.split_at(usize::from(owner.starts_with(['~', '='])));
@@ -203,7 +210,7 @@ impl Side {
 
     /// Who has a lock, by the backend's own word.
     pub(super) fn holder(&self, key: usize) -> String {
-        let held = self.runtime.block_on(self.processes[0].inspect(&self.keys[key]));
+        let held = self.wait(self.processes[0].inspect(&self.keys[key]));
         self.number(&held.unwrap().unwrap().0)
     }
 }

@@ -51,9 +51,11 @@ impl From<Duration> for Life {
 const AGES: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 impl State {
-    /// The attempts that have a lock.
+    /// The attempts that have a lock, or have left it taken.
     pub(super) fn holders(&self) -> Vec<usize> {
-        self.locks().filter_map(|(who, _)| who.parse().ok()).collect()
+        self.locks()
+            .filter_map(|(who, _)| who.trim_start_matches(['~', '=']).parse().ok())
+            .collect()
     }
 
     pub(super) fn queued(&self) -> Vec<usize> {

@@ -3,10 +3,10 @@
 use std::fmt::{self, Debug, Formatter};
 use std::time::Duration;
 
+use super::KEYS;
 use super::dice::Dice;
 use super::side::Asked;
 use super::state::State;
-use super::{KEYS, PROCESSES};
 
 /// What is done, and how much time passes before.
 #[derive(Clone)]
@@ -126,30 +126,30 @@ impl Step {
 
 impl What {
     fn any(dice: &mut Dice, scene: &Scene<'_>) -> Self {
-        let (key, process, ttl) = (dice.key(), dice.below(PROCESSES), dice.life());
+        let (key, process, ttl) = (dice.key(), dice.process(), dice.life());
         if scene.asked.is_empty() {
             return Self::Acquire { key, process, ttl };
         }
-        let attempt = one_of(dice, scene);
+        let (attempt, ending) = (one_of(dice, scene), holder(dice, scene));
         match dice.below(100) {
-            0..9 => Self::Acquire { key, process, ttl },
-            9..32 => Self::Enqueue { key, process, ttl },
-            32..40 => Self::Ask { attempt },
+            0..8 => Self::Acquire { key, process, ttl },
+            8..34 => Self::Enqueue { key, process, ttl },
+            34..40 => Self::Ask { attempt },
             40..47 => Self::Renew { batch: batch(dice, scene) },
-            47..58 => Self::Release { attempt, keep: dice.keep() },
-            58..62 => Self::ReleaseAll { attempts: of_each_key(dice, scene) },
-            62..76 => {
-                let next = Next::any(dice, scene.asked, attempt);
-                Self::ReleaseTo { attempt, next, keep: dice.keep() }
+            47..58 => Self::Release { attempt: ending, keep: dice.keep() },
+            58..63 => Self::ReleaseAll { attempts: of_each_key(dice, scene) },
+            63..80 => {
+                let next = Next::any(dice, scene.asked, ending);
+                Self::ReleaseTo { attempt: ending, next, keep: dice.keep() }
             }
-            76..83 => Self::Leave { attempt },
-            83..85 => Self::Inspect { key },
-            85..87 => Self::PutForeign {
+            80..86 => Self::Leave { attempt },
+            86 => Self::Inspect { key },
+            87 => Self::PutForeign {
                 key,
                 text: FOREIGN[dice.below(FOREIGN.len())],
                 life: (dice.below(2) == 0).then_some(ttl),
             },
-            87..90 => Self::Delete { key },
+            88..90 => Self::Delete { key },
             90 => Self::Flush,
             91 => Self::CountAhead { key },
             92 => Self::LoseCount { key },
@@ -176,6 +176,20 @@ impl What {
             Self::Ask { attempt } => Some(*attempt),
             _ => None,
         }
+    }
+
+    /// The process that gets the server's time with the answer: to a question for a place, or with a lock that
+    /// is its own after this release.
+    pub(super) fn learns(&self, asked: &[Asked], after: &State) -> Option<usize> {
+        let attempt = match self {
+            Self::ReleaseTo { next, .. } => {
+                let next = next.number(asked);
+                let lock = after.places[asked[next].key].lock.as_ref();
+                lock.is_some_and(|lock| lock.0 == next.to_string()).then_some(next)
+            }
+            _ => self.asks(asked).filter(|attempt| asked[*attempt].waits),
+        };
+        attempt.map(|attempt| asked[attempt].process)
     }
 
     /// The keys whose locks may change hands.
@@ -211,6 +225,13 @@ impl What {
 }
 
 impl Next {
+    pub(super) fn number(self, asked: &[Asked]) -> usize {
+        match self {
+            Self::New { .. } => asked.len() - 1,
+            Self::Known(number) => number,
+        }
+    }
+
     /// One of the same key that waits, and is another.
     fn any(dice: &mut Dice, asked: &[Asked], attempt: usize) -> Self {
         let is_next =
@@ -218,9 +239,15 @@ impl Next {
         let latest = (0..asked.len()).rev().filter(is_next).take(3).collect::<Vec<_>>();
         match dice.one_of(&latest) {
             Some(known) if dice.below(2) == 0 => Self::Known(known),
-            _ => Self::New { process: dice.below(PROCESSES), ttl: dice.life() },
+            _ => Self::New { process: dice.process(), ttl: dice.life() },
         }
     }
+}
+
+/// Mostly one who has a lock.
+fn holder(dice: &mut Dice, scene: &Scene<'_>) -> usize {
+    let holder = dice.one_of(&scene.state.holders()).filter(|_| dice.below(4) > 0);
+    holder.unwrap_or_else(|| one_of(dice, scene))
 }
 
 /// One who has a lock, one who is queued, or one of the latest.

@@ -27,9 +27,9 @@ impl Tokens {
         self.granted.insert(key, last);
     }
 
-    /// Whether a fence counter is the last token of this step's grants, where there were any.
-    pub(super) fn fit(&mut self, key: usize, fence: Option<u64>) -> bool {
-        self.granted.remove(&key).is_none_or(|last| fence == Some(last))
+    /// The last token of this step's grants, where there were any.
+    pub(super) fn take_granted(&mut self, key: usize) -> Option<u64> {
+        self.granted.remove(&key)
     }
 
     /// Expects nothing of tokens that were ahead of the clock, when their fence counter is lost.

@@ -139,54 +139,68 @@ impl World {
         self.published += u32::try_from(granted).unwrap();
         self.state = state.clone();
         self.companions = companions;
-        let (asked, now) = (&self.memory.asked, self.server.now());
-        match step.what.asks(asked) {
-            Some(attempt) if asked[attempt].waits => {
-                self.answered[asked[attempt].process] = now.micros
-            }
-            Some(attempt) => drop(self.tried.insert((asked[attempt].process, asked[attempt].key))),
-            None => {}
+        let asked = &self.memory.asked;
+        match step.what.asks(asked).map(|attempt| &asked[attempt]) {
+            Some(asked) if !asked.waits => drop(self.tried.insert((asked.process, asked.key))),
+            _ => {}
+        }
+        if let Some(process) = step.what.learns(asked, state) {
+            self.answered[process] = self.server.now().micros;
         }
         self.last = Some(step);
     }
 
-    /// The rules that the step has broken which have no counterpart in memory.
-    fn broken(
-        &mut self,
-        step: &Step,
-        after: &State,
-        companions: &[Companions; KEYS],
-    ) -> Vec<String> {
-        let now = self.server.now();
+    /// The rules that have no counterpart in memory, as far as they do not hold.
+    fn broken(&mut self, step: &Step, after: &State, found: &[Companions; KEYS]) -> Vec<String> {
         let mut broken = Vec::new();
-        for key in 0..KEYS {
-            let fence = self.look(|store| store.fence(&self.memory.keys[key]));
-            let counted = companions[key].fence.map(|fence| fence.value);
-            if !self.memory.tokens.fit(key, fence) || !self.redis.tokens.fit(key, counted) {
-                broken.push(format!("{fence:?} or {counted:?} fits no grant of key {key}"));
-            }
-            if !step.what.is_verb() {
-                continue;
-            }
-            let former = self.companions[key].at(now);
-            let fences = former.fences(self.counting(&step.what, key), now);
-            if !fences.contains(&companions[key].fence) {
-                broken.push(format!("{:?} is none of {fences:?}", companions[key].fence));
-            }
-            let asked = &self.memory.asked;
-            let joined = step.what.keys(asked).contains(&key).then(|| {
-                Joined::by(&step.what, asked, &self.state.places[key], &after.places[key])
-            });
-            let ends = former.queue_ends(joined.flatten(), &after.places[key], now);
-            if ends != companions[key].queue_ends {
-                let found = companions[key].queue_ends;
-                broken.push(format!("queue {key} ends at {found:?}, and not at {ends:?}"));
+        for (key, found) in found.iter().enumerate() {
+            broken.extend(self.unfit_fence(key, found));
+            if step.what.is_verb() {
+                broken.extend(self.unexpected(&step.what, key, &after.places[key], found));
             }
         }
         if !self.memory.tokens.rise || !self.redis.tokens.rise {
             broken.push("the tokens do not rise".to_owned());
         }
         broken
+    }
+
+    /// A fence counter is the last token that a step gave away.
+    fn unfit_fence(&mut self, key: usize, found: &Companions) -> Option<String> {
+        let granted = [&mut self.memory, &mut self.redis].map(|side| side.tokens.take_granted(key));
+        let in_memory = granted[0].is_none_or(|last| {
+            self.look(|store| store.fence(&self.memory.keys[key])) == Some(last)
+        });
+        let counted = found.fence.map(|fence| fence.value);
+        let in_redis = granted[1].is_none_or(|last| counted == Some(last));
+        let text = || format!("fence counter {key} is {counted:?} in Redis after {granted:?}");
+        (!in_memory || !in_redis).then(text)
+    }
+
+    /// What is beside a lock that the verb cannot have left there.
+    fn unexpected(
+        &self,
+        what: &What,
+        key: usize,
+        after: &Place,
+        found: &Companions,
+    ) -> Vec<String> {
+        let (asked, now) = (&self.memory.asked, self.server.now());
+        let (former, before) = (self.companions[key].at(now), &self.state.places[key]);
+        let mut unexpected = Vec::new();
+        let fences = former.fences(self.counting(what, key), now);
+        if !fences.contains(&found.fence) {
+            let (found, of) = (found.fence, &fences[..fences.len().min(3)]);
+            unexpected.push(format!("fence counter {key} is {found:?} and not one of {of:?}, …"));
+        }
+        let is_about = what.keys(asked).contains(&key);
+        let joined = is_about.then(|| Joined::by(what, asked, before, after)).flatten();
+        let ends = former.queue_ends(joined, after, now);
+        if ends != found.queue_ends {
+            let found = found.queue_ends;
+            unexpected.push(format!("queue {key} ends at {found:?} and not at {ends:?}"));
+        }
+        unexpected
     }
 
     /// What the step does to the fence counter of this key.
@@ -266,7 +280,10 @@ impl World {
     /// A millisecond more where a lock would just end: it is over in memory then, and not yet in Redis.
     fn pass(&mut self, time: Duration) {
         let mut millis = u64::try_from(time.as_millis()).unwrap();
-        while millis > 0 && self.state.ends().contains(&millis) {
+        if millis == 0 {
+            return;
+        }
+        while self.state.ends().contains(&millis) {
             millis += 1;
         }
         let time = Duration::from_millis(millis);
