@@ -68,6 +68,12 @@ impl State {
         self.locks().filter_map(|(_, life)| life.millis()).collect()
     }
 
+    /// In how many milliseconds the first lock ends that is reserved for its waiters.
+    pub(super) fn reserved(&self) -> Option<u64> {
+        let reserved = self.locks().filter(|(who, _)| who.starts_with('='));
+        reserved.filter_map(|(_, life)| life.millis()).min()
+    }
+
     fn locks(&self) -> impl Iterator<Item = &(String, Life)> {
         self.places.iter().filter_map(|place| place.lock.as_ref())
     }

@@ -130,6 +130,9 @@ impl What {
         if scene.asked.is_empty() {
             return Self::Acquire { key, process, ttl };
         }
+        if let Some(what) = Self::about_reserved(dice, scene) {
+            return what;
+        }
         let (attempt, ending) = (one_of(dice, scene), holder(dice, scene));
         match dice.below(100) {
             0..8 => Self::Acquire { key, process, ttl },
@@ -154,6 +157,18 @@ impl What {
             91 => Self::CountAhead { key },
             92 => Self::LoseCount { key },
             _ => Self::Advance,
+        }
+    }
+
+    /// What is rare by chance: a lock comes into the second that it stays taken for its waiters only, and they
+    /// leave.
+    fn about_reserved(dice: &mut Dice, scene: &Scene<'_>) -> Option<Self> {
+        match scene.state.reserved()? {
+            0..=1_000 if dice.below(3) == 0 => {
+                dice.one_of(&scene.state.queued()).map(|attempt| Self::Leave { attempt })
+            }
+            1_001.. if dice.below(6) == 0 => Some(Self::Advance),
+            _ => None,
         }
     }
 
@@ -283,6 +298,12 @@ fn batch(dice: &mut Dice, scene: &Scene<'_>) -> Vec<(usize, Option<Duration>)> {
 /// which a lock stays taken for its waiters. A queue does not end, because those in memory do not.
 fn advance(dice: &mut Dice, scene: &Scene<'_>) -> u64 {
     let ends = scene.state.ends();
+    let grace = scene.state.reserved().filter(|end| *end > 1_000 && *end < scene.patience);
+    if let Some(end) = grace
+        && dice.below(2) == 0
+    {
+        return end - 999;
+    }
     let graces = ends.iter().filter_map(|end| end.checked_sub(1_000));
     let mut times: Vec<_> = ends.iter().copied().chain(graces).map(|end| end + 1).collect();
     times.extend([500, 1_000, 10_000, 40_000, 200_000, 700_000]);
