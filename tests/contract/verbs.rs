@@ -44,7 +44,7 @@ fn every_verb_does_in_redis_what_it_does_in_memory() {
 }
 
 const SEQUENCES: u32 = 1_000;
-const STEPS: usize = 32;
+const STEPS: usize = 30;
 
 /// Those who ask do so in one of them.
 const PROCESSES: usize = 3;
