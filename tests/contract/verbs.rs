@@ -53,7 +53,8 @@ const LISTENING: usize = 2;
 /// So many locks there are in each sequence.
 const KEYS: usize = 3;
 
-/// Panics at the first step that differs: no shorter start of the sequence does.
+/// Panics at the first step that differs: so the steps that are printed are the shortest start of the
+/// sequence that fails.
 fn run(world: &mut World, seed: u32) {
     world.clear(seed);
     let mut dice = Dice(u64::from(seed));

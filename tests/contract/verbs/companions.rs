@@ -97,7 +97,7 @@ const MOST_TURNS: usize = 30;
 impl Fence {
     /// The first of the tokens that were reserved last.
     pub(super) fn first(self) -> u64 {
-        self.value + 1 - TURN
+        (self.value + 1).saturating_sub(TURN)
     }
 
     /// Counted up by what a turn needs.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::{KEYS, PROCESSES};
 
+pub(super) const LONGEST: Duration = Duration::from_secs(90);
+
 /// Reproducible numbers: Marsaglia's xorshift.
 pub(super) struct Dice(pub(super) u64);
 
@@ -33,7 +35,8 @@ impl Dice {
     /// Shorter and longer than the first second of a lock that is handed off, and such that the lives of
     /// queues and fence counters differ.
     pub(super) fn life(&mut self) -> Duration {
-        Duration::from_millis([500, 10_000, 30_000, 90_000][self.below(4)])
+        let lives = [500, 10_000, 30_000].map(Duration::from_millis);
+        lives.get(self.below(4)).copied().unwrap_or(LONGEST)
     }
 
     /// A minimum hold, or more often none.

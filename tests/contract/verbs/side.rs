@@ -37,12 +37,11 @@ pub(super) struct Asked {
     pub(super) waits: bool,
 }
 
-/// A grant that was published: to whom, for how long, and whether it is known since when.
+/// A grant that was published: to whom, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Published {
     pub(super) who: usize,
     pub(super) life: Duration,
-    pub(super) is_dated: bool,
 }
 
 impl Side {
@@ -178,13 +177,19 @@ impl Side {
         published
     }
 
+    /// Whether it is known of the next messages from when on their grants count.
+    pub(super) fn dated(&self, count: usize) -> Vec<bool> {
+        let messages = (0..count).map_while(|_| self.published.recv_timeout(LIMIT).ok());
+        messages.map(|(_, _, _, is_dated)| is_dated).collect()
+    }
+
     /// The grant in words that are the same on both sides, once its tokens are counted.
-    fn grant(&mut self, (owner, token, life, is_dated): &GrantTo) -> Published {
+    fn grant(&mut self, (owner, token, life, _): &GrantTo) -> Published {
         // A turn may pass within its process sixteen times, each with a token of its own.
         const TURN: u64 = 17;
         let who = self.numbers[owner];
         self.tokens.grant(self.asked[who].key, *token, TURN);
-        Published { who, life: *life, is_dated: *is_dated }
+        Published { who, life: *life }
     }
 
     fn one(&self, attempt: usize) -> (&Asked, &Verbs) {

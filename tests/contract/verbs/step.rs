@@ -4,7 +4,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::time::Duration;
 
 use super::KEYS;
-use super::dice::Dice;
+use super::dice::{Dice, LONGEST};
 use super::side::Asked;
 use super::state::State;
 
@@ -71,9 +71,11 @@ pub(super) enum What {
     CountAhead {
         key: usize,
     },
-    /// The fence counter was lost, and counted up by a client that did not seed it any more.
+    /// The fence counter was lost, and counted up by a client that did not seed it any more; or it is as old
+    /// and still has an end.
     LoseCount {
         key: usize,
+        life: Option<Duration>,
     },
     Advance,
 }
@@ -108,7 +110,7 @@ impl Debug for Step {
 impl Step {
     pub(super) fn any(dice: &mut Dice, scene: &Scene<'_>) -> Self {
         if let Some(what) = scene.last.and_then(|last| last.what.repeated(scene.asked.len()))
-            && dice.below(8) == 0
+            && dice.below(5) == 0
         {
             return Self { later: Duration::ZERO, what, is_repeat: true };
         }
@@ -137,7 +139,8 @@ impl What {
         match dice.below(100) {
             0..8 => Self::Acquire { key, process, ttl },
             8..34 => Self::Enqueue { key, process, ttl },
-            34..40 => Self::Ask { attempt },
+            34..37 => Self::Ask { attempt },
+            37..40 => Self::Ask { attempt: ending },
             40..47 => Self::Renew { batch: batch(dice, scene) },
             47..58 => Self::Release { attempt: ending, keep: dice.keep() },
             58..63 => Self::ReleaseAll { attempts: of_each_key(dice, scene) },
@@ -155,7 +158,7 @@ impl What {
             88..90 => Self::Delete { key },
             90 => Self::Flush,
             91 => Self::CountAhead { key },
-            92 => Self::LoseCount { key },
+            92..94 => Self::LoseCount { key, life: (dice.below(2) == 0).then_some(10 * LONGEST) },
             _ => Self::Advance,
         }
     }
@@ -277,7 +280,10 @@ fn one_of(dice: &mut Dice, scene: &Scene<'_>) -> usize {
 }
 
 fn of_each_key(dice: &mut Dice, scene: &Scene<'_>) -> Vec<usize> {
-    let mut attempts: Vec<usize> = Vec::new();
+    let mut attempts = Vec::new();
+    if dice.below(2) == 0 {
+        attempts = scene.state.holders();
+    }
     for _ in 0..2 * KEYS {
         let attempt = one_of(dice, scene);
         if attempts.iter().all(|other| scene.asked[*other].key != scene.asked[attempt].key) {

@@ -8,13 +8,13 @@ use std::time::Duration;
 use lockable_runtime::__internals::MemoryStore;
 use tokio::time::Instant;
 
+use super::KEYS;
 use super::companions::{Companions, Counting, Fence, Joined, companion, fence_life};
 use super::messages::Messages;
 use super::server::{Found, StoppedServer};
 use super::side::{Published, Side};
 use super::state::{Life, Place, State};
 use super::step::{Scene, Step, What};
-use super::{KEYS, PROCESSES};
 use crate::fixture::{Fixture, Memory, Redis};
 
 pub(super) struct World {
@@ -22,14 +22,14 @@ pub(super) struct World {
     redis: Side,
     store: MemoryStore,
     messages: Messages,
+    /// Of the processes that listen.
+    channels: Vec<String>,
     /// What is stored, by the latest step.
     state: State,
     companions: [Companions; KEYS],
     last: Option<Step>,
     /// The processes that have tried for a key, so that their connections may have seeded its counter.
     tried: HashSet<(usize, usize)>,
-    /// The server's time, in microseconds, that each process knows from the latest answer with one.
-    answered: [u64; PROCESSES],
     pub(super) verbs: u32,
     pub(super) published: u32,
     /// Dropped after what uses them.
@@ -41,7 +41,7 @@ pub(super) struct World {
 pub(super) struct Seen {
     answers: [String; 2],
     states: [State; 2],
-    published: [Vec<(usize, Duration)>; 2],
+    published: [Vec<Published>; 2],
     /// Those that the grants in memory would be published by, and those that were.
     messages: [Vec<String>; 2],
     /// The rules of Redis alone that do not hold.
@@ -68,16 +68,17 @@ impl World {
     pub(super) fn start() -> Self {
         let (memory, server) = (Memory::start(), StoppedServer::start());
         let redis = Side::open(&server.url(), Redis::runtime());
+        let channels = redis.channels();
         Self {
             store: MemoryStore::open(memory.url().strip_prefix("memory://").unwrap()).unwrap(),
             memory: Side::open(&memory.url(), Memory::runtime()),
-            messages: Messages::subscribe(&server.url(), &redis.channels()),
+            messages: Messages::subscribe(&server.url(), &channels),
+            channels,
             redis,
             state: State::default(),
             companions: Default::default(),
             last: None,
             tried: HashSet::new(),
-            answered: [0; PROCESSES],
             verbs: 0,
             published: 0,
             server,
@@ -101,7 +102,7 @@ impl World {
     /// What the next step is chosen by.
     pub(super) fn scene(&self) -> Scene<'_> {
         let ends = self.companions.iter().filter_map(|companions| companions.queue_ends).min();
-        let patience = ends.map_or(u64::MAX, |ends| ends - self.server.now().millis);
+        let patience = ends.map_or(u64::MAX, |ends| ends.saturating_sub(self.server.now().millis));
         Scene { asked: &self.memory.asked, state: &self.state, patience, last: self.last.as_ref() }
     }
 
@@ -122,15 +123,13 @@ impl World {
         let count = if messages[0] == messages[1] { granted.len() } else { 0 };
         let heard = self.redis.published(count);
         let mut broken = self.broken(&step, &memory, &companions);
-        broken.extend(self.undated(&heard));
+        broken.extend(self.mistaken_time(&step.what, &memory));
         let states = [memory, redis];
         if step.is_repeat && states.iter().any(|state| *state != self.state) {
             broken.push("a repeat changed something".to_owned());
         }
         self.note(step, &states[0], companions, granted.len());
-        let published = [granted, heard]
-            .map(|grants| grants.iter().map(|grant| (grant.who, grant.life)).collect::<Vec<_>>());
-        Seen { answers, states, published, messages, broken }
+        Seen { answers, states, published: [granted, heard], messages, broken }
     }
 
     /// What was done, and what came of it, for the next step.
@@ -143,9 +142,6 @@ impl World {
         match step.what.asks(asked).map(|attempt| &asked[attempt]) {
             Some(asked) if !asked.waits => drop(self.tried.insert((asked.process, asked.key))),
             _ => {}
-        }
-        if let Some(process) = step.what.learns(asked, state) {
-            self.answered[process] = self.server.now().micros;
         }
         self.last = Some(step);
     }
@@ -218,13 +214,16 @@ impl World {
         }
     }
 
-    /// A process knows since when a grant counts where an answer at the same time came to it before.
-    fn undated(&self, heard: &[Published]) -> Option<String> {
+    /// A process that got the server's time with an answer can date a grant of the same time, and none before.
+    fn mistaken_time(&mut self, what: &What, after: &State) -> Option<String> {
+        let process = what.learns(&self.memory.asked, after)?;
+        let channel = self.channels.get(process)?;
         let now = self.server.now().micros;
-        let is_wrong = |grant: &&Published| {
-            !grant.is_dated && self.answered[self.redis.asked[grant.who].process] == now
-        };
-        heard.iter().find(is_wrong).map(|grant| format!("{grant:?} should be dated"))
+        let probes = [now, now - 1].map(|time| format!("1\n{time}\n1000\nprobe\nprobe"));
+        self.server.publish(channel, probes);
+        drop(self.messages.of_step());
+        let dated = self.redis.dated(2);
+        (dated != [true, false]).then(|| format!("process {process} knows another time: {dated:?}"))
     }
 
     /// The messages that publish grants, each at its fencing tokens in Redis.
@@ -257,8 +256,8 @@ impl World {
             What::CountAhead { key: at } => {
                 self.server.count_ahead(&companion("fence", &key(*at)));
             }
-            What::LoseCount { key: at } => {
-                self.server.put(&companion("fence", &key(*at)), "1", None);
+            What::LoseCount { key: at, life } => {
+                self.server.put(&companion("fence", &key(*at)), "1", *life);
                 self.redis.tokens.forget_after(*at, self.server.now().micros);
             }
             _ => {}
