@@ -132,16 +132,18 @@ impl Verbs {
         outcomes.into_iter().map(|outcome| Ok(outcome?)).collect()
     }
 
-    /// Releases all of them without a minimum hold, each asked for before any is answered.
+    /// Releases all of them, and leaves each lock taken for that long; each is asked for before any is
+    /// answered. One without a minimum hold may be batched.
     ///
     /// # Errors
     /// The backend's.
     pub async fn release_all(
         &self,
-        attempts: &[VerbAttempt],
+        attempts: &[(VerbAttempt, Duration)],
     ) -> Result<Vec<impl Debug + use<>>, LockError> {
-        let release = |VerbAttempt(attempt): &VerbAttempt| {
-            attempt.min_hold.set_end(Moment::default());
+        let release = |(VerbAttempt(attempt), keep): &(VerbAttempt, Duration)| {
+            let end = self.backend.now().after(*keep);
+            attempt.min_hold.set_end(if keep.is_zero() { Moment::default() } else { end });
             tokio::spawn(self.backend.release(Arc::clone(attempt)))
         };
         let releases: Vec<_> = attempts.iter().map(release).collect();

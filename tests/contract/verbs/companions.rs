@@ -95,6 +95,14 @@ impl Companions {
 const MOST_TURNS: usize = 30;
 
 impl Fence {
+    /// Whether it is this one, unless the time that it was counted up at was a little later.
+    pub(super) fn may_be(self, expected: Self, now: Now) -> bool {
+        let later = expected.value..=expected.value + now.blur;
+        // What is ahead of a later time is less ahead.
+        let sooner = expected.ends - now.blur.min(1)..=expected.ends;
+        later.contains(&self.value) && sooner.contains(&self.ends)
+    }
+
     /// The first of the tokens that were reserved last.
     pub(super) fn first(self) -> u64 {
         (self.value + 1).saturating_sub(TURN)

@@ -143,7 +143,9 @@ fn verb(words: &str) -> What {
         "release" => What::Release { attempt: 0, keep: Duration::ZERO },
         "release and keep" => What::Release { attempt: 0, keep: LIFE },
         "release to" => What::ReleaseTo { attempt: 0, next, keep: Duration::ZERO },
-        "release all" => What::ReleaseAll { attempts: vec![2, 0] },
+        "release all" => {
+            What::ReleaseAll { attempts: vec![(2, Duration::ZERO), (0, Duration::ZERO)] }
+        }
         "leave" => What::Leave { attempt: 0 },
         "leave the queue" => What::Leave { attempt: 1 },
         "renew" => What::Renew { batch: vec![(0, Some(LIFE))] },

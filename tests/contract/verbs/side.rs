@@ -133,12 +133,13 @@ impl Side {
     }
 
     /// Behind enough releases of locks of no holder that these are batched.
-    fn release_all(&self, attempts: &[usize]) -> String {
+    fn release_all(&self, attempts: &[(usize, Duration)]) -> String {
         const ON_THEIR_WAY: usize = 8;
         let life = Duration::from_secs(1);
         let stranger = |n| self.processes[0].attempt(&format!("stranger:{n}"), life, None).unwrap();
-        let asked = attempts.iter().map(|at| self.asked[*at].attempt.clone());
-        let all: Vec<_> = (0..ON_THEIR_WAY).map(stranger).chain(asked).collect();
+        let asked = attempts.iter().map(|(at, keep)| (self.asked[*at].attempt.clone(), *keep));
+        let strangers = (0..ON_THEIR_WAY).map(|n| (stranger(n), Duration::ZERO));
+        let all: Vec<_> = strangers.chain(asked).collect();
         said(&self.wait(self.processes[0].release_all(&all)))
     }
 

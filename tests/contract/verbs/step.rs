@@ -45,7 +45,7 @@ pub(super) enum What {
     },
     /// Of one attempt of each key at most, all at once.
     ReleaseAll {
-        attempts: Vec<usize>,
+        attempts: Vec<(usize, Duration)>,
     },
     ReleaseTo {
         attempt: usize,
@@ -135,6 +135,11 @@ impl What {
         if let Some(what) = Self::about_reserved(dice, scene) {
             return what;
         }
+        if let Some(What::LoseCount { key, .. }) = scene.last.map(|last| &last.what)
+            && dice.below(2) == 0
+        {
+            return Self::Acquire { key: *key, process, ttl };
+        }
         let (attempt, ending) = (one_of(dice, scene), holder(dice, scene));
         match dice.below(100) {
             0..8 => Self::Acquire { key, process, ttl },
@@ -187,6 +192,17 @@ impl What {
         })
     }
 
+    /// An attempt that the step was about, where there is one.
+    fn subject(&self, asked: &[Asked]) -> Option<usize> {
+        match self {
+            Self::Release { attempt, .. }
+            | Self::ReleaseTo { attempt, .. }
+            | Self::Leave { attempt } => Some(*attempt),
+            Self::Renew { batch } => batch.first().map(|(attempt, _)| *attempt),
+            _ => self.asks(asked),
+        }
+    }
+
     /// The attempt that asks for its lock.
     pub(super) fn asks(&self, asked: &[Asked]) -> Option<usize> {
         match self {
@@ -216,17 +232,20 @@ impl What {
             Self::Release { attempt, .. }
             | Self::ReleaseTo { attempt, .. }
             | Self::Leave { attempt } => vec![asked[*attempt].key],
-            Self::ReleaseAll { attempts } => attempts.iter().map(|at| asked[*at].key).collect(),
+            Self::ReleaseAll { attempts } => {
+                attempts.iter().map(|(at, _)| asked[*at].key).collect()
+            }
             _ => self.asks(asked).map(|attempt| asked[attempt].key).into_iter().collect(),
         }
     }
 
     /// Whether it leaves a lock taken for a minimum hold.
     pub(super) fn keeps(&self) -> bool {
-        let (Self::Release { keep, .. } | Self::ReleaseTo { keep, .. }) = self else {
-            return false;
-        };
-        !keep.is_zero()
+        match self {
+            Self::Release { keep, .. } | Self::ReleaseTo { keep, .. } => !keep.is_zero(),
+            Self::ReleaseAll { attempts } => attempts.iter().any(|(_, keep)| !keep.is_zero()),
+            _ => false,
+        }
     }
 
     pub(super) fn is_verb(&self) -> bool {
@@ -268,18 +287,19 @@ fn holder(dice: &mut Dice, scene: &Scene<'_>) -> usize {
     holder.unwrap_or_else(|| one_of(dice, scene))
 }
 
-/// One who has a lock, one who is queued, or one of the latest.
+/// One who has a lock, one who is queued, the one of the step before, or one of the latest.
 fn one_of(dice: &mut Dice, scene: &Scene<'_>) -> usize {
-    let concerned = match dice.below(4) {
+    let concerned = match dice.below(5) {
         0 | 1 => dice.one_of(&scene.state.holders()),
         2 => dice.one_of(&scene.state.queued()),
+        3 => scene.last.and_then(|last| last.what.subject(scene.asked)),
         _ => None,
     };
     let asked = scene.asked.len();
     concerned.unwrap_or_else(|| asked - 1 - dice.below(asked.min(6)))
 }
 
-fn of_each_key(dice: &mut Dice, scene: &Scene<'_>) -> Vec<usize> {
+fn of_each_key(dice: &mut Dice, scene: &Scene<'_>) -> Vec<(usize, Duration)> {
     let mut attempts = Vec::new();
     if dice.below(2) == 0 {
         attempts = scene.state.holders();
@@ -290,7 +310,7 @@ fn of_each_key(dice: &mut Dice, scene: &Scene<'_>) -> Vec<usize> {
             attempts.push(attempt);
         }
     }
-    attempts
+    attempts.into_iter().map(|attempt| (attempt, dice.keep())).collect()
 }
 
 /// The same attempt, or the same key, may come twice.
