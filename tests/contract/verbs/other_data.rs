@@ -25,7 +25,8 @@ fn other_data_are_left_as_they_are() {
             let names = [0, 1, 2].map(|key| format!("{number}:{key}:{other:?}"));
             redis.clear(names);
             prepare(before, &mut redis);
-            let found = answer_beside(place.name(&redis.keys[0]), *other, verb, &mut redis, &admin);
+            let found =
+                answer_beside(&place.name(&redis.keys[0]), *other, verb, &mut redis, &admin);
             assert!(found.contains(answer), "{case:?} {other:?}: {found}");
             assert_eq!(place.rest(&redis, &admin), (lock.into(), queue.into()), "{case:?}");
         }
@@ -112,20 +113,14 @@ fn prepare(before: Before, redis: &mut Side) {
 }
 
 /// What is answered beside these data, which stay as they are, and so does their life.
-fn answer_beside(
-    name: String,
-    other: Other,
-    words: &str,
-    redis: &mut Side,
-    admin: &Admin,
-) -> String {
-    admin.del(&name);
+fn answer_beside(name: &str, other: Other, words: &str, redis: &mut Side, admin: &Admin) -> String {
+    admin.del(name);
     match other {
-        Other::List => drop(admin.command::<u64>(&["RPUSH", &name, "another's"])),
-        Other::Text => admin.set(&name, "another's"),
+        Other::List => drop(admin.command::<u64>(&["RPUSH", name, "another's"])),
+        Other::Text => admin.set(name, "another's"),
     }
-    admin.command::<()>(&["PEXPIREAT", &name, "4000000000000"]);
-    let look = || admin.command::<(Vec<u8>, u64)>(&["EVAL", LOOK, "1", &name]);
+    admin.command::<()>(&["PEXPIREAT", name, "4000000000000"]);
+    let look = || admin.command::<(Vec<u8>, u64)>(&["EVAL", LOOK, "1", name]);
     let before = look();
     let answer = redis.ask(&verb(words));
     assert_eq!(look(), before, "{words} changed {name}");

@@ -135,10 +135,15 @@ impl What {
         if let Some(what) = Self::about_reserved(dice, scene) {
             return what;
         }
-        if let Some(What::LoseCount { key, .. }) = scene.last.map(|last| &last.what)
-            && dice.below(2) == 0
-        {
-            return Self::Acquire { key: *key, process, ttl };
+        match scene.last.map(|last| &last.what) {
+            Some(Self::LoseCount { key, .. }) if dice.below(2) == 0 => {
+                return Self::Acquire { key: *key, process, ttl };
+            }
+            // A lock that may last longer than is asked for.
+            Some(Self::Renew { batch }) if dice.below(3) == 0 => {
+                return Self::Ask { attempt: batch[0].0 };
+            }
+            _ => {}
         }
         let (attempt, ending) = (one_of(dice, scene), holder(dice, scene));
         match dice.below(100) {
