@@ -105,7 +105,6 @@ impl Lines {
             let _until_the_end = pending;
             let left = this.link.ask(this.link.backend.leave(Arc::clone(&attempt)));
             if left.await.is_err() {
-                // What remains is granted at some time, and passed to the next waiter when it is not claimed.
                 this.releaser.defer(attempt, Known::Unknown);
             }
         }));

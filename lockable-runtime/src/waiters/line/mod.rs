@@ -1,7 +1,6 @@
 //! The state machine of one lock in this process: who waits, and what their attempts have in the backend.
 //!
-//! It is pure: events come in with the moment of now, and [`Actions`] go out. An attempt is in one of these
-//! states:
+//! It is pure: events come in with the moment of now, and [`Actions`] go out. An attempt is one of these:
 //!
 //! | state | begins | ends |
 //! |---|---|---|
@@ -111,7 +110,8 @@ impl<C> Line<C> {
         make: impl FnOnce(&Waiter<C>) -> Arc<Attempt>,
     ) -> Option<Arc<Attempt>> {
         let first = self.waiting.front()?;
-        let place = self.place.get_or_insert_with(|| Place::new(make(first)));
+        let new = |attempt| Place { attempt, questions: 0, is_unsure: false, fence: 0 };
+        let place = self.place.get_or_insert_with(|| new(make(first)));
         Some(place.ask())
     }
 
@@ -122,8 +122,7 @@ impl<C> Line<C> {
         repeated.or_else(|| self.begin(grant, now))
     }
 
-    /// The backend has answered a question about the attempt. The withdrawal of a leftover may have overtaken
-    /// the question.
+    /// The backend has answered a question, perhaps after the attempt was given up and withdrawn.
     pub(crate) fn answered(
         &mut self,
         attempt: &Arc<Attempt>,
@@ -145,8 +144,7 @@ impl<C> Line<C> {
         if is_leftover { Actions::withdraw(attempt) } else { Actions::default() }
     }
 
-    /// A question brought no answer in time, or an error. The line stays, and asks again, until the backend
-    /// was unavailable for too long, or refuses.
+    /// A question brought no answer in time, or an error. The line asks again, unless that lasts.
     pub(crate) fn failed(
         &mut self,
         attempt: Option<&Arc<Attempt>>,
@@ -230,8 +228,7 @@ impl<C> Line<C> {
         Actions::default()
     }
 
-    /// The lock of this attempt was lost. The line may have asked again before it heard of the grant, so
-    /// the attempt is withdrawn.
+    /// The lock of this attempt was lost; an earlier question may have queued the attempt again.
     pub(crate) fn lost(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         self.end_turn(attempt, now);
         Actions::withdraw(attempt)
@@ -272,6 +269,15 @@ impl<C> Line<C> {
     /// The turn of the place begins, if the grant is its own, and the first call has it.
     fn begin(&mut self, grant: &Grant, now: Moment) -> Option<Actions<C>> {
         let place = self.place.take_if(|place| place.attempt.owner == grant.owner)?;
+        if grant.fence <= place.fence {
+            // It is from before a claim. If no newer answer is to come, the line asks for another place.
+            if place.questions > 0 {
+                self.place = Some(place);
+                return Some(Actions::default());
+            }
+            self.due = Some(now);
+            return Some(Actions::withdraw(&place.attempt));
+        }
         let first = self.waiting.pop_front()?;
         place.attempt.mark_turn();
         place.attempt.mark_renewed(now, grant.ttl);

@@ -100,13 +100,11 @@ pub(super) struct Place {
     pub(super) questions: u32,
     /// Whether a question was given up, which may reach the backend at any time.
     pub(super) is_unsure: bool,
+    /// The first fencing token of its newest grant; zero before that.
+    pub(super) fence: u64,
 }
 
 impl Place {
-    pub(super) fn new(attempt: Arc<Attempt>) -> Self {
-        Self { attempt, questions: 0, is_unsure: false }
-    }
-
     pub(super) fn is_of(&self, attempt: &Attempt) -> bool {
         self.attempt.owner == attempt.owner
     }
@@ -131,8 +129,6 @@ pub(super) struct Turn {
     /// The number of the call that has it, or is about to receive it.
     pub(super) given_to: u64,
     is_fair: bool,
-    /// The first of its fencing tokens.
-    fence: u64,
     passes: u64,
     began: Moment,
     /// From when on the grant counts, where that is known.
@@ -141,14 +137,14 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) fn new<C>(place: Place, grant: &Grant, first: &Waiter<C>, now: Moment) -> Self {
+    pub(super) fn new<C>(mut place: Place, grant: &Grant, first: &Waiter<C>, now: Moment) -> Self {
         debug_assert!(place.attempt.owner == grant.owner, "the grant is another's");
+        place.fence = grant.fence;
         let counts = place.attempt.sent_at().is_some_and(|sent| sent >= grant.counts_from);
         Self {
             place,
             given_to: first.number,
             is_fair: first.is_fair,
-            fence: grant.fence,
             passes: 0,
             began: now,
             since: grant.since.filter(|_| counts),
@@ -178,7 +174,7 @@ impl Turn {
         debug_assert!(self.passes <= PASSES, "no fencing token is reserved for this pass");
         Granted {
             attempt: Arc::clone(&self.place.attempt),
-            fencing_token: FencingToken::new(self.fence.saturating_add(self.passes)),
+            fencing_token: FencingToken::new(self.place.fence.saturating_add(self.passes)),
             since: self.since,
             ttl: self.ttl,
             is_passed_on: self.passes > 0,

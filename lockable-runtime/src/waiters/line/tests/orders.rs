@@ -67,6 +67,8 @@ struct Order<'a> {
     /// Whether answers are lost in this order, and locks.
     loses_answers: bool,
     loses_locks: bool,
+    /// The last fencing token of a turn.
+    latest: u64,
     counts: &'a mut Counts,
 }
 
@@ -79,7 +81,7 @@ impl<'a> Order<'a> {
             Process::new(store.origins[number], seed << 16)
         };
         let (processes, now) = ([process(0), process(1)], Moment::from_nanos(1_000_000_000));
-        Self { store, processes, dice, now, seed, loses_answers, loses_locks, counts }
+        Self { store, processes, dice, now, seed, loses_answers, loses_locks, latest: 0, counts }
     }
 
     fn run(&mut self) {
@@ -287,6 +289,8 @@ impl<'a> Order<'a> {
         self.count("turns");
         if !self.loses_locks && !self.loses_answers {
             self.holds_alone(at, number);
+            let former = std::mem::replace(&mut self.latest, granted.fencing_token.into());
+            assert!(self.latest > former, "order {}: a fencing token goes back", self.seed);
         }
     }
 

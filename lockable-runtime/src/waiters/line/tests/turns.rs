@@ -270,7 +270,7 @@ fn a_claimed_turn_is_asked_for_again() {
     let actions = case.line.claimed(&attempt, case.now);
     assert!(Arc::ptr_eq(actions.ask.as_ref().unwrap(), &attempt));
     assert!(matches!(case.line.heard, Heard::Nothing));
-    let granted = Enqueued::Granted(case.grant(&attempt));
+    let granted = Enqueued::Granted(Grant { fence: 117, ..case.grant(&attempt) });
     assert_eq!(delivered(&case.answered(&attempt, &granted)), Some("first"));
 }
 
@@ -282,7 +282,8 @@ fn a_claimed_turn_may_have_lost_its_lock() {
     assert!(case.line.claimed(&attempt, case.now).ask.is_some());
     assert!(is_nothing(&case.answered(&attempt, &BUSY)));
     assert_eq!(case.line.place(), Some(&attempt.owner), "it is queued");
-    assert_eq!(delivered(&case.granted(&attempt).unwrap()), Some("first"));
+    let grant = Grant { fence: 117, ..case.grant(&attempt) };
+    assert_eq!(delivered(&case.line.granted(&grant, case.now).unwrap()), Some("first"));
 }
 
 #[test]
@@ -294,4 +295,36 @@ fn a_claimed_turn_beside_another_place_is_given_up() {
     case.joins(0, "first");
     assert!(withdraws(&case.line.claimed(&attempt, case.now), &[&attempt]));
     assert_eq!(delivered(&case.granted(&place).unwrap()), Some("first"));
+}
+
+/// An older question is answered after the claim began: its grant has older fencing tokens.
+#[test]
+fn a_grant_from_before_a_claim_is_ignored() {
+    let mut case = case();
+    case.joins(0, "first");
+    let attempt = case.asks(&sent());
+    let older = Arc::clone(&attempt);
+    drop(case.asks(&sent()));
+    let granted = |case: &Case, fence| Grant { fence, ..case.grant(&attempt) };
+    let newer = Enqueued::Granted(granted(&case, 34));
+    assert_eq!(delivered(&case.answered(&attempt, &newer)), Some("first"));
+    case.joins(0, "first");
+    assert!(case.line.claimed(&attempt, case.now).ask.is_some());
+    let late = granted(&case, 17);
+    assert!(is_nothing(&case.line.granted(&late, case.now).unwrap()), "its message");
+    assert!(is_nothing(&case.answered(&older, &Enqueued::Granted(late))), "its answer");
+    let answer = Enqueued::Granted(granted(&case, 51));
+    assert_eq!(delivered(&case.answered(&attempt, &answer)), Some("first"));
+}
+
+#[test]
+fn an_attempt_whose_fencing_tokens_go_back_is_given_up() {
+    let mut case = case();
+    let attempt = case.given();
+    case.joins(0, "first");
+    assert!(case.line.claimed(&attempt, case.now).ask.is_some());
+    let answer = Enqueued::Granted(Grant { fence: 50, ..case.grant(&attempt) });
+    assert!(withdraws(&case.answered(&attempt, &answer), &[&attempt]));
+    assert_eq!(case.line.place(), None);
+    assert_eq!(case.due_in(), Some(Duration::ZERO));
 }
