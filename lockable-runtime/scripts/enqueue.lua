@@ -20,7 +20,10 @@ local now = now_in_micros()
 if mark_of(owner) == '=' and rest_of(lock, owner) <= 0 then
   owner = false
 end
-local head = not owner and redis.call('LINDEX', queue, '0')
+local head = not owner and redis.pcall('LINDEX', queue, '0')
+if type(head) == 'table' then
+  return at('queue', head)
+end
 if head and head ~= entry then
   hand_off(lock, fence, queue, token, head)
   owner = redis.call('GET', lock)

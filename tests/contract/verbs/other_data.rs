@@ -37,7 +37,7 @@ fn other_data_are_left_as_they_are() {
 /// lock after it, and who waits, as far as these are not other data.
 const CASES: [(Place, Before, &str, &str, &str, &str); 36] = [
     (Lock, Held, "acquire", "the key holds other data", "", ""),
-    (Lock, Held, "enqueue", "holds other data", "", ""),
+    (Lock, Held, "enqueue", "the key holds other data", "", ""),
     (Lock, Held, "release", "(Taken, None)", "", ""),
     (Lock, Awaited, "release", "(Taken, None)", "", "1"),
     (Lock, Awaited, "release and keep", "(Taken, None)", "", "1"),

@@ -51,7 +51,7 @@ pub(crate) fn of_queue(mut fault: Fault, key: &LockKey) -> Fault {
     if fault.message.contains("at the fence counter") {
         return of_fence(fault, key);
     }
-    if fault.kind == LockErrorKind::WrongType {
+    if fault.message.contains("at the queue") {
         fault.message =
             format!("the queue `{}` holds other data; delete or rename it", key.queue());
     }
