@@ -39,7 +39,7 @@ impl Call {
             key: KEYS[usize::from(dice.chance(150))],
             terms: terms(dice),
             form: dice.one_of(&[Form::Body, Form::Body, Form::Released, Form::Dropped]),
-            steps: dice.below(6),
+            steps: if mix.is_crowded && dice.chance(900) { 0 } else { dice.below(6) },
             pause: pause(dice, mix),
             extends: dice.chance(50),
             patience: dice.chance(mix.cancel).then(|| patience(dice)),

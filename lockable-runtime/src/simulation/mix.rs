@@ -1,6 +1,8 @@
 //! What may go wrong in one seed. Each has a mix of its own, because faults hide each other: where all
 //! connections break all the time, no call waits for long.
 
+use std::time::Duration;
+
 use super::dice::Dice;
 
 /// Which rules a seed has to keep, and so what may go wrong in it.
@@ -103,6 +105,8 @@ pub(super) struct Mix {
     pub(super) rest: u64,
     /// How many workers each process has.
     pub(super) workers: u64,
+    /// Whether there are many, and their bodies are short: then turns are passed on often.
+    pub(super) is_crowded: bool,
     /// For how long a call waits for an answer, in milliseconds.
     pub(super) command_deadline: u64,
 }
@@ -138,23 +142,34 @@ impl Mix {
             _ => !is_mild,
         };
         let struck = FAULTS.into_iter().filter(|(fault, _)| may_strike(fault));
+        let is_crowded = dice.chance(20);
         let is_slow = |dice: &mut Dice| dice.chance(700);
         Self {
             kind,
             faults: struck.map(|(fault, most)| (fault, up_to(dice, most))).collect(),
             slow: if is_mild { 100 + up_to(dice, 400) } else { up_to(dice, 60) },
             // Below a third of what a lease of a second leaves for its renewal.
-            longest_way: if is_mild { 250 } else { 300 },
+            longest_way: if is_mild { dice.one_of(&[100, 250]) } else { 300 },
             slow_ways: WAYS.into_iter().filter(|_| is_slow(dice)).collect(),
             very_slow: if is_mild { 0 } else { up_to(dice, 8) },
             late_message: up_to(dice, 200),
-            longest_message: dice.one_of(&[400, 1_500]),
+            longest_message: dice.one_of(&[300, 1_500]),
             cancel: up_to(dice, 300),
             long_body: 50 + up_to(dice, 350),
             rest: up_to(dice, 1_000),
-            workers: 1 + up_to(dice, 3),
+            workers: if is_crowded { 24 } else { 1 + up_to(dice, 3) },
+            is_crowded,
             command_deadline: if is_mild { 1_000 } else { dice.one_of(&[1_000, 300]) },
         }
+    }
+
+    /// How long a lock may be taken without a call that uses it, where nothing fails.
+    ///
+    /// For the second of a grant whose call has gone, and the delays around that; or for less than that
+    /// second, where a grant is heard of, and claimed or released, before it is over.
+    pub(super) fn longest_idle(&self) -> Duration {
+        let is_punctual = self.longest_message + 4 * self.longest_way < 800;
+        Duration::from_millis(if is_punctual { 900 } else { 2_500 })
     }
 
     pub(super) fn is_mild(&self) -> bool {

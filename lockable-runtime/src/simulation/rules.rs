@@ -7,10 +7,6 @@ use super::history::MARKS;
 use super::mix::{Kind, Mix};
 use crate::types::clock::{Moment, tokio_time};
 
-/// A lock may be taken for this long without a call that uses it, where nothing fails: for the second of a
-/// grant whose call has gone, and the delays around that.
-const LONGEST_IDLE: Duration = Duration::from_millis(2_500);
-
 /// As many fencing tokens as a grant to a waiter reserves, for the calls that it is passed to.
 pub(super) const RESERVED: u64 = 17;
 
@@ -38,12 +34,15 @@ pub(super) struct Rules {
     is_exclusive: bool,
     /// Whether messages and answers are late at most, so that nothing is lost by that.
     is_mild: bool,
+    longest_idle: Duration,
     keys: BTreeMap<&'static str, Key>,
     /// How many calls use a lock, by its owner token.
     users: BTreeMap<String, usize>,
     lines: BTreeMap<Line, Vec<usize>>,
     /// The workers whose calls wait without a limit.
     patient: BTreeSet<(usize, usize)>,
+    /// How many calls each process makes for a lock.
+    calls: BTreeMap<Line, usize>,
 }
 
 /// A process and a lock; the workers whose calls wait there are in their order.
@@ -75,10 +74,12 @@ impl Rules {
         Self {
             is_exclusive: mix.kind != Kind::Losing,
             is_mild: mix.is_mild(),
+            longest_idle: mix.longest_idle(),
             keys: BTreeMap::new(),
             users: BTreeMap::new(),
             lines: BTreeMap::new(),
             patient: BTreeSet::new(),
+            calls: BTreeMap::new(),
         }
     }
 
@@ -142,16 +143,19 @@ impl Rules {
         };
         let is_known = idle.as_ref().is_some_and(|(of, _)| of == owner);
         let since = if is_known { idle.as_ref().map_or(now, |(_, since)| *since) } else { now };
-        let is_long = now.since(since) > LONGEST_IDLE;
+        let is_long = now.since(since) > self.longest_idle;
         // It is reported once.
         let since = if is_long { Moment::from_nanos(u64::MAX) } else { since };
         *idle = Some((owner.to_owned(), since));
         is_long
     }
 
-    /// A call of this worker begins that waits without a limit.
-    pub(super) fn waits(&mut self, process: usize, worker: usize) {
-        self.patient.insert((process, worker));
+    /// A call of this worker begins, which may wait without a limit.
+    pub(super) fn begins(&mut self, process: usize, worker: usize, key: &str, is_patient: bool) {
+        *self.calls.entry((process, key.to_owned())).or_default() += 1;
+        if is_patient {
+            self.patient.insert((process, worker));
+        }
     }
 
     /// The call joins the line of its process.
@@ -175,11 +179,16 @@ impl Rules {
         (self.is_mild && place > 0).then_some(place)
     }
 
-    /// The call is over.
-    pub(super) fn leaves(&mut self, process: usize, worker: usize) {
+    /// The call is over; returns how many others the process makes for this lock.
+    pub(super) fn ends(&mut self, process: usize, worker: usize, key: &str) -> usize {
         self.patient.remove(&(process, worker));
-        let lines = self.lines.iter_mut().filter(|((of, _), _)| *of == process);
-        lines.for_each(|(_, line)| line.retain(|other| *other != worker));
+        let line = (process, key.to_owned());
+        if let Some(waiting) = self.lines.get_mut(&line) {
+            waiting.retain(|other| *other != worker);
+        }
+        let calls = self.calls.entry(line).or_default();
+        *calls -= 1;
+        *calls
     }
 }
 

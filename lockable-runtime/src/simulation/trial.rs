@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use super::client::Client;
 use super::dice::Dice;
 use super::history::Record;
-use super::life::{Gate, Life, sleep};
+use super::life::{Gate, sleep};
 use super::mix::{Fault, Kind, Mix};
 use super::order::Order;
 use super::panics::panics;
@@ -29,6 +29,9 @@ use crate::types::reporting::Reporting;
 use crate::types::seeded::Seeded;
 
 const PROCESSES: usize = 3;
+
+/// How often it is calm in one seed.
+const ROUNDS: u32 = 4;
 
 /// Between two looks at the world, in each of which every fault may strike one process.
 const STEP: Duration = Duration::from_millis(10);
@@ -90,6 +93,25 @@ struct Member {
     workers: JoinSet<()>,
 }
 
+impl Member {
+    /// Its workers make calls until it is calm.
+    fn work(&mut self, holds: &Arc<AtomicU64>) {
+        for number in 0..self.process.world.mix.workers {
+            let worker = Worker {
+                number: usize::try_from(number).unwrap(),
+                process: Arc::clone(&self.process),
+                acquirer: Arc::clone(&self.acquirer),
+                holds: Arc::clone(holds),
+            };
+            let life = Arc::clone(&self.process.life);
+            drop(self.workers.spawn(async move {
+                let number = worker.number;
+                Gate::new(&life, number, worker.work()).await;
+            }));
+        }
+    }
+}
+
 impl Trial {
     fn new(seed: u64, record: Record) -> Self {
         let mut dice = Dice::of(seed);
@@ -105,26 +127,7 @@ impl Trial {
         trial
     }
 
-    /// A process whose workers make calls.
     fn start(&mut self) -> Member {
-        let mut member = self.start_idle();
-        for number in 0..self.world.mix.workers {
-            let worker = Worker {
-                number: usize::try_from(number).unwrap(),
-                process: Arc::clone(&member.process),
-                acquirer: Arc::clone(&member.acquirer),
-                holds: Arc::clone(&self.holds),
-            };
-            let life: Arc<Life> = Arc::clone(&member.process.life);
-            drop(member.workers.spawn(async move {
-                let number = worker.number;
-                Gate::new(&life, number, worker.work()).await;
-            }));
-        }
-        member
-    }
-
-    fn start_idle(&mut self) -> Member {
         self.started += 1;
         let process = Process::new(self.started, &self.world);
         let backend = Arc::new(Client(Arc::clone(&process)));
@@ -136,18 +139,10 @@ impl Trial {
     }
 
     async fn run(mut self, duration: Duration) -> Outcome {
-        let end = tokio_time().after(duration);
-        while tokio_time() < end {
-            sleep(STEP).await;
-            self.look_for_idle();
-            self.strike();
+        let mut longest_wait = Duration::ZERO;
+        for _ in 0..ROUNDS {
+            longest_wait = self.round(duration / ROUNDS).await.max(longest_wait);
         }
-        self.world.note(|_| "calm".to_owned());
-        self.world.calm_down();
-        let longest_wait = self.last_call().await;
-        sleep(SETTLED).await;
-        self.look_at_the_end();
-        self.sweep().await;
         let mut history = self.world.history.lock().unwrap();
         Outcome {
             hash: history.hash(),
@@ -156,6 +151,39 @@ impl Trial {
             events: mem::take(&mut history.events),
             longest_wait,
         }
+    }
+
+    /// Calls and faults, then calm, and then nothing may be left; returns how long the last call took once
+    /// it was calm.
+    async fn round(&mut self, duration: Duration) -> Duration {
+        self.world.set_calm(false);
+        self.members.iter_mut().for_each(|member| member.work(&self.holds));
+        let end = tokio_time().after(duration);
+        while tokio_time() < end {
+            sleep(STEP).await;
+            self.look_for_idle();
+            self.strike();
+        }
+        self.world.note(|_| "calm".to_owned());
+        self.world.set_calm(true);
+        let longest_wait = self.last_call().await;
+        self.settle().await;
+        self.look_at_the_end();
+        self.sweep().await;
+        longest_wait
+    }
+
+    /// Until the background has done all that it has to do.
+    async fn settle(&self) {
+        let end = tokio_time().after(SETTLED);
+        if self.world.mix.is_mild() {
+            let leases_end = tokio_time().after(SETTLED / 3);
+            while tokio_time() < leases_end {
+                sleep(STEP).await;
+                self.look_for_idle();
+            }
+        }
+        sleep(end.since(tokio_time())).await;
     }
 
     /// Where nothing fails, no lock is taken for long that no call uses.
@@ -211,7 +239,8 @@ impl Trial {
 
     /// The process does nothing more, and another one takes its place.
     fn kill(&mut self, index: usize) {
-        let replacement = self.start();
+        let mut replacement = self.start();
+        replacement.work(&self.holds);
         let killed = mem::replace(&mut self.members[index], replacement);
         killed.process.life.end();
         let is_noticed = self.world.roll(|dice| dice.chance(500));
@@ -288,7 +317,7 @@ impl Trial {
         if left.is_empty() {
             return;
         }
-        let newcomer = self.start_idle();
+        let newcomer = self.start();
         for key in left {
             while !self.world.queue(key).is_empty() {
                 let terms = Terms::default();
@@ -300,7 +329,6 @@ impl Trial {
                 drop(guard.release().await);
             }
         }
-        self.members.push(newcomer);
         sleep(SETTLED).await;
         self.look_at_the_end();
     }

@@ -52,14 +52,18 @@ impl Worker {
         let Self { number, process, .. } = self;
         let (world, process) = (&process.world, process.number);
         world.note(|_| format!("p{process} w{number} begins {call:?}"));
-        if call.terms.wait == Wait::Forever {
-            world.rules().waits(process, *number);
-        }
+        world.rules().begins(process, *number, call.key, call.terms.wait == Wait::Forever);
         let outcome = match call.patience {
             None => Some(self.perform(call).await),
             Some(patience) => within(|| sleep(patience), self.perform(call)).await,
         };
-        world.rules().leaves(process, *number);
+        let others = world.rules().ends(process, *number, call.key);
+        let waiting = self.acquirer.waiting(&LockKey::from_static(call.key));
+        if waiting > others {
+            world.violation(|_| {
+                format!("{}: {waiting} of the {others} calls of p{process} wait", call.key)
+            });
+        }
         let outcome = outcome.unwrap_or("calls cancelled");
         world.count(outcome);
         world.note(|_| format!("p{process} w{number}: {outcome}"));
@@ -89,7 +93,7 @@ impl Worker {
             }
             match tried? {
                 Tried::Granted(guard) => {
-                    if !guard.is_held() {
+                    if !guard.is_held() && terms.max_hold.is_none() {
                         world.violation(|_| {
                             format!("{}: granted when its lease was over", guard.key())
                         });

@@ -74,8 +74,8 @@ impl World {
         self.history.lock().unwrap()
     }
 
-    pub(super) fn calm_down(&self) {
-        self.is_calm.store(true, Ordering::Relaxed);
+    pub(super) fn set_calm(&self, is_calm: bool) {
+        self.is_calm.store(is_calm, Ordering::Relaxed);
     }
 
     pub(super) fn is_calm(&self) -> bool {
