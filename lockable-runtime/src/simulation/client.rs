@@ -76,7 +76,10 @@ impl Backend for Client {
                     grant.as_ref().map(|grant| (grant.fence, RESERVED))
                 })
             };
-            let asked = process.ask("release to", request).await?;
+            let mut given_up = GivenUp { process: &process, next: Some(&next) };
+            let asked = process.ask("release to", request).await;
+            given_up.next = None;
+            let asked = asked?;
             let (found, grant) = asked.answer;
             let grant = grant.map(|grant| {
                 process.times.learn(since, asked.server_time, tokio_time());
@@ -138,6 +141,21 @@ impl Backend for Client {
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         self.0.world.store.inspect(key)
+    }
+}
+
+/// A release whose caller drops it: it may land after what it queues was withdrawn.
+struct GivenUp<'a> {
+    process: &'a Process,
+    /// None once it was answered.
+    next: Option<&'a Attempt>,
+}
+
+impl Drop for GivenUp<'_> {
+    fn drop(&mut self) {
+        if let Some(next) = self.next {
+            self.process.world.rules().gives_up(next.owner.as_ref());
+        }
     }
 }
 

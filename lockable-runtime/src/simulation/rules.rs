@@ -41,6 +41,8 @@ pub(super) struct Rules {
     lines: BTreeMap<Line, Vec<usize>>,
     /// The workers whose calls wait without a limit.
     patient: BTreeSet<(usize, usize)>,
+    /// The owner tokens of places that a release queues whose caller was dropped.
+    given_up: BTreeSet<String>,
     /// How many calls each process makes for a lock.
     calls: BTreeMap<Line, usize>,
 }
@@ -79,6 +81,7 @@ impl Rules {
             users: BTreeMap::new(),
             lines: BTreeMap::new(),
             patient: BTreeSet::new(),
+            given_up: BTreeSet::new(),
             calls: BTreeMap::new(),
         }
     }
@@ -148,6 +151,16 @@ impl Rules {
         let since = if is_long { Moment::from_nanos(u64::MAX) } else { since };
         *idle = Some((owner.to_owned(), since));
         is_long
+    }
+
+    /// No call waits any more for the answer to a release, which queues a place for this owner.
+    pub(super) fn gives_up(&mut self, owner: &str) {
+        self.given_up.insert(owner.to_owned());
+    }
+
+    /// Whether a place may stay in a queue while its process lives.
+    pub(super) fn may_be_left(&self, owner: &str) -> bool {
+        !self.is_mild || self.given_up.contains(owner)
     }
 
     /// A call of this worker begins, which may wait without a limit.

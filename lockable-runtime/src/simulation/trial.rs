@@ -299,13 +299,13 @@ impl Trial {
         }
     }
 
-    /// A place in a queue may stay of a process that was killed; or of one whose withdrawal was not
-    /// answered, and then it is left until the lock is handed to it.
+    /// A place in a queue may stay of a process that was killed, or whose withdrawal was not answered, or came
+    /// before the request that it is about. It is left until the lock is handed to it.
     fn look_at_place(&self, key: &str, place: &str) {
         let world = &self.world;
         let is_alive = self.members.iter().any(|member| member.process.owns(place));
         world.count(if is_alive { "places left" } else { "places left by the dead" });
-        if world.mix.is_mild() {
+        if !world.rules().may_be_left(place) {
             world.violation(|names| format!("{key}: the place of {} is left", names.of(place)));
         }
     }
