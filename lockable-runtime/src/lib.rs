@@ -30,7 +30,8 @@ pub use releaser::shutdown;
 pub use request_id::tower;
 pub use request_id::{RequestId, RequestScope};
 pub use types::error::{LockError, LockErrorKind};
-pub use types::{key::LockKey, options::OnLost, token::FencingToken};
+pub use types::token::{FencingToken, FencingTokenError};
+pub use types::{key::LockKey, options::OnLost};
 
 /// Runs every call of a function, in every process, under one lock: the body runs only while its
 /// lease is held.

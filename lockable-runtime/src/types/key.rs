@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
+use std::str::FromStr;
 
 use crate::types::error::LockError;
 
@@ -19,7 +20,7 @@ pub(crate) const MAX_KEY_BYTES: usize = 1024;
 /// because the companion keys of a lock must land on the same cluster slot.
 ///
 /// No text is converted into a key implicitly: a constant is made by [`LockKey::from_static`],
-/// anything else by [`LockKey::new`]. The locker adds its prefix, so the
+/// anything else by [`LockKey::new`]; [`TryFrom`] and [`FromStr`] do the same. The locker adds its prefix, so the
 /// key that a [`LockGuard`](crate::LockGuard) shows is longer than the one it was made from.
 ///
 /// # Examples
@@ -29,6 +30,18 @@ pub(crate) const MAX_KEY_BYTES: usize = 1024;
 /// const NIGHTLY: LockKey = LockKey::from_static("job:nightly");
 /// assert_eq!(NIGHTLY.as_str(), "job:nightly");
 /// assert!(LockKey::new("a}b").is_err());
+/// ```
+///
+/// From a text of the configuration:
+/// ```
+/// # fn example() -> Result<(), lockable_runtime::LockError> {
+/// use lockable_runtime::LockKey;
+///
+/// let key: LockKey = "job:nightly".parse()?;
+/// assert_eq!(key, LockKey::try_from("job:nightly".to_owned())?);
+/// # Ok(())
+/// # }
+/// # example().unwrap();
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockKey(Cow<'static, str>);
@@ -113,6 +126,36 @@ impl<'a> Companion<'a> {
 impl Display for Companion<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parts().into_iter().try_for_each(|part| f.write_str(part))
+    }
+}
+
+impl TryFrom<String> for LockKey {
+    type Error = LockError;
+
+    /// # Errors
+    /// As [`LockKey::new`].
+    fn try_from(text: String) -> Result<Self, LockError> {
+        Self::new(text)
+    }
+}
+
+impl TryFrom<&str> for LockKey {
+    type Error = LockError;
+
+    /// # Errors
+    /// As [`LockKey::new`].
+    fn try_from(text: &str) -> Result<Self, LockError> {
+        Self::new(text)
+    }
+}
+
+impl FromStr for LockKey {
+    type Err = LockError;
+
+    /// # Errors
+    /// As [`LockKey::new`].
+    fn from_str(text: &str) -> Result<Self, LockError> {
+        Self::new(text)
     }
 }
 

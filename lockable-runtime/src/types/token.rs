@@ -1,6 +1,8 @@
 //! The two tokens of a grant: who owns it, and how new it is.
 
+use std::error::Error;
 use std::fmt::{self, Write};
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -239,9 +241,11 @@ impl fmt::Debug for OwnerToken {
 /// [`fencing`](crate::fencing) has the checks.
 ///
 /// # What this does not guarantee
-/// Tokens of different keys say nothing about each other, and the numbers have gaps.
+/// Tokens of different keys say nothing about each other, and the numbers have gaps. A token that was read
+/// from a text or a number proves no grant: it is for comparisons.
 ///
 /// # Examples
+/// The second grant of a key has the greater token:
 /// ```
 /// # async fn example() -> Result<(), lockable_runtime::LockError> {
 /// let locker = lockable_runtime::Locker::connect("memory://").await?;
@@ -253,6 +257,20 @@ impl fmt::Debug for OwnerToken {
 /// # Ok(())
 /// # }
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+/// ```
+///
+/// Stored as a text or as a number, and read again:
+/// ```
+/// # fn example() -> Result<(), lockable_runtime::FencingTokenError> {
+/// use lockable_runtime::FencingToken;
+///
+/// let token: FencingToken = "1750000000000001".parse()?;
+/// assert_eq!(token.to_string(), "1750000000000001");
+/// let column: i64 = token.as_i64();
+/// assert_eq!(FencingToken::try_from(column)?, token);
+/// # Ok(())
+/// # }
+/// # example().unwrap();
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FencingToken(u64);
@@ -279,11 +297,53 @@ impl From<FencingToken> for u64 {
     }
 }
 
+/// From what [`as_i64`](FencingToken::as_i64) gave, such as the value of a column.
+impl TryFrom<i64> for FencingToken {
+    type Error = FencingTokenError;
+
+    /// # Errors
+    /// When the number is negative.
+    fn try_from(number: i64) -> Result<Self, FencingTokenError> {
+        u64::try_from(number).map(Self).map_err(|_| FencingTokenError(()))
+    }
+}
+
+/// From what [`Display`](fmt::Display) wrote.
+impl FromStr for FencingToken {
+    type Err = FencingTokenError;
+
+    /// # Errors
+    /// When the text is no whole number, is negative, or does not fit 64 bits.
+    fn from_str(text: &str) -> Result<Self, FencingTokenError> {
+        text.parse().map(Self).map_err(|_| FencingTokenError(()))
+    }
+}
+
 impl fmt::Display for FencingToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
+
+/// A text or a number that cannot be a [`FencingToken`].
+///
+/// # Examples
+/// ```
+/// use lockable_runtime::FencingToken;
+///
+/// let error = FencingToken::try_from(-1).unwrap_err();
+/// assert_eq!(error.to_string(), "a fencing token is a whole number from 0 to 18446744073709551615");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FencingTokenError(());
+
+impl fmt::Display for FencingTokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a fencing token is a whole number from 0 to {}", u64::MAX)
+    }
+}
+
+impl Error for FencingTokenError {}
 
 #[cfg(test)]
 mod tests;

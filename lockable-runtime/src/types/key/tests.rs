@@ -91,6 +91,19 @@ fn braces_are_allowed_only_as_a_hash_tag() {
 }
 
 #[test]
+fn every_conversion_checks_the_key() {
+    let conversions = |text: &str| {
+        [text.parse::<LockKey>(), text.try_into(), text.to_owned().try_into(), LockKey::new(text)]
+    };
+    for key in conversions("order:7") {
+        assert_eq!(key.unwrap().as_str(), "order:7");
+    }
+    for key in conversions("a}b") {
+        assert!(key.unwrap_err().is_invalid_key());
+    }
+}
+
+#[test]
 fn companion_keys_share_the_slot() {
     let plain = LockKey::new("disLock:order:7").unwrap();
     assert_eq!(plain.fence().to_string(), "lockable:fence:{disLock:order:7}");

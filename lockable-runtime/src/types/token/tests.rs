@@ -7,6 +7,26 @@ fn a_fencing_token_is_the_same_number_with_a_sign() {
     assert_eq!([signed(0), signed(u64::MAX)], [0, i64::MAX]);
 }
 
+#[test]
+fn a_fencing_token_comes_back_from_its_number_and_its_text() {
+    for token in [0, 1_750_000_000_000_001, i64::MAX.unsigned_abs()].map(FencingToken::new) {
+        assert_eq!(FencingToken::try_from(token.as_i64()), Ok(token));
+        assert_eq!(token.to_string().parse(), Ok(token));
+    }
+    let greatest = FencingToken::new(u64::MAX);
+    assert_eq!(greatest.to_string().parse(), Ok(greatest));
+}
+
+#[test]
+fn what_is_no_whole_number_is_no_fencing_token() {
+    for number in [-1, i64::MIN] {
+        assert_eq!(FencingToken::try_from(number), Err(FencingTokenError(())));
+    }
+    for text in ["", " 1", "-1", "1.0", "0x1", "one", "18446744073709551616"] {
+        assert_eq!(text.parse::<FencingToken>(), Err(FencingTokenError(())), "{text:?}");
+    }
+}
+
 /// Goal: two processes that were started from one image have different tokens, although all that they
 /// have in memory is the same.
 #[test]
