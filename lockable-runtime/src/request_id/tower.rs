@@ -30,43 +30,60 @@ use crate::request_id::{RequestId, RequestScope};
 
 /// Makes each request of a service a [scope](RequestId::scope) of its own, and sends the client its id.
 ///
-/// - The id is what the request's header says, [cleaned](RequestId::new); the first one if
-///   the header occurs several times. Without the header, and when its value is no text, an id is
-///   [generated](RequestId::generate).
-/// - The service finds it by [`RequestId::current`] and in the request's extensions; the request's
-///   header stays as it was sent. An id that is in the extensions already, from a layer further
-///   outside, has priority.
-/// - The response carries it in the same header, in place of what the service may have set there:
-///   the client receives the id that the locks carry.
+/// The id comes from the first of these that has one:
+///
+/// 1. the request's extensions, where a `RequestIdLayer` further outside puts it;
+/// 2. the header `Req-Id`;
+/// 3. the header `X-Request-Id`;
+/// 4. [`RequestId::generate`].
+///
+/// [`header`](RequestIdLayer::header) names one header in place of both. Of a header that occurs several
+/// times the first value counts. A value that is blank or no text counts as absent. The text is
+/// [cleaned](RequestId::new).
+///
+/// - The service finds the id by [`RequestId::current`] and in the request's extensions; the request's
+///   headers stay as they were sent.
+/// - The response carries the id in the header that it came in, or else in the first one, in place of what
+///   the service may have set there: the client receives the id that the locks carry.
+///
+/// # With tower-http
+/// Put its `SetRequestIdLayer` outside of this layer. It writes the id that it makes into the request's
+/// extensions and into the request's header; this layer reads the header. With
+/// [`header`](RequestIdLayer::header), name the header that the other one has: then a `Req-Id` of the client
+/// does not come first, and the locks carry the same id as the traces. `PropagateRequestIdLayer` leaves a
+/// header alone that the response has already.
 ///
 /// # What this does not guarantee
 /// A streamed response body is sent after the scope has ended, and so is what the service spawned;
 /// see [`RequestId`]. An error of the service, which is no response, carries no id.
 ///
 /// # Examples
-/// With another header than `Req-Id`:
+/// With the header of tower-http alone:
 /// ```
 /// use http::HeaderName;
 /// use lockable_runtime::tower::RequestIdLayer;
 ///
 /// let layer = RequestIdLayer::new().header(HeaderName::from_static("x-request-id"));
 /// ```
+// What tower-http does, in the two implementations of `Service`:
+// https://github.com/tower-rs/tower-http/blob/main/tower-http/src/request_id.rs
 #[derive(Clone, Debug)]
 pub struct RequestIdLayer {
-    header: HeaderName,
+    headers: Headers,
 }
 
 impl RequestIdLayer {
-    /// A layer for the header `Req-Id`.
+    /// A layer for the headers `Req-Id` and `X-Request-Id`.
     #[must_use]
     pub fn new() -> Self {
-        Self { header: HeaderName::from_static(DEFAULT_HEADER) }
+        let [first, other] = DEFAULT_HEADERS.map(HeaderName::from_static);
+        Self { headers: Headers { first, other: Some(other) } }
     }
 
-    /// Takes the id from this header, and puts it there.
+    /// Takes the id from this header alone, and puts it there.
     #[must_use]
     pub fn header(mut self, header: HeaderName) -> Self {
-        self.header = header;
+        self.headers = Headers { first: header, other: None };
         self
     }
 }
@@ -81,7 +98,7 @@ impl<S> Layer<S> for RequestIdLayer {
     type Service = RequestIdService<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        RequestIdService { inner, header: self.header.clone() }
+        RequestIdService { inner, headers: self.headers.clone() }
     }
 }
 
@@ -89,7 +106,7 @@ impl<S> Layer<S> for RequestIdLayer {
 #[derive(Clone, Debug)]
 pub struct RequestIdService<S> {
     inner: S,
-    header: HeaderName,
+    headers: Headers,
 }
 
 impl<S, B, R> Service<Request<B>> for RequestIdService<S>
@@ -106,18 +123,35 @@ where
 
     /// Calls the very service that was polled ready: a clone of it may not be.
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let id = request.extensions().get().cloned();
-        let id = id.unwrap_or_else(|| sent(request.headers(), &self.header));
+        let (header, text) = self.headers.sent(request.headers());
+        let made = || text.map_or_else(RequestId::generate, RequestId::new);
+        let id = request.extensions().get().cloned().unwrap_or_else(made);
+        let header = header.clone();
         request.extensions_mut().insert(id.clone());
         let future = id.sync_scope(|| self.inner.call(request));
-        RequestIdFuture { future: id.scope(future), header: self.header.clone(), id }
+        RequestIdFuture { future: id.scope(future), header, id }
     }
 }
 
-/// The id in a request's header, or a new one.
-fn sent(headers: &HeaderMap, header: &HeaderName) -> RequestId {
-    let text = headers.get(header).and_then(|value| str::from_utf8(value.as_bytes()).ok());
-    text.map_or_else(RequestId::generate, RequestId::new)
+/// Where a request may have its id.
+#[derive(Clone, Debug)]
+struct Headers {
+    /// Where the response has an id that the request did not have.
+    first: HeaderName,
+    other: Option<HeaderName>,
+}
+
+impl Headers {
+    /// The header for the response, and the text of the id that the request has there.
+    fn sent<'a>(&self, request: &'a HeaderMap) -> (&HeaderName, Option<&'a str>) {
+        let text_in = |name| str::from_utf8(request.get(name)?.as_bytes()).ok();
+        let mut names = [Some(&self.first), self.other.as_ref()].into_iter().flatten();
+        let found = names.find_map(|name| {
+            let text = text_in(name).filter(|text| !text.trim().is_empty())?;
+            Some((name, Some(text)))
+        });
+        found.unwrap_or((&self.first, None))
+    }
 }
 
 pin_project! {
@@ -154,8 +188,9 @@ impl<F> fmt::Debug for RequestIdFuture<F> {
     }
 }
 
-/// The name in the servlet filter that this project mirrors, in lower case as `http` needs it.
-const DEFAULT_HEADER: &str = "req-id";
+/// The name in the servlet filter that this project mirrors, and what most others send; in lower case as
+/// `http` needs them.
+const DEFAULT_HEADERS: [&str; 2] = ["req-id", "x-request-id"];
 
 #[cfg(test)]
 mod tests;

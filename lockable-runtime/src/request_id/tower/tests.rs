@@ -9,6 +9,8 @@ use tokio::task::yield_now;
 
 use super::*;
 
+const DEFAULT_HEADER: &str = DEFAULT_HEADERS[0];
+
 type Seen = Arc<Mutex<Vec<String>>>;
 
 fn current() -> String {
@@ -117,15 +119,65 @@ async fn an_id_is_generated_where_the_header_is_absent_or_no_text() {
     assert_eq!(ids.len(), 4);
 }
 
+/// A request with these headers, and the headers of its response.
+async fn answered(layer: RequestIdLayer, headers: &[(&'static str, &'static [u8])]) -> String {
+    let mut request = Request::new(());
+    for &(name, value) in headers {
+        request.headers_mut().append(name, HeaderValue::from_bytes(value).unwrap());
+    }
+    let response = layer.layer(Plain).call(request).await.unwrap();
+    let shown =
+        |(name, value): (&HeaderName, &HeaderValue)| format!("{name}: {}", value.to_str().unwrap());
+    response.headers().iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// Answers without headers of its own.
+struct Plain;
+
+impl Service<Request<()>> for Plain {
+    type Response = Response<()>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<()>) -> Self::Future {
+        ready(Ok(Response::new(())))
+    }
+}
+
 #[tokio::test]
-async fn another_header_can_be_named() {
-    let name = HeaderName::from_static("x-request-id");
-    let layer = RequestIdLayer::default().header(name.clone());
-    let mut request = request(b"other");
-    request.headers_mut().insert(&name, HeaderValue::from_static("a"));
-    let response = layer.layer(Notes(Seen::default())).call(request).await.unwrap();
-    assert_eq!(response.headers()[&name], "a");
-    assert_eq!(response.headers()[DEFAULT_HEADER], "handler's");
+async fn the_response_has_the_id_in_the_header_of_the_request() {
+    for (name, expected) in [("req-id", "req-id: a"), ("x-request-id", "x-request-id: a")] {
+        assert_eq!(answered(RequestIdLayer::new(), &[(name, b"a")]).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn req_id_comes_first_where_it_is_a_text() {
+    let first: [(&[u8], _); 3] =
+        [(b"a", "req-id: a"), (b" ", "x-request-id: b"), (b"a\xff", "x-request-id: b")];
+    for (value, expected) in first {
+        let headers = [("x-request-id", &b"b"[..]), ("req-id", value)];
+        assert_eq!(answered(RequestIdLayer::new(), &headers).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_generated_id_is_in_the_first_header() {
+    for headers in [&[][..], &[("x-request-id", &b""[..])]] {
+        assert!(answered(RequestIdLayer::new(), headers).await.starts_with("req-id: "));
+    }
+}
+
+#[tokio::test]
+async fn a_header_that_is_named_is_the_only_one() {
+    let layer = RequestIdLayer::new().header(HeaderName::from_static("trace"));
+    let headers = [("req-id", &b"a"[..]), ("x-request-id", b"b")];
+    assert!(answered(layer.clone(), &headers).await.starts_with("trace: "));
+    assert_eq!(answered(layer, &[("trace", &b"c"[..]), headers[0]]).await, "trace: c");
 }
 
 #[tokio::test]
