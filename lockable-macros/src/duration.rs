@@ -1,4 +1,7 @@
-//! Durations written in the attribute: `10`, `"1500ms"`, `"1m30s"`.
+//! Durations as text: `10`, `1500ms`, `1m30s`.
+//!
+//! The code above the tests is the same in both crates, as a test of `tests/architecture` checks: the macros
+//! parse what the attribute has, the runtime what a URL has, and a crate of macros exports no function.
 
 /// The units of a written duration, largest first, in milliseconds.
 const UNITS: [(&str, u64); 5] =

@@ -50,7 +50,13 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
     ),
     ("attribute", &["mod", "answers", "values", "returned"]),
     ("testing", &["mod", "locks", "staged", "internals"]),
-    ("locker", &["global", "scope", "blocking", "builder", "mod", "request", "acquire", "inspect"]),
+    (
+        "locker",
+        &[
+            "global", "scope", "blocking", "builder", "defaults", "mod", "request", "acquire",
+            "inspect",
+        ],
+    ),
     ("locker/acquire", &["mod", "in_line", "acquirer"]),
     ("hold", &["mod", "run", "guard", "reentry"]),
     ("lease", &["renewal", "errors", "mod", "state", "loss", "schedule"]),
@@ -111,6 +117,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "error",
             "redact",
             "clock",
+            "duration",
             "process",
             "seeded",
         ],

@@ -288,6 +288,17 @@ fn the_macro_names_the_runtime_in_one_place() {
     assert_none("names of the runtime outside of expand/tokens.rs", code.filter(names_runtime));
 }
 
+/// The text of a duration means the same in the attribute and in a URL.
+#[test]
+fn both_crates_parse_durations_by_the_same_code() {
+    let parser = |folder: &str, file: &str| {
+        let text = files(folder).remove(file).unwrap();
+        let (code, _) = text.split_once("\n#[cfg(test)]").unwrap_or((&text, ""));
+        code.trim_end().to_owned()
+    };
+    assert_eq!(parser("lockable-macros/src", "duration.rs"), parser(HOUSE, "types/duration.rs"));
+}
+
 /// A comment that names a test, to show what it says, names one that there is.
 #[test]
 fn tests_that_comments_name_exist() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Locker;
+use super::defaults::Defaults;
 use crate::backend::{Fault, Link, Settings, open};
 use crate::locker::acquire::Acquirer;
 use crate::telemetry;
@@ -29,8 +30,21 @@ impl Locker {
     ///   process that names it. Its timers are those of the caller's runtime, whose clock a test may
     ///   pause.
     ///
+    /// # Settings in the URL
+    /// Every URL takes two parameters, so that a service needs no code for them:
+    /// `redis://host:6379/0?prefix=shop:&expire=30s`.
+    ///
+    /// | parameter | the same as | value |
+    /// |---|---|---|
+    /// | `prefix` | [`LockerBuilder::prefix`] | a text, percent-encoded where it has `&`, `#`, `%` or white space; `prefix=` is no prefix |
+    /// | `expire` | [`LockerBuilder::expire`] | a duration as in the attribute: `30s`, `1500ms`, `1m30s`, or a whole number of seconds |
+    ///
+    /// What the builder sets has priority over the URL, and the URL over the default. Other parameters are
+    /// part of the address.
+    ///
     /// # Errors
-    /// - [`is_invalid_url`](LockError::is_invalid_url) when the URL names no backend.
+    /// - [`is_invalid_url`](LockError::is_invalid_url) when the URL names no backend, or sets something to a
+    ///   value that it cannot have. The message names the parameter and never shows the password.
     /// - [`is_unavailable`](LockError::is_unavailable) when the server does not answer within two
     ///   seconds, or refuses: a wrong password, a missing right, a version before 7.0. The message
     ///   says which and never shows the password.
@@ -41,6 +55,21 @@ impl Locker {
     ///
     /// # Cancel safety
     /// Nothing is left behind but a connection that is being opened.
+    ///
+    /// # Examples
+    /// With settings in the URL:
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// use lockable_runtime::Locker;
+    ///
+    /// let locker = Locker::connect("memory://?prefix=shop:&expire=30s").await?;
+    /// let guard = locker.lock("order:7").acquire().await?;
+    /// assert_eq!(guard.key().as_str(), "shop:order:7");
+    /// assert!(guard.remaining().as_secs() > 20);
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
     pub async fn connect(url: &str) -> Result<Self, LockError> {
         Self::builder().url(url).connect().await
     }
@@ -130,7 +159,7 @@ impl Locker {
 #[must_use = "a builder does nothing until it connects"]
 pub struct LockerBuilder {
     settings: Settings,
-    prefix: String,
+    prefix: Option<String>,
     expire: Option<Duration>,
     reporting: Reporting,
 }
@@ -138,7 +167,7 @@ pub struct LockerBuilder {
 impl LockerBuilder {
     fn new() -> Self {
         let (settings, reporting) = (Settings::default(), Reporting::default());
-        Self { settings, prefix: DEFAULT_PREFIX.to_owned(), expire: None, reporting }
+        Self { settings, prefix: None, expire: None, reporting }
     }
 
     /// Which backend; see [`Locker::connect`]. Required.
@@ -147,13 +176,15 @@ impl LockerBuilder {
         self
     }
 
-    /// What every key starts with; `"disLock:"` by default, as in the annotation this crate mirrors.
+    /// What every key starts with; `"disLock:"` by default, as in the annotation this crate mirrors. It has
+    /// priority over the [URL's](Locker::connect#settings-in-the-url).
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
-        self.prefix = prefix.into();
+        self.prefix = Some(prefix.into());
         self
     }
 
-    /// The lease of locks that set none of their own; 10 s by default, at least 10 ms.
+    /// The lease of locks that set none of their own; 10 s by default, at least 10 ms. It has priority over the
+    /// [URL's](Locker::connect#settings-in-the-url).
     pub fn expire(mut self, expire: Duration) -> Self {
         self.expire = Some(expire);
         self
@@ -229,7 +260,11 @@ impl LockerBuilder {
     /// [`is_unavailable`](LockError::is_unavailable) when the system gives no thread or no randomness.
     pub fn connect_lazy(mut self) -> Result<Locker, LockError> {
         self.reporting = checked(self.reporting)?;
-        let ttl = self.expire.map_or(Ok(Ttl::DEFAULT), |expire| Ttl::new("expire", expire))?;
+        let (defaults, url) = Defaults::split_from(&self.settings.url)?;
+        self.settings.url = url;
+        self.prefix = self.prefix.or(defaults.prefix);
+        let ttl = self.expire.map(|expire| Ttl::new("expire", expire)).transpose()?;
+        let ttl = ttl.or(defaults.expire).unwrap_or_default();
         let command_deadline = self.settings.deadlines.command;
         let link = Link::new(open(&self.settings)?, command_deadline, self.reporting);
         self.on(link, ttl)
@@ -243,7 +278,8 @@ impl LockerBuilder {
         let acquirer = Acquirer::new(Arc::new(link))?;
         // Each time, because a recorder may have been installed since the last one.
         telemetry::describe();
-        Ok(Locker::new(acquirer, self.prefix, ttl))
+        let prefix = self.prefix.unwrap_or_else(|| DEFAULT_PREFIX.to_owned());
+        Ok(Locker::new(acquirer, prefix, ttl))
     }
 }
 

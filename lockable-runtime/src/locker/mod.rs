@@ -16,6 +16,7 @@ use crate::types::options::{Terms, Ttl};
 pub(crate) mod acquire;
 pub(crate) mod blocking;
 mod builder;
+mod defaults;
 pub(crate) mod global;
 pub(crate) mod inspect;
 pub(crate) mod request;

@@ -1,6 +1,7 @@
 //! Values that all modules share: keys, tokens and options, which their constructors check.
 
 pub(crate) mod clock;
+pub(crate) mod duration;
 pub(crate) mod error;
 pub(crate) mod key;
 pub(crate) mod options;

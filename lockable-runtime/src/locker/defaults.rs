@@ -1,0 +1,197 @@
+//! The defaults of a locker that its URL sets: `redis://host:6379/0?prefix=shop:&expire=30s`.
+
+use std::time::Duration;
+
+use crate::types::duration::{from_seconds, from_text};
+use crate::types::error::{LockError, LockErrorKind};
+use crate::types::key::LockKey;
+use crate::types::options::Ttl;
+
+/// What a URL sets. The builder's own settings have priority.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Defaults {
+    pub(super) prefix: Option<String>,
+    pub(super) expire: Option<Ttl>,
+}
+
+impl Defaults {
+    /// Takes the defaults out of a URL. The text is the URL of the backend, with all other parameters.
+    ///
+    /// # Errors
+    /// When a default has a value that it cannot have. The message never shows a value: in a URL that is
+    /// written wrongly, it may be a part of the password.
+    pub(super) fn split_from(url: &str) -> Result<(Self, String), LockError> {
+        let (address, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
+        let Some((address, query)) = address.split_once('?') else {
+            return Ok((Self::default(), url.to_owned()));
+        };
+        let mut defaults = Self::default();
+        let mut others = Vec::new();
+        for parameter in query.split('&') {
+            if !defaults.take(parameter)? {
+                others.push(parameter);
+            }
+        }
+        let sign = if others.is_empty() { "" } else { "?" };
+        Ok((defaults, format!("{address}{sign}{}{fragment}", others.join("&"))))
+    }
+
+    /// `false` when the parameter is for the backend.
+    fn take(&mut self, parameter: &str) -> Result<bool, LockError> {
+        let (name, value) = match parameter.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (parameter, None),
+        };
+        match name {
+            "prefix" => set(&mut self.prefix, name, prefix(decoded(name, value)?)?)?,
+            "expire" => set(&mut self.expire, name, expire(&decoded(name, value)?)?)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn set<T>(default: &mut Option<T>, name: &str, value: T) -> Result<(), LockError> {
+    match default.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(invalid(&format!("`{name}` occurs twice"))),
+    }
+}
+
+fn prefix(text: String) -> Result<String, LockError> {
+    if LockKey::prefixed(&text, "key").is_ok() {
+        return Ok(text);
+    }
+    Err(invalid("`prefix` cannot begin a key: it is too long, or its braces are no hash tag"))
+}
+
+fn expire(text: &str) -> Result<Ttl, LockError> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    let millis = if is_number { from_seconds(text) } else { from_text(text) };
+    let flaw = "`expire` is no duration; write `30s`, `1500ms`, `1m30s` or a number of seconds";
+    let expire = Duration::from_millis(millis.map_err(|_| invalid(flaw))?);
+    Ttl::new("expire", expire).map_err(|error| invalid(&error.to_string()))
+}
+
+/// The value, which is percent-encoded. White space at its end comes from the file or the variable that the
+/// URL was read from.
+fn decoded(name: &str, value: Option<&str>) -> Result<String, LockError> {
+    let value = value.ok_or_else(|| invalid(&format!("`{name}` has no value")))?;
+    let flaw = || invalid(&format!("`{name}` is not percent-encoded UTF-8; write `%25` for `%`"));
+    unescaped(value.trim_end()).ok_or_else(flaw)
+}
+
+fn unescaped(text: &str) -> Option<String> {
+    let mut pieces = text.split('%');
+    let mut bytes = pieces.next()?.as_bytes().to_vec();
+    for piece in pieces {
+        let (digits, rest) = piece.split_at_checked(2)?;
+        let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn invalid(flaw: &str) -> LockError {
+    LockError::new(LockErrorKind::InvalidUrl, format!("in the URL, {flaw}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locker::Locker;
+
+    fn split(url: &str) -> (Defaults, String) {
+        Defaults::split_from(url).unwrap()
+    }
+
+    fn refusal(query: &str) -> String {
+        let url = format!("redis://user:secret@host?{query}");
+        let error = Defaults::split_from(&url).unwrap_err();
+        assert!(error.is_invalid_url(), "{error}");
+        assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
+        error.to_string()
+    }
+
+    #[test]
+    fn a_url_sets_prefix_and_expire() {
+        let defaults = |url: &str| {
+            let (Defaults { prefix, expire }, url) = split(url);
+            (prefix, expire.map(|ttl| ttl.duration().as_millis()), url)
+        };
+        let shop = || Some("shop:".to_owned());
+        let cases = [
+            ("redis://host/0?prefix=shop:&expire=30s", shop(), Some(30_000), "redis://host/0"),
+            ("rediss://host?expire=1m30s#insecure", None, Some(90_000), "rediss://host#insecure"),
+            ("redis+unix:///s?db=1&prefix=shop%3a", shop(), None, "redis+unix:///s?db=1"),
+            ("memory://a?expire=30&prefix=shop:\n", shop(), Some(30_000), "memory://a"),
+            ("memory://?prefix=", Some(String::new()), None, "memory://"),
+        ];
+        for (url, prefix, expire, rest) in cases {
+            assert_eq!(defaults(url), (prefix, expire, rest.to_owned()), "{url}");
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_url_stays_as_it_is() {
+        let urls = [
+            "redis://user:p%25w@host:6379/0",
+            "redis://host?",
+            "redis://host?protocol=resp3&&x=%zz#insecure",
+            "memory://name#a?prefix=b",
+            "memory://name?PREFIX=a&prefixes=b",
+            "no url",
+        ];
+        for url in urls {
+            assert_eq!(split(url), (Defaults::default(), url.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_percent_decoded() {
+        let prefix = |query: &str| split(&format!("memory://?prefix={query}")).0.prefix.unwrap();
+        assert_eq!(prefix("%7Bshop%7D%3A%c3%A9"), "{shop}:é");
+        assert_eq!(prefix("{shop}:a+b=c?d"), "{shop}:a+b=c?d");
+    }
+
+    #[test]
+    fn a_wrong_default_is_named_and_not_shown() {
+        for query in ["expire=secret", "expire=", "expire=1.5s", "expire=-1", "expire=99d99999d"] {
+            assert!(refusal(query).starts_with("in the URL, `expire` is no duration"), "{query}");
+        }
+        assert!(refusal("expire=9ms").contains("`expire` must be at least 10ms"));
+        assert!(refusal("prefix=secret%7B").contains("`prefix` cannot begin a key"));
+        for query in ["prefix=secret%", "prefix=%4", "prefix=%+f", "prefix=%é", "prefix=%ff"] {
+            assert!(refusal(query).contains("`prefix` is not percent-encoded UTF-8"), "{query}");
+        }
+        assert!(refusal("prefix=secret&prefix=b").contains("`prefix` occurs twice"));
+        assert!(refusal("prefix").contains("`prefix` has no value"));
+    }
+
+    #[test]
+    fn the_builder_comes_before_the_url_and_the_url_before_the_default() {
+        let builder = |url: &str| Locker::builder().url(url);
+        let shown = |builder: crate::LockerBuilder| {
+            let locker = builder.connect_lazy().unwrap();
+            (locker.prefix().to_owned(), locker.0.ttl.duration())
+        };
+        let [ten, thirty, sixty] = [10, 30, 60].map(Duration::from_secs);
+        let url = "memory://?prefix=shop:&expire=30s";
+        assert_eq!(shown(builder("memory://")), ("disLock:".to_owned(), ten));
+        assert_eq!(shown(builder(url)), ("shop:".to_owned(), thirty));
+        let both = Locker::builder().prefix("jobs:").expire(sixty).url(url);
+        assert_eq!(shown(both), ("jobs:".to_owned(), sixty));
+    }
+
+    #[tokio::test]
+    async fn lockers_of_one_store_may_have_different_prefixes() {
+        let locker = |query: &str| Locker::builder().url(format!("memory://one-store{query}"));
+        let [plain, shop] =
+            ["", "?prefix=shop:"].map(|query| locker(query).connect_lazy().unwrap());
+        let _guard = shop.lock("order:7").acquire().await.unwrap();
+        assert!(plain.inspect("order:7").await.unwrap().is_none());
+        let same = locker("?prefix=").connect_lazy().unwrap();
+        assert!(same.inspect("shop:order:7").await.unwrap().is_some());
+    }
+}
