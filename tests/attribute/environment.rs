@@ -7,6 +7,7 @@ use std::process::Command;
 
 use lockable_runtime::testing::{TestLocks, inherit, scope, sync_scope};
 use lockable_runtime::{LockError, Locker, distributed_lock, install};
+use lockable_tests::Server;
 use tokio::runtime::Runtime;
 
 use crate::support::is_free;
@@ -76,6 +77,22 @@ fn the_first_call_takes_the_locker_of_the_environment() {
         assert_eq!(call().await.unwrap(), 7);
         let error = install(Locker::connect("memory://").await.unwrap()).unwrap_err();
         assert!(error.to_string().contains("LOCKABLE_URL"), "{error}");
+    });
+}
+
+#[test]
+fn the_url_of_the_environment_sets_prefix_and_expire() {
+    let server = Server::start();
+    let url = format!("{}?prefix=shop:&expire=2m", server.url());
+    let variables = [("REDIS_URL", url.as_str())];
+    in_own_process("the_url_of_the_environment_sets_prefix_and_expire", &variables, async || {
+        #[distributed_lock(key = "k", guard = lock)]
+        async fn terms() -> Result<(String, u64), LockError> {
+            Ok((lock.key().to_string(), lock.remaining().as_secs()))
+        }
+        let (key, seconds) = terms().await.unwrap();
+        assert_eq!(key, "shop:k");
+        assert!((60..120).contains(&seconds), "{seconds}");
     });
 }
 
