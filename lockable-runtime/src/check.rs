@@ -17,6 +17,33 @@
 //! # }
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 //! ```
+//!
+//! # As JSON
+//! With the feature `serde` a report can be serialized, for pipelines and dashboards. The names of the
+//! fields, the severities and the codes stay as they are; more fields and codes may come.
+//!
+//! | field | value |
+//! |---|---|
+//! | `ok` | whether calls can lock: [`Report::is_ok`] |
+//! | `worst` | the severity of the worst finding: `info`, `warning` or `error`; `null` without findings |
+//! | `backend` | where the locks live, without credentials |
+//! | `server` | what the server calls itself, or `null` |
+//! | `clock_difference_ms` | by how much the clocks differ, in whole milliseconds, or `null` |
+//! | `findings` | the findings, the worst first, each with `severity`, `code`, `subject` (or `null`), `message` and `advice` |
+//!
+//! ```
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! # let locker = lockable_runtime::Locker::connect("memory://").await?;
+//! let report = locker.check().await;
+//! # #[cfg(feature = "serde")] {
+//! let json = serde_json::to_value(&report)?;
+//! assert_eq!(json["ok"], true);
+//! assert_eq!(json["findings"][0]["code"], "one-process");
+//! # }
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+//! ```
 
 use std::borrow::Cow;
 use std::cmp::Reverse;

@@ -13,6 +13,8 @@ mod lease;
 mod locker;
 mod releaser;
 mod request_id;
+#[cfg(feature = "serde")]
+mod serde;
 #[cfg(test)]
 #[cfg(feature = "redis")]
 mod simulation;

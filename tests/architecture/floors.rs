@@ -20,6 +20,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "telemetry",
             "backend",
             "background",
+            "serde",
             "types",
             "check",
             "fencing",

@@ -28,7 +28,8 @@ tokio::task_local! {
 /// end of its value: `GET disLock:order:7` answers `<random>.<number> <id>`. For HTTP services the
 /// layer of the feature `tower` makes the scope for each request.
 ///
-/// Cheap to clone.
+/// Cheap to clone. With the feature `serde`, an id is its text in serialized data, such as a message of a queue,
+/// and is [cleaned](RequestId::new) when it is read.
 ///
 /// # Guarantees
 /// The text is 1 to 128 printable ASCII characters without white space at its ends, whatever it was

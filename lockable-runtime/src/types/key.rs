@@ -32,7 +32,8 @@ pub(crate) const MAX_KEY_BYTES: usize = 1024;
 /// assert!(LockKey::new("a}b").is_err());
 /// ```
 ///
-/// From a text of the configuration:
+/// From a text of the configuration; with the feature `serde`, a key is a text in serialized data, and is
+/// checked when it is read:
 /// ```
 /// # fn example() -> Result<(), lockable_runtime::LockError> {
 /// use lockable_runtime::LockKey;

@@ -259,7 +259,8 @@ impl fmt::Debug for OwnerToken {
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
 ///
-/// Stored as a text or as a number, and read again:
+/// Stored as a text or as a number, and read again; with the feature `serde`, in serialized data as its number,
+/// which is below 2<sup>53</sup> until the year 2255, so that JavaScript reads it exactly:
 /// ```
 /// # fn example() -> Result<(), lockable_runtime::FencingTokenError> {
 /// use lockable_runtime::FencingToken;

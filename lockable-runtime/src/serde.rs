@@ -1,0 +1,173 @@
+//! What serialized data have of this crate's types: keys, fencing tokens and request ids, and the report of a
+//! check. Written by hand, because a derive costs every user more to build than this.
+
+use serde_core::de::{Deserialize, Deserializer, Error};
+use serde_core::ser::{Serialize, SerializeStruct, Serializer};
+
+use crate::check::{Code, Finding, Report, Severity};
+use crate::request_id::RequestId;
+use crate::types::key::LockKey;
+use crate::types::token::FencingToken;
+
+/// As its number.
+impl Serialize for FencingToken {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(u64::from(*self))
+    }
+}
+
+/// From a number that is not negative.
+impl<'de> Deserialize<'de> for FencingToken {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u64::deserialize(deserializer).map(Self::new)
+    }
+}
+
+/// As its text.
+impl Serialize for LockKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// From a text that can be a key, as [`LockKey::new`] checks.
+impl<'de> Deserialize<'de> for LockKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// As its text.
+impl Serialize for RequestId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// From any text, which is cleaned as by [`RequestId::new`].
+impl<'de> Deserialize<'de> for RequestId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::new)
+    }
+}
+
+/// With the fields that [`check`](crate::check#as-json) lists.
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let difference = self.clock_difference().map(|by| by.as_millis());
+        let milliseconds = difference.map(|by| u64::try_from(by).unwrap_or(u64::MAX));
+        let findings: Vec<_> = self.findings().collect();
+        let mut fields = serializer.serialize_struct("Report", 6)?;
+        fields.serialize_field("ok", &self.is_ok())?;
+        fields.serialize_field("worst", &self.worst())?;
+        fields.serialize_field("backend", self.backend())?;
+        fields.serialize_field("server", &self.server())?;
+        fields.serialize_field("clock_difference_ms", &milliseconds)?;
+        fields.serialize_field("findings", &findings)?;
+        fields.end()
+    }
+}
+
+/// With the fields that [`check`](crate::check#as-json) lists.
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Finding", 5)?;
+        fields.serialize_field("severity", &self.severity())?;
+        fields.serialize_field("code", &self.code())?;
+        fields.serialize_field("subject", &self.subject())?;
+        fields.serialize_field("message", self.message())?;
+        fields.serialize_field("advice", self.advice())?;
+        fields.end()
+    }
+}
+
+/// As its text: `info`, `warning` or `error`.
+impl Serialize for Severity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// As its [stable text](Code::as_str).
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value, from_value, json, to_value};
+
+    use super::*;
+
+    fn back<T: Serialize + for<'de> Deserialize<'de>>(value: &T) -> T {
+        from_value(to_value(value).unwrap()).unwrap()
+    }
+
+    fn refused<T: for<'de> Deserialize<'de>>(value: Value) -> String {
+        from_value::<T>(value).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn a_fencing_token_is_a_number_and_comes_back() {
+        for number in [0, 1_750_000_000_000_001, u64::MAX] {
+            let token = FencingToken::new(number);
+            assert_eq!(to_value(token).unwrap(), json!(number));
+            assert_eq!(back(&token), token);
+        }
+        for other in [json!(-1), json!(1.5), json!("7"), json!(null)] {
+            assert!(refused::<FencingToken>(other).contains("expected u64"));
+        }
+    }
+
+    #[test]
+    fn a_key_is_a_text_that_is_checked_when_it_is_read() {
+        let key = LockKey::from_static("{user}:7");
+        assert_eq!(to_value(&key).unwrap(), json!("{user}:7"));
+        assert_eq!(back(&key), key);
+        assert!(refused::<LockKey>(json!("")).contains("the key is empty"));
+        assert!(refused::<LockKey>(json!("a}b")).contains("only as a hash tag"));
+        assert!(refused::<LockKey>(json!(7)).contains("expected a string"));
+    }
+
+    #[test]
+    fn a_request_id_is_a_text_that_is_cleaned_when_it_is_read() {
+        let id = RequestId::new("checkout 7");
+        assert_eq!(to_value(&id).unwrap(), json!("checkout 7"));
+        assert_eq!(back(&id), id);
+        assert_eq!(from_value::<RequestId>(json!(" a\nb ")).unwrap().as_str(), "a_b");
+    }
+
+    #[test]
+    fn a_report_has_stable_fields() {
+        let mut report = Report::new("redis://host:6379/0");
+        let empty = json!({
+            "ok": true, "worst": null, "backend": "redis://host:6379/0", "server": null,
+            "clock_difference_ms": null, "findings": [],
+        });
+        assert_eq!(to_value(&report).unwrap(), empty);
+        report.server = Some("valkey 9.1.2".to_owned());
+        report.clock_difference = Some(Duration::from_micros(12_900));
+        let finding = Finding::new(Severity::Error, Code::MissingRight, "it is missing");
+        report.add([finding.advise("grant it")]);
+        let finding = json!({
+            "severity": "error", "code": "missing-right", "subject": null,
+            "message": "it is missing", "advice": "grant it",
+        });
+        let full = json!({
+            "ok": false, "worst": "error", "backend": "redis://host:6379/0",
+            "server": "valkey 9.1.2", "clock_difference_ms": 12, "findings": [finding],
+        });
+        assert_eq!(to_value(&report).unwrap(), full);
+    }
+
+    #[test]
+    fn every_severity_is_its_text() {
+        for severity in [Severity::Info, Severity::Warning, Severity::Error] {
+            assert_eq!(to_value(severity).unwrap(), json!(severity.to_string()));
+        }
+    }
+}
