@@ -115,7 +115,8 @@ impl Locker {
     ///
     /// # Errors
     /// - [`is_not_configured`](LockError::is_not_configured) when neither variable is set.
-    /// - [`is_invalid_url`](LockError::is_invalid_url) when its value names no backend.
+    /// - [`is_invalid_url`](LockError::is_invalid_url) when its value names no backend, or a
+    ///   [setting](Locker::connect#settings-in-the-url) has a value that it cannot have.
     pub fn from_env() -> Result<Self, LockError> {
         Self::from_environment().map(|(locker, _)| locker)
     }
