@@ -1,41 +1,8 @@
-//! The checks of a [`FencingToken`](crate::FencingToken), where the data are.
+//! The check of a [`FencingToken`](crate::FencingToken), where the data are in Redis.
 //!
-//! A holder that was paused past its lease does not know that, and continues to write. Only the storage
-//! of the data can refuse such a write: it remembers the newest fencing token that it has seen, and
-//! compares the token of each write with that, in one step with the write.
-//!
-//! An equal token is the same holder's, and passes: one holder may write often. Every write of the
-//! data has to carry a token; a write without one is not fenced.
-//!
-//! # In Redis
-//! [`redis_script`] wraps a script that writes.
-//!
-//! # In SQL
-//! A column `fence BIGINT NOT NULL DEFAULT 0` beside the data, and a condition on it; the token
-//! binds as [`as_i64`](crate::FencingToken::as_i64). No row changed means that the write was
-//! refused, or that there is no such row:
-//!
-//! ```sql
-//! UPDATE account SET balance = $2, fence = $1 WHERE id = $3 AND fence <= $1;
-//! ```
-//!
-//! To insert or update, in PostgreSQL and in SQLite, where no row changed means refused:
-//!
-//! ```sql
-//! INSERT INTO account (id, balance, fence) VALUES ($3, $2, $1)
-//! ON CONFLICT (id) DO UPDATE SET balance = excluded.balance, fence = excluded.fence
-//! WHERE account.fence <= excluded.fence;
-//! ```
-//!
-//! A transaction that writes more than this row begins with such a statement, which also locks the
-//! row, and rolls back when it changed none.
-//!
-//! # What this does not guarantee
-//! A late write passes if it comes before the first write of the next holder, because the storage has
-//! seen no newer token yet; the next holder finds what it wrote.
-//!
-//! A row or a record that is deleted is forgotten with the tokens it has seen, so an older holder
-//! can insert it again. Keep the fence, and delete the data beside it.
+//! [Fencing](crate::guide::limits#fencing) in the guide explains what the check is for, has the
+//! conditions for SQL, and lists [what fencing does not
+//! promise](crate::guide::limits#what-fencing-does-not-promise).
 
 /// The script around the user's.
 const FENCE: &str = include_str!("../scripts/fence.lua");

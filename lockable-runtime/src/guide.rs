@@ -1,28 +1,42 @@
+#![doc = include_str!("../links.md")]
 #![doc = include_str!("../guide/index.md")]
 
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/getting_started.md")]
 pub mod getting_started {}
 
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/leases.md")]
 pub mod leases {}
 
-#[doc = include_str!("../guide/waiting.md")]
-pub mod waiting {}
-
-#[doc = include_str!("../guide/limits.md")]
-pub mod limits {}
-
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/errors.md")]
 pub mod errors {}
 
+#[doc = include_str!("../links.md")]
+#[doc = include_str!("../guide/waiting.md")]
+pub mod waiting {}
+
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/testing.md")]
 pub mod testing {}
 
+#[doc = include_str!("../links.md")]
+#[doc = include_str!("../guide/which_redis.md")]
+pub mod which_redis {}
+
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/operating.md")]
 pub mod operating {}
 
+#[doc = include_str!("../links.md")]
+#[doc = include_str!("../guide/limits.md")]
+pub mod limits {}
+
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/migrating.md")]
 pub mod migrating {}
 
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/faq.md")]
 pub mod faq {}
