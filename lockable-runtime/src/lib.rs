@@ -1,12 +1,25 @@
-#![doc = include_str!("../README.md")]
+// The definitions come first and win: on GitHub and in the registry a link of the README leads to a page on
+// the web, here to the item. `tests/documents` runs the code of the README.
+#![cfg_attr(not(doctest), doc = include_str!("../links.md"))]
+#![cfg_attr(not(doctest), doc = include_str!("../README.md"))]
+//! # Features
+//!
+//! | feature | what it adds | default |
+//! |---|---|---|
+//! | `macros` | the attribute | on |
+//! | `redis` | `redis://` and `redis+unix://`; without it there is `memory://` alone | on |
+//! | `tls` | `rediss://`, through rustls with ring | off |
+//! | `tower` | `lockable_runtime::tower::RequestIdLayer`, for axum, tonic and others | off |
+//! | `metrics` | numbers through the `metrics` facade; see [`telemetry`] | off |
+#![allow(rustdoc::redundant_explicit_links, reason = "the texts' links are needed outside of rustdoc")]
 
 mod attribute;
 mod backend;
 mod background;
 pub mod check;
 pub mod fencing;
-// Text alone: it is there for the documentation and its tests.
-#[cfg(any(doc, doctest))]
+// Text alone. `tests/documents` runs its code, and doctests would need lines that readers see elsewhere.
+#[cfg(all(doc, not(doctest)))]
 pub mod guide;
 mod hold;
 mod lease;
@@ -141,7 +154,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// call is in a queue until its turn comes, or until its limit, and nothing polls meanwhile. Calls of one process run in the order of arrival. Processes take
 /// turns: a turn is one holder, and those of its process who get the lock from it, at most sixteen and within
 /// five milliseconds; with `fair` it is one holder. A call whose future is dropped leaves the queue at once.
-/// What bounds the waiting when a process dies or a message is lost is on the front page.
+/// What bounds the waiting when a process dies or a message is lost: [waiting](crate::guide::waiting).
 ///
 /// A call that gave up found the lock busy: `on_busy` answers for it, `None` and `()` mean it too, and as an
 /// `Err` it is [`is_wait_limit_reached`](LockError::is_wait_limit_reached). Where the server gave
@@ -376,8 +389,8 @@ pub use types::{key::LockKey, options::OnLost};
 /// # What this does not guarantee
 ///
 /// What a stopped body spawned is not stopped. A renewed body that hangs holds its lock for as long as
-/// it hangs, or for `max_hold`. Over a network no lease can exclude two holders in every case; see the
-/// front page, and [`FencingToken`].
+/// it hangs, or for `max_hold`. Over a network no lease can exclude two holders in every case; see
+/// [limits](crate::guide::limits), and [`FencingToken`].
 #[cfg(feature = "macros")]
 pub use lockable_macros::distributed_lock;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{read, root};
+use crate::{files, read, root};
 
 /// Where a comment that names a question may be.
 const CODE: [&str; 4] =
@@ -66,9 +66,4 @@ fn mentions_of(file: &Path) -> Vec<String> {
 fn unwrapped(text: &str) -> String {
     let is_mark = |c: char| matches!(c, '/' | '!' | '-' | ' ');
     text.lines().map(|line| line.trim_start_matches(is_mark)).collect::<Vec<_>>().join(" ")
-}
-
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }

@@ -10,21 +10,25 @@ use crate::{blocks, read, root};
 
 const KEY: &str = "disLock:order:7";
 
-/// Goal: who copies the README's dependencies and its first program has a lock.
+/// Goal: who runs the README's first commands and copies its first program has a lock.
 /// Method: a package outside of the workspace with exactly these, but for where the crates come from
-/// and for the URL that a comment in the program offers.
+/// and for the port of the server.
 #[test]
 fn the_first_program_of_the_readme_builds_and_locks() {
     let server = Server::start();
     let admin = server.admin();
     let program = build(&server.url());
 
-    assert_eq!(run(&program), "Some(\"order 7 is settled\")\n");
+    let free = Command::new(&program).output().unwrap();
+    assert!(free.status.success(), "{}", String::from_utf8_lossy(&free.stderr));
+    assert_eq!(String::from_utf8_lossy(&free.stdout), "order 7 is settled\n");
     assert_eq!(admin.get(KEY), None);
     assert!(admin.pttl("lockable:fence:{disLock:order:7}") > 0, "it has locked something");
 
     admin.set(KEY, "another");
-    assert_eq!(run(&program), "None\n");
+    let busy = Command::new(&program).output().unwrap();
+    let error = String::from_utf8_lossy(&busy.stderr);
+    assert!(!busy.status.success() && error.contains("WaitLimitReached"), "{error}");
     assert_eq!(admin.get(KEY).as_deref(), Some("another"));
 }
 
@@ -35,10 +39,10 @@ fn build(url: &str) -> PathBuf {
     let package = Path::new(env!("CARGO_TARGET_TMPDIR")).join("first-function");
     fs::create_dir_all(package.join("src")).unwrap();
     let readme = read("README.md");
-    let dependencies = blocks(&readme, "toml").remove(0);
+    let dependencies = dependencies(&blocks(&readme, "sh")[0]);
     fs::write(package.join("Cargo.toml"), manifest(&dependencies)).unwrap();
     fs::copy(root().join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
-    let program = blocks(&readme, "rust").remove(0).replace("memory://", url);
+    let program = blocks(&readme, "rust").remove(0).replace("redis://127.0.0.1:6379", url);
     assert!(program.contains(url), "the program has no URL to replace:\n{program}");
     fs::write(package.join("src/main.rs"), program).unwrap();
 
@@ -50,18 +54,25 @@ fn build(url: &str) -> PathBuf {
     target.join("debug/first-function")
 }
 
+/// What the commands add, in the versions of this workspace.
+fn dependencies(commands: &str) -> String {
+    let crates = commands.lines().map(|line| line.strip_prefix("cargo add ").unwrap());
+    let lines = crates.map(|added| match added.split_once(" --features ") {
+        Some((name, features)) => {
+            let features = features.replace(',', "\", \"");
+            format!("{name} = {{ version = \"*\", features = [\"{features}\"] }}\n")
+        }
+        None => format!("{added} = \"*\"\n"),
+    });
+    lines.collect()
+}
+
 fn manifest(dependencies: &str) -> String {
     let ours = root().join("lockable-runtime");
     format!(
-        "[package]\nname = \"first-function\"\nedition = \"2024\"\n\n{dependencies}\n\
+        "[package]\nname = \"first-function\"\nedition = \"2024\"\n\n[dependencies]\n{dependencies}\n\
          [workspace]\n\n[patch.crates-io]\nlockable-runtime = {{ path = '{}' }}\n\n\
          [profile.dev]\ndebug = false\n",
         ours.display()
     )
-}
-
-fn run(program: &Path) -> String {
-    let output = Command::new(program).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
 }

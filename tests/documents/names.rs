@@ -1,21 +1,12 @@
 //! Names that texts mention: commands, files, options and errors.
 
-use crate::{blocks, read, root};
-
-const TEXTS: [&str; 6] = [
-    "README.md",
-    "CONTRIBUTING.md",
-    "DESIGN.md",
-    "CHANGELOG.md",
-    "examples/README.md",
-    "benches/README.md",
-];
+use crate::{blocks, read, texts};
 
 #[test]
 fn the_commands_of_the_texts_exist() {
     let mut count = 0;
-    for text in TEXTS {
-        for line in blocks(&read(text), "sh").iter().flat_map(|block| block.lines()) {
+    for text in texts() {
+        for line in blocks(&read(&text), "sh").iter().flat_map(|block| block.lines()) {
             let command = line.split(" # ").next().unwrap().trim();
             let Some((_, command)) = command.split_once("cargo ") else { continue };
             assert!(exists(command), "{text}: cargo {command}");
@@ -35,7 +26,7 @@ fn exists(command: &str) -> bool {
         }
         ["bench", "--bench", name, ..] => has_target("benches/Cargo.toml", name),
         ["xtask", name] => read("xtask/src/main.rs").contains(&format!("Some(\"{name}\")")),
-        ["test", ..] => true,
+        ["test", ..] | ["add", ..] => true,
         _ => false,
     }
 }
@@ -44,25 +35,14 @@ fn has_target(manifest: &str, name: &str) -> bool {
     read(manifest).lines().any(|line| line == format!("name = \"{name}\""))
 }
 
+/// GitHub and the registry show them.
 #[test]
-fn the_links_between_the_texts_lead_somewhere() {
-    let mut count = 0;
-    for text in TEXTS {
-        let folder = root().join(text).parent().unwrap().to_owned();
-        for link in links(&read(text)) {
-            let path = link.split('#').next().unwrap();
-            assert!(folder.join(path).exists(), "{text}: {link}");
-            count += 1;
+fn texts_have_no_lines_that_rustdoc_hides() {
+    for text in texts() {
+        for line in blocks(&read(&text), "rust").iter().flat_map(|block| block.lines()) {
+            assert!(line != "#" && !line.starts_with("# "), "{text}: {line}");
         }
     }
-    assert!(count >= 10, "{count} links");
-}
-
-/// The targets of the links to files.
-fn links(text: &str) -> Vec<String> {
-    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-    let is_file = |target: &&str| !target.starts_with(['#', 'h']) && !target.contains(' ');
-    targets.filter(is_file).map(ToOwned::to_owned).collect()
 }
 
 #[test]
@@ -82,19 +62,35 @@ fn the_guide_explains_every_error_kind_and_predicate() {
 }
 
 #[test]
-fn readme_and_attribute_list_every_option() {
+fn the_attribute_lists_every_option() {
+    let listed = options("lockable-runtime/src/lib.rs", "/// | `");
+    for name in known_options() {
+        assert!(listed.contains(&name), "`{name}` has no row in the table");
+    }
+}
+
+#[test]
+fn the_options_of_the_readme_exist() {
+    let (known, listed) = (known_options(), options("README.md", "| `"));
+    assert!(listed.len() >= 8, "{listed:?}");
+    for name in listed {
+        assert!(known.contains(&name), "`{name}` is no option");
+    }
+}
+
+fn known_options() -> Vec<String> {
     let table = read("lockable-macros/src/args/table.rs");
     let names = table.lines().filter_map(|line| line.trim().strip_prefix("name: \""));
-    let names: Vec<_> = names.filter_map(|rest| rest.strip_suffix("\",")).collect();
+    let names: Vec<_> = names.filter_map(|rest| rest.strip_suffix("\",")).map(str::to_owned).collect();
     assert!(names.len() >= 15, "{names:?}");
-    for (text, start) in [("README.md", "| `"), ("lockable-runtime/src/lib.rs", "/// | `")] {
-        let text = read(text);
-        let rows: Vec<_> = text.lines().filter_map(|line| line.strip_prefix(start)).collect();
-        for name in &names {
-            let has_row = rows.iter().any(|row| {
-                row.strip_prefix(name).is_some_and(|rest| rest.starts_with(['`', ' ', '(']))
-            });
-            assert!(has_row, "`{name}` has no row in the table");
-        }
-    }
+    names
+}
+
+/// The option at the start of each row of a table of options.
+fn options(text: &str, start: &str) -> Vec<String> {
+    let text = read(text);
+    let (_, table) = text.split_once("| option | meaning | default |").unwrap();
+    let rows = table.lines().skip(1).take_while(|line| line.contains('|'));
+    let rows = rows.filter_map(|row| row.strip_prefix(start));
+    rows.map(|row| row.split(['`', ' ', '(']).next().unwrap().to_owned()).collect()
 }
