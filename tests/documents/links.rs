@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::{files, read, root, texts};
 
 const REPOSITORY: &str = "https://github.com/lockable/lockable/";
+/// Where pages find images, which GitHub serves as such with `?sanitize=true` alone.
 const IMAGES: &str = "https://raw.githubusercontent.com/lockable/lockable/main/";
 const DOCUMENTATION: &str = "https://docs.rs/lockable-runtime/latest/lockable_runtime/";
 
@@ -166,8 +167,8 @@ fn kinds<'a>(path: &str, api: &'a str) -> impl Iterator<Item = &'a str> {
 
 /// The path from the workspace, if the link leads to a file of it.
 fn in_repository(text: &str, path: &str) -> Option<String> {
-    if let Some(path) = path.strip_prefix(IMAGES) {
-        return Some(path.to_owned());
+    if let Some(image) = path.strip_prefix(IMAGES) {
+        return image.strip_suffix("?sanitize=true").map(str::to_owned);
     }
     if let Some(path) = path.strip_prefix(REPOSITORY) {
         let kinds = ["blob/main/", "tree/main/"];
