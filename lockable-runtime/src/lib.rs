@@ -11,7 +11,10 @@
 //! | `tls` | `rediss://`, through rustls with ring | off |
 //! | `tower` | `lockable_runtime::tower::RequestIdLayer`, for axum, tonic and others | off |
 //! | `metrics` | numbers through the `metrics` facade; see [`telemetry`] | off |
-#![allow(rustdoc::redundant_explicit_links, reason = "the texts' links are needed outside of rustdoc")]
+#![allow(
+    rustdoc::redundant_explicit_links,
+    reason = "the texts' links are needed outside of rustdoc"
+)]
 
 mod attribute;
 mod backend;

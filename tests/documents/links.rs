@@ -65,7 +65,8 @@ fn links_to_other_sites_are_to_known_hosts() {
     for text in texts() {
         for target in targets(&text).iter().filter(|target| target.contains("://")) {
             let known = |rest: &str| HOSTS.contains(&rest.split('/').next().unwrap());
-            let is_known = target.starts_with(IMAGES) || target.strip_prefix("https://").is_some_and(known);
+            let is_known =
+                target.starts_with(IMAGES) || target.strip_prefix("https://").is_some_and(known);
             assert!(is_known && !target.contains(' '), "{text}: {target}");
         }
     }
@@ -87,7 +88,8 @@ fn links_to_items_are_named_by_the_items_path() {
             if !is_page && !target.starts_with(DOCUMENTATION) {
                 continue;
             }
-            let places = if is_page { page(&label).into_iter().collect() } else { places(&label, &api) };
+            let places =
+                if is_page { page(&label).into_iter().collect() } else { places(&label, &api) };
             assert!(places.contains(&target), "{text}: [{label}]: {places:?}, not {target}");
             if let (false, Some((_, heading))) = (is_page, label.split_once('#')) {
                 assert!(in_code.contains(heading), "{text}: [{label}]: no such heading");
@@ -126,7 +128,8 @@ fn path(label: &str) -> String {
 
 /// A page of the guide, as its neighbours link it.
 fn page(label: &str) -> Option<String> {
-    let (path, heading) = label.split_once('#').map_or((label, None), |(path, it)| (path, Some(it)));
+    let (path, heading) =
+        label.split_once('#').map_or((label, None), |(path, it)| (path, Some(it)));
     let page = if path == "guide" { "index" } else { path.strip_prefix("guide::")? };
     Some(heading.map_or(format!("{page}.md"), |heading| format!("{page}.md#{heading}")))
 }
@@ -135,14 +138,17 @@ fn page(label: &str) -> Option<String> {
 fn places(label: &str, api: &str) -> Vec<String> {
     let (path, heading) = label.split_once('#').unwrap_or((label, ""));
     let (parent, name) = path.rsplit_once("::").unwrap_or(("", path));
-    let folder = |path: &str| if path.is_empty() { String::new() } else { path.replace("::", "/") + "/" };
+    let folder =
+        |path: &str| if path.is_empty() { String::new() } else { path.replace("::", "/") + "/" };
     let (of_parent, parent_name) = parent.rsplit_once("::").unwrap_or(("", parent));
     let mut places = Vec::new();
     for kind in kinds(path, api) {
         for parent_kind in kinds(parent, api).filter(|kind| ["struct", "enum"].contains(kind)) {
             let part = if kind == "fn" { "method" } else { "variant" };
             let folder = folder(of_parent);
-            places.push(format!("{DOCUMENTATION}{folder}{parent_kind}.{parent_name}.html#{part}.{name}"));
+            places.push(format!(
+                "{DOCUMENTATION}{folder}{parent_kind}.{parent_name}.html#{part}.{name}"
+            ));
         }
         let heading = if heading.is_empty() { String::new() } else { format!("#{heading}") };
         places.push(match kind {
@@ -162,7 +168,9 @@ fn kinds<'a>(path: &str, api: &'a str) -> impl Iterator<Item = &'a str> {
         let is_whole = !after.starts_with(|c: char| c.is_alphanumeric() || "_:".contains(c));
         is_whole.then_some(before)
     });
-    lines.filter_map(|before| before.split("pub").nth(1)?.split_whitespace().last().or(Some("variant")))
+    lines.filter_map(|before| {
+        before.split("pub").nth(1)?.split_whitespace().last().or(Some("variant"))
+    })
 }
 
 /// The path from the workspace, if the link leads to a file of it.

@@ -81,7 +81,8 @@ fn the_options_of_the_readme_exist() {
 fn known_options() -> Vec<String> {
     let table = read("lockable-macros/src/args/table.rs");
     let names = table.lines().filter_map(|line| line.trim().strip_prefix("name: \""));
-    let names: Vec<_> = names.filter_map(|rest| rest.strip_suffix("\",")).map(str::to_owned).collect();
+    let names: Vec<_> =
+        names.filter_map(|rest| rest.strip_suffix("\",")).map(str::to_owned).collect();
     assert!(names.len() >= 15, "{names:?}");
     names
 }

@@ -49,7 +49,8 @@ fn module(name: &str, text: &str) -> Result<String, Box<dyn Error>> {
     for block in blocks(text) {
         names.push(block.heading.clone());
         let same = names.iter().filter(|other| **other == block.heading).count();
-        let heading = if same == 1 { block.heading.clone() } else { format!("{}_{same}", block.heading) };
+        let heading =
+            if same == 1 { block.heading.clone() } else { format!("{}_{same}", block.heading) };
         write_test(&mut code, name, &heading, &block)?;
     }
     code.push_str("}\n");
@@ -142,10 +143,10 @@ fn callable(code: &str) -> (String, String) {
 
 /// What takes the place of the attribute of a test, which could not be called.
 fn as_main(line: &str) -> Option<String> {
-    const MAIN: &str = "#[tokio::main(flavor = \"current_thread\"";
-    match line {
-        "#[test]" => Some(String::new()),
-        "#[tokio::test]" => Some(format!("{MAIN})]")),
-        _ => line.strip_prefix("#[tokio::test(").map(|rest| format!("{MAIN}, {rest}")),
+    if line == "#[test]" {
+        return Some(String::new());
     }
+    let options = line.strip_prefix("#[tokio::test")?.trim_matches(['(', ')', ']']);
+    let flavor = if options.contains("flavor") { "" } else { "flavor = \"current_thread\", " };
+    Some(format!("#[tokio::main({flavor}{options})]"))
 }
