@@ -132,7 +132,7 @@ fn callable(code: &str) -> (String, String) {
         let as_main = as_main(line);
         if is_test || line.starts_with("fn main(") || line.starts_with("async fn main(") {
             let name = line.split("fn ").nth(1).and_then(|rest| rest.split('(').next());
-            calls += &format!("crate::program({});", name.unwrap_or("main"));
+            calls.extend(["crate::program(", name.unwrap_or("main"), ");"]);
         }
         is_test = as_main.is_some();
         shown += as_main.as_deref().unwrap_or(line);
