@@ -1,15 +1,15 @@
-//! How does a row in PostgreSQL or SQLite refuse the write of a holder that is too late?
+//! How does a database transaction run under a lock, and how does the row refuse a holder that is too late?
 //!
-//! Run it with `cargo run --example fencing_sql`; it needs no set-up, because the database is SQLite
-//! in memory. Watch for the last write: its holder still believes that it holds the lock.
+//! The lock is outside and the transaction inside: the commit is the last step of the body, so the next holder
+//! reads what this one wrote. The first statement of the transaction has the fencing token in its `WHERE`
+//! clause. It changes no row if a newer holder was there before; otherwise it locks the row until the commit.
 //!
-//! The statement is the same in PostgreSQL, where the column is a `BIGINT NOT NULL`:
+//! Run it with `cargo run --example fencing_sql`; it needs no server, because the database is SQLite in
+//! memory. Watch for the last withdrawal: its holder still believes that it holds the lock.
 //!
-//! ```sql
-//! INSERT INTO account (id, balance, fence) VALUES ($1, $2, $3)
-//! ON CONFLICT (id) DO UPDATE SET balance = excluded.balance, fence = excluded.fence
-//! WHERE account.fence <= excluded.fence
-//! ```
+//! The statements are the same in PostgreSQL, where the columns are `BIGINT`.
+
+// Source, for a transaction that is dropped: https://docs.rs/sqlx/0.9.0/sqlx/struct.Transaction.html
 
 use std::error::Error;
 use std::time::Duration;
@@ -18,12 +18,14 @@ use lockable_runtime::{FencingToken, Locker, distributed_lock};
 use sqlx::SqlitePool;
 use sqlx::sqlite::SqlitePoolOptions;
 
-const SCHEMA: &str = "CREATE TABLE account (
-    id INTEGER PRIMARY KEY, balance INTEGER NOT NULL, fence INTEGER NOT NULL)";
+const SCHEMA: &str = "
+    CREATE TABLE account (
+        id INTEGER PRIMARY KEY, balance INTEGER NOT NULL, fence INTEGER NOT NULL DEFAULT 0);
+    CREATE TABLE withdrawal (account INTEGER NOT NULL, amount INTEGER NOT NULL);
+    INSERT INTO account (id, balance) VALUES (7, 100)";
 
-const WRITE: &str = "INSERT INTO account (id, balance, fence) VALUES ($1, $2, $3)
-    ON CONFLICT (id) DO UPDATE SET balance = excluded.balance, fence = excluded.fence
-    WHERE account.fence <= excluded.fence";
+const CLAIM: &str =
+    "UPDATE account SET fence = $2 WHERE id = $1 AND fence <= $2 RETURNING balance";
 
 /// One instance of the service.
 struct Bank {
@@ -32,16 +34,31 @@ struct Bank {
 }
 
 impl Bank {
-    /// The ordinary way: the body runs under the lock, and its write carries the token.
-    #[distributed_lock(key = "account:{id}", locker = self.locks, guard = lock)]
-    async fn set_balance(&self, id: i64, balance: i64) -> Result<bool, Box<dyn Error>> {
-        Ok(self.write(id, balance, lock.fencing_token()).await?)
+    /// Gives the new balance. A body that is stopped drops its transaction, which rolls back.
+    #[distributed_lock(key = "account:{id}", wait = "3s", locker = self.locks, guard = lock)]
+    async fn withdraw(&self, id: i64, amount: i64) -> Result<Option<i64>, Box<dyn Error>> {
+        Ok(self.transaction(id, amount, lock.fencing_token()).await?)
     }
 
-    /// `false` when it was refused: a holder with a newer token has written meanwhile.
-    async fn write(&self, id: i64, balance: i64, token: FencingToken) -> sqlx::Result<bool> {
-        let write = sqlx::query(WRITE).bind(id).bind(balance).bind(token.as_i64());
-        Ok(write.execute(&self.rows).await?.rows_affected() > 0)
+    /// `None` when it was refused: a holder with a newer token has been here.
+    async fn transaction(
+        &self,
+        id: i64,
+        amount: i64,
+        token: FencingToken,
+    ) -> sqlx::Result<Option<i64>> {
+        let mut transaction = self.rows.begin().await?;
+        let claim = sqlx::query_scalar(CLAIM).bind(id).bind(token.as_i64());
+        let Some(balance): Option<i64> = claim.fetch_optional(&mut *transaction).await? else {
+            return Ok(None);
+        };
+        let balance = balance - amount;
+        let update = sqlx::query("UPDATE account SET balance = $2 WHERE id = $1");
+        update.bind(id).bind(balance).execute(&mut *transaction).await?;
+        let entry = sqlx::query("INSERT INTO withdrawal (account, amount) VALUES ($1, $2)");
+        entry.bind(id).bind(amount).execute(&mut *transaction).await?;
+        transaction.commit().await?;
+        Ok(Some(balance))
     }
 }
 
@@ -50,7 +67,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = std::env::var("LOCKABLE_URL").unwrap_or_else(|_| "memory://".to_owned());
     // Each connection would have a database of its own in memory.
     let rows = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
-    sqlx::query(SCHEMA).execute(&rows).await?;
+    sqlx::raw_sql(SCHEMA).execute(&rows).await?;
     let bank = Bank { locks: Locker::connect(&url).await?, rows };
 
     // A holder by hand, whose code nothing stops. It takes longer than its lease.
@@ -59,15 +76,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("late holder:  token {}, thinking", late.fencing_token());
     tokio::time::sleep(Duration::from_millis(300)).await;
 
-    assert!(bank.set_balance(7, 250).await?);
-    println!("next holder:  balance 250 written");
+    let (one, two) = tokio::try_join!(bank.withdraw(7, 10), bank.withdraw(7, 20))?;
+    println!("next holders: balance {one:?} after 10, {two:?} after 20");
 
-    assert!(!bank.write(7, 100, late.fencing_token()).await?);
-    println!("late holder:  balance 100 refused");
+    assert_eq!(bank.transaction(7, 50, late.fencing_token()).await?, None);
+    println!("late holder:  its withdrawal of 50 is refused");
 
-    let balance = sqlx::query_scalar("SELECT balance FROM account WHERE id = 7");
-    let balance: i64 = balance.fetch_one(&bank.rows).await?;
-    assert_eq!(balance, 250);
+    let state = "SELECT balance, (SELECT SUM(amount) FROM withdrawal) FROM account WHERE id = 7";
+    let (balance, withdrawn): (i64, i64) = sqlx::query_as(state).fetch_one(&bank.rows).await?;
+    assert_eq!((balance, withdrawn), (70, 30));
     println!("the balance is {balance}");
     Ok(())
 }
