@@ -24,8 +24,7 @@ const SCHEMA: &str = "
     CREATE TABLE withdrawal (account INTEGER NOT NULL, amount INTEGER NOT NULL);
     INSERT INTO account (id, balance) VALUES (7, 100)";
 
-const CLAIM: &str =
-    "UPDATE account SET fence = $2 WHERE id = $1 AND fence <= $2 RETURNING balance";
+const CLAIM: &str = "UPDATE account SET fence = $2 WHERE id = $1 AND fence <= $2 RETURNING balance";
 
 /// One instance of the service.
 struct Bank {

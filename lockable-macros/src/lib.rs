@@ -1,7 +1,4 @@
-//! The attribute of `lockable-runtime`: every call of a function runs under one distributed lock.
-//!
-//! Depend on `lockable-runtime`, which re-exports [`macro@distributed_lock`] and holds everything
-//! that an expanded function calls.
+#![doc = include_str!("../README.md")]
 
 use proc_macro2::TokenStream;
 

@@ -15,6 +15,8 @@
     rustdoc::redundant_explicit_links,
     reason = "the texts' links are needed outside of rustdoc"
 )]
+// What needs a feature shows it on its page, on docs.rs and in `cargo xtask lint`.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod attribute;
 mod backend;

@@ -3,14 +3,12 @@
 //! See "Why is the public API a committed list?" in DESIGN.md.
 
 use std::collections::{BTreeSet, HashSet};
-use std::ffi::OsString;
-use std::process::Command;
-use std::{env, fs};
+use std::fs;
 
 use public_api::{Builder, PublicApi, PublicItem};
 
 use crate::check::Outcome;
-use crate::{shell, workspace};
+use crate::{rustdoc, shell, workspace};
 
 /// Fails with the difference when the list is not what the code says.
 pub(crate) fn check() -> Result<Outcome, String> {
@@ -25,18 +23,6 @@ pub(crate) fn write() -> Result<bool, String> {
     Ok(true)
 }
 
-/// Whether cargo started this program in the place of rustdoc.
-pub(crate) fn is_rustdoc() -> bool {
-    env::var_os(AS_RUSTDOC).is_some()
-}
-
-/// Runs rustdoc, which writes JSON only on nightly toolchains and with `RUSTC_BOOTSTRAP`.
-///
-/// Only rustdoc gets the variable: build scripts watch it, and cargo would rebuild all dependencies.
-pub(crate) fn run_as_rustdoc(arguments: impl Iterator<Item = OsString>) -> bool {
-    shell::show(Command::new("rustdoc").args(arguments).env("RUSTC_BOOTSTRAP", "1"))
-}
-
 fn generated() -> Result<String, String> {
     let source = workspace::read("lockable-runtime/src/lib.rs")?;
     let lines = items(&public_api()?).into_iter().chain(options(&source));
@@ -45,11 +31,10 @@ fn generated() -> Result<String, String> {
 
 /// What is public with all features, without the items under `#[doc(hidden)]`.
 fn public_api() -> Result<PublicApi, String> {
-    let this = env::current_exe().map_err(|error| error.to_string())?;
     let arguments = ["rustdoc", "--package", "lockable-runtime", "--lib", "--all-features"];
     let mut cargo = shell::cargo(&arguments);
     cargo.args(["--", "-Z", "unstable-options", "--output-format", "json"]);
-    shell::output(cargo.env("RUSTDOC", this).env(AS_RUSTDOC, "1"))?;
+    shell::output(rustdoc::unstable(&mut cargo)?)?;
     let json = workspace::target().join("doc/lockable_runtime.json");
     let api = Builder::from_rustdoc_json(json);
     let api = api.omit_blanket_impls(true).include_function_parameter_names(true).build();
@@ -110,8 +95,6 @@ fn compare(listed: &str, actual: &str) -> Result<Outcome, String> {
 }
 
 const LIST: &str = "lockable-runtime/public-api.txt";
-
-const AS_RUSTDOC: &str = "LOCKABLE_XTASK_AS_RUSTDOC";
 
 /// Traits of the compiler's own, a type that changes with the version of pin-project-lite, and the
 /// traits that only expanded code names.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::check::{self, Check, Needs, Outcome};
-use crate::{api, dependencies, shell, workspace};
+use crate::{api, dependencies, packages, rustdoc, shell, workspace};
 
 pub(crate) fn run() -> bool {
     check::run_all(CHECKS, |_| true)
@@ -17,11 +17,13 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "the macros' dependencies", needs: Needs::Toolchain, run: dependencies::macros },
     Check { name: "clippy", needs: Needs::Toolchain, run: clippy },
     Check { name: "documentation", needs: Needs::Toolchain, run: documentation },
+    Check { name: "badges of features", needs: Needs::Toolchain, run: packages::badges },
     Check { name: "public API", needs: Needs::Toolchain, run: api::check },
     Check { name: "features one by one", needs: Needs::More, run: features },
     Check { name: "other platforms", needs: Needs::More, run: other_platforms },
     Check { name: "licences and sources", needs: Needs::More, run: licences },
     Check { name: "oldest toolchain", needs: Needs::More, run: oldest_toolchain },
+    Check { name: "packages", needs: Needs::More, run: packages::archives },
     Check { name: "scripts", needs: Needs::More, run: scripts },
 ];
 
@@ -37,9 +39,10 @@ fn clippy_for(what: &[&str]) -> Result<Outcome, String> {
     with_cargo("clippy", &[what, &["--", "-D", "warnings"]].concat())
 }
 
+/// As docs.rs builds it.
 fn documentation() -> Result<Outcome, String> {
     let mut cargo = shell::cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
-    silent(cargo.env("RUSTDOCFLAGS", "-D warnings"))
+    silent(rustdoc::unstable(cargo.env("RUSTDOCFLAGS", "-D warnings --cfg docsrs"))?)
 }
 
 /// A feature alone shows what another one hides: an unused import, a missing dependency.

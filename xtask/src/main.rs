@@ -11,8 +11,10 @@ mod apt;
 mod check;
 mod dependencies;
 mod lint;
+mod packages;
 mod python;
 mod redis;
+mod rustdoc;
 mod shell;
 mod simulate;
 mod test;
@@ -31,8 +33,8 @@ fn main() -> ExitCode {
 
 /// `false` when something has failed whose report is in the output already.
 fn run() -> Result<bool, String> {
-    if api::is_rustdoc() {
-        return Ok(api::run_as_rustdoc(env::args_os().skip(1)));
+    if rustdoc::is_this() {
+        return Ok(rustdoc::run());
     }
     match env::args().nth(1).as_deref() {
         Some("test") => test::run(),

@@ -35,12 +35,24 @@ pub(crate) fn show(command: &mut Command) -> bool {
 
 /// Runs a command for its standard output. The error is everything that it said.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
+    let [standard, _] = both(command)?;
+    Ok(standard)
+}
+
+/// The same, for its standard error.
+pub(crate) fn messages(command: &mut Command) -> Result<String, String> {
+    let [_, error] = both(command)?;
+    Ok(error)
+}
+
+fn both(command: &mut Command) -> Result<[String; 2], String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    let standard = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (standard, error) = (text(&output.stdout), text(&output.stderr));
     if output.status.success() {
-        return Ok(standard);
+        return Ok([standard, error]);
     }
-    Err(format!("{command:?}\n{standard}{}", String::from_utf8_lossy(&output.stderr)))
+    Err(format!("{command:?}\n{standard}{error}"))
 }
 
 /// How the names of those variables start.

@@ -1,0 +1,57 @@
+//! What the published packages bring to the registry, and to their documentation.
+
+use crate::check::Outcome;
+use crate::{shell, workspace};
+
+/// Both packages are complete, and build from their archives without a warning.
+///
+/// This is what `cargo publish --dry-run` does, but for the questions to the registry.
+pub(crate) fn archives() -> Result<Outcome, String> {
+    PACKAGES.iter().try_for_each(|package| complete(package))?;
+    let mut cargo = shell::cargo(&["package", "--offline", "--allow-dirty"]);
+    let said = shell::messages(cargo.args(PACKAGES.iter().flat_map(|package| ["-p", package])))?;
+    let warnings: Vec<_> = said.lines().filter(|line| line.starts_with("warning")).collect();
+    if warnings.is_empty() { Ok(Outcome::passed()) } else { Err(warnings.join("\n")) }
+}
+
+/// What cargo itself does not miss.
+fn complete(package: &str) -> Result<(), String> {
+    let mut cargo = shell::cargo(&["package", "--offline", "--allow-dirty", "--list"]);
+    let files = shell::output(cargo.args(["-p", package]))?;
+    let files = FILES.iter().filter(|file| !files.lines().any(|line| line == **file));
+    let manifest = workspace::read(&format!("{package}/Cargo.toml"))?;
+    let fields = FIELDS.iter().filter(|field| !manifest.contains(&format!("\n{field} = ")));
+    let missing: Vec<_> = files.chain(fields).copied().collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(format!("{package} is published without {}", missing.join(", ")))
+}
+
+/// What needs a feature says so in the documentation, which the check before this one has built.
+pub(crate) fn badges() -> Result<Outcome, String> {
+    let pages = workspace::target().join("doc/lockable_runtime");
+    for (feature, page) in BADGES {
+        let page = pages.join(page);
+        let text = std::fs::read_to_string(&page)
+            .map_err(|error| format!("{}: {error}", page.display()))?;
+        if !text.contains(&format!("crate feature <code>{feature}</code>")) {
+            return Err(format!("{} does not name the feature {feature}", page.display()));
+        }
+    }
+    Ok(Outcome::passed())
+}
+
+/// The one that the other depends on is first.
+const PACKAGES: [&str; 2] = ["lockable-macros", "lockable-runtime"];
+
+const FILES: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+
+const FIELDS: [&str; 4] = ["description", "readme", "keywords", "categories"];
+
+/// One page for each feature that something public needs.
+const BADGES: [(&str, &str); 3] = [
+    ("macros", "attr.distributed_lock.html"),
+    ("tls", "struct.LockerBuilder.html"),
+    ("tower", "tower/index.html"),
+];
