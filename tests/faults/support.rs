@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use lockable_runtime::{LockError, Locker, LockerBuilder, distributed_lock};
@@ -147,29 +146,4 @@ pub(crate) fn usable(expire: Duration) -> Duration {
 #[expect(clippy::disallowed_methods, reason = "what must not happen has no event")]
 pub(crate) async fn elapse(duration: Duration) {
     tokio::time::sleep(duration).await;
-}
-
-/// One test of several claims that wait most of their time: each has a thread and a runtime of its
-/// own, and all run at once.
-macro_rules! side_by_side {
-    ($test:ident: $($claim:ident,)+) => {
-        #[test]
-        fn $test() {
-            $crate::support::all_at_once(&[$((stringify!($claim), || {
-                $crate::runtimes::one_thread().block_on($claim());
-            })),+]);
-        }
-    };
-}
-pub(crate) use side_by_side;
-
-/// Runs the claims, and fails by the names of those that failed.
-pub(crate) fn all_at_once(claims: &[(&'static str, fn())]) {
-    let failed = thread::scope(|scope| {
-        let run = |&(name, claim): &(&'static str, fn())| (name, scope.spawn(claim));
-        let running: Vec<_> = claims.iter().map(run).collect();
-        let ended = running.into_iter().map(|(name, thread)| (name, thread.join()));
-        ended.filter_map(|(name, outcome)| outcome.is_err().then_some(name)).collect::<Vec<_>>()
-    });
-    assert!(failed.is_empty(), "{failed:?}");
 }

@@ -3,18 +3,10 @@
 use std::time::Duration;
 
 use crate::support::{
-    COMMAND, KEY, LIMIT, LONG, elapse, freed, impatient, in_time, server_and_proxy, side_by_side,
+    COMMAND, KEY, LIMIT, LONG, elapse, freed, impatient, in_time, server_and_proxy,
 };
 
-side_by_side! { unknown_outcomes:
-    a_release_with_a_swallowed_reply_continues_in_the_background,
-    a_swallowed_release_continues_in_the_background,
-    an_extension_whose_reply_is_swallowed_moves_no_deadline,
-    an_extension_whose_request_is_swallowed_moves_no_deadline,
-    an_extended_lock_is_released_for_its_longest_lease,
-    an_unknown_extension_is_released_for_its_longest_lease,
-}
-
+#[tokio::test]
 async fn a_release_with_a_swallowed_reply_continues_in_the_background() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
@@ -33,6 +25,7 @@ async fn a_release_with_a_swallowed_reply_continues_in_the_background() {
     }
 }
 
+#[tokio::test]
 async fn a_swallowed_release_continues_in_the_background() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
@@ -48,6 +41,7 @@ async fn a_swallowed_release_continues_in_the_background() {
     }
 }
 
+#[tokio::test]
 async fn an_extension_whose_reply_is_swallowed_moves_no_deadline() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
@@ -65,6 +59,7 @@ async fn an_extension_whose_reply_is_swallowed_moves_no_deadline() {
     assert_eq!(server.admin().get(KEY), None);
 }
 
+#[tokio::test]
 async fn an_extension_whose_request_is_swallowed_moves_no_deadline() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
@@ -83,6 +78,7 @@ async fn an_extension_whose_request_is_swallowed_moves_no_deadline() {
 
 /// Goal: the releaser goes by the extended lease, not by the one that was first asked for.
 /// Method: the server is away for longer than that one and a command deadline together.
+#[tokio::test]
 async fn an_extended_lock_is_released_for_its_longest_lease() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
@@ -98,6 +94,7 @@ async fn an_extended_lock_is_released_for_its_longest_lease() {
     freed(&server).await;
 }
 
+#[tokio::test]
 async fn an_unknown_extension_is_released_for_its_longest_lease() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();

@@ -5,24 +5,11 @@ use std::time::Duration;
 use lockable_tests::{ConnectionTraffic, Proxy, Server, wait};
 
 use super::stepping::Stepping;
-use crate::support::{LIMIT, connect, elapse, server_and_proxy, side_by_side};
-
-side_by_side! { networks_that_fail_under_a_renewed_body:
-    a_connection_cut_repeatedly_costs_nothing,
-    a_network_outage_stops_the_body_at_its_deadline,
-    a_slow_link_costs_nothing,
-    a_link_slower_than_a_try_costs_nothing,
-    two_swallowed_requests_cost_nothing,
-    two_swallowed_replies_cost_nothing,
-    swallowed_replies_stop_the_body_at_its_deadline,
-    at_least_three_tries_fit_into_a_lease,
-    a_hanging_connection_is_replaced_in_time,
-    a_hanging_first_connection_is_replaced_in_time,
-    a_silence_that_ends_in_time_costs_nothing,
-}
+use crate::support::{LIMIT, connect, elapse, server_and_proxy};
 
 const LEASE: Duration = Duration::from_secs(3);
 
+#[tokio::test]
 async fn a_connection_cut_repeatedly_costs_nothing() {
     let (_server, proxy, body) = at_work("cut").await;
     for _ in 0..10 {
@@ -33,6 +20,7 @@ async fn a_connection_cut_repeatedly_costs_nothing() {
     body.continues().await;
 }
 
+#[tokio::test]
 async fn a_network_outage_stops_the_body_at_its_deadline() {
     let (_server, proxy, body) = at_work("gone").await;
     proxy.refuse();
@@ -40,6 +28,7 @@ async fn a_network_outage_stops_the_body_at_its_deadline() {
     body.ends_at_its_deadline().await;
 }
 
+#[tokio::test]
 async fn a_slow_link_costs_nothing() {
     let (_server, proxy, body) = at_work("slow").await;
     proxy.delay(Duration::from_millis(60));
@@ -48,6 +37,7 @@ async fn a_slow_link_costs_nothing() {
 }
 
 /// No try is answered in time, but each late answer counts from the sending of its try.
+#[tokio::test]
 async fn a_link_slower_than_a_try_costs_nothing() {
     let (_server, proxy, body) = at_work("slower").await;
     proxy.delay(Duration::from_millis(200));
@@ -55,6 +45,7 @@ async fn a_link_slower_than_a_try_costs_nothing() {
     assert!(body.is_at_work());
 }
 
+#[tokio::test]
 async fn two_swallowed_requests_cost_nothing() {
     let (_server, proxy, body) = at_work("two-requests").await;
     proxy.hold_requests();
@@ -65,6 +56,7 @@ async fn two_swallowed_requests_cost_nothing() {
     assert!(body.is_at_work());
 }
 
+#[tokio::test]
 async fn two_swallowed_replies_cost_nothing() {
     let (_server, proxy, body) = at_work("two-replies").await;
     proxy.hold_replies();
@@ -78,6 +70,7 @@ async fn two_swallowed_replies_cost_nothing() {
 }
 
 /// The server keeps the lock, because the requests arrive; the holder cannot know.
+#[tokio::test]
 async fn swallowed_replies_stop_the_body_at_its_deadline() {
     let (server, proxy, body) = at_work("all-replies").await;
     proxy.hold_replies();
@@ -86,6 +79,7 @@ async fn swallowed_replies_stop_the_body_at_its_deadline() {
     assert!(server.admin().pttl(&key) > 0);
 }
 
+#[tokio::test]
 async fn at_least_three_tries_fit_into_a_lease() {
     let (_server, proxy, body) = at_work("three-tries").await;
     let tries = proxy.commands("EVALSHA");
@@ -97,6 +91,7 @@ async fn at_least_three_tries_fit_into_a_lease() {
     assert!((3..=9).contains(&tries), "{tries} tries");
 }
 
+#[tokio::test]
 async fn a_hanging_connection_is_replaced_in_time() {
     let (_server, proxy, body) = at_work("blackhole").await;
     let accepted = proxy.accepted();
@@ -109,6 +104,7 @@ async fn a_hanging_connection_is_replaced_in_time() {
 
 /// As above, where the connection hangs before its greeting: it is given up when connecting has
 /// taken too long, which is two seconds.
+#[tokio::test]
 async fn a_hanging_first_connection_is_replaced_in_time() {
     let (_server, proxy, body) = at_work_again("hanging-greeting", 2 * LEASE).await;
     proxy.hold_requests();
@@ -119,6 +115,7 @@ async fn a_hanging_first_connection_is_replaced_in_time() {
     assert!(proxy.accepted() > 2 && proxy.connection(1, ConnectionTraffic::is_open));
 }
 
+#[tokio::test]
 async fn a_silence_that_ends_in_time_costs_nothing() {
     let (_server, proxy, body) = at_work_again("silence", LEASE).await;
     proxy.hold_requests();

@@ -5,27 +5,18 @@ use std::time::Duration;
 use lockable_tests::Server;
 
 use super::stepping::Stepping;
-use crate::support::{connect, elapse, side_by_side};
-
-side_by_side! { servers_that_fail_under_a_renewed_body:
-    a_flush_stops_the_body_at_the_next_renewal,
-    a_stalled_server_stops_the_body_at_its_deadline,
-    a_killed_server_stops_the_body_at_its_deadline,
-    a_restart_without_data_stops_the_body_at_once,
-    a_pause_shorter_than_the_lease_costs_nothing,
-    a_pause_longer_than_the_lease_stops_the_body,
-    a_temporary_demotion_costs_nothing,
-    a_lasting_demotion_stops_the_body_at_its_deadline,
-}
+use crate::support::{connect, elapse};
 
 const LEASE: Duration = Duration::from_secs(2);
 
+#[tokio::test]
 async fn a_flush_stops_the_body_at_the_next_renewal() {
     let (server, body) = at_work("flushed", 5 * LEASE).await;
     server.admin().flush();
     body.ends_by_refusal("no one holds it").await;
 }
 
+#[tokio::test]
 async fn a_stalled_server_stops_the_body_at_its_deadline() {
     let (server, body) = at_work("stalled", LEASE).await;
     server.pause();
@@ -33,6 +24,7 @@ async fn a_stalled_server_stops_the_body_at_its_deadline() {
     server.resume();
 }
 
+#[tokio::test]
 async fn a_killed_server_stops_the_body_at_its_deadline() {
     let (server, body) = at_work("killed", LEASE).await;
     server.kill();
@@ -40,12 +32,14 @@ async fn a_killed_server_stops_the_body_at_its_deadline() {
 }
 
 /// The renewals find the new server long before the lease ends, and nothing there.
+#[tokio::test]
 async fn a_restart_without_data_stops_the_body_at_once() {
     let (server, body) = at_work("restarted", 5 * LEASE).await;
     server.restart();
     body.ends_by_refusal("no one holds it").await;
 }
 
+#[tokio::test]
 async fn a_pause_shorter_than_the_lease_costs_nothing() {
     let (server, body) = at_work("short-pause", 2 * LEASE).await;
     elapse(LEASE / 2).await;
@@ -55,12 +49,14 @@ async fn a_pause_shorter_than_the_lease_costs_nothing() {
     body.continues().await;
 }
 
+#[tokio::test]
 async fn a_pause_longer_than_the_lease_stops_the_body() {
     let (server, body) = at_work("long-pause", LEASE).await;
     server.admin().command::<()>(&["CLIENT", "PAUSE", "6000"]);
     body.ends_at_its_deadline().await;
 }
 
+#[tokio::test]
 async fn a_temporary_demotion_costs_nothing() {
     let (server, body) = at_work("replica", 2 * LEASE).await;
     server.admin().command::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
@@ -70,6 +66,7 @@ async fn a_temporary_demotion_costs_nothing() {
     assert!(body.is_at_work());
 }
 
+#[tokio::test]
 async fn a_lasting_demotion_stops_the_body_at_its_deadline() {
     let (server, body) = at_work("replica-for-ever", LEASE).await;
     server.admin().command::<()>(&["REPLICAOF", "127.0.0.1", "1"]);

@@ -5,27 +5,24 @@ use std::time::Duration;
 use lockable_tests::{Admin, Server};
 
 use super::stepping::Stepping;
-use crate::support::{connect, side_by_side};
-
-side_by_side! { clients_that_take_a_renewed_lock_away:
-    a_deleted_lock_stops_the_body_at_the_next_renewal,
-    a_takeover_stops_the_body_at_the_next_renewal,
-    foreign_data_stops_the_body_at_the_next_renewal,
-}
+use crate::support::connect;
 
 const LEASE: Duration = Duration::from_secs(6);
 
+#[tokio::test]
 async fn a_deleted_lock_stops_the_body_at_the_next_renewal() {
     let taken = taken_over("deleted", Admin::del, "no one holds it").await;
     assert_eq!(taken, "none");
 }
 
+#[tokio::test]
 async fn a_takeover_stops_the_body_at_the_next_renewal() {
     let set = |admin: &Admin, key: &str| admin.set(key, "another");
     let taken = taken_over("taken", set, "another holder has it").await;
     assert_eq!(taken, "string");
 }
 
+#[tokio::test]
 async fn foreign_data_stops_the_body_at_the_next_renewal() {
     let push = |admin: &Admin, key: &str| {
         admin.del(key);

@@ -7,17 +7,11 @@ use lockable_runtime::Locker;
 use lockable_tests::Server;
 
 use crate::runtimes::{block_on, one_thread, two_threads};
-use crate::support::{KEY, connect, elapse, patient, side_by_side};
+use crate::support::{KEY, connect, elapse, patient};
 
 const LEASE: Duration = Duration::from_millis(1_500);
 
-side_by_side! { renewals_need_nothing_of_the_holder:
-    a_body_may_block_its_runtimes_only_thread,
-    a_guard_may_outlive_the_runtime_that_acquired_it,
-    a_guard_may_be_held_where_no_runtime_is,
-    a_sync_body_is_renewed,
-}
-
+#[tokio::test]
 async fn a_body_may_block_its_runtimes_only_thread() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
@@ -30,6 +24,7 @@ async fn a_body_may_block_its_runtimes_only_thread() {
     assert_eq!(server.admin().get(KEY), None);
 }
 
+#[tokio::test]
 async fn a_guard_may_outlive_the_runtime_that_acquired_it() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
@@ -41,6 +36,7 @@ async fn a_guard_may_outlive_the_runtime_that_acquired_it() {
     assert_eq!(server.admin().get(KEY), None);
 }
 
+#[tokio::test]
 async fn a_guard_may_be_held_where_no_runtime_is() {
     let server = Server::start();
     let locker = patient(&server.url()).connect_lazy().unwrap();
@@ -62,6 +58,7 @@ fn sync_body(locker: &Locker) -> Result<(), lockable_runtime::LockError> {
     Ok(())
 }
 
+#[tokio::test]
 async fn a_sync_body_is_renewed() {
     let server = Server::start();
     let locker = patient(&server.url()).connect_lazy().unwrap();

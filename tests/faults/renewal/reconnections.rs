@@ -8,25 +8,13 @@ use lockable_tests::{Proxy, Server, wait};
 use crate::runtimes::two_threads;
 use crate::support::{
     CONNECT, LIMIT, LONG, connect, elapse, impatient, in_time, patient, server_and_proxy,
-    side_by_side,
 };
-
-side_by_side! { leases_are_checked_after_a_reconnection:
-    the_first_call_reveals_a_restart,
-    a_call_of_another_runtime_reveals_a_restart,
-    a_restart_after_refused_connections_reaches_every_holder,
-    a_restart_after_a_silence_reaches_every_holder,
-    a_restart_after_unanswered_calls_reaches_every_holder,
-    a_runtimes_first_connection_reveals_a_restart,
-    leases_on_a_server_that_was_left_are_lost,
-    an_unanswered_check_is_repeated,
-    closed_connections_cost_no_lease,
-}
 
 const COUNT: usize = 50;
 
 const RENEWED: Duration = Duration::from_millis(1_500);
 
+#[tokio::test]
 async fn the_first_call_reveals_a_restart() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
@@ -36,6 +24,7 @@ async fn the_first_call_reveals_a_restart() {
     all_lost(guards).await;
 }
 
+#[tokio::test]
 async fn a_call_of_another_runtime_reveals_a_restart() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
@@ -50,6 +39,7 @@ async fn a_call_of_another_runtime_reveals_a_restart() {
     other.shutdown_background();
 }
 
+#[tokio::test]
 async fn a_restart_after_refused_connections_reaches_every_holder() {
     let (server, proxy) = server_and_proxy();
     let (locker, guards) = hold_impatiently(&proxy).await;
@@ -66,6 +56,7 @@ async fn a_restart_after_refused_connections_reaches_every_holder() {
 
 /// Goal: unanswered tries to connect do not make a reconnection look like the first connection.
 /// Method: the open connections are cut, and new ones are accepted by a stalled server.
+#[tokio::test]
 async fn a_restart_after_a_silence_reaches_every_holder() {
     let (server, proxy) = server_and_proxy();
     let locker = patient(&proxy.url()).connect_deadline(CONNECT).connect().await.unwrap();
@@ -81,6 +72,7 @@ async fn a_restart_after_a_silence_reaches_every_holder() {
     all_lost(guards).await;
 }
 
+#[tokio::test]
 async fn a_restart_after_unanswered_calls_reaches_every_holder() {
     let (server, proxy) = server_and_proxy();
     let (locker, guards) = hold_impatiently(&proxy).await;
@@ -95,6 +87,7 @@ async fn a_restart_after_unanswered_calls_reaches_every_holder() {
 }
 
 /// That connection replaces none, but the server may be another one since the others were opened.
+#[tokio::test]
 async fn a_runtimes_first_connection_reveals_a_restart() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
@@ -108,6 +101,7 @@ async fn a_runtimes_first_connection_reveals_a_restart() {
 
 /// Goal: two holders in one process, one of which is renewed by a server that the address led to once.
 /// Method: the address moves, and of two runtimes' connections only one breaks; the old server keeps running.
+#[tokio::test]
 async fn leases_on_a_server_that_was_left_are_lost() {
     let (old, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
@@ -140,6 +134,7 @@ fn oldest_of_two(server: &Server) -> String {
 
 /// Goal: leases without renewal are checked, too, until there is an answer.
 /// Method: the network fails when the call has reconnected and the background has not.
+#[tokio::test]
 async fn an_unanswered_check_is_repeated() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
@@ -156,6 +151,7 @@ async fn an_unanswered_check_is_repeated() {
     all_lost(guards).await;
 }
 
+#[tokio::test]
 async fn closed_connections_cost_no_lease() {
     let server = Server::start();
     let locker = connect(&server.url()).await;

@@ -7,21 +7,13 @@ use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::{Admin, Server, cluster, wait};
 use tokio::task::JoinSet;
 
-use crate::support::{LIMIT, acl_rights, connect, elapse, in_time, side_by_side};
+use crate::support::{LIMIT, acl_rights, connect, elapse, in_time};
 
 const LEASE: Duration = Duration::from_millis(1_500);
 
 const MANY: usize = 40;
 
-side_by_side! { refused_renewals:
-    leases_of_different_slots_are_renewed_one_by_one,
-    after_one_refusal_no_command_has_keys_of_several_slots,
-    forgotten_scripts_of_a_cluster_are_sent_one_by_one,
-    a_refused_renewal_ends_its_own_lease_alone,
-    a_loss_names_the_withdrawn_right_to_renew,
-    a_loss_names_the_unanswered_renewals,
-}
-
+#[tokio::test]
 async fn leases_of_different_slots_are_renewed_one_by_one() {
     let server = cluster::start(&Server::builder(), 1).remove(0);
     let guards = hold_many(&connect(&server.url()).await).await;
@@ -36,6 +28,7 @@ async fn leases_of_different_slots_are_renewed_one_by_one() {
 /// Goal: a cluster costs each locker one refused command, or those that are under way at the same time,
 /// and not one for each renewal or release.
 /// Method: the server counts its refusals; releases that are asked for at once are batched elsewhere.
+#[tokio::test]
 async fn after_one_refusal_no_command_has_keys_of_several_slots() {
     let server = cluster::start(&Server::builder(), 1).remove(0);
     let admin = server.admin();
@@ -54,6 +47,7 @@ async fn after_one_refusal_no_command_has_keys_of_several_slots() {
     assert_eq!(refusals(&admin), first);
 }
 
+#[tokio::test]
 async fn forgotten_scripts_of_a_cluster_are_sent_one_by_one() {
     let server = cluster::start(&Server::builder(), 1).remove(0);
     let admin = server.admin();
@@ -66,6 +60,7 @@ async fn forgotten_scripts_of_a_cluster_are_sent_one_by_one() {
     assert!(guards.iter().all(LockGuard::is_held));
 }
 
+#[tokio::test]
 async fn a_refused_renewal_ends_its_own_lease_alone() {
     let server = Server::builder().user("app", &app()).start();
     let locker = connect(&server.url_with("app", "secret", 0)).await;
@@ -78,6 +73,7 @@ async fn a_refused_renewal_ends_its_own_lease_alone() {
     renewed.release().await.unwrap();
 }
 
+#[tokio::test]
 async fn a_loss_names_the_withdrawn_right_to_renew() {
     let server = Server::builder().user("app", &app()).start();
     let locker = connect(&server.url_with("app", "secret", 0)).await;
@@ -88,6 +84,7 @@ async fn a_loss_names_the_withdrawn_right_to_renew() {
     }
 }
 
+#[tokio::test]
 async fn a_loss_names_the_unanswered_renewals() {
     let server = Server::start();
     let locker = connect(&server.url()).await;

@@ -4,18 +4,11 @@ use std::time::Duration;
 
 use lockable_tests::{Server, wait};
 
-use crate::support::{KEY, LIMIT, connect, elapse, freed, server_and_proxy, side_by_side};
+use crate::support::{KEY, LIMIT, connect, elapse, freed, server_and_proxy};
 
 const LEASE: Duration = Duration::from_millis(1_200);
 
-side_by_side! { renewals_end_with_their_lock:
-    released_locks_are_not_renewed,
-    dropped_locks_are_not_renewed,
-    a_renewal_behind_its_release_makes_nothing,
-    a_renewal_behind_the_next_holder_changes_nothing,
-    a_renewal_of_a_deleted_lock_makes_nothing,
-}
-
+#[tokio::test]
 async fn released_locks_are_not_renewed() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
@@ -29,6 +22,7 @@ async fn released_locks_are_not_renewed() {
     assert_quiet(&server).await;
 }
 
+#[tokio::test]
 async fn dropped_locks_are_not_renewed() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
@@ -48,6 +42,7 @@ async fn dropped_locks_are_not_renewed() {
 
 /// Goal: a renewal that lands after the release makes no key.
 /// Method: renewals and the release go over different connections, and the older ones hang.
+#[tokio::test]
 async fn a_renewal_behind_its_release_makes_nothing() {
     let (server, guard, proxy) = held_with_a_renewal_under_way().await;
     guard.release().await.unwrap();
@@ -58,6 +53,7 @@ async fn a_renewal_behind_its_release_makes_nothing() {
     assert_eq!((server.admin().get(KEY), server.admin().pttl(KEY)), (None, -2));
 }
 
+#[tokio::test]
 async fn a_renewal_behind_the_next_holder_changes_nothing() {
     let (server, guard, proxy) = held_with_a_renewal_under_way().await;
     guard.release().await.unwrap();
@@ -69,6 +65,7 @@ async fn a_renewal_behind_the_next_holder_changes_nothing() {
     assert_eq!((admin.get(KEY).as_deref(), admin.pttl(KEY)), (Some("next"), -1));
 }
 
+#[tokio::test]
 async fn a_renewal_of_a_deleted_lock_makes_nothing() {
     let server = Server::start();
     let locker = connect(&server.url()).await;

@@ -7,18 +7,9 @@ use lockable_tests::{Proxy, Server, wait};
 use tokio::task::JoinHandle;
 
 use super::queues::{AT_ONCE, is_over, is_served, queued, waiter};
-use crate::support::{
-    KEY, LIMIT, connect, elapse, freed, impatient, server_and_proxy, side_by_side,
-};
+use crate::support::{KEY, LIMIT, connect, elapse, freed, impatient, server_and_proxy};
 
-side_by_side! { claims_that_are_given_up:
-    a_given_up_claim_hands_off_the_lock,
-    a_claim_answered_after_the_limit_leaves_no_lock,
-    a_claim_behind_an_empty_release_leaves_no_lock,
-    a_claim_outliving_its_connection_leaves_no_lock,
-    a_claim_behind_another_grant_leaves_no_lock,
-}
-
+#[tokio::test]
 async fn a_given_up_claim_hands_off_the_lock() {
     let (server, proxy) = server_and_proxy();
     let call = held_claim(&server, &proxy, &connect(&proxy.url()).await, LIMIT).await;
@@ -32,6 +23,7 @@ async fn a_given_up_claim_hands_off_the_lock() {
 
 /// The limit is over while the claim is on its way, or after its own deadline: either way nothing has said
 /// that another holder has the lock.
+#[tokio::test]
 async fn a_claim_answered_after_the_limit_leaves_no_lock() {
     for limit in [Duration::from_millis(1_100), Duration::from_millis(2_500)] {
         let (server, proxy) = server_and_proxy();
@@ -50,6 +42,7 @@ async fn a_claim_answered_after_the_limit_leaves_no_lock() {
 /// Goal: no number of releases that are answered before the claim lands makes up for one after it.
 /// Method: the claim is held back until its connection is given up, and a release on another one
 /// has found the lock free.
+#[tokio::test]
 async fn a_claim_behind_an_empty_release_leaves_no_lock() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
@@ -63,6 +56,7 @@ async fn a_claim_behind_an_empty_release_leaves_no_lock() {
 }
 
 /// Its outcome stays unknown: the connection breaks, and no other one can be opened.
+#[tokio::test]
 async fn a_claim_outliving_its_connection_leaves_no_lock() {
     let (server, proxy) = server_and_proxy();
     let call = held_claim(&server, &proxy, &connect(&proxy.url()).await, LIMIT).await;
@@ -75,6 +69,7 @@ async fn a_claim_outliving_its_connection_leaves_no_lock() {
     freed(&server).await;
 }
 
+#[tokio::test]
 async fn a_claim_behind_another_grant_leaves_no_lock() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();

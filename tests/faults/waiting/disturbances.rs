@@ -8,34 +8,9 @@ use lockable_tests::{Admin, Server, wait};
 use super::queues::{
     AT_ONCE, QUEUE, RECHECK, is_over, is_served, queued, waiter, waiter_for, within,
 };
-use crate::support::{FENCE, KEY, LIMIT, connect, elapse, freed, server_and_proxy, side_by_side};
+use crate::support::{FENCE, KEY, LIMIT, connect, elapse, freed, server_and_proxy};
 
-side_by_side! { waiters_that_are_disturbed:
-    a_killed_subscription_costs_at_most_one_recheck,
-    a_killed_subscription_comes_back,
-    lost_messages_cost_at_most_one_recheck,
-    messages_lost_for_long_cost_at_most_one_recheck,
-    an_unconfirmed_subscription_costs_at_most_one_recheck,
-    a_restart_without_data_costs_little,
-    flushed_scripts_cost_nothing,
-    flushed_data_cost_at_most_one_recheck,
-    a_deleted_lock_costs_at_most_one_recheck,
-    a_deleted_queue_costs_at_most_one_recheck,
-    a_foreign_release_costs_at_most_one_recheck,
-    a_foreign_holder_that_dies_costs_its_lease,
-    a_foreign_lock_without_expiry_costs_one_recheck_once_deleted,
-}
-
-side_by_side! { foreign_data_in_the_way_of_waiters:
-    foreign_data_at_the_lock_are_reported_and_untouched,
-    foreign_data_during_a_wait_are_reported_and_untouched,
-    foreign_data_at_the_queue_are_reported_and_untouched,
-    foreign_data_at_the_queue_prevent_no_release,
-    foreign_data_at_the_fence_counter_leave_no_lock,
-    an_uncountable_fence_counter_is_reported_and_untouched,
-    a_hand_off_gives_the_fence_counter_an_expiry,
-}
-
+#[tokio::test]
 async fn a_killed_subscription_costs_at_most_one_recheck() {
     let (server, locker, guard) = held().await;
     let waiter = waiter(&locker);
@@ -46,6 +21,7 @@ async fn a_killed_subscription_costs_at_most_one_recheck() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_killed_subscription_comes_back() {
     let (server, locker, guard) = held().await;
     let waiter = waiter(&locker);
@@ -58,6 +34,7 @@ async fn a_killed_subscription_comes_back() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn lost_messages_cost_at_most_one_recheck() {
     let (server, proxy) = server_and_proxy();
     let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
@@ -72,6 +49,7 @@ async fn lost_messages_cost_at_most_one_recheck() {
 }
 
 /// The subscription is silent until it is taken for dead, and no other one is confirmed.
+#[tokio::test]
 async fn messages_lost_for_long_cost_at_most_one_recheck() {
     let (server, proxy) = server_and_proxy();
     let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
@@ -86,6 +64,7 @@ async fn messages_lost_for_long_cost_at_most_one_recheck() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn an_unconfirmed_subscription_costs_at_most_one_recheck() {
     let (server, proxy) = server_and_proxy();
     proxy.hold_messages();
@@ -98,6 +77,7 @@ async fn an_unconfirmed_subscription_costs_at_most_one_recheck() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_restart_without_data_costs_little() {
     let (server, locker, guard) = held().await;
     let (one, two) = (waiter(&locker), waiter(&connect(&server.url()).await));
@@ -116,6 +96,7 @@ async fn a_restart_without_data_costs_little() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn flushed_scripts_cost_nothing() {
     let (server, locker, guard) = held().await;
     let one = waiter(&locker);
@@ -126,6 +107,7 @@ async fn flushed_scripts_cost_nothing() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn flushed_data_cost_at_most_one_recheck() {
     let (server, locker, guard) = held().await;
     let waiter = waiter(&locker);
@@ -136,6 +118,7 @@ async fn flushed_data_cost_at_most_one_recheck() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_deleted_lock_costs_at_most_one_recheck() {
     let (server, locker, guard) = held().await;
     let waiter = waiter(&locker);
@@ -146,6 +129,7 @@ async fn a_deleted_lock_costs_at_most_one_recheck() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_deleted_queue_costs_at_most_one_recheck() {
     let (server, locker, guard) = held().await;
     let waiter = waiter(&locker);
@@ -156,6 +140,7 @@ async fn a_deleted_queue_costs_at_most_one_recheck() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_foreign_release_costs_at_most_one_recheck() {
     let (server, locker) = server_and_locker().await;
     let admin = server.admin();
@@ -169,6 +154,7 @@ async fn a_foreign_release_costs_at_most_one_recheck() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_foreign_holder_that_dies_costs_its_lease() {
     let (server, locker) = server_and_locker().await;
     server.admin().command::<()>(&["SET", KEY, "foreign", "NX", "PX", "700"]);
@@ -177,6 +163,7 @@ async fn a_foreign_holder_that_dies_costs_its_lease() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_foreign_lock_without_expiry_costs_one_recheck_once_deleted() {
     let (server, locker) = server_and_locker().await;
     server.admin().set(KEY, "foreign");
@@ -187,6 +174,7 @@ async fn a_foreign_lock_without_expiry_costs_one_recheck_once_deleted() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn foreign_data_at_the_lock_are_reported_and_untouched() {
     let (server, locker) = server_and_locker().await;
     let admin = server.admin();
@@ -198,6 +186,7 @@ async fn foreign_data_at_the_lock_are_reported_and_untouched() {
     assert_eq!(admin.keys("lockable:queue:*"), [""; 0]);
 }
 
+#[tokio::test]
 async fn foreign_data_during_a_wait_are_reported_and_untouched() {
     let (server, locker, guard) = held().await;
     let waiter = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
@@ -212,6 +201,7 @@ async fn foreign_data_during_a_wait_are_reported_and_untouched() {
     assert_eq!(admin.command::<Vec<String>>(&["LRANGE", KEY, "0", "-1"]), ["theirs"]);
 }
 
+#[tokio::test]
 async fn foreign_data_at_the_queue_are_reported_and_untouched() {
     let (server, locker, guard) = held().await;
     server.admin().set(QUEUE, "theirs");
@@ -223,6 +213,7 @@ async fn foreign_data_at_the_queue_are_reported_and_untouched() {
     assert_eq!(server.admin().get(QUEUE).as_deref(), Some("theirs"));
 }
 
+#[tokio::test]
 async fn foreign_data_at_the_queue_prevent_no_release() {
     let (server, locker, guard) = held().await;
     server.admin().set(QUEUE, "theirs");
@@ -232,6 +223,7 @@ async fn foreign_data_at_the_queue_prevent_no_release() {
     assert_eq!(server.admin().get(QUEUE).as_deref(), Some("theirs"));
 }
 
+#[tokio::test]
 async fn foreign_data_at_the_fence_counter_leave_no_lock() {
     let (server, locker) = server_and_locker().await;
     let admin = server.admin();
@@ -248,6 +240,7 @@ async fn foreign_data_at_the_fence_counter_leave_no_lock() {
     assert_eq!(admin.type_of(FENCE), "list");
 }
 
+#[tokio::test]
 async fn an_uncountable_fence_counter_is_reported_and_untouched() {
     for theirs in ["text", "1.5", "9223372036854775807"] {
         let (server, locker, guard) = held().await;
@@ -264,6 +257,7 @@ async fn an_uncountable_fence_counter_is_reported_and_untouched() {
     }
 }
 
+#[tokio::test]
 async fn a_hand_off_gives_the_fence_counter_an_expiry() {
     let (server, locker, guard) = held().await;
     let waiter = waiter(&locker);

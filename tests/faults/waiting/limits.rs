@@ -12,20 +12,8 @@ use crate::events;
 use crate::runtimes::one_thread;
 use crate::support::{
     COMMAND, CONNECT, KEY, LIMIT, Runs, connect, elapse, impatient, in_time, now, patient,
-    server_and_proxy, side_by_side,
+    server_and_proxy,
 };
-
-side_by_side! { calls_at_their_wait_limit:
-    a_stalled_server_is_not_reported_as_busy,
-    a_dead_server_is_not_reported_as_busy,
-    a_waiter_learns_that_its_server_died,
-    a_busy_lock_is_busy_after_any_wait,
-    a_local_holder_means_busy_without_an_answer,
-    a_lease_that_is_over_makes_no_lock_busy,
-    a_current_answer_outweighs_an_earlier_failure,
-    a_busy_lock_is_found_over_a_stalling_link,
-    a_repeatedly_stopped_process_keeps_waiting,
-}
 
 /// Shorter than a command deadline, which the first try has all the same.
 const SHORT: Duration = Duration::from_millis(300);
@@ -146,6 +134,7 @@ fn assert_error_events(silent: &str, times: usize) {
 }
 
 /// A pair of calls in sequence have the command deadline each, so all of them together have two.
+#[tokio::test]
 async fn a_stalled_server_is_not_reported_as_busy() {
     let server = lockable_tests::Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
@@ -157,6 +146,7 @@ async fn a_stalled_server_is_not_reported_as_busy() {
     server.resume();
 }
 
+#[tokio::test]
 async fn a_dead_server_is_not_reported_as_busy() {
     let (_server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
@@ -170,6 +160,7 @@ async fn a_dead_server_is_not_reported_as_busy() {
     assert_error_events("limit-gone", 3);
 }
 
+#[tokio::test]
 async fn a_waiter_learns_that_its_server_died() {
     let server = lockable_tests::Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
@@ -189,6 +180,7 @@ async fn a_waiter_learns_that_its_server_died() {
     drop(holder);
 }
 
+#[tokio::test]
 async fn a_busy_lock_is_busy_after_any_wait() {
     let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
@@ -206,6 +198,7 @@ async fn a_busy_lock_is_busy_after_any_wait() {
 
 /// Goal: where the holder is of the same locker, no answer of the server is needed.
 /// Method: one call waits, the server stalls, and another one lines up behind it.
+#[tokio::test]
 async fn a_local_holder_means_busy_without_an_answer() {
     let server = lockable_tests::Server::start();
     let locker = patient(&server.url()).connect().await.unwrap();
@@ -225,6 +218,7 @@ async fn a_local_holder_means_busy_without_an_answer() {
 
 /// Goal: a turn whose lease has ended is no holder.
 /// Method: its guard stays in hand, the server dies, and another call waits for longer than the lease.
+#[tokio::test]
 async fn a_lease_that_is_over_makes_no_lock_busy() {
     let server = lockable_tests::Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
@@ -243,6 +237,7 @@ async fn a_lease_that_is_over_makes_no_lock_busy() {
 
 /// Method: the question of a line has no answer, while a call of another runtime, over a connection of
 /// its own, is answered.
+#[tokio::test]
 async fn a_current_answer_outweighs_an_earlier_failure() {
     let (server, proxy) = server_and_proxy();
     let _holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
@@ -262,6 +257,7 @@ async fn a_current_answer_outweighs_an_earlier_failure() {
 
 /// Method: each time the grant of the call lapses while the link is stalled, and another holder has the
 /// lock after that.
+#[tokio::test]
 async fn a_busy_lock_is_found_over_a_stalling_link() {
     let (server, proxy) = server_and_proxy();
     let other = connect(&server.url()).await;
@@ -285,6 +281,7 @@ async fn a_busy_lock_is_found_over_a_stalling_link() {
 }
 
 /// Goal: a call without a limit that loses its grants because its process is stopped does not end.
+#[tokio::test]
 async fn a_repeatedly_stopped_process_keeps_waiting() {
     let server = lockable_tests::Server::start();
     let locker = connect(&server.url()).await;

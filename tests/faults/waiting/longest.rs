@@ -6,17 +6,12 @@ use lockable_runtime::{LockRequest, Locker};
 use lockable_tests::{Server, wait};
 
 use super::queues::{AT_ONCE, is_over, is_served, queued, within};
-use crate::support::{FENCE, KEY, LIMIT, connect, side_by_side};
+use crate::support::{FENCE, KEY, LIMIT, connect};
 
 /// Half of the milliseconds that Redis can count.
 const LONGEST: Duration = Duration::from_millis(i64::MAX.unsigned_abs() / 2);
 
-side_by_side! { the_longest_lease:
-    is_waited_for_and_handed_off,
-    is_claimed_renewed_and_extended,
-    is_granted_with_a_fence_counter_ahead_of_time,
-}
-
+#[tokio::test]
 async fn is_waited_for_and_handed_off() {
     let server = Server::start();
     let (one, other) = (connect(&server.url()).await, connect(&server.url()).await);
@@ -33,6 +28,7 @@ async fn is_waited_for_and_handed_off() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn is_claimed_renewed_and_extended() {
     let server = Server::start();
     let (one, other) = (connect(&server.url()).await, connect(&server.url()).await);
@@ -48,6 +44,7 @@ async fn is_claimed_renewed_and_extended() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn is_granted_with_a_fence_counter_ahead_of_time() {
     let server = Server::start();
     let locker = connect(&server.url()).await;

@@ -6,18 +6,11 @@ use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Server, wait};
 
 use super::queues::{AT_ONCE, is_over, is_served, queued, waiter, within};
-use crate::support::{KEY, LIMIT, connect, side_by_side};
-
-side_by_side! { ends_of_minimum_holds:
-    the_first_who_waits_comes_before_newcomers,
-    one_who_waits_since_the_release_comes_before_newcomers,
-    an_inspection_leaves_out_the_waiters_second,
-    a_waiter_who_leaves_makes_it_no_longer,
-    the_value_of_another_program_is_no_mark,
-}
+use crate::support::{KEY, LIMIT, connect};
 
 const MINIMUM: Duration = Duration::from_millis(150);
 
+#[tokio::test]
 async fn the_first_who_waits_comes_before_newcomers() {
     let lockers = Lockers::start().await;
     for _ in 0..4 {
@@ -30,6 +23,7 @@ async fn the_first_who_waits_comes_before_newcomers() {
     is_over(&lockers.server).await;
 }
 
+#[tokio::test]
 async fn one_who_waits_since_the_release_comes_before_newcomers() {
     let lockers = Lockers::start().await;
     for _ in 0..4 {
@@ -41,6 +35,7 @@ async fn one_who_waits_since_the_release_comes_before_newcomers() {
     is_over(&lockers.server).await;
 }
 
+#[tokio::test]
 async fn an_inspection_leaves_out_the_waiters_second() {
     let lockers = Lockers::start().await;
     let guard = lockers.hold(10 * MINIMUM).await;
@@ -53,6 +48,7 @@ async fn an_inspection_leaves_out_the_waiters_second() {
     is_served("behind a minimum", 10 * MINIMUM + AT_ONCE, waiter).await;
 }
 
+#[tokio::test]
 async fn a_waiter_who_leaves_makes_it_no_longer() {
     let lockers = Lockers::start().await;
     let guard = lockers.hold(LIMIT).await;
@@ -68,6 +64,7 @@ async fn a_waiter_who_leaves_makes_it_no_longer() {
 }
 
 /// Its last second is not taken for the one that a minimum hold leaves to those who wait.
+#[tokio::test]
 async fn the_value_of_another_program_is_no_mark() {
     let lockers = Lockers::start().await;
     let admin = lockers.server.admin();

@@ -6,18 +6,11 @@ use lockable_runtime::{LockError, LockGuard};
 use lockable_tests::{Peer, Server, wait};
 
 use super::queues::{AT_ONCE, RECHECK, is_over, process, queued, within};
-use crate::support::{LIMIT, connect, elapse, side_by_side};
-
-side_by_side! { processes_that_fail:
-    a_killed_holder_costs_its_lease,
-    a_holder_killed_in_its_turn_costs_the_short_grant,
-    a_killed_waiter_at_the_head_costs_nothing,
-    a_stopped_head_costs_at_most_the_short_grant,
-    a_killed_waiter_of_many_costs_nothing,
-}
+use crate::support::{LIMIT, connect, elapse};
 
 const LEASE: Duration = Duration::from_millis(1_500);
 
+#[tokio::test]
 async fn a_killed_holder_costs_its_lease() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
@@ -30,6 +23,7 @@ async fn a_killed_holder_costs_its_lease() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_holder_killed_in_its_turn_costs_the_short_grant() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
@@ -46,6 +40,7 @@ async fn a_holder_killed_in_its_turn_costs_the_short_grant() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_killed_waiter_at_the_head_costs_nothing() {
     let (server, guard, mut heads, waiter) = behind(1).await;
     drop(heads.remove(0).kill());
@@ -55,6 +50,7 @@ async fn a_killed_waiter_at_the_head_costs_nothing() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_killed_waiter_of_many_costs_nothing() {
     let (server, guard, heads, waiter) = behind(3).await;
     for head in heads {
@@ -66,6 +62,7 @@ async fn a_killed_waiter_of_many_costs_nothing() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_stopped_head_costs_at_most_the_short_grant() {
     let (server, guard, mut heads, waiter) = behind(1).await;
     heads[0].pause();

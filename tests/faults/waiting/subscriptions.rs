@@ -4,18 +4,9 @@ use lockable_tests::{Admin, Proxy, Server, wait};
 use tokio::task::JoinSet;
 
 use super::queues::{AT_ONCE, QUEUE, RECHECK, is_over, is_served, queued, waiter, within};
-use crate::support::{LIMIT, connect, elapse, patient, server_and_proxy, side_by_side};
+use crate::support::{LIMIT, connect, elapse, patient, server_and_proxy};
 
-side_by_side! { subscriptions_of_a_process:
-    calls_that_do_not_wait_never_subscribe,
-    a_call_that_finds_the_lock_free_does_not_subscribe,
-    a_hundred_waiters_of_ten_keys_share_one_subscription,
-    a_locker_without_its_subscription_waits_for_the_recheck,
-    a_new_subscription_limits_the_lines_asked_at_once,
-    an_earlier_waiter_hears_over_a_new_subscription,
-    a_new_subscription_leaves_grants_of_an_image_alone,
-}
-
+#[tokio::test]
 async fn calls_that_do_not_wait_never_subscribe() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
@@ -28,6 +19,7 @@ async fn calls_that_do_not_wait_never_subscribe() {
     assert_eq!(server.admin().command_calls("subscribe"), 0);
 }
 
+#[tokio::test]
 async fn a_call_that_finds_the_lock_free_does_not_subscribe() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
@@ -37,6 +29,7 @@ async fn a_call_that_finds_the_lock_free_does_not_subscribe() {
     assert_eq!(server.admin().command_calls("subscribe"), 0);
 }
 
+#[tokio::test]
 async fn a_hundred_waiters_of_ten_keys_share_one_subscription() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
@@ -63,6 +56,7 @@ async fn a_hundred_waiters_of_ten_keys_share_one_subscription() {
 }
 
 /// Both listen on the channel of the process, so the server takes a grant to the first as heard.
+#[tokio::test]
 async fn a_locker_without_its_subscription_waits_for_the_recheck() {
     let server = Server::start();
     let proxy = Proxy::start(&server);
@@ -82,6 +76,7 @@ async fn a_locker_without_its_subscription_waits_for_the_recheck() {
 
 /// Goal: when grants may have been missed, the lines do not ask all at the same moment.
 /// Method: the answers of the connection that asks are held back, so that what is asked stays asked.
+#[tokio::test]
 async fn a_new_subscription_limits_the_lines_asked_at_once() {
     const LINES: usize = 600;
     const LIMITED: u64 = 256;
@@ -108,6 +103,7 @@ async fn a_new_subscription_limits_the_lines_asked_at_once() {
     waiters.abort_all();
 }
 
+#[tokio::test]
 async fn an_earlier_waiter_hears_over_a_new_subscription() {
     let server = Server::start();
     let admin = server.admin();
@@ -127,6 +123,7 @@ async fn an_earlier_waiter_hears_over_a_new_subscription() {
 /// Goal: a process that was started from the same image as another one does not release that one's locks.
 /// Method: both begin with one origin, and with subscriptions that broke. The other one's lock and its
 /// grant are written by hand.
+#[tokio::test]
 async fn a_new_subscription_leaves_grants_of_an_image_alone() {
     let server = Server::start();
     let admin = server.admin();

@@ -8,26 +8,10 @@ use tokio::task::yield_now;
 
 use super::queues::{AT_ONCE, RECHECK, is_over, is_served, queued, waiter, within};
 use crate::support::{
-    COMMAND, KEY, LIMIT, connect, elapse, impatient, is_unsure, now, server_and_proxy,
-    side_by_side, usable,
+    COMMAND, KEY, LIMIT, connect, elapse, impatient, is_unsure, now, server_and_proxy, usable,
 };
 
-side_by_side! { turns_that_last:
-    a_handed_off_lock_is_claimed_for_its_whole_lease,
-    a_handed_off_lock_is_renewed,
-    a_claim_that_is_refused_stops_the_body,
-    the_next_waiter_comes_after_the_minimum_hold,
-    a_waiter_with_a_minimum_hold_keeps_it,
-    a_release_whose_outcome_is_unknown_serves_the_waiters,
-    a_hand_off_with_a_lost_reply_is_no_loss,
-    a_guard_that_is_dropped_serves_the_waiters,
-    a_passed_on_lease_is_no_longer_than_requested,
-    a_lease_is_made_longer_during_a_turn,
-    a_local_waiter_has_a_whole_lease_too,
-    a_place_asked_for_during_a_turn_ends_with_it,
-    a_turn_without_its_lock_leaves_the_next_alone,
-}
-
+#[tokio::test]
 async fn a_handed_off_lock_is_claimed_for_its_whole_lease() {
     let (server, guard) = handed_off(|locker| locker.lock("k").expire(seconds(20))).await;
     let admin = server.admin();
@@ -39,6 +23,7 @@ async fn a_handed_off_lock_is_claimed_for_its_whole_lease() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_handed_off_lock_is_renewed() {
     let (server, guard) = handed_off(|locker| locker.lock("k").expire(seconds(2)).renew()).await;
     elapse(seconds(5)).await;
@@ -47,6 +32,7 @@ async fn a_handed_off_lock_is_renewed() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_claim_that_is_refused_stops_the_body() {
     let (server, locker, holder) = held().await;
     let admin = server.admin();
@@ -63,6 +49,7 @@ async fn a_claim_that_is_refused_stops_the_body() {
     assert_eq!(admin.get(KEY).as_deref(), Some("theirs"));
 }
 
+#[tokio::test]
 async fn the_next_waiter_comes_after_the_minimum_hold() {
     let server = Server::start();
     let (locker, other) = (connect(&server.url()).await, connect(&server.url()).await);
@@ -82,6 +69,7 @@ async fn the_next_waiter_comes_after_the_minimum_hold() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_waiter_with_a_minimum_hold_keeps_it() {
     let (server, locker, holder) = held().await;
     let minimum = Duration::from_millis(500);
@@ -98,6 +86,7 @@ async fn a_waiter_with_a_minimum_hold_keeps_it() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_release_whose_outcome_is_unknown_serves_the_waiters() {
     let (server, proxy) = server_and_proxy();
     let holder = impatient(&proxy.url()).connect().await.unwrap();
@@ -125,6 +114,7 @@ async fn a_release_whose_outcome_is_unknown_serves_the_waiters() {
 }
 
 /// The repeated release finds the next holder, who is left alone.
+#[tokio::test]
 async fn a_hand_off_with_a_lost_reply_is_no_loss() {
     let (server, proxy) = server_and_proxy();
     let guard = connect(&proxy.url()).await.lock("k").acquire().await.unwrap();
@@ -143,6 +133,7 @@ async fn a_hand_off_with_a_lost_reply_is_no_loss() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_guard_that_is_dropped_serves_the_waiters() {
     let (server, locker, holder) = held().await;
     let (one, two) = (waiter(&locker), waiter(&locker));
@@ -157,6 +148,7 @@ async fn a_guard_that_is_dropped_serves_the_waiters() {
 
 /// The first finds the lock free when it asks again, and so has a minute at once, which is passed to
 /// the next waiter of this process.
+#[tokio::test]
 async fn a_passed_on_lease_is_no_longer_than_requested() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
@@ -176,6 +168,7 @@ async fn a_passed_on_lease_is_no_longer_than_requested() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_lease_is_made_longer_during_a_turn() {
     let (server, guard) = handed_off(|locker| locker.lock("k").expire(seconds(2))).await;
     guard.extend(seconds(30)).await.unwrap();
@@ -186,6 +179,7 @@ async fn a_lease_is_made_longer_during_a_turn() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_local_waiter_has_a_whole_lease_too() {
     let (server, locker, holder) = held().await;
     let first = waiter(&locker);
@@ -204,6 +198,7 @@ async fn a_local_waiter_has_a_whole_lease_too() {
 }
 
 /// The recheck asks for a place during a long turn, and no one waits for that place in the end.
+#[tokio::test]
 async fn a_place_asked_for_during_a_turn_ends_with_it() {
     let (server, locker, holder) = held().await;
     let first = waiter(&locker);
@@ -220,6 +215,7 @@ async fn a_place_asked_for_during_a_turn_ends_with_it() {
     is_over(&server).await;
 }
 
+#[tokio::test]
 async fn a_turn_without_its_lock_leaves_the_next_alone() {
     let (server, locker, holder) = held().await;
     let first = waiter(&locker);
