@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::check::{self, Check, Needs, Outcome};
-use crate::{api, dependencies, packages, rustdoc, shell, workspace};
+use crate::{api, dependencies, packages, rustdoc, shell, tools, workspace};
 
 pub(crate) fn run() -> bool {
+    tools::prepare();
     check::run_all(CHECKS, |_| true)
 }
 
@@ -81,26 +82,22 @@ fn is_installed(target: &&str) -> bool {
 }
 
 fn licences() -> Result<Outcome, String> {
-    with_cargo("deny", &["--log-level", "error", "check", "bans", "licenses", "sources"])
+    let program = tools::cargo_deny().ok_or("cargo-deny is not installed")?;
+    let arguments = ["--log-level", "error", "check", "bans", "licenses", "sources"];
+    silent(Command::new(program).args(arguments).current_dir(workspace::root()))
 }
 
 fn oldest_toolchain() -> Result<Outcome, String> {
-    // Rustup installs a toolchain that a command names, so the installed ones are searched.
-    let installed = shell::output(Command::new("rustup").args(["toolchain", "list"]));
-    let installed = installed.unwrap_or_default();
-    let mut names = installed.lines().filter_map(|line| line.split_whitespace().next());
-    let Some(toolchain) = names.find(|name| name.starts_with(OLDEST)) else {
-        return Ok(Outcome::Skipped(format!("the toolchain {OLDEST} is not installed")));
-    };
+    let missing = || format!("the toolchain {} is not installed", tools::OLDEST);
+    let toolchain = tools::oldest_toolchain().ok_or_else(missing)?;
     let packages = ["-p", "lockable-macros", "-p", "lockable-runtime", "--all-features"];
     let mut rustup = Command::new("rustup");
-    rustup.args(["run", toolchain, "cargo", "check"]).args(packages);
+    rustup.args(["run", &toolchain, "cargo", "check"]).args(packages);
     silent(rustup.current_dir(workspace::root()))
 }
 
 fn scripts() -> Result<Outcome, String> {
-    let mut names = ["luac5.1", "luac"].into_iter();
-    let Some(compiler) = names.find(|name| shell::answers(name, &["-v"])) else {
+    let Some(compiler) = tools::lua_compiler() else {
         return Ok(Outcome::Skipped("luac is not installed".to_owned()));
     };
     let files = workspace::files("lockable-runtime/scripts")?;
@@ -123,6 +120,3 @@ fn silent(command: &mut Command) -> Result<Outcome, String> {
 /// Where the published packages are checked, but not tested.
 const PLATFORMS: [&str; 3] =
     ["x86_64-pc-windows-msvc", "x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
-
-/// The `rust-version` of the workspace, which this package inherits.
-const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");

@@ -2,7 +2,7 @@
 //!
 //! - `cargo xtask test` installs what the tests need, checks what every toolchain can check, and
 //!   runs every test.
-//! - `cargo xtask lint` runs the complete list of checks.
+//! - `cargo xtask lint` installs what the checks need, and runs the complete list of them.
 //! - `cargo xtask api` writes the list of what is public in `lockable-runtime` again.
 //! - `cargo xtask simulate` runs the simulation of the client with many seeds, or shows one.
 
@@ -18,6 +18,7 @@ mod rustdoc;
 mod shell;
 mod simulate;
 mod test;
+mod tools;
 mod workspace;
 
 use std::env;
