@@ -200,7 +200,7 @@ fn the_house_stays_small() {
 }
 
 #[test]
-fn the_crate_root_and_the_contributors_list_the_rooms_of_the_floor_plan() {
+fn the_documents_list_the_modules_of_the_plan() {
     let (_, rooms) = FLOORS[0];
     let root = &files(HOUSE)["lib.rs"];
     let modules = root.lines().filter_map(|line| {
@@ -245,7 +245,7 @@ fn is_above(from: &Place, to: &Place) -> bool {
 }
 
 #[test]
-fn the_listed_paths_exist_and_the_uncontended_one_goes_down() {
+fn the_listed_paths_exist_and_go_down() {
     let house = house();
     let [uncontended, contended] = ["an uncontended call", "a contended call"].map(path_of);
     for file in uncontended.iter().chain(&contended) {

@@ -113,7 +113,7 @@ fn paths_are_found_in_groups_and_in_bodies() {
 }
 
 #[test]
-fn what_tests_use_and_what_a_mod_publishes_is_no_import() {
+fn tests_and_published_names_are_no_imports() {
     let code = "pub use self::a::{A, B}; pub(crate) use self::c::C; use self::d::D; mod e;
         #[cfg(test)] mod tests { use super::*; } #[cfg(test)] mod t; use crate::f;";
     let found: Vec<String> = paths(code, true).iter().map(|path| path.join("::")).collect();

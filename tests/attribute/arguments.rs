@@ -171,7 +171,7 @@ async fn parameters_are_dropped_in_order_before_the_release() {
 }
 
 #[tokio::test]
-async fn a_parameter_of_the_key_is_dropped_before_the_release() {
+async fn a_key_parameter_is_dropped_before_the_release() {
     #[distributed_lock(key = "{permit}", locker = locks)]
     async fn keyed(locks: &Locker, permit: Drops) {}
 

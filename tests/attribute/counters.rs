@@ -75,7 +75,7 @@ fn a_lost_lock_is_counted_once_with_its_reason() {
 }
 
 #[test]
-fn a_body_that_completed_after_the_loss_is_counted_apart() {
+fn completion_after_the_loss_is_counted_apart() {
     let counted = counted(async |locks| {
         lose(&locks, OnLost::Finish, too_long()).await.unwrap();
         lose(&locks, OnLost::Finish, too_long()).await.unwrap();

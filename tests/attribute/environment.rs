@@ -133,8 +133,8 @@ fn a_scope_precedes_the_installed_locker_until_it_ends() {
 }
 
 #[test]
-fn a_spawned_task_is_outside_the_scope_unless_it_inherits() {
-    in_own_process("a_spawned_task_is_outside_the_scope_unless_it_inherits", &[], async || {
+fn a_spawned_task_inherits_the_scope_only_explicitly() {
+    in_own_process("a_spawned_task_inherits_the_scope_only_explicitly", &[], async || {
         let locker = Locker::in_memory();
         scope(&locker, async {
             let error = tokio::spawn(call()).await.unwrap().unwrap_err();

@@ -305,7 +305,7 @@ async fn requests_of_one_connection_share_no_id() {
 }
 
 #[tokio::test]
-async fn a_given_up_request_leaves_no_lock_and_no_id() {
+async fn a_dropped_request_leaves_no_lock_or_id() {
     let shop = Shop::open();
     let address = serve(&shop).await;
     let mut client = Client::connect(address).await;
@@ -319,7 +319,7 @@ async fn a_given_up_request_leaves_no_lock_and_no_id() {
 }
 
 #[tokio::test]
-async fn what_a_client_sends_is_cleaned_before_it_is_stored() {
+async fn a_clients_id_is_cleaned_before_it_is_stored() {
     let mut client = Client::connect(serve(&Shop::open()).await).await;
     assert_eq!(client.ask("/current", "Req-Id:  caf\u{e9} 7 \r\n".as_bytes()).await, "caf_ 7");
     assert_eq!(client.ask("/current", b"Req-Id: a\tb\r\n").await, "a_b");
@@ -332,7 +332,7 @@ async fn what_a_client_sends_is_cleaned_before_it_is_stored() {
 }
 
 #[tokio::test]
-async fn a_header_over_two_lines_does_not_reach_the_service() {
+async fn a_two_line_header_never_reaches_the_service() {
     let address = serve(&Shop::open()).await;
     for header in [&b"Req-Id: a\r\n b\r\n"[..], b"Req-Id: a\rb\r\n", b"Req-Id: a\0b\r\n"] {
         let mut client = Client::connect(address).await;
@@ -343,7 +343,7 @@ async fn a_header_over_two_lines_does_not_reach_the_service() {
 }
 
 #[tokio::test]
-async fn the_service_still_sees_the_header_as_it_was_sent() {
+async fn the_service_sees_the_header_as_sent() {
     let mut client = Client::connect(serve(&Shop::open()).await).await;
     client.send("/header", b"Req-Id: a\tb\r\n").await;
     let (_, id, seen) = client.answer().await;

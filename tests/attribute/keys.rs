@@ -55,7 +55,7 @@ async fn holes_take_parameters_constants_and_arguments() {
 }
 
 #[tokio::test]
-async fn a_key_made_by_hand_is_taken_as_it_is() {
+async fn a_handmade_key_is_taken_as_it_is() {
     const KEY: LockKey = LockKey::from_static("by:hand");
 
     #[distributed_lock(key = KEY, locker = locks, guard = lock)]
@@ -78,7 +78,7 @@ async fn a_key_made_by_hand_is_taken_as_it_is() {
 }
 
 #[tokio::test]
-async fn what_resembles_a_hole_is_text_where_it_is_meant() {
+async fn what_resembles_a_hole_may_be_text() {
     #[distributed_lock(key("order:id"), locker = locks, guard = lock)]
     async fn word(locks: &Locker, id: u8) -> Option<String> {
         let _ = id;
@@ -163,7 +163,7 @@ impl Job for Seventh {
 }
 
 #[tokio::test]
-async fn an_argument_is_awaited_before_the_lock_is_asked_for() {
+async fn an_argument_is_awaited_before_the_lock() {
     let (locks, journal) = (locker().await, Journal::default());
     assert!(in_async_fn(&locks, &journal).await.is_some());
     assert!(in_boxed_future(&locks, &journal).await.is_some());
@@ -276,7 +276,7 @@ async fn an_impossible_key_refuses_the_call() {
 }
 
 #[tokio::test]
-async fn a_template_in_a_macro_names_what_the_macro_binds() {
+async fn a_template_in_a_macro_names_its_bindings() {
     macro_rules! make {
         ($name:ident, $id:ident, $type:ty, $key:literal, $body:block, $expire:expr) => {
             #[distributed_lock(key = $key, expire = $expire, locker = locks)]

@@ -159,7 +159,7 @@ async fn a_scope_reaches_into_select() {
 /// Goal: tests that run side by side do not exclude one another. Method: both bodies wait at the
 /// same time under the lock of the same name, which a barrier makes sure of.
 #[test]
-fn tests_of_two_threads_hold_the_same_key_at_once() {
+fn tests_on_two_threads_share_no_lock() {
     let barrier = Arc::new(Barrier::new(2));
     let test = |barrier: Arc<Barrier>| {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -290,7 +290,7 @@ fn sync_calls_wait_for_another_holder_too() {
 }
 
 #[tokio::test]
-async fn the_next_acquisition_fails_and_the_one_after_does_not() {
+async fn only_the_next_acquisition_fails() {
     let locks = TestLocks::new();
     locks.fail_next(KEY);
     let without = || async { unreachable!("runs without a lock") };
@@ -349,7 +349,7 @@ async fn a_body_that_loses_its_own_lock_stops() {
 }
 
 #[tokio::test]
-async fn a_guard_and_a_sync_body_know_their_loss_at_once() {
+async fn guards_and_sync_bodies_know_their_loss() {
     #[distributed_lock(key = "order:{id}", guard = lock)]
     fn ship(id: u32, pack: impl FnOnce(&Lease)) -> Result<u32, LockError> {
         pack(&lock);
@@ -466,7 +466,7 @@ fn complaint(mistake: impl FnOnce()) -> String {
 }
 
 #[tokio::test]
-async fn a_test_that_cannot_mean_what_it_says_fails_there() {
+async fn a_contradictory_test_fails_at_once() {
     let locks = TestLocks::new();
     assert_eq!(complaint(|| locks.lose(KEY)), "the lock `disLock:order:7` has no holder");
     let _other = locks.hold(KEY);

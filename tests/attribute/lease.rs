@@ -236,7 +236,7 @@ async fn a_lost_lock_is_an_error_by_return_type() {
 
 /// Goal: a body whose last step ends after the deadline. Method: the clock jumps in that step.
 #[tokio::test(start_paused = true)]
-async fn completion_after_the_loss_is_an_error_that_says_both() {
+async fn completion_after_the_loss_is_an_error_naming_both() {
     #[distributed_lock(key = "k", locker = locks, on_lost = cancel)]
     async fn result(locks: &Locker, journal: &Journal) -> Result<u8, LockError> {
         skip_a_lease();

@@ -108,7 +108,7 @@ async fn bodies_with_different_keys_run_side_by_side() {
 }
 
 #[tokio::test]
-async fn one_holder_at_a_time_and_the_next_call_succeeds() {
+async fn there_is_one_holder_at_a_time() {
     #[distributed_lock(key = "k", locker = locks)]
     async fn call(locks: &Locker) -> Option<u8> {
         pause().await;

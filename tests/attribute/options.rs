@@ -44,7 +44,7 @@ async fn every_form_of_expire_is_a_duration() {
 }
 
 #[tokio::test]
-async fn a_lockers_own_expire_is_the_default_of_its_calls() {
+async fn a_lockers_own_expire_is_its_default() {
     #[distributed_lock(key = "k", locker = locks, guard = lock)]
     async fn call(locks: &Locker) -> Option<Duration> {
         Some(lock.remaining())

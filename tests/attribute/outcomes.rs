@@ -162,7 +162,7 @@ async fn a_lost_body_is_dropped_before_its_call_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn completion_after_the_loss_is_an_error_that_says_both() {
+async fn completion_after_the_loss_is_an_error_naming_both() {
     #[distributed_lock(key = "k", locker = locks)]
     async fn call(locks: &Locker, done: &mut bool) -> Result<u8, LockError> {
         tokio::time::advance(Duration::from_secs(11)).await;

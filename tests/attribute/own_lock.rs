@@ -152,7 +152,7 @@ async fn a_recursion_with_one_key_is_refused() {
 }
 
 #[tokio::test]
-async fn a_recursion_with_distinct_keys_is_locked_on_every_level() {
+async fn a_recursion_with_distinct_keys_locks_every_level() {
     #[async_recursion]
     #[distributed_lock(key = "level:{level}", locker = locks)]
     async fn call(locks: &Locker, level: u8) -> Result<u8, LockError> {

@@ -65,7 +65,7 @@ macro_rules! assert_small {
 }
 
 #[test]
-fn a_decorated_future_is_little_larger_than_the_plain_one() {
+fn a_decorated_future_is_little_larger() {
     assert_small!(value []);
     assert_small!(value [, expire = "3s", prefix = "p:"]);
     assert_small!(value [, guard = _lock]);
@@ -107,7 +107,7 @@ impl Counter {
 }
 
 #[test]
-fn a_decorated_method_is_little_larger_than_the_plain_one() {
+fn a_decorated_method_is_little_larger() {
     fn sizes<T>(value: T, same: T) -> (usize, usize) {
         let counter = Counter(1);
         (size_of_val(&counter.plain(value)), size_of_val(&counter.decorated(same)))
@@ -150,7 +150,7 @@ async fn not_send(number: Rc<u8>) -> Option<u8> {
 }
 
 #[test]
-fn a_decorated_future_is_send_when_the_plain_one_is() {
+fn a_decorated_future_stays_send() {
     fn assert_send<T: Send>(_: T) {}
 
     let locks = Locker::builder().url("memory://").connect_lazy().unwrap();

@@ -57,7 +57,7 @@ trait Traced {
 impl Traced for () {}
 
 #[tokio::test]
-async fn a_traced_method_under_async_trait_is_locked_on_both_sides() {
+async fn a_traced_async_trait_method_locks_on_both_sides() {
     let locks = locker_now();
     for _ in 0..2 {
         assert_eq!((().above(&locks, 7).await, ().below(&locks, 7).await), (Some(7), Some(7)));

@@ -62,7 +62,7 @@ fn a_test_runs_under_its_lock() {
 
 #[test]
 #[distributed_lock(key = "k", locker = locker_now(), guard = lock)]
-fn a_test_runs_under_its_lock_in_this_order_too() -> Result<(), LockError> {
+fn a_test_locks_below_its_attribute_too() -> Result<(), LockError> {
     assert!(lock.is_held());
     Ok(())
 }
@@ -354,7 +354,7 @@ fn parameters_are_dropped_in_order_and_before_the_release() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_outlives_its_lease_completes_and_is_reported() {
+async fn a_body_outliving_its_lease_is_reported() {
     #[distributed_lock(key = "k", locker = locks, guard = lock)]
     fn call(locks: &Locker, done: &mut bool) -> Result<u8, LockError> {
         let mut advance = pin!(tokio::time::advance(Duration::from_secs(11)));

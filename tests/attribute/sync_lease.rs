@@ -55,17 +55,17 @@ fn outlives_its_lease(locks: &Locker) {
 }
 
 #[test]
-fn a_renewed_body_outlives_its_lease_outside_of_any_runtime() {
+fn a_renewed_body_outlives_its_lease_without_runtime() {
     outlives_its_lease(&locker_now());
 }
 
 #[tokio::test]
-async fn a_renewed_body_outlives_its_lease_in_a_current_thread_runtime() {
+async fn a_renewed_body_outlives_its_lease_on_one_thread() {
     outlives_its_lease(&locker_now());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_renewed_body_outlives_its_lease_in_a_multi_thread_runtime() {
+async fn a_renewed_body_outlives_its_lease_on_two_threads() {
     tokio::spawn(async { outlives_its_lease(&locker_now()) }).await.unwrap();
 }
 
@@ -92,7 +92,7 @@ fn a_renewed_body_outlives_its_lease_on_a_server() {
 }
 
 #[tokio::test]
-async fn an_async_body_is_renewed_while_it_blocks_its_runtime() {
+async fn a_body_that_blocks_its_runtime_is_renewed() {
     #[distributed_lock(key = "k", expire = LEASE, renew, locker = locks, guard = lock)]
     async fn call(locks: &Locker) -> Result<(), LockError> {
         pause().await;
@@ -132,7 +132,7 @@ fn assert_error_events(count: usize) {
 }
 
 #[test]
-fn a_sync_body_completes_and_its_loss_is_the_error() {
+fn a_completed_sync_body_reports_its_loss() {
     #[distributed_lock(key = "k", expire = LEASE, locker = locks, guard = lock)]
     fn result(locks: &Locker, journal: &Journal) -> Result<u8, ShopError> {
         wait::until(LIMIT, || lock.is_lost());
@@ -198,7 +198,7 @@ fn renewal_ends_at_the_maximum_hold() {
 }
 
 #[test]
-fn a_sync_body_past_its_maximum_hold_gives_its_value() {
+fn a_sync_body_past_max_hold_gives_its_value() {
     #[distributed_lock(key = "k", expire = 60, renew, max_hold = "50ms", locker = locks,
         guard = lock)]
     fn call(locks: &Locker) -> Result<u8, LockError> {

@@ -78,7 +78,7 @@ async fn what_a_body_logs_is_inside_of_its_hold() {
 }
 
 #[tokio::test]
-async fn a_functions_own_span_is_inside_or_around_the_hold() {
+async fn a_functions_span_is_inside_or_around_its_hold() {
     #[tracing::instrument(target = "lockable", skip(locks))]
     #[distributed_lock(key = "k", locker = locks)]
     async fn above(locks: &Locker) -> Option<()> {
@@ -104,7 +104,7 @@ async fn a_functions_own_span_is_inside_or_around_the_hold() {
 }
 
 #[test]
-fn what_a_sync_body_logs_is_inside_of_its_hold() {
+fn a_sync_body_logs_inside_its_hold() {
     #[distributed_lock(key = "k", locker = locks)]
     fn body(locks: &Locker) -> Option<u8> {
         tracing::info!(target: "lockable", "the body");
@@ -181,7 +181,7 @@ async fn renewals_and_losses_are_logged_with_the_fencing_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_uses_most_of_its_lease_warns_once() {
+async fn a_body_near_its_leases_end_warns_once() {
     let locks = locker().await;
     let run = |locks: &Locker, millis| {
         let request = locks.lock("k").expire(SECOND);

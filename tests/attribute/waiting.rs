@@ -83,7 +83,7 @@ async fn a_call_that_need_not_wait_runs_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_of_a_process_run_in_the_order_of_arrival() {
+async fn calls_of_a_process_run_in_order() {
     let (locks, journal) = (locker().await, Journal::default());
     let guard = hold(&locks, "k").await;
     let mut calls = JoinSet::new();
@@ -218,7 +218,7 @@ async fn no_time_to_wait_is_one_try() {
 }
 
 #[test]
-fn a_sync_call_at_its_limit_found_the_lock_busy() {
+fn a_sync_call_at_its_limit_is_busy() {
     #[distributed_lock(key = "k", locker = locks, wait = "20ms")]
     fn unit(locks: &Locker) {
         unreachable!("runs without its lock")
@@ -261,7 +261,7 @@ async fn hold_for_a_while(locks: &Locker, journal: &Journal) -> tokio::task::Joi
 }
 
 #[tokio::test]
-async fn a_sync_call_in_spawn_blocking_says_so_and_waits() {
+async fn a_declared_sync_call_waits_in_spawn_blocking() {
     let (locks, journal) = (locker().await, Journal::default());
     let holder = hold_for_a_while(&locks, &journal).await;
     let (shop, there) = (Shop(locks.clone()), journal.clone());
@@ -393,7 +393,7 @@ async fn a_sync_call_refuses_to_block_a_whole_runtime() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_sync_call_refuses_to_wait_in_a_local_set() {
+async fn no_sync_call_waits_in_a_local_set() {
     let locks = locker().await;
     LocalSet::new().run_until(refuses_to_wait_here(&locks)).await;
 }
@@ -451,7 +451,7 @@ async fn a_body_does_not_wait_for_its_own_lock() {
 }
 
 #[test]
-fn a_sync_body_does_not_wait_for_its_own_lock() {
+fn no_sync_body_waits_for_its_own_lock() {
     #[distributed_lock(key = "k", locker = locks, wait)]
     fn holds(locks: &Locker) -> Option<()> {
         let outcomes =
@@ -488,7 +488,7 @@ async fn a_lock_that_was_waited_for_names_its_request() {
 
 /// The value in the backend stays as it is while a lock is passed on without asking that.
 #[tokio::test(start_paused = true)]
-async fn a_handed_off_lock_names_the_first_request_of_its_turn() {
+async fn a_handed_off_lock_names_its_turns_first_request() {
     #[distributed_lock(key = "k", locker = locks, wait)]
     async fn call(locks: &Locker) -> Option<String> {
         let holder = locks.inspect("k").await.unwrap()?;
@@ -524,7 +524,7 @@ async fn a_body_that_waited_has_its_whole_lease() {
 
 /// No holder hands the lock off: the call tries again when the dead holder's lease has ended.
 #[tokio::test(start_paused = true)]
-async fn after_a_dead_holder_a_body_has_its_whole_lease() {
+async fn a_dead_holders_successor_has_its_whole_lease() {
     #[distributed_lock(key = "k", locker = locks, wait, guard = lock)]
     async fn call(locks: &Locker) -> Option<Duration> {
         Some(lock.remaining())

@@ -15,9 +15,9 @@ use crate::fixture::{Fixture, KEY, NAME, hold};
 every_backend! { one_thread: [
     a_run_gives_the_bodys_value_and_releases,
     a_run_gives_the_bodys_own_error_and_releases,
-    a_body_does_not_start_while_another_holds_the_lock,
+    no_body_starts_while_another_holds_the_lock,
     a_waiting_body_is_stopped_when_its_lease_ends,
-    a_body_is_not_polled_once_its_lease_has_passed,
+    no_body_is_polled_after_its_lease,
     a_body_that_waits_past_its_lease_is_stopped,
     blocking_past_the_lease_is_reported_as_completed,
     a_panicking_body_releases_and_the_panic_continues,
@@ -45,7 +45,7 @@ async fn a_run_gives_the_bodys_own_error_and_releases<F: Fixture>(store: &F) {
     assert!(!store.has(NAME));
 }
 
-async fn a_body_does_not_start_while_another_holds_the_lock<F: Fixture>(store: &F) {
+async fn no_body_starts_while_another_holds_the_lock<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let held = hold(&locker).await;
     let never = async { unreachable!("the body runs without its lock") };
@@ -68,7 +68,7 @@ async fn a_waiting_body_is_stopped_when_its_lease_ends<F: Fixture>(store: &F) {
 
 /// Goal: one more step of a body whose process was stopped past the lease.
 /// Method: the body blocks its thread that long at its first poll, having asked for the next.
-async fn a_body_is_not_polled_once_its_lease_has_passed<F: Fixture>(store: &F) {
+async fn no_body_is_polled_after_its_lease<F: Fixture>(store: &F) {
     let polls = Cell::new(0);
     let body = poll_fn(|cx| {
         polls.set(polls.get() + 1);

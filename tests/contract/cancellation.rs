@@ -12,7 +12,7 @@ use crate::fixture::{Fixture, KEY, NAME, assert_quiet, hold};
 
 every_backend! { one_thread: [
     an_acquisition_given_up_at_any_poll_leaves_nothing,
-    a_first_acquisition_given_up_at_any_poll_leaves_nothing,
+    a_first_acquisition_dropped_anywhere_leaves_nothing,
     an_acquisition_given_up_behind_a_drop_leaves_nothing,
     a_given_up_try_spares_the_holder,
     many_given_up_at_once_leave_nothing,
@@ -20,9 +20,9 @@ every_backend! { one_thread: [
     a_run_given_up_at_any_poll_leaves_nothing,
     a_given_up_renewed_acquisition_is_not_renewed,
     a_given_up_renewed_run_is_not_renewed,
-    an_acquisition_given_up_for_a_minimum_hold_leaves_nothing,
-    a_release_given_up_at_any_poll_frees_the_lock,
-    an_extension_given_up_at_any_poll_never_shortens_the_lock,
+    an_acquisition_dropped_at_minimum_holds_leaves_nothing,
+    a_release_dropped_at_any_poll_frees_the_lock,
+    an_extension_dropped_at_any_poll_shortens_nothing,
     an_inspection_given_up_at_any_poll_changes_nothing,
     a_given_up_wait_for_a_loss_misses_nothing,
 ] }
@@ -33,7 +33,7 @@ async fn an_acquisition_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &
 }
 
 /// The first call of a locker connects, which takes more polls.
-async fn a_first_acquisition_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
+async fn a_first_acquisition_dropped_anywhere_leaves_nothing<F: Fixture>(store: &F) {
     let cold = || Locker::builder().url(store.url()).connect_lazy().unwrap();
     give_up_at_every_poll(store, cold).await;
 }
@@ -140,7 +140,7 @@ async fn a_given_up_renewed_run_is_not_renewed<F: Fixture>(store: &F) {
 }
 
 /// No one has held the lock, so no minimum hold applies.
-async fn an_acquisition_given_up_for_a_minimum_hold_leaves_nothing<F: Fixture>(store: &F) {
+async fn an_acquisition_dropped_at_minimum_holds_leaves_nothing<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     for turns in 0..TURNS {
         for polls in 0.. {
@@ -157,14 +157,14 @@ async fn an_acquisition_given_up_for_a_minimum_hold_leaves_nothing<F: Fixture>(s
     }
 }
 
-async fn a_release_given_up_at_any_poll_frees_the_lock<F: Fixture>(store: &F) {
+async fn a_release_dropped_at_any_poll_frees_the_lock<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let renewed = async || locker.lock(KEY).expire(F::LEASE).renew().acquire().await.unwrap();
     at_every_poll(store, &locker, async || renewed().await.release()).await;
     assert_quiet(store).await;
 }
 
-async fn an_extension_given_up_at_any_poll_never_shortens_the_lock<F: Fixture>(store: &F) {
+async fn an_extension_dropped_at_any_poll_shortens_nothing<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let (first, longer) = (Duration::from_secs(20), Duration::from_secs(40));
     for turns in 0..TURNS {

@@ -13,8 +13,8 @@ every_backend! { many_threads: [
     sections_of_many_tasks_never_overlap,
     of_many_tries_at_once_one_gets_the_lock,
     a_try_on_a_held_lock_finds_it_busy,
-    a_held_lock_is_busy_and_the_error_names_it,
-    a_busy_try_leaves_the_holders_lease_as_it_is,
+    the_busy_error_names_the_held_lock,
+    a_busy_try_leaves_the_holders_lease_alone,
     keys_that_resemble_each_other_are_different_locks,
     another_prefix_is_another_lock,
     a_lock_outlives_its_locker_and_its_runtime,
@@ -65,7 +65,7 @@ async fn a_try_on_a_held_lock_finds_it_busy<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_held_lock_is_busy_and_the_error_names_it<F: Fixture>(store: &F) {
+async fn the_busy_error_names_the_held_lock<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let _held = hold(&locker).await;
     let error =
@@ -76,7 +76,7 @@ async fn a_held_lock_is_busy_and_the_error_names_it<F: Fixture>(store: &F) {
     assert!(!error.is_lost() && !error.is_completed() && !error.is_unavailable());
 }
 
-async fn a_busy_try_leaves_the_holders_lease_as_it_is<F: Fixture>(store: &F) {
+async fn a_busy_try_leaves_the_holders_lease_alone<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let held = hold(&locker).await;
     let (owner, life) = (store.owner(NAME), store.life(NAME));

@@ -12,7 +12,7 @@ every_backend! { one_thread: [
     a_valid_lease_excludes_every_other_holder,
     the_holder_gives_up_before_the_store_does,
     a_stored_lease_is_exactly_as_long_as_asked,
-    the_lockers_own_lease_is_the_default_of_its_requests,
+    the_lockers_own_lease_is_its_default,
     a_lease_that_passed_never_comes_back,
 ] }
 
@@ -72,7 +72,7 @@ async fn a_stored_lease_is_exactly_as_long_as_asked<F: Fixture>(store: &F) {
     }
 }
 
-async fn the_lockers_own_lease_is_the_default_of_its_requests<F: Fixture>(store: &F) {
+async fn the_lockers_own_lease_is_its_default<F: Fixture>(store: &F) {
     let expire = Duration::from_secs(30);
     let locker = Locker::builder().url(store.url()).expire(expire).connect().await.unwrap();
     let held = hold(&locker).await;

@@ -13,7 +13,7 @@ every_backend! { one_thread: [
     after_a_rush_tokens_rise_over_a_data_loss,
     tokens_rise_over_tries_that_failed,
     tokens_rise_over_acquisitions_that_were_given_up,
-    a_token_stays_the_same_while_its_lock_is_held,
+    a_held_lock_keeps_its_token,
 ] }
 
 async fn tokens_rise_from_holder_to_holder<F: Fixture>(store: &F) {
@@ -108,7 +108,7 @@ async fn tokens_rise_over_acquisitions_that_were_given_up<F: Fixture>(store: &F)
     }
 }
 
-async fn a_token_stays_the_same_while_its_lock_is_held<F: Fixture>(store: &F) {
+async fn a_held_lock_keeps_its_token<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
     let token = guard.fencing_token();

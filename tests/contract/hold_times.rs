@@ -15,24 +15,24 @@ use crate::body::{OnDrop, caught};
 use crate::fixture::{Fixture, KEY, NAME, assert_quiet, at_once, drained, hold};
 
 every_backend! { one_thread: [
-    a_lock_stays_taken_until_its_minimum_hold_is_over,
+    a_lock_is_taken_for_its_minimum_hold,
     a_minimum_hold_outlasts_every_end_of_a_call,
     a_minimum_hold_that_is_over_delays_nothing,
-    a_minimum_hold_may_be_as_long_as_the_lease,
+    a_minimum_hold_may_last_the_whole_lease,
     a_renewal_does_not_make_a_minimum_hold_longer,
     a_minimum_hold_makes_nothing_again_that_was_lost,
     contradicting_hold_times_are_refused_before_anything_is_sent,
-    a_body_is_stopped_when_its_maximum_hold_is_over,
+    a_body_is_stopped_at_its_maximum_hold,
     a_maximum_hold_stops_a_body_that_may_finish,
     a_body_is_not_polled_past_its_maximum_hold,
     before_its_maximum_hold_a_body_gives_its_value,
-    a_guard_is_lost_when_its_maximum_hold_is_over,
+    a_guard_is_lost_at_its_maximum_hold,
     a_maximum_hold_bounds_what_remains,
-    a_body_that_blocks_past_maximum_hold_and_lease_is_lost,
-    a_minimum_and_a_maximum_hold_count_from_the_grant,
+    blocking_past_maximum_hold_and_lease_is_a_loss,
+    minimum_and_maximum_holds_count_from_the_grant,
 ] }
 
-async fn a_lock_stays_taken_until_its_minimum_hold_is_over<F: Fixture>(store: &F) {
+async fn a_lock_is_taken_for_its_minimum_hold<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let start = Instant::now();
     let guard = at_least(&locker, KEY, F::LEASE).acquire().await.unwrap();
@@ -93,7 +93,7 @@ async fn a_minimum_hold_that_is_over_delays_nothing<F: Fixture>(store: &F) {
     assert!(!store.has(NAME));
 }
 
-async fn a_minimum_hold_may_be_as_long_as_the_lease<F: Fixture>(store: &F) {
+async fn a_minimum_hold_may_last_the_whole_lease<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let request = locker.lock(KEY).expire(F::LEASE).min_hold(F::LEASE);
     let guard = request.acquire().await.unwrap();
@@ -175,7 +175,7 @@ async fn contradicting_hold_times_are_refused_before_anything_is_sent<F: Fixture
     assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
 }
 
-async fn a_body_is_stopped_when_its_maximum_hold_is_over<F: Fixture>(store: &F) {
+async fn a_body_is_stopped_at_its_maximum_hold<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     // Shorter than the lease, and longer.
     for most in [F::LEASE / 3, F::LEASE * 5 / 4] {
@@ -236,7 +236,7 @@ async fn before_its_maximum_hold_a_body_gives_its_value<F: Fixture>(store: &F) {
     endless.try_run(async {}).await.unwrap().unwrap();
 }
 
-async fn a_guard_is_lost_when_its_maximum_hold_is_over<F: Fixture>(store: &F) {
+async fn a_guard_is_lost_at_its_maximum_hold<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let most = F::LEASE * 3 / 4;
     let start = Instant::now();
@@ -278,7 +278,7 @@ async fn a_maximum_hold_bounds_what_remains<F: Fixture>(store: &F) {
     assert!(!store.has(NAME));
 }
 
-async fn a_body_that_blocks_past_maximum_hold_and_lease_is_lost<F: Fixture>(store: &F) {
+async fn blocking_past_maximum_hold_and_lease_is_a_loss<F: Fixture>(store: &F) {
     let request = at_most(&store.locker().await, F::LEASE, F::LEASE / 2);
     let body = async {
         // So that no renewal makes it last longer.
@@ -290,7 +290,7 @@ async fn a_body_that_blocks_past_maximum_hold_and_lease_is_lost<F: Fixture>(stor
     store.delete(NAME);
 }
 
-async fn a_minimum_and_a_maximum_hold_count_from_the_grant<F: Fixture>(store: &F) {
+async fn minimum_and_maximum_holds_count_from_the_grant<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let (least, most) = (F::LEASE, F::LEASE / 2);
     let request = at_most(&locker, 2 * F::LEASE, most).min_hold(least);

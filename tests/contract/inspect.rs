@@ -11,7 +11,7 @@ every_backend! { one_thread: [
     a_held_lock_has_one_and_says_how_long,
     a_lock_whose_lease_passed_has_no_holder,
     another_clients_lock_has_a_holder,
-    a_released_lock_has_a_holder_during_its_minimum_hold,
+    a_minimum_hold_has_a_holder_after_the_release,
     the_prefix_precedes_an_inspected_key,
     an_invalid_key_is_refused_before_anything_is_asked,
     an_inspection_changes_nothing,
@@ -68,7 +68,7 @@ async fn another_clients_lock_has_a_holder<F: Fixture>(store: &F) {
     assert_eq!(locker.inspect(KEY).await.unwrap(), None);
 }
 
-async fn a_released_lock_has_a_holder_during_its_minimum_hold<F: Fixture>(store: &F) {
+async fn a_minimum_hold_has_a_holder_after_the_release<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let least = 5 * F::LEASE;
     let guard = locker.lock(KEY).expire(5 * least).min_hold(least).acquire().await.unwrap();

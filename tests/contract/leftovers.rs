@@ -14,11 +14,11 @@ every_backend! { one_thread: [
     one_try_with_terms_of_waiting_is_refused,
     a_refused_run_does_not_start_its_body,
     the_longest_key_and_the_shortest_lease_are_good,
-    a_lockers_own_lease_is_checked_when_it_is_made,
+    a_lockers_lease_is_checked_when_it_is_built,
     a_request_that_is_never_acquired_does_nothing,
     a_released_lock_leaves_one_fence_for_ten_minutes,
     the_fence_of_a_long_lease_outlives_it_tenfold,
-    the_fence_of_a_tagged_key_has_the_same_tag,
+    a_tagged_keys_fence_has_the_same_tag,
 ] }
 
 async fn an_invalid_key_is_refused_before_anything_is_sent<F: Fixture>(store: &F) {
@@ -88,7 +88,7 @@ async fn the_longest_key_and_the_shortest_lease_are_good<F: Fixture>(store: &F) 
     }
 }
 
-async fn a_lockers_own_lease_is_checked_when_it_is_made<F: Fixture>(store: &F) {
+async fn a_lockers_lease_is_checked_when_it_is_built<F: Fixture>(store: &F) {
     // Redis adds the lease to its calendar, in 63 bits.
     let endless = Duration::from_millis(i64::MAX.unsigned_abs());
     let before = store.requests();
@@ -132,7 +132,7 @@ async fn the_fence_of_a_long_lease_outlives_it_tenfold<F: Fixture>(store: &F) {
     store.lose_all_data();
 }
 
-async fn the_fence_of_a_tagged_key_has_the_same_tag<F: Fixture>(store: &F) {
+async fn a_tagged_keys_fence_has_the_same_tag<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     locker.lock("{user}:7").acquire().await.unwrap().release().await.unwrap();
     assert!(store.has("lockable:fence::disLock:{user}:7"), "{:?}", store.keyspace());

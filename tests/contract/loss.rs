@@ -25,7 +25,7 @@ every_backend! { one_thread: [
     a_loss_stays_while_later_holders_come_and_go,
     a_refused_holder_stays_lost,
     a_body_is_not_polled_after_a_refused_renewal,
-    a_stopped_body_is_dropped_before_the_next_holder_comes,
+    a_stopped_body_is_dropped_before_the_next_holder,
     a_body_may_finish_after_its_deadline,
     a_body_may_finish_after_a_refused_renewal,
     a_body_that_may_finish_knows_of_its_loss,
@@ -35,8 +35,8 @@ every_backend! { one_thread: [
 every_claim! { redis_alone: Redis, one_thread, [
     a_lock_that_comes_back_stays_lost,
     blocking_over_a_refused_renewal_is_reported_as_completed,
-    a_lost_lock_is_found_when_the_connection_comes_back,
-    a_lost_lock_is_found_although_its_locker_is_gone,
+    a_loss_is_found_when_the_connection_returns,
+    a_loss_is_found_after_the_locker_was_dropped,
 ] }
 
 async fn a_holder_hears_of_its_loss_at_its_deadline<F: Fixture>(store: &F) {
@@ -176,7 +176,7 @@ async fn a_body_is_not_polled_after_a_refused_renewal<F: Fixture>(store: &F) {
 }
 
 /// The lock is taken by another while the body's lease ends, and not a moment before.
-async fn a_stopped_body_is_dropped_before_the_next_holder_comes<F: Fixture>(store: &F) {
+async fn a_stopped_body_is_dropped_before_the_next_holder<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let dropped = Cell::new(false);
     let body = async {
@@ -277,7 +277,7 @@ async fn blocking_over_a_refused_renewal_is_reported_as_completed(store: &Redis)
 }
 
 /// Goal: a loss that shows long before the deadline, though nothing is renewed.
-async fn a_lost_lock_is_found_when_the_connection_comes_back(store: &Redis) {
+async fn a_loss_is_found_when_the_connection_returns(store: &Redis) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
     break_connections_and_lose_all_data(store);
@@ -287,7 +287,7 @@ async fn a_lost_lock_is_found_when_the_connection_comes_back(store: &Redis) {
     assert!(error.is_lost() && error.to_string().contains("no one holds it"), "{error}");
 }
 
-async fn a_lost_lock_is_found_although_its_locker_is_gone(store: &Redis) {
+async fn a_loss_is_found_after_the_locker_was_dropped(store: &Redis) {
     let locker = store.locker().await;
     let renewed = locker.lock("other").expire(Redis::LEASE).renew().acquire().await.unwrap();
     let guard = hold(&locker).await;

@@ -16,7 +16,7 @@ use crate::cancellation::give_up_after;
 use crate::fixture::{Fixture, KEY, NAME, Redis, at_once, hold};
 
 every_backend! { one_thread: [
-    a_body_that_asks_for_its_own_lock_is_refused,
+    a_body_asking_for_its_own_lock_is_refused,
     a_body_is_refused_through_any_locker,
     a_body_may_hold_other_locks,
     the_same_key_elsewhere_is_another_lock,
@@ -25,10 +25,10 @@ every_backend! { one_thread: [
     a_guard_held_by_hand_does_not_count,
     a_body_may_be_followed_by_its_relock,
     a_panic_may_be_followed_by_a_relock,
-    a_given_up_body_may_be_followed_by_a_relock,
+    a_relock_may_follow_a_dropped_body,
     a_body_in_a_body_sees_both_locks,
-    what_the_body_itself_polls_is_a_part_of_it,
-    a_call_made_outside_is_refused_where_it_is_polled,
+    what_the_body_polls_is_part_of_it,
+    a_call_from_outside_is_refused_where_polled,
     a_body_that_continues_after_its_loss_may_relock,
 ] }
 
@@ -36,7 +36,7 @@ every_claim! { redis_alone: Redis, one_thread, [
     another_database_is_another_store,
 ] }
 
-async fn a_body_that_asks_for_its_own_lock_is_refused<F: Fixture>(store: &F) {
+async fn a_body_asking_for_its_own_lock_is_refused<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let body = async {
         let before = store.requests();
@@ -163,7 +163,7 @@ async fn a_panic_may_be_followed_by_a_relock<F: Fixture>(store: &F) {
     hold(&locker).await.release().await.unwrap();
 }
 
-async fn a_given_up_body_may_be_followed_by_a_relock<F: Fixture>(store: &F) {
+async fn a_relock_may_follow_a_dropped_body<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let started = Cell::new(false);
     let body = async {
@@ -202,7 +202,7 @@ async fn a_body_in_a_body_sees_both_locks<F: Fixture>(store: &F) {
 }
 
 /// As a collection of futures does that the body polls: with wakers and an order of its own.
-async fn what_the_body_itself_polls_is_a_part_of_it<F: Fixture>(store: &F) {
+async fn what_the_body_polls_is_part_of_it<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let ask = async || {
         yield_now().await;
@@ -228,7 +228,7 @@ async fn what_the_body_itself_polls_is_a_part_of_it<F: Fixture>(store: &F) {
     locker.lock(KEY).run(body).await.unwrap();
 }
 
-async fn a_call_made_outside_is_refused_where_it_is_polled<F: Fixture>(store: &F) {
+async fn a_call_from_outside_is_refused_where_polled<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let call = locker.lock(KEY).acquire();
     assert_refused(locker.lock(KEY).run(call).await.unwrap().map(drop));

@@ -13,7 +13,7 @@ every_backend! { one_thread: [
     a_released_lock_is_free_at_once,
     a_lease_of_a_released_lock_is_not_held,
     a_release_after_the_lease_says_lost,
-    a_release_after_a_loss_of_all_data_says_lost,
+    a_release_after_a_data_loss_says_lost,
     a_late_release_spares_the_next_holder,
     a_late_drop_leaves_the_next_holder_alone,
     a_dropped_guard_releases,
@@ -63,7 +63,7 @@ async fn a_release_after_the_lease_says_lost<F: Fixture>(store: &F) {
     assert_lost(guard, false).await;
 }
 
-async fn a_release_after_a_loss_of_all_data_says_lost<F: Fixture>(store: &F) {
+async fn a_release_after_a_data_loss_says_lost<F: Fixture>(store: &F) {
     let guard = hold(&store.locker().await).await;
     store.lose_all_data();
     assert_lost(guard, false).await;

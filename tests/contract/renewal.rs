@@ -15,9 +15,9 @@ use crate::fixture::{
 
 every_backend! { one_thread: [
     a_renewed_lock_outlives_its_lease,
-    a_lock_that_is_not_renewed_ends_with_its_lease,
+    a_lock_without_renewal_ends_with_its_lease,
     many_locks_are_renewed_together_also_without_their_locker,
-    the_first_renewal_comes_after_a_third_of_the_lease,
+    the_first_renewal_comes_after_a_third,
     renewal_ends_with_the_lock_on_every_way_out,
     a_renewal_never_makes_a_deleted_lock_again,
     a_renewal_that_finds_another_holder_stops_the_body,
@@ -30,7 +30,7 @@ every_claim! { memory_alone: Memory, one_thread, [
 ]}
 
 every_claim! { redis_alone: Redis, one_thread, [
-    a_short_lease_is_renewed_or_lost_but_never_shared,
+    a_short_lease_is_never_shared,
     a_blocked_runtime_does_not_lose_its_renewed_lock,
     a_renewal_that_finds_a_list_stops_the_body,
     renewals_are_no_more_than_needed,
@@ -51,7 +51,7 @@ async fn a_renewed_lock_outlives_its_lease<F: Fixture>(store: &F) {
     assert!(hold(&other).await.fencing_token() > token);
 }
 
-async fn a_lock_that_is_not_renewed_ends_with_its_lease<F: Fixture>(store: &F) {
+async fn a_lock_without_renewal_ends_with_its_lease<F: Fixture>(store: &F) {
     let guard = hold_shortly(store, &store.locker().await).await;
     assert!(guard.lost().await.is_lost());
     assert!(guard.is_lost());
@@ -75,7 +75,7 @@ async fn many_locks_are_renewed_together_also_without_their_locker<F: Fixture>(s
 }
 
 /// The end of a lease in the store moves only by a renewal.
-async fn the_first_renewal_comes_after_a_third_of_the_lease<F: Fixture>(store: &F) {
+async fn the_first_renewal_comes_after_a_third<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let start = Instant::now();
     let guard = hold_renewed(store, &locker).await;
@@ -190,7 +190,7 @@ async fn the_shortest_leases_are_renewed(store: &Memory) {
 }
 
 /// A busy machine loses such leases now and then, which is no fault.
-async fn a_short_lease_is_renewed_or_lost_but_never_shared(store: &Redis) {
+async fn a_short_lease_is_never_shared(store: &Redis) {
     let (locker, other) = (store.locker().await, store.locker().await);
     for millis in [10, 20, 50, 100] {
         let expire = Duration::from_millis(millis);

@@ -17,7 +17,7 @@ every_backend! { one_thread: [
     waiters_of_a_process_are_served_in_order,
     waiters_of_other_lockers_are_served_too,
     a_waiter_that_gives_up_leaves_the_queue,
-    a_holder_that_dies_costs_its_lease_and_no_more,
+    a_dead_holder_costs_no_more_than_its_lease,
     a_fair_lock_alternates_between_processes,
 ]}
 
@@ -111,7 +111,7 @@ async fn a_waiter_that_gives_up_leaves_the_queue<F: Fixture>(store: &F) {
     hold(&locker).await.release().await.unwrap();
 }
 
-async fn a_holder_that_dies_costs_its_lease_and_no_more<F: Fixture>(store: &F) {
+async fn a_dead_holder_costs_no_more_than_its_lease<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     store.put_foreign(NAME, F::LEASE);
     let guard = locker.lock(KEY).wait_at_most(4 * F::LEASE).acquire().await.unwrap();

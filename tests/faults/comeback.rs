@@ -209,7 +209,7 @@ async fn a_release_is_retried_until_the_server_is_back() {
 }
 
 #[tokio::test]
-async fn a_release_on_a_hanging_connection_is_retried_on_another() {
+async fn a_hanging_release_is_retried_on_another_connection() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     let guard = locker.lock("k").acquire().await.unwrap();
@@ -220,7 +220,7 @@ async fn a_release_on_a_hanging_connection_is_retried_on_another() {
 
 /// As above, where the connection that hangs is the one that the background uses.
 #[test]
-fn a_release_outside_a_runtime_is_retried_on_another_connection() {
+fn a_hanging_release_is_retried_outside_a_runtime() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect_lazy().unwrap();
     let guard = block_on(locker.lock("k").acquire()).unwrap();
@@ -261,7 +261,7 @@ async fn three_unanswered_calls_open_a_new_connection() {
 /// As above, where no runtime is around the call and the background's carries it. That one also
 /// releases, and what it does not get answered counts too.
 #[test]
-fn three_unanswered_calls_outside_a_runtime_open_a_new_connection() {
+fn three_unanswered_calls_outside_a_runtime_reconnect() {
     let (_server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect_lazy().unwrap();
     block_on(pair(&locker));

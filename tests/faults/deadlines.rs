@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn an_acquire_on_a_stalled_server_ends_at_its_deadline() {
+async fn an_acquire_at_a_stalled_server_ends() {
     let server = Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
     server.pause();
@@ -62,7 +62,7 @@ async fn deadlines_of_a_hundred_calls_run_in_parallel() {
 }
 
 #[tokio::test]
-async fn a_release_on_a_stalled_server_continues_past_its_deadline() {
+async fn a_release_at_a_stalled_server_is_deferred() {
     let server = Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
     let guard = locker.lock("k").acquire().await.unwrap();
@@ -120,7 +120,7 @@ async fn calls_on_a_hanging_server_end_within_their_bound() {
 /// Method: the answer to the async one comes over the connection of this runtime, which the sync call
 /// blocks.
 #[tokio::test]
-async fn a_sync_call_behind_a_dropped_one_ends_in_time() {
+async fn a_sync_call_behind_a_dropped_one_ends() {
     #[distributed_lock(key = "k", locker = locker.clone())]
     fn sync(locker: &Locker, runs: &Runs) -> Result<(), LockError> {
         runs.add();

@@ -30,7 +30,7 @@ fn a_static_locker_outlives_the_runtimes_that_use_it() {
 }
 
 #[test]
-fn the_locker_may_be_connected_in_a_runtime_that_ends() {
+fn a_locker_outlives_the_runtime_that_connected_it() {
     let server = Server::start();
     let locker = one_thread().block_on(patient(&server.url()).connect()).unwrap();
     two_threads().block_on(pair(&locker));
@@ -78,12 +78,12 @@ fn eight_runtimes_side_by_side_exclude_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_blocking_task_of_a_many_threaded_runtime_can_lock() {
+async fn a_blocking_task_can_lock_beside_many_threads() {
     lock_from_blocking_tasks().await;
 }
 
 #[tokio::test]
-async fn a_blocking_task_of_a_one_threaded_runtime_can_lock() {
+async fn a_blocking_task_can_lock_beside_one_thread() {
     lock_from_blocking_tasks().await;
 }
 

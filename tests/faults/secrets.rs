@@ -44,7 +44,7 @@ async fn debug_output_shows_no_secret() {
 }
 
 #[tokio::test]
-async fn no_secret_is_shown_where_a_lock_is_busy_lost_or_misused() {
+async fn no_secret_is_shown_of_busy_or_lost_locks() {
     as_a_request(async |mut nest: Nest| {
         let guard = nest.guard().await;
         nest.fails(Busy, decorated(&nest, CANARY).await);
@@ -68,7 +68,7 @@ async fn no_secret_is_shown_where_a_lock_is_busy_lost_or_misused() {
 }
 
 #[tokio::test]
-async fn no_secret_is_shown_where_other_data_are_in_the_way() {
+async fn no_secret_is_shown_beside_foreign_data() {
     as_a_request(async |mut nest: Nest| {
         nest.guard().await.release().await.unwrap();
         nest.admin.command::<u64>(&["RPUSH", KEY, "data"]);
@@ -129,7 +129,7 @@ async fn no_secret_is_shown_where_a_right_is_missing() {
 /// Goal: a server that quotes a command, with the keys and owner tokens in it, is quoted without those.
 /// Method: commands arrive misspelt, so that a real server refuses them in its own words.
 #[tokio::test]
-async fn no_secret_is_shown_where_a_server_quotes_a_command() {
+async fn no_secret_is_shown_of_a_quoted_command() {
     as_a_request(async |mut nest: Nest| {
         nest.guard().await.release().await.unwrap();
         for command in ["SET", "INCR"] {
@@ -169,7 +169,7 @@ async fn no_owner_token_is_quoted_where_keys_are_shown() {
 }
 
 #[tokio::test]
-async fn no_secret_is_shown_where_the_background_cannot_renew_or_release() {
+async fn no_secret_is_shown_by_a_failing_background() {
     as_a_request(async |nest: Nest| {
         let first = nest.lock().expire(SHORT * 3).renew().acquire().await.unwrap();
         let second = nest.locker.lock("mail:canary@tree").expire(SHORT * 3).renew();
@@ -204,7 +204,7 @@ async fn no_secret_is_shown_where_a_server_lacks_commands() {
 }
 
 #[tokio::test]
-async fn no_secret_is_shown_where_a_server_is_full_or_gone() {
+async fn no_secret_is_shown_without_a_working_server() {
     as_a_request(async |mut nest: Nest| {
         let guard = nest.guard().await;
         nest.admin.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);

@@ -78,7 +78,7 @@ async fn a_unix_socket_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_url_takes_a_user_a_password_and_a_database() {
+async fn a_url_takes_user_password_and_database() {
     let server = Server::builder().password("word").user("app", "on >app-word ~* +@all").start();
     for (user, password) in [("", "word"), ("default", "word"), ("app", "app-word")] {
         let locker = connect(&server.url_with(user, password, 3)).await;

@@ -7,7 +7,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn a_release_with_a_swallowed_reply_continues_in_the_background() {
+async fn an_unanswered_release_continues_in_the_background() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
     for _ in 0..3 {

@@ -209,7 +209,7 @@ fn a_refused_duration_names_its_option() {
 }
 
 #[test]
-fn a_bare_word_after_the_key_is_no_argument_of_it() {
+fn a_bare_word_after_the_key_is_no_argument() {
     let (args, mistakes) = parse("key = \"a:{}\", renew");
     assert_eq!(mistakes, Vec::<String>::new());
     assert!(args.lease.renew);

@@ -176,7 +176,7 @@ fn missed(text: &str) -> Vec<MissedHole> {
 }
 
 #[test]
-fn a_name_in_literal_braces_may_be_a_missed_hole() {
+fn a_name_in_literal_braces_hints_at_a_hole() {
     let braces = |name: &str| MissedHole::Braces(name.to_owned());
     assert_eq!(missed("order:{{id}}").last(), Some(&MissedHole::Word("order".to_owned())));
     assert_eq!(missed("{{id}}:{{line}}:{{id}}:{tag}"), [braces("id"), braces("line")]);
@@ -186,7 +186,7 @@ fn a_name_in_literal_braces_may_be_a_missed_hole() {
 }
 
 #[test]
-fn a_sign_before_a_hole_may_come_from_another_language() {
+fn a_sign_before_a_hole_hints_at_another_language() {
     let sign = |sign, name: &str| MissedHole::Sign(sign, name.to_owned());
     assert_eq!(missed("order:${id}:#{line}"), [sign('#', "line"), sign('$', "id")]);
     for text in ["$:{id}", "#7:{id}", "{id}$", "@{id}", "${{"] {
@@ -195,7 +195,7 @@ fn a_sign_before_a_hole_may_come_from_another_language() {
 }
 
 #[test]
-fn a_word_may_be_a_missed_hole_where_there_is_none() {
+fn a_key_without_holes_may_miss_one() {
     let words = |text| missed(text).iter().map(|m| m.name().to_owned()).collect::<Vec<_>>();
     assert_eq!(words("order:id"), ["id", "order"]);
     assert_eq!(words("a-b/c.d e$f+a"), ["a", "b", "c", "d", "e", "f"]);
@@ -205,7 +205,7 @@ fn a_word_may_be_a_missed_hole_where_there_is_none() {
 }
 
 #[test]
-fn only_a_name_that_is_bound_is_a_missed_hole() {
+fn only_a_bound_name_is_a_missed_hole() {
     let of = |text: &str, bound: &str| {
         let template = parse(text).0;
         template.missed_holes(|name| name == bound).cloned().collect::<Vec<_>>()

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_lapses_after_the_latest_end_that_was_asked_for() {
+    fn a_lock_lapses_after_its_latest_requested_end() {
         let attempt = Attempt::drawn(LockKey::from_static("k"), Ttl::DEFAULT);
         assert_eq!(attempt.lapses_at(), None);
         attempt.mark_sent(Moment::from_nanos(5));

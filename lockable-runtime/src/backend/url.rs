@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_that_names_no_backend_says_what_to_write() {
+    fn a_url_without_a_backend_says_what_to_write() {
         for url in ["", "127.0.0.1:6379", "http://localhost", "redis//x"] {
             let error = refusal(url);
             assert!(error.is_invalid_url(), "{url}");

@@ -291,7 +291,7 @@ mod tests {
     /// Goal: a process that paused between the grant and the body's first step does not take it.
     /// Method: the clock jumps over the deadline at the end of acquiring.
     #[tokio::test(start_paused = true)]
-    async fn a_body_does_not_start_after_the_end_of_its_lease() {
+    async fn no_body_starts_after_its_lease() {
         for on_lost in [OnLost::Cancel, OnLost::Finish] {
             let acquirer = Acquirer::new(Arc::new(Link::in_memory())).unwrap();
             let key = LockKey::from_static("k");

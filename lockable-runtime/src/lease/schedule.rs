@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_check_is_made_at_once_and_the_next_ones_with_pauses() {
+    fn the_first_check_is_made_without_a_pause() {
         let later = |millis| at(5).after(Duration::from_millis(millis));
         assert_eq!(check(None, at(5)), at(5));
         assert_eq!(check(Some(at(5)), later(1)), later(100));
@@ -97,7 +97,7 @@ mod tests {
         }
 
         #[test]
-        fn at_least_five_tries_are_answered_or_given_up_before_the_lease_ends(
+        fn at_least_five_tries_end_within_a_lease(
             sent in 0..u64::MAX / 2,
             millis in 200_u64..86_400_000,
         ) {
@@ -129,7 +129,7 @@ mod tests {
         }
 
         #[test]
-        fn a_try_that_fails_at_once_is_not_repeated_at_once(
+        fn a_try_that_fails_fast_is_repeated_later(
             sent in 0..u64::MAX / 2,
             millis in 10_u64..86_400_000,
         ) {

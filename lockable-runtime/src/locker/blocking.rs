@@ -132,7 +132,7 @@ mod tests {
     use crate::locker::Locker;
 
     #[test]
-    fn a_body_does_not_start_after_the_end_of_its_lease() {
+    fn no_body_starts_after_its_lease() {
         let locks = Locker::builder().url("memory://").connect_lazy().unwrap();
         let guard =
             acquire_blocking(locks.lock("k").expire(Duration::from_millis(100)), false).unwrap();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_does_not_start_after_the_end_of_its_longest_hold() {
+    fn no_body_starts_after_its_longest_hold() {
         let locks = Locker::builder().url("memory://").connect_lazy().unwrap();
         let request = locks.lock("k").renew().max_hold(Duration::from_millis(1));
         let guard = acquire_blocking(request, false).unwrap();

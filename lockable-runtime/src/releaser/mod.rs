@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_releases_the_last_are_left_to_their_leases() {
+    fn excess_releases_are_left_to_their_leases() {
         let releaser = releaser();
         for _ in 0..LIMIT {
             assert!(releaser.accept(attempt(), Known::Unknown, None));

@@ -46,7 +46,7 @@ fn everything_else_becomes_an_underscore() {
 }
 
 #[test]
-fn white_space_at_the_ends_is_removed_also_after_the_cut() {
+fn white_space_is_trimmed_also_after_the_cut() {
     assert_eq!(RequestId::new("\r\n\t a \u{a0}").as_str(), "a");
     let cut = format!("{}   b", "a".repeat(MAX_LENGTH - 2));
     assert_eq!(RequestId::new(cut).as_str(), "a".repeat(MAX_LENGTH - 2));
@@ -102,7 +102,7 @@ async fn scopes_of_futures_nest_and_restore_the_outer_one() {
 }
 
 #[tokio::test]
-async fn futures_that_take_turns_on_a_thread_see_their_own_ids() {
+async fn futures_that_share_a_thread_keep_their_ids() {
     async fn reads_twice() -> (String, String) {
         let first = current();
         yield_now().await;
@@ -115,7 +115,7 @@ async fn futures_that_take_turns_on_a_thread_see_their_own_ids() {
 }
 
 #[test]
-fn a_dropped_future_leaves_nothing_and_sees_its_id_to_the_end() {
+fn a_dropped_future_sees_its_id_to_the_end() {
     struct Reads<'a>(&'a Cell<String>);
     impl Drop for Reads<'_> {
         fn drop(&mut self) {
@@ -135,7 +135,7 @@ fn a_dropped_future_leaves_nothing_and_sees_its_id_to_the_end() {
 }
 
 #[tokio::test]
-async fn spawned_work_has_the_id_that_is_carried_over_and_no_other() {
+async fn spawned_work_has_only_the_id_carried_over() {
     let id = RequestId::new("a");
     id.scope(async {
         assert_eq!(tokio::spawn(async { current() }).await.unwrap(), "");

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_rounded_up_to_a_grid_of_powers_of_two() {
+    fn moments_are_rounded_up_to_powers_of_two() {
         let rounded = |nanos, step| Moment::from_nanos(nanos).round_up(Duration::from_nanos(step));
         assert_eq!(rounded(17, 15), Moment::from_nanos(24));
         assert_eq!(rounded(24, 8), Moment::from_nanos(24));

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_holder_counts_on_one_per_cent_and_two_milliseconds_less() {
+    fn the_holder_counts_on_a_little_less() {
         assert_eq!(ttl(10_000).usable(), Duration::from_millis(9_898));
         assert_eq!(ttl(10).usable(), Duration::from_micros(7_900));
         assert_eq!(ttl(150).usable(), Duration::from_micros(146_500));

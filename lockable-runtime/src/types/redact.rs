@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_replaced_only_where_it_names_the_key() {
+    fn a_cause_is_replaced_only_for_its_key() {
         let key = DisplayKey::new("mail:a", true);
         assert!(key.redact_cause(&"no answer").is_none());
         let cause = key.redact_cause(&"mail:a is taken").unwrap();

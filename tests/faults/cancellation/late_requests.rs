@@ -157,7 +157,7 @@ async fn a_request_behind_its_retry_lasts_expire_at_most() {
 
 /// As above, for a call that was dropped.
 #[tokio::test]
-async fn a_dropped_request_behind_its_retry_lasts_expire_at_most() {
+async fn a_dropped_request_behind_its_retry_lasts_one_lease() {
     let (server, proxy) = server_and_proxy();
     let expire = Duration::from_secs(1);
     let locker = patient(&proxy.url()).expire(expire).connect().await.unwrap();

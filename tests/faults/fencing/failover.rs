@@ -100,7 +100,7 @@ async fn tokens_rise_over_a_failover_that_loses_the_grant() {
 
 /// The replica had never heard of the key.
 #[tokio::test]
-async fn tokens_rise_over_a_failover_that_loses_the_fence_counter() {
+async fn tokens_rise_over_a_lost_fence_counter() {
     let pair = Pair::start();
     let locker = connect(&pair.url()).await;
     let old = pair.lose(async || grants(&locker, 10).await).await;

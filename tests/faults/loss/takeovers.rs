@@ -10,7 +10,7 @@ use crate::support::connect;
 const LEASE: Duration = Duration::from_secs(6);
 
 #[tokio::test]
-async fn a_deleted_lock_stops_the_body_at_the_next_renewal() {
+async fn a_deletion_stops_the_body_at_the_next_renewal() {
     let taken = taken_over("deleted", Admin::del, "no one holds it").await;
     assert_eq!(taken, "none");
 }

@@ -92,7 +92,7 @@ async fn a_completion_after_the_loss_is_distinguished() {
 }
 
 #[tokio::test]
-async fn a_body_allowed_to_finish_returns_and_logs_the_loss() {
+async fn a_body_allowed_to_finish_logs_the_loss() {
     events::listen();
     let (_server, locker) = server_and_locker().await;
     let request = locker.lock("loss:finished").expire(LEASE).on_lost(OnLost::Finish);

@@ -113,7 +113,7 @@ async fn a_busy_call_seeds_a_lost_fence_counter() {
 }
 
 #[tokio::test]
-async fn a_call_at_other_data_seeds_a_lost_fence_counter() {
+async fn a_call_at_foreign_data_seeds_the_fence_counter() {
     let (_server, admin, locker) = prepared().await;
     token(&locker).await;
     admin.flush();
@@ -125,7 +125,7 @@ async fn a_call_at_other_data_seeds_a_lost_fence_counter() {
 /// Goal: the same where the connection breaks in between, so that the fence counter stays unseeded.
 /// Method: the answer that would show it is lost; the call is repeated on a new connection.
 #[tokio::test]
-async fn an_unseeded_fence_counter_is_seeded_after_a_broken_connection() {
+async fn a_fence_counter_is_seeded_after_a_broken_connection() {
     unseeded_and_cut(async |proxy| proxy.wait_reply_held(LIMIT).await).await;
 }
 
@@ -160,7 +160,7 @@ async fn unseeded_and_cut(then: impl AsyncFnOnce(&Proxy)) {
 /// the fence counter stays until the time has reached it.
 /// Method: one locker knows the fence counter, and another one meets it.
 #[tokio::test]
-async fn a_fence_counter_ahead_of_the_time_is_counted_up() {
+async fn a_fence_counter_ahead_of_time_is_incremented() {
     let (server, admin, locker) = prepared().await;
     let newest = token(&locker).await;
     let ahead = newest + 3_600_000_000;

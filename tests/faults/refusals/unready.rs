@@ -259,7 +259,7 @@ async fn a_server_without_databases_is_refused_in_words() {
 /// Goal: a cluster that is given another shard while locks are in use is refused in words, too.
 /// Method: the slot of a lock goes to a node that comes later.
 #[tokio::test]
-async fn a_server_that_gave_slots_away_is_left_and_refused() {
+async fn a_server_without_its_slots_is_refused() {
     let one = cluster::start(&Server::builder(), 1).remove(0);
     let locker = connect(&one.url()).await;
     let other = Server::builder().config("cluster-enabled", "yes").start();

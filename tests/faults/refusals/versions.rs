@@ -49,7 +49,7 @@ async fn a_server_that_is_new_enough_is_taken() {
 }
 
 #[tokio::test]
-async fn a_server_of_another_protocol_is_an_error_at_once() {
+async fn a_server_of_another_protocol_is_an_error() {
     let url = serve(|_| "HTTP/1.1 400 Bad Request\r\n\r\n".to_owned());
     let patient = patient(&url).connect_deadline(Duration::from_secs(5));
     let error = in_time(Duration::ZERO, patient.connect()).await.unwrap_err();
@@ -57,7 +57,7 @@ async fn a_server_of_another_protocol_is_an_error_at_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_answers_anything_to_anything_is_no_redis() {
+async fn a_server_with_random_answers_is_no_redis() {
     let url = serve(|_| "+PONG\r\n".to_owned());
     let error = in_time(Duration::from_secs(2), Locker::connect(&url)).await.unwrap_err();
     assert!(error.is_unavailable() && error.to_string().contains(&url), "{error:?}");

@@ -29,7 +29,7 @@ async fn leases_of_different_slots_are_renewed_one_by_one() {
 /// and not one for each renewal or release.
 /// Method: the server counts its refusals; releases that are asked for at once are batched elsewhere.
 #[tokio::test]
-async fn after_one_refusal_no_command_has_keys_of_several_slots() {
+async fn after_one_refusal_no_command_mixes_slots() {
     let server = cluster::start(&Server::builder(), 1).remove(0);
     let admin = server.admin();
     let locker = connect(&server.url()).await;
@@ -48,7 +48,7 @@ async fn after_one_refusal_no_command_has_keys_of_several_slots() {
 }
 
 #[tokio::test]
-async fn forgotten_scripts_of_a_cluster_are_sent_one_by_one() {
+async fn a_clusters_forgotten_scripts_are_sent_one_by_one() {
     let server = cluster::start(&Server::builder(), 1).remove(0);
     let admin = server.admin();
     let guards = hold_many(&connect(&server.url()).await).await;

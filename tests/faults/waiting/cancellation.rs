@@ -26,7 +26,7 @@ async fn a_dropped_waiter_leaves_the_queue_at_once() {
 }
 
 #[tokio::test]
-async fn a_waiter_at_its_limit_leaves_the_queue_at_once() {
+async fn a_waiter_at_its_limit_leaves_the_queue() {
     let (server, locker) = server_and_locker().await;
     let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let limit = Duration::from_millis(100);

@@ -164,7 +164,7 @@ async fn a_foreign_holder_that_dies_costs_its_lease() {
 }
 
 #[tokio::test]
-async fn a_foreign_lock_without_expiry_costs_one_recheck_once_deleted() {
+async fn a_deleted_endless_lock_costs_one_recheck() {
     let (server, locker) = server_and_locker().await;
     server.admin().set(KEY, "foreign");
     let waiter = waiter(&locker);

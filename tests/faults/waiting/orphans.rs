@@ -45,7 +45,7 @@ fn a_question_behind_its_release_takes_no_lock() {
 /// Goal: the same for a question whose answer was given up before the release began.
 /// Method: the command deadline ends while the question is held back.
 #[test]
-fn a_given_up_question_behind_its_release_takes_no_lock() {
+fn a_dropped_question_behind_its_release_takes_nothing() {
     let (server, proxy) = server_and_proxy();
     let (first, second) = (one_thread(), one_thread());
     let holder = holder(&first, &server);

@@ -24,7 +24,7 @@ async fn a_killed_holder_costs_its_lease() {
 }
 
 #[tokio::test]
-async fn a_holder_killed_in_its_turn_costs_the_short_grant() {
+async fn a_holder_killed_early_costs_the_short_grant() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     let guard = locker.lock("k").acquire().await.unwrap();

@@ -20,7 +20,7 @@ async fn calls_that_do_not_wait_never_subscribe() {
 }
 
 #[tokio::test]
-async fn a_call_that_finds_the_lock_free_does_not_subscribe() {
+async fn a_call_that_need_not_wait_never_subscribes() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     for _ in 0..20 {

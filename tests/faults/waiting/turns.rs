@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn a_handed_off_lock_is_claimed_for_its_whole_lease() {
+async fn a_handed_off_lock_has_its_whole_lease() {
     let (server, guard) = handed_off(|locker| locker.lock("k").expire(seconds(20))).await;
     let admin = server.admin();
     assert!(admin.pttl(KEY) <= 1_000);
@@ -115,7 +115,7 @@ async fn a_release_whose_outcome_is_unknown_serves_the_waiters() {
 
 /// The repeated release finds the next holder, who is left alone.
 #[tokio::test]
-async fn a_hand_off_with_a_lost_reply_is_no_loss() {
+async fn an_unanswered_hand_off_is_no_loss() {
     let (server, proxy) = server_and_proxy();
     let guard = connect(&proxy.url()).await.lock("k").acquire().await.unwrap();
     let next = waiter(&connect(&server.url()).await);
@@ -199,7 +199,7 @@ async fn a_local_waiter_has_a_whole_lease_too() {
 
 /// The recheck asks for a place during a long turn, and no one waits for that place in the end.
 #[tokio::test]
-async fn a_place_asked_for_during_a_turn_ends_with_it() {
+async fn a_place_requested_during_a_turn_ends() {
     let (server, locker, holder) = held().await;
     let first = waiter(&locker);
     queued(&server, 1).await;

@@ -111,7 +111,7 @@ fn a_dropped_runtime_frees_its_bodies_locks() {
 }
 
 #[test]
-fn a_runtime_shut_down_in_background_frees_its_bodies_locks() {
+fn a_background_shutdown_frees_its_bodies_locks() {
     for runtime in [one_thread(), two_threads()] {
         body_in(runtime, Runtime::shutdown_background);
     }

@@ -23,32 +23,32 @@ fn is_freed(case: &str, says: &str) {
 }
 
 #[test]
-fn a_guard_dropped_outside_a_runtime_is_freed_at_exit() {
+fn a_guard_dropped_outside_a_runtime_is_freed() {
     is_freed("outside", "");
 }
 
 #[test]
-fn a_guard_dropped_on_one_thread_is_freed_at_exit() {
+fn a_guard_dropped_on_one_thread_is_freed() {
     is_freed("one thread", "");
 }
 
 #[test]
-fn a_guard_dropped_on_many_threads_is_freed_at_exit() {
+fn a_guard_dropped_on_many_threads_is_freed() {
     is_freed("many threads", "");
 }
 
 #[test]
-fn a_guard_dropped_by_a_task_is_freed_at_exit() {
+fn a_guard_dropped_by_a_task_is_freed() {
     is_freed("task", "");
 }
 
 #[test]
-fn a_guard_dropped_by_a_runtime_is_freed_at_exit() {
+fn a_guard_dropped_by_a_runtime_is_freed() {
     is_freed("aborted", "");
 }
 
 #[test]
-fn a_guard_of_the_installed_locker_is_freed_at_exit() {
+fn an_installed_lockers_guard_is_freed() {
     is_freed("installed", "");
 }
 
@@ -63,7 +63,7 @@ fn a_guard_is_freed_when_main_panics() {
 }
 
 #[test]
-fn a_guard_is_freed_under_a_subscriber_and_a_recorder() {
+fn a_guard_is_freed_beside_subscriber_and_recorder() {
     is_freed("listener", "its release is sent in the background");
 }
 

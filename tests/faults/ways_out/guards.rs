@@ -20,7 +20,7 @@ async fn a_guard_dropped_in_its_runtime_frees_the_lock() {
 }
 
 #[tokio::test]
-async fn a_guard_dropped_on_a_plain_thread_frees_the_lock() {
+async fn a_guard_dropped_on_a_thread_frees_its_lock() {
     let (server, guard) = held().await;
     thread::spawn(move || drop(guard)).join().unwrap();
     freed(&server).await;
@@ -28,7 +28,7 @@ async fn a_guard_dropped_on_a_plain_thread_frees_the_lock() {
 
 /// Thread-locals are dropped when the thread's own are partly gone.
 #[tokio::test]
-async fn a_guard_dropped_in_a_thread_local_frees_the_lock() {
+async fn a_guard_in_a_thread_local_frees_its_lock() {
     thread_local! {
         static GUARD: RefCell<Option<LockGuard>> = const { RefCell::new(None) };
     }
@@ -76,7 +76,7 @@ fn a_dropped_runtime_frees_its_tasks_locks() {
 }
 
 #[test]
-fn a_runtime_shut_down_in_background_frees_its_tasks_locks() {
+fn a_background_shutdown_frees_its_tasks_locks() {
     for runtime in [one_thread(), two_threads()] {
         guard_in(runtime, Runtime::shutdown_background);
     }
@@ -100,7 +100,7 @@ fn guard_in(runtime: Runtime, end: impl FnOnce(Runtime)) {
 
 /// Another holder came after the lock was deleted from outside.
 #[tokio::test]
-async fn a_guard_that_was_overtaken_leaves_the_other_holders_lock() {
+async fn an_overtaken_guard_leaves_the_other_lock_alone() {
     let (server, guard) = held().await;
     let admin = server.admin();
     admin.set(KEY, "theirs");

@@ -310,7 +310,7 @@ mod tests {
     /// Goal: a timer of a runtime that has ended, polled elsewhere, which panics.
     /// Method: the task sends at its end whether it is unwinding.
     #[test]
-    fn a_task_that_waits_ends_with_the_runtime_of_its_timer() {
+    fn a_waiting_task_ends_with_its_timers_runtime() {
         struct Ending(std::sync::mpsc::Sender<bool>);
         impl Drop for Ending {
             fn drop(&mut self) {

@@ -52,7 +52,7 @@ fn the_first_loss_is_the_one_that_counts() {
 }
 
 #[test]
-fn a_failed_renewal_is_the_reason_until_one_is_answered() {
+fn a_failed_renewal_is_the_reason_until_an_answer() {
     let cause = |text: &'static str| Arc::new(LockError::new(LockErrorKind::Unavailable, text));
     let mut lease = lease();
     lease.unanswered(&cause("first"));
@@ -65,7 +65,7 @@ fn a_failed_renewal_is_the_reason_until_one_is_answered() {
 }
 
 #[test]
-fn the_longest_hold_stops_a_lease_that_renewals_would_keep() {
+fn the_longest_hold_stops_a_renewed_lease() {
     let mut lease = LeaseState::new(at(0), TTL, Some(at(12_000)));
     lease.renewed(at(9_000), TTL, at(9_001));
     assert_eq!(lease.status(at(11_999)), Status::Held(Duration::from_millis(1)));

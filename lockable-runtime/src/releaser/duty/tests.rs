@@ -74,7 +74,7 @@ fn run(mut duty: Duty, mut outcomes: impl FnMut() -> Result<Release, Fault>) -> 
 }
 
 #[test]
-fn a_dead_server_is_retried_until_the_lease_has_ended() {
+fn a_dead_server_is_retried_until_the_leases_end() {
     let (tries, end) = run(duty(Known::Granted), no_answer);
     assert_eq!(end, Next::Abandoned);
     assert_eq!(tries.get(..8), Some(&[0, 10, 30, 70, 150, 310, 630, 1_270][..]));

@@ -87,7 +87,7 @@ fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 }
 
 #[tokio::test]
-async fn the_id_is_current_from_the_call_to_the_end() {
+async fn the_id_is_current_during_the_whole_call() {
     let (mut service, seen) = service();
     service.call(request(b"a")).await.unwrap();
     assert_eq!(taken(&seen), ["call a", "first a", "second a", "drop a"]);
@@ -109,7 +109,7 @@ async fn the_first_of_several_headers_counts() {
 }
 
 #[tokio::test]
-async fn an_id_is_generated_where_the_header_is_absent_or_no_text() {
+async fn an_id_is_generated_without_a_readable_header() {
     let mut ids = Vec::new();
     for request in [Request::new(()), request(b""), request(b" \t"), request(b"a\xff")] {
         ids.push(call(request).await);
@@ -181,7 +181,7 @@ async fn a_header_that_is_named_is_the_only_one() {
 }
 
 #[tokio::test]
-async fn two_layers_agree_on_the_id_of_the_outer_one() {
+async fn two_layers_agree_on_the_outer_id() {
     let seen = Seen::default();
     let inner = RequestIdLayer::new().layer(Notes(Arc::clone(&seen)));
     let response = RequestIdLayer::new().layer(inner).call(Request::new(())).await.unwrap();
@@ -242,7 +242,7 @@ impl Service<Request<()>> for Permit {
 }
 
 #[tokio::test]
-async fn the_service_that_was_polled_ready_is_the_one_that_is_called() {
+async fn the_service_that_was_ready_is_called() {
     let mut service = RequestIdLayer::new().layer(Permit::default());
     let ready = service.poll_ready(&mut Context::from_waker(Waker::noop()));
     assert_eq!(ready, Poll::Ready(Ok(())));

@@ -24,7 +24,7 @@ fn special_characters_are_percent_encoded() {
 }
 
 #[test]
-fn the_character_after_the_hole_is_encoded_when_another_hole_follows() {
+fn the_character_between_two_holes_is_encoded() {
     assert_eq!(rendered("a-b", ""), "a-b");
     assert_eq!(rendered("a-b", "-"), "a%2Db");
     assert_eq!(rendered("aéb", "é"), "a%C3%A9b");
@@ -132,7 +132,7 @@ proptest! {
 }
 
 #[test]
-fn a_tag_that_is_a_whole_key_has_companion_keys_of_its_own() {
+fn a_whole_key_as_tag_has_own_companion_keys() {
     let (plain, tagged) = (LockKey::from_static("user"), LockKey::from_static("{user}"));
     assert_ne!(plain.queue().to_string(), tagged.queue().to_string());
     assert_ne!(plain.fence().to_string(), tagged.fence().to_string());

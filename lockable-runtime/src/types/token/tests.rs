@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_fencing_token_is_the_same_number_with_a_sign() {
+fn a_fencing_token_fits_into_a_signed_number() {
     let signed = |value| FencingToken::new(value).as_i64();
     assert_eq!(signed(1_750_000_000_000_001), 1_750_000_000_000_001);
     assert_eq!([signed(0), signed(u64::MAX)], [0, i64::MAX]);
@@ -103,7 +103,7 @@ fn values_of_other_libraries_have_no_request_id() {
 }
 
 #[test]
-fn a_generated_request_id_shares_no_secret_with_owner_tokens() {
+fn a_generated_request_id_reveals_no_owner_token() {
     let (token, id) = (OwnerToken::draw(None).unwrap(), RequestId::generate());
     assert_ne!(token.as_ref().split_once('.').unwrap().0, id.as_str().split_once('-').unwrap().0);
 }

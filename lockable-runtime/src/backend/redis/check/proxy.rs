@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_the_one_that_was_opened_or_another() {
+    fn an_address_is_the_opened_one_or_another() {
         let found = |ours: &str, address: &str| {
             let end = End { address: address.parse().ok(), ..End::default() };
             let ours: Vec<_> = ours.split(' ').filter_map(|at| at.parse().ok()).collect();

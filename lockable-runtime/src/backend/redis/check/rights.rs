@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn one_way_to_run_scripts_is_enough_but_not_for_every_day() {
+    fn one_way_to_run_scripts_suffices_with_a_warning() {
         let severity = |rules: &[&str], rule, is_cached| {
             let missing = Missing(rules.iter().map(|rule| (*rule).to_owned()).collect());
             missing.effect(rule, is_cached).map(|(severity, _)| severity)

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_a_clock_that_runs_count_for_all_attempts() {
+    fn answers_of_a_running_clock_count_for_all_attempts() {
         let times = Times::default();
         for second in 1..=100_u64 {
             // As slow as a clock may be.
@@ -154,7 +154,7 @@ mod tests {
     /// 3. Another request is sent and answered at 1010, which shows it.
     /// 4. The message of the grant arrives.
     #[test]
-    fn an_answer_after_a_step_dates_no_grant_before_it() {
+    fn an_answer_after_a_step_dates_no_earlier_grant() {
         let times = Times::default();
         times.learn(at(90), 4_000, at(100));
         let attempt_sent = at(200);
@@ -168,7 +168,7 @@ mod tests {
 
     /// The answer has a later time than the one before, but not by as much as has gone by.
     #[test]
-    fn a_step_that_the_clock_has_caught_up_with_shows_as_well() {
+    fn a_step_shows_after_the_clock_caught_up() {
         let times = Times::default();
         times.learn(at(0), 1_000_000, at(10));
         times.learn(at(500_010), 1_400_000, at(500_020));

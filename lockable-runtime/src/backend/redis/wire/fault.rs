@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_that_pass_are_no_refusals_and_say_what_they_mean() {
+    fn temporary_errors_are_explained_and_no_refusals() {
         let codes = ["LOADING", "BUSY", "MASTERDOWN", "NOREPLICAS", "MISCONF", "CLUSTERDOWN"];
         for code in codes.into_iter().chain(["TRYAGAIN", "MOVED", "READONLY", "OOM"]) {
             let reply = ::redis::parse_redis_value(format!("-{code} words\r\n").as_bytes());

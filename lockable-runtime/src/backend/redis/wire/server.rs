@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_of_a_cluster_decides_where_it_is_known() {
+    fn the_size_of_a_cluster_decides_where_known() {
         let is_unfit = |replies: &[Value]| unfit_by_answers(replies).is_some();
         let info = |size| text(&format!("cluster_state:ok\r\ncluster_size:{size}\r\n"));
         let moved = || ::redis::parse_redis_value(b"-MOVED 1 127.0.0.1:7000\r\n").unwrap();

@@ -118,7 +118,7 @@ mod tests {
 
     /// What servers answer: Redis 7 and 8 and Valkey 8 and 9, and proxies and relatives of theirs.
     #[test]
-    fn nothing_that_a_server_quotes_of_a_command_is_shown() {
+    fn what_a_server_quotes_is_not_shown() {
         let token = "0123456789abcdef.7 request 7";
         let quoted = [
             format!(
