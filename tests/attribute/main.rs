@@ -1,31 +1,31 @@
-//! What a function under `#[distributed_lock]` does, on the memory backend; `identity` and
+//! What a function under `#[distributed_lock]` does, on the memory backend; `request_ids` and
 //! `sync_lease` look into a server.
 //!
 //! Every test has a locker, and so a store, of its own; the functions take it as a parameter and
 //! name it with the option `locker`.
 
-mod arguments;
-mod boxed;
+mod boxed_futures;
+mod control_flow;
 mod counters;
-mod debug;
-mod environment;
+mod debug_output;
+mod default_locker;
 mod events;
-mod flow;
-mod identity;
+mod future_sizes;
+mod hold_times;
 mod keys;
-mod kit;
 mod lease;
 mod lifecycle;
-mod limits;
 mod methods;
 mod options;
+mod other_attributes;
 mod outcomes;
-mod own_lock;
+mod parameters;
+mod reentry;
+mod request_ids;
 mod returns;
-mod sizes;
-mod stacking;
 mod support;
 mod sync;
 mod sync_lease;
 mod telemetry;
+mod test_kit;
 mod waiting;

@@ -1,7 +1,7 @@
 //! A body whose lock is lost is stopped, at the deadline or when a renewal is refused, and can see it.
 
 mod connections;
+mod lost_bodies;
 mod servers;
 mod stepping;
 mod takeovers;
-mod ways;

@@ -1,16 +1,17 @@
 //! What locks do when servers, networks, runtimes and callers fail.
 
+mod addresses;
 mod cancellation;
 mod check;
-mod comeback;
-mod counted_from;
 mod deadlines;
 mod events;
 mod fencing;
 mod forks;
+mod late_polls;
+mod lease_start;
 mod loss;
 mod pauses;
-mod poll_times;
+mod reconnection;
 mod refusals;
 mod releases;
 mod renewal;
@@ -18,7 +19,6 @@ mod round_trips;
 mod runtimes;
 mod secrets;
 mod support;
-mod tls;
-mod unknown;
+mod unknown_outcomes;
 mod waiting;
 mod ways_out;

@@ -1,8 +1,8 @@
 //! Servers that answer, and refuse.
 
-mod data;
+mod foreign_data;
+mod refused_writes;
 mod rights;
-mod states;
 mod unready;
 mod urls;
 mod versions;

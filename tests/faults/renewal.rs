@@ -1,6 +1,6 @@
 //! Renewed locks: for as long as they are held, whatever the holder's runtime does, and no longer.
 
-mod holders;
+mod after_release;
+mod blocked_holders;
 mod reconnections;
 mod refusals;
-mod released;

@@ -1,17 +1,17 @@
 //! No call waits in vain, whatever becomes of the others, the messages and the server.
 
 mod cancellation;
-pub(crate) mod claims;
-mod clocks;
-mod cohorts;
+mod clock_set_back;
 mod disturbances;
+mod hash_tags;
+mod killed_processes;
+pub(crate) mod late_claims;
 mod late_grants;
-mod limits;
-mod longest;
-mod minimum;
+mod longest_lease;
+mod minimum_hold;
 mod orphans;
-mod processes;
-pub(crate) mod queues;
+mod random_kills;
 mod subscriptions;
-mod tags;
+pub(crate) mod support;
 mod turns;
+mod wait_limits;

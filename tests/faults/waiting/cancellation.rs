@@ -10,7 +10,7 @@ use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::Server;
 use tokio::task::yield_now;
 
-use super::queues::{AT_ONCE, QUEUE, is_over, is_served, queued, waiter, within};
+use super::support::{AT_ONCE, QUEUE, is_over, is_served, queued, waiter, within};
 use crate::support::{LIMIT, connect, elapse};
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Admin, Server, wait};
 
-use super::queues::{
+use super::support::{
     AT_ONCE, QUEUE, RECHECK, is_over, is_served, queued, waiter, waiter_for, within,
 };
 use crate::support::{FENCE, KEY, LIMIT, connect, elapse, freed, server_and_proxy};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use lockable_tests::{Peer, wait};
 use tokio::spawn;
 
-use super::cohorts::History;
-use super::queues::{AT_ONCE, RECHECK, is_over, queued, waiter};
+use super::random_kills::History;
+use super::support::{AT_ONCE, RECHECK, is_over, queued, waiter};
 use crate::support::{KEY, LIMIT, connect, elapse, server_and_proxy};
 
 /// Goal: a process that hears of its grant when that is nearly over, or over, and continues at once,

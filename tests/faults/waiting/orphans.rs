@@ -6,7 +6,7 @@ use lockable_runtime::{LockGuard, LockRequest, Locker};
 use lockable_tests::{Proxy, Server, wait};
 use tokio::runtime::Runtime;
 
-use super::queues::{QUEUE, queued};
+use super::support::{QUEUE, queued};
 use crate::runtimes::one_thread;
 use crate::support::{KEY, LIMIT, LONG, elapse, freed_blocking, patient, server_and_proxy};
 

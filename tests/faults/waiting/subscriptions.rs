@@ -3,7 +3,7 @@
 use lockable_tests::{Admin, Proxy, Server, wait};
 use tokio::task::JoinSet;
 
-use super::queues::{AT_ONCE, QUEUE, RECHECK, is_over, is_served, queued, waiter, within};
+use super::support::{AT_ONCE, QUEUE, RECHECK, is_over, is_served, queued, waiter, within};
 use crate::support::{LIMIT, connect, elapse, patient, server_and_proxy};
 
 #[tokio::test]

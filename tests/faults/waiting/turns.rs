@@ -6,7 +6,7 @@ use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Server, wait};
 use tokio::task::yield_now;
 
-use super::queues::{AT_ONCE, RECHECK, is_over, is_served, queued, waiter, within};
+use super::support::{AT_ONCE, RECHECK, is_over, is_served, queued, waiter, within};
 use crate::support::{
     COMMAND, KEY, LIMIT, connect, elapse, impatient, is_unsure, now, server_and_proxy, usable,
 };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lockable_tests::{Peer, Server};
 
-use super::queues::is_over;
+use super::support::is_over;
 use crate::support::{elapse, now};
 
 /// Goal: whatever becomes of the processes, no two holders believe in the lock at once, their fencing

@@ -52,7 +52,7 @@ fn a_second_install_names_the_first() {
         assert!(error.is_already_installed());
         let message = error.to_string();
         assert!(message.contains("memory://first"), "{message}");
-        assert!(message.contains("environment.rs"), "{message}");
+        assert!(message.contains("default_locker.rs"), "{message}");
         assert!(!message.contains("second"), "{message}");
     });
 }

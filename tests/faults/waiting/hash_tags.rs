@@ -4,7 +4,7 @@ use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Server, wait};
 use tokio::task::JoinHandle;
 
-use super::queues::{AT_ONCE, is_served};
+use super::support::{AT_ONCE, is_served};
 use crate::support::{LIMIT, patient};
 
 /// Goal: the waiters of two locks are not in one queue, where each would be granted the other's lock.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Server, wait};
 
-use super::queues::{AT_ONCE, is_over, is_served, queued, waiter, within};
+use super::support::{AT_ONCE, is_over, is_served, queued, waiter, within};
 use crate::support::{KEY, LIMIT, connect};
 
 const MINIMUM: Duration = Duration::from_millis(150);

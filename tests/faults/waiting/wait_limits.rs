@@ -7,7 +7,7 @@ use lockable_tests::wait;
 use tokio::task::spawn_blocking;
 use tracing::Level;
 
-use super::queues::{QUEUE, is_over, process, queued, waiter_for};
+use super::support::{QUEUE, is_over, process, queued, waiter_for};
 use crate::events;
 use crate::runtimes::one_thread;
 use crate::support::{

@@ -10,8 +10,8 @@ use lockable_tests::Server;
 
 use crate::runtimes::{block_on, one_thread};
 use crate::support::{COMMAND, LIMIT, connect, impatient, in_time, patient};
-use crate::waiting::claims::{give_up, held_claim};
-use crate::waiting::queues::{queued, waiter};
+use crate::waiting::late_claims::{give_up, held_claim};
+use crate::waiting::support::{queued, waiter};
 
 #[tokio::test]
 async fn after_a_drain_no_lock_is_left() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockable_runtime::{LockError, LockGuard};
 use lockable_tests::{Peer, Server, wait};
 
-use super::queues::{AT_ONCE, RECHECK, is_over, process, queued, within};
+use super::support::{AT_ONCE, RECHECK, is_over, process, queued, within};
 use crate::support::{LIMIT, connect, elapse};
 
 const LEASE: Duration = Duration::from_millis(1_500);

@@ -6,7 +6,7 @@ use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::{Proxy, Server, wait};
 use tokio::task::JoinHandle;
 
-use super::queues::{AT_ONCE, is_over, is_served, queued, waiter};
+use super::support::{AT_ONCE, is_over, is_served, queued, waiter};
 use crate::support::{KEY, LIMIT, connect, elapse, freed, impatient, server_and_proxy};
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockable_runtime::{LockRequest, Locker};
 use lockable_tests::{Server, wait};
 
-use super::queues::{AT_ONCE, is_over, is_served, queued, within};
+use super::support::{AT_ONCE, is_over, is_served, queued, within};
 use crate::support::{FENCE, KEY, LIMIT, connect};
 
 /// Half of the milliseconds that Redis can count.
