@@ -21,7 +21,7 @@ fn in_own_process(test: &str, variables: &[(&str, &str)], body: impl AsyncFnOnce
         return Runtime::new().unwrap().block_on(body());
     }
     let mut child = Command::new(env::current_exe().unwrap());
-    child.args(["--exact", &format!("environment::{test}"), "--nocapture"]);
+    child.args(["--exact", &format!("default_locker::{test}"), "--nocapture"]);
     child.env_remove("LOCKABLE_URL").env_remove("REDIS_URL").env(CHILD, test);
     let output = child.envs(variables.iter().copied()).output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);

@@ -218,6 +218,6 @@ fn is_alone(test: &str) -> bool {
 /// This test program with one test.
 fn again(test: &str) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", &format!("ways_out::processes::{test}"), "--nocapture"]);
+    command.args(["--exact", &format!("ways_out::draining::{test}"), "--nocapture"]);
     command
 }
