@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 
 /// A store of the test's own, with power over its time and its data.
 pub(crate) trait Fixture: Sized {
-    /// The shortest lease that a busy machine does not lose by accident.
+    /// A lease to wait for the end of, which lasts while a claim takes its steps.
     const LEASE: Duration;
 
     /// How many of these leases a claim may let pass.
@@ -171,7 +171,7 @@ const FENCE_LIFE: Duration = Duration::from_secs(601);
 /// longer than what one that failed leaves to it.
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 
-/// Far more than the longest test takes on a busy machine.
+/// Far more than the longest test takes: only one that hangs reaches it.
 const TEST_LIMIT: Duration = Duration::from_secs(60);
 
 /// How long a state may be waited for; less than a lease of the default length, so that a lock that
@@ -288,7 +288,7 @@ impl Redis {
 }
 
 impl Fixture for Redis {
-    const LEASE: Duration = Duration::from_secs(1);
+    const LEASE: Duration = Duration::from_secs(2);
     const LEASES: u32 = 2;
 
     fn start() -> Self {

@@ -113,7 +113,7 @@ async fn a_renewal_does_not_make_a_minimum_hold_longer<F: Fixture>(store: &F) {
     let guard = request().acquire().await.unwrap();
     let lease = guard.lease();
     guard.release().await.unwrap();
-    // On a busy machine it may be over when it is looked at.
+    // It may be over when it is looked at.
     let life = || store.life(NAME).unwrap_or_default();
     let (first, before, start) = (life(), store.requests(), Instant::now());
     // A lease of this length is renewed before that.
@@ -294,18 +294,23 @@ async fn minimum_and_maximum_holds_count_from_the_grant<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let (least, most) = (F::LEASE, F::LEASE / 2);
     let request = at_most(&locker, 2 * F::LEASE, most).min_hold(least);
-    let start = Instant::now();
-    assert!(request.run(pending::<()>()).await.unwrap_err().is_max_hold_reached());
+    let (start, granted) = (Instant::now(), Cell::new(Duration::ZERO));
+    let body = async {
+        granted.set(start.elapsed());
+        pending::<()>().await;
+    };
+    assert!(request.run(body).await.unwrap_err().is_max_hold_reached());
     let life = store.life(NAME).unwrap_or_default();
-    // On a busy machine the request for the grant takes its time.
-    assert!(life <= least * 4 / 5, "{life:?}");
+    // The request for the grant may have taken its time, and the store may count in milliseconds.
+    let most = least - most + granted.get() + Duration::from_millis(2);
+    assert!(life <= most, "{life:?} of {most:?}");
     store.pass(NAME).await;
     assert!(start.elapsed() >= least);
 }
 
 /// A request with a lease much longer than its minimum hold.
 fn at_least(locker: &Locker, key: &str, least: Duration) -> LockRequest {
-    locker.lock(key).expire(5 * least.max(Duration::from_secs(2))).min_hold(least)
+    locker.lock(key).expire(5 * least.max(Duration::from_secs(4))).min_hold(least)
 }
 
 fn at_most(locker: &Locker, expire: Duration, most: Duration) -> LockRequest {

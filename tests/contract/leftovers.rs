@@ -81,7 +81,7 @@ async fn the_longest_key_and_the_shortest_lease_are_good<F: Fixture>(store: &F) 
     let guard = locker.lock(&key).acquire().await.unwrap();
     assert_eq!(guard.key().as_str().len(), 1024);
     drop(guard);
-    // On a busy machine the answer may come after such a short lease; nothing else may go wrong.
+    // The answer may come after such a short lease; nothing else may go wrong.
     match locker.lock(KEY).expire(Duration::from_millis(10)).acquire().await {
         Ok(guard) => assert!(guard.remaining() < Duration::from_millis(8)),
         Err(error) => assert!(error.is_unavailable(), "{error}"),

@@ -189,7 +189,7 @@ async fn the_shortest_leases_are_renewed(store: &Memory) {
     }
 }
 
-/// A busy machine loses such leases now and then, which is no fault.
+/// Such a lease may be lost, which is no fault.
 async fn a_short_lease_is_never_shared(store: &Redis) {
     let (locker, other) = (store.locker().await, store.locker().await);
     for millis in [10, 20, 50, 100] {
@@ -230,8 +230,8 @@ async fn a_renewal_that_finds_a_list_stops_the_body(store: &Redis) {
     store.delete(NAME);
 }
 
-/// Three requests a lease, because each renewal counts from the one before; on a busy machine, where
-/// answers come too late, a ninth of a lease apart.
+/// Three requests a lease, because each renewal counts from the one before; where answers come too
+/// late, a ninth of a lease apart.
 async fn renewals_are_no_more_than_needed(store: &Redis) {
     let guard = hold_renewed(store, &store.locker().await).await;
     let (start, before) = (Instant::now(), store.admin.command_calls("pexpire"));

@@ -5,7 +5,9 @@ use std::time::Duration;
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Proxy, Server, wait};
 
-use crate::support::{KEY, LIMIT, LONG, MARGIN, elapse, freed, patient, server_and_proxy, usable};
+use crate::support::{
+    KEY, LIMIT, LONG, MARGIN, elapse, freed, in_time, patient, server_and_proxy, usable,
+};
 
 /// What a request takes to the server, and an answer back.
 const WAY: Duration = Duration::from_millis(150);
@@ -84,8 +86,8 @@ async fn a_grant_received_after_its_end_is_released() {
     elapse(LEASE).await;
     proxy.release_requests();
     assert!(call.await.unwrap().unwrap_err().is_unavailable());
-    wait::until_async(LEASE.saturating_sub(MARGIN), async || server.admin().get(KEY).is_none())
-        .await;
+    // Before it would end by itself.
+    in_time(LEASE.saturating_sub(2 * MARGIN), freed(&server)).await;
 }
 
 async fn parts() -> (Server, Proxy, Locker) {

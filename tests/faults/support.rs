@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lockable_runtime::{LockError, Locker, LockerBuilder, distributed_lock};
-use lockable_tests::{Proxy, Server, wait};
+use lockable_tests::{Pace, Proxy, Server, wait};
 
 /// How long a test waits for an event that must come. Leases are longer, so that none of them ends
 /// by itself meanwhile.
@@ -15,10 +15,10 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(10);
 /// A lease that no test outlives.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// What a busy machine may add to a deadline.
+/// What may be added to a deadline, as a [`Pace`] measures it.
 pub(crate) const MARGIN: Duration = Duration::from_secs(1);
 
-/// Deadlines that a test can wait for, and that a busy machine meets where they are to be met.
+/// Deadlines that a test can wait for, and that answers meet where they are to be met.
 pub(crate) const COMMAND: Duration = Duration::from_millis(800);
 pub(crate) const CONNECT: Duration = Duration::from_millis(1_200);
 
@@ -69,10 +69,10 @@ pub(crate) fn acl_rights() -> Vec<&'static str> {
 
 /// The future's output, which must come before the deadline and the margin have passed.
 pub(crate) async fn in_time<F: Future>(deadline: Duration, future: F) -> F::Output {
-    let start = now();
-    let output = tokio::time::timeout(deadline + 5 * MARGIN, future).await;
+    let pace = Pace::start();
+    let output = tokio::time::timeout(deadline + 3 * LIMIT, future).await;
     let output = output.expect("the call ends at all");
-    let elapsed = now() - start;
+    let elapsed = pace.elapsed();
     assert!(elapsed <= deadline + MARGIN, "it took {elapsed:?} with a deadline of {deadline:?}");
     output
 }

@@ -63,7 +63,7 @@ async fn an_extension_whose_reply_is_swallowed_moves_no_deadline() {
 async fn an_extension_whose_request_is_swallowed_moves_no_deadline() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
-    let lease = Duration::from_secs(2);
+    let lease = Duration::from_secs(4);
     let guard = locker.lock("k").expire(lease).acquire().await.unwrap();
     proxy.hold_requests();
     let error = in_time(COMMAND, guard.extend(LONG)).await.unwrap_err();
@@ -82,7 +82,7 @@ async fn an_extension_whose_request_is_swallowed_moves_no_deadline() {
 async fn an_extended_lock_is_released_for_its_longest_lease() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
-    let lease = Duration::from_secs(1);
+    let lease = Duration::from_secs(2);
     let guard = locker.lock("k").expire(lease).acquire().await.unwrap();
     guard.extend(LONG).await.unwrap();
     proxy.turn_away();
@@ -98,7 +98,7 @@ async fn an_extended_lock_is_released_for_its_longest_lease() {
 async fn an_unknown_extension_is_released_for_its_longest_lease() {
     let (server, proxy) = server_and_proxy();
     let locker = impatient(&proxy.url()).connect().await.unwrap();
-    let lease = Duration::from_secs(2);
+    let lease = Duration::from_secs(4);
     let guard = locker.lock("k").expire(lease).acquire().await.unwrap();
     proxy.hold_open_replies();
     assert!(guard.extend(LONG).await.unwrap_err().is_unavailable());

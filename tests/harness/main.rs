@@ -1,5 +1,6 @@
 //! The harness itself does what its documentation says.
 
+mod pace;
 mod peer;
 mod program;
 mod proxy;

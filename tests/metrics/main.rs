@@ -64,10 +64,10 @@ async fn what_goes_unanswered_is_counted() {
     drop(renewed);
 }
 
-/// Short enough to wait for its end, and longer than a busy machine stalls.
-const LEASE: Duration = Duration::from_millis(1_500);
+/// Short enough to wait for its end.
+const LEASE: Duration = Duration::from_secs(4);
 
 const COMMAND: Duration = Duration::from_millis(800);
 
 /// How long the test waits for an event that must come.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(30);

@@ -6,6 +6,7 @@
 //! - [`Proxy`] is between a client and a server; it counts what passes and can hold it back.
 //! - [`Peer`] is another process that the test talks with.
 //! - [`Program`] is a process that does all its work by itself, and ends.
+//! - [`Pace`] measures what must come in time, and slows down with the machine.
 //! - [`wait`] polls for a state that has no event.
 //! - [`Tls`] makes the certificates of a test server.
 //! - [`clock`] says whether the clock of a server can be set here.
@@ -19,6 +20,7 @@ pub mod python;
 pub mod wait;
 
 mod admin;
+mod pace;
 mod peer;
 mod program;
 mod proxy;
@@ -30,6 +32,7 @@ mod resp;
 mod spawner;
 
 pub use admin::Admin;
+pub use pace::Pace;
 pub use peer::Peer;
 pub use program::Program;
 pub use proxy::{Proxy, traffic::ConnectionTraffic};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lockable_runtime::{Lease, LockError, Locker, distributed_lock};
-use lockable_tests::wait;
+use lockable_tests::{Pace, wait};
 use tokio::task::JoinHandle;
 use tracing::Level;
 
@@ -123,12 +123,13 @@ impl Stepping {
 
     /// The body is stopped at the deadline of its lease: not before, and not later.
     pub(super) async fn ends_at_its_deadline(self) {
-        let seen = Arc::clone(&self.seen);
+        let (seen, pace) = (Arc::clone(&self.seen), Pace::start());
         let (error, ended) = self.ends().await;
         assert!(error.to_string().contains("its lease ended"), "{error}");
+        let latest = MARGIN + pace.lag();
         let steps = *seen.steps.lock().unwrap();
         assert!(ended >= steps.until, "{:?} too early", steps.until.saturating_sub(ended));
-        assert!(ended <= steps.until + MARGIN, "{:?} too late", ended.saturating_sub(steps.until));
+        assert!(ended <= steps.until + latest, "{:?} too late", ended.saturating_sub(steps.until));
         assert!(steps.last < steps.until && steps.until < steps.last + 20 * MARGIN);
     }
 
@@ -144,7 +145,7 @@ impl Stepping {
             }
         };
         assert!(error.is_lost(), "{error}");
-        let outcome = tokio::time::timeout(MARGIN, self.task).await.expect("the call ends with it");
+        let outcome = tokio::time::timeout(LIMIT, self.task).await.expect("the call ends with it");
         let error = outcome.unwrap().unwrap_err();
         assert!(error.is_lost() && !error.is_completed(), "{error}");
         assert_eq!(error.key(), Some(self.key.as_str()));

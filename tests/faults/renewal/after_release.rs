@@ -6,14 +6,14 @@ use lockable_tests::{Server, wait};
 
 use crate::support::{KEY, LIMIT, connect, elapse, freed, server_and_proxy};
 
-const LEASE: Duration = Duration::from_millis(1_200);
+const LEASE: Duration = Duration::from_millis(2_400);
 
 #[tokio::test]
 async fn released_locks_are_not_renewed() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     let renewed = || locker.lock("k").expire(LEASE).renew();
-    for _ in 0..5 {
+    for _ in 0..3 {
         let guard = renewed().try_acquire().await.unwrap().unwrap();
         is_renewed(&server).await;
         guard.release().await.unwrap();
@@ -26,7 +26,7 @@ async fn released_locks_are_not_renewed() {
 async fn dropped_locks_are_not_renewed() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
-    for _ in 0..5 {
+    for _ in 0..3 {
         let guard = locker.lock("k").expire(LEASE).renew().try_acquire().await.unwrap().unwrap();
         is_renewed(&server).await;
         drop(guard);
@@ -70,7 +70,7 @@ async fn a_renewal_of_a_deleted_lock_makes_nothing() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     let admin = server.admin();
-    for _ in 0..5 {
+    for _ in 0..3 {
         let guard = locker.lock("k").expire(LEASE).renew().try_acquire().await.unwrap().unwrap();
         admin.del(KEY);
         assert!(guard.lost().await.is_lost());

@@ -9,7 +9,7 @@ use lockable_tests::Server;
 use crate::runtimes::{block_on, one_thread, two_threads};
 use crate::support::{KEY, connect, elapse, patient};
 
-const LEASE: Duration = Duration::from_millis(1_500);
+const LEASE: Duration = Duration::from_secs(3);
 
 #[tokio::test]
 async fn a_body_may_block_its_runtimes_only_thread() {

@@ -12,7 +12,7 @@ use crate::support::{
 
 const COUNT: usize = 50;
 
-const RENEWED: Duration = Duration::from_millis(1_500);
+const RENEWED: Duration = Duration::from_secs(3);
 
 #[tokio::test]
 async fn the_first_call_reveals_a_restart() {

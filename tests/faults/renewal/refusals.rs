@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::support::{LIMIT, acl_rights, connect, elapse, in_time};
 
-const LEASE: Duration = Duration::from_millis(1_500);
+const LEASE: Duration = Duration::from_secs(3);
 
 const MANY: usize = 40;
 

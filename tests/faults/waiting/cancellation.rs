@@ -67,8 +67,7 @@ async fn a_grant_during_a_cancellation_reaches_the_next_waiter() {
         first.abort();
         // It may have been granted the lock before that.
         drop(first);
-        let guard = tokio::time::timeout(AT_ONCE, second).await;
-        let guard = guard.unwrap_or_else(|_| panic!("the second waits in vain in round {round}"));
+        let guard = within(&format!("the second in round {round}"), AT_ONCE, second).await;
         guard.unwrap().release().await.unwrap();
         release.await.unwrap().unwrap();
         is_over(&server).await;

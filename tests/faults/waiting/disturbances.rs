@@ -227,14 +227,15 @@ async fn foreign_data_at_the_queue_prevent_no_release() {
 async fn foreign_data_at_the_fence_counter_leave_no_lock() {
     let (server, locker) = server_and_locker().await;
     let admin = server.admin();
-    admin.command::<()>(&["SET", KEY, "foreign", "NX", "PX", "300"]);
+    admin.command::<()>(&["SET", KEY, "foreign", "NX", "PX", "2000"]);
     admin.del(FENCE);
     let wait = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
     queued(&server, 1).await;
     admin.del(FENCE);
     admin.command::<()>(&["RPUSH", FENCE, "theirs"]);
+    let bound = Duration::from_secs(2) + RECHECK;
     let error =
-        within("foreign data at the fence counter", RECHECK, wait).await.unwrap().unwrap_err();
+        within("foreign data at the fence counter", bound, wait).await.unwrap().unwrap_err();
     assert!(error.to_string().contains(FENCE), "{error}");
     is_over(&server).await;
     assert_eq!(admin.type_of(FENCE), "list");

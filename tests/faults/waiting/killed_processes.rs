@@ -8,18 +8,18 @@ use lockable_tests::{Peer, Server, wait};
 use super::support::{AT_ONCE, RECHECK, is_over, process, queued, within};
 use crate::support::{LIMIT, connect, elapse};
 
-const LEASE: Duration = Duration::from_millis(1_500);
+const LEASE: Duration = Duration::from_secs(3);
 
 #[tokio::test]
 async fn a_killed_holder_costs_its_lease() {
     let server = Server::start();
     let locker = connect(&server.url()).await;
     let mut holder = process(&server.url());
-    assert_eq!(holder.ask("hold 1500"), "held");
+    assert_eq!(holder.ask("hold 3000"), "held");
     let waiter = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
     queued(&server, 1).await;
     drop(holder.kill());
-    is_served("holder killed, lease of 1500 ms", LEASE + AT_ONCE, waiter).await;
+    is_served("holder killed, lease of 3 s", LEASE + AT_ONCE, waiter).await;
     is_over(&server).await;
 }
 

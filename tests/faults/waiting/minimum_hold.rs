@@ -8,7 +8,8 @@ use lockable_tests::{Server, wait};
 use super::support::{AT_ONCE, is_over, is_served, queued, waiter, within};
 use crate::support::{KEY, LIMIT, connect};
 
-const MINIMUM: Duration = Duration::from_millis(150);
+/// Long enough that a waiter is in the queue before it ends.
+const MINIMUM: Duration = Duration::from_millis(600);
 
 #[tokio::test]
 async fn the_first_who_waits_comes_before_newcomers() {
@@ -38,14 +39,14 @@ async fn one_who_waits_since_the_release_comes_before_newcomers() {
 #[tokio::test]
 async fn an_inspection_leaves_out_the_waiters_second() {
     let lockers = Lockers::start().await;
-    let guard = lockers.hold(10 * MINIMUM).await;
+    let guard = lockers.hold(3 * MINIMUM).await;
     let waiter = waiter(&lockers.waiter);
     queued(&lockers.server, 1).await;
     guard.release().await.unwrap();
     let held = lockers.newcomer.inspect("k").await.unwrap().unwrap();
-    assert!(held.remaining().unwrap() <= 10 * MINIMUM, "{held:?}");
+    assert!(held.remaining().unwrap() <= 3 * MINIMUM, "{held:?}");
     assert!(lockers.server.admin().get(KEY).unwrap().starts_with('='));
-    is_served("behind a minimum", 10 * MINIMUM + AT_ONCE, waiter).await;
+    is_served("behind a minimum", 3 * MINIMUM + AT_ONCE, waiter).await;
 }
 
 #[tokio::test]

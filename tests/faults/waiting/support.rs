@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
-use lockable_tests::{Peer, Server, wait};
+use lockable_tests::{Pace, Peer, Server, wait};
 use tokio::task::JoinHandle;
 
-use crate::support::{KEY, LIMIT, now};
+use crate::support::{KEY, LIMIT};
 
 /// The companion key of the queue, in which the waiters of `k` are stored.
 pub(crate) const QUEUE: &str = "lockable:queue:{disLock:k}";
 
-/// What is due within about a round trip, on a machine that is busy; the recheck comes later.
+/// What is due within about a round trip, as a [`Pace`] measures it; the recheck comes later.
 pub(crate) const AT_ONCE: Duration = Duration::from_millis(700);
 
-/// What the recheck, or a short grant that no one takes, may cost on such a machine.
+/// What the recheck, or a short grant that no one takes, may cost.
 pub(crate) const RECHECK: Duration = Duration::from_secs(2);
 
 /// A lock that is waited for by a task of its own.
@@ -29,9 +29,9 @@ pub(crate) fn waiter_for(locker: &Locker, limit: Duration) -> JoinHandle<LockGua
 
 /// The output, which must come within the bound; says how long it took.
 pub(crate) async fn within<F: Future>(what: &str, bound: Duration, future: F) -> F::Output {
-    let start = now();
+    let pace = Pace::start();
     let output = tokio::time::timeout(3 * LIMIT, future).await.expect("it comes at all");
-    let elapsed = now() - start;
+    let elapsed = pace.elapsed();
     println!("{what}: {elapsed:?}");
     assert!(elapsed <= bound, "{what}: it took {elapsed:?} of {bound:?}");
     output
@@ -54,7 +54,7 @@ pub(crate) async fn queued(server: &Server, count: usize) {
 pub(crate) async fn is_over(server: &Server) {
     let admin = server.admin();
     let is_over = async || admin.command::<usize>(&["EXISTS", KEY, QUEUE]) == 0;
-    wait::until_async(AT_ONCE, is_over).await;
+    within("it is over", AT_ONCE, wait::until_async(LIMIT, is_over)).await;
 }
 
 /// A process that reads its orders from its input; see `wait_worker.rs`.
