@@ -215,6 +215,17 @@ fn the_documents_list_the_modules_of_the_plan() {
     assert_eq!(listed, rooms);
 }
 
+#[test]
+fn the_contributors_find_every_folder_of_tests() {
+    let folders = fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap().map(Result::unwrap);
+    let folders = folders.filter(|entry| entry.path().is_dir());
+    let folders: BTreeSet<_> =
+        folders.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    let text = contributing();
+    let listed = text.lines().filter_map(|line| line.strip_prefix("| `tests/")?.split('`').next());
+    assert_eq!(listed.map(str::to_owned).collect::<BTreeSet<_>>(), folders);
+}
+
 fn contributing() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../CONTRIBUTING.md")).unwrap()
 }
