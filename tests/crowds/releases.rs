@@ -51,7 +51,7 @@ fn five_thousand_releases_wait_out_an_outage() {
 fn releases_end_with_their_leases_during_an_outage() {
     alone(async {
         let (_server, proxy, locker) = start().await;
-        let guards = hold(&locker, 500, |request| request.expire(Duration::from_secs(2))).await;
+        let guards = hold(&locker, 500, |request| request.expire(Duration::from_secs(5))).await;
         proxy.refuse();
         proxy.cut();
         drop(guards);

@@ -59,4 +59,4 @@ async fn write_after_a_pause(more: &[&str]) -> (Server, Admin, Late) {
 }
 
 /// The test waits for its end, but it must not end before the process has said that it holds.
-const LEASE: Duration = Duration::from_millis(500);
+const LEASE: Duration = Duration::from_secs(1);
