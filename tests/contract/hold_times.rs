@@ -302,7 +302,7 @@ async fn minimum_and_maximum_holds_count_from_the_grant<F: Fixture>(store: &F) {
     assert!(request.run(body).await.unwrap_err().is_max_hold_reached());
     let life = store.life(NAME).unwrap_or_default();
     // The request for the grant may have taken its time, and the store may count in milliseconds.
-    let most = least - most + granted.get() + Duration::from_millis(2);
+    let most = least.saturating_sub(most) + granted.get() + Duration::from_millis(2);
     assert!(life <= most, "{life:?} of {most:?}");
     store.pass(NAME).await;
     assert!(start.elapsed() >= least);
