@@ -1,4 +1,4 @@
-//! Every command has a deadline, and so has connecting; the body does not run.
+//! Every command has a deadline, and so have connecting and waiting; the body does not run.
 
 use std::future::{Future, poll_fn};
 use std::net::TcpListener;
@@ -12,6 +12,7 @@ use crate::support::{
     COMMAND, CONNECT, KEY, LIMIT, MARGIN, Runs, connect, decorated, freed, impatient, in_time, now,
     patient, server_and_proxy,
 };
+use crate::waiting::support::queued;
 
 #[tokio::test]
 async fn an_acquire_at_a_stalled_server_ends() {
@@ -241,6 +242,24 @@ async fn a_paused_clock_stops_no_deadline() {
     assert_eq!(runs.count(), 0);
     server.resume();
     freed(&server).await;
+}
+
+/// Goal: the half minute that the documentation names. It counts from the first question without an
+/// answer, and a question takes as long as connecting may.
+#[tokio::test]
+async fn an_unlimited_wait_ends_after_half_a_minutes_outage() {
+    const OUTAGE: Duration = Duration::from_secs(30);
+    let server = Server::start();
+    let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    let call = tokio::spawn(locker.lock("k").acquire());
+    queued(&server, 1).await;
+    let start = now();
+    server.kill();
+    let error = tokio::time::timeout(2 * OUTAGE, call).await.unwrap().unwrap().unwrap_err();
+    assert!(start.elapsed() >= OUTAGE, "{:?}", start.elapsed());
+    assert!(error.is_unavailable() && error.to_string().contains(&server.url()), "{error}");
+    drop(holder);
 }
 
 async fn run(locker: &Locker, runs: &Runs) -> Result<(), LockError> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lockable_tests::{Pace, Peer, wait};
+use rstest::rstest;
 use tokio::spawn;
 
 use super::random_kills::History;
@@ -13,55 +14,57 @@ use crate::support::{KEY, LIMIT, connect, elapse, server_and_proxy};
 /// does not believe longer in it than the server does.
 /// Method: the message is held back for a part of the short grant, or for longer, and another process
 /// waits behind it; both print when they believed.
+#[rstest]
 #[tokio::test]
-async fn a_late_message_makes_no_second_holder() {
-    for delay in [0, 100, 250, 500, 900, 950, 990, 1_000, 1_300] {
-        let (server, proxy) = server_and_proxy();
-        let locker = connect(&server.url()).await;
-        let guard = locker.lock("k").acquire().await.unwrap();
-        let owner = server.admin().get(KEY);
-        let mut head = watcher(&proxy.url());
-        queued(&server, 1).await;
-        let mut next = watcher(&server.url());
-        queued(&server, 2).await;
-        proxy.hold_messages();
-        guard.release().await.unwrap();
-        wait::until_async(LIMIT, async || server.admin().get(KEY) != owner).await;
-        elapse(Duration::from_millis(delay)).await;
-        proxy.release_messages();
-        let (mut history, pace) = (History::default(), Pace::start());
-        history.note(&watched(&mut head, &mut next).await);
-        let report = history.checked();
-        println!("{delay} ms late: {report:?}");
-        assert!(report.longest_gap < most(delay) + pace.lag(), "{report:?}");
-        assert_eq!(report.holds, 2);
-        is_over(&server).await;
-    }
+async fn a_late_message_makes_no_second_holder(
+    #[values(0, 100, 250, 500, 900, 950, 990, 1_000, 1_300)] delay: u64,
+) {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&server.url()).await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    let owner = server.admin().get(KEY);
+    let mut head = watcher(&proxy.url());
+    queued(&server, 1).await;
+    let mut next = watcher(&server.url());
+    queued(&server, 2).await;
+    proxy.hold_messages();
+    guard.release().await.unwrap();
+    wait::until_async(LIMIT, async || server.admin().get(KEY) != owner).await;
+    elapse(Duration::from_millis(delay)).await;
+    proxy.release_messages();
+    let (mut history, pace) = (History::default(), Pace::start());
+    history.note(&watched(&mut head, &mut next).await);
+    let report = history.checked();
+    println!("{delay} ms late: {report:?}");
+    assert!(report.longest_gap < most(delay) + pace.lag(), "{report:?}");
+    assert_eq!(report.holds, 2);
+    is_over(&server).await;
 }
 
 /// The same with a stopped process, whose message waits in its socket.
+#[rstest]
 #[tokio::test]
-async fn a_stopped_process_is_no_second_holder() {
-    for pause in [0, 250, 500, 900, 990, 1_000, 1_300] {
-        let server = lockable_tests::Server::start();
-        let locker = connect(&server.url()).await;
-        let guard = locker.lock("k").acquire().await.unwrap();
-        let mut head = watcher(&server.url());
-        queued(&server, 1).await;
-        let mut next = watcher(&server.url());
-        queued(&server, 2).await;
-        head.pause();
-        guard.release().await.unwrap();
-        elapse(Duration::from_millis(pause)).await;
-        head.resume();
-        let (mut history, pace) = (History::default(), Pace::start());
-        history.note(&watched(&mut head, &mut next).await);
-        let report = history.checked();
-        println!("{pause} ms stopped: {report:?}");
-        assert!(report.longest_gap < most(pause) + pace.lag(), "{report:?}");
-        assert_eq!(report.holds, 2);
-        is_over(&server).await;
-    }
+async fn a_stopped_process_is_no_second_holder(
+    #[values(0, 250, 500, 900, 990, 1_000, 1_300)] pause: u64,
+) {
+    let server = lockable_tests::Server::start();
+    let locker = connect(&server.url()).await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    let mut head = watcher(&server.url());
+    queued(&server, 1).await;
+    let mut next = watcher(&server.url());
+    queued(&server, 2).await;
+    head.pause();
+    guard.release().await.unwrap();
+    elapse(Duration::from_millis(pause)).await;
+    head.resume();
+    let (mut history, pace) = (History::default(), Pace::start());
+    history.note(&watched(&mut head, &mut next).await);
+    let report = history.checked();
+    println!("{pause} ms stopped: {report:?}");
+    assert!(report.longest_gap < most(pause) + pace.lag(), "{report:?}");
+    assert_eq!(report.holds, 2);
+    is_over(&server).await;
 }
 
 /// How long the lock may have no holder where the first hears of its grant `late` milliseconds late:
