@@ -94,9 +94,11 @@ async fn a_new_subscription_limits_the_lines_asked_at_once() {
     proxy.hold_open_replies();
     let asked = admin.command_calls("lpos");
     admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-    wait::until_async(LIMIT, async || admin.command_calls("lpos") >= asked + LIMITED).await;
+    wait::until_async(LIMIT, async || admin.command_calls("lpos") > asked).await;
     elapse(AT_ONCE).await;
-    assert_eq!(admin.command_calls("lpos"), asked + LIMITED);
+    // Fewer where an answer to an earlier question was held back, too.
+    let limited = admin.command_calls("lpos") - asked;
+    assert!(limited <= LIMITED, "{limited}");
     proxy.release_replies();
     // The others have their turn when those were answered.
     wait::until_async(LIMIT, async || admin.command_calls("lpos") >= asked + LINES as u64).await;
