@@ -50,8 +50,9 @@ const FILES: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 const FIELDS: [&str; 4] = ["description", "readme", "keywords", "categories"];
 
 /// One page for each feature that something public needs.
-const BADGES: [(&str, &str); 3] = [
+const BADGES: [(&str, &str); 4] = [
     ("macros", "attr.distributed_lock.html"),
+    ("serde", "struct.FencingToken.html"),
     ("tls", "struct.LockerBuilder.html"),
     ("tower", "tower/index.html"),
 ];
