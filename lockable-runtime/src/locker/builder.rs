@@ -115,8 +115,8 @@ impl Locker {
     ///
     /// # Errors
     /// - [`is_not_configured`](LockError::is_not_configured) when neither variable is set.
-    /// - [`is_invalid_url`](LockError::is_invalid_url) when its value names no backend, or a
-    ///   [setting](Locker::connect#settings-in-the-url) has a value that it cannot have.
+    /// - [`is_invalid_url`](LockError::is_invalid_url) when its value names no backend, or sets
+    ///   something to a value that it cannot have; see [`Locker::connect`].
     pub fn from_env() -> Result<Self, LockError> {
         Self::from_environment().map(|(locker, _)| locker)
     }
@@ -178,14 +178,14 @@ impl LockerBuilder {
     }
 
     /// What every key starts with; `"disLock:"` by default, as in the annotation this crate mirrors. It has
-    /// priority over the [URL's](Locker::connect#settings-in-the-url).
+    /// priority over that of the URL; see [`Locker::connect`].
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = Some(prefix.into());
         self
     }
 
-    /// The lease of locks that set none of their own; 10 s by default, at least 10 ms. It has priority over the
-    /// [URL's](Locker::connect#settings-in-the-url).
+    /// The lease of locks that set none of their own; 10 s by default, at least 10 ms. It has priority over that of
+    /// the URL; see [`Locker::connect`].
     pub fn expire(mut self, expire: Duration) -> Self {
         self.expire = Some(expire);
         self
