@@ -11,6 +11,7 @@
 //! | `tls` | `rediss://`, through rustls with ring | off |
 //! | `tower` | `lockable_runtime::tower::RequestIdLayer`, for axum, tonic and others | off |
 //! | `metrics` | numbers through the `metrics` facade; see [`telemetry`] | off |
+//! | `serde` | keys, fencing tokens and request ids in serialized data, and the report of a check as JSON | off |
 #![allow(
     rustdoc::redundant_explicit_links,
     reason = "the texts' links are needed outside of rustdoc"

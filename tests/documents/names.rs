@@ -70,6 +70,20 @@ fn the_attribute_lists_every_option() {
 }
 
 #[test]
+fn every_feature_is_in_the_documentation() {
+    let (manifest, code) =
+        (read("lockable-runtime/Cargo.toml"), read("lockable-runtime/src/lib.rs"));
+    let (_, features) = manifest.split_once("[features]\n").unwrap();
+    let features = features.lines().take_while(|line| !line.starts_with('['));
+    let names = features.filter_map(|line| line.split_once(" = ")).map(|(name, _)| name);
+    let public: Vec<_> = names.filter(|name| !["default", "__internals"].contains(name)).collect();
+    assert!(public.len() >= 5, "{public:?}");
+    for name in public {
+        assert!(code.contains(&format!("//! | `{name}` |")), "`{name}` has no row in the table");
+    }
+}
+
+#[test]
 fn the_options_of_the_readme_exist() {
     let (known, listed) = (known_options(), options("README.md", "| `"));
     assert!(listed.len() >= 8, "{listed:?}");
