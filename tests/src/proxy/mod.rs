@@ -78,9 +78,9 @@ impl Proxy {
         format!("redis://{}", self.addr)
     }
 
-    /// How many connections were accepted.
+    /// How many connections were accepted, all of which a hold or a cut of the open ones covers.
     pub fn accepted(&self) -> usize {
-        self.shared.traffic.borrow().connections.len()
+        self.shared.control.borrow().accepted
     }
 
     /// How many of them are open.
