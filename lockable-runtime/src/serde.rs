@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_a_text_that_is_checked_when_it_is_read() {
+    fn a_key_is_text_checked_when_read() {
         let key = LockKey::from_static("{user}:7");
         assert_eq!(to_value(&key).unwrap(), json!("{user}:7"));
         assert_eq!(back(&key), key);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_id_is_a_text_that_is_cleaned_when_it_is_read() {
+    fn a_request_id_is_text_cleaned_when_read() {
         let id = RequestId::new("checkout 7");
         assert_eq!(to_value(&id).unwrap(), json!("checkout 7"));
         assert_eq!(back(&id), id);

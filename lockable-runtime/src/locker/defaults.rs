@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_builder_comes_before_the_url_and_the_url_before_the_default() {
+    fn builder_settings_precede_those_of_the_url() {
         let builder = |url: &str| Locker::builder().url(url);
         let shown = |builder: crate::LockerBuilder| {
             let locker = builder.connect_lazy().unwrap();

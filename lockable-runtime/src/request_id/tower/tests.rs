@@ -149,7 +149,7 @@ impl Service<Request<()>> for Plain {
 }
 
 #[tokio::test]
-async fn the_response_has_the_id_in_the_header_of_the_request() {
+async fn the_response_has_the_id_in_its_header() {
     for (name, expected) in [("req-id", "req-id: a"), ("x-request-id", "x-request-id: a")] {
         assert_eq!(answered(RequestIdLayer::new(), &[(name, b"a")]).await, expected);
     }
