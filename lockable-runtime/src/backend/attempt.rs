@@ -79,6 +79,7 @@ impl Attempt {
         self.had_turn.store(true, Ordering::Release);
     }
 
+    #[cfg_attr(not(any(feature = "redis", test)), expect(dead_code, reason = "only Redis asks"))]
     pub(crate) fn had_turn(&self) -> bool {
         self.had_turn.load(Ordering::Acquire)
     }
