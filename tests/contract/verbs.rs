@@ -50,7 +50,7 @@ const STEPS: usize = 30;
 const PROCESSES: usize = 3;
 const LISTENING: usize = 2;
 
-/// So many locks there are in each sequence.
+/// The number of locks in each sequence.
 const KEYS: usize = 3;
 
 /// Panics at the first step that differs: so the steps that are printed are the shortest start of the

@@ -185,7 +185,7 @@ impl What {
         }
     }
 
-    /// The same once more, where it is a verb and so many attempts have been made.
+    /// The same once more, where it is a verb; `asked` attempts have been made.
     fn repeated(&self, asked: usize) -> Option<Self> {
         Some(match self {
             Self::Acquire { .. } | Self::Enqueue { .. } => Self::Ask { attempt: asked - 1 },

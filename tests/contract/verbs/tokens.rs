@@ -19,7 +19,7 @@ impl Tokens {
         Self { latest: [None; KEYS], granted: HashMap::new(), rise: true }
     }
 
-    /// So many were given away, from this one on.
+    /// This count of tokens was given away, from the first on.
     pub(super) fn grant(&mut self, key: usize, first: u64, count: u64) {
         let last = first + count - 1;
         self.rise &= self.latest[key] < Some(first);
