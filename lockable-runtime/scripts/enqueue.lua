@@ -33,11 +33,16 @@ if not owner or owner == token then
   if failed then
     return failed
   end
+  if ARGV[2] + 0 > 60000 then
+    redis.call('PEXPIRE', fence, string.format('%.0f', math.min(10 * ARGV[2], 4611686018427387904)), 'GT')
+  end
   if owner then
     redis.call('PEXPIRE', lock, ARGV[2], 'GT')
   else
     redis.call('SET', lock, token, 'PX', ARGV[2])
-    redis.call('LREM', queue, '0', entry)
+    if head then
+      redis.call('LREM', queue, '0', entry)
+    end
   end
   return {1, first, now}
 end

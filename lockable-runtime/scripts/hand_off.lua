@@ -9,7 +9,10 @@ waiters find it when they ask.
 
 A grant reserves seventeen fencing tokens and publishes the first: so a holder can pass its turn on
 sixteen times within its process. They are never below the time, so that they rise over whatever the
-server has lost.
+server has lost. For the same reason they are hardly above it: the locks of a slot share the counter, and
+where that is ahead of the time a grant reserves a single token. So the first token says how many there
+are: more than one if it is the time, and one if it is later.
+See "How far may a fence counter be ahead of the time?" in DESIGN.md.
 
 Other data in place of the queue or the fence counter are left alone, and do not keep a lock from being
 released: it is free then, and waiters get the error when they ask.
@@ -17,8 +20,11 @@ released: it is free then, and waiters get the error when they ask.
 Calls are most of what this costs, a microsecond each on a busy server and three on one that was idle.
 So there are as few as can be, and no numbers among their arguments, which are slow to print.
 ]]
+
+-- The time is read once, so that what is compared with it stays ahead of it or behind it.
+local time
 local function now_in_micros()
-  local time = redis.call('TIME')
+  time = time or redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
 
@@ -31,9 +37,16 @@ local function at(what, failed)
   return failed
 end
 
+-- The first token that this script has reserved. It was given to no one if another is needed: the waiter it
+-- was for could not be reached.
+local reserved
+
 -- The fence counter is nearly always behind the time, so it is seeded with that first and read then.
 -- Numbers of Lua are exact to 53 bits.
 local function reserve(fence, now)
+  if reserved then
+    return reserved
+  end
   local former = redis.pcall('SET', fence, string.format('%.0f', now + 16), 'KEEPTTL', 'GET')
   if type(former) == 'table' then
     return nil, at('fence counter', former)
@@ -47,11 +60,12 @@ local function reserve(fence, now)
   if counted < now - 600000000 then
     redis.call('PEXPIRE', fence, '600000', 'NX')
   end
-  if counted < now then
-    return now
+  reserved = now
+  if counted >= now then
+    reserved = counted + 1
+    redis.call('SET', fence, string.format('%.0f', reserved), 'KEEPTTL')
   end
-  redis.call('SET', fence, string.format('%.0f', counted + 17), 'KEEPTTL')
-  return counted + 1
+  return reserved
 end
 
 local function join(queue, entry, life)

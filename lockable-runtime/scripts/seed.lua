@@ -1,8 +1,8 @@
 --[[
-Counts up the fence counter of a lock, and seeds it with the time where it is below that.
+Counts up a fence counter, and seeds it with the time where it is below that.
 
 KEYS[1]  the fence counter
-ARGV[1]  its TTL in milliseconds, counted from the time that its token stands for
+ARGV[1]  its TTL in milliseconds, counted from the time that its token stands for; a longer one stays
 Output   the fencing token: the server's time in microseconds, or more where the counter is ahead of it
 
 Not idempotent: each run returns a larger token, and a counter never sinks. Numbers of Lua are exact to
@@ -26,9 +26,11 @@ end
 if token >= 9007199254740992 then
   return redis.error_reply('ERR no fencing token can follow what is at the fence counter')
 end
+-- A counter that is ahead, because a clock was set back, is still there when the time has come up to it.
+local ahead = math.max(0, math.ceil((token - now) / 1000))
+life = string.format('%.0f', math.max(redis.call('PTTL', fence), life + ahead))
 if token >= now then
-  -- So late that it is still there when the time has come up to it: a clock was set back, or is behind.
-  redis.call('PEXPIRE', fence, string.format('%.0f', life + math.ceil((token - now) / 1000)))
+  redis.call('PEXPIRE', fence, life)
   return token
 end
 redis.call('SET', fence, digits, 'PX', life)

@@ -413,7 +413,7 @@ pub mod __private {
 #[doc(hidden)]
 pub mod __internals {
     pub use crate::backend::MemoryStore;
-    pub use crate::testing::internals::{GrantTo, Place, VerbAttempt, Verbs};
+    pub use crate::testing::internals::{GrantTo, Place, VerbAttempt, Verbs, fence_counter};
 }
 
 /// Longer texts about this crate.

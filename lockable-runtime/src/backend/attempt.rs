@@ -6,6 +6,7 @@ use super::min_hold::MinHold;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
+use crate::types::slot::Slot;
 use crate::types::token::OwnerToken;
 
 /// One acquisition, from before it is asked for until after it is released.
@@ -14,6 +15,8 @@ use crate::types::token::OwnerToken;
 /// own token and succeeds.
 pub(crate) struct Attempt {
     pub(crate) key: LockKey,
+    /// Whose fence counter counts its grant.
+    pub(crate) slot: Slot,
     pub(crate) owner: OwnerToken,
     pub(crate) ttl: Ttl,
     /// Written by the backend before the first request enters any queue; zero until then.
@@ -34,6 +37,7 @@ impl Attempt {
 
     pub(crate) fn owned(key: LockKey, ttl: Ttl, owner: OwnerToken) -> Self {
         Self {
+            slot: Slot::of(&key),
             key,
             owner,
             ttl,

@@ -179,13 +179,42 @@ pub(crate) enum Enqueued {
     },
 }
 
+/// The fencing tokens that are reserved for a grant: one for itself, and one for each pass.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reserved {
+    pub(crate) first: u64,
+    /// How often the turn may be passed on.
+    pub(crate) passes: u64,
+}
+
+impl Reserved {
+    /// How often a turn may be passed on, if the fence counter was not ahead of the time.
+    ///
+    /// See "How long may one process keep its turn?" in DESIGN.md.
+    pub(crate) const PASSES: u64 = 16;
+
+    pub(crate) fn turn(first: u64) -> Self {
+        Self { first, passes: Self::PASSES }
+    }
+
+    /// What a script reserved at that time. Where the fence counter was ahead, it has reserved a single token.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory none is ahead"))]
+    pub(crate) fn at(first: u64, time: u64) -> Self {
+        let is_ahead = first > time;
+        Self { first, passes: if is_ahead { 0 } else { Self::PASSES } }
+    }
+
+    pub(crate) fn last(self) -> u64 {
+        self.first.saturating_add(self.passes)
+    }
+}
+
 /// A lock that was handed to an attempt that waited for it.
 #[derive(Clone)]
 pub(crate) struct Grant {
     pub(crate) key: LockKey,
     pub(crate) owner: OwnerToken,
-    /// The first of the fencing tokens that are reserved for it.
-    pub(crate) fence: u64,
+    pub(crate) fence: Reserved,
     /// From when on it counts at the latest; `None` when that is unknown.
     pub(crate) since: Option<Moment>,
     /// It is unknown, too, for an attempt that was first sent before this.
@@ -195,7 +224,7 @@ pub(crate) struct Grant {
 
 impl Grant {
     /// The backend's answer to a request of the attempt that was sent at that moment.
-    pub(crate) fn answered(attempt: &Attempt, fence: u64, sent: Moment, ttl: Ttl) -> Self {
+    pub(crate) fn answered(attempt: &Attempt, fence: Reserved, sent: Moment, ttl: Ttl) -> Self {
         let (key, owner) = (attempt.key.clone(), attempt.owner.clone());
         Self { key, owner, fence, since: Some(sent), counts_from: Moment::default(), ttl }
     }

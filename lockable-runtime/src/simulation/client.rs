@@ -11,11 +11,10 @@ use tokio::time::Sleep;
 
 use super::life::sleep;
 use super::process::Process;
-use super::rules::RESERVED;
 use super::subscription::listen;
 use crate::backend::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Listener,
-    Memory, Release, Renewal, Renewed, Reply,
+    Memory, Release, Renewal, Renewed, Reply, Reserved,
 };
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
@@ -38,7 +37,7 @@ impl Backend for Client {
                 let reply = store.try_acquire(sent(&attempt));
                 known(&process, &attempt, reply, |found| match found {
                     Acquisition::Granted { fencing_token, .. } => {
-                        Some(((*fencing_token).into(), 1))
+                        Some(Reserved { first: (*fencing_token).into(), passes: 0 })
                     }
                     Acquisition::Busy => None,
                 })
@@ -72,9 +71,7 @@ impl Backend for Client {
             next.mark_sent(since);
             let request = || {
                 let reply = store.release_to(sent(&attempt), sent(&next));
-                known(&process, &next, reply, |(_, grant)| {
-                    grant.as_ref().map(|grant| (grant.fence, RESERVED))
-                })
+                known(&process, &next, reply, |(_, grant)| grant.as_ref().map(|grant| grant.fence))
             };
             let mut given_up = GivenUp { process: &process, next: Some(&next) };
             let asked = process.ask("release to", request).await;
@@ -102,7 +99,7 @@ impl Backend for Client {
             let request = || {
                 let reply = store.enqueue(sent(&attempt));
                 known(&process, &attempt, reply, |found| match found {
-                    Enqueued::Granted(grant) => Some((grant.fence, RESERVED)),
+                    Enqueued::Granted(grant) => Some(grant.fence),
                     Enqueued::Queued { .. } => None,
                 })
             };
@@ -183,13 +180,13 @@ fn known<T: Send + 'static>(
     process: &Process,
     attempt: &Arc<Attempt>,
     reply: Reply<T>,
-    granted: fn(&T) -> Option<(u64, u64)>,
+    granted: fn(&T) -> Option<Reserved>,
 ) -> Reply<T> {
     let (world, attempt) = (Arc::clone(&process.world), Arc::clone(attempt));
     Box::pin(async move {
         let found = reply.await?;
-        if let Some((first, count)) = granted(&found) {
-            world.granted(&attempt.key, attempt.owner.as_ref(), first, count);
+        if let Some(fence) = granted(&found) {
+            world.granted(&attempt.key, attempt.owner.as_ref(), fence);
         }
         Ok(found)
     })

@@ -7,9 +7,6 @@ use super::history::MARKS;
 use super::mix::{Kind, Mix};
 use crate::types::clock::{Moment, tokio_time};
 
-/// As many fencing tokens as a grant to a waiter reserves, for the calls that it is passed to.
-pub(super) const RESERVED: u64 = 17;
-
 /// A body under its lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hold {
@@ -86,17 +83,17 @@ impl Rules {
         }
     }
 
-    /// The server granted a lock, with this count of fencing tokens: they rise from grant to grant.
+    /// The server granted a lock, with these fencing tokens, the first and the last: they rise from grant to
+    /// grant.
     pub(super) fn granted(
         &mut self,
         key: &'static str,
         owner: &str,
-        first: u64,
-        count: u64,
+        [first, last]: [u64; 2],
     ) -> Option<String> {
         let grants = &mut self.keys.entry(key).or_default().grants;
         let latest = grants.last().map_or(0, |grant| grant.last);
-        grants.push(Grant { first, last: first + count - 1, owner: owner.to_owned() });
+        grants.push(Grant { first, last, owner: owner.to_owned() });
         (first <= latest).then(|| format!("{key}: the token {first} was granted after {latest}"))
     }
 

@@ -10,7 +10,6 @@ use tokio::sync::mpsc;
 
 use super::mix::Lane;
 use super::process::Process;
-use super::rules::RESERVED;
 use super::world::answer;
 use crate::backend::{Backend, Grant, Listener};
 use crate::types::clock::{Moment, tokio_time};
@@ -93,7 +92,7 @@ async fn subscribe(
 impl Listener for Channel {
     fn on_grant(&self, grant: Grant) {
         let world = &self.process.world;
-        world.granted(&grant.key, grant.owner.as_ref(), grant.fence, RESERVED);
+        world.granted(&grant.key, grant.owner.as_ref(), grant.fence);
         world.count("grants published");
         if self.process.subscription().is_deaf || self.process.life.is_over() {
             return world.count("messages lost");

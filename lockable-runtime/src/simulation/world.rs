@@ -12,7 +12,7 @@ use super::history::{History, Names, Record};
 use super::life::sleep_until;
 use super::mix::{Mix, Way};
 use super::rules::{Hold, Rules};
-use crate::backend::{Backend, Memory, Reply};
+use crate::backend::{Backend, Memory, Reply, Reserved};
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 
@@ -166,9 +166,9 @@ impl World {
     }
 
     /// The server granted a lock.
-    pub(super) fn granted(&self, key: &LockKey, owner: &str, first: u64, count: u64) {
-        let first = self.fence(first);
-        let broken = self.rules.lock().unwrap().granted(known(key), owner, first, count);
+    pub(super) fn granted(&self, key: &LockKey, owner: &str, fence: Reserved) {
+        let fence = [fence.first, fence.last()].map(|token| self.fence(token));
+        let broken = self.rules.lock().unwrap().granted(known(key), owner, fence);
         if let Some(broken) = broken {
             self.violation(|_| broken);
         }

@@ -61,7 +61,20 @@ impl Listener for Sending {
 }
 
 fn grant_to(grant: &Grant) -> GrantTo {
-    (grant.owner.as_ref().to_owned(), grant.fence, grant.ttl.duration(), grant.since.is_some())
+    (
+        grant.owner.as_ref().to_owned(),
+        grant.fence.first,
+        grant.ttl.duration(),
+        grant.since.is_some(),
+    )
+}
+
+/// The name of the fence counter that counts the grants of a lock.
+///
+/// # Errors
+/// When the key is invalid.
+pub fn fence_counter(key: &str) -> Result<String, LockError> {
+    Ok(LockKey::prefixed("", key)?.fence().to_string())
 }
 
 impl VerbAttempt {

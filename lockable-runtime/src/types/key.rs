@@ -7,6 +7,7 @@ use std::fmt::{self, Display, Write};
 use std::str::FromStr;
 
 use crate::types::error::LockError;
+use crate::types::slot::Slot;
 
 /// The longest lock key, prefix included, in bytes.
 ///
@@ -85,12 +86,12 @@ impl LockKey {
         &self.0
     }
 
-    /// The name of its fence counter.
+    /// The name of the fence counter that it shares with the other locks of its slot.
     ///
     /// See "Where do fencing tokens come from?" in DESIGN.md.
     #[cfg(any(feature = "redis", feature = "__internals", test))]
     pub(crate) fn fence(&self) -> Companion<'_> {
-        self.companion("lockable:fence::", "lockable:fence:{")
+        Slot::of(self).fence()
     }
 
     /// The name of its queue.
@@ -110,6 +111,14 @@ impl LockKey {
         } else {
             Companion([plain, &self.0, "}"])
         }
+    }
+}
+
+impl Slot {
+    /// The name of its fence counter.
+    #[cfg(any(feature = "redis", feature = "__internals", test))]
+    pub(crate) fn fence(self) -> Companion<'static> {
+        Companion(["lockable:fence:{", self.tag(), "}"])
     }
 }
 

@@ -10,4 +10,5 @@ pub(crate) mod redact;
 pub(crate) mod reporting;
 #[cfg(test)]
 pub(crate) mod seeded;
+pub(crate) mod slot;
 pub(crate) mod token;

@@ -10,6 +10,9 @@ use crate::types::error::{LockError, LockErrorKind};
 /// the time that has gone by.
 const LONGEST: u64 = i64::MAX.unsigned_abs() / 2;
 
+/// The shortest life of a fence counter in milliseconds, ten minutes; longer ones are a multiple of it.
+pub(crate) const FENCE_LIFE: u64 = 600_000;
+
 /// How long a lease lives in the backend, in whole milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ttl(u64);
@@ -58,12 +61,13 @@ impl Ttl {
         Duration::from_micros(micros.saturating_sub(micros / 100).saturating_sub(2_000))
     }
 
-    /// How long the fence counter of the key is kept.
+    /// How long a fence counter is kept that is seeded for such a lease: ten times as long, or a little longer.
     ///
     /// A fence counter that is gone starts again from the time, which is later by then. One that is ahead of
     /// the time, because a clock was set back, is kept for that much longer.
     pub(crate) fn fence_life(self) -> Duration {
-        Duration::from_millis(self.0.saturating_mul(10).clamp(600_000, LONGEST))
+        let lives = self.0.saturating_mul(10).div_ceil(FENCE_LIFE);
+        Duration::from_millis(lives.saturating_mul(FENCE_LIFE).min(LONGEST))
     }
 
     /// How long a queue is kept after a waiter last joined it, or asked again.
@@ -270,5 +274,6 @@ mod tests {
     fn the_fence_outlives_the_lease_tenfold() {
         assert_eq!(ttl(10_000).fence_life(), Duration::from_secs(600));
         assert_eq!(ttl(120_000).fence_life(), Duration::from_secs(1_200));
+        assert_eq!(ttl(60_001).fence_life(), Duration::from_secs(1_200));
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Weak};
 
-use super::state::{Calendar, Lock, RESERVED, Slot, State};
+use super::state::{Counting, Lock, Place, State, TURN};
 use crate::backend::{
-    Acquisition, Attempt, Enqueued, Grant, Held, Listener, Release, Renewal, Renewed,
+    Acquisition, Attempt, Enqueued, Grant, Held, Listener, Release, Renewal, Renewed, Reserved,
 };
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
@@ -14,8 +14,8 @@ use crate::types::token::{FencingToken, Origin, OwnerToken};
 /// One verb at work on one key, at one moment.
 pub(super) struct Change<'a> {
     /// Its lock is there only while it lasts.
-    slot: &'a mut Slot,
-    calendar: &'a mut Calendar,
+    place: &'a mut Place,
+    counting: &'a mut Counting,
     listeners: &'a [(Origin, Weak<dyn Listener>)],
     now: Moment,
     /// The grant that this handed off, for the listener to hear of when the state is unlocked.
@@ -25,12 +25,12 @@ pub(super) struct Change<'a> {
 impl<'a> Change<'a> {
     pub(super) fn of(state: &'a mut State, key: LockKey, now: Moment) -> Self {
         state.sweep_when_grown(now);
-        let slot = state.slots.entry(key).or_default();
-        if slot.expires() <= now {
-            slot.lock = None;
+        let place = state.places.entry(key).or_default();
+        if place.expires() <= now {
+            place.lock = None;
         }
-        let (calendar, listeners) = (&mut state.calendar, &state.listeners);
-        Self { slot, calendar, listeners, now, hand_off: None }
+        let (counting, listeners) = (&mut state.counting, &state.listeners);
+        Self { place, counting, listeners, now, hand_off: None }
     }
 
     pub(super) fn acquire(&mut self, attempt: &Attempt) -> Acquisition {
@@ -38,7 +38,7 @@ impl<'a> Change<'a> {
         if self.take(attempt).is_none() {
             return Acquisition::Busy;
         }
-        let fencing_token = FencingToken::new(self.reserve(attempt, 1));
+        let fencing_token = FencingToken::new(self.counting.reserve(attempt, 1, self.now));
         Acquisition::Granted { fencing_token, since }
     }
 
@@ -46,32 +46,32 @@ impl<'a> Change<'a> {
         let now = self.now;
         attempt.mark_sent(now);
         // The grace after a minimum hold ends when the first waiter asks.
-        self.slot.lock.take_if(|lock| lock.ends <= now);
-        let first = self.slot.queue.front();
-        if self.slot.lock.is_none() && first.is_some_and(|first| first.owner != attempt.owner) {
+        self.place.lock.take_if(|lock| lock.ends <= now);
+        let first = self.place.queue.front();
+        if self.place.lock.is_none() && first.is_some_and(|first| first.owner != attempt.owner) {
             // A grant to this attempt itself is repeated below, for the whole lease.
             self.hand_on(Some(attempt));
         }
         if let Some(lock) = self.take(attempt) {
             // It may have been handed to the attempt a while ago.
             lock.prolong(attempt.ttl, now);
-            self.slot.withdraw(attempt);
+            self.place.withdraw(attempt);
             return Enqueued::Granted(self.grant(attempt, now, attempt.ttl));
         }
-        self.slot.join(attempt);
-        let remaining = self.slot.lock.as_ref().map(|lock| lock.ends.since(now));
+        self.place.join(attempt);
+        let remaining = self.place.lock.as_ref().map(|lock| lock.ends.since(now));
         Enqueued::Queued { remaining }
     }
 
     pub(super) fn leave(&mut self, attempt: &Attempt) {
-        self.slot.withdraw(attempt);
+        self.place.withdraw(attempt);
         if self.is_held_by(attempt) {
             self.evict();
         }
     }
 
     pub(super) fn renew(&mut self, renewal: &Renewal) -> Renewed {
-        match &mut self.slot.lock {
+        match &mut self.place.lock {
             None => Renewed::Absent,
             Some(lock) if !lock.is_held_by(&renewal.attempt) => Renewed::Taken,
             Some(lock) => {
@@ -97,19 +97,19 @@ impl<'a> Change<'a> {
                 let grant = self.grant(next, since, next.ttl.provisional());
                 return (Release::Released, Some(grant));
             }
-            self.slot.join(next);
+            self.place.join(next);
         }
         let released = self.end_hold(attempt);
-        let is_free = released == Release::Released && self.slot.lock.is_none();
+        let is_free = released == Release::Released && self.place.lock.is_none();
         let grant = if is_free { self.hand_on(next.map(|next| &**next)) } else { None };
         (released, grant)
     }
 
     pub(super) fn inspect(&self) -> Option<Held> {
-        let lock = self.slot.lock.as_ref()?;
+        let lock = self.place.lock.as_ref()?;
         let mark = match lock.is_released {
             false => "",
-            true if self.slot.queue.is_empty() => "~",
+            true if self.place.queue.is_empty() => "~",
             true => "=",
         };
         let owner = [mark, lock.owner.as_ref()].concat();
@@ -119,7 +119,7 @@ impl<'a> Change<'a> {
     /// Ends a grant before its time, as a server does that loses it, and hands the lock to the first
     /// waiter; returns what was there.
     pub(super) fn evict(&mut self) -> Option<Lock> {
-        let lock = self.slot.lock.take()?;
+        let lock = self.place.lock.take()?;
         self.hand_on(None);
         Some(lock)
     }
@@ -127,19 +127,19 @@ impl<'a> Change<'a> {
     /// The lock, where the attempt is its holder, or could become it because it was free.
     fn take(&mut self, attempt: &Attempt) -> Option<&mut Lock> {
         let ends = self.now.after(attempt.ttl.duration());
-        let lock = self.slot.lock.get_or_insert_with(|| Lock::held(&attempt.owner, ends));
+        let lock = self.place.lock.get_or_insert_with(|| Lock::held(&attempt.owner, ends));
         lock.is_held_by(attempt).then_some(lock)
     }
 
     /// Frees the lock, or leaves it taken until the minimum hold is over.
     fn end_hold(&mut self, attempt: &Attempt) -> Release {
-        match &mut self.slot.lock {
+        match &mut self.place.lock {
             None => return Release::Absent,
             Some(lock) if lock.owner != attempt.owner => return Release::Taken,
             // The release is repeated.
             Some(lock) if lock.is_released => {}
             Some(lock) => match attempt.min_hold.rest(|| self.now) {
-                None => self.slot.lock = None,
+                None => self.place.lock = None,
                 Some(rest) => {
                     lock.ends = self.now.after(rest);
                     lock.is_released = true;
@@ -152,14 +152,14 @@ impl<'a> Change<'a> {
     /// Gives a free lock to the first waiter that can hear of it. The attempt that asks hears of it by the
     /// answer, which is the grant that this returns.
     fn hand_on(&mut self, asking: Option<&Attempt>) -> Option<Grant> {
-        while let Some(next) = self.slot.queue.pop_front() {
+        while let Some(next) = self.place.queue.pop_front() {
             let asks = asking.is_some_and(|asking| asking.owner == next.owner);
             let listener = if asks { None } else { self.listener(&next.owner) };
             if !asks && listener.is_none() {
                 continue;
             }
             let ttl = next.ttl.provisional();
-            self.slot.lock = Some(Lock::held(&next.owner, self.now.after(ttl.duration())));
+            self.place.lock = Some(Lock::held(&next.owner, self.now.after(ttl.duration())));
             let grant = self.grant(&next, self.now, ttl);
             let Some(listener) = listener else { return Some(grant) };
             self.hand_off = Some((listener, grant));
@@ -169,7 +169,7 @@ impl<'a> Change<'a> {
     }
 
     fn is_held_by(&self, attempt: &Attempt) -> bool {
-        self.slot.lock.as_ref().is_some_and(|lock| lock.is_held_by(attempt))
+        self.place.lock.as_ref().is_some_and(|lock| lock.is_held_by(attempt))
     }
 
     fn listener(&self, owner: &OwnerToken) -> Option<Arc<dyn Listener>> {
@@ -179,11 +179,7 @@ impl<'a> Change<'a> {
 
     /// The grant of a lock that the attempt holds now.
     fn grant(&mut self, attempt: &Attempt, since: Moment, ttl: Ttl) -> Grant {
-        Grant::answered(attempt, self.reserve(attempt, RESERVED), since, ttl)
-    }
-
-    fn reserve(&mut self, attempt: &Attempt, count: u64) -> u64 {
-        let seed = self.calendar.read(self.now);
-        self.slot.fence.reserve(count, seed, attempt.ttl, self.now)
+        let fence = self.counting.reserve(attempt, TURN, self.now);
+        Grant::answered(attempt, Reserved::turn(fence), since, ttl)
     }
 }

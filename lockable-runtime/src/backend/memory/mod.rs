@@ -112,21 +112,21 @@ impl Memory {
 impl Memory {
     /// Forgets everything, as a server does that restarts without its data.
     pub(crate) fn flush(&self) {
-        self.state().slots.clear();
+        self.state().flush();
     }
 
     /// Deletes a lock, which may have a holder; no call hears of that.
     pub(crate) fn delete(&self, key: &LockKey) {
-        if let Some(slot) = self.state().slots.get_mut(key) {
-            slot.lock = None;
+        if let Some(place) = self.state().places.get_mut(key) {
+            place.lock = None;
         }
     }
 
     /// The owner tokens of the waiters for a lock, in their order.
     pub(crate) fn queue(&self, key: &LockKey) -> Vec<String> {
         let owner = |attempt: &Arc<Attempt>| attempt.owner.as_ref().to_owned();
-        let owners = |slot: &state::Slot| slot.queue.iter().map(owner).collect();
-        self.state().slots.get(key).map(owners).unwrap_or_default()
+        let owners = |place: &state::Place| place.queue.iter().map(owner).collect();
+        self.state().places.get(key).map(owners).unwrap_or_default()
     }
 }
 
@@ -304,7 +304,7 @@ mod tests {
             acquire(&store, &Attempt::drawn(key, Ttl::DEFAULT));
             tokio::time::advance(Duration::from_secs(60)).await;
         }
-        assert!(store.state().slots.len() < 200);
+        assert!(store.state().places.len() < 200);
     }
 
     /// Goal: a timer of a runtime that has ended, polled elsewhere, which panics.

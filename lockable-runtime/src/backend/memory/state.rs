@@ -4,14 +4,15 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use crate::backend::{Attempt, Listener};
+use crate::backend::{Attempt, Listener, Reserved};
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
+use crate::types::slot::Slot;
 use crate::types::token::{Origin, OwnerToken};
 
 /// As many fencing tokens as a turn can need.
-pub(super) const RESERVED: u64 = 17;
+pub(super) const TURN: u64 = Reserved::PASSES + 1;
 
 /// A lock that stays taken after its release does so for this much longer while calls wait for it: the
 /// first of them that asks within that time has it handed on, so no newcomer finds it free.
@@ -21,39 +22,45 @@ const GRACE: Duration = Duration::from_secs(1);
 const SMALL: usize = 64;
 
 pub(super) struct State {
-    pub(super) slots: HashMap<LockKey, Slot>,
-    pub(super) calendar: Calendar,
+    pub(super) places: HashMap<LockKey, Place>,
+    pub(super) counting: Counting,
     /// Who hears of grants, by the origin of the owner tokens.
     pub(super) listeners: Vec<(Origin, Weak<dyn Listener>)>,
-    /// Unused slots are swept when there are this many of all.
+    /// Unused places are swept when there are this many of all.
     sweep_at: usize,
 }
 
 impl State {
     pub(super) fn new() -> Self {
-        let (slots, listeners) = (HashMap::new(), Vec::new());
-        Self { slots, calendar: Calendar::start(), listeners, sweep_at: SMALL }
+        let (places, listeners) = (HashMap::new(), Vec::new());
+        Self { places, counting: Counting::start(), listeners, sweep_at: SMALL }
+    }
+
+    /// Forgets all data. The calendar continues, as a server's clock does.
+    #[cfg(any(feature = "__internals", test))]
+    pub(super) fn flush(&mut self) {
+        self.places.clear();
+        self.counting.fences.clear();
     }
 
     pub(super) fn sweep_when_grown(&mut self, now: Moment) {
-        if self.slots.len() >= self.sweep_at {
-            self.slots.retain(|_, slot| slot.is_used(now));
-            self.sweep_at = SMALL.max(2 * self.slots.len());
+        if self.places.len() >= self.sweep_at {
+            self.places.retain(|_, place| place.is_used(now));
+            self.sweep_at = SMALL.max(2 * self.places.len());
         }
     }
 }
 
 /// What is stored about one key.
 #[derive(Default)]
-pub(super) struct Slot {
+pub(super) struct Place {
     pub(super) lock: Option<Lock>,
     pub(super) queue: VecDeque<Arc<Attempt>>,
-    pub(super) fence: Fence,
 }
 
-impl Slot {
+impl Place {
     fn is_used(&self, now: Moment) -> bool {
-        now < self.expires().max(self.fence.expires) || !self.queue.is_empty()
+        now < self.expires() || !self.queue.is_empty()
     }
 
     /// When another attempt may have the lock.
@@ -100,6 +107,25 @@ impl Lock {
     }
 }
 
+/// The fence counters of the hash slots, and what they start from.
+pub(super) struct Counting {
+    calendar: Calendar,
+    pub(super) fences: HashMap<Slot, Fence>,
+}
+
+impl Counting {
+    fn start() -> Self {
+        Self { calendar: Calendar::start(), fences: HashMap::new() }
+    }
+
+    /// Gives away this many fencing tokens of the attempt's slot, and returns the first of them.
+    pub(super) fn reserve(&mut self, attempt: &Attempt, count: u64, now: Moment) -> u64 {
+        let seed = self.calendar.read(now);
+        let fence = self.fences.entry(attempt.slot).or_default();
+        fence.reserve(count, seed, attempt.ttl, now)
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Fence {
     pub(super) value: u64,
@@ -107,12 +133,12 @@ pub(super) struct Fence {
 }
 
 impl Fence {
-    /// Gives away this many fencing tokens, and returns the first of them. An expired counter starts at the
-    /// seed.
-    pub(super) fn reserve(&mut self, count: u64, seed: u64, ttl: Ttl, now: Moment) -> u64 {
+    /// An expired counter starts at the seed.
+    fn reserve(&mut self, count: u64, seed: u64, ttl: Ttl, now: Moment) -> u64 {
         if self.expires <= now {
-            *self = Self { value: seed, expires: now.after(ttl.fence_life()) };
+            self.value = seed;
         }
+        self.expires = self.expires.max(now.after(ttl.fence_life()));
         let first = self.value.saturating_add(1);
         self.value = self.value.saturating_add(count);
         first
@@ -120,7 +146,7 @@ impl Fence {
 }
 
 /// The calendar that fence counters start from. It survives the loss of all data, as a server's does.
-pub(super) struct Calendar {
+struct Calendar {
     /// The calendar time at `born`, in microseconds.
     epoch: u64,
     born: Moment,
@@ -135,9 +161,9 @@ impl Calendar {
 
     /// Microseconds since 1970. More pass between two grants than a grant reserves tokens, even while
     /// tokio's clock is paused: so a fence counter that was lost starts above the old one.
-    pub(super) fn read(&mut self, now: Moment) -> u64 {
+    fn read(&mut self, now: Moment) -> u64 {
         let time = self.epoch.saturating_add(micros(now.since(self.born)));
-        self.latest = time.max(self.latest.saturating_add(RESERVED + 1));
+        self.latest = time.max(self.latest.saturating_add(TURN + 1));
         self.latest
     }
 }

@@ -20,28 +20,29 @@ pub(super) async fn acquire(
     let now = boot_time();
     let since = attempt.mark_sent(now);
     let fences = &connection.fences;
-    let is_seeded = fences.has(&attempt.key, now);
-    let count = if is_seeded {
-        command::count(attempt)
-    } else {
-        connection.scripts.command(&Seed(attempt))
+    let seeded = fences.seeded(attempt.slot, attempt.ttl, now);
+    let count = match seeded {
+        Some(_) => command::count(attempt),
+        None => connection.scripts.command(&Seed(attempt)),
     };
     let both = [command::set_lock(attempt), count];
     let replies = connection.call(&command::pipeline(both)).await?;
     let replies = connection.two(replies, "`SET` and `INCR`")?;
     let Read { locked, counted, is_uncounted } = Read::from(replies, attempt);
-    if let Ok(token) = counted
-        && !is_seeded
-    {
-        fences.seeded(&attempt.key, attempt.ttl, now, token);
-    }
+    let is_lost = match (&counted, seeded) {
+        (Ok(count), Some(seeded)) => fences.count(attempt.slot, *count, seeded),
+        (Ok(token), None) => {
+            fences.seed(attempt.slot, attempt.ttl, now, *token);
+            false
+        }
+        (Err(_), _) => false,
+    };
     // An error here shows that this request was granted nothing; an earlier one, which was not answered,
     // may have been.
     let granted =
         locked.map_err(|error| Fault { proves_absence: since == now, ..connection.fault(&error) });
-    let is_lost = is_seeded && counted.as_ref().is_ok_and(|count| fences.is_below_seed(*count));
     if !matches!(granted, Ok(true)) {
-        // `INCR` has just made this counter, without an end.
+        // `INCR` may just have made this counter, without an end.
         if is_lost
             && let Err(fault) = Box::pin(seed(connection, attempt, false)).await
             && connection.is_retired()
@@ -100,6 +101,6 @@ async fn seed(
     }
     let token = command::integer(&seeded)
         .map_err(|error| fault::of_fence(connection.fault(&error), &attempt.key))?;
-    connection.fences.seeded(&attempt.key, attempt.ttl, sent, token);
+    connection.fences.seed(attempt.slot, attempt.ttl, sent, token);
     Ok(command::is_own(&locked, attempt).then_some(token))
 }

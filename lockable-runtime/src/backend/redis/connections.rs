@@ -10,6 +10,7 @@ use ::redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisR
 use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
+use crate::backend::redis::fence::LostCounters;
 use crate::backend::redis::wait::grants::Grants;
 use crate::backend::redis::wait::times::Times;
 use crate::backend::redis::wire::connection::{Connection, Opener};
@@ -57,6 +58,7 @@ impl Connections {
             connect_deadline: settings.deadlines.connect,
             command_deadline: settings.deadlines.command,
             is_sharded: Arc::default(),
+            lost_counters: LostCounters::default(),
         };
         let times = Arc::<Times>::default();
         Ok(Self {

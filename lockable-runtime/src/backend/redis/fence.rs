@@ -2,111 +2,213 @@
 //!
 //! See "When does a connection trust a fence counter?" in DESIGN.md.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use crate::types::clock::Moment;
-use crate::types::key::LockKey;
-use crate::types::options::Ttl;
+use crate::types::options::{FENCE_LIFE, Ttl};
+use crate::types::slot::{SLOTS, Slot};
 
-/// At most this many fence counters are remembered: 8 KiB for each connection.
-const SLOTS: usize = 1024;
+/// All is forgotten after this long: a fence counter lives for ten minutes at least, and the server's clock
+/// may be the faster one.
+const REMEMBERED_FOR: Duration = Duration::from_secs(594);
 
-/// The fence counters that one connection seeded lately, as far as there are slots for them.
+/// How many bits of a word are the count: as many as the scripts compute with exactly.
+const COUNT_BITS: u32 = 53;
+const HIGHEST_COUNT: u64 = (1 << COUNT_BITS) - 1;
+
+/// The fence counters that one connection seeded lately, and the highest count that it has seen of each.
 ///
-/// Those of other connections do not count: their server may have been another one, or have lost the
-/// latest grants since. The memory may be wrong, because fence counters can be deleted and two keys can
-/// look alike. Both show at the next request for the key: its count is below every seed of this
-/// connection.
-pub(super) struct FenceCounters {
-    hasher: RandomState,
-    /// In each the newest fence counter of the slot: a half of its key's hash, and the second since boot
-    /// at which it ends.
-    slots: Box<[AtomicU64]>,
-    /// The lowest seed, which is at least the server's time.
-    lowest_seed: AtomicU64,
+/// Those of other connections do not count: their server may have been another one, or have lost the latest
+/// grants since. The memory may be wrong, because a fence counter can be deleted, and a proxy can lead an
+/// open connection to another server. Both show at the next count, unless that is higher all the same.
+pub(crate) struct FenceCounters {
+    /// A word for each slot, 128 KiB in all, made at the first seed: the highest count, and above that the
+    /// [class](class) of the counter's life; zero where this connection did not seed it.
+    words: OnceLock<Box<[AtomicU64]>>,
+    /// Since when this remembers, in nanoseconds since boot.
+    since: AtomicU64,
+    /// How many counters were known to be lost then.
+    lost: AtomicU64,
+    all_lost: LostCounters,
+}
+
+/// How many fence counters the connections of one locker have found lost. A server that lost one may have
+/// lost all, so every connection forgets what it has seeded.
+#[derive(Clone, Default)]
+pub(crate) struct LostCounters(Arc<AtomicU64>);
+
+/// What a connection knows of a fence counter that it has seeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seeded {
+    /// The highest count that had been seen when a request was about to be sent.
+    highest: u64,
 }
 
 impl FenceCounters {
-    pub(super) fn new() -> Self {
-        let slots = (0..SLOTS).map(|_| AtomicU64::new(0)).collect();
-        Self { hasher: RandomState::new(), slots, lowest_seed: AtomicU64::new(u64::MAX) }
+    pub(crate) fn new(all_lost: LostCounters) -> Self {
+        let lost = AtomicU64::new(all_lost.count());
+        Self { words: OnceLock::new(), since: AtomicU64::new(0), lost, all_lost }
     }
 
-    pub(super) fn has(&self, key: &LockKey, now: Moment) -> bool {
-        let (half, slot) = self.slot(key);
-        let Some(slot) = slot else { return false };
-        let known = slot.load(Ordering::Acquire);
-        known >> 32 == half && seconds(now) < known & u64::from(u32::MAX)
+    /// The fence counter of a slot, if this connection has seeded it for leases that long.
+    pub(super) fn seeded(&self, slot: Slot, ttl: Ttl, now: Moment) -> Option<Seeded> {
+        self.forget_when_due(now);
+        let word = self.words.get()?.get(slot.index())?.load(Ordering::Acquire);
+        let is_enough = class(ttl).is_some_and(|class| word >> COUNT_BITS >= class);
+        is_enough.then_some(Seeded { highest: word & HIGHEST_COUNT })
     }
 
-    /// Whether a fence counter with this count is none of those that were seeded here.
-    pub(super) fn is_below_seed(&self, count: u64) -> bool {
-        count < self.lowest_seed.load(Ordering::Relaxed)
-    }
-
-    /// A request that was sent then has seeded the fence counter of this key with that token.
-    pub(super) fn seeded(&self, key: &LockKey, ttl: Ttl, sent: Moment, token: u64) {
-        self.lowest_seed.fetch_min(token, Ordering::Relaxed);
-        let (half, slot) = self.slot(key);
-        let life = ttl.fence_life();
-        // One in a hundred less, in case that the server's clock is the faster one.
-        let end = seconds(sent.after(life.mul_f64(0.99))).min(u64::from(u32::MAX));
-        if let Some(slot) = slot {
-            // A call that finds the fence counter here finds the lowest seed as well.
-            slot.store(half << 32 | end, Ordering::Release);
+    /// A request that was sent then has seeded the fence counter with that token.
+    pub(super) fn seed(&self, slot: Slot, ttl: Ttl, sent: Moment, token: u64) {
+        let is_forgotten = sent.as_nanos() < self.since.load(Ordering::Acquire);
+        if let Some(class) = class(ttl).filter(|_| !is_forgotten) {
+            let words = self.words.get_or_init(|| (0..SLOTS).map(|_| AtomicU64::new(0)).collect());
+            raise(words, slot, |before| Some(before.max(class)), token);
         }
     }
 
-    fn slot(&self, key: &LockKey) -> (u64, Option<&AtomicU64>) {
-        let hash = self.hasher.hash_one(key);
-        let place = usize::try_from(hash % SLOTS as u64).unwrap_or_default();
-        (hash >> 32, self.slots.get(place))
+    /// A request has counted up a fence counter that was seeded before it was sent. Returns whether that was
+    /// lost: then this is a new counter, or one that missed grants.
+    pub(super) fn count(&self, slot: Slot, count: u64, seeded: Seeded) -> bool {
+        let is_lost = count <= seeded.highest;
+        if is_lost {
+            self.all_lost.0.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.raise(slot, count);
+        }
+        is_lost
+    }
+
+    /// A fence counter has come to this count, by a script that read the time.
+    pub(super) fn raise(&self, slot: Slot, count: u64) {
+        let words = self.words.get().map_or(&[][..], |words| words);
+        // What was forgotten meanwhile stays forgotten.
+        raise(words, slot, |class| (class > 0).then_some(class), count);
+    }
+
+    fn forget_when_due(&self, now: Moment) {
+        let since = Moment::from_nanos(self.since.load(Ordering::Acquire));
+        let lost = self.all_lost.count();
+        if now.since(since) < REMEMBERED_FOR && lost == self.lost.load(Ordering::Acquire) {
+            return;
+        }
+        self.lost.store(lost, Ordering::Release);
+        self.since.store(now.as_nanos(), Ordering::Release);
+        let words = self.words.get().into_iter().flatten();
+        words.for_each(|word| word.store(0, Ordering::Release));
     }
 }
 
-fn seconds(moment: Moment) -> u64 {
-    moment.as_nanos() / 1_000_000_000
+impl LostCounters {
+    fn count(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// How many times the shortest life a fence counter lives that is seeded for such a lease; none for so long a
+/// life that a word cannot hold it, which is seeded at every grant.
+fn class(ttl: Ttl) -> Option<u64> {
+    let class = u64::try_from(ttl.fence_life().as_millis() / u128::from(FENCE_LIFE));
+    class.ok().filter(|class| *class <= u64::MAX >> COUNT_BITS)
+}
+
+/// Raises the count of a slot, with the class of life that follows from the former one.
+fn raise(words: &[AtomicU64], slot: Slot, class: impl Fn(u64) -> Option<u64>, count: u64) {
+    let Some(word) = words.get(slot.index()) else { return };
+    let raised = |word: u64| {
+        let count = count.min(HIGHEST_COUNT).max(word & HIGHEST_COUNT);
+        Some(class(word >> COUNT_BITS)? << COUNT_BITS | count)
+    };
+    // Not raised where that would change nothing.
+    let _former: Result<u64, u64> =
+        word.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| {
+            raised(word).filter(|new| *new != word)
+        });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::key::LockKey;
 
     fn at(seconds: u64) -> Moment {
         Moment::from_nanos(seconds * 1_000_000_000)
     }
 
-    #[test]
-    fn a_fence_counter_is_known_while_it_lasts() {
-        let (fences, key) = (FenceCounters::new(), LockKey::from_static("order:7"));
-        assert!(!fences.has(&key, at(100)));
-        fences.seeded(&key, Ttl::DEFAULT, at(100), 7);
-        assert!(fences.has(&key, at(100)) && fences.has(&key, at(693)));
-        assert!(
-            !fences.has(&key, at(694)) && !fences.has(&LockKey::from_static("order:8"), at(100))
-        );
+    fn ttl(seconds: u64) -> Ttl {
+        Ttl::new("expire", Duration::from_secs(seconds)).unwrap()
+    }
+
+    fn slot() -> Slot {
+        Slot::of(&LockKey::from_static("order:7"))
+    }
+
+    /// A memory that has seeded one counter with the token 1 000, at the moment 1 000.
+    fn seeded() -> FenceCounters {
+        let fences = FenceCounters::new(LostCounters::default());
+        assert_eq!(fences.seeded(slot(), ttl(10), at(1_000)), None);
+        fences.seed(slot(), ttl(10), at(1_000), 1_000);
+        fences
     }
 
     #[test]
-    fn a_count_below_every_seed_shows_a_lost_counter() {
-        let (fences, key) = (FenceCounters::new(), LockKey::from_static("order:7"));
-        for token in [1_000, 2_000, 900] {
-            fences.seeded(&key, Ttl::DEFAULT, at(100), token);
+    fn a_seeded_counter_is_known_while_it_lasts() {
+        let fences = seeded();
+        for now in [1_000, 1_593] {
+            assert_eq!(fences.seeded(slot(), ttl(10), at(now)), Some(Seeded { highest: 1_000 }));
         }
-        assert!(fences.is_below_seed(899) && !fences.is_below_seed(900));
+        let other = Slot::of(&LockKey::from_static("order:8"));
+        assert_eq!(fences.seeded(other, ttl(10), at(1_593)), None);
+        assert_eq!(fences.seeded(slot(), ttl(10), at(1_594)), None);
     }
 
     #[test]
-    fn the_newest_of_too_many_are_known() {
-        let fences = FenceCounters::new();
-        let keys: Vec<_> =
-            (0..10 * SLOTS).map(|n| LockKey::new(format!("order:{n}")).unwrap()).collect();
-        for key in &keys {
-            fences.seeded(key, Ttl::DEFAULT, at(1), 7);
-            assert!(fences.has(key, at(1)));
+    fn a_count_that_is_not_higher_shows_another_counter() {
+        for (count, is_lost) in [(1_008, false), (1_007, true), (1, true)] {
+            let fences = seeded();
+            let before = fences.seeded(slot(), ttl(10), at(1_000)).unwrap();
+            // The answers to two requests that were sent then, in the other order.
+            assert!(!fences.count(slot(), 1_007, before) && !fences.count(slot(), 1_003, before));
+            let before = fences.seeded(slot(), ttl(10), at(1_000)).unwrap();
+            assert_eq!(fences.count(slot(), count, before), is_lost, "{count}");
         }
-        let known = keys.iter().filter(|key| fences.has(key, at(1))).count();
-        assert!((SLOTS / 2..=SLOTS).contains(&known), "{known}");
+    }
+
+    #[test]
+    fn a_lost_counter_makes_all_connections_forget() {
+        let all_lost = LostCounters::default();
+        let connections = [(); 2].map(|()| FenceCounters::new(all_lost.clone()));
+        for fences in &connections {
+            assert_eq!(fences.seeded(slot(), ttl(10), at(1_000)), None);
+            fences.seed(slot(), ttl(10), at(1_000), 7);
+        }
+        assert!(connections[0].count(slot(), 7, Seeded { highest: 7 }));
+        for fences in &connections {
+            assert_eq!(fences.seeded(slot(), ttl(10), at(1_001)), None);
+            // What was under way meanwhile may have reached the former server.
+            fences.seed(slot(), ttl(10), at(1_000), 9);
+            fences.raise(slot(), 9);
+            assert_eq!(fences.seeded(slot(), ttl(10), at(1_001)), None);
+        }
+    }
+
+    #[test]
+    fn a_longer_lease_seeds_once_more() {
+        let fences = seeded();
+        assert_eq!(fences.seeded(slot(), ttl(61), at(1_000)), None);
+        fences.seed(slot(), ttl(61), at(1_000), 2_000);
+        for seconds in [1, 61, 120] {
+            assert!(fences.seeded(slot(), ttl(seconds), at(1_000)).is_some());
+        }
+        assert_eq!(fences.seeded(slot(), ttl(121), at(1_000)), None);
+    }
+
+    #[test]
+    fn the_longest_leases_seed_at_every_grant() {
+        let (fences, year) = (seeded(), ttl(365 * 86_400));
+        fences.seed(slot(), year, at(1_000), 2_000);
+        assert_eq!(fences.seeded(slot(), year, at(1_000)), None);
     }
 }

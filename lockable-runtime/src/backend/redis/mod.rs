@@ -16,7 +16,7 @@ use self::wire::fault;
 use self::wire::script::{Enqueue, Inspect, Leave, Place};
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Listener,
-    Release, Renewal, Renewed, Reply, Settings,
+    Release, Renewal, Renewed, Reply, Reserved, Settings,
 };
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::LockError;
@@ -107,7 +107,7 @@ impl Backend for Redis {
             let ((found, handed), is_second) = this.on_connection(release).await?;
             let grant = handed.map(|(fence, time)| {
                 this.connections.times.learn(sent, time, boot_time());
-                Grant::answered(&next, fence, sent, next.ttl.provisional())
+                Grant::answered(&next, Reserved::at(fence, time), sent, next.ttl.provisional())
             });
             Ok((sure(found, is_second, this.name())?, grant))
         })
@@ -127,6 +127,7 @@ impl Backend for Redis {
             this.connections.times.learn(sent, time, boot_time());
             Ok(match place {
                 Place::Granted { fence } => {
+                    let fence = Reserved::at(fence, time);
                     Enqueued::Granted(Grant::answered(&attempt, fence, sent, attempt.ttl))
                 }
                 Place::Queued { remaining } => Enqueued::Queued { remaining },

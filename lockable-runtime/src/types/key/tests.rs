@@ -106,10 +106,12 @@ fn every_conversion_checks_the_key() {
 #[test]
 fn companion_keys_share_the_slot() {
     let plain = LockKey::new("disLock:order:7").unwrap();
-    assert_eq!(plain.fence().to_string(), "lockable:fence:{disLock:order:7}");
+    assert_eq!(plain.queue().to_string(), "lockable:queue:{disLock:order:7}");
     let tagged = LockKey::new("disLock:{user}:7").unwrap();
-    assert_eq!(tagged.fence().to_string(), "lockable:fence::disLock:{user}:7");
     assert_eq!(tagged.queue().to_string(), "lockable:queue::disLock:{user}:7");
+    for key in [plain, tagged] {
+        assert_eq!(Slot::of(&LockKey::new(key.fence().to_string()).unwrap()), Slot::of(&key));
+    }
 }
 
 /// The part of a key that Redis Cluster hashes.
@@ -121,19 +123,16 @@ fn hashed(key: &str) -> &str {
 proptest! {
     /// Over an alphabet of the characters that the names of companion keys are made of.
     #[test]
-    fn no_two_locks_share_a_companion_key(one in "[{}:a]{1,6}", other in "[{}:a]{1,6}") {
+    fn no_two_locks_share_a_queue(one in "[{}:a]{1,6}", other in "[{}:a]{1,6}") {
         let (Ok(one), Ok(other)) = (LockKey::new(one), LockKey::new(other)) else { return Ok(()) };
-        let names = |key: &LockKey| [key.fence().to_string(), key.queue().to_string()];
-        for name in names(&one) {
-            prop_assert_eq!(hashed(&name), hashed(one.as_str()));
-            prop_assert!(one == other || !names(&other).contains(&name), "{} is shared", name);
-        }
+        let queue = one.queue().to_string();
+        prop_assert_eq!(hashed(&queue), hashed(one.as_str()));
+        prop_assert!(one == other || other.queue().to_string() != queue, "{} is shared", queue);
     }
 }
 
 #[test]
-fn a_whole_key_as_tag_has_own_companion_keys() {
+fn a_whole_key_as_tag_has_a_queue_of_its_own() {
     let (plain, tagged) = (LockKey::from_static("user"), LockKey::from_static("{user}"));
     assert_ne!(plain.queue().to_string(), tagged.queue().to_string());
-    assert_ne!(plain.fence().to_string(), tagged.fence().to_string());
 }

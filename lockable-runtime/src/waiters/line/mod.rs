@@ -269,7 +269,7 @@ impl<C> Line<C> {
     /// The turn of the place begins, if the grant is its own, and the first call has it.
     fn begin(&mut self, grant: &Grant, now: Moment) -> Option<Actions<C>> {
         let place = self.place.take_if(|place| place.attempt.owner == grant.owner)?;
-        if grant.fence <= place.fence {
+        if grant.fence.first <= place.fence {
             // It is from before a claim. If no newer answer is to come, the line asks for another place.
             if place.questions > 0 {
                 self.place = Some(place);

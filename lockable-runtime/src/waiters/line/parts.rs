@@ -10,11 +10,6 @@ use crate::types::clock::Moment;
 use crate::types::options::Ttl;
 use crate::types::token::FencingToken;
 
-/// A turn may be passed on this often: the fencing tokens that a grant reserves, but for its own.
-///
-/// See "How long may one process keep its turn?" in DESIGN.md.
-const PASSES: u64 = 16;
-
 /// A turn may be passed on for this long; other processes wait meanwhile.
 const LENGTH: Duration = Duration::from_millis(5);
 
@@ -130,6 +125,8 @@ pub(super) struct Turn {
     pub(super) given_to: u64,
     is_fair: bool,
     passes: u64,
+    /// For so many passes it has fencing tokens.
+    most_passes: u64,
     began: Moment,
     /// From when on the grant counts, where that is known.
     since: Option<Moment>,
@@ -139,13 +136,14 @@ pub(super) struct Turn {
 impl Turn {
     pub(super) fn new<C>(mut place: Place, grant: &Grant, first: &Waiter<C>, now: Moment) -> Self {
         debug_assert!(place.attempt.owner == grant.owner, "the grant is another's");
-        place.fence = grant.fence;
+        place.fence = grant.fence.first;
         let counts = place.attempt.sent_at().is_some_and(|sent| sent >= grant.counts_from);
         Self {
             place,
             given_to: first.number,
             is_fair: first.is_fair,
             passes: 0,
+            most_passes: grant.fence.passes,
             began: now,
             since: grant.since.filter(|_| counts),
             ttl: grant.ttl,
@@ -159,7 +157,7 @@ impl Turn {
         now: Moment,
     ) -> Option<(C, Granted)> {
         let is_held = self.since.is_some_and(|since| now < since.after(self.ttl.usable()));
-        let is_short = self.passes < PASSES && now.since(self.began) < LENGTH;
+        let is_short = self.passes < self.most_passes && now.since(self.began) < LENGTH;
         if !is_held || !is_short || self.is_fair || waiting.front()?.is_fair {
             return None;
         }
@@ -171,7 +169,10 @@ impl Turn {
 
     /// What the call that has it is given.
     pub(super) fn granted(&self) -> Granted {
-        debug_assert!(self.passes <= PASSES, "no fencing token is reserved for this pass");
+        debug_assert!(
+            self.passes <= self.most_passes,
+            "no fencing token is reserved for this pass"
+        );
         Granted {
             attempt: Arc::clone(&self.place.attempt),
             fencing_token: FencingToken::new(self.place.fence.saturating_add(self.passes)),

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::times::Times;
 use crate::backend::redis::wire::connection::Opener;
 use crate::backend::redis::wire::fault;
-use crate::backend::{Fault, Grant, Listener};
+use crate::backend::{Fault, Grant, Listener, Reserved};
 use crate::types::clock::{boot_time, timer_on};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
@@ -154,6 +154,7 @@ impl Subscriber {
         let began = self.times.began(granted, arrived);
         let counts_from = began.map_or(arrived, |began| began.counts_from);
         let since = began.map(|began| began.since);
+        let fence = Reserved::at(fence, granted);
         Some(Grant { key, owner, fence, since, counts_from, ttl })
     }
 }

@@ -17,7 +17,7 @@ use super::greeting::greet;
 use super::pending::PendingReleases;
 use super::script::{Call, Names, is_unknown_script};
 use crate::backend::Fault;
-use crate::backend::redis::fence::FenceCounters;
+use crate::backend::redis::fence::{FenceCounters, LostCounters};
 use crate::types::clock::{Moment, boot_time, timer_on, within};
 
 /// After this many calls in a row without an answer the connection is retired.
@@ -36,6 +36,7 @@ pub(crate) struct Opener {
     /// Set when the server has refused a command because its keys are in several slots; never unset.
     /// From then on each command of this locker is about one lock.
     pub(crate) is_sharded: Arc<AtomicBool>,
+    pub(crate) lost_counters: LostCounters,
 }
 
 impl Opener {
@@ -86,9 +87,9 @@ impl Connection {
         let mut driven = driven.map_err(|error| fault::of(&opener.server, &error))?;
         let scripts = greet(&mut driven.commands, &opener.server).await?;
         Ok(Self {
+            fences: FenceCounters::new(opener.lost_counters.clone()),
             opener,
             driven,
-            fences: FenceCounters::new(),
             since: boot_time(),
             scripts,
             releases: PendingReleases::default(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
+use crate::backend::Reserved;
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 
@@ -54,7 +55,7 @@ impl Case {
     }
 
     fn grant(&self, attempt: &Attempt) -> Grant {
-        Grant::answered(attempt, 100, self.now, attempt.ttl)
+        Grant::answered(attempt, Reserved::turn(100), self.now, attempt.ttl)
     }
 
     /// A message says that the attempt was granted.

@@ -27,7 +27,8 @@ fn a_turn_is_what_its_grant_says() {
     case.joins(0, "first");
     let place = case.asks(&sent());
     case.after(20_000);
-    let grant = Grant { fence: 7, ttl: Ttl::DEFAULT.provisional(), ..case.grant(&place) };
+    let grant =
+        Grant { fence: Reserved::turn(7), ttl: Ttl::DEFAULT.provisional(), ..case.grant(&place) };
     let (_, granted) = case.line.granted(&grant, case.now).unwrap().deliver.unwrap();
     assert_eq!(u64::from(granted.fencing_token), 7);
     assert_eq!((granted.since, granted.ttl), (grant.since, grant.ttl));
@@ -74,6 +75,17 @@ fn a_turn_is_passed_on_with_the_next_fencing_token() {
     }
     case.joins(17, "last");
     assert!(is_nothing(&case.line.passed(&attempt, case.now)));
+}
+
+#[test]
+fn a_turn_without_further_fencing_tokens_is_not_passed_on() {
+    let mut case = case();
+    case.joins(0, "first");
+    case.joins(1, "second");
+    let place = case.asks(&sent());
+    let grant = Grant { fence: Reserved { first: 7, passes: 0 }, ..case.grant(&place) };
+    assert!(case.line.granted(&grant, case.now).unwrap().deliver.is_some());
+    assert!(is_nothing(&case.line.passed(&place, case.now)));
 }
 
 #[test]
@@ -270,7 +282,7 @@ fn a_claimed_turn_is_asked_for_again() {
     let actions = case.line.claimed(&attempt, case.now);
     assert!(Arc::ptr_eq(actions.ask.as_ref().unwrap(), &attempt));
     assert!(matches!(case.line.heard, Heard::Nothing));
-    let granted = Enqueued::Granted(Grant { fence: 117, ..case.grant(&attempt) });
+    let granted = Enqueued::Granted(Grant { fence: Reserved::turn(117), ..case.grant(&attempt) });
     assert_eq!(delivered(&case.answered(&attempt, &granted)), Some("first"));
 }
 
@@ -282,7 +294,7 @@ fn a_claimed_turn_may_have_lost_its_lock() {
     assert!(case.line.claimed(&attempt, case.now).ask.is_some());
     assert!(is_nothing(&case.answered(&attempt, &BUSY)));
     assert_eq!(case.line.place(), Some(&attempt.owner), "it is queued");
-    let grant = Grant { fence: 117, ..case.grant(&attempt) };
+    let grant = Grant { fence: Reserved::turn(117), ..case.grant(&attempt) };
     assert_eq!(delivered(&case.line.granted(&grant, case.now).unwrap()), Some("first"));
 }
 
@@ -306,14 +318,14 @@ fn a_grant_from_before_a_claim_is_ignored() {
     let older = Arc::clone(&attempt);
     drop(case.asks(&sent()));
     let granted = |case: &Case, fence| Grant { fence, ..case.grant(&attempt) };
-    let newer = Enqueued::Granted(granted(&case, 34));
+    let newer = Enqueued::Granted(granted(&case, Reserved::turn(34)));
     assert_eq!(delivered(&case.answered(&attempt, &newer)), Some("first"));
     case.joins(0, "first");
     assert!(case.line.claimed(&attempt, case.now).ask.is_some());
-    let late = granted(&case, 17);
+    let late = granted(&case, Reserved::turn(17));
     assert!(is_nothing(&case.line.granted(&late, case.now).unwrap()), "its message");
     assert!(is_nothing(&case.answered(&older, &Enqueued::Granted(late))), "its answer");
-    let answer = Enqueued::Granted(granted(&case, 51));
+    let answer = Enqueued::Granted(granted(&case, Reserved::turn(51)));
     assert_eq!(delivered(&case.answered(&attempt, &answer)), Some("first"));
 }
 
@@ -323,7 +335,7 @@ fn an_attempt_whose_fencing_tokens_go_back_is_given_up() {
     let attempt = case.given();
     case.joins(0, "first");
     assert!(case.line.claimed(&attempt, case.now).ask.is_some());
-    let answer = Enqueued::Granted(Grant { fence: 50, ..case.grant(&attempt) });
+    let answer = Enqueued::Granted(Grant { fence: Reserved::turn(50), ..case.grant(&attempt) });
     assert!(withdraws(&case.answered(&attempt, &answer), &[&attempt]));
     assert_eq!(case.line.place(), None);
     assert_eq!(case.due_in(), Some(Duration::ZERO));
