@@ -106,6 +106,13 @@ local function reserve_for_waiters(lock, owner)
   end
 end
 
+-- In the namespace that the queue's name begins with: behind it is `:queue:{<lock>}`, or `:queue::<lock>`
+-- for a lock with a hash tag of its own.
+local function channel(lock, queue, process)
+  local others = #lock + (string.find(lock, '{', 1, true) and 8 or 9)
+  return string.sub(queue, 1, #queue - others) .. ':grant:' .. process
+end
+
 -- Starts with this entry, which is the queue's first, or in no queue where none is given.
 local function hand_off(lock, fence, queue, own, entry)
   if type(entry) == 'table' and string.sub(entry.err, 1, 9) ~= 'WRONGTYPE' then
@@ -122,7 +129,7 @@ local function hand_off(lock, fence, queue, own, entry)
       local listeners = 1
       if token ~= own then
         local text = string.format('%.0f\n%.0f\n%s\n%s\n%s', first, now, millis, token, lock)
-        listeners = redis.pcall('PUBLISH', 'lockable:grant:' .. process, text)
+        listeners = redis.pcall('PUBLISH', channel(lock, queue, process), text)
       end
       if type(listeners) == 'table' then
         break

@@ -113,6 +113,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "mod",
             "options",
             "reporting",
+            "namespace",
             "key",
             "token",
             "error",

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use super::{Backend, Memory};
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::namespace::Namespace;
 use crate::types::options::Deadlines;
 
 /// Everything that says which backend to use and how.
 #[derive(Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) url: String,
+    /// Of what is in Redis beside the locks; in memory that has no names.
+    pub(crate) namespace: Namespace,
     pub(crate) deadlines: Deadlines,
     #[cfg(feature = "tls")]
     pub(crate) root_certificate: Option<Vec<u8>>,

@@ -12,6 +12,7 @@ use crate::locker::acquire::Acquirer;
 use crate::telemetry;
 use crate::types::clock::within;
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
 use crate::types::reporting::Reporting;
 
@@ -161,6 +162,7 @@ impl Locker {
 pub struct LockerBuilder {
     settings: Settings,
     prefix: Option<String>,
+    namespace: Option<String>,
     expire: Option<Duration>,
     reporting: Reporting,
 }
@@ -168,7 +170,7 @@ pub struct LockerBuilder {
 impl LockerBuilder {
     fn new() -> Self {
         let (settings, reporting) = (Settings::default(), Reporting::default());
-        Self { settings, prefix: None, expire: None, reporting }
+        Self { settings, prefix: None, namespace: None, expire: None, reporting }
     }
 
     /// Which backend; see [`Locker::connect`]. Required.
@@ -181,6 +183,13 @@ impl LockerBuilder {
     /// priority over that of the URL; see [`Locker::connect`].
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = Some(prefix.into());
+        self
+    }
+
+    /// What the names of all companion keys and channels begin with, a colon behind it; `"lockable"` by
+    /// default. It has priority over that of the URL; see [`Locker::connect`].
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
         self
     }
 
@@ -264,6 +273,8 @@ impl LockerBuilder {
         let (defaults, url) = Defaults::split_from(&self.settings.url)?;
         self.settings.url = url;
         self.prefix = self.prefix.or(defaults.prefix);
+        let namespace = self.namespace.as_deref().map(Namespace::new).transpose()?;
+        self.settings.namespace = namespace.or(defaults.namespace).unwrap_or_default();
         let ttl = self.expire.map(|expire| Ttl::new("expire", expire)).transpose()?;
         let ttl = ttl.or(defaults.expire).unwrap_or_default();
         let command_deadline = self.settings.deadlines.command;
@@ -280,7 +291,7 @@ impl LockerBuilder {
         // Each time, because a recorder may have been installed since the last one.
         telemetry::describe();
         let prefix = self.prefix.unwrap_or_else(|| DEFAULT_PREFIX.to_owned());
-        Ok(Locker::new(acquirer, prefix, ttl))
+        Ok(Locker::new(acquirer, prefix, self.settings.namespace, ttl))
     }
 }
 
@@ -289,6 +300,7 @@ impl fmt::Debug for LockerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LockerBuilder")
             .field("prefix", &self.prefix)
+            .field("namespace", &self.namespace)
             .field("expire", &self.expire)
             .finish_non_exhaustive()
     }

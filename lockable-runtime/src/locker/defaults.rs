@@ -5,12 +5,14 @@ use std::time::Duration;
 use crate::types::duration::{from_seconds, from_text};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
+use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
 
 /// What a URL sets. The builder's own settings have priority.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Defaults {
     pub(super) prefix: Option<String>,
+    pub(super) namespace: Option<Namespace>,
     pub(super) expire: Option<Ttl>,
 }
 
@@ -44,6 +46,7 @@ impl Defaults {
         };
         match name {
             "prefix" => set(&mut self.prefix, name, prefix(decoded(name, value)?)?)?,
+            "namespace" => set(&mut self.namespace, name, namespace(&decoded(name, value)?)?)?,
             "expire" => set(&mut self.expire, name, expire(&decoded(name, value)?)?)?,
             _ => return Ok(false),
         }
@@ -63,6 +66,10 @@ fn prefix(text: String) -> Result<String, LockError> {
         return Ok(text);
     }
     Err(invalid("`prefix` cannot begin a key: it is too long, or its braces are no hash tag"))
+}
+
+fn namespace(text: &str) -> Result<Namespace, LockError> {
+    Namespace::new(text).map_err(|error| invalid(&error.to_string()))
 }
 
 fn expire(text: &str) -> Result<Ttl, LockError> {
@@ -117,7 +124,7 @@ mod tests {
     #[test]
     fn a_url_sets_prefix_and_expire() {
         let defaults = |url: &str| {
-            let (Defaults { prefix, expire }, url) = split(url);
+            let (Defaults { prefix, expire, .. }, url) = split(url);
             (prefix, expire.map(|ttl| ttl.duration().as_millis()), url)
         };
         let shop = || Some("shop:".to_owned());

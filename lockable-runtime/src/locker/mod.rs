@@ -11,6 +11,7 @@ use crate::locker::inspect::{Holder, inspect};
 use crate::locker::request::LockRequest;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::namespace::Namespace;
 use crate::types::options::{Terms, Ttl};
 
 pub(crate) mod acquire;
@@ -63,12 +64,13 @@ pub struct Locker(Arc<Shared>);
 struct Shared {
     acquirer: Arc<Acquirer>,
     prefix: String,
+    namespace: Namespace,
     ttl: Ttl,
 }
 
 impl Locker {
-    fn new(acquirer: Arc<Acquirer>, prefix: String, ttl: Ttl) -> Self {
-        Self(Arc::new(Shared { acquirer, prefix, ttl }))
+    fn new(acquirer: Arc<Acquirer>, prefix: String, namespace: Namespace, ttl: Ttl) -> Self {
+        Self(Arc::new(Shared { acquirer, prefix, namespace, ttl }))
     }
 
     /// A request for the lock of this key; nothing happens until it is acquired.
@@ -204,7 +206,8 @@ impl Locker {
 
     /// The same locker with another prefix.
     pub(crate) fn with_prefix(&self, prefix: String) -> Self {
-        Self::new(Arc::clone(&self.0.acquirer), prefix, self.0.ttl)
+        let Shared { acquirer, namespace, ttl, .. } = &*self.0;
+        Self::new(Arc::clone(acquirer), prefix, namespace.clone(), *ttl)
     }
 
     pub(crate) fn link(&self) -> &Link {
@@ -239,6 +242,7 @@ impl fmt::Debug for Locker {
         f.debug_struct("Locker")
             .field("backend", &self.backend_name())
             .field("prefix", &self.0.prefix)
+            .field("namespace", &self.0.namespace.as_str())
             .field("expire", &self.0.ttl.duration())
             .finish()
     }

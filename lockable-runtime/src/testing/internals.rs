@@ -15,7 +15,9 @@ use crate::request_id::RequestId;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
+use crate::types::slot::Slot;
 use crate::types::token::{Origin, OwnerToken, random};
 
 /// The verbs of the backend at a URL, as one process has them, to be compared with those of another
@@ -74,7 +76,8 @@ fn grant_to(grant: &Grant) -> GrantTo {
 /// # Errors
 /// When the key is invalid.
 pub fn fence_counter(key: &str) -> Result<String, LockError> {
-    Ok(LockKey::prefixed("", key)?.fence().to_string())
+    let slot = Slot::of(&LockKey::prefixed("", key)?);
+    Ok(Namespace::default().fence(slot).to_string())
 }
 
 impl VerbAttempt {

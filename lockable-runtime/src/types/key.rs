@@ -7,7 +7,6 @@ use std::fmt::{self, Display, Write};
 use std::str::FromStr;
 
 use crate::types::error::LockError;
-use crate::types::slot::Slot;
 
 /// The longest lock key, prefix included, in bytes.
 ///
@@ -84,58 +83,6 @@ impl LockKey {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// The name of the fence counter that it shares with the other locks of its slot.
-    ///
-    /// See "Where do fencing tokens come from?" in DESIGN.md.
-    #[cfg(any(feature = "redis", feature = "__internals", test))]
-    pub(crate) fn fence(&self) -> Companion<'_> {
-        Slot::of(self).fence()
-    }
-
-    /// The name of its queue.
-    #[cfg_attr(
-        not(any(feature = "redis", test)),
-        expect(dead_code, reason = "in memory it has no name")
-    )]
-    pub(crate) fn queue(&self) -> Companion<'_> {
-        self.companion("lockable:queue::", "lockable:queue:{")
-    }
-
-    /// On the same cluster slot as the lock itself: by its hash tag, or else with itself as one. The
-    /// names of the two kinds differ in the character behind `fence:` or `queue:`.
-    fn companion(&self, tagged: &'static str, plain: &'static str) -> Companion<'_> {
-        if self.0.contains('{') {
-            Companion([tagged, &self.0, ""])
-        } else {
-            Companion([plain, &self.0, "}"])
-        }
-    }
-}
-
-impl Slot {
-    /// The name of its fence counter.
-    #[cfg(any(feature = "redis", feature = "__internals", test))]
-    pub(crate) fn fence(self) -> Companion<'static> {
-        Companion(["lockable:fence:{", self.tag(), "}"])
-    }
-}
-
-/// The name of a key that belongs to a lock, in parts: commands are written without joining them
-/// first.
-#[derive(Clone, Copy)]
-pub(crate) struct Companion<'a>([&'a str; 3]);
-
-impl<'a> Companion<'a> {
-    pub(crate) fn parts(self) -> [&'a str; 3] {
-        self.0
-    }
-}
-
-impl Display for Companion<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.parts().into_iter().try_for_each(|part| f.write_str(part))
     }
 }
 

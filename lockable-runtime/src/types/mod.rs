@@ -4,6 +4,7 @@ pub(crate) mod clock;
 pub(crate) mod duration;
 pub(crate) mod error;
 pub(crate) mod key;
+pub(crate) mod namespace;
 pub(crate) mod options;
 pub(crate) mod process;
 pub(crate) mod redact;

@@ -8,6 +8,7 @@ use super::state::{Lock, Place};
 use crate::types::clock::tokio_time;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::namespace::Namespace;
 use crate::types::slot::Slot;
 use crate::types::token::OwnerToken;
 
@@ -62,11 +63,13 @@ impl MemoryStore {
     /// The names that live now and how long each still does.
     #[must_use]
     pub fn keyspace(&self) -> Vec<(String, Duration)> {
-        let now = tokio_time();
+        // As a server's keys are called by default.
+        let (now, namespace) = (tokio_time(), Namespace::default());
         let state = self.0.state();
         let locks = state.places.iter().map(|(key, place)| (key.to_string(), place.expires()));
         let fences = state.counting.fences.iter();
-        let fences = fences.map(|(slot, fence)| (slot.fence().to_string(), fence.expires));
+        let fences =
+            fences.map(|(slot, fence)| (namespace.fence(*slot).to_string(), fence.expires));
         let alive = locks.chain(fences).filter(|(_, end)| now < *end);
         alive.map(|(name, end)| (name, end.since(now))).collect()
     }

@@ -1,9 +1,9 @@
 //! Acquiring without waiting: a lock and its fencing token in one round trip.
 
-use ::redis::{RedisResult, Value};
+use ::redis::{RedisError, RedisResult, Value};
 
 use super::wire::connection::Connection;
-use super::wire::script::{Call, Seed, is_unknown_script};
+use super::wire::script::{Seed, is_unknown_script};
 use super::wire::{command, fault};
 use crate::backend::{Acquisition, Attempt, Fault};
 use crate::types::clock::{Moment, boot_time};
@@ -22,8 +22,8 @@ pub(super) async fn acquire(
     let fences = &connection.fences;
     let seeded = fences.seeded(attempt.slot, attempt.ttl, now);
     let count = match seeded {
-        Some(_) => command::count(attempt),
-        None => connection.scripts.command(&Seed(attempt)),
+        Some(_) => command::count(&connection.names.namespace, attempt),
+        None => connection.names.command(&Seed(attempt)),
     };
     let both = [command::set_lock(attempt), count];
     let replies = connection.call(&command::pipeline(both)).await?;
@@ -55,7 +55,7 @@ pub(super) async fn acquire(
         let seeded = Box::pin(seed(connection, attempt, is_uncounted)).await?;
         return Ok(seeded.map_or(Acquisition::Busy, |token| granted_at(since, token)));
     }
-    let token = counted.map_err(|error| fault::of_fence(connection.fault(&error), &attempt.key))?;
+    let token = counted.map_err(|error| of_fence(connection, &error, attempt))?;
     Ok(granted_at(since, token))
 }
 
@@ -80,6 +80,10 @@ fn granted_at(since: Moment, token: u64) -> Acquisition {
     Acquisition::Granted { fencing_token: FencingToken::new(token), since }
 }
 
+fn of_fence(connection: &Connection, error: &RedisError, attempt: &Attempt) -> Fault {
+    fault::of_fence(connection.fault(error), &connection.names.namespace, &attempt.key)
+}
+
 /// Seeds, in a request of its own, a fence counter that was lost, or that the first request did not
 /// count up. Returns the token of this grant, unless the lock was lost before that: others may have
 /// newer ones.
@@ -92,15 +96,15 @@ async fn seed(
 ) -> Result<Option<u64>, Fault> {
     let sent = boot_time();
     let call = Seed(attempt);
-    let count = if by_text { call.by_text() } else { connection.scripts.command(&call) };
+    let count =
+        if by_text { connection.names.by_text(&call) } else { connection.names.command(&call) };
     let both = [count, command::owner(attempt)];
     let replies = connection.call(&command::pipeline(both)).await?;
     let [seeded, locked] = connection.two(replies, "`EVAL` and `GET`")?;
     if !by_text && is_unknown_script(&seeded) {
         return Box::pin(seed(connection, attempt, true)).await;
     }
-    let token = command::integer(&seeded)
-        .map_err(|error| fault::of_fence(connection.fault(&error), &attempt.key))?;
+    let token = command::integer(&seeded).map_err(|error| of_fence(connection, &error, attempt))?;
     connection.fences.seed(attempt.slot, attempt.ttl, sent, token);
     Ok(command::is_own(&locked, attempt).then_some(token))
 }

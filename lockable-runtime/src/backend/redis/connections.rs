@@ -53,6 +53,7 @@ impl Connections {
         let info = info.set_tcp_settings(tcp_settings(settings.deadlines.command));
         let opener = Opener {
             server: describe(&info).into(),
+            namespace: settings.namespace.clone(),
             client: client(info, settings).map_err(|error| fault::bad_url(&error))?,
             timers: background.clone(),
             connect_deadline: settings.deadlines.connect,

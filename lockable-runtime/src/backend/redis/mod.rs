@@ -118,7 +118,7 @@ impl Backend for Redis {
         let queued = Arc::clone(&attempt);
         let enqueue = async move |connection: &Arc<Connection>| {
             let asked = connection.run(&Enqueue(&queued)).await;
-            asked.map_err(|fault| fault::of_queue(fault, &queued.key))
+            asked.map_err(|fault| fault::of_queue(fault, &connection.names.namespace, &queued.key))
         };
         Box::pin(async move {
             let sent = boot_time();

@@ -1,7 +1,5 @@
 use std::collections::HashMap;
 
-use proptest::prelude::*;
-
 use super::*;
 
 fn rendered(value: &str, delimiters: &'static str) -> String {
@@ -101,38 +99,4 @@ fn every_conversion_checks_the_key() {
     for key in conversions("a}b") {
         assert!(key.unwrap_err().is_invalid_key());
     }
-}
-
-#[test]
-fn companion_keys_share_the_slot() {
-    let plain = LockKey::new("disLock:order:7").unwrap();
-    assert_eq!(plain.queue().to_string(), "lockable:queue:{disLock:order:7}");
-    let tagged = LockKey::new("disLock:{user}:7").unwrap();
-    assert_eq!(tagged.queue().to_string(), "lockable:queue::disLock:{user}:7");
-    for key in [plain, tagged] {
-        assert_eq!(Slot::of(&LockKey::new(key.fence().to_string()).unwrap()), Slot::of(&key));
-    }
-}
-
-/// The part of a key that Redis Cluster hashes.
-fn hashed(key: &str) -> &str {
-    let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
-    tag.map_or(key, |(tag, _)| if tag.is_empty() { key } else { tag })
-}
-
-proptest! {
-    /// Over an alphabet of the characters that the names of companion keys are made of.
-    #[test]
-    fn no_two_locks_share_a_queue(one in "[{}:a]{1,6}", other in "[{}:a]{1,6}") {
-        let (Ok(one), Ok(other)) = (LockKey::new(one), LockKey::new(other)) else { return Ok(()) };
-        let queue = one.queue().to_string();
-        prop_assert_eq!(hashed(&queue), hashed(one.as_str()));
-        prop_assert!(one == other || other.queue().to_string() != queue, "{} is shared", queue);
-    }
-}
-
-#[test]
-fn a_whole_key_as_tag_has_a_queue_of_its_own() {
-    let (plain, tagged) = (LockKey::from_static("user"), LockKey::from_static("{user}"));
-    assert_ne!(plain.queue().to_string(), tagged.queue().to_string());
 }

@@ -11,6 +11,7 @@ use super::wire::fault;
 use super::wire::greeting::Introduced;
 use super::wire::server::{self, Mode};
 use crate::check::{Code, Finding, Report, Severity};
+use crate::types::token::Origin;
 
 mod clock;
 mod failures;
@@ -40,12 +41,12 @@ pub(super) fn unchecked(server: &str) -> Report {
 /// The error is a finding that makes everything after it pointless.
 async fn examine(opener: &Opener, prefix: &str, report: &mut Report) -> Result<(), Finding> {
     let session = Session::connect(opener).await?;
-    let Introduced { hello, scripts } = session.greet().await?;
+    let Introduced { hello, names } = session.greet().await?;
     report.server = server::name(&hello);
     if let Some(unfit) = server::unfit_by_greeting(&hello) {
         return Err(unfit);
     }
-    let scripts = scripts.map_err(|error| failures::operation("loading the scripts", &error))?;
+    let names = names.map_err(|error| failures::operation("loading the scripts", &error))?;
     report.add(nodes(&session, Mode::of(&hello)).await?);
     let is_replica = server::is_replica(&hello);
     if is_replica {
@@ -53,10 +54,10 @@ async fn examine(opener: &Opener, prefix: &str, report: &mut Report) -> Result<(
         report.add([Finding::new(Severity::Error, Code::Replica, message)]);
     }
     // No key begins with an unsound prefix, which is a finding of every backend's.
-    if let Ok(probe) = Probe::new(prefix, scripts) {
+    if let Ok(probe) = Probe::new(prefix, &names) {
         let mut missing = Missing::of(&session, &probe, report).await?;
         let subscription = Subscription::open(&session, &probe, &mut missing, report).await;
-        report.add(missing.findings(opener.user(), probe.scripts.are_cached()));
+        report.add(missing.findings(opener.user(), probe.names.are_cached()));
         if !is_replica {
             report.add(rehearsal::run(&session, &probe, subscription, &missing).await?);
         }
@@ -69,7 +70,9 @@ async fn examine(opener: &Opener, prefix: &str, report: &mut Report) -> Result<(
 /// Whether the server is of a cluster; the error is one of several nodes, which refuses most keys.
 async fn nodes(session: &Session<'_>, mode: Mode) -> Result<Option<Finding>, Finding> {
     let mut pipeline = Pipeline::new();
-    mode.ask(&mut pipeline);
+    if let Ok(origin) = Origin::draw() {
+        mode.ask(&session.opener.namespace.of_trial(origin), &mut pipeline);
+    }
     if !pipeline.is_empty()
         && let Some(unfit) = server::unfit_by_answers(&session.call(&pipeline).await?)
     {

@@ -26,7 +26,8 @@ pub(super) async fn run(
 ) -> Result<Vec<Finding>, Finding> {
     let steps = all_steps(probe);
     let commands = steps.iter().map(|step| step.command.clone());
-    let commands = command::pipeline(commands.chain(command::clean_up(&probe.key)));
+    let commands =
+        command::pipeline(commands.chain(command::clean_up(&probe.names.namespace, &probe.key)));
     let replies = session.call(&commands).await?;
     let mut findings = Vec::new();
     let is_complete = judge(&steps, replies, missing, &mut findings);
@@ -41,14 +42,14 @@ pub(super) async fn run(
 
 /// Every verb and every script.
 fn all_steps(probe: &Probe) -> Vec<Step> {
-    let Probe { key, tried, origin, scripts, .. } = probe;
+    let Probe { key, tried, origin, names, .. } = probe;
     let attempts = [attempt(key, *origin, 1), attempt(tried, *origin, 1)];
     let renewals = attempts.each_ref().map(|of| Renewal::new(of, Some(of.ttl), boot_time()));
     let free_all = FreeAll(attempts.iter().map(AsRef::as_ref).take(1).collect());
-    let mut steps = steps(scripts, key, *origin);
-    steps.push(Step::script("inspecting a lock", scripts.command(&Inspect(key))));
-    steps.push(Step::script("freeing locks together", scripts.command(&free_all)));
-    steps.push(Step::script(TOGETHER, scripts.command(&Renew(&renewals))));
+    let mut steps = steps(names, key, *origin);
+    steps.push(Step::script("inspecting a lock", names.command(&Inspect(key))));
+    steps.push(Step::script("freeing locks together", names.command(&free_all)));
+    steps.push(Step::script(TOGETHER, names.command(&Renew(&renewals))));
     steps
 }
 
@@ -81,10 +82,12 @@ fn judge(
 mod tests {
     use super::*;
     use crate::backend::redis::wire::script::{Names, Script};
+    use crate::types::namespace::Namespace;
 
     #[test]
     fn every_script_is_rehearsed() {
-        let Ok(probe) = Probe::new("shop:", Names::default()) else { panic!("a sound prefix") };
+        let names = Names::uncached(Namespace::default());
+        let Ok(probe) = Probe::new("shop:", &names) else { panic!("a sound prefix") };
         let steps = all_steps(&probe);
         let sent = steps.iter().map(|step| step.command.get_packed_command());
         let sent = String::from_utf8(sent.flatten().collect()).unwrap();

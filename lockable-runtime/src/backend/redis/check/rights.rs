@@ -9,11 +9,11 @@ use ::redis::{Cmd, RedisError, ServerErrorKind, Value};
 
 use super::failures;
 use super::session::{Probe, Session};
-use crate::backend::redis::wait::grants;
 use crate::backend::redis::wire::command::pipeline;
 use crate::backend::redis::wire::fault;
-use crate::backend::redis::wire::rights::{CHANNELS, COMPANIONS};
+use crate::backend::redis::wire::rights::{channels, companions};
 use crate::check::{Code, Finding, Report, Severity};
+use crate::types::slot::Slot;
 
 /// How each command is tried, with a word in capitals for a key or a channel.
 ///
@@ -59,7 +59,7 @@ impl Missing {
         for (tried, reply) in TRIED.into_iter().zip(session.call(&commands).await?) {
             // The last one is published where no locker listens.
             if let ("publish CHANNEL probe", Value::Int(count @ 1..)) = (tried, &reply) {
-                report.add([pattern_subscriber(*count)]);
+                report.add([pattern_subscriber(probe, *count)]);
             }
             missing.take(probe, tried, reply)?;
         }
@@ -71,10 +71,10 @@ impl Missing {
         let Err(error) = reply.extract_error() else { return Ok(()) };
         let name = name(tried);
         if fault::is_missing_right(&error) {
-            self.0.insert(rule(&probe.prefix, tried, &error));
+            self.0.insert(rule(probe, tried, &error));
         } else if error.kind() == ServerErrorKind::ResponseError.into()
             // Without names of scripts there is nothing that it could call.
-            && (name != "evalsha" || probe.scripts.are_cached())
+            && (name != "evalsha" || probe.names.are_cached())
         {
             let is_script = name.starts_with("eval");
             let advice = if is_script { fault::NO_SCRIPTS } else { fault::NO_COMMAND };
@@ -84,8 +84,8 @@ impl Missing {
     }
 
     /// Adds the right whose lack made a command of the subscription fail.
-    pub(super) fn add_of_subscription(&mut self, command: &str, error: &RedisError) {
-        self.0.insert(rule("", &format!("{command} CHANNEL"), error));
+    pub(super) fn add_of_subscription(&mut self, probe: &Probe, command: &str, error: &RedisError) {
+        self.0.insert(rule(probe, &format!("{command} CHANNEL"), error));
     }
 
     /// Whether one of these, which is a finding already, is why an operation failed.
@@ -95,7 +95,7 @@ impl Missing {
 
     /// Whether one of these, which is a finding already, keeps grants from arriving.
     pub(super) fn explains_silence(&self) -> bool {
-        ["+publish", "+subscribe", CHANNELS].into_iter().any(|rule| self.0.contains(rule))
+        self.0.iter().any(|rule| is_of_grants(rule))
     }
 
     pub(super) fn findings(&self, user: &str, are_scripts_cached: bool) -> Vec<Finding> {
@@ -116,10 +116,15 @@ impl Missing {
                 (Severity::Warning, "nothing is released once the server forgets its scripts")
             }
             "+ping" => (Severity::Warning, "a call that waits fills the server's `ACL LOG`"),
-            "+publish" | "+subscribe" | CHANNELS => (Severity::Error, "waiters receive no grant"),
+            rule if is_of_grants(rule) => (Severity::Error, "waiters receive no grant"),
             _ => (Severity::Error, "no lock can be acquired"),
         })
     }
+}
+
+/// Whether grants need this right, and nothing else does.
+fn is_of_grants(rule: &str) -> bool {
+    matches!(rule, "+publish" | "+subscribe") || rule.starts_with('&')
 }
 
 fn name(tried: &str) -> &str {
@@ -131,9 +136,9 @@ fn command(probe: &Probe, tried: &str) -> Cmd {
     for word in tried.split(' ') {
         match word {
             "LOCK" => command.arg(probe.tried.as_str()),
-            "FENCE" => command.arg(probe.tried.fence()),
-            "QUEUE" => command.arg(probe.tried.queue()),
-            "CHANNEL" => command.arg(grants::channel(probe.origin)),
+            "FENCE" => command.arg(probe.names.namespace.fence(Slot::of(&probe.tried))),
+            "QUEUE" => command.arg(probe.names.namespace.queue(&probe.tried)),
+            "CHANNEL" => command.arg(probe.namespace.channel(probe.origin)),
             word => command.arg(word),
         };
     }
@@ -142,20 +147,20 @@ fn command(probe: &Probe, tried: &str) -> Cmd {
 
 /// The rule that would allow it. Only the server's words say whether it forbids the command, the key
 /// or the channel.
-fn rule(prefix: &str, tried: &str, error: &RedisError) -> String {
+fn rule(probe: &Probe, tried: &str, error: &RedisError) -> String {
     let is_command = error.detail().is_some_and(|words| words.contains("to run the"));
     match tried.split(' ').nth(1) {
-        Some("LOCK") if !is_command => format!("~{prefix}*"),
-        Some("FENCE" | "QUEUE") if !is_command => COMPANIONS.to_owned(),
-        Some("CHANNEL") if !is_command => CHANNELS.to_owned(),
+        Some("LOCK") if !is_command => format!("~{}*", probe.prefix),
+        Some("FENCE" | "QUEUE") if !is_command => companions(&probe.namespace),
+        Some("CHANNEL") if !is_command => channels(&probe.namespace),
         _ => format!("+{}", name(tried)),
     }
 }
 
 /// See "How does the check find a pattern subscriber?" in DESIGN.md.
-fn pattern_subscriber(count: i64) -> Finding {
-    let message =
-        format!("{count} connections subscribe to a pattern that matches `lockable:grant:*`");
+fn pattern_subscriber(probe: &Probe, count: i64) -> Finding {
+    let matched = format!("`{}:grant:*`", probe.namespace);
+    let message = format!("{count} connections subscribe to a pattern that matches {matched}");
     Finding::new(Severity::Warning, Code::PatternSubscriber, message).about("PSUBSCRIBE")
 }
 
@@ -170,13 +175,16 @@ fn scripts_not_cached(user: &str) -> Finding {
 mod tests {
     use super::*;
     use crate::backend::redis::wire::rights::least;
+    use crate::backend::redis::wire::script::Names;
+    use crate::types::namespace::Namespace;
 
     #[test]
     fn every_right_of_the_documented_line_is_tried() {
         // What a subscription does, and what connecting does.
         let others = ["subscribe", "ping", "script|load", "select"];
         let tried = TRIED.into_iter().map(name).chain(others).map(|name| format!("+{name}"));
-        let rules = [COMPANIONS, CHANNELS, "~disLock:*"].map(str::to_owned);
+        let namespace = Namespace::default();
+        let rules = [companions(&namespace), channels(&namespace), "~disLock:*".to_owned()];
         let documented: BTreeSet<_> = least().map(str::to_owned).collect();
         assert_eq!(tried.chain(rules).collect::<BTreeSet<_>>(), documented);
     }
@@ -196,15 +204,20 @@ mod tests {
 
     #[test]
     fn the_words_of_the_server_name_what_it_forbids() {
+        let names = Names::uncached(Namespace::new("shop:lockable").unwrap());
+        let probe = Probe::new("shop:", &names).unwrap();
         let rule = |tried, words: &str| {
             let error =
                 RedisError::from((ServerErrorKind::NoPerm.into(), "NOPERM", words.to_owned()));
-            rule("shop:", tried, &error)
+            rule(&probe, tried, &error)
         };
         let named = "User channel-of-keys has no permissions to run the 'get' command";
         assert_eq!(rule("get LOCK", named), "+get");
         assert_eq!(rule("get LOCK", "No permissions to access a key"), "~shop:*");
-        assert_eq!(rule("lpop QUEUE", "No permissions to access a key"), "~lockable:*");
-        assert_eq!(rule("publish CHANNEL", "No permissions to access a channel"), "&lockable:*");
+        assert_eq!(rule("lpop QUEUE", "No permissions to access a key"), "~shop:lockable:*");
+        assert_eq!(
+            rule("publish CHANNEL", "No permissions to access a channel"),
+            "&shop:lockable:*"
+        );
     }
 }

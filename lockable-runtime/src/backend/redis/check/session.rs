@@ -14,6 +14,7 @@ use crate::backend::redis::wire::script::Names;
 use crate::check::Finding;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::namespace::Namespace;
 use crate::types::token::Origin;
 
 /// The lock that the check does everything with.
@@ -24,15 +25,20 @@ pub(super) struct Probe {
     /// The process that its waiters claim to be of.
     pub(super) origin: Origin,
     pub(super) prefix: String,
-    pub(super) scripts: Names,
+    /// Of the locker's own, where its lockers' companion keys are.
+    pub(super) namespace: Namespace,
+    /// Those of the probe's companion keys are of a trial.
+    pub(super) names: Names,
 }
 
 impl Probe {
-    pub(super) fn new(prefix: &str, scripts: Names) -> Result<Self, LockError> {
+    pub(super) fn new(prefix: &str, names: &Names) -> Result<Self, LockError> {
+        let (prefix, namespace) = (prefix.to_owned(), names.namespace.clone());
         let origin = Origin::draw()?;
-        let key = |what| LockKey::prefixed(prefix, &format!("lockable:{what}:{origin}"));
-        let (key, tried) = (key("probe")?, key("tried")?);
-        Ok(Self { key, tried, origin, prefix: prefix.to_owned(), scripts })
+        let names = names.of_trial(origin);
+        let key = LockKey::prefixed(&prefix, names.namespace.as_str())?;
+        let tried = LockKey::prefixed(&prefix, &format!("{}:tried", names.namespace))?;
+        Ok(Self { key, tried, origin, prefix, namespace, names })
     }
 }
 
@@ -52,7 +58,7 @@ impl<'a> Session<'a> {
 
     pub(super) async fn greet(&self) -> Result<Introduced, Finding> {
         let mut commands = self.driven.commands.clone();
-        self.answer(introduce(&mut commands)).await
+        self.answer(introduce(&mut commands, &self.opener.namespace)).await
     }
 
     /// Sends the commands in one go; an error of the server's is one of the values.

@@ -25,12 +25,12 @@ impl Subscription {
         report: &mut Report,
     ) -> Option<Self> {
         let opener = session.opener;
-        let subscribing = grants::subscribe(&opener.client, [probe.origin]);
+        let subscribing = grants::subscribe(&opener.client, &probe.names.namespace, [probe.origin]);
         let answer = opener.within(opener.connect_deadline, subscribing).await;
-        let (mut sink, stream) = succeeded("subscribe", answer, missing, report)?;
+        let (mut sink, stream) = succeeded("subscribe", answer, probe, missing, report)?;
         let pong = opener.within(opener.command_deadline, sink.ping::<Value>()).await;
         let pong = pong.map(|answer| answer.and_then(Value::extract_error));
-        succeeded("ping", pong, missing, report);
+        succeeded("ping", pong, probe, missing, report);
         Some(Self { _sink: sink, stream })
     }
 
@@ -49,13 +49,14 @@ impl Subscription {
 fn succeeded<T>(
     command: &str,
     answer: Option<RedisResult<T>>,
+    probe: &Probe,
     missing: &mut Missing,
     report: &mut Report,
 ) -> Option<T> {
     let failure = match answer {
         Some(Ok(answer)) => return Some(answer),
         Some(Err(error)) if fault::is_missing_right(&error) => {
-            missing.add_of_subscription(command, &error);
+            missing.add_of_subscription(probe, command, &error);
             return None;
         }
         Some(Err(error)) => format!("`{command}` failed: {}", fault::explain(&error).1),

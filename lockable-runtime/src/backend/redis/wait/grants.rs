@@ -18,6 +18,7 @@ use crate::backend::redis::wire::fault;
 use crate::backend::{Fault, Grant, Listener, Reserved};
 use crate::types::clock::{boot_time, timer_on};
 use crate::types::key::LockKey;
+use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
 use crate::types::token::{Origin, OwnerToken};
 
@@ -96,7 +97,8 @@ impl Subscriber {
             // A call may come to wait before the waiters know the new one.
             origins.extend(last.into_iter().chain([current]));
             let subscribe = async {
-                let subscribed = subscribe(&self.opener.client, origins).await;
+                let subscribed =
+                    subscribe(&self.opener.client, &self.opener.namespace, origins).await;
                 subscribed.map_err(|error| fault::of(&self.opener.server, &error))
             };
             match self.opener.connecting(subscribe).await {
@@ -162,17 +164,14 @@ impl Subscriber {
 /// A subscription to the grants of those origins.
 pub(crate) async fn subscribe(
     client: &Client,
+    namespace: &Namespace,
     origins: impl IntoIterator<Item = Origin>,
 ) -> RedisResult<(PubSubSink, PubSubStream)> {
     let (mut sink, stream) = client.get_async_pubsub().await?.split();
-    let channels: Vec<String> = origins.into_iter().map(channel).collect();
+    let channels: Vec<String> =
+        origins.into_iter().map(|origin| namespace.channel(origin)).collect();
     sink.subscribe(channels).await?;
     Ok((sink, stream))
-}
-
-/// Where the grants of that origin are published; the scripts write the same name.
-pub(crate) fn channel(origin: Origin) -> String {
-    format!("lockable:grant:{origin}")
 }
 
 /// The next message; `None` when the subscription has ended.

@@ -8,7 +8,9 @@ use std::time::Duration;
 use ::redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisWrite, ToRedisArgs, Value};
 
 use crate::backend::Attempt;
-use crate::types::key::{Companion, LockKey};
+use crate::types::key::LockKey;
+use crate::types::namespace::{Companion, Namespace};
+use crate::types::slot::Slot;
 
 /// The commands in one go.
 pub(crate) fn pipeline(commands: impl IntoIterator<Item = Cmd>) -> Pipeline {
@@ -26,8 +28,8 @@ pub(crate) fn owner(attempt: &Attempt) -> Cmd {
 }
 
 /// Counts up a fence counter that was seeded.
-pub(crate) fn count(attempt: &Attempt) -> Cmd {
-    command("INCR", 2, attempt.key.fence())
+pub(crate) fn count(namespace: &Namespace, attempt: &Attempt) -> Cmd {
+    command("INCR", 2, namespace.fence(attempt.slot))
 }
 
 /// A script that does nothing, by its text.
@@ -36,8 +38,8 @@ pub(crate) fn empty_script() -> Cmd {
 }
 
 /// Leaves nothing of a lock behind, and for a moment only where nothing may be deleted.
-pub(crate) fn clean_up(key: &LockKey) -> [Cmd; 3] {
-    let (fence, queue) = (key.fence(), key.queue());
+pub(crate) fn clean_up(namespace: &Namespace, key: &LockKey) -> [Cmd; 3] {
+    let (fence, queue) = (namespace.fence(Slot::of(key)), namespace.queue(key));
     // By a right that every user of locks has: other data, which end at once, take their place.
     let end_soon = |companion| {
         let mut end = command("SET", 4, companion);

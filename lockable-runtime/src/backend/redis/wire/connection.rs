@@ -19,6 +19,7 @@ use super::script::{Call, Names, is_unknown_script};
 use crate::backend::Fault;
 use crate::backend::redis::fence::{FenceCounters, LostCounters};
 use crate::types::clock::{Moment, boot_time, timer_on, within};
+use crate::types::namespace::Namespace;
 
 /// After this many calls in a row without an answer the connection is retired.
 const UNANSWERED_LIMIT: u32 = 3;
@@ -29,6 +30,7 @@ pub(crate) struct Opener {
     pub(crate) client: Client,
     /// Where the server is, without credentials.
     pub(crate) server: Arc<str>,
+    pub(crate) namespace: Namespace,
     /// The runtime whose timers keep the deadlines.
     pub(crate) timers: Handle,
     pub(crate) connect_deadline: Duration,
@@ -71,7 +73,7 @@ pub(crate) struct Connection {
     pub(crate) fences: FenceCounters,
     /// When it was open, on the clock of this machine.
     since: Moment,
-    pub(crate) scripts: Names,
+    pub(crate) names: Names,
     pub(crate) releases: PendingReleases,
     /// The runtime that drives it.
     pub(crate) runtime: Handle,
@@ -85,13 +87,13 @@ impl Connection {
     pub(crate) async fn open(opener: Opener) -> Result<Self, Fault> {
         let driven = Driven::open(&opener.client).await;
         let mut driven = driven.map_err(|error| fault::of(&opener.server, &error))?;
-        let scripts = greet(&mut driven.commands, &opener.server).await?;
+        let names = greet(&mut driven.commands, &opener.server, &opener.namespace).await?;
         Ok(Self {
             fences: FenceCounters::new(opener.lost_counters.clone()),
             opener,
             driven,
             since: boot_time(),
-            scripts,
+            names,
             releases: PendingReleases::default(),
             runtime: Handle::current(),
             retired: AtomicBool::new(false),
@@ -115,9 +117,9 @@ impl Connection {
 
     /// Runs the script by its name, and by its text where the server does not know it.
     pub(crate) async fn run<C: Call>(&self, call: &C) -> Result<C::Outcome, Fault> {
-        let mut reply = self.evaluate(&self.scripts.command(call)).await?;
+        let mut reply = self.evaluate(&self.names.command(call)).await?;
         if is_unknown_script(&reply) {
-            reply = self.evaluate(&call.by_text()).await?;
+            reply = self.evaluate(&self.names.by_text(call)).await?;
         }
         call.outcome(reply).map_err(|error| self.fault(&error))
     }
@@ -131,12 +133,12 @@ impl Connection {
             // The client takes no empty pipeline.
             return Ok(Vec::new());
         }
-        let by_name = pipeline(calls.iter().map(|call| self.scripts.command(call)));
+        let by_name = pipeline(calls.iter().map(|call| self.names.command(call)));
         let mut replies = self.call(&by_name).await?;
         let is_missed = |(_, reply): &(&C, &mut Value)| is_unknown_script(reply);
         let missed: Vec<_> = calls.iter().zip(&mut replies).filter(is_missed).collect();
         if !missed.is_empty() {
-            let by_text = pipeline(missed.iter().map(|(call, _)| call.by_text()));
+            let by_text = pipeline(missed.iter().map(|(call, _)| self.names.by_text(*call)));
             let again = self.call(&by_text).await?;
             missed.into_iter().zip(again).for_each(|((_, reply), again)| *reply = again);
         }

@@ -9,6 +9,8 @@ use super::{rights, words};
 use crate::backend::Fault;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
+use crate::types::namespace::Namespace;
+use crate::types::slot::Slot;
 
 /// An error of the connection, or one that the server answered.
 pub(crate) fn of(server: &str, error: &RedisError) -> Fault {
@@ -34,8 +36,8 @@ pub(crate) fn explain(error: &RedisError) -> (LockErrorKind, String, &'static st
 }
 
 /// A fault in counting up the fence counter; the lock may be held by then.
-pub(crate) fn of_fence(mut fault: Fault, key: &LockKey) -> Fault {
-    let fence = key.fence();
+pub(crate) fn of_fence(mut fault: Fault, namespace: &Namespace, key: &LockKey) -> Fault {
+    let fence = namespace.fence(Slot::of(key));
     if fault.kind == LockErrorKind::WrongType {
         fault.kind = LockErrorKind::Refused;
         fault.message =
@@ -47,13 +49,13 @@ pub(crate) fn of_fence(mut fault: Fault, key: &LockKey) -> Fault {
 }
 
 /// A fault in asking for a place in the queue, which names the companion key where that is the reason.
-pub(crate) fn of_queue(mut fault: Fault, key: &LockKey) -> Fault {
+pub(crate) fn of_queue(mut fault: Fault, namespace: &Namespace, key: &LockKey) -> Fault {
     if fault.message.contains("at the fence counter") {
-        return of_fence(fault, key);
+        return of_fence(fault, namespace, key);
     }
     if fault.message.contains("at the queue") {
-        fault.message =
-            format!("the queue `{}` holds other data; delete or rename it", key.queue());
+        let queue = namespace.queue(key);
+        fault.message = format!("the queue `{queue}` holds other data; delete or rename it");
     }
     fault
 }

@@ -7,37 +7,41 @@ use ::redis::aio::MultiplexedConnection;
 use ::redis::{Pipeline, RedisError, Value};
 
 use super::script::{Names, Script, is_unknown_script};
-use super::server::{Mode, probe, unfit_by_answers, unfit_by_greeting, version};
+use super::server::{Mode, unfit_by_answers, unfit_by_greeting, version};
 use super::trial::{self, Step};
 use super::{command, fault, server};
 use crate::backend::Fault;
 use crate::types::error::LockErrorKind;
+use crate::types::key::LockKey;
+use crate::types::namespace::Namespace;
 use crate::types::token::Origin;
 
-/// Greets a server that has just been connected to; returns what it calls the scripts.
+/// Greets a server that has just been connected to; returns the names to write calls with.
 pub(crate) async fn greet(
     commands: &mut MultiplexedConnection,
     server: &str,
+    namespace: &Namespace,
 ) -> Result<Names, Fault> {
     let failed = |error: RedisError| fault::of(server, &error);
-    let Introduced { hello, scripts } = introduce(commands).await.map_err(failed)?;
+    let Introduced { hello, names } = introduce(commands, namespace).await.map_err(failed)?;
     let mode = Mode::of(&hello);
     judge(hello, server)?;
-    let scripts = scripts.map_err(failed)?;
+    let names = names.map_err(failed)?;
     let origin = Origin::draw()?;
-    let mut trial = rehearse(commands, &scripts, origin, mode).await.map_err(failed)?;
+    let mut trial = rehearse(commands, &names, origin, mode).await.map_err(failed)?;
     if trial.replies.iter().any(is_unknown_script) {
-        trial = rehearse(commands, &Names::default(), origin, mode).await.map_err(failed)?;
+        let uncached = Names::uncached(namespace.clone());
+        trial = rehearse(commands, &uncached, origin, mode).await.map_err(failed)?;
     }
     trial.judge(server)?;
-    Ok(scripts)
+    Ok(names)
 }
 
 /// What a server answered to its greeting.
 pub(crate) struct Introduced {
     pub(crate) hello: Value,
-    /// What it calls the scripts; the error is one that passes, after which it may cache them.
-    pub(crate) scripts: Result<Names, RedisError>,
+    /// With what it calls the scripts; the error is one that passes, after which it may cache them.
+    pub(crate) names: Result<Names, RedisError>,
 }
 
 /// Asks for the version, and loads the scripts into the server's cache.
@@ -45,6 +49,7 @@ pub(crate) struct Introduced {
 /// A user who may do neither can still lock: the scripts are then sent whole each time.
 pub(crate) async fn introduce(
     commands: &mut MultiplexedConnection,
+    namespace: &Namespace,
 ) -> Result<Introduced, RedisError> {
     let mut pipeline = Pipeline::new();
     pipeline.cmd("HELLO");
@@ -55,11 +60,11 @@ pub(crate) async fn introduce(
     let mut replies = commands.send_packed_commands(&pipeline, 0, count).await?.into_iter();
     let hello = replies.next().unwrap_or(Value::Nil);
     let mut errors = replies.clone().filter_map(|reply| reply.extract_error().err());
-    let scripts = match errors.find(fault::passes) {
+    let names = match errors.find(fault::passes) {
         Some(error) => Err(error),
-        None => Ok(Names::from_replies(replies)),
+        None => Ok(Names::from_replies(namespace.clone(), replies)),
     };
-    Ok(Introduced { hello, scripts })
+    Ok(Introduced { hello, names })
 }
 
 /// Whether a server with locks gives that reply to a greeting; unknown of one that the user may not
@@ -84,18 +89,21 @@ fn judge(hello: Value, server: &str) -> Result<(), Fault> {
 /// already, or has run, and the lock cannot be renewed or freed any more, or at the second grant of a lock.
 async fn rehearse(
     commands: &mut MultiplexedConnection,
-    scripts: &Names,
+    names: &Names,
     origin: Origin,
     mode: Mode,
 ) -> Result<Trial, RedisError> {
     let mut steps = Vec::new();
-    if let Some(key) = probe(&origin.to_string()) {
-        steps = trial::steps(scripts, &key, origin);
+    let names = names.of_trial(origin);
+    let namespace = &names.namespace;
+    if let Ok(key) = LockKey::prefixed("", namespace.as_str()) {
+        steps = trial::steps(&names, &key, origin);
         steps.push(Step::script(BY_TEXT, command::empty_script()));
-        steps.extend(command::clean_up(&key).map(|command| Step::command("cleaning up", command)));
+        let clean_up = command::clean_up(namespace, &key);
+        steps.extend(clean_up.map(|command| Step::command("cleaning up", command)));
     }
     let mut pipeline = command::pipeline(steps.iter().map(|step| step.command.clone()));
-    mode.ask(&mut pipeline);
+    mode.ask(namespace, &mut pipeline);
     let replies = commands.send_packed_commands(&pipeline, 0, pipeline.len()).await?;
     Ok(Trial { steps, replies })
 }

@@ -7,7 +7,8 @@ use ::redis::{Cmd, FromRedisValue, RedisError, ServerErrorKind, Value};
 use super::command::{integer, millis, unexpected};
 use crate::backend::{self, Attempt, Held, Renewal, Renewed};
 use crate::types::key::LockKey;
-use crate::types::token::is_reserved_for_waiters;
+use crate::types::namespace::Namespace;
+use crate::types::token::{Origin, is_reserved_for_waiters};
 
 /// A script, which servers are asked to cache.
 #[derive(Clone, Copy, Debug)]
@@ -55,28 +56,51 @@ impl Script {
     }
 }
 
-/// What a server calls the scripts in its cache; nothing for those that it may not be asked to cache.
-#[derive(Default)]
-pub(crate) struct Names([Option<String>; Script::ALL.len()]);
+/// The names that a call is written with: of the script, and of the companion keys.
+#[derive(Clone)]
+pub(crate) struct Names {
+    /// What a server calls the scripts in its cache; nothing for those that it may not be asked to cache.
+    scripts: [Option<String>; Script::ALL.len()],
+    pub(crate) namespace: Namespace,
+}
 
 impl Names {
     /// From the answers to `SCRIPT LOAD` of all scripts in their order.
-    pub(crate) fn from_replies(replies: impl IntoIterator<Item = Value>) -> Self {
+    pub(crate) fn from_replies(
+        namespace: Namespace,
+        replies: impl IntoIterator<Item = Value>,
+    ) -> Self {
         let mut replies = replies.into_iter();
-        Self(Script::ALL.map(|_| String::from_redis_value(replies.next()?).ok()))
+        let scripts = Script::ALL.map(|_| String::from_redis_value(replies.next()?).ok());
+        Self { scripts, namespace }
     }
 
-    /// Whether the server caches all of them.
+    /// Where no script is known by a name.
+    pub(crate) fn uncached(namespace: Namespace) -> Self {
+        Self { scripts: Script::ALL.map(|_| None), namespace }
+    }
+
+    /// The same scripts with the companion keys of a trial.
+    pub(crate) fn of_trial(&self, origin: Origin) -> Self {
+        Self { namespace: self.namespace.of_trial(origin), ..self.clone() }
+    }
+
+    /// Whether the server caches all scripts.
     pub(crate) fn are_cached(&self) -> bool {
-        self.0.iter().all(Option::is_some)
+        self.scripts.iter().all(Option::is_some)
     }
 
     /// The call by the script's name, or else with its text.
     pub(crate) fn command<C: Call>(&self, call: &C) -> Cmd {
-        match self.0.get(C::SCRIPT as usize) {
-            Some(Some(name)) => call.command("EVALSHA", name),
-            Some(None) | None => call.by_text(),
+        match self.scripts.get(C::SCRIPT as usize) {
+            Some(Some(name)) => call.command(&self.namespace, "EVALSHA", name),
+            Some(None) | None => self.by_text(call),
         }
+    }
+
+    /// The call with the script's text.
+    pub(crate) fn by_text<C: Call>(&self, call: &C) -> Cmd {
+        call.command(&self.namespace, "EVAL", C::SCRIPT.source())
     }
 }
 
@@ -86,11 +110,7 @@ pub(crate) trait Call {
     const SCRIPT: Script;
 
     /// `EVALSHA` with the script's name, or `EVAL` with its text.
-    fn command(&self, verb: &str, text: &str) -> Cmd;
-
-    fn by_text(&self) -> Cmd {
-        self.command("EVAL", Self::SCRIPT.source())
-    }
+    fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd;
 
     fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError>;
 }
@@ -111,8 +131,8 @@ impl Call for Release<'_> {
     type Outcome = (backend::Release, HandedOff);
     const SCRIPT: Script = Script::Release;
 
-    fn command(&self, verb: &str, text: &str) -> Cmd {
-        let mut command = with_keys(verb, text, self.attempt, 5);
+    fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
+        let mut command = with_keys(namespace, verb, text, self.attempt, 5);
         command.arg(self.attempt.owner.as_ref());
         if self.taken_for.is_some() || self.next.is_some() {
             command.arg(self.taken_for.map_or(0, millis));
@@ -144,12 +164,12 @@ impl Call for FreeAll<'_> {
     type Outcome = Vec<bool>;
     const SCRIPT: Script = Script::FreeAll;
 
-    fn command(&self, verb: &str, text: &str) -> Cmd {
+    fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
         let count = self.0.len();
         let mut command = Cmd::with_capacity(3 + 3 * count, text.len() + 160 * count + 32);
         command.arg(verb).arg(text).arg(2 * count);
         for attempt in &self.0 {
-            command.arg(attempt.key.as_str()).arg(attempt.key.queue());
+            command.arg(attempt.key.as_str()).arg(namespace.queue(&attempt.key));
         }
         for attempt in &self.0 {
             command.arg(attempt.owner.as_ref());
@@ -177,9 +197,9 @@ impl Call for Enqueue<'_> {
     type Outcome = (Place, u64);
     const SCRIPT: Script = Script::Enqueue;
 
-    fn command(&self, verb: &str, text: &str) -> Cmd {
+    fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
         let Self(attempt) = self;
-        let mut command = with_keys(verb, text, attempt, 4);
+        let mut command = with_keys(namespace, verb, text, attempt, 4);
         command.arg(attempt.owner.as_ref()).arg(millis(attempt.ttl.duration()));
         command.arg(attempt.entry()).arg(millis(attempt.ttl.queue_life()));
         command
@@ -204,9 +224,9 @@ impl Call for Leave<'_> {
     type Outcome = ();
     const SCRIPT: Script = Script::Leave;
 
-    fn command(&self, verb: &str, text: &str) -> Cmd {
+    fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
         let Self(attempt) = self;
-        let mut command = with_keys(verb, text, attempt, 2);
+        let mut command = with_keys(namespace, verb, text, attempt, 2);
         command.arg(attempt.owner.as_ref()).arg(attempt.entry());
         command
     }
@@ -217,8 +237,14 @@ impl Call for Leave<'_> {
 }
 
 /// A call about one lock, with its fence counter and its queue, and capacity for some arguments.
-fn with_keys(verb: &str, text: &str, attempt: &Attempt, arguments: usize) -> Cmd {
-    let (fence, queue) = (attempt.key.fence(), attempt.key.queue());
+fn with_keys(
+    namespace: &Namespace,
+    verb: &str,
+    text: &str,
+    attempt: &Attempt,
+    arguments: usize,
+) -> Cmd {
+    let (fence, queue) = (namespace.fence(attempt.slot), namespace.queue(&attempt.key));
     let key = attempt.key.as_str();
     let size = text.len() + 3 * key.len() + 3 * attempt.owner.as_ref().len() + 112;
     let mut command = Cmd::with_capacity(6 + arguments, size);
@@ -234,7 +260,7 @@ impl Call for Renew<'_> {
     type Outcome = Vec<Result<Renewed, RedisError>>;
     const SCRIPT: Script = Script::Renew;
 
-    fn command(&self, verb: &str, text: &str) -> Cmd {
+    fn command(&self, _: &Namespace, verb: &str, text: &str) -> Cmd {
         let count = self.0.len();
         let mut command = Cmd::with_capacity(3 + 3 * count, text.len() + 96 * count + 32);
         command.arg(verb).arg(text).arg(count);
@@ -273,7 +299,7 @@ impl Call for Inspect<'_> {
     type Outcome = Option<Held>;
     const SCRIPT: Script = Script::Inspect;
 
-    fn command(&self, verb: &str, text: &str) -> Cmd {
+    fn command(&self, _: &Namespace, verb: &str, text: &str) -> Cmd {
         let key = self.0.as_str();
         let mut command = Cmd::with_capacity(4, text.len() + key.len() + 16);
         command.arg(verb).arg(text).arg(1).arg(key);
@@ -300,10 +326,10 @@ impl Call for Seed<'_> {
     type Outcome = u64;
     const SCRIPT: Script = Script::Seed;
 
-    fn command(&self, verb: &str, text: &str) -> Cmd {
+    fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
         let Self(attempt) = self;
         let mut command = Cmd::with_capacity(5, text.len() + attempt.key.as_str().len() + 64);
-        command.arg(verb).arg(text).arg(1).arg(attempt.key.fence());
+        command.arg(verb).arg(text).arg(1).arg(namespace.fence(attempt.slot));
         command.arg(millis(attempt.ttl.fence_life()));
         command
     }

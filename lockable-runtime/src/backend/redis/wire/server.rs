@@ -5,8 +5,7 @@ use ::redis::{FromRedisValue, Pipeline, ServerErrorKind, Value};
 use crate::backend::Fault;
 use crate::check::{Code, Finding, Severity};
 use crate::types::error::LockErrorKind;
-use crate::types::key::LockKey;
-use crate::types::token::Origin;
+use crate::types::namespace::Namespace;
 
 /// Why a server cannot have locks until it, or the URL, is changed; by its greeting alone.
 pub(crate) fn unfit_by_greeting(hello: &Value) -> Option<Finding> {
@@ -63,25 +62,16 @@ impl Mode {
 
     /// Asks whether other nodes have a part of the keys, where the mode leaves that open: for the size
     /// of the cluster, and for keys all over its slots, because a user may not be allowed the first.
-    pub(crate) fn ask(self, pipeline: &mut Pipeline) {
+    pub(crate) fn ask(self, trial: &Namespace, pipeline: &mut Pipeline) {
         if self == Self::Cluster {
             pipeline.cmd("CLUSTER").arg("INFO");
         }
-        if matches!(self, Self::Cluster | Self::Unknown)
-            && let Ok(origin) = Origin::draw()
-        {
-            let keys = (0..PROBED_SLOTS).map(|n| probe(&format!("{origin}:{n}")));
-            for key in keys.flatten() {
-                pipeline.cmd("GET").arg(key.as_str());
+        if matches!(self, Self::Cluster | Self::Unknown) {
+            for number in 0..PROBED_SLOTS {
+                pipeline.cmd("GET").arg(format!("{trial}:{number}"));
             }
         }
     }
-}
-
-/// The key of a lock of no one else's. It is beside the fence counters, where a user needs a right
-/// whatever the prefix.
-pub(crate) fn probe(name: &str) -> Option<LockKey> {
-    LockKey::prefixed("", &format!("lockable:fence:{{lockable:probe:{name}}}")).ok()
 }
 
 /// The version that the server reports; before 6.2 there is no such greeting.

@@ -30,20 +30,20 @@ impl Step {
 }
 
 /// From acquiring to a grant that is published, and back to nothing but the fence counter.
-pub(crate) fn steps(scripts: &Names, key: &LockKey, origin: Origin) -> Vec<Step> {
+pub(crate) fn steps(names: &Names, key: &LockKey, origin: Origin) -> Vec<Step> {
     let (holder, waiter) = (attempt(key, origin, 1), attempt(key, origin, 2));
     let renewals = [Renewal::new(&holder, Some(holder.ttl), boot_time())];
     let release = Release { attempt: &holder, taken_for: None, next: None };
     vec![
         Step::command("acquiring a lock", command::set_lock(&holder)),
         // Before it is counted up, so that it has an end.
-        Step::script("seeding a fence counter", scripts.command(&Seed(&holder))),
-        Step::command("counting up a fence counter", command::count(&holder)),
-        Step::script("renewing a lock", scripts.command(&Renew(&renewals))),
-        Step::script("queueing for a lock", scripts.command(&Enqueue(&waiter))),
+        Step::script("seeding a fence counter", names.command(&Seed(&holder))),
+        Step::command("counting up a fence counter", command::count(&names.namespace, &holder)),
+        Step::script("renewing a lock", names.command(&Renew(&renewals))),
+        Step::script("queueing for a lock", names.command(&Enqueue(&waiter))),
         // The waiter has the lock then if it listens; leaving frees it.
-        Step::script("releasing a lock", scripts.command(&release)),
-        Step::script("leaving a queue", scripts.command(&Leave(&waiter))),
+        Step::script("releasing a lock", names.command(&release)),
+        Step::script("leaving a queue", names.command(&Leave(&waiter))),
     ]
 }
 

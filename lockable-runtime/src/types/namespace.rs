@@ -1,0 +1,120 @@
+//! What the names begin with of all that a locker has in Redis beside its locks.
+//!
+//! See "What is a namespace?" in DESIGN.md.
+
+use std::fmt::{self, Display};
+use std::sync::Arc;
+
+use crate::types::error::{LockError, LockErrorKind};
+#[cfg(any(feature = "redis", feature = "__internals", test))]
+use crate::types::{key::LockKey, slot::Slot, token::Origin};
+
+/// What the names begin with of companion keys, of the channels of grants, and of the keys of trials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Namespace(Arc<str>);
+
+/// So that a name in it is far shorter than a key may be.
+const MAX_BYTES: usize = 256;
+
+impl Namespace {
+    /// # Errors
+    /// [`is_invalid_option`](LockError::is_invalid_option) when no name can begin with the text.
+    pub(crate) fn new(text: &str) -> Result<Self, LockError> {
+        match flaw(text) {
+            None => Ok(Self(text.into())),
+            Some(flaw) => Err(LockError::new(LockErrorKind::InvalidOption, flaw)),
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The names.
+#[cfg(any(feature = "redis", feature = "__internals", test))]
+#[cfg_attr(
+    not(any(feature = "redis", test)),
+    expect(dead_code, reason = "in memory there are none")
+)]
+impl Namespace {
+    /// A namespace within this one that no one else uses, for a trial that leaves nothing behind.
+    pub(crate) fn of_trial(&self, origin: Origin) -> Self {
+        Self(format!("{self}:probe:{origin}").into())
+    }
+
+    /// The name of the fence counter that the locks of a slot share.
+    ///
+    /// See "Where do fencing tokens come from?" in DESIGN.md.
+    pub(crate) fn fence(&self, slot: Slot) -> Companion<'_> {
+        Companion([&self.0, ":fence:{", slot.tag(), "}"])
+    }
+
+    /// The name of the queue of a lock, on the same slot as the lock itself: by its hash tag, or else with
+    /// itself as one. The names of the two kinds differ in the last character before the key.
+    pub(crate) fn queue<'a>(&'a self, key: &'a LockKey) -> Companion<'a> {
+        let key = key.as_str();
+        if key.contains('{') {
+            Companion([&self.0, ":queue::", key, ""])
+        } else {
+            Companion([&self.0, ":queue:{", key, "}"])
+        }
+    }
+
+    /// Where the grants of that origin are published; the scripts write the same name.
+    pub(crate) fn channel(&self, origin: Origin) -> String {
+        format!("{self}:grant:{origin}")
+    }
+}
+
+impl Default for Namespace {
+    fn default() -> Self {
+        Self("lockable".into())
+    }
+}
+
+impl Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The name of a key that belongs to a lock, in parts: commands are written without joining them
+/// first.
+#[cfg(any(feature = "redis", feature = "__internals", test))]
+#[derive(Clone, Copy)]
+pub(crate) struct Companion<'a>([&'a str; 4]);
+
+#[cfg(any(feature = "redis", feature = "__internals", test))]
+impl<'a> Companion<'a> {
+    pub(crate) fn parts(self) -> [&'a str; 4] {
+        self.0
+    }
+}
+
+#[cfg(any(feature = "redis", feature = "__internals", test))]
+impl Display for Companion<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts().into_iter().try_for_each(|part| f.write_str(part))
+    }
+}
+
+fn flaw(text: &str) -> Option<&'static str> {
+    let is_forbidden = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '{' | '}');
+    if text.is_empty() {
+        return Some(
+            "`namespace` is empty; leave it out for `lockable`, or write one like `shop:lockable`",
+        );
+    }
+    if text.len() > MAX_BYTES {
+        return Some(
+            "`namespace` is longer than 256 bytes; write a short one like `shop:lockable`",
+        );
+    }
+    text.contains(is_forbidden).then_some(
+        "`namespace` has white space, a control character or a brace; write one like `shop:lockable`",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn namespace(text: &str) -> Namespace {
+    Namespace::new(text).unwrap()
+}
+
+#[test]
+fn companion_keys_share_the_slot() {
+    let namespace = Namespace::default();
+    for key in ["disLock:order:7", "disLock:{user}:7"].map(LockKey::from_static) {
+        let (slot, queue) = (Slot::of(&key), namespace.queue(&key).to_string());
+        for name in [namespace.fence(slot).to_string(), queue] {
+            assert_eq!(Slot::of(&LockKey::new(name).unwrap()), slot);
+        }
+    }
+    let tagged = LockKey::from_static("disLock:{user}:7");
+    assert_eq!(namespace.queue(&tagged).to_string(), "lockable:queue::disLock:{user}:7");
+}
+
+/// The part of a key that Redis Cluster hashes.
+fn hashed(key: &str) -> &str {
+    let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
+    tag.map_or(key, |(tag, _)| if tag.is_empty() { key } else { tag })
+}
+
+proptest! {
+    /// Over an alphabet of the characters that the names of companion keys are made of.
+    #[test]
+    fn no_two_locks_share_a_queue(one in "[{}:a]{1,6}", other in "[{}:a]{1,6}") {
+        let (Ok(one), Ok(other)) = (LockKey::new(one), LockKey::new(other)) else { return Ok(()) };
+        let namespace = Namespace::default();
+        let queue = namespace.queue(&one).to_string();
+        prop_assert_eq!(hashed(&queue), hashed(one.as_str()));
+        let others = namespace.queue(&other).to_string();
+        prop_assert!(one == other || others != queue, "{} is shared", queue);
+    }
+}
+
+#[test]
+fn a_whole_key_as_tag_has_a_queue_of_its_own() {
+    let (plain, tagged) = (LockKey::from_static("user"), LockKey::from_static("{user}"));
+    let namespace = Namespace::default();
+    assert_ne!(namespace.queue(&plain).to_string(), namespace.queue(&tagged).to_string());
+}
+
+#[test]
+fn every_name_lies_in_the_namespace() {
+    let (shop, key) = (namespace("shop:lockable"), LockKey::from_static("shop:order:7"));
+    let origin = Origin::draw().unwrap();
+    let trial = shop.of_trial(origin);
+    let slot = Slot::of(&key);
+    let names = [shop.fence(slot), shop.queue(&key), trial.fence(slot), trial.queue(&key)];
+    for name in names.map(|name| name.to_string()).into_iter().chain([shop.channel(origin)]) {
+        assert!(name.starts_with("shop:lockable:"), "{name}");
+    }
+    assert_eq!(shop.channel(origin), format!("shop:lockable:grant:{origin}"));
+}
+
+#[test]
+fn what_begins_no_name_is_refused() {
+    let long = "x".repeat(MAX_BYTES + 1);
+    let cases = [
+        ("", "is empty"),
+        ("shop lockable", "white space"),
+        (" shop", "white space"),
+        ("shop\n", "white space"),
+        ("shop\u{a0}", "white space"),
+        ("shop\0", "a control character"),
+        ("{shop}", "a brace"),
+        ("shop}", "a brace"),
+        (&long, "longer than 256 bytes"),
+    ];
+    for (text, flaw) in cases {
+        let error = Namespace::new(text).unwrap_err();
+        assert!(error.is_invalid_option(), "{text:?}");
+        assert!(error.to_string().contains(flaw), "{text:?}: {error}");
+        assert!(error.to_string().contains("`shop:lockable`"), "{error}");
+    }
+    for text in ["lockable", "shop:lockable", "é", &long[1..]] {
+        assert_eq!(Namespace::new(text).unwrap().as_str(), text);
+    }
+}
