@@ -8,6 +8,7 @@ ARGV[1]  the owner token of the attempt
 ARGV[2]  for how many milliseconds it acquires the lock
 ARGV[3]  the entry of the attempt in the queue
 ARGV[4]  how long the queue lives at least, in milliseconds
+ARGV[5]  how long the fence counter lives at least, in milliseconds, where that is longer than usual
 Output   1, the first fencing token and the time in microseconds: acquired, now or before; otherwise
          0, for how many milliseconds the lock lasts, -1 when without an end, and the time
 
@@ -33,8 +34,8 @@ if not owner or owner == token then
   if failed then
     return failed
   end
-  if ARGV[2] + 0 > 60000 then
-    redis.call('PEXPIRE', fence, string.format('%.0f', math.min(10 * ARGV[2], 4611686018427387904)), 'GT')
+  if ARGV[5] then
+    redis.call('PEXPIRE', fence, ARGV[5], 'GT')
   end
   if owner then
     redis.call('PEXPIRE', lock, ARGV[2], 'GT')

@@ -75,7 +75,7 @@ pub(crate) trait Fixture: Sized {
     /// All names in the store but for the fence counters.
     fn locks(&self) -> Vec<String> {
         let names = self.keyspace().into_iter().map(|(name, _)| name);
-        names.filter(|name| !name.starts_with(FENCE)).collect()
+        names.filter(|name| !name.starts_with(FENCES)).collect()
     }
 
     /// How long the lock under this name still lives in the store.
@@ -139,7 +139,7 @@ fn run<F: Fixture>(runtime: &Runtime, claim: impl AsyncFnOnce(&F)) {
         for (name, life) in store.keyspace() {
             let life = life.unwrap_or_else(|| panic!("{name} stays for ever"));
             assert!(Duration::ZERO < life && life <= FENCE_LIFE, "{name} lives for {life:?}");
-            assert!(name.starts_with(FENCE) && name.contains('{'), "{name}");
+            assert!(name.starts_with(FENCES) && name.contains('{'), "{name}");
         }
     });
 }
@@ -160,8 +160,11 @@ pub(crate) async fn drained() {
 pub(crate) const KEY: &str = "order:7";
 pub(crate) const NAME: &str = "disLock:order:7";
 
+/// The name of its fence counter.
+pub(crate) const FENCE: &str = "lockable:fence:{4EB}";
+
 /// The only names that may stay when no lock is held.
-const FENCE: &str = "lockable:fence:";
+const FENCES: &str = "lockable:fence:";
 
 /// How long a fence counter may stay, for leases of at most a minute. It is ten minutes, but the clocks of
 /// two paused runtimes may differ a little.

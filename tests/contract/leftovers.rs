@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lockable_runtime::{LockError, LockRequest, Locker};
 
-use crate::fixture::{Fixture, KEY, NAME, hold};
+use crate::fixture::{FENCE, Fixture, KEY, NAME, hold};
 
 every_backend! { one_thread: [
     an_invalid_key_is_refused_before_anything_is_sent,
@@ -18,7 +18,7 @@ every_backend! { one_thread: [
     a_request_that_is_never_acquired_does_nothing,
     a_released_lock_leaves_one_fence_for_ten_minutes,
     the_fence_of_a_long_lease_outlives_it_tenfold,
-    a_tagged_keys_fence_has_the_same_tag,
+    locks_of_one_slot_share_a_fence_counter,
 ] }
 
 async fn an_invalid_key_is_refused_before_anything_is_sent<F: Fixture>(store: &F) {
@@ -118,24 +118,31 @@ async fn a_released_lock_leaves_one_fence_for_ten_minutes<F: Fixture>(store: &F)
     let [(name, Some(life))] = &store.keyspace()[..] else {
         panic!("{:?}", store.keyspace());
     };
-    assert_eq!(name, "lockable:fence:{disLock:order:7}");
+    assert_eq!(name, FENCE);
     assert!(minutes(9) < *life && *life <= minutes(10), "{life:?}");
 }
 
 async fn the_fence_of_a_long_lease_outlives_it_tenfold<F: Fixture>(store: &F) {
     let hour = Duration::from_secs(3600);
     let guard = store.locker().await.lock(KEY).expire(hour).acquire().await.unwrap();
-    let life = store.life("lockable:fence:{disLock:order:7}").unwrap();
+    let life = store.life(FENCE).unwrap();
     assert!(9 * hour < life && life <= 10 * hour, "{life:?}");
     guard.release().await.unwrap();
     // Longer than the last look of every test allows.
     store.lose_all_data();
 }
 
-async fn a_tagged_keys_fence_has_the_same_tag<F: Fixture>(store: &F) {
+async fn locks_of_one_slot_share_a_fence_counter<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    locker.lock("{user}:7").acquire().await.unwrap().release().await.unwrap();
-    assert!(store.has("lockable:fence::disLock:{user}:7"), "{:?}", store.keyspace());
+    let mut tokens = Vec::new();
+    for key in ["{user}:7", "{user}:8", "{user}:7"] {
+        let guard = locker.lock(key).acquire().await.unwrap();
+        tokens.push(guard.fencing_token());
+        guard.release().await.unwrap();
+    }
+    assert!(tokens.is_sorted_by(|one, next| one < next), "{tokens:?}");
+    let names: Vec<_> = store.keyspace().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["lockable:fence:{0bi}"]);
 }
 
 /// The error of both ways to ask.

@@ -23,7 +23,7 @@ fn the_first_program_of_the_readme_builds_and_locks() {
     assert!(free.status.success(), "{}", String::from_utf8_lossy(&free.stderr));
     assert_eq!(String::from_utf8_lossy(&free.stdout), "order 7 is settled\n");
     assert_eq!(admin.get(KEY), None);
-    assert!(admin.pttl("lockable:fence:{disLock:order:7}") > 0, "it has locked something");
+    assert!(admin.pttl("lockable:fence:{4EB}") > 0, "it has locked something");
 
     admin.set(KEY, "another");
     let busy = Command::new(&program).output().unwrap();

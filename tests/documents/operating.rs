@@ -25,7 +25,7 @@ async fn the_guide_lists_every_name_in_redis() {
     let names: Vec<_> = keys.iter().chain(&channels).map(|name| general(name)).collect();
     let all = [
         "<lock key>",
-        "lockable:fence:{<lock key>}",
+        "lockable:fence:{<three letters or digits>}",
         "lockable:queue:{<lock key>}",
         "lockable:grant:<16 hex digits>",
     ];
@@ -71,6 +71,9 @@ impl Waited {
 fn general(name: &str) -> String {
     match name.strip_prefix("lockable:grant:") {
         Some(digits) if digits.len() == 16 => "lockable:grant:<16 hex digits>".to_owned(),
-        _ => name.replace("disLock:order:7", "<lock key>"),
+        _ => {
+            let name = name.replace("{4EB}", "{<three letters or digits>}");
+            name.replace("disLock:order:7", "<lock key>")
+        }
     }
 }

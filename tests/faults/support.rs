@@ -52,7 +52,7 @@ pub(crate) fn is_unsure(error: &LockError) {
 pub(crate) const KEY: &str = "disLock:k";
 
 /// The companion key that the fencing tokens of `k` come from.
-pub(crate) const FENCE: &str = "lockable:fence:{disLock:k}";
+pub(crate) const FENCE: &str = "lockable:fence:{1S3}";
 
 /// The line that the documentation of `Locker::check` gives, word by word.
 pub(crate) fn acl_line() -> Vec<&'static str> {

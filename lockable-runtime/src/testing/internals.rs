@@ -32,9 +32,9 @@ pub struct Verbs {
 #[derive(Clone)]
 pub struct VerbAttempt(Arc<Attempt>);
 
-/// A lock that was handed to a waiter: its owner token, the first of its fencing tokens, its TTL, and whether
-/// it is known from when on it counts.
-pub type GrantTo = (String, u64, Duration, bool);
+/// A lock that was handed to a waiter: its owner token, the first and the last of its fencing tokens, its TTL,
+/// and whether it is known from when on it counts.
+pub type GrantTo = (String, [u64; 2], Duration, bool);
 
 /// What a request for a place in the queue found.
 #[derive(Debug)]
@@ -63,12 +63,8 @@ impl Listener for Sending {
 }
 
 fn grant_to(grant: &Grant) -> GrantTo {
-    (
-        grant.owner.as_ref().to_owned(),
-        grant.fence.first,
-        grant.ttl.duration(),
-        grant.since.is_some(),
-    )
+    let tokens = [grant.fence.first, grant.fence.last()];
+    (grant.owner.as_ref().to_owned(), tokens, grant.ttl.duration(), grant.since.is_some())
 }
 
 /// The name of the fence counter that counts the grants of a lock.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use lockable_runtime::__internals::fence_counter;
+
 use super::server::{Found, Now};
 use super::side::Asked;
 use super::state::Place;
@@ -20,7 +22,7 @@ pub(super) struct Fence {
     ends: u64,
 }
 
-/// As many tokens as a grant reserves.
+/// As many tokens as a grant reserves, unless the counter is ahead of the time.
 const TURN: u64 = 17;
 
 /// When something ends that has no end.
@@ -35,19 +37,21 @@ pub(super) enum Counting {
         life: u64,
         is_first: bool,
     },
-    /// For turns, each of which may need as many tokens as a grant reserves.
-    Turns,
+    /// For turns, with the life of a counter that is granted for such a lease.
+    Turns {
+        life: u64,
+    },
 }
 
 impl Companions {
     /// Takes what belongs to one key. Text that is no number is no count.
     pub(super) fn take(key: &str, found: &mut Found, now: Now) -> (Self, Vec<String>) {
         let ends = |life: i64| u64::try_from(life).map_or(NEVER, |life| now.millis + life);
-        let fence = found.remove(&companion("fence", key)).map(|(life, text)| Fence {
+        let fence = found.remove(&fence(key)).map(|(life, text)| Fence {
             value: text.first().and_then(|text| text.parse().ok()).unwrap_or_default(),
             ends: ends(life),
         });
-        let queue = found.remove(&companion("queue", key));
+        let queue = found.remove(&queue(key));
         let queue_ends = queue.as_ref().map(|(life, _)| ends(*life));
         (Self { fence, queue_ends }, queue.map_or_else(Vec::new, |(_, entries)| entries))
     }
@@ -65,17 +69,23 @@ impl Companions {
             Counting::One { life, is_first } => {
                 let seeded = (former + 1).max(now.micros);
                 let ahead = (seeded - now.micros).div_ceil(1_000);
-                let seeded = Fence { value: seeded, ends: now.millis + life + ahead };
+                // A longer life stays.
+                let longer = self.fence.map(|fence| fence.ends).filter(|ends| *ends < NEVER);
+                let ends = (now.millis + life + ahead).max(longer.unwrap_or_default());
+                let seeded = Fence { value: seeded, ends };
                 let counted = self.fence.map(|fence| Fence { value: former + 1, ..fence });
                 // A counter that was lost is seeded again.
                 let is_trusted = |fence: &Fence| !is_first && fence.value > now.micros / 2;
                 [Some(seeded)].into_iter().chain(counted.filter(is_trusted).map(Some)).collect()
             }
-            Counting::Turns => {
+            Counting::Turns { life } => {
                 let first = Some(Fence::turn(self.fence, now));
                 let next = |fence: &Option<Fence>| Some(Some(Fence::turn(*fence, now)));
                 let turns = std::iter::successors(Some(first), next).take(MOST_TURNS);
-                [self.fence].into_iter().chain(turns).collect()
+                let longer =
+                    |fence: Fence| Fence { ends: fence.ends.max(now.millis + life), ..fence };
+                let both = |fence: Option<Fence>| [fence, fence.map(longer)];
+                [self.fence].into_iter().chain(turns.flat_map(both)).collect()
             }
         }
     }
@@ -91,8 +101,8 @@ impl Companions {
     }
 }
 
-/// More than are ever queued of processes that do not listen, each of which costs a turn's tokens.
-const MOST_TURNS: usize = 30;
+/// A step runs a few scripts at most, each of which reserves once.
+const MOST_TURNS: usize = 4;
 
 impl Fence {
     /// Whether it is this one, unless the time that it was counted up at was a little later.
@@ -103,18 +113,20 @@ impl Fence {
         later.contains(&self.value) && sooner.contains(&self.ends)
     }
 
-    /// The first of the tokens that were reserved last.
-    pub(super) fn first(self) -> u64 {
-        (self.value + 1).saturating_sub(TURN)
+    /// The first of the tokens that this step reserved, where the counter was like that before it.
+    pub(super) fn first(self, former: Option<Self>, now: Now) -> u64 {
+        let was_ahead = former.is_some_and(|former| former.value >= now.micros);
+        if was_ahead { self.value } else { (self.value + 1).saturating_sub(TURN) }
     }
 
-    /// Counted up by what a turn needs.
+    /// Counted up by what a turn needs, or by a single token.
     fn turn(former: Option<Self>, now: Now) -> Self {
         const LIFE: u64 = 600_000;
         let (value, ends) = former.map_or((0, NEVER), |fence| (fence.value, fence.ends));
         let is_old = value + LIFE * 1_000 < now.micros;
         let ends = if is_old && ends == NEVER { now.millis + LIFE } else { ends };
-        Self { value: (value + 1).max(now.micros) + TURN - 1, ends }
+        let value = if value < now.micros { now.micros + TURN - 1 } else { value + 1 };
+        Self { value, ends }
     }
 }
 
@@ -155,13 +167,18 @@ fn queue_life(ttl: Duration) -> u64 {
     u64::try_from(3 * ttl.as_millis()).unwrap().max(30_000)
 }
 
-/// Ten leases, and ten minutes at least.
+/// Ten leases, in whole ten minutes.
 pub(super) fn fence_life(ttl: Duration) -> u64 {
-    u64::try_from(10 * ttl.as_millis()).unwrap().max(600_000)
+    u64::try_from(10 * ttl.as_millis()).unwrap().next_multiple_of(600_000)
 }
 
-/// The name of what is beside a lock.
-pub(super) fn companion(what: &str, key: &str) -> String {
+/// The name of the queue of a lock.
+pub(super) fn queue(key: &str) -> String {
     let tagged = if key.contains('{') { format!(":{key}") } else { format!("{{{key}}}") };
-    format!("lockable:{what}:{tagged}")
+    format!("lockable:queue:{tagged}")
+}
+
+/// The name of the fence counter that counts the grants of a lock.
+pub(super) fn fence(key: &str) -> String {
+    fence_counter(key).unwrap()
 }

@@ -6,7 +6,7 @@ use lockable_tests::{Admin, Server};
 
 use self::Before::{Awaited, Free, Held};
 use self::Place::{Fence, Lock, Queue};
-use super::companions::companion;
+use super::companions;
 use super::side::Side;
 use super::step::{Next, What};
 use crate::fixture::{Fixture, Redis};
@@ -163,8 +163,8 @@ impl Place {
     fn name(self, key: &str) -> String {
         match self {
             Lock => key.to_owned(),
-            Fence => companion("fence", key),
-            Queue => companion("queue", key),
+            Fence => companions::fence(key),
+            Queue => companions::queue(key),
         }
     }
 

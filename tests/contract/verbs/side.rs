@@ -119,7 +119,7 @@ impl Side {
         if !asked.waits {
             let acquired = self.wait(verbs.acquire(&asked.attempt));
             if let Ok(Some(token)) = acquired {
-                self.tokens.grant(self.asked[attempt].key, token, 1);
+                self.tokens.grant(self.asked[attempt].key, [token; 2]);
             }
             return said(&acquired.map(|token| token.is_some()));
         }
@@ -185,11 +185,9 @@ impl Side {
     }
 
     /// The grant in words that are the same on both sides, once its tokens are counted.
-    fn grant(&mut self, (owner, token, life, _): &GrantTo) -> Published {
-        // A turn may pass within its process sixteen times, each with a token of its own.
-        const TURN: u64 = 17;
+    fn grant(&mut self, (owner, tokens, life, _): &GrantTo) -> Published {
         let who = self.numbers[owner];
-        self.tokens.grant(self.asked[who].key, *token, TURN);
+        self.tokens.grant(self.asked[who].key, *tokens);
         Published { who, life: *life }
     }
 

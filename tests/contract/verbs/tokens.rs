@@ -19,9 +19,8 @@ impl Tokens {
         Self { latest: [None; KEYS], granted: HashMap::new(), rise: true }
     }
 
-    /// This count of tokens was given away, from the first on.
-    pub(super) fn grant(&mut self, key: usize, first: u64, count: u64) {
-        let last = first + count - 1;
+    /// These tokens were given away, the first to the last.
+    pub(super) fn grant(&mut self, key: usize, [first, last]: [u64; 2]) {
         self.rise &= self.latest[key] < Some(first);
         self.latest[key] = Some(last);
         self.granted.insert(key, last);

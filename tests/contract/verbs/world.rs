@@ -9,7 +9,7 @@ use lockable_runtime::__internals::MemoryStore;
 use tokio::time::Instant;
 
 use super::KEYS;
-use super::companions::{Companions, Counting, Fence, Joined, companion, fence_life};
+use super::companions::{self, Companions, Counting, Joined, fence_life};
 use super::messages::{self, Messages};
 use super::server::{Found, Now, StoppedServer};
 use super::side::{Published, Side};
@@ -28,8 +28,9 @@ pub(super) struct World {
     state: State,
     companions: [Companions; KEYS],
     last: Option<Step>,
-    /// The processes that have tried for a key, so that their connections may have seeded its counter.
-    tried: HashSet<(usize, usize)>,
+    /// The processes that have tried for a lock of this fence counter, so that their connections may have seeded
+    /// it. Sequences of other keys may share it.
+    tried: HashSet<(usize, String)>,
     pub(super) verbs: u32,
     pub(super) published: u32,
     /// Dropped after what uses them.
@@ -86,17 +87,18 @@ impl World {
         }
     }
 
-    /// Both stores are empty, and the keys of this sequence are new to all connections. They are one with a
-    /// hash tag, one without, and one with what separates the parts of a message.
+    /// Both stores are empty, and the keys of this sequence are new. They are one with a hash tag, one without,
+    /// and one with what separates the parts of a message.
     pub(super) fn clear(&mut self, seed: u32) {
         self.flush();
-        let keys = [format!("{{a}}:{seed}"), format!("b{seed}"), format!("c \n{seed}")];
+        let keys = [format!("{{a{seed}}}:k"), format!("b{seed}"), format!("c \n{seed}")];
+        let fences: HashSet<_> = keys.iter().map(|key| companions::fence(key)).collect();
+        assert_eq!(fences.len(), KEYS, "the keys share a fence counter; leave this seed out");
         self.memory.clear(keys.clone());
         self.redis.clear(keys);
         self.state = State::default();
         self.companions = Default::default();
         self.last = None;
-        self.tried.clear();
     }
 
     /// What the next step is chosen by.
@@ -142,7 +144,10 @@ impl World {
         self.companions = companions;
         let asked = &self.memory.asked;
         match step.what.asks(asked).map(|attempt| &asked[attempt]) {
-            Some(asked) if !asked.waits => drop(self.tried.insert((asked.process, asked.key))),
+            Some(asked) if !asked.waits => {
+                let fence = companions::fence(&self.redis.keys[asked.key]);
+                self.tried.insert((asked.process, fence));
+            }
             _ => {}
         }
         self.last = Some(step);
@@ -187,7 +192,7 @@ impl World {
         let (former, before) = (self.companions[key].at(now), &self.state.places[key]);
         let mut unexpected = Vec::new();
         let fences = former.fences(self.counting(what, key), now);
-        let may_be = |expected: &Option<Fence>| match (found.fence, *expected) {
+        let may_be = |expected: &Option<_>| match (found.fence, *expected) {
             (Some(found), Some(expected)) => found.may_be(expected, now),
             (found, expected) => found == expected,
         };
@@ -213,10 +218,12 @@ impl World {
         }
         match what.asks(asked).map(|attempt| &asked[attempt]) {
             Some(asked) if !asked.waits => {
-                let is_first = !self.tried.contains(&(asked.process, key));
+                let fence = companions::fence(&self.redis.keys[key]);
+                let is_first = !self.tried.contains(&(asked.process, fence));
                 Counting::One { life: fence_life(asked.ttl), is_first }
             }
-            _ => Counting::Turns,
+            Some(asked) if asked.ttl > MINUTE => Counting::Turns { life: fence_life(asked.ttl) },
+            _ => Counting::Turns { life: 0 },
         }
     }
 
@@ -237,7 +244,9 @@ impl World {
         let now = self.server.now().micros;
         let text = |Published { who, life, .. }: &Published| {
             let asked = &self.redis.asked[*who];
-            let first = companions[asked.key].fence.map_or(0, Fence::first);
+            let former = self.companions[asked.key].at(self.server.now()).fence;
+            let first = companions[asked.key].fence;
+            let first = first.map_or(0, |fence| fence.first(former, self.server.now()));
             let (millis, owner) = (life.as_millis(), asked.attempt.owner());
             format!("{first}\n{now}\n{millis}\n{owner}\n{}", self.redis.keys[asked.key])
         };
@@ -260,10 +269,10 @@ impl World {
             }
             What::Flush => self.flush(),
             What::CountAhead { key: at } => {
-                self.server.count_ahead(&companion("fence", &key(*at)));
+                self.server.count_ahead(&companions::fence(&key(*at)));
             }
             What::LoseCount { key: at, life } => {
-                self.server.put(&companion("fence", &key(*at)), "1", *life);
+                self.server.put(&companions::fence(&key(*at)), "1", *life);
                 self.redis.tokens.forget_after(*at, self.server.now().micros);
             }
             _ => {}
@@ -356,3 +365,6 @@ impl World {
         }
     }
 }
+
+/// Fence counters live longer where they count the grants of longer leases.
+const MINUTE: Duration = Duration::from_secs(60);

@@ -8,6 +8,7 @@ use super::command::{integer, millis, unexpected};
 use crate::backend::{self, Attempt, Held, Renewal, Renewed};
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
+use crate::types::options::FENCE_LIFE;
 use crate::types::token::{Origin, is_reserved_for_waiters};
 
 /// A script, which servers are asked to cache.
@@ -202,6 +203,10 @@ impl Call for Enqueue<'_> {
         let mut command = with_keys(namespace, verb, text, attempt, 4);
         command.arg(attempt.owner.as_ref()).arg(millis(attempt.ttl.duration()));
         command.arg(attempt.entry()).arg(millis(attempt.ttl.queue_life()));
+        let fence_life = millis(attempt.ttl.fence_life());
+        if fence_life > FENCE_LIFE {
+            command.arg(fence_life);
+        }
         command
     }
 
