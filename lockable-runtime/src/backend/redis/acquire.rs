@@ -2,6 +2,7 @@
 
 use ::redis::{RedisError, RedisResult, Value};
 
+use super::fence::{FenceCounters, Seeded};
 use super::wire::connection::Connection;
 use super::wire::script::{Seed, is_unknown_script};
 use super::wire::{command, fault};
@@ -29,14 +30,7 @@ pub(super) async fn acquire(
     let replies = connection.call(&command::pipeline(both)).await?;
     let replies = connection.two(replies, "`SET` and `INCR`")?;
     let Read { locked, counted, is_uncounted } = Read::from(replies, attempt);
-    let is_lost = match (&counted, seeded) {
-        (Ok(count), Some(seeded)) => fences.count(attempt.slot, *count, seeded),
-        (Ok(token), None) => {
-            fences.seed(attempt.slot, attempt.ttl, now, *token);
-            false
-        }
-        (Err(_), _) => false,
-    };
+    let is_lost = counted.as_ref().is_ok_and(|count| is_lost(fences, attempt, seeded, now, *count));
     // An error here shows that this request was granted nothing; an earlier one, which was not answered,
     // may have been.
     let granted =
@@ -57,6 +51,27 @@ pub(super) async fn acquire(
     }
     let token = counted.map_err(|error| of_fence(connection, &error, attempt))?;
     Ok(granted_at(since, token))
+}
+
+/// Remembers what a request that was sent then has counted; returns whether the fence counter was lost.
+fn is_lost(
+    fences: &FenceCounters,
+    attempt: &Attempt,
+    seeded: Option<Seeded>,
+    sent: Moment,
+    count: u64,
+) -> bool {
+    let Some(seeded) = seeded else {
+        fences.seed(attempt.slot, attempt.ttl, sent, count);
+        return false;
+    };
+    let is_lost = seeded.is_lost(count);
+    if is_lost {
+        fences.lose(boot_time());
+    } else {
+        fences.raise(attempt.slot, count);
+    }
+    is_lost
 }
 
 /// What the two replies say; they themselves are larger than all of this.
