@@ -81,11 +81,11 @@ fn the_first_call_takes_the_locker_of_the_environment() {
 }
 
 #[test]
-fn the_url_of_the_environment_sets_prefix_and_expire() {
+fn the_url_of_the_environment_sets_the_defaults() {
     let server = Server::start();
-    let url = format!("{}?prefix=shop:&expire=2m", server.url());
+    let url = format!("{}?prefix=shop:&expire=2m&namespace=shop:lockable", server.url());
     let variables = [("REDIS_URL", url.as_str())];
-    in_own_process("the_url_of_the_environment_sets_prefix_and_expire", &variables, async || {
+    in_own_process("the_url_of_the_environment_sets_the_defaults", &variables, async || {
         #[distributed_lock(key = "k", guard = lock)]
         async fn terms() -> Result<(String, u64), LockError> {
             Ok((lock.key().to_string(), lock.remaining().as_secs()))
@@ -94,6 +94,9 @@ fn the_url_of_the_environment_sets_prefix_and_expire() {
         assert_eq!(key, "shop:k");
         assert!((60..120).contains(&seconds), "{seconds}");
     });
+    let admin = server.admin();
+    assert_eq!(admin.keys("*"), admin.keys("shop:lockable:fence:*"));
+    assert_eq!(admin.keys("*").len(), 1);
 }
 
 #[test]

@@ -32,12 +32,13 @@ impl Locker {
     ///   pause.
     ///
     /// # Settings in the URL
-    /// Every URL takes two parameters, so that a service needs no code for them:
-    /// `redis://host:6379/0?prefix=shop:&expire=30s`.
+    /// Every URL takes three parameters, so that a service needs no code for them:
+    /// `redis://host:6379/0?prefix=shop:&namespace=shop:lockable&expire=30s`.
     ///
     /// | parameter | the same as | value |
     /// |---|---|---|
     /// | `prefix` | [`LockerBuilder::prefix`] | a text, percent-encoded where it has `&`, `#`, `%` or white space; `prefix=` is no prefix |
+    /// | `namespace` | [`LockerBuilder::namespace`] | a text, as for `prefix`, but not empty |
     /// | `expire` | [`LockerBuilder::expire`] | a duration as in the attribute: `30s`, `1500ms`, `1m30s`, or a whole number of seconds |
     ///
     /// What the builder sets has priority over the URL, and the URL over the default. Other parameters are
@@ -186,8 +187,39 @@ impl LockerBuilder {
         self
     }
 
-    /// What the names of all companion keys and channels begin with, a colon behind it; `"lockable"` by
-    /// default. It has priority over that of the URL; see [`Locker::connect`].
+    /// What all names in Redis begin with that are not locks; `"lockable"` by default.
+    ///
+    /// These are the fence counters, the queues, the channels of grants, and the keys with which a new connection
+    /// tries its server: `<namespace>:…`. So a user with the rights `~shop:* &shop:*` can lock with
+    /// `prefix("shop:")` and `namespace("shop:lockable")`. Choose one that no lock key begins with. It has
+    /// priority over that of the URL; see [`Locker::connect`]. In memory there are no such names.
+    ///
+    /// # Guarantees
+    /// Lockers with different namespaces exclude each other as others do, because their locks are the same keys.
+    ///
+    /// # What this does not guarantee
+    /// Two namespaces are two queues and two fence counters. A lock is not handed off from one to the other, and
+    /// its fencing tokens of both have no common order. So all who lock the same keys need the same namespace: a
+    /// namespace, like a prefix, is changed when the old version is gone.
+    ///
+    /// # Errors
+    /// [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
+    /// [`is_invalid_option`](LockError::is_invalid_option) for a text that is empty, longer than 256 bytes, or
+    /// has white space, a control character, `{` or `}`.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example() -> Result<(), lockable_runtime::LockError> {
+    /// use lockable_runtime::Locker;
+    ///
+    /// let builder = Locker::builder().url("memory://").prefix("shop:");
+    /// builder.clone().namespace("shop:lockable").connect_lazy()?;
+    /// let error = builder.namespace("{shop}").connect_lazy().unwrap_err();
+    /// assert!(error.is_invalid_option());
+    /// # Ok(())
+    /// # }
+    /// # example().unwrap();
+    /// ```
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
@@ -247,7 +279,8 @@ impl LockerBuilder {
     ///
     /// # Errors
     /// As [`Locker::connect`], and [`is_invalid_option`](LockError::is_invalid_option) for an
-    /// `expire` under 10 ms, and for a share of the lease that is not above 0 and at most 1.
+    /// `expire` under 10 ms, for a [`namespace`](LockerBuilder::namespace) with which no name can begin, and for a
+    /// share of the lease that is not above 0 and at most 1.
     ///
     /// # Cancel safety
     /// Nothing is left behind but a connection that is being opened.

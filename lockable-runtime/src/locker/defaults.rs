@@ -122,6 +122,13 @@ mod tests {
     }
 
     #[test]
+    fn a_url_sets_a_namespace() {
+        let (defaults, url) = split("redis://host/0?namespace=shop%3Alockable&x=1");
+        assert_eq!(defaults.namespace, Some(Namespace::new("shop:lockable").unwrap()));
+        assert_eq!((defaults.prefix, url), (None, "redis://host/0?x=1".to_owned()));
+    }
+
+    #[test]
     fn a_url_sets_prefix_and_expire() {
         let defaults = |url: &str| {
             let (Defaults { prefix, expire, .. }, url) = split(url);
@@ -174,6 +181,10 @@ mod tests {
         }
         assert!(refusal("prefix=secret&prefix=b").contains("`prefix` occurs twice"));
         assert!(refusal("prefix").contains("`prefix` has no value"));
+        for query in ["namespace=", "namespace=%7Bsecret%7D", "namespace=secret%20a"] {
+            assert!(refusal(query).starts_with("in the URL, `namespace` "), "{query}");
+        }
+        assert!(refusal("namespace=a&namespace=b").contains("`namespace` occurs twice"));
     }
 
     #[test]
@@ -181,14 +192,18 @@ mod tests {
         let builder = |url: &str| Locker::builder().url(url);
         let shown = |builder: crate::LockerBuilder| {
             let locker = builder.connect_lazy().unwrap();
-            (locker.prefix().to_owned(), locker.0.ttl.duration())
+            let namespace = locker.0.namespace.as_str().to_owned();
+            (locker.prefix().to_owned(), namespace, locker.0.ttl.duration())
+        };
+        let expected = |prefix: &str, namespace: &str, expire| {
+            (prefix.to_owned(), namespace.to_owned(), expire)
         };
         let [ten, thirty, sixty] = [10, 30, 60].map(Duration::from_secs);
-        let url = "memory://?prefix=shop:&expire=30s";
-        assert_eq!(shown(builder("memory://")), ("disLock:".to_owned(), ten));
-        assert_eq!(shown(builder(url)), ("shop:".to_owned(), thirty));
-        let both = Locker::builder().prefix("jobs:").expire(sixty).url(url);
-        assert_eq!(shown(both), ("jobs:".to_owned(), sixty));
+        let url = "memory://?prefix=shop:&expire=30s&namespace=shop:lockable";
+        assert_eq!(shown(builder("memory://")), expected("disLock:", "lockable", ten));
+        assert_eq!(shown(builder(url)), expected("shop:", "shop:lockable", thirty));
+        let both = Locker::builder().prefix("jobs:").namespace("jobs").expire(sixty).url(url);
+        assert_eq!(shown(both), expected("jobs:", "jobs", sixty));
     }
 
     #[tokio::test]

@@ -149,8 +149,8 @@ impl Locker {
     /// What was refused shows in the server's `ACL LOG`.
     ///
     /// # The least rights
-    /// All that a locker ever does is allowed by this line, with a name, a password and a prefix of
-    /// yours:
+    /// All that a locker ever does is allowed by this line, with a name and a password of yours, your prefix in
+    /// place of `disLock:`, and your [`namespace`](LockerBuilder::namespace) in place of `lockable`:
     ///
     #[doc = include_str!("../../acl.md")]
     ///

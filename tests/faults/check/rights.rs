@@ -24,9 +24,32 @@ async fn the_documented_line_allows_everything() {
     let other = Locker::connect(&url).await.unwrap();
     let admin = server.admin();
     admin.command::<()>(&["SELECT", "1"]);
-    everything(&locker, &other, &admin).await.unwrap();
+    everything(&locker, &other, &admin, "lockable:queue:{disLock:k}").await.unwrap();
     assert_eq!(admin.get(KEY), None);
-    let report = locker.check().await;
+    lacks_nothing(&locker.check().await);
+}
+
+/// Goal: all names in the server begin with the namespace, or with the prefix, so that a user can lock who may
+/// use nothing else.
+#[tokio::test]
+async fn a_user_of_one_namespace_can_do_everything() {
+    let server = sound().start();
+    let admin = server.admin();
+    let mut line = acl_line();
+    line.retain(|word| !word.starts_with(['~', '&']));
+    line.extend(["~shop:*", "&shop:*"]);
+    admin.command::<()>(&line);
+    let url = server.url_with(line[2], "secret", 0) + "?prefix=shop:&namespace=shop:lockable";
+    let locker = Locker::builder().url(&url).expire(LONG).connect().await.unwrap();
+    let other = Locker::connect(&url).await.unwrap();
+    everything(&locker, &other, &admin, "shop:lockable:queue:{shop:k}").await.unwrap();
+    assert!(admin.command::<u64>(&["EXISTS", "shop:lockable:fence:{shop:k}"]) == 1);
+    lacks_nothing(&locker.check().await);
+    assert_eq!(admin.keys("*"), admin.keys("shop:lockable:fence:*"));
+}
+
+/// Nothing but the right to look at settings, which locks do not need.
+fn lacks_nothing(report: &Report) {
     let notes: Vec<_> = report.findings().map(|note| (note.code(), note.subject())).collect();
     let unseen = ["+config|get", "+info"].map(|right| (Code::CheckIncomplete, Some(right)));
     assert_eq!(notes, unseen, "{report}");
@@ -34,13 +57,18 @@ async fn the_documented_line_allows_everything() {
 }
 
 /// Everything that is done with a lock, as a user of the crate does it.
-async fn everything(locker: &Locker, other: &Locker, admin: &Admin) -> Result<(), LockError> {
+async fn everything(
+    locker: &Locker,
+    other: &Locker,
+    admin: &Admin,
+    queue: &str,
+) -> Result<(), LockError> {
     let guard = locker.lock("k").renew().acquire().await?;
     guard.extend(2 * LONG).await?;
     assert!(other.inspect("k").await?.is_some());
     assert!(other.lock("k").try_acquire().await?.is_none());
     let release = async {
-        let queued = || admin.command::<u64>(&["LLEN", "lockable:queue:{disLock:k}"]);
+        let queued = || admin.command::<u64>(&["LLEN", queue]);
         wait::until_async(LIMIT, async || queued() == 2).await;
         guard.release().await
     };
@@ -104,6 +132,14 @@ async fn a_missing_right_to_keys_names_the_prefix() {
     let locker = Locker::builder().url(url).prefix("shop:").connect_lazy().unwrap();
     let report = locker.check().await;
     assert_eq!(missing(&report), ["~shop:*"], "{report}");
+}
+
+#[tokio::test]
+async fn a_missing_right_to_companions_names_the_namespace() {
+    let (_server, url) = documented();
+    let locker = Locker::builder().url(url).namespace("shop:lockable").connect_lazy().unwrap();
+    let report = locker.check().await;
+    assert_eq!(missing(&report), ["&shop:lockable:*", "~shop:lockable:*"], "{report}");
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
-//! Locks whose keys differ by a hash tag alone.
+//! Locks whose keys differ by a hash tag alone, and namespaces that look like other parts of a name.
 
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Server, wait};
 use tokio::task::JoinHandle;
 
-use super::support::{AT_ONCE, is_served};
+use super::support::{AT_ONCE, RECHECK, is_served};
 use crate::support::{LIMIT, patient};
 
 /// Goal: the waiters of two locks are not in one queue, where each would be granted the other's lock.
@@ -32,6 +32,38 @@ async fn a_key_and_its_hash_tag_have_separate_queues() {
     plain.release().await.unwrap();
     is_served("behind the key", AT_ONCE, for_plain).await;
     assert_eq!(admin.command_calls("publish"), 2);
+}
+
+/// Goal: grants are published in the namespace of the lockers, whatever it and the keys look like.
+#[tokio::test]
+async fn locks_are_handed_off_in_any_namespace() {
+    let server = Server::start();
+    for namespace in ["shop:queue::lockable", ":queue:", "%s%1"] {
+        let locker = || patient(&server.url()).prefix("").namespace(namespace).connect();
+        let (holder, other) = (locker().await.unwrap(), locker().await.unwrap());
+        for key in ["user", "{user}", "a:queue:b", "a:queue::{b}c"] {
+            let guard = holder.lock(key).acquire().await.unwrap();
+            let waiter = waiter(&other, key);
+            let queues = format!("{namespace}:queue:*");
+            let is_queued = async || server.admin().keys(&queues).len() == 1;
+            wait::until_async(LIMIT, is_queued).await;
+            guard.release().await.unwrap();
+            is_served("in any namespace", AT_ONCE, waiter).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn lockers_of_two_namespaces_exclude_each_other() {
+    let server = Server::start();
+    let locker = |namespace| patient(&server.url()).namespace(namespace).connect();
+    let (one, other) = (locker("lockable").await.unwrap(), locker("other").await.unwrap());
+    let guard = one.lock("k").acquire().await.unwrap();
+    assert!(other.lock("k").try_acquire().await.unwrap().is_none());
+    let waiter = waiter(&other, "k");
+    wait::until_async(LIMIT, async || server.admin().keys("other:queue:*").len() == 1).await;
+    guard.release().await.unwrap();
+    is_served("by its own question", RECHECK, waiter).await;
 }
 
 fn waiter(locker: &Locker, key: &'static str) -> JoinHandle<LockGuard> {
