@@ -1,7 +1,10 @@
 //! Acquiring without waiting: a lock and its fencing token in one round trip.
 
+use std::sync::Arc;
+
 use ::redis::{RedisError, RedisResult, Value};
 
+use super::batch::requests;
 use super::fence::{FenceCounters, Seeded};
 use super::wire::connection::Connection;
 use super::wire::script::{Seed, is_unknown_script};
@@ -15,7 +18,7 @@ use crate::types::token::FencingToken;
 /// The fencing token is sound because an answer before the lease's deadline means that the counter
 /// went up while this attempt held the lock.
 pub(super) async fn acquire(
-    connection: &Connection,
+    connection: &Arc<Connection>,
     attempt: &Attempt,
 ) -> Result<Acquisition, Fault> {
     let now = boot_time();
@@ -27,8 +30,7 @@ pub(super) async fn acquire(
         None => connection.names.command(&Seed(attempt)),
     };
     let both = [command::set_lock(attempt), count];
-    let replies = connection.call(&command::pipeline(both)).await?;
-    let replies = connection.two(replies, "`SET` and `INCR`")?;
+    let replies = requests::pair(connection, both).await?;
     let Read { locked, counted, is_uncounted } = Read::from(replies, attempt);
     let is_lost = counted.as_ref().is_ok_and(|count| is_lost(fences, attempt, seeded, now, *count));
     // An error here shows that this request was granted nothing; an earlier one, which was not answered,

@@ -2,3 +2,4 @@
 
 pub(super) mod releases;
 pub(super) mod renewals;
+pub(crate) mod requests;

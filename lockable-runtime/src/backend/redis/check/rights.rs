@@ -18,13 +18,14 @@ use crate::types::slot::Slot;
 /// How each command is tried, with a word in capitals for a key or a channel.
 ///
 /// Each kind of key is read and written, because a rule may allow the one without the other.
-const TRIED: [&str; 21] = [
+const TRIED: [&str; 23] = [
     "time",
     // A script that does nothing, and one that no server has: the rehearsal runs those of the verbs.
     "eval return 0",
     "evalsha 0000000000000000000000000000000000000000 0",
     "set LOCK probe PX 1000",
     "get LOCK",
+    "mget LOCK",
     "pttl LOCK",
     "pexpire LOCK 1000",
     "del LOCK",
@@ -37,6 +38,7 @@ const TRIED: [&str; 21] = [
     "pexpire QUEUE 1000",
     "lpos QUEUE probe",
     "lindex QUEUE 0",
+    "exists QUEUE",
     "lrem QUEUE 0 probe",
     "lpop QUEUE",
     // The last two only clean up.
@@ -115,6 +117,7 @@ impl Missing {
             "+eval" if are_scripts_cached && !self.0.contains("+evalsha") => {
                 (Severity::Warning, "nothing is released once the server forgets its scripts")
             }
+            "+mget" | "+exists" => (Severity::Warning, "many releases at once go one by one"),
             "+ping" => (Severity::Warning, "a call that waits fills the server's `ACL LOG`"),
             rule if is_of_grants(rule) => (Severity::Error, "waiters receive no grant"),
             _ => (Severity::Error, "no lock can be acquired"),

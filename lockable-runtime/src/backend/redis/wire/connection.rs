@@ -14,7 +14,7 @@ use super::command::pipeline;
 use super::driven::Driven;
 use super::fault;
 use super::greeting::greet;
-use super::pending::PendingReleases;
+use super::outbox::Outbox;
 use super::script::{Call, Names, is_unknown_script};
 use crate::backend::Fault;
 use crate::backend::redis::fence::{FenceCounters, LostCounters};
@@ -74,7 +74,7 @@ pub(crate) struct Connection {
     /// When it was open, on the clock of this machine.
     since: Moment,
     pub(crate) names: Names,
-    pub(crate) releases: PendingReleases,
+    pub(crate) outbox: Outbox,
     /// The runtime that drives it.
     pub(crate) runtime: Handle,
     /// Set by the first call that finds the connection unusable; never unset. New calls connect again.
@@ -94,7 +94,7 @@ impl Connection {
             driven,
             since: boot_time(),
             names,
-            releases: PendingReleases::default(),
+            outbox: Outbox::new(),
             runtime: Handle::current(),
             retired: AtomicBool::new(false),
             unanswered: AtomicU32::new(0),

@@ -5,7 +5,7 @@ pub(super) mod connection;
 pub(super) mod driven;
 pub(super) mod fault;
 pub(super) mod greeting;
-pub(super) mod pending;
+pub(super) mod outbox;
 pub(super) mod rights;
 pub(super) mod script;
 pub(super) mod server;

@@ -170,7 +170,10 @@ impl Call for FreeAll<'_> {
         let mut command = Cmd::with_capacity(3 + 3 * count, text.len() + 160 * count + 32);
         command.arg(verb).arg(text).arg(2 * count);
         for attempt in &self.0 {
-            command.arg(attempt.key.as_str()).arg(namespace.queue(&attempt.key));
+            command.arg(attempt.key.as_str());
+        }
+        for attempt in &self.0 {
+            command.arg(namespace.queue(&attempt.key));
         }
         for attempt in &self.0 {
             command.arg(attempt.owner.as_ref());
