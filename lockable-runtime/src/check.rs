@@ -139,7 +139,8 @@ codes! {
     /// queue costs the others a second.
     PatternSubscriber = "pattern-subscriber": "replace `PSUBSCRIBE *` by narrower patterns",
     /// something seems to be between, which may hide a failover; an error where two connections led to
-    /// two servers. Checked as far as the user may `HELLO`, `CLIENT INFO` and `INFO`.
+    /// two servers, or where the keys of one lock are on several. All but the last is checked as far as the
+    /// user may `HELLO`, `CLIENT INFO` and `INFO`.
     Proxy =
         "proxy": "connect to the primary itself, unless failovers break the connections of clients",
     /// no key can begin with the locker's prefix.

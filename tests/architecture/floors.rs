@@ -114,6 +114,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "options",
             "reporting",
             "namespace",
+            "slot",
             "key",
             "token",
             "error",

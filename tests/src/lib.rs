@@ -4,6 +4,7 @@
 //! - [`Server`] is a `redis-server` of the test's own, and [`Admin`] looks into it.
 //! - [`cluster`] makes one of several servers.
 //! - [`Proxy`] is between a client and a server; it counts what passes and can hold it back.
+//! - [`Spreader`] is a proxy that makes one server of several, each with a part of the keys.
 //! - [`Peer`] is another process that the test talks with.
 //! - [`Program`] is a process that does all its work by itself, and ends.
 //! - [`Pace`] measures what must come in time, and slows down with the machine.
@@ -25,6 +26,7 @@ mod peer;
 mod program;
 mod proxy;
 mod server;
+mod spreader;
 mod tls;
 
 mod port;
@@ -37,4 +39,5 @@ pub use peer::Peer;
 pub use program::Program;
 pub use proxy::{Proxy, traffic::ConnectionTraffic};
 pub use server::{Server, ServerBuilder};
+pub use spreader::Spreader;
 pub use tls::Tls;

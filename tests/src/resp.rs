@@ -44,6 +44,21 @@ pub(crate) fn command_name(frame: &[u8]) -> String {
     String::from_utf8_lossy(name).to_uppercase()
 }
 
+/// The words of a command as clients send it, an array of bulk strings.
+pub(crate) fn words(frame: &[u8]) -> Vec<&[u8]> {
+    let (mut words, mut rest) = (Vec::new(), after_line(frame));
+    while let Some(Ok(Some(length))) = line(rest).ok().map(number) {
+        let text = after_line(rest);
+        words.push(&text[..length]);
+        rest = &text[length + LINE_END.len()..];
+    }
+    words
+}
+
+fn after_line(bytes: &[u8]) -> &[u8] {
+    line(bytes).map_or(&[], |line| &bytes[line.len() + LINE_END.len()..])
+}
+
 /// Whether a frame is an out-of-band message of RESP3, which answers no command.
 pub(crate) fn is_push(frame: &[u8]) -> bool {
     frame.first() == Some(&b'>')
@@ -101,7 +116,7 @@ const LINE_LIMIT: usize = 64 * 1024;
 
 #[cfg(test)]
 mod tests {
-    use super::{Frames, command_name};
+    use super::{Frames, command_name, words};
 
     #[test]
     fn a_command_is_whole_only_with_its_last_byte() {
@@ -110,6 +125,8 @@ mod tests {
         assert!(frames.feed(&bytes[..bytes.len() - 1]).is_empty());
         assert_eq!(frames.feed(b"\n"), [bytes.to_vec()]);
         assert_eq!(command_name(bytes), "GET");
+        assert_eq!(words(bytes), [b"get".as_slice(), b"k"]);
+        assert_eq!(words(b"*2\r\n$0\r\n\r\n$4\r\na\r\nb\r\n"), [b"".as_slice(), b"a\r\nb"]);
     }
 
     #[test]

@@ -9,8 +9,8 @@ use super::session::{Probe, Session};
 use super::subscription::Subscription;
 use crate::backend::Renewal;
 use crate::backend::redis::wire::script::{FreeAll, Inspect, Renew};
-use crate::backend::redis::wire::trial::{Step, attempt, steps};
-use crate::backend::redis::wire::{command, fault};
+use crate::backend::redis::wire::trial::{self, Step, attempt};
+use crate::backend::redis::wire::{command, fault, server};
 use crate::check::{Code, Finding, Severity};
 use crate::types::clock::boot_time;
 
@@ -29,6 +29,9 @@ pub(super) async fn run(
     let commands =
         command::pipeline(commands.chain(command::clean_up(&probe.names.namespace, &probe.key)));
     let replies = session.call(&commands).await?;
+    if trial::is_split(&steps, &replies) {
+        return Ok(vec![server::split()]);
+    }
     let mut findings = Vec::new();
     let is_complete = judge(&steps, replies, missing, &mut findings);
     if let Some(subscription) = subscription
@@ -42,11 +45,12 @@ pub(super) async fn run(
 
 /// Every verb and every script.
 fn all_steps(probe: &Probe) -> Vec<Step> {
-    let Probe { key, tried, origin, names, .. } = probe;
+    let Probe { key, tried, origin, prefix, names, .. } = probe;
     let attempts = [attempt(key, *origin, 1), attempt(tried, *origin, 1)];
     let renewals = attempts.each_ref().map(|of| Renewal::new(of, Some(of.ttl), boot_time()));
     let free_all = FreeAll(attempts.iter().map(AsRef::as_ref).take(1).collect());
-    let mut steps = steps(names, key, *origin);
+    let mut steps = trial::steps(names, key, *origin);
+    steps.extend(trial::meetings(names, prefix));
     steps.push(Step::script("inspecting a lock", names.command(&Inspect(key))));
     steps.push(Step::script("freeing locks together", names.command(&free_all)));
     steps.push(Step::script(TOGETHER, names.command(&Renew(&renewals))));

@@ -51,6 +51,17 @@ pub(crate) fn clean_up(namespace: &Namespace, key: &LockKey) -> [Cmd; 3] {
     [end_soon(fence), end_soon(queue), delete]
 }
 
+/// Writes the attempt's owner token at its fence counter, where a trial looks for it.
+pub(crate) fn mark(namespace: &Namespace, attempt: &Attempt) -> Cmd {
+    let mut set = command("SET", 5, namespace.fence(attempt.slot));
+    set.arg(attempt.owner.as_ref()).arg("PX").arg(millis(attempt.ttl.duration()));
+    set
+}
+
+pub(crate) fn unmark(namespace: &Namespace, attempt: &Attempt) -> Cmd {
+    command("DEL", 2, namespace.fence(attempt.slot))
+}
+
 pub(crate) fn set_lock(attempt: &Attempt) -> Cmd {
     let mut set = command("SET", 7, attempt.key.as_str());
     set.arg(attempt.owner.as_ref())

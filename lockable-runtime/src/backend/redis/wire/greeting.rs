@@ -98,9 +98,10 @@ async fn rehearse(
     let namespace = &names.namespace;
     if let Ok(key) = LockKey::prefixed("", namespace.as_str()) {
         steps = trial::steps(&names, &key, origin);
+        steps.extend(trial::meetings(&names, ""));
         steps.push(Step::script(BY_TEXT, command::empty_script()));
         let clean_up = command::clean_up(namespace, &key);
-        steps.extend(clean_up.map(|command| Step::command("cleaning up", command)));
+        steps.extend(clean_up.map(|command| Step::command(trial::CLEANING, command)));
     }
     let mut pipeline = command::pipeline(steps.iter().map(|step| step.command.clone()));
     mode.ask(namespace, &mut pipeline);
@@ -119,6 +120,9 @@ impl Trial {
     /// The fault is one that keeps locks from working. One that does not pass by itself says more than
     /// one that does.
     fn judge(self, server: &str) -> Result<(), Fault> {
+        if trial::is_split(&self.steps, &self.replies) {
+            return Err(server::fault(&server::split(), server));
+        }
         if let Some(unfit) = unfit_by_answers(&self.replies) {
             return Err(server::fault(&unfit, server));
         }

@@ -21,10 +21,11 @@ pub(crate) enum Script {
     Enqueue,
     Leave,
     FreeAll,
+    Meet,
 }
 
 impl Script {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Release,
         Self::Renew,
         Self::Inspect,
@@ -32,6 +33,7 @@ impl Script {
         Self::Enqueue,
         Self::Leave,
         Self::FreeAll,
+        Self::Meet,
     ];
 
     pub(crate) fn source(self) -> &'static str {
@@ -53,6 +55,7 @@ impl Script {
             Self::Renew => include_str!("../../../../scripts/renew.lua"),
             Self::Inspect => include_str!("../../../../scripts/inspect.lua"),
             Self::Seed => include_str!("../../../../scripts/seed.lua"),
+            Self::Meet => include_str!("../../../../scripts/meet.lua"),
         }
     }
 }
@@ -344,6 +347,25 @@ impl Call for Seed<'_> {
 
     fn outcome(&self, reply: Value) -> Result<u64, RedisError> {
         integer(&reply)
+    }
+}
+
+/// Looks whether a script finds what a command has written at the fence counter of a trial.
+pub(crate) struct Meet<'a>(pub(crate) &'a Attempt);
+
+impl Call for Meet<'_> {
+    type Outcome = bool;
+    const SCRIPT: Script = Script::Meet;
+
+    fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
+        let Self(attempt) = self;
+        let mut command = with_keys(namespace, verb, text, attempt, 1);
+        command.arg(attempt.owner.as_ref());
+        command
+    }
+
+    fn outcome(&self, reply: Value) -> Result<bool, RedisError> {
+        integer(&reply).map(|count| count == 1)
     }
 }
 

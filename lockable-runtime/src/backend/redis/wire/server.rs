@@ -34,6 +34,15 @@ fn node(shards: &str) -> Finding {
     Finding::new(Severity::Error, Code::Cluster, message)
 }
 
+/// What seems to be one server is several, which have a part of each lock.
+pub(crate) fn split() -> Finding {
+    let message = "the keys of one lock are on several servers: a proxy spreads keys by another hash \
+                   than Redis Cluster";
+    let advice = "connect to one server itself, or let the proxy hash as Redis Cluster does, by CRC16 \
+                  of the part in braces";
+    Finding::new(Severity::Error, Code::Proxy, message).advise(advice)
+}
+
 /// The fault of a server that is unfit.
 pub(crate) fn fault(unfit: &Finding, server: &str) -> Fault {
     let message = format!("{server}: {}; {}", unfit.message(), unfit.advice());

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ::redis::Cmd;
+use ::redis::{Cmd, ServerErrorKind, Value};
 
-use super::script::{Enqueue, Leave, Names, Release, Renew, Seed};
+use super::script::{Enqueue, Leave, Meet, Names, Release, Renew, Seed};
 use super::{command, fault};
 use crate::backend::{Attempt, Renewal};
 use crate::types::clock::boot_time;
@@ -47,9 +47,85 @@ pub(crate) fn steps(names: &Names, key: &LockKey, origin: Origin) -> Vec<Step> {
     ]
 }
 
+/// Whether commands and scripts find the same fence counter, tried with locks all over the slots.
+///
+/// See "How is a proxy noticed that spreads keys?" in DESIGN.md.
+pub(crate) fn meetings(names: &Names, prefix: &str) -> Vec<Step> {
+    (0..MEETINGS).filter_map(|_| meeting(names, prefix)).flatten().collect()
+}
+
+/// Where the system gives no randomness, there are no locks either.
+fn meeting(names: &Names, prefix: &str) -> Option<[Step; 3]> {
+    let (namespace, origin) = (&names.namespace, Origin::draw().ok()?);
+    let key = LockKey::prefixed(prefix, &format!("{namespace}:{origin}")).ok()?;
+    let attempt = attempt(&key, origin, 1);
+    Some([
+        Step::command(MARKING, command::mark(namespace, &attempt)),
+        Step::script(MEETING, names.command(&Meet(&attempt))),
+        Step::command(CLEANING, command::unmark(namespace, &attempt)),
+    ])
+}
+
+/// Whether a script did not find what a command had written.
+pub(crate) fn is_split(steps: &[Step], replies: &[Value]) -> bool {
+    let mut is_marked = false;
+    steps.iter().zip(replies).any(|(step, reply)| match step.name {
+        MARKING => {
+            is_marked = *reply == Value::Okay;
+            false
+        }
+        MEETING => is_marked && (*reply == Value::Int(0) || is_cross_slot(reply)),
+        _ => false,
+    })
+}
+
+/// No cluster refuses the keys of one lock for that.
+fn is_cross_slot(reply: &Value) -> bool {
+    matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::CrossSlot))
+}
+
 /// With the shortest TTL, because nothing cleans up after a process that is killed, or for a user who
 /// may delete nothing.
 pub(crate) fn attempt(key: &LockKey, origin: Origin, number: u64) -> Arc<Attempt> {
     let owner = OwnerToken::at(origin, number, None);
     Arc::new(Attempt::owned(key.clone(), Ttl::DEFAULT.provisional(), owner))
+}
+
+/// Of two servers that share the keys equally, each of these finds out with every second lock: all of them
+/// miss it once in 65 536 connections.
+const MEETINGS: usize = 16;
+
+const MARKING: &str = "writing a fence counter";
+const MEETING: &str = "finding a fence counter by a script";
+pub(crate) const CLEANING: &str = "cleaning up";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::namespace::Namespace;
+
+    /// Of one of the locks; the replies are in the words of the protocol.
+    fn is_split_by(marked: &str, met: &str) -> bool {
+        let steps = meetings(&Names::uncached(Namespace::default()), "");
+        assert_eq!(steps.len(), 3 * MEETINGS);
+        let replies = [marked, met, ":1"].map(|reply| format!("{reply}\r\n"));
+        let replies = replies.map(|reply| ::redis::parse_redis_value(reply.as_bytes()).unwrap());
+        is_split(&steps, &replies)
+    }
+
+    #[test]
+    fn a_mark_that_no_script_finds_shows_several_servers() {
+        assert!(is_split_by("+OK", ":0"));
+        assert!(!is_split_by("+OK", ":1"));
+        assert!(is_split_by("+OK", "-CROSSSLOT Keys in request don't hash to the same slot"));
+    }
+
+    /// A full server has no mark to be found, and one without scripts finds none.
+    #[test]
+    fn a_mark_that_was_refused_shows_nothing() {
+        assert!(!is_split_by("-OOM command not allowed", ":0"));
+        assert!(!is_split_by("+OK", "-OOM command not allowed"));
+        assert!(!is_split_by("+OK", "-NOSCRIPT No matching script"));
+        assert!(!is_split_by("-MOVED 1 127.0.0.1:7000", "-MOVED 1 127.0.0.1:7000"));
+    }
 }
