@@ -207,8 +207,8 @@ mod tests {
 
     #[test]
     fn the_words_of_the_server_name_what_it_forbids() {
-        let names = Names::uncached(Namespace::new("shop:lockable").unwrap());
-        let probe = Probe::new("shop:", &names).unwrap();
+        let uncached = Names::uncached(Namespace::new("shop:lockable").unwrap());
+        let probe = Probe::new("shop:", &uncached).unwrap();
         let rule = |tried, words: &str| {
             let error =
                 RedisError::from((ServerErrorKind::NoPerm.into(), "NOPERM", words.to_owned()));
