@@ -1,6 +1,6 @@
 //! What ours has to reach.
 
-use lockable_benches::{median, three_digits};
+use lockable_benches::{Bound, median};
 
 use crate::contender::Contender;
 use crate::figures::Column;
@@ -21,12 +21,6 @@ enum Of {
     UnderRslock(Column),
 }
 
-#[derive(Clone, Copy)]
-enum Bound {
-    AtLeast(f64),
-    AtMost(f64),
-}
-
 /// The goals of a scenario, each with its result.
 pub(crate) fn print(scenario: &str, rows: &[Row]) {
     let goals: Vec<Goal> = all().into_iter().filter(|goal| goal.scenario == scenario).collect();
@@ -40,17 +34,12 @@ pub(crate) fn print(scenario: &str, rows: &[Row]) {
 
 impl Goal {
     fn says(&self) -> String {
-        let bound = match self.bound {
-            Bound::AtLeast(least) => format!("at least {least}"),
-            Bound::AtMost(most) => format!("at most {most}"),
-        };
-        format!("{}: {} {bound}", self.contender.name(), self.what)
+        format!("{}: {} {}", self.contender.name(), self.what, self.bound)
     }
 
     fn verdict(&self, rows: &[Row]) -> String {
         match self.result(rows) {
-            Ok(number) if self.bound.allows(number) => format!("{}, pass", three_digits(number)),
-            Ok(number) => format!("{}, **miss**", three_digits(number)),
+            Ok(number) => self.bound.verdict(number),
             Err(why) => why,
         }
     }
@@ -62,15 +51,6 @@ impl Goal {
                 let ours = middle(rows, self.contender, column)?;
                 Ok(middle(rows, Contender::Rslock, column)? / ours)
             }
-        }
-    }
-}
-
-impl Bound {
-    fn allows(self, number: f64) -> bool {
-        match self {
-            Self::AtLeast(least) => number >= least,
-            Self::AtMost(most) => number <= most,
         }
     }
 }

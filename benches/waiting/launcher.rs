@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::available_parallelism;
 
+use lockable_benches::peers;
+use lockable_benches::worker::Flavour;
+
 use crate::arguments::Cores;
 use crate::contender::Contender;
-use crate::install;
 
 /// A program that works as `lockable_benches::worker` describes, and its first arguments.
 pub(crate) struct Launcher {
@@ -57,17 +59,17 @@ fn this_bench(contender: Contender) -> Result<Launcher, String> {
 }
 
 fn rust_peer(contender: Contender) -> Result<Launcher, String> {
-    let arguments = vec![contender.name().into()];
-    Ok(Launcher { program: install::rust()?, arguments, variables: Vec::new() })
+    let arguments = [contender.name(), Flavour::MultiThread.name()].map(Into::into).to_vec();
+    Ok(Launcher { program: peers::rust()?, arguments, variables: Vec::new() })
 }
 
 fn python_peer() -> Result<Launcher, String> {
-    let arguments = vec![install::source("redis_py.py").into()];
-    Ok(Launcher { program: install::python()?, arguments, variables: Vec::new() })
+    let arguments = vec![peers::source("redis_py.py").into()];
+    Ok(Launcher { program: peers::python()?, arguments, variables: Vec::new() })
 }
 
 fn node_peer() -> Result<Launcher, String> {
-    let variables = vec![("NODE_PATH", install::node()?)];
-    let arguments = vec![install::source("redlock.js").into()];
+    let variables = vec![("NODE_PATH", peers::node()?)];
+    let arguments = vec![peers::source("redlock.js").into()];
     Ok(Launcher { program: "node".into(), arguments, variables })
 }

@@ -7,16 +7,13 @@ mod arguments;
 mod contender;
 mod figures;
 mod goals;
-mod install;
 mod launcher;
-mod observer;
 mod plot;
 mod round;
 mod runner;
 mod scenario;
 mod svg;
 mod table;
-mod team;
 mod workers;
 
 use arguments::{Cores, Selection, Task};

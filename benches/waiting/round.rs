@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use lockable_benches::monotonic;
+use lockable_benches::{Observer, Snapshot, Worker, monotonic};
 
 use crate::arguments::Pace;
 use crate::contender::Contender;
-use crate::observer::{Observer, Snapshot};
 use crate::scenario::{Kind, Scenario};
-use crate::team::Worker;
 
 /// Times are in nanoseconds since the common start.
 pub(crate) struct Round {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use lockable_benches::{Observer, Team};
+
 use crate::arguments::{Cores, Pace};
 use crate::contender::Contender;
 use crate::figures::{Figures, Yardstick};
 use crate::launcher::Launcher;
-use crate::observer::Observer;
 use crate::round::{self, Round};
 use crate::scenario::Scenario;
-use crate::team::Team;
 
 /// Everything that runs beside the server.
 pub(crate) struct Runner {

@@ -1,6 +1,6 @@
 //! A table a scenario, in Markdown.
 
-use lockable_benches::{median, three_digits};
+use lockable_benches::spread;
 
 use crate::arguments::Pace;
 use crate::figures::{Column, Figures};
@@ -44,15 +44,7 @@ fn is_known(rows: &[Row], column: Column) -> bool {
 }
 
 fn cell<'a>(turns: impl IntoIterator<Item = &'a Figures>, column: Column) -> String {
-    let mut numbers: Vec<f64> = turns.into_iter().filter_map(|turn| turn.get(column)).collect();
-    numbers.sort_by(f64::total_cmp);
-    match (numbers.first(), numbers.last()) {
-        (Some(least), Some(most)) => {
-            let middle = three_digits(median(numbers.iter().copied()));
-            format!("{middle} ({} to {})", three_digits(*least), three_digits(*most))
-        }
-        _ => "–".to_owned(),
-    }
+    spread(turns.into_iter().filter_map(|turn| turn.get(column)))
 }
 
 const COLUMNS: [(Column, &str); 15] = [

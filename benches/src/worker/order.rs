@@ -5,6 +5,7 @@ use std::time::Duration;
 /// A line of standard input.
 pub(super) enum Order {
     Start(Terms),
+    Pairs(PairsTerms),
     End,
 }
 
@@ -19,6 +20,15 @@ pub(super) struct Terms {
     pub(super) limit: usize,
 }
 
+/// What happens in a round of pairs.
+pub(super) struct PairsTerms {
+    pub(super) key: String,
+    pub(super) tasks: usize,
+    /// Of each task.
+    pub(super) most: usize,
+    pub(super) time: Duration,
+}
+
 impl Order {
     pub(super) fn parse(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -30,6 +40,12 @@ impl Order {
                 waiters: waiters.parse().ok()?,
                 section: Duration::from_micros(section.parse().ok()?),
                 limit: limit.parse().ok()?,
+            })),
+            ["pairs", key, tasks, most, time] => Some(Self::Pairs(PairsTerms {
+                key: key.to_owned(),
+                tasks: tasks.parse().ok()?,
+                most: most.parse().ok()?,
+                time: Duration::from_millis(time.parse().ok()?),
             })),
             _ => None,
         }

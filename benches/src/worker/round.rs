@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::sleep;
 
+use super::Contender;
 use super::log::Log;
 use super::order::Terms;
-use super::{Contender, Waiter};
 use crate::monotonic;
 
 /// The waiters of a round; they end with it.
@@ -25,9 +25,9 @@ impl Round {
         for number in 0..terms.waiters {
             let log = Arc::new(Log::default());
             let own = format!("{}.{number}", std::process::id());
-            let waiter = contender.waiter(terms.key.replace('*', &own));
-            let pace = Pace { at: terms.at, section: terms.section, limit: terms.limit };
-            waiters.spawn(pace.run(waiter, Arc::clone(&log)));
+            let key = terms.key.replace('*', &own);
+            let pace = Pace { at: terms.at, key, section: terms.section, limit: terms.limit };
+            waiters.spawn(pace.run(contender.clone(), Arc::clone(&log)));
             logs.push(log);
         }
         Self { at: terms.at, logs, waiters }
@@ -50,27 +50,29 @@ impl Round {
 
 struct Pace {
     at: u64,
+    key: String,
     section: Duration,
     limit: usize,
 }
 
 impl Pace {
-    async fn run(self, mut waiter: impl Waiter, log: Arc<Log>) {
+    async fn run(self, mut contender: impl Contender, log: Arc<Log>) {
         sleep(Duration::from_nanos(self.at.saturating_sub(monotonic()))).await;
         let mut left = self.limit;
         loop {
             log.ask(monotonic());
-            waiter.acquire().await;
+            let held = contender.acquire(&self.key).await;
             let entered = monotonic();
             self.stay_inside().await;
             log.leave(entered, monotonic());
-            waiter.release().await;
+            contender.release(&self.key, held).await;
             left = left.wrapping_sub(1);
             if left == 0 {
                 return;
             }
         }
     }
+
     /// On a thread of its own, because the runtime's timers are late by up to a millisecond.
     async fn stay_inside(&self) {
         let section = self.section;

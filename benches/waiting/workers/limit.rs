@@ -4,10 +4,8 @@
 //! No lock that asks Redis twice a section has more sections a second; one that passes its lease on
 //! within a process can have.
 
-use lockable_benches::worker::{Contender, Waiter};
-
-use super::client::{Client, RELEASE, Script};
-use super::{LEASE_MS, OWNER};
+use lockable_benches::contenders::{Client, LEASE_MS, OWNER, RELEASE, Script};
+use lockable_benches::worker::Contender;
 
 pub(super) async fn contender(url: &str) -> Limit {
     let mut client = Client::connect(url).await;
@@ -15,41 +13,24 @@ pub(super) async fn contender(url: &str) -> Limit {
     Limit { client, acquire, release }
 }
 
+#[derive(Clone)]
 pub(super) struct Limit {
     client: Client,
     acquire: Script,
     release: Script,
 }
 
-pub(super) struct Locking {
-    client: Client,
-    acquire: Script,
-    release: Script,
-    key: String,
-}
-
 impl Contender for Limit {
-    type Waiter = Locking;
+    type Held = ();
 
-    fn waiter(&self, key: String) -> Locking {
-        Locking {
-            client: self.client.clone(),
-            acquire: self.acquire.clone(),
-            release: self.release.clone(),
-            key,
-        }
-    }
-}
-
-impl Waiter for Locking {
-    async fn acquire(&mut self) {
+    async fn acquire(&mut self, key: &str) {
         let lease = LEASE_MS.to_string();
-        let acquired = self.client.call(&self.acquire, &self.key, &[OWNER, &lease]).await;
+        let acquired = self.client.call(&self.acquire, &[key], &[OWNER, &lease]).await;
         assert_eq!(acquired, 1, "no one else has this key");
     }
 
-    async fn release(&mut self) {
-        let released = self.client.call(&self.release, &self.key, &[OWNER]).await;
+    async fn release(&mut self, key: &str, (): ()) {
+        let released = self.client.call(&self.release, &[key], &[OWNER]).await;
         assert_eq!(released, 1);
     }
 }

@@ -1,48 +1,40 @@
 //! `distributed-lock` with its Redis backend: `acquire` tries once, whatever its time limit.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use distributed_lock_core::error::LockError;
 use distributed_lock_core::traits::{DistributedLock, LockHandle, LockProvider};
-use distributed_lock_redis::{RedisDistributedLock, RedisLockHandle, RedisLockProvider};
+use distributed_lock_redis::{RedisLockHandle, RedisLockProvider};
 use rand::random_range;
 
-use crate::worker::{Contender, Waiter};
+use crate::worker::Contender;
 
 /// One provider with one connection for the process.
 pub async fn contender(url: &str) -> Provider {
-    Provider(RedisLockProvider::new(url).await.expect("a connection"))
+    Provider(Arc::new(RedisLockProvider::new(url).await.expect("a connection")))
 }
 
-pub struct Provider(RedisLockProvider);
+#[derive(Clone)]
+pub struct Provider(Arc<RedisLockProvider>);
 
 impl Contender for Provider {
-    type Waiter = Locking;
+    type Held = RedisLockHandle;
 
-    /// An object a waiter, because two acquisitions of one object cannot be distinguished.
-    fn waiter(&self, key: String) -> Locking {
-        Locking { lock: self.0.create_lock(&key), held: None }
-    }
-}
-
-pub struct Locking {
-    lock: RedisDistributedLock,
-    held: Option<RedisLockHandle>,
-}
-
-impl Waiter for Locking {
-    async fn acquire(&mut self) {
-        self.held = loop {
-            match self.lock.acquire(None).await {
-                Ok(handle) => break Some(handle),
+    /// An object a section, because two acquisitions of one object cannot be distinguished.
+    async fn acquire(&mut self, key: &str) -> RedisLockHandle {
+        let lock = self.0.create_lock(key);
+        loop {
+            match lock.acquire(None).await {
+                Ok(handle) => return handle,
                 Err(LockError::Timeout(_)) => pause().await,
                 Err(error) => panic!("{error}"),
             }
-        };
+        }
     }
 
-    async fn release(&mut self) {
-        self.held.take().expect("held").release().await.expect("released");
+    async fn release(&mut self, _key: &str, held: RedisLockHandle) {
+        held.release().await.expect("released");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The peers in Rust as a worker of `cargo bench --bench waiting`: `<name> <url>`.
+//! The peers in Rust as a worker of the benches: `<name> <kind of runtime> <url>`.
 
 #[path = "../../../src/clock.rs"]
 mod clock;
@@ -7,17 +7,22 @@ mod rslock;
 #[path = "../../../src/worker/mod.rs"]
 mod worker;
 
-use clock::monotonic;
+use clock::{cpu_time, monotonic};
+use worker::Flavour;
 
 /// The lease where a peer has no default of its own, as long as ours.
 const LEASE: std::time::Duration = std::time::Duration::from_secs(10);
 
-#[tokio::main]
-async fn main() {
+fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["rslock", url] => worker::serve(rslock::contender(url)).await,
-        ["distributed-lock", url] => worker::serve(distributed_lock::contender(url).await).await,
-        _ => panic!("usage: <name> <url>"),
-    }
+    let [name, flavour, url] = arguments.as_slice() else {
+        panic!("usage: <name> <kind of runtime> <url>");
+    };
+    worker::run(Flavour::of(flavour).expect("a kind of runtime"), async {
+        match name.as_str() {
+            "rslock" => worker::serve(rslock::contender(url)).await,
+            "distributed-lock" => worker::serve(distributed_lock::contender(url).await).await,
+            _ => panic!("there is no {name}"),
+        }
+    });
 }

@@ -3,35 +3,24 @@
 use rslock::{LockGuard, LockManager};
 
 use crate::LEASE;
-use crate::worker::{Contender, Waiter};
+use crate::worker::Contender;
 
 /// One manager with one connection for the process, as its documentation has it.
 pub fn contender(url: &str) -> Manager {
     Manager(LockManager::new(vec![url]))
 }
 
+#[derive(Clone)]
 pub struct Manager(LockManager);
 
 impl Contender for Manager {
-    type Waiter = Locking;
+    type Held = LockGuard;
 
-    fn waiter(&self, key: String) -> Locking {
-        Locking { manager: self.0.clone(), key, held: None }
-    }
-}
-
-pub struct Locking {
-    manager: LockManager,
-    key: String,
-    held: Option<LockGuard>,
-}
-
-impl Waiter for Locking {
-    async fn acquire(&mut self) {
-        self.held = Some(self.manager.acquire(&*self.key, LEASE).await.expect("a lock"));
+    async fn acquire(&mut self, key: &str) -> LockGuard {
+        self.0.acquire(key, LEASE).await.expect("a lock")
     }
 
-    async fn release(&mut self) {
-        self.held.take().expect("held").release().await;
+    async fn release(&mut self, _key: &str, held: LockGuard) {
+        held.release().await;
     }
 }

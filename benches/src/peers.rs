@@ -5,12 +5,16 @@ use std::process::Command;
 use std::{env, fs};
 
 /// A file of the folder `peers`.
-pub(crate) fn source(name: &str) -> PathBuf {
+#[must_use]
+pub fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name)
 }
 
 /// Builds the peers in Rust, and gives their program.
-pub(crate) fn rust() -> Result<PathBuf, String> {
+///
+/// # Errors
+/// Why there is none.
+pub fn rust() -> Result<PathBuf, String> {
     let target = folder("rust")?;
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--quiet", "--release", "--locked", "--manifest-path"]);
@@ -19,7 +23,10 @@ pub(crate) fn rust() -> Result<PathBuf, String> {
 }
 
 /// Sees to it that there is a virtual environment, and gives its interpreter.
-pub(crate) fn python() -> Result<PathBuf, String> {
+///
+/// # Errors
+/// Why there is none.
+pub fn python() -> Result<PathBuf, String> {
     let (folder, list) = (folder("python")?, source("requirements.txt"));
     let interpreter = folder.join("bin/python");
     once(&folder, &list, || {
@@ -31,7 +38,10 @@ pub(crate) fn python() -> Result<PathBuf, String> {
 }
 
 /// Sees to it that there are the packages of Node, and gives their folder.
-pub(crate) fn node() -> Result<PathBuf, String> {
+///
+/// # Errors
+/// Why there is none.
+pub fn node() -> Result<PathBuf, String> {
     run(Command::new("node").arg("--version"))?;
     let (folder, list) = (folder("node")?, source("package-lock.json"));
     once(&folder, &list, || {

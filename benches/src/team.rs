@@ -7,10 +7,15 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// Processes that are ended when this is dropped, and end by themselves when this process does.
-pub(crate) struct Team(Vec<Worker>);
+#[derive(Debug)]
+pub struct Team(Vec<Worker>);
 
 impl Team {
-    pub(crate) fn start(size: usize, command: impl Fn() -> Command) -> Result<Self, String> {
+    /// Starts them, and waits until all are ready.
+    ///
+    /// # Errors
+    /// What keeps one of them from it.
+    pub fn start(size: usize, command: impl Fn() -> Command) -> Result<Self, String> {
         let workers = (0..size).map(|_| Worker::start(command()));
         let team = Self(workers.collect::<Result<_, _>>()?);
         team.0.iter().try_for_each(|worker| worker.expect("ready"))?;
@@ -18,13 +23,14 @@ impl Team {
     }
 
     /// The first `count` of its processes.
-    pub(crate) fn first(&mut self, count: usize) -> &mut [Worker] {
+    pub fn first(&mut self, count: usize) -> &mut [Worker] {
         self.0.get_mut(..count).expect("a team that is large enough")
     }
 }
 
 /// One process, which is commanded by lines.
-pub(crate) struct Worker {
+#[derive(Debug)]
+pub struct Worker {
     child: Child,
     input: ChildStdin,
     lines: Receiver<String>,
@@ -40,19 +46,30 @@ impl Worker {
         Ok(Self { child, input, lines })
     }
 
-    pub(crate) fn say(&mut self, order: &str) -> Result<(), String> {
+    /// Sends an order.
+    ///
+    /// # Errors
+    /// When the process is gone.
+    pub fn say(&mut self, order: &str) -> Result<(), String> {
         writeln!(self.input, "{order}").map_err(|error| format!("its process is gone: {error}"))
     }
 
-    pub(crate) fn expect(&self, word: &str) -> Result<(), String> {
-        match self.line(Instant::now() + LIMIT)? {
+    /// Waits for a line of one word.
+    ///
+    /// # Errors
+    /// When another line comes, or none in time.
+    pub fn expect(&self, word: &str) -> Result<(), String> {
+        match self.answer()? {
             line if line == word => Ok(()),
             line => Err(format!("its process said {line:?} in place of {word:?}")),
         }
     }
 
     /// All lines until the one that says that there are no more.
-    pub(crate) fn rest(&self) -> Result<Vec<String>, String> {
+    ///
+    /// # Errors
+    /// When one does not come in time.
+    pub fn rest(&self) -> Result<Vec<String>, String> {
         let (mut lines, by) = (Vec::new(), Instant::now() + LIMIT);
         loop {
             match self.line(by)? {
@@ -62,6 +79,14 @@ impl Worker {
                 line => lines.push(line),
             }
         }
+    }
+
+    /// The next line.
+    ///
+    /// # Errors
+    /// When it does not come in time.
+    pub fn answer(&self) -> Result<String, String> {
+        self.line(Instant::now() + LIMIT)
     }
 
     fn line(&self, by: Instant) -> Result<String, String> {
@@ -88,5 +113,5 @@ fn read(output: ChildStdout) -> Receiver<String> {
     receiver
 }
 
-/// More than any of them takes for a burst, on a busy machine.
-const LIMIT: Duration = Duration::from_secs(30);
+/// More than any of them takes for a burst or a round of pairs, on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);

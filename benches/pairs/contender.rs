@@ -1,0 +1,76 @@
+//! Who acquires and releases.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use lockable_benches::contenders::{Bare, Order, Ours};
+use lockable_benches::peers;
+use lockable_benches::worker::{self, Flavour};
+
+use crate::same::Same;
+
+/// A way to lock, in a process of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Contender {
+    Ours,
+    /// The commands of ours through the client alone.
+    Same,
+    /// `SET NX PX` and a release script: the yardstick.
+    Bare,
+    Rslock,
+}
+
+impl Contender {
+    pub(crate) const ALL: [Self; 4] = [Self::Ours, Self::Same, Self::Bare, Self::Rslock];
+
+    /// What it is called in the tables, and to its process.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "lockable",
+            Self::Same => "same",
+            Self::Bare => "bare",
+            Self::Rslock => "rslock",
+        }
+    }
+
+    /// Builds the program that is missing. The error is why there is none.
+    pub(crate) fn launcher(self, flavour: Flavour) -> Result<Launcher, String> {
+        let (program, role) = match self {
+            Self::Rslock => (peers::rust()?, None),
+            Self::Ours | Self::Same | Self::Bare => (this_bench()?, Some("--worker")),
+        };
+        Ok(Launcher { program, role, contender: self, flavour })
+    }
+}
+
+/// How a process of a contender is started.
+pub(crate) struct Launcher {
+    program: PathBuf,
+    role: Option<&'static str>,
+    contender: Contender,
+    flavour: Flavour,
+}
+
+impl Launcher {
+    pub(crate) fn command(&self, url: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(self.role).args([self.contender.name(), self.flavour.name(), url]);
+        command
+    }
+}
+
+fn this_bench() -> Result<PathBuf, String> {
+    std::env::current_exe().map_err(|error| error.to_string())
+}
+
+/// The work of a contender's process.
+pub(crate) fn work(name: &str, flavour: Flavour, url: &str) {
+    worker::run(flavour, async {
+        match name {
+            "lockable" => worker::serve(Ours::connect(url, Order::Default).await).await,
+            "same" => worker::serve(Same::connect(url).await).await,
+            "bare" => worker::serve(Bare::connect(url).await).await,
+            _ => panic!("there is no {name}"),
+        }
+    });
+}
