@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use lockable_benches::Cores;
 use lockable_benches::worker::Flavour;
 
-use crate::case::Case;
+use crate::case::{self, Case};
+use crate::contender::Contender;
 
 /// What this process is for.
 pub(crate) enum Task {
@@ -21,7 +23,8 @@ pub(crate) enum Task {
 /// What takes part is that whose name contains the text, which is everything where there is none.
 pub(crate) struct Arguments {
     pub(crate) pace: Pace,
-    pub(crate) contenders: String,
+    cores: Cores,
+    contenders: String,
     cases: String,
     flavours: String,
 }
@@ -51,6 +54,7 @@ pub(crate) fn read() -> Task {
     let text = |flag: &str| after(flag).and_then(<[_]>::first).cloned().unwrap_or_default();
     Task::Measure(Arguments {
         pace: if after("--quick").is_some() { QUICK } else { FULL },
+        cores: if after("--any-core").is_some() { Cores::Any } else { Cores::apart() },
         contenders: text("--contenders"),
         cases: text("--cases"),
         flavours: text("--runtimes"),
@@ -58,12 +62,21 @@ pub(crate) fn read() -> Task {
 }
 
 impl Arguments {
-    pub(crate) fn includes_flavour(&self, flavour: Flavour) -> bool {
-        flavour.name().contains(&self.flavours)
+    pub(crate) fn contenders(&self) -> impl Iterator<Item = Contender> {
+        Contender::ALL.into_iter().filter(|one| one.name().contains(&self.contenders))
     }
 
-    pub(crate) fn includes_case(&self, case: &Case) -> bool {
-        case.name().contains(&self.cases)
+    pub(crate) fn cases(&self) -> impl Iterator<Item = Case> {
+        let cases = case::all().into_iter().filter(|case| case.name().contains(&self.cases));
+        cases.filter(|case| case.flavour.name().contains(&self.flavours))
+    }
+
+    /// A core for the server and another one for the process, where that has no use for more.
+    pub(crate) fn cores(&self, case: &Case) -> Cores {
+        match case.flavour {
+            Flavour::MultiThread if case.tasks > 1 => Cores::Any,
+            Flavour::MultiThread | Flavour::CurrentThread => self.cores,
+        }
     }
 }
 

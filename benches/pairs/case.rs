@@ -1,8 +1,11 @@
 //! What the contenders are put through.
 
+use lockable_benches::worker::Flavour;
+
 /// How many tasks acquire and release which keys.
 #[derive(Clone, Copy)]
 pub(crate) struct Case {
+    pub(crate) flavour: Flavour,
     pub(crate) tasks: usize,
     pub(crate) keys: Keys,
 }
@@ -25,13 +28,19 @@ impl Case {
             Keys::NeverRepeating => "keys never repeat: steady state",
             Keys::First => "keys never repeat: first pairs of a connection",
         };
-        format!("{tasks}, {keys}")
+        format!("{tasks}, {keys}, {} runtime", self.flavour.name())
     }
 }
 
 pub(crate) fn all() -> Vec<Case> {
-    let keys = [Keys::Few, Keys::First, Keys::NeverRepeating];
-    keys.into_iter().flat_map(|keys| [1, MANY].map(|tasks| Case { tasks, keys })).collect()
+    let flavours = [Flavour::CurrentThread, Flavour::MultiThread];
+    let mut cases = Vec::new();
+    for keys in [Keys::Few, Keys::First, Keys::NeverRepeating] {
+        for tasks in [1, MANY] {
+            cases.extend(flavours.map(|flavour| Case { flavour, tasks, keys }));
+        }
+    }
+    cases
 }
 
 /// Tasks of a busy process.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use lockable_benches::contenders::{Bare, Order, Ours};
-use lockable_benches::peers;
 use lockable_benches::worker::{self, Flavour};
+use lockable_benches::{Cores, number_of_cores, peers};
 
 use crate::same::Same;
 
@@ -34,27 +34,28 @@ impl Contender {
     }
 
     /// Builds the program that is missing. The error is why there is none.
-    pub(crate) fn launcher(self, flavour: Flavour) -> Result<Launcher, String> {
+    pub(crate) fn launcher(self) -> Result<Launcher, String> {
         let (program, role) = match self {
             Self::Rslock => (peers::rust()?, None),
             Self::Ours | Self::Same | Self::Bare => (this_bench()?, Some("--worker")),
         };
-        Ok(Launcher { program, role, contender: self, flavour })
+        Ok(Launcher { contender: self, program, role })
     }
 }
 
 /// How a process of a contender is started.
 pub(crate) struct Launcher {
+    pub(crate) contender: Contender,
     program: PathBuf,
     role: Option<&'static str>,
-    contender: Contender,
-    flavour: Flavour,
 }
 
 impl Launcher {
-    pub(crate) fn command(&self, url: &str) -> Command {
-        let mut command = Command::new(&self.program);
-        command.args(self.role).args([self.contender.name(), self.flavour.name(), url]);
+    /// The runtime has as many workers as there are cores, also where the process has not all of them.
+    pub(crate) fn command(&self, flavour: Flavour, cores: Cores, url: &str) -> Command {
+        let mut command = cores.command(&self.program);
+        command.args(self.role).args([self.contender.name(), flavour.name(), url]);
+        command.env("TOKIO_WORKER_THREADS", number_of_cores().to_string());
         command
     }
 }

@@ -1,17 +1,18 @@
 //! A contender with a process and a server of its own.
 
-use lockable_benches::{Observer, Server, Team};
+use lockable_benches::{Cores, Observer, Server, Team};
 
 use crate::arguments::Pace;
-use crate::case::{Case, Keys};
-use crate::contender::{Contender, Launcher};
+use crate::case::{Case, Keys, MANY};
+use crate::contender::Launcher;
 use crate::figures::Figures;
 
-/// The server is its own, so that what one leaves behind costs no other anything.
-pub(crate) struct Entrant {
-    pub(crate) contender: Contender,
-    launcher: Launcher,
+/// For one case. The server is its own, so that what one leaves behind costs no other anything.
+pub(crate) struct Entrant<'a> {
+    case: Case,
+    launcher: &'a Launcher,
     pace: Pace,
+    cores: Cores,
     server: Server,
     observer: Observer,
     team: Team,
@@ -19,58 +20,62 @@ pub(crate) struct Entrant {
     rounds: usize,
 }
 
-impl Entrant {
-    pub(crate) fn start(
-        contender: Contender,
-        launcher: Launcher,
-        pace: Pace,
-    ) -> Result<Self, String> {
-        let server = Server::start();
+impl<'a> Entrant<'a> {
+    pub(crate) fn start(case: Case, launcher: &'a Launcher, pace: Pace, cores: Cores) -> Self {
+        let server = cores.server();
         let observer = Observer::new(&server.url());
-        let team = Team::start(1, || launcher.command(&server.url()))?;
-        Ok(Self { contender, launcher, pace, server, observer, team, rounds: 0 })
+        let team = team(&case, launcher, cores, &server);
+        let mut entrant = Self { case, launcher, pace, cores, server, observer, team, rounds: 0 };
+        entrant.warm_up();
+        entrant
     }
 
-    /// Once before the rounds of a case.
-    pub(crate) fn warm_up(&mut self, case: &Case) -> Result<(), String> {
-        let (tasks, most) = match case.keys {
-            Keys::Few => (case.tasks, 2_000),
-            Keys::First => return Ok(()),
-            Keys::NeverRepeating => (crate::case::MANY, self.pace.warm_up),
-        };
-        let case = Case { tasks, keys: case.keys };
-        self.order(&case, most, 60_000)?;
-        self.team.first(1)[0].answer().map(drop)
-    }
-
-    pub(crate) fn round(&mut self, case: &Case) -> Result<Figures, String> {
+    pub(crate) fn round(&mut self) -> Figures {
         let time = u64::try_from(self.pace.time.as_millis()).expect("a short time");
-        let (most, time) = match case.keys {
-            Keys::First => (self.pace.first, 60_000),
+        let (most, time) = match self.case.keys {
+            Keys::First => (self.pace.first, LONG),
             Keys::Few | Keys::NeverRepeating => (usize::MAX, time),
         };
-        if case.keys == Keys::First {
-            self.restart()?;
+        if self.case.keys == Keys::First {
+            self.restart();
         }
         let before = self.observer.look();
-        self.order(case, most, time)?;
-        let answer = self.team.first(1)[0].answer()?;
+        let answer = self.pairs(self.case.tasks, most, time);
         Figures::of(&answer, &before, &self.observer.look())
     }
 
+    /// Pairs of many tasks, which are the fastest way to use many keys.
+    fn warm_up(&mut self) {
+        match self.case.keys {
+            Keys::First => {}
+            Keys::Few => drop(self.pairs(self.case.tasks, self.pace.first / 10, LONG)),
+            Keys::NeverRepeating => drop(self.pairs(MANY, self.pace.warm_up, LONG)),
+        }
+    }
+
     /// A new process has a new connection; its server has no keys.
-    fn restart(&mut self) -> Result<(), String> {
+    fn restart(&mut self) {
         self.observer.flush();
-        self.team = Team::start(1, || self.launcher.command(&self.server.url()))?;
-        Ok(())
+        self.team = team(&self.case, self.launcher, self.cores, &self.server);
     }
 
     /// At most `most` pairs of all tasks together, for `time` milliseconds.
-    fn order(&mut self, case: &Case, most: usize, time: u64) -> Result<(), String> {
+    fn pairs(&mut self, tasks: usize, most: usize, time: u64) -> String {
         self.rounds += 1;
-        let number = if case.keys == Keys::Few { "" } else { ":#" };
-        let (round, tasks, each) = (self.rounds, case.tasks, most.div_ceil(case.tasks));
+        let number = if self.case.keys == Keys::Few { "" } else { ":#" };
+        let (round, each) = (self.rounds, most.div_ceil(tasks));
         let order = format!("pairs order:{round}:*{number} {tasks} {each} {time}");
-        self.team.first(1)[0].say(&order)
+        let worker = &mut self.team.first(1)[0];
+        let answer = worker.say(&order).and_then(|()| worker.answer());
+        answer.unwrap_or_else(|why| panic!("{}: {why}", self.launcher.contender.name()))
     }
 }
+
+fn team(case: &Case, launcher: &Launcher, cores: Cores, server: &Server) -> Team {
+    let command = || launcher.command(case.flavour, cores, &server.url());
+    let team = Team::start(1, command);
+    team.unwrap_or_else(|why| panic!("{}: {why}", launcher.contender.name()))
+}
+
+/// Milliseconds of no bound, in effect.
+const LONG: u64 = 60_000;

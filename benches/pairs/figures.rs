@@ -28,20 +28,20 @@ pub(crate) struct Figures {
 
 impl Figures {
     /// Of what a worker said, and what the server did meanwhile.
-    pub(crate) fn of(answer: &str, before: &Snapshot, after: &Snapshot) -> Result<Self, String> {
+    pub(crate) fn of(answer: &str, before: &Snapshot, after: &Snapshot) -> Self {
         let numbers: Vec<f64> = answer.split(' ').filter_map(|word| word.parse().ok()).collect();
         let [pairs, wall, cpu, acquire_p50, acquire_p99, p50, p99] = *numbers.as_slice() else {
-            return Err(format!("its process said {answer:?}"));
+            panic!("a worker said {answer:?}");
         };
         let commands = u32::try_from(after.all_calls_since(before)).expect("few enough");
-        Ok(Self {
+        Self {
             per_second: pairs / wall * 1e9,
             acquire: [acquire_p50 / 1e3, acquire_p99 / 1e3],
             pair: [p50 / 1e3, p99 / 1e3],
             client_cpu: cpu / pairs / 1e3,
             server_cpu: after.cpu_since(before) / pairs * 1e6,
             commands: f64::from(commands) / pairs,
-        })
+        }
     }
 
     pub(crate) fn get(&self, column: Column) -> f64 {

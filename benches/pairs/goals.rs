@@ -6,15 +6,15 @@ use lockable_benches::{Bound, median};
 use crate::case::{Case, Keys};
 use crate::contender::Contender;
 use crate::figures::Column;
-use crate::runner::{Row, row};
+use crate::row::{Row, row};
 
 /// The goals of a case, each with its result.
-pub(crate) fn print(case: &Case, flavour: Flavour, rows: &[Row]) {
+pub(crate) fn print(case: &Case, rows: &[Row]) {
     if case.keys == Keys::Few {
         return;
     }
     println!("\nGoals:\n");
-    for (column, what, bound) in goals(case.tasks, flavour) {
+    for (column, what, bound) in goals(case) {
         let result = over(rows, Contender::Bare, column);
         let verdict = result.map(|result| bound.verdict(median(result)));
         println!("- {what} over bare {bound}: {}", verdict.as_deref().unwrap_or(MISSING));
@@ -24,14 +24,14 @@ pub(crate) fn print(case: &Case, flavour: Flavour, rows: &[Row]) {
     }
 }
 
-fn goals(tasks: usize, flavour: Flavour) -> Vec<(Column, &'static str, Bound)> {
-    let rate = match (tasks, flavour) {
+fn goals(case: &Case) -> Vec<(Column, &'static str, Bound)> {
+    let rate = match (case.tasks, case.flavour) {
         (1, _) => 0.95,
         (_, Flavour::CurrentThread) => 0.8,
         (_, Flavour::MultiThread) => 0.75,
     };
     let rate = (Column::PerSecond, "pairs/s", Bound::AtLeast(rate));
-    if tasks == 1 {
+    if case.tasks == 1 {
         return vec![rate, (Column::AcquireP50, "acquire p50", Bound::AtMost(1.1))];
     }
     vec![

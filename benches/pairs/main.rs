@@ -8,13 +8,13 @@ mod contender;
 mod entrant;
 mod figures;
 mod goals;
-mod runner;
+mod row;
 mod same;
 mod table;
 
 use arguments::{Arguments, Task};
+use contender::{Contender, Launcher};
 use lockable_benches::AwakeCores;
-use lockable_benches::worker::Flavour;
 
 fn main() {
     match arguments::read() {
@@ -23,17 +23,21 @@ fn main() {
     }
 }
 
-/// The servers and everything beside them end with the runner, or with this process.
+/// Everything that is started ends with a case, or with this process.
 fn measure(arguments: &Arguments) {
+    let launchers: Vec<Launcher> = arguments.contenders().filter_map(launcher).collect();
     let _awake = AwakeCores::start();
     println!("{} rounds; medians (least to most)", arguments.pace.rounds);
-    let flavours = [Flavour::CurrentThread, Flavour::MultiThread].into_iter();
-    for flavour in flavours.filter(|flavour| arguments.includes_flavour(*flavour)) {
-        let mut runner = runner::Runner::new(flavour, arguments);
-        for case in case::all().into_iter().filter(|case| arguments.includes_case(case)) {
-            let rows = runner.rows(&case);
-            table::print(&case, flavour, &rows);
-            goals::print(&case, flavour, &rows);
-        }
+    for case in arguments.cases() {
+        eprintln!("{}", case.name());
+        let rows = row::measure(&case, &launchers, arguments);
+        table::print(&case, &rows);
+        goals::print(&case, &rows);
     }
+}
+
+/// A contender that cannot be had is left out.
+fn launcher(contender: Contender) -> Option<Launcher> {
+    let note = |why| println!("note: {} is left out: {why}", contender.name());
+    contender.launcher().map_err(note).ok()
 }

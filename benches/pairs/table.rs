@@ -1,15 +1,14 @@
 //! A table a case, in Markdown.
 
 use lockable_benches::spread;
-use lockable_benches::worker::Flavour;
 
 use crate::case::Case;
 use crate::contender::Contender;
 use crate::figures::Column;
-use crate::runner::{Row, row};
+use crate::row::{Row, row};
 
-pub(crate) fn print(case: &Case, flavour: Flavour, rows: &[Row]) {
-    println!("\n### {}, {} runtime\n", case.name(), flavour.name());
+pub(crate) fn print(case: &Case, rows: &[Row]) {
+    println!("\n### {}\n", case.name());
     let titles = COLUMNS.map(|(_, title)| title).join(" | ");
     println!("| | over bare | {titles} |\n|---|---|{}", "---|".repeat(COLUMNS.len()));
     for one in rows {

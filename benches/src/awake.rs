@@ -1,9 +1,8 @@
 //! Cores that do not go to sleep between requests.
 
 use std::process::{Command, Stdio};
-use std::thread::available_parallelism;
 
-use crate::Leash;
+use crate::{Leash, number_of_cores};
 
 /// Keeps the cores awake while it lives: waking a sleeping one costs more than a lock does.
 ///
@@ -21,10 +20,9 @@ impl AwakeCores {
             println!("note: no `chrt` here, so idle cores go to sleep between requests");
             return Self { _spinners: Vec::new() };
         }
-        let cores = available_parallelism().map_or(1, usize::from);
         let spinner =
             || Leash::start("chrt", &["-i", "0", "sh", "-c", "while :; do :; done"]).expect("sh");
-        Self { _spinners: (0..cores).map(|_| spinner()).collect() }
+        Self { _spinners: (0..number_of_cores()).map(|_| spinner()).collect() }
     }
 }
 

@@ -7,6 +7,7 @@
 mod awake;
 mod clock;
 pub mod contenders;
+mod cores;
 mod goal;
 mod leash;
 mod numbers;
@@ -18,6 +19,7 @@ pub mod worker;
 
 pub use awake::AwakeCores;
 pub use clock::{cpu_time, monotonic};
+pub use cores::{Cores, number_of_cores};
 pub use goal::Bound;
 pub use leash::Leash;
 pub use numbers::{median, spread, three_digits};

@@ -1,6 +1,7 @@
 //! What the server has done so far.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use redis::Connection;
 
@@ -8,6 +9,12 @@ use crate::monotonic;
 
 /// A connection of its own, which is quiet between the questions.
 pub struct Observer(Connection);
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Observer").finish_non_exhaustive()
+    }
+}
 
 /// What a server has done until a time.
 #[derive(Debug)]
@@ -33,9 +40,21 @@ impl Observer {
         let before = monotonic();
         let commands = self.info("commandstats");
         let at = before.midpoint(monotonic());
-        let cpu = self.info("cpu");
         let calls = commands.lines().filter_map(calls).collect();
-        Snapshot { at, calls, cpu: number(&cpu, "used_cpu_user") + number(&cpu, "used_cpu_sys") }
+        let cpu = self.number("cpu", "used_cpu_user") + self.number("cpu", "used_cpu_sys");
+        Snapshot { at, calls, cpu }
+    }
+
+    /// A number that the server gives about itself, by the section and the field of `INFO`.
+    pub fn number(&mut self, section: &str, field: &str) -> f64 {
+        let info = self.info(section);
+        let value = info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        value.and_then(|value| value.trim().parse().ok()).expect("a field of this section")
+    }
+
+    /// For other questions.
+    pub fn connection(&mut self) -> &mut Connection {
+        &mut self.0
     }
 
     /// Deletes all keys.
@@ -79,10 +98,4 @@ impl Snapshot {
 fn calls(line: &str) -> Option<(String, u64)> {
     let (command, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
     Some((command.to_owned(), rest.split(',').next()?.parse().ok()?))
-}
-
-/// `used_cpu_sys:1.234567`
-fn number(info: &str, name: &str) -> f64 {
-    let value = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    value.and_then(|value| value.trim().parse().ok()).expect("a field of every INFO")
 }

@@ -1,8 +1,9 @@
 //! What the command line asks for.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
+
+use lockable_benches::Cores;
 
 /// What this process is for.
 pub(crate) enum Task {
@@ -19,29 +20,6 @@ pub(crate) enum Task {
 pub(crate) struct Selection {
     pub(crate) scenarios: String,
     pub(crate) contenders: String,
-}
-
-/// Where the server and the processes that lock run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cores {
-    /// Where the system puts them.
-    Any,
-    /// The server has the first one, and all other processes the rest.
-    Apart,
-}
-
-impl Cores {
-    /// Apart, if that is possible: on a virtual machine a `PING` within a core may take a fifth of one
-    /// between two, and the system changes its mind about where to put whom from second to second.
-    fn apart() -> Self {
-        let mut taskset = Command::new("taskset");
-        taskset.args(["--cpu-list", "0,1", "true"]).stderr(Stdio::null());
-        if taskset.status().is_ok_and(|status| status.success()) {
-            return Self::Apart;
-        }
-        println!("note: no `taskset` or no second core here, so the server shares its core");
-        Self::Any
-    }
 }
 
 /// How much is measured.

@@ -18,6 +18,7 @@ pub(crate) enum Column {
     PingsP99,
     WaitRatio,
     Commands,
+    ServerCommands,
     WaitersDone,
     LeastProcess,
     MostProcess,
@@ -87,7 +88,11 @@ impl Figures {
         self.0.insert(Column::OverBare, rate / yardstick.pairs_per_second);
         self.0.insert(Column::BarePairs, yardstick.pairs_per_second);
         self.0.insert(Column::Ping, yardstick.ping / 1e3);
-        self.0.insert(Column::Commands, float(round.commands) / count(sections.len()));
+        for (column, commands) in
+            [(Column::Commands, round.commands), (Column::ServerCommands, round.server_commands)]
+        {
+            self.0.insert(column, float(commands) / count(sections.len()));
+        }
     }
 
     /// From the start of a release to the start of the next section.

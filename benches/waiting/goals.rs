@@ -1,24 +1,21 @@
 //! What ours has to reach.
 
-use lockable_benches::{Bound, median};
+use lockable_benches::Bound::{self, AtLeast, AtMost};
+use lockable_benches::median;
 
 use crate::contender::Contender;
 use crate::figures::Column;
 use crate::runner::Row;
-use crate::scenario::{BURST, FOUR, FOUR_MS, ONE_32, ONE_32_MS, ONE_256_MS};
+use crate::scenario::{BURST, FOUR, ONE_32};
 
 struct Goal {
     scenario: &'static str,
     contender: Contender,
-    of: Of,
+    column: Column,
+    /// Whose result in the same run it is divided by.
+    over: Option<Contender>,
     what: &'static str,
     bound: Bound,
-}
-
-enum Of {
-    Column(Column),
-    /// How many times as much the same is with `rslock`.
-    UnderRslock(Column),
 }
 
 /// The goals of a scenario, each with its result.
@@ -34,7 +31,9 @@ pub(crate) fn print(scenario: &str, rows: &[Row]) {
 
 impl Goal {
     fn says(&self) -> String {
-        format!("{}: {} {}", self.contender.name(), self.what, self.bound)
+        let over = self.over.map(|other| format!(" over that of {}", other.name()));
+        let (name, over) = (self.contender.name(), over.unwrap_or_default());
+        format!("{name}: {}{over} {}", self.what, self.bound)
     }
 
     fn verdict(&self, rows: &[Row]) -> String {
@@ -44,80 +43,61 @@ impl Goal {
         }
     }
 
+    /// A median of turns, and of ratios within a turn.
     fn result(&self, rows: &[Row]) -> Result<f64, String> {
-        match self.of {
-            Of::Column(column) => middle(rows, self.contender, column),
-            Of::UnderRslock(column) => {
-                let ours = middle(rows, self.contender, column)?;
-                Ok(middle(rows, Contender::Rslock, column)? / ours)
-            }
+        let mut numbers = column(rows, self.contender, self.column)?;
+        if let Some(other) = self.over {
+            let others = column(rows, other, self.column)?;
+            numbers = numbers.iter().zip(others).map(|(ours, theirs)| ours / theirs).collect();
         }
+        if numbers.is_empty() { Err("not measured".to_owned()) } else { Ok(median(numbers)) }
     }
 }
 
-fn middle(rows: &[Row], contender: Contender, column: Column) -> Result<f64, String> {
+fn column(rows: &[Row], contender: Contender, column: Column) -> Result<Vec<f64>, String> {
     let row = rows.iter().find(|row| row.contender == contender).ok_or("no row")?;
     let turns = row.outcome.as_ref().map_err(String::clone)?;
-    let numbers: Vec<f64> = turns.iter().filter_map(|turn| turn.get(column)).collect();
-    if numbers.is_empty() { Err("not measured".to_owned()) } else { Ok(median(numbers)) }
+    Ok(turns.iter().filter_map(|turn| turn.get(column)).collect())
 }
 
 fn all() -> Vec<Goal> {
     let (ours, fair) = (Contender::Ours, Contender::OursFair);
-    let mut goals = Vec::new();
-    goals.extend(one_process(ours, (8.0, 0.15, 8.0)));
-    goals.extend(one_process(fair, (0.8, 1.2, 2.0)));
-    goals.extend(four_processes());
-    for (contender, times) in [(ours, 80.0), (fair, 25.0)] {
-        goals.extend(burst(contender, times));
-        goals.extend([ONE_32_MS, ONE_256_MS, FOUR_MS].map(|name| work(contender, name)));
-    }
+    let mut goals = vec![
+        rate(ONE_32),
+        rate(FOUR),
+        goal(ONE_32, ours, (Column::WaitRatio, "longest over median wait"), AtMost(8.0)),
+        goal(ONE_32, fair, (Column::WaitRatio, "longest over median wait"), AtMost(2.0)),
+        goal(FOUR, fair, (Column::PingsP50, "hand-off p50 in PINGs"), AtMost(4.0)),
+        goal(FOUR, fair, (Column::PingsP99, "hand-off p99 in PINGs"), AtMost(10.0)),
+    ];
+    goals.extend(burst(ours, 1.5, (Contender::MutexAndPing, 0.7)));
+    goals.extend(burst(fair, 12.0, (Contender::Limit, 1.05)));
     goals
 }
 
-fn one_process(contender: Contender, (rate, commands, wait): (f64, f64, f64)) -> [Goal; 3] {
-    let goal = |of, what, bound| Goal { scenario: ONE_32, contender, of, what, bound };
+/// Beside a peer that polls.
+fn rate(scenario: &'static str) -> Goal {
+    let rate = (Column::PerSecond, "sections/s");
+    let goal = goal(scenario, Contender::Ours, rate, AtLeast(20.0));
+    Goal { over: Some(Contender::Rslock), ..goal }
+}
+
+/// `commands` is of the server, and the overhead is beside another one's in the same run.
+fn burst(contender: Contender, commands: f64, (other, times): (Contender, f64)) -> [Goal; 3] {
+    let overhead = (Column::Overhead, "overhead a section");
+    let goal = |what, bound| goal(BURST, contender, what, bound);
     [
-        goal(Of::Column(Column::OverBare), OVER_BARE, Bound::AtLeast(rate)),
-        goal(Of::Column(Column::Commands), COMMANDS, Bound::AtMost(commands)),
-        goal(Of::Column(Column::WaitRatio), "longest over median wait", Bound::AtMost(wait)),
+        goal((Column::ServerCommands, "server commands a section"), AtMost(commands)),
+        Goal { over: Some(other), ..goal(overhead, AtMost(times)) },
+        goal((Column::OverShare, "longest wait over fair share"), AtMost(1.3)),
     ]
 }
 
-fn four_processes() -> [Goal; 8] {
-    let goal = |contender, column, what, bound| Goal {
-        scenario: FOUR,
-        contender,
-        of: Of::Column(column),
-        what,
-        bound,
-    };
-    let (ours, fair) = (Contender::Ours, Contender::OursFair);
-    [
-        goal(ours, Column::OverBare, OVER_BARE, Bound::AtLeast(4.0)),
-        goal(ours, Column::Commands, COMMANDS, Bound::AtMost(0.2)),
-        goal(ours, Column::LeastProcess, "% of the process with least", Bound::AtLeast(20.0)),
-        goal(ours, Column::MostProcess, "% of the process with most", Bound::AtMost(30.0)),
-        goal(fair, Column::OverBare, OVER_BARE, Bound::AtLeast(0.5)),
-        goal(fair, Column::Commands, COMMANDS, Bound::AtMost(2.2)),
-        goal(fair, Column::PingsP50, "hand-off p50 in PINGs", Bound::AtMost(4.0)),
-        goal(fair, Column::PingsP99, "hand-off p99 in PINGs", Bound::AtMost(10.0)),
-    ]
+fn goal(
+    scenario: &'static str,
+    contender: Contender,
+    (column, what): (Column, &'static str),
+    bound: Bound,
+) -> Goal {
+    Goal { scenario, contender, column, over: None, what, bound }
 }
-
-fn burst(contender: Contender, times: f64) -> [Goal; 2] {
-    let goal = |of, what, bound| Goal { scenario: BURST, contender, of, what, bound };
-    let overhead = "rslock's overhead a section over its own";
-    [
-        goal(Of::UnderRslock(Column::Overhead), overhead, Bound::AtLeast(times)),
-        goal(Of::Column(Column::OverShare), "longest wait over fair share", Bound::AtMost(1.3)),
-    ]
-}
-
-fn work(contender: Contender, scenario: &'static str) -> Goal {
-    let (of, bound) = (Of::Column(Column::Inside), Bound::AtLeast(94.0));
-    Goal { scenario, contender, of, what: "% of the time inside", bound }
-}
-
-const OVER_BARE: &str = "sections over bare pairs";
-const COMMANDS: &str = "commands a section";

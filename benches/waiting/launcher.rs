@@ -1,14 +1,12 @@
 //! How the processes of a contender are started.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::thread::available_parallelism;
 
-use lockable_benches::peers;
 use lockable_benches::worker::Flavour;
+use lockable_benches::{Cores, peers};
 
-use crate::arguments::Cores;
 use crate::contender::Contender;
 
 /// A program that works as `lockable_benches::worker` describes, and its first arguments.
@@ -36,20 +34,10 @@ impl Launcher {
     }
 
     pub(crate) fn command(&self, url: &str, cores: Cores) -> Command {
-        let mut command = match cores {
-            Cores::Any => Command::new(&self.program),
-            Cores::Apart => not_on_first_core(&self.program),
-        };
+        let mut command = cores.command(&self.program);
         command.args(&self.arguments).arg(url).envs(self.variables.iter().cloned());
         command
     }
-}
-
-fn not_on_first_core(program: &Path) -> Command {
-    let last = available_parallelism().map_or(1, usize::from).max(2) - 1;
-    let mut taskset = Command::new("taskset");
-    taskset.arg("--cpu-list").arg(format!("1-{last}")).arg(program);
-    taskset
 }
 
 fn this_bench(contender: Contender) -> Result<Launcher, String> {

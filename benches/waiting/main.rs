@@ -16,8 +16,8 @@ mod svg;
 mod table;
 mod workers;
 
-use arguments::{Cores, Selection, Task};
-use lockable_benches::{AwakeCores, Server};
+use arguments::{Selection, Task};
+use lockable_benches::{AwakeCores, Cores};
 use runner::Runner;
 
 fn main() {
@@ -36,10 +36,7 @@ fn main() {
 
 /// The server and everything beside it end with the runner, or with this process.
 fn with_runner(cores: Cores, selection: &Selection, run: impl FnOnce(&mut Runner)) {
-    let server = match cores {
-        Cores::Any => Server::start(),
-        Cores::Apart => Server::start_on_first_core(),
-    };
+    let server = cores.server();
     let _awake = AwakeCores::start();
     let mut runner = Runner::new(server.url(), cores, &selection.contenders);
     run(&mut runner);

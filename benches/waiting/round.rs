@@ -14,6 +14,8 @@ pub(crate) struct Round {
     pub(crate) window: (u64, u64),
     /// How many commands its processes sent in that time.
     pub(crate) commands: u64,
+    /// How many commands the server ran in that time, for whomever and from scripts.
+    pub(crate) server_commands: u64,
     pub(crate) processes: usize,
     /// In all processes.
     pub(crate) waiters: usize,
@@ -51,6 +53,7 @@ pub(crate) fn play(
     let mut round = Round {
         window: (looks.0.at.saturating_sub(at), looks.1.at - at),
         commands: looks.1.calls_since(&looks.0, contender.sends()),
+        server_commands: looks.1.all_calls_since(&looks.0),
         processes: workers.len(),
         waiters: scenario.waiters * workers.len(),
         sections: Vec::new(),

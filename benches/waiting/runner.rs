@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use lockable_benches::{Observer, Team};
+use lockable_benches::{Cores, Observer, Team};
 
-use crate::arguments::{Cores, Pace};
+use crate::arguments::Pace;
 use crate::contender::Contender;
 use crate::figures::{Figures, Yardstick};
 use crate::launcher::Launcher;

@@ -41,14 +41,14 @@ impl Scenario {
 
 pub(crate) fn all() -> [Scenario; 9] {
     [
-        new(ALONE, (1, 1), 0, Kind::OwnKeys),
-        new(OWN_KEYS, (1, 64), 0, Kind::OwnKeys),
+        new("uncontended, 1 task", (1, 1), 0, Kind::OwnKeys),
+        new("uncontended, 64 tasks with their own keys", (1, 64), 0, Kind::OwnKeys),
         new(ONE_32, (1, 32), 0, Kind::OneKey),
-        new(ONE_32_MS, (1, 32), 1, Kind::OneKey),
+        new("1 process x 32 waiters, 1 ms", (1, 32), 1, Kind::OneKey),
         new("1 process x 256 waiters, 0 ms", (1, 256), 0, Kind::OneKey),
-        new(ONE_256_MS, (1, 256), 1, Kind::OneKey),
+        new("1 process x 256 waiters, 1 ms", (1, 256), 1, Kind::OneKey),
         new(FOUR, (4, 64), 0, Kind::OneKey),
-        new(FOUR_MS, (4, 64), 1, Kind::OneKey),
+        new("4 processes x 64 waiters, 1 ms", (4, 64), 1, Kind::OneKey),
         new(BURST, (4, 64), 1, Kind::Burst),
     ]
 }
@@ -57,11 +57,6 @@ fn new(name: &'static str, (processes, waiters): (usize, usize), ms: u64, kind: 
     Scenario { name, processes, waiters, section: Duration::from_millis(ms), kind }
 }
 
-pub(crate) const ALONE: &str = "uncontended, 1 task";
-pub(crate) const OWN_KEYS: &str = "uncontended, 64 tasks with their own keys";
 pub(crate) const ONE_32: &str = "1 process x 32 waiters, 0 ms";
-pub(crate) const ONE_32_MS: &str = "1 process x 32 waiters, 1 ms";
-pub(crate) const ONE_256_MS: &str = "1 process x 256 waiters, 1 ms";
 pub(crate) const FOUR: &str = "4 processes x 64 waiters, 0 ms";
-pub(crate) const FOUR_MS: &str = "4 processes x 64 waiters, 1 ms";
 pub(crate) const BURST: &str = "burst: 4 processes x 64 waiters, each once, 1 ms";

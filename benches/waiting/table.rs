@@ -47,7 +47,7 @@ fn cell<'a>(turns: impl IntoIterator<Item = &'a Figures>, column: Column) -> Str
     spread(turns.into_iter().filter_map(|turn| turn.get(column)))
 }
 
-const COLUMNS: [(Column, &str); 15] = [
+const COLUMNS: [(Column, &str); 16] = [
     (Column::PerSecond, "sections/s"),
     (Column::OverBare, "over bare"),
     (Column::HandOffP50, "hand-off p50, µs"),
@@ -56,6 +56,7 @@ const COLUMNS: [(Column, &str); 15] = [
     (Column::PingsP99, "p99, PINGs"),
     (Column::WaitRatio, "longest/median wait"),
     (Column::Commands, "commands a section"),
+    (Column::ServerCommands, "server commands a section"),
     (Column::WaitersDone, "waiters done, %"),
     (Column::LeastProcess, "least process, %"),
     (Column::MostProcess, "most process, %"),
