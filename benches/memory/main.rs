@@ -17,7 +17,7 @@ fn main() {
         ["--worker", url, ..] => worker::run(Flavour::MultiThread, async {
             worker::serve(Ours::connect(url, Order::Default).await).await;
         }),
-        _ if arguments.contains(&"--quick") => measure(20_000),
+        _ if arguments.contains(&"--quick") => measure(100_000),
         _ => measure(1_000_000),
     }
 }
