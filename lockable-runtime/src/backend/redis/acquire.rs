@@ -30,7 +30,7 @@ pub(super) async fn acquire(
         None => connection.names.command(&Seed(attempt)),
     };
     let both = [command::set_lock(attempt), count];
-    let replies = requests::pair(connection, both).await?;
+    let replies = requests::pair(connection, both, "`SET` and `INCR`").await?;
     let Read { locked, counted, is_uncounted } = Read::from(replies, attempt);
     let is_lost = counted.as_ref().is_ok_and(|count| is_lost(fences, attempt, seeded, now, *count));
     // An error here shows that this request was granted nothing; an earlier one, which was not answered,

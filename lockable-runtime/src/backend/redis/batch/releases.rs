@@ -21,8 +21,8 @@ pub(crate) async fn release(
     attempt: &Arc<Attempt>,
 ) -> Result<backend::Release, Fault> {
     let is_single = attempt.min_hold.is_set() || attempt.had_turn() || connection.is_sharded();
-    let counted = if is_single { None } else { connection.outbox.alone() };
-    if !is_single && counted.is_none() && requests::free(connection, attempt).await? {
+    let counted = connection.outbox.begin();
+    if !is_single && !counted.is_alone && requests::free(connection, attempt).await? {
         return Ok(backend::Release::Released);
     }
     release_one(connection, attempt, None).await.map(|(found, _)| found)

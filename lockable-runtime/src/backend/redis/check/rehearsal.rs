@@ -1,6 +1,8 @@
 //! The check's run of all steps on a lock of its own: from acquiring to a grant that is handed off and
 //! received.
 
+use std::slice;
+
 use ::redis::Value;
 
 use super::failures;
@@ -46,9 +48,9 @@ pub(super) async fn run(
 /// Every verb and every script.
 fn all_steps(probe: &Probe) -> Vec<Step> {
     let Probe { key, tried, origin, prefix, names, .. } = probe;
-    let attempts = [attempt(key, *origin, 1), attempt(tried, *origin, 1)];
-    let renewals = attempts.each_ref().map(|of| Renewal::new(of, Some(of.ttl), boot_time()));
-    let free_all = FreeAll(attempts.iter().map(AsRef::as_ref).take(1).collect());
+    let (one, other) = (attempt(key, *origin, 1), attempt(tried, *origin, 1));
+    let renewals = [&one, &other].map(|of| Renewal::new(of, Some(of.ttl), boot_time()));
+    let free_all = FreeAll(slice::from_ref(&one));
     let mut steps = trial::steps(names, key, *origin);
     steps.extend(trial::meetings(names, prefix));
     steps.push(Step::script("inspecting a lock", names.command(&Inspect(key))));

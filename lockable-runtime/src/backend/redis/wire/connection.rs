@@ -3,6 +3,7 @@
 //! See "Why our own deadlines and reconnection?" in DESIGN.md.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use super::command::pipeline;
 use super::driven::Driven;
 use super::fault;
 use super::greeting::greet;
-use super::outbox::Outbox;
+use super::outbox::{Outbox, Turn};
 use super::script::{Call, Names, is_unknown_script};
 use crate::backend::Fault;
 use crate::backend::redis::fence::{FenceCounters, LostCounters};
@@ -107,6 +108,23 @@ impl Connection {
         self.answered(self.driven.commands.clone().send_packed_commands(pipeline, 0, count).await)
     }
 
+    /// The same for a batch, whose turn is over after the command deadline: a server that does not answer
+    /// holds up no others.
+    pub(crate) async fn call_as(
+        &self,
+        pipeline: &Pipeline,
+        turn: Turn,
+    ) -> Result<Vec<Value>, Fault> {
+        let mut call = pin!(self.call(pipeline));
+        let answer = self.opener.within(self.opener.command_deadline, call.as_mut()).await;
+        drop(turn);
+        match answer {
+            Some(replies) => replies,
+            // A late answer still says what the server has done.
+            None => call.await,
+        }
+    }
+
     /// The two replies to commands that went in one go, which are named for the message.
     pub(crate) fn two(&self, replies: Vec<Value>, names: &str) -> Result<[Value; 2], Fault> {
         replies.try_into().map_err(|_| {
@@ -143,20 +161,6 @@ impl Connection {
             missed.into_iter().zip(again).for_each(|((_, reply), again)| *reply = again);
         }
         Ok(calls.iter().zip(replies).map(|(call, reply)| call.outcome(reply)).collect())
-    }
-
-    /// The same within the command deadline; `None` where the server refuses only this call.
-    pub(crate) async fn run_in_time<C: Call>(&self, call: &C) -> Result<Option<C::Outcome>, Fault> {
-        let limit = self.opener.command_deadline;
-        match self.opener.within(limit, self.run(call)).await {
-            Some(Ok(outcome)) => Ok(Some(outcome)),
-            Some(Err(_)) if !self.is_retired() => Ok(None),
-            Some(Err(fault)) => Err(fault),
-            None => {
-                self.unanswered(limit);
-                Err(Fault::no_answer(&self.opener.server, limit))
-            }
-        }
     }
 
     async fn evaluate(&self, command: &Cmd) -> Result<Value, Fault> {

@@ -3,30 +3,39 @@
 //! See "When are requests batched?" in DESIGN.md.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::redis::{Cmd, Value};
-use tokio::sync::Semaphore;
 use tokio::sync::oneshot::{self, Receiver, Sender};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::backend::{Attempt, Fault};
 
-/// The most requests that one connection carries at the same time each by itself. More of them gain more by
-/// going together than they lose by waiting for each other.
-const MAX_ALONE: usize = 8;
+/// While fewer requests than this are under way, each is sent by itself. More of them gain more by going
+/// together than they lose by waiting for each other.
+const FEW: usize = 8;
+
+/// The most requests of a batch: about a tenth of a millisecond of the server's time.
+const MAX_BATCH: usize = 64;
 
 /// The most batches that are under way at the same time and are not full: the server works on one while the
 /// client works on the answers to the other.
 const MAX_SMALL_BATCHES: usize = 2;
 
-/// The most requests of a batch: about a sixth of a millisecond of the server's time.
-const MAX_BATCH: usize = 64;
+/// A request that waits for its batch.
+pub(crate) enum Request {
+    /// Two commands; the answer is the replies to them.
+    Pair([Cmd; 2], Sender<Result<[Value; 2], Fault>>),
+    /// To free a lock; the answer is whether it is free now, or was left as it is.
+    Free(Arc<Attempt>, Sender<Result<bool, Fault>>),
+}
 
-/// The requests that wait for the next batch, and how many are under way.
+/// The requests that wait for the next batch, and how many are under way in all.
 pub(crate) struct Outbox {
-    alone: AtomicUsize,
-    pub(crate) batches: Arc<Semaphore>,
+    under_way: AtomicUsize,
+    small_batches: Arc<Semaphore>,
     waiting: Mutex<Waiting>,
 }
 
@@ -38,33 +47,36 @@ struct Waiting {
     is_attended: bool,
 }
 
-/// A request that waits for its batch.
-pub(crate) enum Request {
-    /// Two commands, and where their replies go.
-    Pair([Cmd; 2], Sender<Result<[Value; 2], Fault>>),
-    /// A lock to be freed; the answer is whether it is free now, or was left as it is.
-    Free(Arc<Attempt>, Sender<Result<bool, Fault>>),
+/// Requests that go together.
+pub(crate) struct Batch {
+    pub(crate) requests: VecDeque<Request>,
+    pub(crate) turn: Turn,
 }
 
-/// A request that is sent by itself. Others only count it: none waits for a call that is not polled.
-pub(crate) struct Alone<'a>(&'a AtomicUsize);
+/// The turn of a batch, until this is dropped. A full one needs none.
+pub(crate) struct Turn(Option<OwnedSemaphorePermit>);
+
+/// A request that is under way. Others only count it: none waits for a call that is not polled.
+pub(crate) struct UnderWay<'a> {
+    count: &'a AtomicUsize,
+    /// Whether it is one of a few.
+    pub(crate) is_alone: bool,
+}
 
 impl Outbox {
     pub(crate) fn new() -> Self {
-        let batches = Arc::new(Semaphore::new(MAX_SMALL_BATCHES));
-        Self { alone: AtomicUsize::new(0), batches, waiting: Mutex::default() }
+        let small_batches = Arc::new(Semaphore::new(MAX_SMALL_BATCHES));
+        Self { under_way: AtomicUsize::new(0), small_batches, waiting: Mutex::default() }
     }
 
-    /// `None` where as many requests are under way by themselves as may be.
-    pub(crate) fn alone(&self) -> Option<Alone<'_>> {
-        let others = self.alone.fetch_add(1, Ordering::Relaxed);
-        // Counts itself out again where it is one too many.
-        let counted = Alone(&self.alone);
-        (others < MAX_ALONE).then_some(counted)
+    /// Counts a request that begins.
+    pub(crate) fn begin(&self) -> UnderWay<'_> {
+        let others = self.under_way.fetch_add(1, Ordering::Relaxed);
+        UnderWay { count: &self.under_way, is_alone: others < FEW }
     }
 
-    /// Puts a request into the next batch. Returns where its answer comes, and whether the caller has to
-    /// start the task that sends it.
+    /// Puts a request into the next batch. Also returns whether the caller has to start the task that sends
+    /// it.
     pub(crate) fn join<T>(
         &self,
         request: impl FnOnce(Sender<T>) -> Request,
@@ -72,32 +84,31 @@ impl Outbox {
         let (answer, answered) = oneshot::channel();
         let mut waiting = self.waiting();
         waiting.requests.push_back(request(answer));
-        let starts = !std::mem::replace(&mut waiting.is_attended, true);
+        let starts = !mem::replace(&mut waiting.is_attended, true);
         (answered, starts)
     }
 
-    /// Whether a whole batch waits.
-    pub(crate) fn is_full(&self) -> bool {
-        self.waiting().requests.len() >= MAX_BATCH
-    }
-
-    /// The next batch; none where no request waits, and the task ends.
-    pub(crate) fn take(&self) -> Option<VecDeque<Request>> {
+    /// The next batch: at once if it is full, else when another one has been answered. None where no request
+    /// waits: then the task that sends them ends.
+    pub(crate) async fn next(&self) -> Option<Batch> {
+        let permit = if self.waiting().requests.len() < MAX_BATCH {
+            Arc::clone(&self.small_batches).acquire_owned().await.ok()
+        } else {
+            None
+        };
         let mut waiting = self.waiting();
-        let count = waiting.requests.len().min(MAX_BATCH);
-        waiting.is_attended = count > 0;
-        let rest = waiting.requests.split_off(count);
-        let batch = std::mem::replace(&mut waiting.requests, rest);
-        (!batch.is_empty()).then_some(batch)
+        waiting.is_attended = !waiting.requests.is_empty();
+        let rest = waiting.requests.len().min(MAX_BATCH);
+        let rest = waiting.requests.split_off(rest);
+        let requests = mem::replace(&mut waiting.requests, rest);
+        (!requests.is_empty()).then(|| Batch { requests, turn: Turn(permit) })
     }
 
-    /// No task sends what waits any more: the channels of the requests close.
+    /// Drops what waits, because no task sends it any more.
     pub(crate) fn close(&self) {
-        let mut waiting = self.waiting();
-        waiting.is_attended = false;
-        let dropped = std::mem::take(&mut waiting.requests);
+        let waiting = mem::take(&mut *self.waiting());
+        // Outside of the lock: a channel that closes wakes its call.
         drop(waiting);
-        drop(dropped);
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -106,8 +117,8 @@ impl Outbox {
     }
 }
 
-impl Drop for Alone<'_> {
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.count.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,5 +1,6 @@
 //! The scripts, each with the names and types of what goes in and comes out.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::{Cmd, FromRedisValue, RedisError, ServerErrorKind, Value};
@@ -161,7 +162,7 @@ impl Call for Release<'_> {
 }
 
 /// Frees those of many locks that their attempts hold and that have no waiter.
-pub(crate) struct FreeAll<'a>(pub(crate) Vec<&'a Attempt>);
+pub(crate) struct FreeAll<'a>(pub(crate) &'a [Arc<Attempt>]);
 
 impl Call for FreeAll<'_> {
     /// Whether each of them is free now; the others were left as they are.
@@ -172,13 +173,13 @@ impl Call for FreeAll<'_> {
         let count = self.0.len();
         let mut command = Cmd::with_capacity(3 + 3 * count, text.len() + 160 * count + 32);
         command.arg(verb).arg(text).arg(2 * count);
-        for attempt in &self.0 {
+        for attempt in self.0 {
             command.arg(attempt.key.as_str());
         }
-        for attempt in &self.0 {
+        for attempt in self.0 {
             command.arg(namespace.queue(&attempt.key));
         }
-        for attempt in &self.0 {
+        for attempt in self.0 {
             command.arg(attempt.owner.as_ref());
         }
         command
