@@ -45,14 +45,14 @@ async fn tokens_rise_over_leases_that_passed<F: Fixture>(store: &F) {
 }
 
 async fn tokens_rise_over_a_loss_of_all_data<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
+    let lockers = [store.locker().await, store.locker().await];
     let mut tokens = Tokens::default();
-    let mut holders = Vec::new();
-    for _ in 0..50 {
-        let guard = hold(&locker).await;
+    let mut _former = None;
+    for round in 0..50 {
+        let guard = hold(&lockers[round % 2]).await;
         tokens.add(&guard);
-        // The one before still believes that it holds, which is what fencing is for.
-        holders.push(guard);
+        // The one before has believed until now that it holds, which is what fencing is for.
+        _former = Some(guard);
         store.lose_all_data();
     }
 }

@@ -7,6 +7,7 @@ mod deadlines;
 mod events;
 mod fencing;
 mod forks;
+mod in_vain;
 mod late_polls;
 mod lease_start;
 mod loss;

@@ -59,9 +59,10 @@ async fn renewed(locker: &Locker) -> Result<(), LockError> {
 
 #[tokio::test]
 async fn a_busy_lock_costs_one_round_trip() {
-    let (_server, proxy) = server_and_proxy();
+    let (server, proxy) = server_and_proxy();
     let locker = connect(&proxy.url()).await;
-    let guard = locker.lock("k").acquire().await.unwrap();
+    pair(&locker).await;
+    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let start = Counts::of(&proxy);
     assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
     let busy = Counts { round_trips: 1, sets: 1, increments: 1, scripts: 0, others: 0 };

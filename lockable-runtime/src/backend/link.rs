@@ -1,6 +1,6 @@
 //! A backend as one locker uses it: its command deadline, its reporting, and the check for a fork.
 
-use std::future::{Future, ready};
+use std::future::Future;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -72,12 +72,9 @@ impl Link {
         Question { link: self, reply: Some(reply) }
     }
 
-    /// Asks for a lock in one try, unless a test has staged that this fails.
-    pub(crate) fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
-        match self.stage.as_ref().and_then(|stage| stage.next_fault(&attempt.key)) {
-            Some(fault) => Box::pin(ready(Err(fault))),
-            None => self.backend.try_acquire(attempt),
-        }
+    /// The fault of the acquisition that begins now, where a test has staged that it fails.
+    pub(crate) fn staged_fault(&self, key: &LockKey) -> Option<Fault> {
+        self.stage.as_ref()?.next_fault(key)
     }
 
     /// Notes what a call for a lock found, for a test that counts that.

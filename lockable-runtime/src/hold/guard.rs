@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::backend::{Fault, Release};
-use crate::lease::renewal::Registration;
 use crate::lease::{Ended, Lease, Loss, Status};
 use crate::releaser::{Known, Releaser, try_release};
 use crate::telemetry::{self, Acquiring, Hold};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::token::FencingToken;
-use crate::waiters::Turn;
+use crate::waiters::{Stake, Turn};
 
 /// A held lock, released when this is dropped.
 ///
@@ -56,8 +55,8 @@ pub struct LockGuard {
     releaser: Arc<Releaser>,
     /// What a drop still has to release.
     duty: Option<Known>,
-    /// Renews or checks the lease until the release begins.
-    registration: Option<Registration>,
+    /// Lets others of this process know of the lease, which is renewed or checked, until the release begins.
+    stake: Option<Stake>,
     /// What others of this process wait for, where the lock came from a queue.
     turn: Option<Turn>,
     /// The span and the times of the hold, until the release begins.
@@ -68,12 +67,12 @@ impl LockGuard {
     pub(crate) fn new(
         lease: Lease,
         releaser: Arc<Releaser>,
-        registration: Registration,
+        stake: Stake,
         turn: Option<Turn>,
         hold: Hold,
     ) -> Self {
         let duty = Some(Known::Granted);
-        Self { lease, releaser, duty, registration: Some(registration), turn, hold: Some(hold) }
+        Self { lease, releaser, duty, stake: Some(stake), turn, hold: Some(hold) }
     }
 
     /// The call that asked for the lock has it.
@@ -206,7 +205,7 @@ impl LockGuard {
     /// Ends the lease, and its renewal; returns what a release would find, where that is known. A lock
     /// that the next waiter of this process may have is passed to it without a request.
     fn end(&mut self) -> Option<Release> {
-        self.registration = None;
+        self.stake = None;
         let Ended { status, at, used } = self.lease.end();
         let is_lost = matches!(status, Status::Lost(_));
         if let Some(hold) = self.hold.take() {
@@ -240,7 +239,7 @@ impl LockGuard {
     /// What the guard would do at its end is the parent's to do.
     fn leave_to_parent(&mut self) {
         self.duty = None;
-        mem::forget((self.registration.take(), self.turn.take(), self.hold.take()));
+        mem::forget((self.stake.take(), self.turn.take(), self.hold.take()));
     }
 }
 

@@ -54,6 +54,7 @@ mod tests {
 
     use super::*;
     use crate::backend::{Attempt, Link};
+    use crate::lease::Tenure;
     use crate::types::clock::tokio_time;
     use crate::types::options::{Terms, Ttl};
     use crate::types::token::FencingToken;
@@ -72,7 +73,7 @@ mod tests {
         let attempt = Arc::new(Attempt::drawn(LockKey::from_static(key), ttl));
         let (token, link) = (FencingToken::new(1), Arc::new(Link::in_memory()));
         let terms = Terms { ttl, ..Terms::default() };
-        Lease::new(attempt, token, (tokio_time(), ttl), &terms, link)
+        Lease::new(attempt, token, Tenure::whole(tokio_time(), ttl), &terms, link)
     }
 
     /// Goal: a waker that hears of a loss may do anything, also when a call inside of the body finds it.

@@ -284,7 +284,7 @@ mod tests {
 
     use super::*;
     use crate::backend::Link;
-    use crate::locker::acquire::{Acquirer, Tried};
+    use crate::locker::acquire::{Acquirer, Tried, acquire};
     use crate::types::key::LockKey;
     use crate::types::options::Terms;
 
@@ -297,7 +297,7 @@ mod tests {
             let key = LockKey::from_static("k");
             let terms = Terms { on_lost, ..Terms::default() };
             let acquire = async move {
-                let Ok(Tried::Granted(guard)) = acquirer.try_acquire(key, &terms).await else {
+                let Ok(Tried::Granted(guard)) = acquire(&acquirer, key, &terms).await else {
                     unreachable!("the lock is free")
                 };
                 tokio::time::advance(Duration::from_secs(11)).await;

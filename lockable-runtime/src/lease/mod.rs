@@ -21,7 +21,7 @@ use crate::types::token::FencingToken;
 use self::state::LeaseState;
 
 pub(crate) use self::loss::Loss;
-pub(crate) use self::state::Status;
+pub(crate) use self::state::{Status, Tenure};
 
 mod errors;
 mod loss;
@@ -72,18 +72,18 @@ impl Lease {
     pub(crate) fn new(
         attempt: Arc<Attempt>,
         fencing_token: FencingToken,
-        (since, granted): (Moment, Ttl),
+        tenure: Tenure,
         terms: &Terms,
         link: Arc<Link>,
     ) -> Self {
-        let hold_until = terms.max_hold.map(|most| since.after(most));
+        let hold_until = terms.max_hold.map(|most| tenure.since.after(most));
         if let Some(least) = terms.min_hold {
             // The backend granted the lock before its answer came, so this is not too short.
             attempt.min_hold.set_end(link.backend.now().after(least));
         }
-        let state = Mutex::new(LeaseState::new(since, granted, hold_until));
+        let state = Mutex::new(LeaseState::new(tenure, hold_until));
         let lost = Notify::new();
-        let is_unclaimed = AtomicBool::new(granted != terms.ttl);
+        let is_unclaimed = AtomicBool::new(tenure.ttl != terms.ttl);
         let Terms { ttl, renew: renews, on_lost, .. } = *terms;
         Self(Arc::new(Shared {
             attempt,
@@ -270,16 +270,27 @@ impl Lease {
 
     /// A renewal that was sent then was answered; one without a TTL only checked the lease.
     fn answered(&self, sent: Moment, ttl: Option<Ttl>, outcome: Renewed) {
-        match (outcome, ttl) {
-            (Renewed::Held, Some(ttl)) => self.update(|state, now| state.renewed(sent, ttl, now)),
-            (Renewed::Held, None) => {}
-            (Renewed::Absent, _) => self.refused(Loss::Absent),
-            (Renewed::Taken, _) => self.refused(Loss::Taken),
+        match outcome {
+            Renewed::Held => self.update(|state, now| {
+                state.confirmed(sent);
+                if let Some(ttl) = ttl {
+                    state.renewed(sent, ttl, now);
+                }
+            }),
+            Renewed::Absent => self.refused(Loss::Absent),
+            Renewed::Taken => self.refused(Loss::Taken),
         }
     }
 
     pub(crate) fn refused(&self, loss: Loss) {
         self.update(|state, now| state.refused(loss, now));
+    }
+
+    /// Whether the lock is held as far as is known here, its release has not begun, and the backend has
+    /// confirmed it so recently. A deadline that has passed is left for others to find, so this can be asked
+    /// under a lock.
+    pub(crate) fn is_confirmed(&self, now: Moment, recently: Duration) -> bool {
+        self.state().is_confirmed(now, recently)
     }
 
     /// A renewal by the whole lease was answered.
@@ -292,7 +303,7 @@ impl Lease {
     }
 
     /// Whether its next request makes it longer, and does not only check it.
-    fn needs_renewal(&self) -> bool {
+    pub(crate) fn needs_renewal(&self) -> bool {
         self.0.renews || self.is_unclaimed()
     }
 

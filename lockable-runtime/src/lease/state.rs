@@ -17,6 +17,8 @@ use crate::types::options::Ttl;
 pub(crate) struct LeaseState {
     /// From when on the deadline counts: the sending of the request that set it.
     counted_from: Moment,
+    /// When the request was sent by whose answer the backend confirmed the lease last.
+    confirmed_at: Moment,
     /// The holder's own deadline. Only an answered renewal moves it, and only forwards.
     valid_until: Moment,
     /// The end that `max_hold` sets; renewals do not move it.
@@ -25,6 +27,23 @@ pub(crate) struct LeaseState {
     end: Option<Status>,
     /// Why the last renewal failed; nothing when it was answered.
     pub(super) unrenewed: Option<Arc<LockError>>,
+}
+
+/// What a grant gives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tenure {
+    /// When the backend granted it at the earliest.
+    pub(crate) confirmed_at: Moment,
+    /// From when on it counts: later, where only a part of it is used.
+    pub(crate) since: Moment,
+    pub(crate) ttl: Ttl,
+}
+
+impl Tenure {
+    /// A whole grant.
+    pub(crate) fn whole(since: Moment, ttl: Ttl) -> Self {
+        Self { confirmed_at: since, since, ttl }
+    }
 }
 
 /// What a holder may count on at a moment.
@@ -43,9 +62,11 @@ pub(crate) enum Status {
 
 impl LeaseState {
     /// A lease counts from the sending of its request, so it ends here before it does in the backend.
-    pub(crate) fn new(since: Moment, ttl: Ttl, hold_until: Option<Moment>) -> Self {
+    pub(crate) fn new(tenure: Tenure, hold_until: Option<Moment>) -> Self {
+        let Tenure { confirmed_at, since, ttl } = tenure;
         let valid_until = since.after(ttl.usable());
-        Self { counted_from: since, valid_until, hold_until, end: None, unrenewed: None }
+        let (end, unrenewed) = (None, None);
+        Self { counted_from: since, confirmed_at, valid_until, hold_until, end, unrenewed }
     }
 
     /// What holds now. A deadline that is found passed is a loss from then on.
@@ -67,6 +88,18 @@ impl LeaseState {
                 Status::Held(end.unwrap_or(self.valid_until).min(self.valid_until).since(now))
             }
         }
+    }
+
+    /// The backend has answered a request of that moment: the lock is this holder's.
+    pub(crate) fn confirmed(&mut self, sent: Moment) {
+        self.confirmed_at = sent.max(self.confirmed_at);
+    }
+
+    /// Whether the lock is held as far as is known here, its release has not begun, and the backend has
+    /// confirmed it so recently.
+    pub(crate) fn is_confirmed(&self, now: Moment, recently: Duration) -> bool {
+        let is_held = matches!(self.look(now), Status::Held(_) | Status::MaxHoldReached);
+        is_held && now.since(self.confirmed_at) < recently
     }
 
     /// A renewal that was sent then was answered now: the lock is this holder's for `ttl` from there.

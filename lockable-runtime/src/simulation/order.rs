@@ -7,12 +7,16 @@ use super::process::Process;
 use crate::backend::{Fault, Outcome, Stage};
 use crate::types::key::LockKey;
 
-/// Hears of each call that finds its lock busy, which joins the line in the same poll, and of each that is
-/// granted its lock.
+/// Hears of each call that begins to ask, of each that finds its lock busy, which joins the line in the same
+/// poll, and of each that is granted its lock.
 pub(super) struct Order(pub(super) Arc<Process>);
 
 impl Stage for Order {
-    fn next_fault(&self, _: &LockKey) -> Option<Fault> {
+    fn next_fault(&self, key: &LockKey) -> Option<Fault> {
+        let Process { number: process, ref world, .. } = *self.0;
+        if let Some(worker) = polled_worker() {
+            world.rules().asks(process, worker, key.as_str());
+        }
         None
     }
 

@@ -35,7 +35,7 @@ pub(super) struct Rules {
     keys: BTreeMap<&'static str, Key>,
     /// How many calls use a lock, by its owner token.
     users: BTreeMap<String, usize>,
-    lines: BTreeMap<Line, Vec<usize>>,
+    lines: BTreeMap<Line, Vec<Arrived>>,
     /// The workers whose calls wait without a limit.
     patient: BTreeSet<(usize, usize)>,
     /// The owner tokens of places that a release queues whose caller was dropped.
@@ -44,8 +44,15 @@ pub(super) struct Rules {
     calls: BTreeMap<Line, usize>,
 }
 
-/// A process and a lock; the workers whose calls wait there are in their order.
+/// A process and a lock; the workers whose calls wait there are in the order of their arrival.
 type Line = (usize, String);
+
+/// A call that asks for a lock, or waits for it.
+struct Arrived {
+    worker: usize,
+    /// Whether it waits: one that only asks may be overtaken, and may overtake.
+    waits: bool,
+}
 
 /// What is known of one lock.
 #[derive(Default)]
@@ -168,25 +175,40 @@ impl Rules {
         }
     }
 
+    /// The call asks, and has its place in the line of its process from now on.
+    pub(super) fn asks(&mut self, process: usize, worker: usize, key: &str) {
+        if self.patient.contains(&(process, worker)) {
+            let line = self.lines.entry((process, key.to_owned())).or_default();
+            line.push(Arrived { worker, waits: false });
+        }
+    }
+
     /// The call joins the line of its process.
     pub(super) fn joins(&mut self, process: usize, worker: usize, key: &str) {
         if self.patient.contains(&(process, worker)) {
-            self.lines.entry((process, key.to_owned())).or_default().push(worker);
+            let line = self.lines.entry((process, key.to_owned())).or_default();
+            match line.iter_mut().find(|call| call.worker == worker) {
+                Some(call) => call.waits = true,
+                None => line.push(Arrived { worker, waits: true }),
+            }
         }
     }
 
     /// A turn of this process is claimed. It may be over, and then another call is served before the one that
     /// had it and waits again.
     pub(super) fn claims(&mut self, process: usize, key: &str) {
-        drop(self.lines.remove(&(process, key.to_owned())));
+        if let Some(line) = self.lines.get_mut(&(process, key.to_owned())) {
+            line.retain(|call| !call.waits);
+        }
     }
 
     /// The call has the lock; says how many it overtook, if it may overtake none.
     pub(super) fn served(&mut self, process: usize, worker: usize, key: &str) -> Option<usize> {
         let line = self.lines.get_mut(&(process, key.to_owned()))?;
-        let place = line.iter().position(|other| *other == worker)?;
-        line.remove(place);
-        (self.is_mild && place > 0).then_some(place)
+        let place = line.iter().position(|call| call.worker == worker)?;
+        let overtaken = line.iter().take(place).filter(|call| call.waits).count();
+        let call = line.remove(place);
+        (self.is_mild && call.waits && overtaken > 0).then_some(overtaken)
     }
 
     /// The call is over; returns how many others the process makes for this lock.
@@ -194,7 +216,7 @@ impl Rules {
         self.patient.remove(&(process, worker));
         let line = (process, key.to_owned());
         if let Some(waiting) = self.lines.get_mut(&line) {
-            waiting.retain(|other| *other != worker);
+            waiting.retain(|call| call.worker != worker);
         }
         let calls = self.calls.entry(line).or_default();
         *calls -= 1;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::oneshot;
 
+use super::holders::Holders;
 use super::line::{Actions, GIVE_UP_AFTER, Granted, Line, RECHECK_INTERVAL, Waiter};
 use crate::backend::{Attempt, Enqueued, Fault, Grant, Link, Listener};
 use crate::releaser::{Known, Releaser};
@@ -16,6 +17,7 @@ use crate::worker::{Agent, InFlight, Worklist};
 
 pub(super) struct Lines {
     pub(super) link: Arc<Link>,
+    pub(super) holders: Holders,
     releaser: Arc<Releaser>,
     worklist: Worklist<LockKey, Line<Answer>>,
     origin: CurrentOrigin,
@@ -27,13 +29,21 @@ pub(super) type Answer = oneshot::Sender<Result<Granted, LockError>>;
 
 impl Lines {
     pub(super) fn new(link: Arc<Link>, releaser: Arc<Releaser>) -> Arc<Self> {
-        Arc::new_cyclic(|this| Self {
+        let lines = Arc::new_cyclic(|this| Self {
+            holders: Holders::new(&link),
             worklist: Worklist::new(&link),
             link,
             releaser,
             origin: CurrentOrigin::default(),
             this: Weak::clone(this),
-        })
+        });
+        let this = Weak::clone(&lines.this);
+        lines.link.backend.when_connected(Box::new(move || {
+            if let Some(lines) = this.upgrade() {
+                lines.holders.check_all();
+            }
+        }));
+        lines
     }
 
     /// Looks at a line; none where no call of this process waits for the lock, or has its turn.

@@ -3,23 +3,29 @@
 //! See "How does a call wait?" in DESIGN.md.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::oneshot;
 
 use self::line::{Line, Waiter};
 use self::lines::Lines;
+use self::table::{Role, Way};
 use crate::backend::Link;
+use crate::lease::Lease;
 use crate::releaser::Releaser;
+use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
-use crate::types::options::Terms;
+use crate::types::options::{Terms, Wait};
 
 pub(crate) use self::line::{Granted, Heard};
+pub(crate) use self::stake::{Entered, Stake};
 pub(crate) use self::turn::Turn;
 
+mod holders;
 mod line;
 mod lines;
+mod stake;
+mod table;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -27,12 +33,26 @@ mod turn;
 /// The calls of this process that wait for locks of one locker.
 pub(crate) struct Waiters {
     lines: Arc<Lines>,
-    next_number: AtomicU64,
 }
 
 impl Waiters {
     pub(crate) fn new(link: Arc<Link>, releaser: Arc<Releaser>) -> Self {
-        Self { lines: Lines::new(link, releaser), next_number: AtomicU64::new(0) }
+        Self { lines: Lines::new(link, releaser) }
+    }
+
+    /// A call comes, which waits as it says.
+    pub(crate) fn enter(&self, key: &LockKey, wait: Wait, now: Moment) -> Entered {
+        let (way, at) = self.lines.holders.enter(key, wait, now);
+        match way {
+            Way::Asks => Entered::Asks(Stake::new(&self.lines, at, Role::Asks)),
+            Way::Joins => Entered::Joins(Stake::new(&self.lines, at, Role::Waits)),
+            Way::IsBusy => Entered::IsBusy,
+        }
+    }
+
+    /// The leases of this lock that are held, or whose loss was not found yet.
+    pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
+        self.lines.holders.leases(key)
     }
 
     /// How many wait for this lock already; a newcomer goes behind them.
@@ -43,11 +63,6 @@ impl Waiters {
     /// What is known of this lock where calls wait for it.
     pub(crate) fn heard(&self, key: &LockKey) -> Heard {
         self.lines.look(key, |line| line.heard.clone()).unwrap_or(Heard::Nothing)
-    }
-
-    /// A place in the order of arrival.
-    pub(crate) fn number(&self) -> u64 {
-        self.next_number.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Joins the line, behind those who came before, whose numbers are lower; returns the turn when it comes.

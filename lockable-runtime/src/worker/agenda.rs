@@ -1,7 +1,7 @@
 //! Work that is due at its time: renewals, releases and waiters are scheduled here.
 
 use std::collections::{BTreeSet, HashMap};
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 
 use crate::types::clock::Moment;
 
@@ -96,8 +96,17 @@ impl<K, T> Default for Agenda<K, T> {
 
 /// Frees the capacity of a crowd that has gone; seldom enough to cost nothing.
 pub(crate) fn trim<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
+    trim_to(map, SPARE);
+}
+
+/// The same with a spare capacity of the map's own.
+pub(crate) fn trim_to<K, V, S>(map: &mut HashMap<K, V, S>, spare: usize)
+where
+    K: Eq + Hash,
+    S: BuildHasher,
+{
     if map.len() < map.capacity() / 8 {
-        map.shrink_to(SPARE.max(2 * map.len()));
+        map.shrink_to(spare.max(2 * map.len()));
     }
 }
 

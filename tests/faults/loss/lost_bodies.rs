@@ -42,7 +42,8 @@ fn the_body_is_not_polled_after_a_refusal() {
     let polls = runs.count();
     server.admin().flush();
     // The call is not polled meanwhile: the renewal itself finds out.
-    let guard = block_on(locker.lock("loss:polled").try_acquire()).unwrap().unwrap();
+    let other = patient(&server.url()).connect_lazy().unwrap();
+    let guard = block_on(other.lock("loss:polled").try_acquire()).unwrap().unwrap();
     let logged = || events::count("disLock:loss:polled", Level::WARN, "the lock was lost");
     wait::until(LIMIT, || logged() == 1);
     let Poll::Ready(outcome) = call.as_mut().poll(&mut context) else {

@@ -113,10 +113,13 @@ async fn leases_on_a_server_that_was_left_are_lost() {
     let new = Server::start();
     proxy.redirect(&new);
     old.admin().command::<()>(&["CLIENT", "KILL", "ID", &oldest_of_two(&old)]);
-    let other = locker.lock("k").try_acquire().await.unwrap().unwrap();
+    let other = locker.lock("other").try_acquire().await.unwrap().unwrap();
     let error = in_time(RENEWED, guard.lost()).await;
     assert!(error.is_lost(), "{error}");
-    other.release().await.unwrap();
+    let next = locker.lock("k").try_acquire().await.unwrap().unwrap();
+    for guard in [other, next] {
+        guard.release().await.unwrap();
+    }
 }
 
 /// The client that was connected first, but for those that look.

@@ -7,18 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Handle;
 
 use crate::backend::Link;
-use crate::lease::{Lease, schedule};
+use crate::lease::Lease;
 use crate::types::clock::Moment;
-use crate::types::key::LockKey;
-use crate::types::options::Ttl;
 use crate::worker::Agent as _;
-use crate::worker::agenda::Agenda;
 
 use self::task::RenewalTask;
 
 mod task;
 
-/// The held locks of one locker.
+/// The leases of one locker that are due some time.
 pub(crate) struct Renewals {
     link: Arc<Link>,
     /// One for each runtime that renews: the background's alone, where the backend is a server.
@@ -30,28 +27,17 @@ impl Renewals {
         Self { link, tasks: Mutex::default() }
     }
 
-    /// Checks this lease whenever a connection was opened, until the registration is dropped; renews it,
-    /// too, where it needs that. It was granted at that moment, for so long.
-    pub(crate) fn register(
-        &self,
-        lease: &Lease,
-        (since, granted): (Moment, Ttl),
-        home: &Handle,
-    ) -> Registration {
-        let due = lease.needs_renewal().then(|| schedule::due(since, granted));
+    /// Renews the lease at that moment, and as often as it needs that, or only checks it then; until what
+    /// this returns is dropped.
+    pub(crate) fn schedule(&self, lease: &Lease, due: Moment, home: &Handle) -> Schedule {
         let task = self.task(home);
-        let id = task.register(lease, due);
-        Registration { task, id }
+        let id = task.schedule_new(lease, due);
+        Schedule { task, id }
     }
 
-    /// The registered leases of a lock.
-    pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
-        // Each is asked outside of the table's lock.
-        let tasks = self.tasks().clone();
-        let of_key = |agenda: &mut Agenda<u64, Lease>| -> Vec<Lease> {
-            agenda.items().filter(|lease| lease.key() == key).cloned().collect()
-        };
-        tasks.iter().flat_map(|task| task.worklist().look(of_key)).collect()
+    /// Makes all leases here due at once; returns when that is.
+    pub(crate) fn check_all(&self, home: &Handle) -> Moment {
+        self.task(home).check_all()
     }
 
     fn task(&self, home: &Handle) -> Arc<RenewalTask> {
@@ -72,17 +58,15 @@ impl Renewals {
     }
 }
 
-/// A lease that is renewed or checked for as long as this lives.
-///
-/// A guard may outlive its locker; this keeps what renews its lease.
-pub(crate) struct Registration {
+/// A lease on the agenda for as long as this lives.
+pub(crate) struct Schedule {
     task: Arc<RenewalTask>,
     id: u64,
 }
 
-impl Drop for Registration {
+impl Drop for Schedule {
     fn drop(&mut self) {
-        // Dropped outside of the table's lock: the lease may be the last to know its locker.
+        // Dropped outside of the agenda's lock: the lease may be the last to know its locker.
         let _lease: Option<Lease> = self.task.worklist().look(|agenda| agenda.remove(&self.id));
     }
 }

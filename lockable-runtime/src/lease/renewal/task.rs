@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -40,40 +40,32 @@ struct Asked {
 }
 
 impl RenewalTask {
-    /// It checks its leases whenever a connection was opened. A backend that opens connections renews on
-    /// one runtime, so one task of its locker hears of them.
     pub(super) fn new(link: &Arc<Link>, home: &Handle) -> Arc<Self> {
-        let task = Arc::new(Self {
+        Arc::new(Self {
             link: Arc::clone(link),
             home: home.clone(),
             next_id: AtomicU64::new(0),
             checked: Mutex::default(),
             worklist: Worklist::new(link),
-        });
-        let weak = Arc::downgrade(&task);
-        link.backend.when_connected(Box::new(move || {
-            if let Some(task) = Weak::upgrade(&weak) {
-                task.check_all();
-            }
-        }));
-        task
+        })
     }
 
-    pub(super) fn register(self: &Arc<Self>, lease: &Lease, due: Option<Moment>) -> u64 {
+    pub(super) fn schedule_new(self: &Arc<Self>, lease: &Lease, due: Moment) -> u64 {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        self.change(|agenda| drop(agenda.insert(id, lease.clone(), due)));
+        self.change(|agenda| drop(agenda.insert(id, lease.clone(), Some(due))));
         id
     }
 
-    /// Checks every lease at once, because the server may have lost it. Connections that open one right
-    /// after the other share a check, a moment later.
-    fn check_all(self: &Arc<Self>) {
+    /// Checks every lease at once; returns when that is. Connections that open one right after the other
+    /// share a check, a moment later.
+    pub(super) fn check_all(self: &Arc<Self>) -> Moment {
         // One assignment, so a panic elsewhere leaves it sound.
         let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         let due = schedule::check(*checked, self.link.backend.now());
         *checked = Some(due);
         drop(checked);
         self.change(|agenda| agenda.schedule_all(due));
+        due
     }
 
     /// Those of the due leases that are held, in batches that one command can take.
@@ -220,6 +212,7 @@ mod tests {
     use super::*;
     use crate::backend::Attempt;
     use crate::background::background;
+    use crate::lease::Tenure;
     use crate::types::clock::tokio_time;
     use crate::types::key::LockKey;
     use crate::types::options::Terms;
@@ -245,13 +238,14 @@ mod tests {
             let attempt = Arc::new(Attempt::drawn(LockKey::from_static(key), ttl));
             let (token, link) = (FencingToken::new(1), Arc::clone(&link));
             let terms = Terms { ttl, ..Terms::default() };
-            Lease::new(attempt, token, (tokio_time(), ttl), &terms, link)
+            Lease::new(attempt, token, Tenure::whole(tokio_time(), ttl), &terms, link)
         };
         let (ended, other) = (lease("ended", 20), lease("other", 10_000));
         let background = background().unwrap();
         let task = RenewalTask::new(&link, &background);
-        let id = task.register(&ended, None);
-        let other = task.register(&other, None);
+        let due = tokio_time().after(Duration::from_secs(3_600));
+        let id = task.schedule_new(&ended, due);
+        let other = task.schedule_new(&other, due);
         let waker = Waker::from(Arc::new(DropsLease(Arc::clone(&task), other)));
         let lost = ended.clone();
         let mut lost = Box::pin(async move { lost.lost().await });

@@ -12,7 +12,7 @@ fn at(millis: u64) -> Moment {
 }
 
 fn lease() -> LeaseState {
-    LeaseState::new(at(0), TTL, None)
+    LeaseState::new(Tenure::whole(at(0), TTL), None)
 }
 
 #[test]
@@ -44,6 +44,26 @@ fn a_renewal_never_shortens_a_lease() {
 }
 
 #[test]
+fn a_lease_is_confirmed_by_the_latest_request() {
+    const RECENTLY: Duration = Duration::from_millis(800);
+    let mut lease = lease();
+    assert!(lease.is_confirmed(at(799), RECENTLY) && !lease.is_confirmed(at(800), RECENTLY));
+    lease.confirmed(at(4_000));
+    lease.confirmed(at(3_000));
+    assert!(lease.is_confirmed(at(4_799), RECENTLY) && !lease.is_confirmed(at(4_800), RECENTLY));
+    lease.release(at(4_001));
+    assert!(!lease.is_confirmed(at(4_002), RECENTLY));
+}
+
+#[test]
+fn a_lease_that_is_over_is_not_confirmed() {
+    let mut lease = lease();
+    lease.confirmed(at(9_897));
+    assert!(lease.is_confirmed(at(9_897), TTL.duration()));
+    assert!(!lease.is_confirmed(at(9_898), TTL.duration()));
+}
+
+#[test]
 fn the_first_loss_is_the_one_that_counts() {
     let mut lease = lease();
     lease.refused(Loss::Taken, at(5));
@@ -66,7 +86,7 @@ fn a_failed_renewal_is_the_reason_until_an_answer() {
 
 #[test]
 fn the_longest_hold_stops_a_renewed_lease() {
-    let mut lease = LeaseState::new(at(0), TTL, Some(at(12_000)));
+    let mut lease = LeaseState::new(Tenure::whole(at(0), TTL), Some(at(12_000)));
     lease.renewed(at(9_000), TTL, at(9_001));
     assert_eq!(lease.status(at(11_999)), Status::Held(Duration::from_millis(1)));
     assert_eq!(lease.status(at(12_000)), Status::MaxHoldReached);
@@ -138,7 +158,7 @@ proptest! {
         most in proptest::option::of(1_u64..60_000),
     ) {
         let hold_until = most.map(at);
-        let mut lease = LeaseState::new(at(0), TTL, hold_until);
+        let mut lease = LeaseState::new(Tenure::whole(at(0), TTL), hold_until);
         let mut model = Model { valid_until: at(0).after(TTL.usable()), hold_until, over: None };
         let mut now = 0;
         for (pause, event) in &events {

@@ -5,32 +5,30 @@ use std::time::Duration;
 
 use crate::backend::{Acquisition, Attempt, Fault, Link, Outcome, Question};
 use crate::hold::guard::LockGuard;
-use crate::lease::Lease;
-use crate::lease::renewal::Renewals;
+use crate::lease::{Lease, Tenure, schedule};
 use crate::releaser::{Known, Releaser};
 use crate::telemetry::Hold;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::types::options::{Terms, Ttl};
+use crate::types::options::Terms;
 use crate::types::token::{FencingToken, Prefix};
-use crate::waiters::{Turn, Waiters};
+use crate::waiters::{Stake, Turn, Waiters};
 
 /// What all calls of one locker acquire with.
 pub(crate) struct Acquirer {
     pub(crate) link: Arc<Link>,
     releaser: Arc<Releaser>,
-    renewals: Renewals,
     pub(super) waiters: Waiters,
     /// What the owner tokens of single tries begin with.
     prefix: Prefix,
 }
 
 /// What a try found.
-pub(crate) enum Tried {
+pub(super) enum Answer {
     Granted(LockGuard),
-    /// Another holder has the lock of this key.
-    Busy(LockKey),
+    /// Another holder has the lock of this key. The stake is still that of a call that asks.
+    Busy(LockKey, Stake),
 }
 
 impl Acquirer {
@@ -38,15 +36,14 @@ impl Acquirer {
     /// When the system gives no randomness.
     pub(crate) fn new(link: Arc<Link>) -> Result<Arc<Self>, LockError> {
         let prefix = Prefix::draw(link.backend.now())?;
-        let renewals = Renewals::new(Arc::clone(&link));
         let releaser = Releaser::new(Arc::clone(&link));
         let waiters = Waiters::new(Arc::clone(&link), Arc::clone(&releaser));
-        Ok(Arc::new(Self { link, releaser, renewals, waiters, prefix }))
+        Ok(Arc::new(Self { link, releaser, waiters, prefix }))
     }
 
     /// The leases of this lock that are held, or whose loss was not found yet.
     pub(crate) fn leases(&self, key: &LockKey) -> Vec<Lease> {
-        self.renewals.leases(key)
+        self.waiters.leases(key)
     }
 
     /// How many calls wait for this lock.
@@ -60,23 +57,33 @@ impl Acquirer {
         self.releaser.open_work()
     }
 
+    /// # Errors
+    /// When a test has staged that the acquisition which begins now fails.
+    pub(super) fn staged(&self, key: &LockKey) -> Result<(), LockError> {
+        let Some(fault) = self.link.staged_fault(key) else { return Ok(()) };
+        self.link.count(key, Outcome::Failed);
+        Err(fault.about(key, &self.link.reporting))
+    }
+
     /// Tries once.
     ///
     /// # Cancel safety
     /// A request that was sent is waited for in the background, and what it grants is released.
-    pub(crate) async fn try_acquire(
+    pub(super) async fn ask(
         &self,
         key: LockKey,
         terms: &Terms,
-    ) -> Result<Tried, LockError> {
+        stake: Stake,
+    ) -> Result<Answer, LockError> {
+        self.staged(&key)?;
         self.releaser.settled(&key).await;
         let owner = self.prefix.token(self.link.backend.now(), terms.identity.as_ref());
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
         let attempt = Arc::new(Attempt::owned(key, terms.ttl, owner));
         match Asked::new(self, &attempt).answer().await {
-            Ok(Acquisition::Busy) => Ok(Tried::Busy(attempt.key.clone())),
+            Ok(Acquisition::Busy) => Ok(Answer::Busy(attempt.key.clone(), stake)),
             Ok(Acquisition::Granted { fencing_token, since }) => {
-                self.granted(attempt, fencing_token, since, terms).map(Tried::Granted)
+                self.granted(attempt, fencing_token, since, terms, stake).map(Answer::Granted)
             }
             Err(fault) => Err(fault.about(&attempt.key, &self.link.reporting)),
         }
@@ -89,11 +96,14 @@ impl Acquirer {
         fencing_token: FencingToken,
         since: Moment,
         terms: &Terms,
+        stake: Stake,
     ) -> Result<LockGuard, LockError> {
         let now = self.link.backend.now();
         if now < since.after(terms.ttl.usable()) {
             let hold = self.hold(now, Duration::ZERO, terms);
-            return Ok(self.guard(attempt, fencing_token, (since, terms.ttl), terms, hold, None));
+            let tenure = Tenure::whole(since, terms.ttl);
+            let lease = self.lease(attempt, fencing_token, tenure, terms);
+            return Ok(self.guard(lease, tenure, terms, stake, hold, None));
         }
         let error = LockError::too_late(attempt.key.as_str());
         // Most likely it has expired already, so the release need not report that.
@@ -107,20 +117,32 @@ impl Acquirer {
         Hold::new(now, waited, held_over)
     }
 
-    /// The guard of a grant, which counts from a moment and may be for another time than the terms say.
-    pub(super) fn guard(
+    /// The lease of a grant, which may be for another time than the terms say.
+    pub(super) fn lease(
         &self,
         attempt: Arc<Attempt>,
         fencing_token: FencingToken,
-        grant: (Moment, Ttl),
+        tenure: Tenure,
         terms: &Terms,
+    ) -> Lease {
+        Lease::new(attempt, fencing_token, tenure, terms, Arc::clone(&self.link))
+    }
+
+    /// The guard of a grant, in which the stake of its call is that of a holder from now on.
+    pub(super) fn guard(
+        &self,
+        lease: Lease,
+        tenure: Tenure,
+        terms: &Terms,
+        mut stake: Stake,
         hold: Hold,
         turn: Option<Turn>,
     ) -> LockGuard {
-        let lease = Lease::new(attempt, fencing_token, grant, terms, Arc::clone(&self.link));
-        let home = self.link.backend.home(terms.caller_blocks);
-        let registration = self.renewals.register(&lease, grant, &home);
-        LockGuard::new(lease, Arc::clone(&self.releaser), registration, turn, hold)
+        let due = lease.needs_renewal().then(|| {
+            (schedule::due(tenure.since, tenure.ttl), self.link.backend.home(terms.caller_blocks))
+        });
+        stake.holds(&lease, due);
+        LockGuard::new(lease, Arc::clone(&self.releaser), stake, turn, hold)
     }
 }
 
@@ -134,7 +156,7 @@ struct Asked<'a> {
 impl<'a> Asked<'a> {
     fn new(acquirer: &'a Acquirer, attempt: &'a Arc<Attempt>) -> Self {
         let link = &acquirer.link;
-        let question = link.question(link.try_acquire(Arc::clone(attempt)));
+        let question = link.question(link.backend.try_acquire(Arc::clone(attempt)));
         Self { acquirer, attempt, question }
     }
 

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use tracing::Instrument;
 
-use super::acquirer::{Acquirer, Tried};
+use super::acquirer::{Acquirer, Answer};
 use crate::backend::{Fault, Outcome};
 use crate::hold::guard::LockGuard;
-use crate::lease::{Lease, schedule};
+use crate::lease::{Lease, Tenure, schedule};
 use crate::telemetry::{self, Waiting};
 use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
-use crate::types::options::{Terms, Ttl};
-use crate::waiters::{Granted, Heard, Turn};
+use crate::types::options::Terms;
+use crate::waiters::{Granted, Heard, Stake, Turn};
 
 /// A call that was granted this count of whole leases, each of which was over when the answer came, has
 /// too short a lease for its link. One may be lost while a process is paused.
@@ -28,6 +28,7 @@ pub(super) struct InLine<'a> {
     terms: &'a Terms,
     /// When the call began: its limit counts from here.
     pub(super) start: Moment,
+    stake: Stake,
     /// Whether the call has asked by itself, and so found another holder.
     has_tried: bool,
     /// How many leases were over when the call heard of them.
@@ -48,9 +49,10 @@ impl<'a> InLine<'a> {
         key: &'a LockKey,
         terms: &'a Terms,
         start: Moment,
+        stake: Stake,
         has_tried: bool,
     ) -> Self {
-        Self { acquirer, key, terms, start, has_tried, lost_turns: 0 }
+        Self { acquirer, key, terms, start, stake, has_tried, lost_turns: 0 }
     }
 
     /// Waits behind the calls of this process that wait already, as long as the terms say.
@@ -87,11 +89,13 @@ impl<'a> InLine<'a> {
     }
 
     /// The first try of a call that counted on those in line, who have heard nothing yet.
-    async fn try_at_limit(&self, limit: Duration) -> Result<LockGuard, LockError> {
+    async fn try_at_limit(&mut self, limit: Duration) -> Result<LockGuard, LockError> {
+        let mut stake = self.stake.take();
+        stake.asks();
         // Boxed, because every call that waits has the space for this and hardly one needs it.
-        match Box::pin(self.acquirer.try_acquire(self.key.clone(), self.terms)).await? {
-            Tried::Granted(guard) => Ok(guard),
-            Tried::Busy(_) => Err(self.busy(limit)),
+        match Box::pin(self.acquirer.ask(self.key.clone(), self.terms, stake)).await? {
+            Answer::Granted(guard) => Ok(guard),
+            Answer::Busy(..) => Err(self.busy(limit)),
         }
     }
 
@@ -100,7 +104,7 @@ impl<'a> InLine<'a> {
         let (link, waiters) = (&self.acquirer.link, &self.acquirer.waiters);
         let waiting = Waiting::start(&link.backend, link.reporting.show(self.key));
         // The same from turn to turn: a call that lost one has its old place.
-        let number = waiters.number();
+        let number = self.stake.number();
         let mut unclaimed = None;
         while self.lost_turns < LOST_TURNS {
             let heard = if self.has_heard() { Heard::Busy } else { Heard::Nothing };
@@ -129,7 +133,7 @@ impl<'a> InLine<'a> {
     /// A grant that was long on its way, or that counts from an answer of long ago, is claimed first: the body
     /// could have too little of it otherwise. The answer to a claim is taken for as long as it lasts.
     fn begin(
-        &self,
+        &mut self,
         turn: Turn,
         is_claim: bool,
         waiting: &Waiting<'_>,
@@ -145,19 +149,21 @@ impl<'a> InLine<'a> {
             return Err(NoTurn::Unclaimed(turn));
         }
         debug_assert!(now < since.after(ttl.usable()), "a guard of a lock that is not held");
-        let grant = self.at_most_ttl(since, ttl);
+        let tenure = self.at_most_ttl(Tenure::whole(since, ttl));
         let hold = self.acquirer.hold(now, waiting.until(now), self.terms);
         telemetry::handed_off(is_passed_on);
         let attempt = Arc::clone(&turn.granted.attempt);
-        Ok(self.acquirer.guard(attempt, fencing_token, grant, self.terms, hold, Some(turn)))
+        let lease = self.acquirer.lease(attempt, fencing_token, tenure, self.terms);
+        let stake = self.stake.take();
+        Ok(self.acquirer.guard(lease, tenure, self.terms, stake, hold, Some(turn)))
     }
 
     /// The part of a grant that the call may use: another call of this process, which asked for longer,
     /// may have been the first here.
-    fn at_most_ttl(&self, since: Moment, granted: Ttl) -> (Moment, Ttl) {
+    fn at_most_ttl(&self, granted: Tenure) -> Tenure {
         let (now, ttl) = (self.acquirer.link.backend.now(), self.terms.ttl);
-        let is_longer = since.after(granted.usable()) > now.after(ttl.usable());
-        if is_longer { (now, ttl) } else { (since, granted) }
+        let is_longer = granted.since.after(granted.ttl.usable()) > now.after(ttl.usable());
+        if is_longer { Tenure { since: now, ttl, ..granted } } else { granted }
     }
 
     /// Busy only where that is known: a backend that gives no answer may have a free lock.

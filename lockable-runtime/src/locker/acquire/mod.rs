@@ -2,7 +2,8 @@
 
 use std::pin::pin;
 
-pub(crate) use self::acquirer::{Acquirer, Tried};
+pub(crate) use self::acquirer::Acquirer;
+use self::acquirer::Answer;
 use self::in_line::InLine;
 use crate::backend::Outcome;
 use crate::hold::guard::LockGuard;
@@ -11,9 +12,17 @@ use crate::types::clock::within;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{Terms, Wait};
+use crate::waiters::Entered;
 
 mod acquirer;
 mod in_line;
+
+/// What a call found.
+pub(crate) enum Tried {
+    Granted(LockGuard),
+    /// Another holder has the lock of this key.
+    Busy(LockKey),
+}
 
 /// Tries once, then waits as the terms say.
 ///
@@ -26,31 +35,28 @@ pub(crate) async fn acquire(
     terms: &Terms,
 ) -> Result<Tried, LockError> {
     let start = acquirer.link.backend.now();
-    let joins = joins(acquirer, &key, terms);
-    let key = if joins {
-        key
-    } else {
-        match acquirer.try_acquire(key, terms).await? {
-            Tried::Busy(key) => key,
-            granted @ Tried::Granted(_) => return Ok(granted),
+    let (key, stake, has_tried) = match acquirer.waiters.enter(&key, terms.wait, start) {
+        Entered::IsBusy => {
+            acquirer.staged(&key)?;
+            acquirer.link.count(&key, Outcome::Busy);
+            return Ok(Tried::Busy(key));
         }
+        Entered::Joins(stake) => {
+            acquirer.link.count(&key, Outcome::Busy);
+            (key, stake, false)
+        }
+        Entered::Asks(stake) => match acquirer.ask(key, terms, stake).await? {
+            Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
+            Answer::Busy(key, _) if terms.wait == Wait::Never => return Ok(Tried::Busy(key)),
+            Answer::Busy(key, mut stake) => {
+                stake.waits();
+                (key, stake, true)
+            }
+        },
     };
-    if terms.wait == Wait::Never {
-        return Ok(Tried::Busy(key));
-    }
-    let in_line = InLine::new(acquirer, &key, terms, start, !joins);
+    let in_line = InLine::new(acquirer, &key, terms, start, stake, has_tried);
     // Boxed, because a call that finds the lock free does not need the space.
     Box::pin(wait(in_line)).await.map(Tried::Granted)
-}
-
-/// Whether a call joins those of this process that wait already, instead of trying by itself first.
-/// The first try ends by its own deadlines, also where the limit is shorter.
-fn joins(acquirer: &Acquirer, key: &LockKey, terms: &Terms) -> bool {
-    let joins = terms.wait.can_wait() && acquirer.waiting(key) > 0;
-    if joins {
-        acquirer.link.count(key, Outcome::Busy);
-    }
-    joins
 }
 
 /// Waits in line; a call that waits for long logs that once, while it does.

@@ -1,6 +1,7 @@
 //! What becomes of the turns that calls are given, on a store in memory and in paused time.
 
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -11,6 +12,12 @@ mod lateness;
 mod slow;
 
 static KEY: LockKey = LockKey::from_static("k");
+
+/// A place in the order of arrival.
+fn number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
 
 fn waiters() -> Waiters {
     let link = Arc::new(Link::in_memory());
@@ -23,7 +30,7 @@ async fn turn(waiters: &Waiters) -> Turn {
 }
 
 async fn turn_of(waiters: &Waiters, fair: bool) -> Turn {
-    let (terms, number) = (Terms { fair, ..Terms::default() }, waiters.number());
+    let (terms, number) = (Terms { fair, ..Terms::default() }, number());
     let limit = || waiters.lines.link.backend.timer(Duration::from_secs(60));
     let call = waiters.turn(&KEY, (number, &terms), Heard::Nothing, None);
     within(limit, call).await.expect("no turn comes").unwrap()
@@ -142,7 +149,7 @@ async fn a_lost_turn_is_withdrawn() {
 #[tokio::test(start_paused = true)]
 async fn a_claim_is_a_new_grant_of_the_same_attempt() {
     let waiters = waiters();
-    let (terms, number) = (Terms::default(), waiters.number());
+    let (terms, number) = (Terms::default(), number());
     let first = waiters.turn(&KEY, (number, &terms), Heard::Nothing, None).await.unwrap();
     let (attempt, token_of_first) = (Arc::clone(&first.granted.attempt), token(&first));
     let again = waiters.turn(&KEY, (number, &terms), Heard::Busy, Some(first)).await.unwrap();

@@ -1,0 +1,76 @@
+//! The stakes of one locker: who asks for each lock, waits for it, and holds it.
+//!
+//! See "When is a call busy without a question?" in DESIGN.md.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use super::table::{At, Held, Role, Slot, Table, Way};
+use crate::backend::Link;
+use crate::lease::Lease;
+use crate::lease::renewal::Renewals;
+use crate::types::clock::Moment;
+use crate::types::key::LockKey;
+use crate::types::options::Wait;
+
+pub(super) struct Holders {
+    link: Arc<Link>,
+    table: Table,
+    renewals: Renewals,
+}
+
+impl Holders {
+    pub(super) fn new(link: &Arc<Link>) -> Self {
+        let renewals = Renewals::new(Arc::clone(link));
+        Self { link: Arc::clone(link), table: Table::default(), renewals }
+    }
+
+    /// A call comes, which waits as it says.
+    pub(super) fn enter(&self, key: &LockKey, wait: Wait, now: Moment) -> (Way, At) {
+        self.table.enter(key, wait, now)
+    }
+
+    /// A stake becomes another one.
+    pub(super) fn change(&self, at: At, from: Role, begin: impl FnOnce(&mut Slot)) {
+        let left = self.table.change(at, |slot| {
+            let left = slot.leave(from, at.number);
+            begin(slot);
+            left
+        });
+        // Outside of the table's lock: the lease may be the last to know its locker.
+        drop(left);
+    }
+
+    /// A call holds the lock from now on, with this lease, which is due then where it is renewed.
+    pub(super) fn hold(&self, at: At, from: Role, lease: &Lease, due: Option<(Moment, Handle)>) {
+        let schedule = due.map(|(due, home)| self.renewals.schedule(lease, due, &home));
+        let held = Held { number: at.number, lease: lease.clone(), schedule };
+        self.change(at, from, |slot| slot.push(held));
+    }
+
+    /// The leases of this lock that are held, or whose loss was not found yet.
+    pub(super) fn leases(&self, key: &LockKey) -> Vec<Lease> {
+        self.table.leases(key)
+    }
+
+    /// Checks every lease at once, because the server may have lost it.
+    pub(super) fn check_all(&self) {
+        let mut leases = self.table.all();
+        if leases.is_empty() {
+            return;
+        }
+        let home = self.link.backend.home(false);
+        let due = self.renewals.check_all(&home);
+        leases.retain(|(_, _, is_scheduled)| !is_scheduled);
+        // The table has no order. A check has one, so that a simulation can repeat it.
+        leases.sort_unstable_by(|(at, one, _), (other_at, other, _)| {
+            one.key().cmp(other.key()).then(at.number.cmp(&other_at.number))
+        });
+        for (at, lease, _) in leases {
+            let schedule = self.renewals.schedule(&lease, due, &home);
+            // If its release has begun meanwhile, it is taken off the agenda again here.
+            drop(self.table.change(at, |slot| slot.attach(at.number, schedule)));
+        }
+    }
+}

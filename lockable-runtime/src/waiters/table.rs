@@ -1,0 +1,358 @@
+//! The table of all stakes, in parts by the hash of the key, each with a mutex of its own: several threads
+//! use it at the same time.
+//!
+//! Under such a mutex the states of leases are looked at, and nothing is woken, logged or dropped.
+
+use std::collections::HashMap;
+use std::collections::hash_map::{Entry, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::line::RECHECK_INTERVAL;
+use crate::lease::Lease;
+use crate::lease::renewal::Schedule;
+use crate::types::clock::Moment;
+use crate::types::key::LockKey;
+use crate::types::options::Wait;
+use crate::worker::agenda::trim_to;
+
+/// How many parts there are: a few for each thread that uses them.
+const PARTS: usize = 32;
+
+/// A part keeps the capacity for this many keys once a crowd has gone.
+const SPARE: usize = 8;
+
+#[derive(Default)]
+pub(super) struct Table {
+    hasher: RandomState,
+    parts: [Part; PARTS],
+}
+
+/// A cache line, or two, of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Part(Mutex<Slots>);
+
+#[derive(Default)]
+struct Slots {
+    next_number: u64,
+    of_keys: HashMap<u64, Slot, BuildHasherDefault<Hashed>>,
+}
+
+/// Where a stake is: the hash of its key, so that it is computed once, and its number in the order of arrival.
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    hash: u64,
+    pub(super) number: u64,
+}
+
+/// The stakes in the locks of one hash, which hardly ever are two locks.
+///
+/// One call too many that asks or waits does no harm, so those are counted. Leases have their keys.
+#[derive(Default)]
+pub(super) struct Slot {
+    pub(super) asking: usize,
+    pub(super) waiting: usize,
+    held: Option<Held>,
+    /// There are others while the loss of one is not known to its guard.
+    others: Vec<Held>,
+}
+
+/// A lease that is held, or whose loss was not found yet.
+pub(super) struct Held {
+    pub(super) number: u64,
+    pub(super) lease: Lease,
+    /// When it is renewed or checked, if it is.
+    pub(super) schedule: Option<Schedule>,
+}
+
+/// What a stake is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Asks,
+    Waits,
+    Holds,
+    IsOver,
+}
+
+/// What a call does that comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It asks for the lock.
+    Asks,
+    /// It waits behind other calls of its locker.
+    Joins,
+    /// The backend has just confirmed that this locker holds the lock.
+    IsBusy,
+}
+
+impl Table {
+    /// A call comes, which waits as it says.
+    pub(super) fn enter(&self, key: &LockKey, wait: Wait, now: Moment) -> (Way, At) {
+        let hash = self.hasher.hash_one(key);
+        let mut slots = self.part(hash);
+        slots.next_number += 1;
+        let at = At { hash, number: slots.next_number };
+        let way = match slots.of_keys.entry(hash) {
+            Entry::Occupied(mut slot) => slot.get_mut().enter(key, wait, now),
+            Entry::Vacant(slot) => slot.insert(Slot::default()).enter(key, wait, now),
+        };
+        (way, at)
+    }
+
+    /// Changes the slot of a stake.
+    pub(super) fn change<R>(&self, at: At, change: impl FnOnce(&mut Slot) -> R) -> R {
+        let mut slots = self.part(at.hash);
+        match slots.of_keys.entry(at.hash) {
+            Entry::Occupied(mut slot) => {
+                let result = change(slot.get_mut());
+                if slot.get().is_empty() {
+                    let _empty: Slot = slot.remove();
+                    trim_to(&mut slots.of_keys, SPARE);
+                }
+                result
+            }
+            // The last stake of these locks is over.
+            Entry::Vacant(_) => change(&mut Slot::default()),
+        }
+    }
+
+    pub(super) fn leases(&self, key: &LockKey) -> Vec<Lease> {
+        let hash = self.hasher.hash_one(key);
+        let slots = self.part(hash);
+        let slot = slots.of_keys.get(&hash);
+        slot.into_iter().flat_map(|slot| slot.leases(key)).cloned().collect()
+    }
+
+    /// Every lease, in any order, and whether it is renewed or checked some time.
+    pub(super) fn all(&self) -> Vec<(At, Lease, bool)> {
+        let mut all = Vec::new();
+        for part in &self.parts {
+            for (hash, slot) in &part.slots().of_keys {
+                let at = |held: &Held| At { hash: *hash, number: held.number };
+                let seen = |held: &Held| (at(held), held.lease.clone(), held.schedule.is_some());
+                all.extend(slot.held().map(seen));
+            }
+        }
+        all
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "the remainder is below the length")]
+    fn part(&self, hash: u64) -> MutexGuard<'_, Slots> {
+        // The lowest bits and the highest ones choose the place within the part.
+        self.parts[(hash >> 32) as usize % PARTS].slots()
+    }
+}
+
+impl Part {
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        // Every change is one count or one lease, so a panic elsewhere leaves it sound.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot {
+    fn enter(&mut self, key: &LockKey, wait: Wait, now: Moment) -> Way {
+        let way = self.way(key, wait, now);
+        match way {
+            Way::Asks => self.asking += 1,
+            Way::Joins => self.waiting += 1,
+            Way::IsBusy => {}
+        }
+        way
+    }
+
+    fn way(&self, key: &LockKey, wait: Wait, now: Moment) -> Way {
+        let is_confirmed = |lease: &Lease| lease.is_confirmed(now, RECHECK_INTERVAL);
+        match wait {
+            Wait::Never if self.leases(key).any(is_confirmed) => Way::IsBusy,
+            _ if wait.can_wait() && self.waiting > 0 => Way::Joins,
+            _ => Way::Asks,
+        }
+    }
+
+    /// A stake of this number is not that any more; returns the lease that it had.
+    pub(super) fn leave(&mut self, role: Role, number: u64) -> Option<Held> {
+        match role {
+            Role::Asks => self.asking -= 1,
+            Role::Waits => self.waiting -= 1,
+            Role::Holds => return self.take(number),
+            Role::IsOver => {}
+        }
+        None
+    }
+
+    pub(super) fn push(&mut self, held: Held) {
+        match &self.held {
+            None => self.held = Some(held),
+            Some(_) => self.others.push(held),
+        }
+    }
+
+    fn take(&mut self, number: u64) -> Option<Held> {
+        let is_it = |held: &Held| held.number == number;
+        if self.held.as_ref().is_some_and(is_it) {
+            return self.held.take();
+        }
+        let at = self.others.iter().position(is_it)?;
+        Some(self.others.swap_remove(at))
+    }
+
+    /// Notes when the lease of this number is checked; returns the schedule where that is not wanted.
+    pub(super) fn attach(&mut self, number: u64, schedule: Schedule) -> Option<Schedule> {
+        let mut held = self.held.iter_mut().chain(&mut self.others);
+        match held.find(|held| held.number == number && held.schedule.is_none()) {
+            Some(held) => held.schedule.replace(schedule),
+            None => Some(schedule),
+        }
+    }
+
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        self.held.iter().chain(&self.others)
+    }
+
+    fn leases(&self, key: &LockKey) -> impl Iterator<Item = &Lease> {
+        self.held().map(|held| &held.lease).filter(move |lease| lease.key() == key)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.asking == 0 && self.waiting == 0 && self.held().next().is_none()
+    }
+}
+
+/// Passes the hash of a key on as it is.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        debug_assert!(false, "only hashes are hashed");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::backend::{Attempt, Link};
+    use crate::lease::{Loss, Tenure};
+    use crate::types::clock::tokio_time;
+    use crate::types::options::{Terms, Ttl};
+    use crate::types::token::FencingToken;
+
+    const KEY: LockKey = LockKey::from_static("k");
+
+    fn lease(key: &LockKey) -> Lease {
+        let attempt = Arc::new(Attempt::drawn(key.clone(), Ttl::DEFAULT));
+        let tenure = Tenure::whole(tokio_time(), Ttl::DEFAULT);
+        let (terms, link) = (Terms::default(), Arc::new(Link::in_memory()));
+        Lease::new(attempt, FencingToken::new(1), tenure, &terms, link)
+    }
+
+    impl Table {
+        fn enters(&self, wait: Wait) -> (Way, At) {
+            self.enter(&KEY, wait, tokio_time())
+        }
+
+        /// A call asks, and holds the lock from now on.
+        fn holds(&self, key: &LockKey) -> (At, Lease) {
+            let (lease, at) = (lease(key), self.enter(key, Wait::Never, tokio_time()).1);
+            let held = Held { number: at.number, lease: lease.clone(), schedule: None };
+            self.change(at, |slot| {
+                slot.leave(Role::Asks, at.number);
+                slot.push(held);
+            });
+            (at, lease)
+        }
+
+        fn leaves(&self, at: At, role: Role) -> Option<Held> {
+            self.change(at, |slot| slot.leave(role, at.number))
+        }
+
+        fn is_empty(&self) -> bool {
+            self.parts.iter().all(|part| part.slots().of_keys.is_empty())
+        }
+    }
+
+    #[test]
+    fn every_stake_leaves_nothing() {
+        let table = Table::default();
+        let (held, _) = table.holds(&KEY);
+        let (_, asks) = table.enters(Wait::Forever);
+        assert_eq!(table.leases(&KEY).len(), 1);
+        assert!(table.leaves(held, Role::Holds).is_some());
+        assert!(table.leaves(asks, Role::Asks).is_none());
+        assert!(table.is_empty());
+    }
+
+    #[test]
+    fn numbers_rise_in_the_order_of_arrival() {
+        let table = Table::default();
+        let numbers: Vec<_> = (0..100).map(|_| table.enters(Wait::Forever).1.number).collect();
+        assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_confirmed_lock_is_busy_for_less_than_a_recheck() {
+        let table = Table::default();
+        let (held, lease) = table.holds(&KEY);
+        assert_eq!(table.enters(Wait::Never).0, Way::IsBusy);
+        tokio::time::advance(Duration::from_millis(799)).await;
+        assert_eq!(table.enters(Wait::Never).0, Way::IsBusy);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!(table.enters(Wait::Never).0, Way::Asks);
+        assert!(lease.is_held());
+        table.leaves(held, Role::Holds);
+    }
+
+    #[test]
+    fn a_lost_or_released_lock_is_not_busy() {
+        let table = Table::default();
+        let (_, lost) = table.holds(&KEY);
+        assert_eq!(table.enters(Wait::Never).0, Way::IsBusy);
+        lost.refused(Loss::Absent);
+        assert_eq!(table.enters(Wait::Never).0, Way::Asks);
+        let (held, _) = table.holds(&KEY);
+        assert_eq!(table.enters(Wait::Never).0, Way::IsBusy);
+        table.leaves(held, Role::Holds);
+        assert_eq!(table.enters(Wait::Never).0, Way::Asks);
+    }
+
+    /// Goal: two locks whose hashes are the same are two locks.
+    /// Method: a lease is put where those of another key are.
+    #[test]
+    fn another_lock_of_the_same_hash_is_not_busy() {
+        let table = Table::default();
+        let (_, at) = table.enters(Wait::Forever);
+        let other = lease(&LockKey::from_static("other"));
+        table.change(at, |slot| {
+            slot.push(Held { number: at.number, lease: other, schedule: None });
+        });
+        assert_eq!(table.enters(Wait::Never).0, Way::Asks);
+        assert!(table.leases(&KEY).is_empty());
+    }
+
+    #[test]
+    fn a_crowd_that_has_gone_leaves_no_capacity() {
+        let table = Table::default();
+        let key = |n: u32| LockKey::new(n.to_string()).unwrap();
+        let all: Vec<_> =
+            (0..10_000).map(|n| table.enter(&key(n), Wait::Never, tokio_time()).1).collect();
+        for at in all {
+            table.leaves(at, Role::Asks);
+        }
+        for part in &table.parts {
+            assert!(part.slots().of_keys.capacity() < 4 * SPARE);
+        }
+    }
+}
