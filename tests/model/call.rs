@@ -1,0 +1,162 @@
+//! The client: what a connection remembers, and how a call acquires, step by step.
+
+use crate::history::{History, Tokens};
+use crate::rules::{Rule, Rules};
+use crate::server::{Owner, Server, Time};
+
+/// What a connection knows of the counter, if it has seeded that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Memory {
+    /// The highest count.
+    seen: Time,
+    /// The longest TTL that it has seeded the counter with.
+    life: Time,
+}
+
+/// A call that acquires a lock, again and again. Each attempt begins with a request of two parts: `SET`, and a
+/// count by `INCR` or by the seeding script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Call {
+    pub(crate) number: usize,
+    pub(crate) connection: usize,
+    pub(crate) key: usize,
+    /// The TTL that its leases need.
+    pub(crate) life: Time,
+    pub(crate) attempts: u8,
+    pub(crate) step: Step,
+    /// Whether the attempt has the lock, as far as the server has looked.
+    is_granted: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Step {
+    Idle,
+    /// `SET` has run. The count is `INCR` if the connection had seen a count that it trusts.
+    Locked {
+        seen: Option<Time>,
+    },
+    /// The count has run as well, after the lock was lost if the parts came apart.
+    Counted {
+        seen: Option<Time>,
+        token: Time,
+        came_apart: bool,
+    },
+    /// The counter was lost: a second request of two parts will seed it, and look at the lock.
+    Lost,
+    Seeded {
+        token: Time,
+    },
+    Looked {
+        token: Time,
+    },
+    /// The connection broke, and the attempt will be sent again.
+    Broken,
+}
+
+impl Call {
+    pub(crate) const fn new(number: usize, connection: usize, key: usize, life: Time) -> Self {
+        Self { number, connection, key, life, attempts: 0, step: Step::Idle, is_granted: false }
+    }
+
+    pub(crate) fn owner(&self) -> Owner {
+        (self.number, self.attempts)
+    }
+
+    /// Whether what comes next is an answer.
+    pub(crate) fn is_answered(&self) -> bool {
+        matches!(self.step, Step::Counted { .. } | Step::Looked { .. })
+    }
+
+    /// Whether it will seed the counter.
+    pub(crate) fn will_seed(&self) -> bool {
+        match self.step {
+            Step::Counted { seen, token, .. } => seen.is_some_and(|seen| token <= seen),
+            Step::Locked { seen } => seen.is_none(),
+            step => matches!(step, Step::Lost | Step::Broken),
+        }
+    }
+
+    /// Sends the first request, whose first part runs.
+    pub(crate) fn send(
+        &mut self,
+        memory: Option<Memory>,
+        server: &mut Server,
+        history: &mut History,
+    ) {
+        let is_enough =
+            |memory: &Memory| memory.life >= self.life || !server.rules.has(Rule::LongerLeaseSeeds);
+        let seen = memory.filter(is_enough).map(|memory| memory.seen);
+        self.is_granted = server.set(self.key, self.owner());
+        if self.is_granted {
+            history.grant(self.number);
+        }
+        self.step = Step::Locked { seen };
+    }
+
+    /// The next part of the request under way runs.
+    pub(crate) fn run(&mut self, server: &mut Server) {
+        let has_lock = server.has_lock(self.key, self.owner());
+        self.step = match self.step {
+            Step::Locked { seen } => {
+                let token = if seen.is_some() { server.count() } else { server.seed(self.life) };
+                Step::Counted { seen, token, came_apart: self.is_granted && !has_lock }
+            }
+            Step::Lost => Step::Seeded { token: server.seed(self.life) },
+            Step::Seeded { token } => {
+                self.is_granted &= has_lock || !server.rules.has(Rule::SecondRequestLooks);
+                server.pass(1);
+                Step::Looked { token }
+            }
+            step => step,
+        };
+    }
+
+    /// The answer to the request arrives.
+    pub(crate) fn answer(
+        &mut self,
+        memory: &mut Option<Memory>,
+        rules: Rules,
+        history: &mut History,
+    ) {
+        let (seen, token, came_apart) = match self.step {
+            Step::Counted { seen, token, came_apart } => (seen, token, came_apart),
+            Step::Looked { token } => (None, token, false),
+            _ => return,
+        };
+        if is_lost(seen, token, *memory, rules) {
+            *memory = None;
+            self.step = Step::Lost;
+            return;
+        }
+        self.remember(memory, seen.is_none(), token);
+        if self.is_granted {
+            history.hold(self.number, Tokens { first: token, last: token, seen, came_apart });
+        } else {
+            history.refuse(self.number);
+        }
+        self.finish();
+    }
+
+    fn remember(&self, memory: &mut Option<Memory>, has_seeded: bool, token: Time) {
+        if has_seeded {
+            let memory = memory.get_or_insert(Memory { seen: token, life: self.life });
+            memory.life = memory.life.max(self.life);
+        }
+        if let Some(memory) = memory {
+            memory.seen = memory.seen.max(token);
+        }
+    }
+
+    pub(crate) fn finish(&mut self) {
+        *self = Self { attempts: self.attempts + 1, step: Step::Idle, is_granted: false, ..*self };
+    }
+}
+
+/// Whether a count shows that the counter is not the one that the connection has seeded.
+fn is_lost(seen: Option<Time>, count: Time, memory: Option<Memory>, rules: Rules) -> bool {
+    let seen = match memory {
+        Some(memory) if !rules.has(Rule::CountIsComparedAsSent) => seen.and(Some(memory.seen)),
+        _ => seen,
+    };
+    rules.has(Rule::CountIsCompared) && seen.is_some_and(|seen| count <= seen)
+}
