@@ -121,5 +121,5 @@ fn read(output: ChildStdout) -> Receiver<String> {
     receiver
 }
 
-/// More than any of them takes for a burst or a round of pairs, on a busy machine.
-const LIMIT: Duration = Duration::from_secs(60);
+/// More than any of them takes for a burst, or for a minute of pairs, on a busy machine.
+const LIMIT: Duration = Duration::from_secs(120);

@@ -66,8 +66,9 @@ impl Contender {
     /// so none of these may be called by its scripts too.
     pub(crate) fn sends(self) -> &'static [&'static str] {
         match self {
-            // A try sends SET and INCR; the first of a key sends another SET, once in minutes. The
-            // scripts call SET too, so INCR is counted for both.
+            // A try sends SET and INCR. The scripts call SET too, so INCR is counted for both. The
+            // first of a connection and slot, which seeds a counter by a script, counts one too few
+            // or too many.
             Self::Ours | Self::OursFair => {
                 &["incr", "incr", "evalsha", "eval", "subscribe", "unsubscribe"]
             }
