@@ -80,7 +80,7 @@ impl Arguments {
     }
 }
 
-/// About five minutes.
+/// About four minutes.
 const FULL: Pace =
     Pace { rounds: 5, time: Duration::from_millis(600), first: 20_000, warm_up: 100_000 };
 
