@@ -25,7 +25,8 @@ pub(crate) async fn release(
     if !is_single && !counted.is_alone && requests::free(connection, attempt).await? {
         return Ok(backend::Release::Released);
     }
-    release_one(connection, attempt, None).await.map(|(found, _)| found)
+    // Boxed, because a release that joins a batch does not need the space.
+    Box::pin(release_one(connection, attempt, None)).await.map(|(found, _)| found)
 }
 
 /// Releases the attempt, and queues another one in the same step, where there is one.

@@ -26,7 +26,9 @@ pub(crate) async fn pair(
 ) -> Result<[Value; 2], Fault> {
     let counted = connection.outbox.begin();
     if counted.is_alone {
-        let replies = connection.call(&command::pipeline(commands)).await?;
+        let pipeline = command::pipeline(commands);
+        // Boxed, because a call that joins a batch does not need the space.
+        let replies = Box::pin(connection.call(&pipeline)).await?;
         return connection.two(replies, names);
     }
     answer(connection, |answer| Request::Pair(commands, answer)).await
