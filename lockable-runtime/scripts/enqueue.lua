@@ -16,6 +16,13 @@ A lock that no one has, or that stays taken for its waiters only, is handed off 
 Idempotent because an attempt is in the queue once, and finds its own lock.
 ]]
 local lock, fence, queue, token, entry = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[3]
+
+local function lengthen_fence_life()
+  if ARGV[5] then
+    redis.call('PEXPIRE', fence, ARGV[5], 'GT')
+  end
+end
+
 local owner = redis.call('GET', lock)
 local now = now_in_micros()
 if mark_of(owner) == '=' and rest_of(lock, owner) <= 0 then
@@ -34,9 +41,7 @@ if not owner or owner == token then
   if failed then
     return failed
   end
-  if ARGV[5] then
-    redis.call('PEXPIRE', fence, ARGV[5], 'GT')
-  end
+  lengthen_fence_life()
   if owner then
     redis.call('PEXPIRE', lock, ARGV[2], 'GT')
   else
@@ -47,6 +52,7 @@ if not owner or owner == token then
   end
   return {1, first, now}
 end
+lengthen_fence_life()
 local rest = rest_of(lock, owner)
 local failed = join(queue, entry, ARGV[4])
 reserve_for_waiters(lock, owner)

@@ -85,7 +85,7 @@ impl Companions {
                 let longer =
                     |fence: Fence| Fence { ends: fence.ends.max(now.millis + life), ..fence };
                 let both = |fence: Option<Fence>| [fence, fence.map(longer)];
-                [self.fence].into_iter().chain(turns.flat_map(both)).collect()
+                [self.fence].into_iter().chain(turns).flat_map(both).collect()
             }
         }
     }

@@ -30,7 +30,7 @@ pub(super) async fn acquire(
         None => connection.names.command(&Seed(attempt)),
     };
     let both = [command::set_lock(attempt), count];
-    let replies = requests::pair(connection, both, "`SET` and `INCR`").await?;
+    let replies = requests::pair(connection, both).await?;
     let Read { locked, counted, is_uncounted } = Read::from(replies, attempt);
     let is_lost = counted.as_ref().is_ok_and(|count| is_lost(fences, attempt, seeded, now, *count));
     // An error here shows that this request was granted nothing; an earlier one, which was not answered,
@@ -116,8 +116,7 @@ async fn seed(
     let count =
         if by_text { connection.names.by_text(&call) } else { connection.names.command(&call) };
     let both = [count, command::owner(attempt)];
-    let replies = connection.call(&command::pipeline(both)).await?;
-    let [seeded, locked] = connection.two(replies, "`EVAL` and `GET`")?;
+    let [seeded, locked] = connection.two(both).await?;
     if !by_text && is_unknown_script(&seeded) {
         return Box::pin(seed(connection, attempt, true)).await;
     }

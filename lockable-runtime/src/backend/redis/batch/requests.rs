@@ -2,34 +2,33 @@
 //!
 //! See "When are requests batched?" in DESIGN.md.
 
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
 use std::mem;
 use std::sync::Arc;
+use std::task::Poll;
 
 use ::redis::{Cmd, Value};
 use tokio::sync::oneshot::{Receiver, Sender};
-use tokio::task::yield_now;
 
 use crate::backend::redis::wire::command;
 use crate::backend::redis::wire::connection::Connection;
-use crate::backend::redis::wire::outbox::{Batch, Request};
+use crate::backend::redis::wire::outbox::Request;
 use crate::backend::redis::wire::script::{Call as _, FreeAll, is_unknown_script};
 use crate::backend::{Attempt, Fault};
 
-/// The replies to two commands that go together, which are named for the message.
+/// The replies to two commands that go together, by themselves or in a batch.
 ///
 /// # Cancel safety
 /// Commands whose call is dropped may still be sent; the others of their batch are.
 pub(crate) async fn pair(
     connection: &Arc<Connection>,
     commands: [Cmd; 2],
-    names: &str,
 ) -> Result<[Value; 2], Fault> {
     let counted = connection.outbox.begin();
     if counted.is_alone {
-        let pipeline = command::pipeline(commands);
         // Boxed, because a call that joins a batch does not need the space.
-        let replies = Box::pin(connection.call(&pipeline)).await?;
-        return connection.two(replies, names);
+        return Box::pin(connection.two(commands)).await;
     }
     answer(connection, |answer| Request::Pair(commands, answer)).await
 }
@@ -61,31 +60,57 @@ fn join<T>(
     let (answered, starts) = connection.outbox.join(request);
     if starts {
         // In a task of its own, because the call that came first may be dropped, or not be polled.
-        let sending = Sending(Arc::clone(connection));
+        let sending = Sending { connection: Arc::clone(connection), is_over: false };
         drop(connection.runtime.spawn(sending.send_all()));
     }
     answered
 }
 
 /// The task that sends what waits. Where the runtime ends before that, the channels of the requests close.
-struct Sending(Arc<Connection>);
+struct Sending {
+    connection: Arc<Connection>,
+    is_over: bool,
+}
 
 impl Sending {
-    async fn send_all(self) {
-        let Self(connection) = &self;
+    async fn send_all(mut self) {
         loop {
             // Tasks that are about to ask as well do so before this one continues.
-            yield_now().await;
-            let Some(batch) = connection.outbox.next().await else { return };
-            drop(connection.runtime.spawn(send(Arc::clone(connection), batch)));
+            behind_others().await;
+            let requests = self.connection.outbox.next();
+            self.is_over = requests.is_empty();
+            if self.is_over {
+                return;
+            }
+            let connection = Arc::clone(&self.connection);
+            drop(self.connection.runtime.spawn(send(connection, requests)));
         }
     }
 }
 
 impl Drop for Sending {
     fn drop(&mut self) {
-        self.0.outbox.close();
+        // Where it is over, another task may attend to the next requests already.
+        if !self.is_over {
+            self.connection.outbox.close();
+        }
     }
+}
+
+/// Lets the tasks run that wait for the runtime already.
+///
+/// Tokio's `yield_now` waits for more: until the worker has looked for events, which takes a system call, and
+/// meanwhile no other worker may run the task.
+fn behind_others() -> impl Future<Output = ()> {
+    let mut is_behind = false;
+    poll_fn(move |cx| {
+        if is_behind {
+            return Poll::Ready(());
+        }
+        is_behind = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
 }
 
 /// What a batch is sent as, and where the answers go. A call that was dropped needs none.
@@ -121,19 +146,21 @@ impl Sorted {
     }
 }
 
-async fn send(connection: Arc<Connection>, batch: Batch) {
-    let mut sorted = Sorted::from(batch.requests);
+/// Sends a batch, and each call its answer.
+async fn send(connection: Arc<Connection>, batch: VecDeque<Request>) {
+    let mut sorted = Sorted::from(batch);
     let free_all = FreeAll(&sorted.attempts);
     let frees = (!sorted.frees.is_empty()).then(|| connection.names.command(&free_all));
     let commands = mem::take(&mut sorted.commands).into_iter().chain(frees);
-    let replies = connection.call_as(&command::pipeline(commands), batch.turn).await;
+    let replies = connection.call(&command::pipeline(commands)).await;
     let mut replies = match replies {
         Ok(replies) => replies.into_iter(),
         Err(fault) => return sorted.fail(&fault),
     };
     for answer in sorted.pairs {
-        let pair = [(); 2].map(|()| replies.next().unwrap_or(Value::Nil));
-        drop(answer.send(Ok(pair)));
+        // Each command has a reply.
+        let (Some(first), Some(second)) = (replies.next(), replies.next()) else { return };
+        drop(answer.send(Ok([first, second])));
     }
     if let Some(reply) = replies.next() {
         let freed = freed(&connection, &FreeAll(&sorted.attempts), reply).await;

@@ -3,7 +3,6 @@
 //! See "Why our own deadlines and reconnection?" in DESIGN.md.
 
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -15,7 +14,7 @@ use super::command::pipeline;
 use super::driven::Driven;
 use super::fault;
 use super::greeting::greet;
-use super::outbox::{Outbox, Turn};
+use super::outbox::Outbox;
 use super::script::{Call, Names, is_unknown_script};
 use crate::backend::Fault;
 use crate::backend::redis::fence::{FenceCounters, LostCounters};
@@ -105,32 +104,20 @@ impl Connection {
     /// Sends the commands in one go; an error of the server's is one of the values.
     pub(crate) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
         let count = pipeline.len();
-        self.answered(self.driven.commands.clone().send_packed_commands(pipeline, 0, count).await)
+        let replies = self.driven.commands.clone().send_packed_commands(pipeline, 0, count).await;
+        let replies = self.answered(replies)?;
+        if replies.len() == count { Ok(replies) } else { Err(self.unexpected_count()) }
     }
 
-    /// The same for a batch, whose turn is over after the command deadline: a server that does not answer
-    /// holds up no others.
-    pub(crate) async fn call_as(
-        &self,
-        pipeline: &Pipeline,
-        turn: Turn,
-    ) -> Result<Vec<Value>, Fault> {
-        let mut call = pin!(self.call(pipeline));
-        let answer = self.opener.within(self.opener.command_deadline, call.as_mut()).await;
-        drop(turn);
-        match answer {
-            Some(replies) => replies,
-            // A late answer still says what the server has done.
-            None => call.await,
-        }
+    /// The same for two commands.
+    pub(crate) async fn two(&self, commands: [Cmd; 2]) -> Result<[Value; 2], Fault> {
+        let replies = self.call(&pipeline(commands)).await?;
+        replies.try_into().map_err(|_| self.unexpected_count())
     }
 
-    /// The two replies to commands that went in one go, which are named for the message.
-    pub(crate) fn two(&self, replies: Vec<Value>, names: &str) -> Result<[Value; 2], Fault> {
-        replies.try_into().map_err(|_| {
-            self.retire();
-            fault::unexpected(&self.opener.server, names)
-        })
+    fn unexpected_count(&self) -> Fault {
+        self.retire();
+        fault::unexpected(&self.opener.server, "commands that went together")
     }
 
     /// Runs the script by its name, and by its text where the server does not know it.
