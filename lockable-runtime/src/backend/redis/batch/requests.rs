@@ -4,14 +4,12 @@
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::mem;
 use std::sync::Arc;
 use std::task::Poll;
 
-use ::redis::{Cmd, Value};
+use ::redis::{Cmd, Pipeline, Value};
 use tokio::sync::oneshot::{Receiver, Sender};
 
-use crate::backend::redis::wire::command;
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::outbox::Request;
 use crate::backend::redis::wire::script::{Call as _, FreeAll, is_unknown_script};
@@ -114,30 +112,32 @@ fn behind_others() -> impl Future<Output = ()> {
 }
 
 /// What a batch is sent as, and where the answers go. A call that was dropped needs none.
-#[derive(Default)]
 struct Sorted {
-    commands: Vec<Cmd>,
+    commands: Pipeline,
     pairs: Vec<Sender<Result<[Value; 2], Fault>>>,
     attempts: Vec<Arc<Attempt>>,
     frees: Vec<Sender<Result<bool, Fault>>>,
 }
 
 impl Sorted {
-    fn from(requests: impl IntoIterator<Item = Request>) -> Self {
-        let mut sorted = Self::default();
+    fn new(requests: VecDeque<Request>) -> Self {
+        let count = requests.len();
+        let mut commands = Pipeline::with_capacity(2 * count + 1);
+        let (mut pairs, mut attempts, mut frees) =
+            (Vec::with_capacity(count), Vec::with_capacity(count), Vec::with_capacity(count));
         for request in requests {
             match request {
-                Request::Pair(commands, answer) => {
-                    sorted.commands.extend(commands);
-                    sorted.pairs.push(answer);
+                Request::Pair([first, second], answer) => {
+                    commands.add_command(first).add_command(second);
+                    pairs.push(answer);
                 }
                 Request::Free(attempt, answer) => {
-                    sorted.attempts.push(attempt);
-                    sorted.frees.push(answer);
+                    attempts.push(attempt);
+                    frees.push(answer);
                 }
             }
         }
-        sorted
+        Self { commands, pairs, attempts, frees }
     }
 
     fn fail(self, fault: &Fault) {
@@ -148,12 +148,11 @@ impl Sorted {
 
 /// Sends a batch, and each call its answer.
 async fn send(connection: Arc<Connection>, batch: VecDeque<Request>) {
-    let mut sorted = Sorted::from(batch);
-    let free_all = FreeAll(&sorted.attempts);
-    let frees = (!sorted.frees.is_empty()).then(|| connection.names.command(&free_all));
-    let commands = mem::take(&mut sorted.commands).into_iter().chain(frees);
-    let replies = connection.call(&command::pipeline(commands)).await;
-    let mut replies = match replies {
+    let mut sorted = Sorted::new(batch);
+    if !sorted.frees.is_empty() {
+        sorted.commands.add_command(connection.names.command(&FreeAll(&sorted.attempts)));
+    }
+    let mut replies = match connection.call(&sorted.commands).await {
         Ok(replies) => replies.into_iter(),
         Err(fault) => return sorted.fail(&fault),
     };
