@@ -73,7 +73,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
         "backend/redis",
         &["mod", "acquire", "check", "connections", "batch", "wait", "wire", "fence"],
     ),
-    ("backend/redis/batch", &["mod", "releases", "renewals"]),
+    ("backend/redis/batch", &["mod", "releases", "renewals", "requests"]),
     (
         "backend/redis/check",
         &[
@@ -98,7 +98,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "trial",
             "script",
             "server",
-            "pending",
+            "outbox",
             "driven",
             "command",
             "fault",
@@ -114,6 +114,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "options",
             "reporting",
             "namespace",
+            "tag",
             "slot",
             "key",
             "token",

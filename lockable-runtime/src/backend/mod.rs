@@ -204,6 +204,7 @@ impl Reserved {
         Self { first, passes: if is_ahead { 0 } else { Self::PASSES } }
     }
 
+    #[cfg(any(feature = "__internals", test))]
     pub(crate) fn last(self) -> u64 {
         self.first.saturating_add(self.passes)
     }

@@ -12,4 +12,6 @@ pub(crate) mod reporting;
 #[cfg(test)]
 pub(crate) mod seeded;
 pub(crate) mod slot;
+#[cfg(any(feature = "redis", feature = "__internals", test))]
+pub(crate) mod tag;
 pub(crate) mod token;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::types::error::{LockError, LockErrorKind};
 #[cfg(any(feature = "redis", feature = "__internals", test))]
-use crate::types::{key::LockKey, slot::Slot, token::Origin};
+use crate::types::{key::LockKey, slot::Slot, tag::tag, token::Origin};
 
 /// What the names begin with of companion keys, of the channels of grants, and of the keys of trials.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Namespace {
     ///
     /// See "Where do fencing tokens come from?" in DESIGN.md.
     pub(crate) fn fence(&self, slot: Slot) -> Companion<'_> {
-        Companion([&self.0, ":fence:{", slot.tag(), "}"])
+        Companion([&self.0, ":fence:{", tag(slot), "}"])
     }
 
     /// The name of the queue of a lock, on the same slot as the lock itself: by its hash tag, or else with

@@ -109,6 +109,23 @@ async fn tokens_rise_over_a_lost_fence_counter() {
     assert!(new > old, "{new} after {old}");
 }
 
+/// Goal: tokens rise also where a proxy keeps the connection open over a failover.
+/// Method: the server itself forgets the latest counts, as a replica does that did not receive them.
+#[tokio::test]
+async fn tokens_rise_over_a_failover_that_breaks_no_connection() {
+    let (server, proxy) = server_and_proxy();
+    let (locker, admin) = (connect(&proxy.url()).await, server.admin());
+    for missed in [1, 10] {
+        grants(&locker, 1).await;
+        let received = admin.get(FENCE).unwrap();
+        let old = grants(&locker, missed).await;
+        admin.command::<()>(&["SET", FENCE, &received, "KEEPTTL"]);
+        let new = grants(&locker, 1).await;
+        assert!(new > old, "{new} after {old}");
+    }
+    assert_eq!(proxy.accepted(), 1);
+}
+
 #[tokio::test]
 async fn two_holders_after_a_failover_cannot_overwrite_each_other() {
     let pair = Pair::start();
