@@ -166,7 +166,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// `Err` it is [`is_wait_limit_reached`](LockError::is_wait_limit_reached). Where the server gave
 /// no answer, the lock may be free: that is a failure and not busy, so `on_error` answers. The limit counts from
 /// the start of the call and never cuts its first try short; a limit that is computed, and is zero, is
-/// one try. The lease begins when the wait ends.
+/// one try, or busy at once beside other calls of its locker. The lease begins when the wait ends.
 ///
 /// ```
 /// # use std::time::Duration;

@@ -317,6 +317,26 @@ async fn failures_add_up_of_one_key_and_of_any() {
     assert_eq!((locks.counts(KEY).failed, locks.counts("order:8").failed), (2, 1));
 }
 
+/// Calls that would ask nothing, because their own locker holds the lock, fail as well.
+#[tokio::test]
+async fn a_staged_failure_comes_before_what_the_locker_knows() {
+    let locks = TestLocks::new();
+    let guard = locks.locker().lock("order:7").acquire().await.unwrap();
+    for _ in 0..2 {
+        locks.fail_next(KEY);
+    }
+    let outcomes = [
+        locks.scope(ship(7, ready(()))).await,
+        locks.scope(ship_in_turn(7, ready(()))).await,
+        locks.scope(ship(7, ready(()))).await,
+    ];
+    let [once, in_turn, busy] = outcomes.map(Result::unwrap_err);
+    assert!(once.is_unavailable() && in_turn.is_unavailable() && busy.is_busy());
+    let counts = locks.counts(KEY);
+    assert_eq!((counts.granted, counts.busy, counts.failed), (1, 1, 2));
+    guard.release().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_failed_call_leaves_nothing_behind() {
     let locks = TestLocks::new();

@@ -1,11 +1,21 @@
 //! No question is asked in vain: what a call learns from the other calls of its locker.
 
+use std::pin::pin;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Waker};
+use std::thread;
 use std::time::Duration;
 
 use lockable_runtime::Locker;
-use lockable_tests::{ConnectionTraffic, wait};
+use lockable_tests::{ConnectionTraffic, Server, wait};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::{JoinSet, spawn_blocking};
 
-use crate::support::{KEY, LIMIT, connect, in_time, server_and_proxy};
+use crate::runtimes::one_thread;
+use crate::support::{
+    COMMAND, CONNECT, KEY, LIMIT, connect, elapse, impatient, in_time, now, server_and_proxy,
+};
+use crate::waiting::support::{AT_ONCE, is_over, is_served, queued, waiter, within};
 
 /// A lease that its server confirmed so recently is not asked for.
 const CONFIRMED: Duration = Duration::from_millis(800);
@@ -82,6 +92,153 @@ async fn a_lock_of_another_locker_is_asked_for() {
     }
     assert_eq!(proxy.commands("SET"), sets + 3);
     guard.release().await.unwrap();
+}
+
+/// Goal: a burst of calls for one lock asks once for the lock, and once for a place in its queue.
+#[tokio::test]
+async fn a_burst_of_waiting_calls_tries_once() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    waits_once(&server, &locker).await;
+    let counts = || (proxy.commands("SET"), proxy.commands("EVALSHA"));
+    let (sets, scripts) = counts();
+    let mut calls = JoinSet::new();
+    let (inside, entered) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    for _ in 0..64 {
+        let (request, inside, entered) =
+            (locker.lock("k"), Arc::clone(&inside), Arc::clone(&entered));
+        calls.spawn(async move {
+            let guard = request.acquire().await.unwrap();
+            entered.add_permits(1);
+            drop(inside.acquire().await.unwrap());
+            guard.release().await.unwrap();
+        });
+    }
+    queued(&server, 1).await;
+    drop(entered.acquire().await.unwrap());
+    assert_eq!(counts(), (sets + 1, scripts + 1));
+    inside.add_permits(64);
+    calls.join_all().await;
+    assert_eq!(proxy.commands("SET"), sets + 1);
+    is_over(&server).await;
+}
+
+/// The place of a line among the processes is from when its call joined.
+#[tokio::test]
+async fn a_line_behind_its_own_holder_queues_at_once() {
+    let server = Server::start();
+    let (locker, other) = (connect(&server.url()).await, connect(&server.url()).await);
+    let holder = locker.lock("k").acquire().await.unwrap();
+    let first = waiter(&locker);
+    within("queued", AT_ONCE, queued(&server, 1)).await;
+    let second = waiter(&other);
+    queued(&server, 2).await;
+    holder.release().await.unwrap();
+    let first = within("the first", AT_ONCE, first).await.unwrap();
+    assert!(!second.is_finished());
+    first.release().await.unwrap();
+    is_served("the second", AT_ONCE, second).await;
+    is_over(&server).await;
+}
+
+/// Method: the request of the first call is held back; the background has another connection.
+#[tokio::test]
+async fn a_call_behind_a_dropped_try_is_served_at_once() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    proxy.hold_open_requests();
+    let asks = waiter(&locker);
+    proxy.wait_held(LIMIT).await;
+    let waits = waiter(&locker);
+    elapse(Duration::from_millis(100)).await;
+    assert!(!waits.is_finished());
+    asks.abort();
+    let guard = within("behind a dropped try", AT_ONCE, waits).await.unwrap();
+    let owner = server.admin().get(KEY);
+    proxy.release_requests();
+    elapse(Duration::from_millis(200)).await;
+    assert_eq!(server.admin().get(KEY), owner);
+    guard.release().await.unwrap();
+    is_over(&server).await;
+}
+
+/// Method: the thread of the first call blocks in the middle of it.
+#[tokio::test]
+async fn a_call_behind_a_blocked_runtime_waits_one_deadline() {
+    let server = Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    let (blocked, is_blocked) = oneshot::channel();
+    let (release, is_released) = mpsc::channel::<()>();
+    let request = locker.lock("k").wait_at_most(LIMIT);
+    let blocking = thread::spawn(move || {
+        one_thread().block_on(async move {
+            let mut call = pin!(request.acquire());
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(call.as_mut().poll(&mut context).is_pending());
+            blocked.send(()).unwrap();
+            is_released.recv().unwrap();
+            drop(call.await.unwrap().release().await);
+        });
+    });
+    is_blocked.await.unwrap();
+    let start = now();
+    let guard = within("behind a blocked try", COMMAND + AT_ONCE, waiter(&locker)).await.unwrap();
+    assert!(start.elapsed() >= COMMAND);
+    release.send(()).unwrap();
+    guard.release().await.unwrap();
+    spawn_blocking(|| blocking.join().unwrap()).await.unwrap();
+    is_over(&server).await;
+}
+
+/// A server that gives no answer ends all of them as it ends a single call, and not half a minute later.
+#[tokio::test]
+async fn calls_behind_a_failed_try_end_soon_after_it() {
+    let server = Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    server.pause();
+    let calls = (0..10).map(|_| tokio::spawn(locker.lock("k").acquire()));
+    let calls: Vec<_> = calls.collect();
+    in_time(2 * COMMAND + CONNECT, async {
+        for call in calls {
+            assert!(call.await.unwrap().unwrap_err().is_unavailable());
+        }
+    })
+    .await;
+    server.resume();
+    let free = async || locker.lock("k").try_acquire().await.is_ok_and(|guard| guard.is_some());
+    wait::until_async(LIMIT, free).await;
+}
+
+/// It could only wait for the others.
+#[tokio::test]
+async fn a_wait_limit_of_zero_asks_nothing_behind_others() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let is_refused = async || {
+        let call = locker.lock("k").wait_at_most(Duration::ZERO).acquire();
+        call.await.unwrap_err().is_wait_limit_reached()
+    };
+    proxy.hold_requests();
+    let asks = waiter(&locker);
+    proxy.wait_held(LIMIT).await;
+    let round_trips = proxy.round_trips();
+    assert!(is_refused().await, "behind one that asks");
+    proxy.release_requests();
+    let guard = asks.await.unwrap();
+    assert!(is_refused().await, "behind the holder");
+    assert_eq!(proxy.round_trips(), round_trips);
+    guard.release().await.unwrap();
+    is_over(&server).await;
+}
+
+/// A call waits, and everything that waiting needs is there from now on.
+async fn waits_once(server: &Server, locker: &Locker) {
+    let guard = locker.lock("k").acquire().await.unwrap();
+    let next = waiter(locker);
+    queued(server, 1).await;
+    guard.release().await.unwrap();
+    next.await.unwrap().release().await.unwrap();
+    is_over(server).await;
 }
 
 async fn is_busy(locker: &Locker) -> bool {

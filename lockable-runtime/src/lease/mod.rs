@@ -286,9 +286,13 @@ impl Lease {
         self.update(|state, now| state.refused(loss, now));
     }
 
-    /// Whether the lock is held as far as is known here, its release has not begun, and the backend has
-    /// confirmed it so recently. A deadline that has passed is left for others to find, so this can be asked
-    /// under a lock.
+    /// Whether the lock is held as far as is known here, and its release has not begun. A deadline that has
+    /// passed is left for others to find, so this can be asked under a lock.
+    pub(crate) fn is_holding(&self, now: Moment) -> bool {
+        self.state().is_holding(now)
+    }
+
+    /// The same, and whether the backend has confirmed it so recently.
     pub(crate) fn is_confirmed(&self, now: Moment, recently: Duration) -> bool {
         self.state().is_confirmed(now, recently)
     }

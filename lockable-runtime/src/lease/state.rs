@@ -95,11 +95,14 @@ impl LeaseState {
         self.confirmed_at = sent.max(self.confirmed_at);
     }
 
-    /// Whether the lock is held as far as is known here, its release has not begun, and the backend has
-    /// confirmed it so recently.
+    /// Whether the lock is [held](Self::is_holding), and the backend has confirmed that so recently.
     pub(crate) fn is_confirmed(&self, now: Moment, recently: Duration) -> bool {
-        let is_held = matches!(self.look(now), Status::Held(_) | Status::MaxHoldReached);
-        is_held && now.since(self.confirmed_at) < recently
+        self.is_holding(now) && now.since(self.confirmed_at) < recently
+    }
+
+    /// Whether the lock is held as far as is known here, and its release has not begun.
+    pub(crate) fn is_holding(&self, now: Moment) -> bool {
+        matches!(self.look(now), Status::Held(_) | Status::MaxHoldReached)
     }
 
     /// A renewal that was sent then was answered now: the lock is this holder's for `ttl` from there.

@@ -110,7 +110,8 @@ impl LockRequest {
     /// Waits at most this long for a lock that another holder has; without a limit by default.
     ///
     /// The limit counts from the start of the call. It never cuts the first try short, which ends by its
-    /// own deadlines, so a limit of zero is one try. At the limit the call is
+    /// own deadlines, so a limit of zero is one try. It is busy at once if other calls of the locker wait for
+    /// the lock or ask for it, or if the locker is known to hold it. At the limit the call is
     /// [`is_wait_limit_reached`](LockError::is_wait_limit_reached) where a server said that another holder
     /// has the lock, or this locker holds it; where the last thing that is known is a failure, it is
     /// [`is_unavailable`](LockError::is_unavailable).
@@ -183,7 +184,8 @@ impl LockRequest {
 
     /// Acquires the lock; while another holder has it, the call waits in a FIFO queue.
     ///
-    /// A lock that is free costs what one try costs. Waiters of one process are served in the order of
+    /// A lock that is free costs what one try costs. A call that finds another one of its locker, which holds
+    /// the lock, waits for it or asks for it, joins the line behind that and asks nothing. Waiters of one process are served in the order of
     /// arrival, and processes in turns. A turn is one grant and at most sixteen passes within the process
     /// and within five milliseconds; with [`fair`](LockRequest::fair) it is one grant.
     ///
@@ -196,8 +198,8 @@ impl LockRequest {
     ///   limit.
     /// - [`is_held_by_caller`](LockError::is_held_by_caller) when this is called from inside of the
     ///   body that holds it.
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer to the first try
-    ///   within its deadline, or refuses; while the call waits, after 30 seconds in which the backend gave
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer to the first try, or to
+    ///   the first question of the line, within its deadline, or refuses; while the call waits, after 30 seconds in which the backend gave
     ///   no answer, and after five leases that were over when the call heard of them, because its `expire`
     ///   is shorter than the way to the server and back. The lock is not held then; a request that may
     ///   still land is released in the background.
@@ -219,6 +221,10 @@ impl LockRequest {
     }
 
     /// Acquires the lock in one try; `None` when another holder has it.
+    ///
+    /// The try asks nothing if this locker holds the lock, its release has not begun, and the backend confirmed
+    /// the lease less than 0.8 seconds ago. So a lock that is deleted by hand is free for its own process 0.8
+    /// seconds later at most.
     ///
     /// # Errors
     /// As [`acquire`](LockRequest::acquire), but for the wait limit; and

@@ -1,4 +1,4 @@
-//! Whether a simulated process runs: it may stop for a while, and die.
+//! Whether a simulated process runs: it may stop for a while, or its callers' runtime may; and it may die.
 
 use std::cell::Cell;
 use std::future::{Future, pending};
@@ -18,12 +18,19 @@ pub(super) struct Life {
     is_over: AtomicBool,
     /// It does nothing until then.
     stopped: Mutex<Moment>,
+    /// Its calls are not polled until then.
+    blocked: Mutex<Moment>,
 }
 
 impl Life {
     pub(super) fn stop_until(&self, end: Moment) {
         let mut stopped = self.stopped.lock().unwrap();
         *stopped = end.max(*stopped);
+    }
+
+    pub(super) fn block_until(&self, end: Moment) {
+        let mut blocked = self.blocked.lock().unwrap();
+        *blocked = end.max(*blocked);
     }
 
     pub(super) fn end(&self) {
@@ -37,6 +44,11 @@ impl Life {
     /// When the process runs next: now, unless it is stopped.
     pub(super) fn runs_at(&self) -> Moment {
         tokio_time().max(*self.stopped.lock().unwrap())
+    }
+
+    /// When its calls are polled next.
+    fn polls_at(&self) -> Moment {
+        self.runs_at().max(*self.blocked.lock().unwrap())
     }
 
     /// Ends at that moment if the process runs then, or else when it runs again; never if it died.
@@ -95,7 +107,7 @@ impl<F: Future> Future for Gate<'_, F> {
             if self.life.is_over() {
                 return Poll::Pending;
             }
-            let pause = self.life.runs_at().since(tokio_time());
+            let pause = self.life.polls_at().since(tokio_time());
             if pause.is_zero() {
                 break;
             }

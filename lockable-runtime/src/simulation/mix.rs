@@ -35,6 +35,8 @@ pub(super) enum Fault {
     Silence,
     /// The process stops, as by `SIGSTOP`, and continues later.
     Stop,
+    /// Its calls are not polled for a while, and its background is.
+    Block,
     /// The process ends at once, as by `SIGKILL`, and another one starts.
     Kill,
     /// The subscription breaks.
@@ -58,6 +60,7 @@ impl Fault {
             Self::Cut => "cuts",
             Self::Silence => "silences",
             Self::Stop => "stops",
+            Self::Block => "blocked runtimes",
             Self::Kill => "kills",
             Self::Unsubscribe => "broken subscriptions",
             Self::Deafen => "deaf subscriptions",
@@ -70,10 +73,11 @@ impl Fault {
 }
 
 /// How probable each fault is in one step of a seed, in thousandths, at most.
-const FAULTS: [(Fault, u64); 10] = [
+const FAULTS: [(Fault, u64); 11] = [
     (Fault::Cut, 20),
     (Fault::Silence, 12),
     (Fault::Stop, 20),
+    (Fault::Block, 12),
     (Fault::Kill, 8),
     (Fault::Unsubscribe, 20),
     (Fault::Deafen, 16),

@@ -7,7 +7,7 @@
 //! 1. Each process has a [`client`] in the place of a backend. It sends the verbs over two [`connection`]s, one
 //!    for the calls and one for the background, and hears of grants by a [`subscription`], as on Redis.
 //! 2. The [`mix`] of the seed says what may go wrong: what is under way is slow or lost, connections break or
-//!    are silent, processes stop and are killed, the server stalls and loses data, calls are dropped.
+//!    are silent, processes stop and are killed, runtimes are blocked, the server stalls and loses data, calls are dropped.
 //! 3. A [`worker`] makes one call after the other, each with other terms, in each way that a lock can be held.
 //! 4. [`rules`] knows what every seed has to keep. It is asked at each poll of a body under its lock, and at
 //!    each grant of the server. At the end of a [`trial`] it is calm: every call has to end then, and no lock,

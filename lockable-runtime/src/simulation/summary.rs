@@ -13,7 +13,9 @@ use super::trial::Outcome;
 const ENOUGH: u64 = 500;
 
 /// What a run would be worth nothing without.
-const EXPECTED: [&str; 13] = [
+const EXPECTED: [&str; 16] = [
+    "blocked runtimes",
+    "calls behind a try",
     "calls cancelled",
     "claims",
     "extensions",
@@ -26,6 +28,7 @@ const EXPECTED: [&str; 13] = [
     "passes",
     "replies lost",
     "requests lost",
+    "tries of a held lock",
     "wait limits reached",
 ];
 

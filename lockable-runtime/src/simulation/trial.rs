@@ -219,6 +219,7 @@ impl Trial {
             Fault::Cut => cut(&process),
             Fault::Silence => process.connections().iter().for_each(|open| open.silence()),
             Fault::Stop => process.life.stop_until(soon(&world, &[800, 800, 800, 5_000])),
+            Fault::Block => process.life.block_until(soon(&world, &[100, 3_000])),
             Fault::Kill => self.kill(index),
             Fault::Unsubscribe => process.broken.notify_one(),
             Fault::Deafen => drop(tokio::spawn(deafen(process))),

@@ -85,6 +85,12 @@ impl Worker {
         let (key, terms) = (LockKey::from_static(call.key), call.terms.clone());
         async move {
             let start = tokio_time();
+            if terms.wait == Wait::Never && acquirer.leases(&key).iter().any(Lease::is_held) {
+                world.count("tries of a held lock");
+            }
+            if terms.wait.can_wait() && acquirer.waiting(&key) == 0 && acquirer.asking(&key) > 0 {
+                world.count("calls behind a try");
+            }
             let tried = acquire(&acquirer, key, &terms).await;
             let took = tokio_time().since(start);
             let limit = terms.wait.limit().filter(|_| world.mix.is_mild());

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use super::table::{At, Held, Role, Slot, Table, Way};
+use super::line::Behind;
+use super::table::{At, Held, Left, Role, Slot, Table, Way};
 use crate::backend::Link;
 use crate::lease::Lease;
 use crate::lease::renewal::Renewals;
@@ -32,21 +33,30 @@ impl Holders {
     }
 
     /// A stake becomes another one.
-    pub(super) fn change(&self, at: At, from: Role, begin: impl FnOnce(&mut Slot)) {
-        let left = self.table.change(at, |slot| {
+    pub(super) fn change(&self, at: At, from: Role, begin: impl FnOnce(&mut Slot)) -> Left {
+        self.table.change(at, |slot| {
             let left = slot.leave(from, at.number);
             begin(slot);
             left
-        });
-        // Outside of the table's lock: the lease may be the last to know its locker.
-        drop(left);
+        })
     }
 
-    /// A call holds the lock from now on, with this lease, which is due then where it is renewed.
-    pub(super) fn hold(&self, at: At, from: Role, lease: &Lease, due: Option<(Moment, Handle)>) {
+    /// What a call holds from now on: this lease, which is due then where it is renewed.
+    pub(super) fn held(&self, at: At, lease: &Lease, due: Option<(Moment, Handle)>) -> Held {
         let schedule = due.map(|(due, home)| self.renewals.schedule(lease, due, &home));
-        let held = Held { number: at.number, lease: lease.clone(), schedule };
-        self.change(at, from, |slot| slot.push(held));
+        Held { number: at.number, lease: lease.clone(), schedule }
+    }
+
+    /// What the first call of a line waits behind.
+    pub(super) fn behind(&self, at: At, key: &LockKey, now: Moment) -> Behind {
+        let is_try = self.table.change(at, |slot| slot.awaits_try(key, now));
+        if is_try { Behind::Try(self.link.command_deadline) } else { Behind::Holder }
+    }
+
+    /// How many calls ask for this lock now.
+    #[cfg(test)]
+    pub(super) fn asking(&self, key: &LockKey) -> usize {
+        self.table.asking(key)
     }
 
     /// The leases of this lock that are held, or whose loss was not found yet.

@@ -1,4 +1,5 @@
-//! Waiting without polling: the calls of this process form a line for each lock, and take turns.
+//! Waiting without polling: the calls of this process form a line for each lock, and take turns. A table of
+//! who holds each lock, waits for it and asks for it spares the others their questions.
 //!
 //! See "How does a call wait?" in DESIGN.md.
 
@@ -6,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use self::line::{Line, Waiter};
+use self::line::{Behind, Line, Waiter};
 use self::lines::Lines;
 use self::table::{Role, Way};
 use crate::backend::Link;
@@ -30,7 +31,7 @@ mod table;
 mod tests;
 mod turn;
 
-/// The calls of this process that wait for locks of one locker.
+/// The calls of this process for the locks of one locker.
 pub(crate) struct Waiters {
     lines: Arc<Lines>,
 }
@@ -45,9 +46,17 @@ impl Waiters {
         let (way, at) = self.lines.holders.enter(key, wait, now);
         match way {
             Way::Asks => Entered::Asks(Stake::new(&self.lines, at, Role::Asks)),
-            Way::Joins => Entered::Joins(Stake::new(&self.lines, at, Role::Waits)),
+            Way::Joins { is_first } => {
+                Entered::Joins { stake: Stake::new(&self.lines, at, Role::Waits), is_first }
+            }
             Way::IsBusy => Entered::IsBusy,
         }
+    }
+
+    /// How many calls ask for this lock now.
+    #[cfg(test)]
+    pub(crate) fn asking(&self, key: &LockKey) -> usize {
+        self.lines.holders.asking(key)
     }
 
     /// The leases of this lock that are held, or whose loss was not found yet.
@@ -75,14 +84,20 @@ impl Waiters {
     pub(crate) fn turn<'a>(
         &'a self,
         key: &'a LockKey,
-        (number, terms): (u64, &Terms),
+        (stake, terms): (&Stake, &Terms),
         heard: Heard,
         unclaimed: Option<Turn>,
     ) -> impl Future<Output = Result<Turn, LockError>> + Send + use<'a> {
         let (sender, answer) = oneshot::channel();
-        let Terms { ttl, fair: is_fair, ref identity, .. } = *terms;
+        let (number, Terms { ttl, fair: is_fair, identity, .. }) = (stake.number(), terms);
+        let (ttl, is_fair) = (*ttl, *is_fair);
         let waiter = Waiter { number, ttl, is_fair, identity: identity.clone(), answer: sender };
-        self.lines.on(key, |line, now| line.joined(waiter, heard, now));
+        self.lines.on(key, |line, now| {
+            // Under the lock of the line: a try that ends later finds the call there.
+            let is_first = line.len() == 0 && matches!(heard, Heard::Nothing);
+            let behind = if is_first { stake.behind(key, now) } else { Behind::Holder };
+            line.joined(waiter, heard, behind, now);
+        });
         // The call is in line again before the answer can come.
         unclaimed.into_iter().for_each(Turn::claim);
         let place = Place { lines: &self.lines, key, number, is_over: false };

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
+use super::line::{Behind, Heard};
 use super::lines::Lines;
-use super::table::{At, Role, Slot};
+use super::table::{At, Left, Role, Slot};
 use crate::lease::Lease;
 use crate::types::clock::Moment;
+use crate::types::key::LockKey;
 
 /// What one call is to a lock, until this is dropped.
 ///
@@ -23,9 +25,14 @@ pub(crate) struct Stake {
 pub(crate) enum Entered {
     /// It asks for the lock.
     Asks(Stake),
-    /// It waits behind other calls of its locker.
-    Joins(Stake),
-    /// It finds the lock busy, and asks nothing: the backend has just confirmed that this locker holds it.
+    /// It waits behind other calls of its locker, and asks nothing itself.
+    Joins {
+        stake: Stake,
+        /// Whether none of those waits.
+        is_first: bool,
+    },
+    /// It finds the lock busy, and asks nothing either: the backend has just confirmed that this locker holds
+    /// it, or the call would have to wait for others of its locker.
     IsBusy,
 }
 
@@ -35,24 +42,34 @@ impl Stake {
     }
 
     /// Its place in the order of arrival of all calls for this lock.
-    pub(crate) fn number(&self) -> u64 {
+    pub(super) fn number(&self) -> u64 {
         self.at.number
     }
 
-    /// The call waits from now on.
-    pub(crate) fn waits(&mut self) {
-        self.change(Role::Waits, |slot| slot.waiting += 1);
+    /// What it waits behind, as the first of its line.
+    pub(super) fn behind(&self, key: &LockKey, now: Moment) -> Behind {
+        self.lines.holders.behind(self.at, key, now)
     }
 
-    /// The call asks from now on.
+    /// The call asks from now on, and waited before.
     pub(crate) fn asks(&mut self) {
-        self.change(Role::Asks, |slot| slot.asking += 1);
+        self.change(Role::Asks, Heard::Nothing, |slot| slot.asking += 1);
+    }
+
+    /// The call waits from now on: it has asked, and another holder has the lock.
+    pub(crate) fn waits(&mut self) {
+        self.change(Role::Waits, Heard::Busy, |slot| slot.waiting += 1);
+    }
+
+    /// The call has asked, and heard this.
+    pub(crate) fn ends(mut self, heard: Heard) {
+        self.change(Role::IsOver, heard, |_| {});
     }
 
     /// The call holds the lock from now on, with this lease, which is due then where it is renewed.
     pub(crate) fn holds(&mut self, lease: &Lease, due: Option<(Moment, Handle)>) {
-        let from = mem::replace(&mut self.role, Role::Holds);
-        self.lines.holders.hold(self.at, from, lease, due);
+        let held = self.lines.holders.held(self.at, lease, due);
+        self.change(Role::Holds, Heard::Busy, |slot| slot.push(held));
     }
 
     /// Takes the stake out of this.
@@ -61,9 +78,14 @@ impl Stake {
         Self::new(&self.lines, self.at, role)
     }
 
-    fn change(&mut self, role: Role, begin: impl FnOnce(&mut Slot)) {
+    /// It is another one from now on. Calls may have waited until this one has asked, and heard that.
+    fn change(&mut self, role: Role, heard: Heard, begin: impl FnOnce(&mut Slot)) {
         let from = mem::replace(&mut self.role, role);
-        self.lines.holders.change(self.at, from, begin);
+        let Left { held, awaited } = self.lines.holders.change(self.at, from, begin);
+        drop(held);
+        if let Some(key) = awaited {
+            self.lines.on(&key, |line, now| line.tried(heard, now));
+        }
     }
 }
 
@@ -72,7 +94,7 @@ impl Drop for Stake {
         // A guard that is dropped in a forked child keeps its stake; a call may be dropped there as well.
         let is_own = self.role == Role::Holds || !self.lines.link.is_inherited();
         if self.role != Role::IsOver && is_own {
-            self.change(Role::IsOver, |_| {});
+            self.change(Role::IsOver, Heard::Nothing, |_| {});
         }
     }
 }

@@ -53,6 +53,8 @@ pub(super) struct At {
 pub(super) struct Slot {
     pub(super) asking: usize,
     pub(super) waiting: usize,
+    /// The lock whose line waits until one of those that ask has ended.
+    awaited: Option<LockKey>,
     held: Option<Held>,
     /// There are others while the loss of one is not known to its guard.
     others: Vec<Held>,
@@ -64,6 +66,15 @@ pub(super) struct Held {
     pub(super) lease: Lease,
     /// When it is renewed or checked, if it is.
     pub(super) schedule: Option<Schedule>,
+}
+
+/// What a stake leaves, which is dropped outside of the table's lock.
+#[derive(Default)]
+pub(super) struct Left {
+    /// Its lease, which may be the last to know its locker.
+    pub(super) held: Option<Held>,
+    /// The lock whose line has waited for the end of this try.
+    pub(super) awaited: Option<LockKey>,
 }
 
 /// What a stake is.
@@ -81,8 +92,11 @@ pub(super) enum Way {
     /// It asks for the lock.
     Asks,
     /// It waits behind other calls of its locker.
-    Joins,
-    /// The backend has just confirmed that this locker holds the lock.
+    Joins {
+        /// Whether none of those waits.
+        is_first: bool,
+    },
+    /// It does neither, because other calls of its locker are there.
     IsBusy,
 }
 
@@ -124,6 +138,13 @@ impl Table {
         slot.into_iter().flat_map(|slot| slot.leases(key)).cloned().collect()
     }
 
+    /// How many calls ask for this lock now.
+    #[cfg(test)]
+    pub(super) fn asking(&self, key: &LockKey) -> usize {
+        let hash = self.hasher.hash_one(key);
+        self.part(hash).of_keys.get(&hash).map_or(0, |slot| slot.asking)
+    }
+
     /// Every lease, in any order, and whether it is renewed or checked some time.
     pub(super) fn all(&self) -> Vec<(At, Lease, bool)> {
         let mut all = Vec::new();
@@ -156,7 +177,7 @@ impl Slot {
         let way = self.way(key, wait, now);
         match way {
             Way::Asks => self.asking += 1,
-            Way::Joins => self.waiting += 1,
+            Way::Joins { .. } => self.waiting += 1,
             Way::IsBusy => {}
         }
         way
@@ -164,22 +185,45 @@ impl Slot {
 
     fn way(&self, key: &LockKey, wait: Wait, now: Moment) -> Way {
         let is_confirmed = |lease: &Lease| lease.is_confirmed(now, RECHECK_INTERVAL);
-        match wait {
-            Wait::Never if self.leases(key).any(is_confirmed) => Way::IsBusy,
-            _ if wait.can_wait() && self.waiting > 0 => Way::Joins,
-            _ => Way::Asks,
+        let is_first = self.waiting == 0;
+        let is_alone = is_first && self.asking == 0;
+        if wait.can_wait() {
+            let asks = is_alone && !self.is_held(key, now);
+            return if asks { Way::Asks } else { Way::Joins { is_first } };
         }
+        // A call whose limit is zero would have to wait for those.
+        let waits = wait != Wait::Never && !is_alone;
+        if waits || self.leases(key).any(is_confirmed) { Way::IsBusy } else { Way::Asks }
     }
 
-    /// A stake of this number is not that any more; returns the lease that it had.
-    pub(super) fn leave(&mut self, role: Role, number: u64) -> Option<Held> {
+    /// Whether the first call of a line waits for a try of another call, and nothing is known of the lock. The
+    /// end of that try is notified.
+    pub(super) fn awaits_try(&mut self, key: &LockKey, now: Moment) -> bool {
+        let awaits = self.asking > 0 && !self.is_held(key, now);
+        if awaits && self.awaited.is_none() {
+            self.awaited = Some(key.clone());
+        }
+        awaits
+    }
+
+    /// Whether this locker holds the lock, as far as it knows.
+    fn is_held(&self, key: &LockKey, now: Moment) -> bool {
+        self.leases(key).any(|lease| lease.is_holding(now))
+    }
+
+    /// A stake of this number is not that any more.
+    pub(super) fn leave(&mut self, role: Role, number: u64) -> Left {
+        let mut left = Left::default();
         match role {
-            Role::Asks => self.asking -= 1,
+            Role::Asks => {
+                self.asking -= 1;
+                left.awaited = self.awaited.take();
+            }
             Role::Waits => self.waiting -= 1,
-            Role::Holds => return self.take(number),
+            Role::Holds => left.held = self.take(number),
             Role::IsOver => {}
         }
-        None
+        left
     }
 
     pub(super) fn push(&mut self, held: Held) {
@@ -239,120 +283,4 @@ impl Hasher for Hashed {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    use super::*;
-    use crate::backend::{Attempt, Link};
-    use crate::lease::{Loss, Tenure};
-    use crate::types::clock::tokio_time;
-    use crate::types::options::{Terms, Ttl};
-    use crate::types::token::FencingToken;
-
-    const KEY: LockKey = LockKey::from_static("k");
-
-    fn lease(key: &LockKey) -> Lease {
-        let attempt = Arc::new(Attempt::drawn(key.clone(), Ttl::DEFAULT));
-        let tenure = Tenure::whole(tokio_time(), Ttl::DEFAULT);
-        let (terms, link) = (Terms::default(), Arc::new(Link::in_memory()));
-        Lease::new(attempt, FencingToken::new(1), tenure, &terms, link)
-    }
-
-    impl Table {
-        fn enters(&self, wait: Wait) -> (Way, At) {
-            self.enter(&KEY, wait, tokio_time())
-        }
-
-        /// A call asks, and holds the lock from now on.
-        fn holds(&self, key: &LockKey) -> (At, Lease) {
-            let (lease, at) = (lease(key), self.enter(key, Wait::Never, tokio_time()).1);
-            let held = Held { number: at.number, lease: lease.clone(), schedule: None };
-            self.change(at, |slot| {
-                slot.leave(Role::Asks, at.number);
-                slot.push(held);
-            });
-            (at, lease)
-        }
-
-        fn leaves(&self, at: At, role: Role) -> Option<Held> {
-            self.change(at, |slot| slot.leave(role, at.number))
-        }
-
-        fn is_empty(&self) -> bool {
-            self.parts.iter().all(|part| part.slots().of_keys.is_empty())
-        }
-    }
-
-    #[test]
-    fn every_stake_leaves_nothing() {
-        let table = Table::default();
-        let (held, _) = table.holds(&KEY);
-        let (_, asks) = table.enters(Wait::Forever);
-        assert_eq!(table.leases(&KEY).len(), 1);
-        assert!(table.leaves(held, Role::Holds).is_some());
-        assert!(table.leaves(asks, Role::Asks).is_none());
-        assert!(table.is_empty());
-    }
-
-    #[test]
-    fn numbers_rise_in_the_order_of_arrival() {
-        let table = Table::default();
-        let numbers: Vec<_> = (0..100).map(|_| table.enters(Wait::Forever).1.number).collect();
-        assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_confirmed_lock_is_busy_for_less_than_a_recheck() {
-        let table = Table::default();
-        let (held, lease) = table.holds(&KEY);
-        assert_eq!(table.enters(Wait::Never).0, Way::IsBusy);
-        tokio::time::advance(Duration::from_millis(799)).await;
-        assert_eq!(table.enters(Wait::Never).0, Way::IsBusy);
-        tokio::time::advance(Duration::from_millis(1)).await;
-        assert_eq!(table.enters(Wait::Never).0, Way::Asks);
-        assert!(lease.is_held());
-        table.leaves(held, Role::Holds);
-    }
-
-    #[test]
-    fn a_lost_or_released_lock_is_not_busy() {
-        let table = Table::default();
-        let (_, lost) = table.holds(&KEY);
-        assert_eq!(table.enters(Wait::Never).0, Way::IsBusy);
-        lost.refused(Loss::Absent);
-        assert_eq!(table.enters(Wait::Never).0, Way::Asks);
-        let (held, _) = table.holds(&KEY);
-        assert_eq!(table.enters(Wait::Never).0, Way::IsBusy);
-        table.leaves(held, Role::Holds);
-        assert_eq!(table.enters(Wait::Never).0, Way::Asks);
-    }
-
-    /// Goal: two locks whose hashes are the same are two locks.
-    /// Method: a lease is put where those of another key are.
-    #[test]
-    fn another_lock_of_the_same_hash_is_not_busy() {
-        let table = Table::default();
-        let (_, at) = table.enters(Wait::Forever);
-        let other = lease(&LockKey::from_static("other"));
-        table.change(at, |slot| {
-            slot.push(Held { number: at.number, lease: other, schedule: None });
-        });
-        assert_eq!(table.enters(Wait::Never).0, Way::Asks);
-        assert!(table.leases(&KEY).is_empty());
-    }
-
-    #[test]
-    fn a_crowd_that_has_gone_leaves_no_capacity() {
-        let table = Table::default();
-        let key = |n: u32| LockKey::new(n.to_string()).unwrap();
-        let all: Vec<_> =
-            (0..10_000).map(|n| table.enter(&key(n), Wait::Never, tokio_time()).1).collect();
-        for at in all {
-            table.leaves(at, Role::Asks);
-        }
-        for part in &table.parts {
-            assert!(part.slots().of_keys.capacity() < 4 * SPARE);
-        }
-    }
-}
+mod tests;

@@ -7,13 +7,13 @@ use crate::backend::{Acquisition, Attempt, Fault, Link, Outcome, Question};
 use crate::hold::guard::LockGuard;
 use crate::lease::{Lease, Tenure, schedule};
 use crate::releaser::{Known, Releaser};
-use crate::telemetry::Hold;
+use crate::telemetry::{self, Hold};
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::Terms;
 use crate::types::token::{FencingToken, Prefix};
-use crate::waiters::{Stake, Turn, Waiters};
+use crate::waiters::{Heard, Stake, Turn, Waiters};
 
 /// What all calls of one locker acquire with.
 pub(crate) struct Acquirer {
@@ -51,6 +51,12 @@ impl Acquirer {
         self.waiters.waiting(key)
     }
 
+    /// How many calls ask for this lock.
+    #[cfg(test)]
+    pub(crate) fn asking(&self, key: &LockKey) -> usize {
+        self.waiters.asking(key)
+    }
+
     /// How many releases, and places in queues that are given up, wait in the background.
     #[cfg(test)]
     pub(crate) fn open_work(&self) -> usize {
@@ -85,8 +91,27 @@ impl Acquirer {
             Ok(Acquisition::Granted { fencing_token, since }) => {
                 self.granted(attempt, fencing_token, since, terms, stake).map(Answer::Granted)
             }
-            Err(fault) => Err(fault.about(&attempt.key, &self.link.reporting)),
+            Err(fault) => {
+                stake.ends(Heard::Fault(Box::new(fault.clone())));
+                Err(fault.about(&attempt.key, &self.link.reporting))
+            }
         }
+    }
+
+    /// The lock was busy until the limit of a call that began then.
+    pub(super) fn wait_limit_reached(
+        &self,
+        key: &LockKey,
+        terms: &Terms,
+        limit: Duration,
+        start: Moment,
+    ) -> LockError {
+        let waited = self.link.backend.now().since(start);
+        // A call that blocks logs it on its own thread and in its own span.
+        if !terms.caller_blocks {
+            telemetry::wait_limit_reached(self.link.reporting.show(key), waited);
+        }
+        LockError::wait_limit_reached(key.as_str(), limit, waited)
     }
 
     /// The guard of a grant; an answer after the lease's own deadline is a failed acquisition.

@@ -82,7 +82,7 @@ impl<'a> InLine<'a> {
             // Before the call leaves the line, which may be the end of it.
             acquirer.waiters.heard(key)
         };
-        if matches!(heard, Heard::Nothing) && !self.has_tried {
+        if matches!(heard, Heard::Nothing) && !self.has_tried && !self.holds() {
             return self.try_at_limit(limit).await;
         }
         Err(self.at_limit(heard, limit))
@@ -95,7 +95,10 @@ impl<'a> InLine<'a> {
         // Boxed, because every call that waits has the space for this and hardly one needs it.
         match Box::pin(self.acquirer.ask(self.key.clone(), self.terms, stake)).await? {
             Answer::Granted(guard) => Ok(guard),
-            Answer::Busy(..) => Err(self.busy(limit)),
+            Answer::Busy(_, stake) => {
+                stake.ends(Heard::Busy);
+                Err(self.busy(limit))
+            }
         }
     }
 
@@ -103,13 +106,13 @@ impl<'a> InLine<'a> {
     async fn turns(&mut self) -> Result<LockGuard, LockError> {
         let (link, waiters) = (&self.acquirer.link, &self.acquirer.waiters);
         let waiting = Waiting::start(&link.backend, link.reporting.show(self.key));
-        // The same from turn to turn: a call that lost one has its old place.
-        let number = self.stake.number();
         let mut unclaimed = None;
         while self.lost_turns < LOST_TURNS {
             let heard = if self.has_heard() { Heard::Busy } else { Heard::Nothing };
             let is_claim = unclaimed.is_some();
-            let turn = waiters.turn(self.key, (number, self.terms), heard, unclaimed.take());
+            // The same from turn to turn: a call that lost one has its old place.
+            let stake = (&self.stake, self.terms);
+            let turn = waiters.turn(self.key, stake, heard, unclaimed.take());
             let turn = turn.instrument(waiting.span.clone()).await?;
             self.has_tried = true;
             match self.begin(turn, is_claim, &waiting) {
@@ -185,13 +188,7 @@ impl<'a> InLine<'a> {
     }
 
     fn busy(&self, limit: Duration) -> LockError {
-        let waited = self.waited();
-        // A call that blocks logs it on its own thread and in its own span.
-        if !self.terms.caller_blocks {
-            let key = self.acquirer.link.reporting.show(self.key);
-            telemetry::wait_limit_reached(key, waited);
-        }
-        LockError::wait_limit_reached(self.key.as_str(), limit, waited)
+        self.acquirer.wait_limit_reached(self.key, self.terms, limit, self.start)
     }
 
     /// Whether a call of this locker holds the lock.

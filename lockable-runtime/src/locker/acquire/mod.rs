@@ -8,11 +8,11 @@ use self::in_line::InLine;
 use crate::backend::Outcome;
 use crate::hold::guard::LockGuard;
 use crate::telemetry;
-use crate::types::clock::within;
+use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
-use crate::types::options::{Terms, Wait};
-use crate::waiters::Entered;
+use crate::types::options::Terms;
+use crate::waiters::{Entered, Heard};
 
 mod acquirer;
 mod in_line;
@@ -24,7 +24,7 @@ pub(crate) enum Tried {
     Busy(LockKey),
 }
 
-/// Tries once, then waits as the terms say.
+/// Tries once, unless other calls of the locker make that needless, then waits as the terms say.
 ///
 /// # Cancel safety
 /// It leaves nothing behind: what a request on its way is granted is released in the background, and a
@@ -39,24 +39,43 @@ pub(crate) async fn acquire(
         Entered::IsBusy => {
             acquirer.staged(&key)?;
             acquirer.link.count(&key, Outcome::Busy);
-            return Ok(Tried::Busy(key));
+            return busy(acquirer, key, terms, start);
         }
-        Entered::Joins(stake) => {
+        Entered::Joins { stake, is_first } => {
+            if is_first {
+                acquirer.staged(&key)?;
+            }
             acquirer.link.count(&key, Outcome::Busy);
             (key, stake, false)
         }
         Entered::Asks(stake) => match acquirer.ask(key, terms, stake).await? {
             Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
-            Answer::Busy(key, _) if terms.wait == Wait::Never => return Ok(Tried::Busy(key)),
-            Answer::Busy(key, mut stake) => {
+            Answer::Busy(key, mut stake) if terms.wait.can_wait() => {
                 stake.waits();
                 (key, stake, true)
+            }
+            Answer::Busy(key, stake) => {
+                stake.ends(Heard::Busy);
+                return busy(acquirer, key, terms, start);
             }
         },
     };
     let in_line = InLine::new(acquirer, &key, terms, start, stake, has_tried);
     // Boxed, because a call that finds the lock free does not need the space.
     Box::pin(wait(in_line)).await.map(Tried::Granted)
+}
+
+/// What a call returns that does not wait for a busy lock.
+fn busy(
+    acquirer: &Acquirer,
+    key: LockKey,
+    terms: &Terms,
+    start: Moment,
+) -> Result<Tried, LockError> {
+    match terms.wait.limit() {
+        None => Ok(Tried::Busy(key)),
+        Some(limit) => Err(acquirer.wait_limit_reached(&key, terms, limit, start)),
+    }
 }
 
 /// Waits in line; a call that waits for long logs that once, while it does.

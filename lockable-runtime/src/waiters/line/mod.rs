@@ -13,7 +13,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use self::parts::{Actions, Ending, Granted, Heard, Waiter};
+pub(crate) use self::parts::{Actions, Behind, Ending, Granted, Heard, Waiter};
 use self::parts::{Place, Turn};
 use crate::backend::{Attempt, Enqueued, Fault, Grant};
 use crate::types::clock::Moment;
@@ -45,6 +45,8 @@ pub(crate) struct Line<C> {
     /// What is neither, and has a question under way.
     leftovers: Vec<Place>,
     pub(super) heard: Heard,
+    /// Whether the backend has ever answered this line, or a call that joined it.
+    was_answered: bool,
     /// Since when the backend has not answered.
     failing_since: Option<Moment>,
     /// When the line asks by itself, where the last event has changed that.
@@ -69,15 +71,35 @@ impl<C> Line<C> {
     }
 
     /// A call joins in the order of its number, and has heard this of the lock just now.
-    pub(crate) fn joined(&mut self, waiter: Waiter<C>, heard: Heard, now: Moment) {
+    pub(crate) fn joined(&mut self, waiter: Waiter<C>, heard: Heard, behind: Behind, now: Moment) {
         if self.waiting.is_empty() {
-            // The holder of a turn passes it on, or queues the line again; if not, the line asks.
-            let has_turn = self.turn.is_some();
-            self.due = Some(if has_turn { now.after(RECHECK_INTERVAL) } else { now });
+            self.due = Some(match behind {
+                // The holder of a turn passes it on, or queues the line again; if not, the line asks.
+                _ if self.turn.is_some() => now.after(RECHECK_INTERVAL),
+                Behind::Holder => now,
+                Behind::Try(limit) => now.after(limit),
+            });
         }
-        let behind = self.waiting.partition_point(|other| other.number < waiter.number);
-        debug_assert!(self.waiting.get(behind).is_none_or(|next| next.number > waiter.number));
-        self.waiting.insert(behind, waiter);
+        let place = self.waiting.partition_point(|other| other.number < waiter.number);
+        debug_assert!(self.waiting.get(place).is_none_or(|next| next.number > waiter.number));
+        self.waiting.insert(place, waiter);
+        self.hears(heard);
+    }
+
+    /// A try of another call has ended, which the line may have waited for: now it asks, whatever that try
+    /// found.
+    pub(crate) fn tried(&mut self, heard: Heard, now: Moment) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        if self.place.is_none() && self.turn.is_none() {
+            self.due = Some(now);
+        }
+        self.hears(heard);
+    }
+
+    /// A call has heard this of the lock just now.
+    fn hears(&mut self, heard: Heard) {
         match heard {
             Heard::Busy => self.answers(),
             Heard::Fault(_) => self.heard = heard,
@@ -145,6 +167,9 @@ impl<C> Line<C> {
     }
 
     /// A question brought no answer in time, or an error. The line asks again, unless that lasts.
+    ///
+    /// The first question of a line that joined without a try takes the place of that, and ends the calls as a
+    /// try would.
     pub(crate) fn failed(
         &mut self,
         attempt: Option<&Arc<Attempt>>,
@@ -156,7 +181,8 @@ impl<C> Line<C> {
         let leftover = attempt.filter(|attempt| self.is_leftover(attempt));
         let mut actions = leftover.map_or_else(Actions::default, Actions::withdraw);
         let is_lasting = fault.kind != LockErrorKind::Unavailable;
-        if is_lasting || now.since(since) >= GIVE_UP_AFTER {
+        let is_first = !self.was_answered && leftover.is_none();
+        if is_lasting || is_first || now.since(since) >= GIVE_UP_AFTER {
             actions.refuse = Some((fault.clone(), mem::take(&mut self.waiting)));
         } else if !self.waiting.is_empty() {
             self.due = Some(now.after(RECHECK_INTERVAL / 5));
@@ -338,6 +364,7 @@ impl<C> Line<C> {
     /// The backend answers: another holder has the lock, or this line.
     fn answers(&mut self) {
         self.heard = Heard::Busy;
+        self.was_answered = true;
         self.failing_since = None;
     }
 }
@@ -350,6 +377,7 @@ impl<C> Default for Line<C> {
             turn: None,
             leftovers: Vec::new(),
             heard: Heard::Nothing,
+            was_answered: false,
             failing_since: None,
             due: None,
         }

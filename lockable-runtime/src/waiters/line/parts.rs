@@ -24,6 +24,15 @@ pub(crate) enum Heard {
     Fault(Box<Fault>),
 }
 
+/// What the first call of a line waits behind, if not a turn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Behind {
+    /// Another holder, or none: the line asks at once, because that moment is its place among the processes.
+    Holder,
+    /// A try of another call of this process, which is waited for at most so long.
+    Try(Duration),
+}
+
 /// A call that waits.
 pub(crate) struct Waiter<C> {
     /// Its place in the order of arrival.

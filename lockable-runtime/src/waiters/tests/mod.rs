@@ -1,7 +1,6 @@
 //! What becomes of the turns that calls are given, on a store in memory and in paused time.
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -13,10 +12,16 @@ mod slow;
 
 static KEY: LockKey = LockKey::from_static("k");
 
-/// A place in the order of arrival.
-fn number() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+/// The stake of a call that waits, as if another holder had the lock.
+fn stake(waiters: &Waiters) -> Stake {
+    match waiters.enter(&KEY, Wait::Forever, waiters.lines.link.backend.now()) {
+        Entered::Asks(mut stake) => {
+            stake.waits();
+            stake
+        }
+        Entered::Joins { stake, .. } => stake,
+        Entered::IsBusy => unreachable!("a call that waits"),
+    }
 }
 
 fn waiters() -> Waiters {
@@ -30,9 +35,9 @@ async fn turn(waiters: &Waiters) -> Turn {
 }
 
 async fn turn_of(waiters: &Waiters, fair: bool) -> Turn {
-    let (terms, number) = (Terms { fair, ..Terms::default() }, number());
+    let (terms, stake) = (Terms { fair, ..Terms::default() }, stake(waiters));
     let limit = || waiters.lines.link.backend.timer(Duration::from_secs(60));
-    let call = waiters.turn(&KEY, (number, &terms), Heard::Nothing, None);
+    let call = waiters.turn(&KEY, (&stake, &terms), Heard::Busy, None);
     within(limit, call).await.expect("no turn comes").unwrap()
 }
 
@@ -149,10 +154,10 @@ async fn a_lost_turn_is_withdrawn() {
 #[tokio::test(start_paused = true)]
 async fn a_claim_is_a_new_grant_of_the_same_attempt() {
     let waiters = waiters();
-    let (terms, number) = (Terms::default(), number());
-    let first = waiters.turn(&KEY, (number, &terms), Heard::Nothing, None).await.unwrap();
+    let (terms, stake) = (Terms::default(), stake(&waiters));
+    let first = waiters.turn(&KEY, (&stake, &terms), Heard::Nothing, None).await.unwrap();
     let (attempt, token_of_first) = (Arc::clone(&first.granted.attempt), token(&first));
-    let again = waiters.turn(&KEY, (number, &terms), Heard::Busy, Some(first)).await.unwrap();
+    let again = waiters.turn(&KEY, (&stake, &terms), Heard::Busy, Some(first)).await.unwrap();
     assert!(Arc::ptr_eq(&again.granted.attempt, &attempt) && token(&again) > token_of_first);
     again.release().await.unwrap();
     assert!(!has_line(&waiters));

@@ -31,6 +31,9 @@ fn sent() -> Arc<Attempt> {
     Arc::new(attempt)
 }
 
+/// How long a try is waited for.
+const DEADLINE: Duration = Duration::from_secs(1);
+
 const BUSY: Enqueued = Enqueued::Queued { remaining: None };
 
 impl Case {
@@ -45,7 +48,21 @@ impl Case {
 
     fn joins_as(&mut self, number: u64, name: &'static str, is_fair: bool) {
         let waiter = Waiter { number, ttl: Ttl::DEFAULT, is_fair, identity: None, answer: name };
-        self.line.joined(waiter, Heard::Nothing, self.now);
+        self.line.joined(waiter, Heard::Nothing, Behind::Holder, self.now);
+    }
+
+    /// A call joins that has tried, and found another holder.
+    fn joins_after_try(&mut self, number: u64, name: &'static str) {
+        let ttl = Ttl::DEFAULT;
+        let waiter = Waiter { number, ttl, is_fair: false, identity: None, answer: name };
+        self.line.joined(waiter, Heard::Busy, Behind::Holder, self.now);
+    }
+
+    /// A call joins that waits for a try of another one.
+    fn joins_behind_try(&mut self, number: u64, name: &'static str) {
+        let (ttl, behind) = (Ttl::DEFAULT, Behind::Try(DEADLINE));
+        let waiter = Waiter { number, ttl, is_fair: false, identity: None, answer: name };
+        self.line.joined(waiter, Heard::Nothing, behind, self.now);
     }
 
     /// The line asks about this attempt, or about the one it has a place for.

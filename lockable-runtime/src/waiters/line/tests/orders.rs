@@ -15,7 +15,7 @@ use super::store::Store;
 use crate::backend::{Attempt, Enqueued, Grant};
 use crate::simulation::dice::Dice;
 use crate::types::clock::Moment;
-use crate::waiters::line::{Ending, Granted};
+use crate::waiters::line::{Behind, Ending, Granted, Heard};
 
 /// How many orders are tried.
 const ORDERS: u64 = 100_000;
@@ -37,9 +37,10 @@ fn every_order_of_events_serves_every_call_once() {
 type Counts = BTreeMap<&'static str, u64>;
 
 /// What the orders have to be made of.
-const SEEN: [&str; 12] = [
+const SEEN: [&str; 13] = [
     "calls that joined",
     "calls that left",
+    "tries that end",
     "turns",
     "passes",
     "claims",
@@ -51,6 +52,9 @@ const SEEN: [&str; 12] = [
     "releases without an answer",
     "messages",
 ];
+
+/// How long a line waits for a try.
+const DEADLINE: Duration = Duration::from_secs(1);
 
 /// The steps of an order before it comes to rest.
 const STEPS: u64 = 40;
@@ -137,9 +141,17 @@ impl<'a> Order<'a> {
     fn call_joins(&mut self, at: usize) {
         self.count("calls that joined");
         let is_fair = self.dice.chance(150);
+        let is_behind_try = self.dice.chance(300);
+        let behind = if is_behind_try { Behind::Try(DEADLINE) } else { Behind::Holder };
+        let ends = is_behind_try && self.dice.chance(700);
         let (process, now) = (&mut self.processes[at], self.now);
-        process.new_call_joins(is_fair, now);
+        process.new_call_joins(is_fair, behind, now);
         process.take_due();
+        if ends {
+            let heard = if self.dice.chance(500) { Heard::Busy } else { Heard::Nothing };
+            self.processes[at].under_way.push(Packet::Tried(heard));
+            self.count("tries that end");
+        }
     }
 
     fn call_leaves(&mut self, at: usize) {
@@ -254,6 +266,7 @@ impl<'a> Order<'a> {
                 process.hears(&Grant { since, ..grant }, now);
                 self.count("messages");
             }
+            Packet::Tried(heard) => process.try_ends(heard, now),
             Packet::Delivered(number, granted) => self.receives(at, number, granted),
         }
     }
@@ -280,7 +293,7 @@ impl<'a> Order<'a> {
     fn receives(&mut self, at: usize, number: u64, granted: Granted) {
         let process = &mut self.processes[at];
         if granted.since.is_none() || self.dice.chance(50) {
-            process.joins(number, false, self.now);
+            process.joins(number, false, Behind::Holder, self.now);
             let actions = process.line.claimed(&granted.attempt, self.now);
             process.perform(actions);
             return self.count("claims");

@@ -9,7 +9,7 @@ use crate::types::clock::Moment;
 use crate::types::error::LockErrorKind;
 use crate::types::options::Ttl;
 use crate::types::token::{Origin, OwnerToken};
-use crate::waiters::line::{Actions, Ending, Granted, Heard, Line, Waiter};
+use crate::waiters::line::{Actions, Behind, Ending, Granted, Heard, Line, Waiter};
 
 /// What is under way, and arrives in any order.
 pub(super) enum Packet {
@@ -27,6 +27,8 @@ pub(super) enum Packet {
     Release(Arc<Attempt>, Ending, bool),
     Released(Arc<Attempt>, Ending),
     Published(Grant),
+    /// A try that calls may wait for, and what it has heard.
+    Tried(Heard),
     /// A turn that the call of this number has not received yet.
     Delivered(u64, Granted),
 }
@@ -67,16 +69,23 @@ impl Process {
         |_| Arc::new(Attempt::owned(KEY, Ttl::DEFAULT, owner))
     }
 
-    pub(super) fn new_call_joins(&mut self, is_fair: bool, now: Moment) {
+    pub(super) fn new_call_joins(&mut self, is_fair: bool, behind: Behind, now: Moment) {
         let number = self.number();
-        self.joins(number, is_fair, now);
+        self.joins(number, is_fair, behind, now);
     }
 
-    pub(super) fn joins(&mut self, number: u64, is_fair: bool, now: Moment) {
+    pub(super) fn joins(&mut self, number: u64, is_fair: bool, behind: Behind, now: Moment) {
         let ttl = Ttl::DEFAULT;
         let waiter = Waiter { number, ttl, is_fair, identity: None, answer: number };
-        self.line.joined(waiter, Heard::Nothing, now);
+        // Without a try to wait for, it has tried itself.
+        let heard = if matches!(behind, Behind::Holder) { Heard::Busy } else { Heard::Nothing };
+        self.line.joined(waiter, heard, behind, now);
         assert!(self.waiting.insert(number));
+    }
+
+    pub(super) fn try_ends(&mut self, heard: Heard, now: Moment) {
+        self.line.tried(heard, now);
+        self.take_due();
     }
 
     /// A call leaves that waits, or has not received its turn yet.

@@ -101,7 +101,7 @@ fn a_call_that_comes_back_has_its_old_place() {
 #[test]
 fn a_question_without_an_answer_counts_as_under_way() {
     let mut case = case();
-    case.joins(0, "first");
+    case.joins_after_try(0, "first");
     let attempt = case.asks(&sent());
     let fault = Fault::unavailable("no answer");
     assert!(is_nothing(&case.line.failed(Some(&attempt), &fault, case.now)));
@@ -126,7 +126,7 @@ fn a_question_that_was_never_sent_is_forgotten() {
 #[test]
 fn a_line_asks_again_after_a_fault_and_gives_up_after_half_a_minute() {
     let mut case = case();
-    case.joins(0, "first");
+    case.joins_after_try(0, "first");
     case.joins(1, "second");
     let fault = Fault::unavailable("no answer");
     let place = case.asks(&sent());
@@ -148,7 +148,7 @@ fn a_line_asks_again_after_a_fault_and_gives_up_after_half_a_minute() {
 #[test]
 fn an_answer_starts_the_half_minute_again() {
     let mut case = case();
-    case.joins(0, "first");
+    case.joins_after_try(0, "first");
     let fault = Fault::unavailable("no answer");
     let place = case.asks(&sent());
     assert!(is_nothing(&case.line.failed(Some(&place), &fault, case.now)));
@@ -157,6 +157,32 @@ fn an_answer_starts_the_half_minute_again() {
     let place = case.asks(&place);
     let now = case.after(2_000);
     assert!(is_nothing(&case.line.failed(Some(&place), &fault, now)));
+}
+
+/// None of them has tried itself.
+#[test]
+fn a_first_question_ends_its_calls_as_a_try_does() {
+    let mut case = case();
+    case.joins_behind_try(0, "first");
+    case.line.tried(fault(), case.now);
+    case.joins_behind_try(1, "second");
+    let place = case.asks(&sent());
+    let actions = case.line.failed(Some(&place), &Fault::unavailable("no answer"), case.now);
+    assert_eq!(actions.refuse.as_ref().unwrap().1.len(), 2);
+    assert!(withdraws(&actions, &[&place]));
+    assert!(case.line.question_ends(&place, false) && case.line.is_over());
+}
+
+#[test]
+fn an_old_question_without_an_answer_ends_no_new_call() {
+    let mut case = case();
+    case.joins_behind_try(0, "first");
+    let place = case.asks(&sent());
+    assert!(withdraws(&case.line.left(0, case.now), &[&place]));
+    case.joins_behind_try(1, "second");
+    let fault = Fault::unavailable("no answer");
+    assert!(withdraws(&case.line.failed(Some(&place), &fault, case.now), &[&place]));
+    assert_eq!(case.line.len(), 1);
 }
 
 #[test]
@@ -186,7 +212,7 @@ fn what_a_newcomer_has_heard_is_known_to_the_line() {
     let heard = |case: &mut Case, number, heard| {
         let waiter =
             Waiter { number, ttl: Ttl::DEFAULT, is_fair: false, identity: None, answer: "" };
-        case.line.joined(waiter, heard, case.now);
+        case.line.joined(waiter, heard, Behind::Holder, case.now);
     };
     heard(&mut case, 0, Heard::Nothing);
     assert!(matches!(case.line.heard, Heard::Nothing));
@@ -196,4 +222,77 @@ fn what_a_newcomer_has_heard_is_known_to_the_line() {
     assert!(matches!(case.line.heard, Heard::Fault(_)));
     heard(&mut case, 3, Heard::Busy);
     assert!(matches!(case.line.heard, Heard::Busy));
+}
+
+fn fault() -> Heard {
+    Heard::Fault(Box::new(Fault::unavailable("no answer")))
+}
+
+#[test]
+fn a_line_behind_a_try_asks_after_a_deadline() {
+    let mut case = case();
+    case.joins_behind_try(0, "first");
+    assert_eq!(case.due_in(), Some(DEADLINE));
+    assert!(matches!(case.line.heard, Heard::Nothing));
+    let place = case.asks(&sent());
+    assert!(is_nothing(&case.answered(&place, &BUSY)));
+}
+
+#[test]
+fn a_line_asks_at_once_when_a_try_ends() {
+    for heard in [Heard::Nothing, Heard::Busy, fault()] {
+        let mut case = case();
+        case.joins_behind_try(0, "first");
+        case.joins_behind_try(1, "second");
+        let now = case.after(100);
+        case.line.tried(heard.clone(), now);
+        assert_eq!(case.due_in(), Some(Duration::ZERO));
+        assert_eq!(mem::discriminant(&case.line.heard), mem::discriminant(&heard));
+    }
+}
+
+/// The call that tried has arrived first.
+#[test]
+fn a_call_that_tried_comes_before_those_behind_it() {
+    let mut case = case();
+    case.joins_behind_try(1, "second");
+    case.line.tried(Heard::Busy, case.now);
+    case.joins(0, "first");
+    let place = case.asks(&sent());
+    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("first"));
+}
+
+#[test]
+fn a_try_that_ends_asks_no_second_question() {
+    let mut case = case();
+    case.joins_behind_try(0, "first");
+    let place = case.asks(&sent());
+    case.line.tried(Heard::Busy, case.now);
+    assert_eq!(case.due_in(), None, "a question is under way");
+    assert!(is_nothing(&case.answered(&place, &BUSY)));
+    assert_eq!(case.due_in(), Some(RECHECK_INTERVAL));
+    case.line.tried(Heard::Busy, case.now);
+    assert_eq!(case.due_in(), None, "it is queued");
+}
+
+#[test]
+fn a_try_that_ends_during_a_turn_changes_nothing() {
+    let mut case = case();
+    let attempt = case.given();
+    case.joins_behind_try(1, "second");
+    assert_eq!(case.due_in(), Some(RECHECK_INTERVAL), "the turn continues");
+    case.line.tried(fault(), case.now);
+    assert_eq!(case.due_in(), None);
+    assert_eq!(delivered(&case.line.passed(&attempt, case.now)), Some("second"));
+}
+
+#[test]
+fn a_try_that_no_call_waits_for_is_forgotten() {
+    let mut case = case();
+    case.joins_behind_try(0, "first");
+    assert!(is_nothing(&case.line.left(0, case.now)));
+    case.line.due = None;
+    case.line.tried(fault(), case.now);
+    assert!(case.line.is_over() && case.due_in().is_none());
+    assert!(matches!(case.line.heard, Heard::Nothing));
 }

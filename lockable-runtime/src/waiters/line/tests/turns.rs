@@ -120,7 +120,7 @@ fn a_lock_that_is_not_surely_held_is_not_passed_on() {
         let mut line = Line::default();
         for number in 0..2 {
             let waiter = Waiter { number, ttl: short, is_fair: false, identity: None, answer: "a" };
-            line.joined(waiter, Heard::Nothing, start);
+            line.joined(waiter, Heard::Nothing, Behind::Holder, start);
         }
         let attempt = line.came_due(|_| sent()).unwrap();
         // It was on its way for as long as it lasts.
