@@ -33,6 +33,7 @@ if type(head) == 'table' then
   return at('queue', head)
 end
 if head and head ~= entry then
+  redis.call('LPOP', queue)
   hand_off(lock, fence, queue, token, head)
   owner = redis.call('GET', lock)
 end

@@ -4,12 +4,12 @@ not have to stay taken. It is in front of everything else because that begins wi
 a fourth of what such a release costs the server.
 
 KEYS, ARGV and Output as release.lua says, which continues with what was found: the owner, and the first
-waiter where the lock is to be handed off.
+waiter where the lock is to be handed off, which is out of the queue by then.
 ]]
 local owner, head = redis.pcall('GET', KEYS[1]), nil
 local hands_off = owner == ARGV[1] and (ARGV[2] or '0') == '0'
 if hands_off then
-  head = redis.pcall('LINDEX', KEYS[3], '0')
+  head = redis.pcall('LPOP', KEYS[3])
   if not head and not ARGV[3] then
     return redis.call('DEL', KEYS[1])
   end

@@ -68,7 +68,8 @@ local function reserve(fence, now)
   return reserved
 end
 
-local function join(queue, entry, life)
+-- An entry that asks again soon leaves it to that to lengthen the life of a queue that is there.
+local function join(queue, entry, life, asks_again_soon)
   local place, condition = redis.pcall('LPOS', queue, entry), 'GT'
   if not place then
     place = redis.pcall('RPUSH', queue, entry)
@@ -77,7 +78,17 @@ local function join(queue, entry, life)
   if type(place) == 'table' then
     return at('queue', place)
   end
-  redis.call('PEXPIRE', queue, life, condition)
+  if condition == 'NX' or not asks_again_soon then
+    redis.call('PEXPIRE', queue, life, condition)
+  end
+end
+
+-- Puts a waiter back that cannot be handed the lock now. Its process asks within a second.
+local function put_back(queue, entry)
+  if queue then
+    redis.pcall('LPUSH', queue, entry)
+    redis.pcall('PEXPIRE', queue, '30000', 'NX')
+  end
 end
 
 -- A lock that stays taken after its release has the mark `~` for that time, or `=` for a second longer
@@ -113,7 +124,7 @@ local function channel(lock, queue, process)
   return string.sub(queue, 1, #queue - others) .. ':grant:' .. process
 end
 
--- Starts with this entry, which is the queue's first, or in no queue where none is given.
+-- Starts with this entry, which was taken out of the queue, or was in none where none is given.
 local function hand_off(lock, fence, queue, own, entry)
   if type(entry) == 'table' and string.sub(entry.err, 1, 9) ~= 'WRONGTYPE' then
     return entry
@@ -124,6 +135,7 @@ local function hand_off(lock, fence, queue, own, entry)
       local now = now_in_micros()
       local first = reserve(fence, now)
       if not first then
+        put_back(queue, entry)
         break
       end
       local listeners = 1
@@ -132,18 +144,15 @@ local function hand_off(lock, fence, queue, own, entry)
         listeners = redis.pcall('PUBLISH', channel(lock, queue, process), text)
       end
       if type(listeners) == 'table' then
+        put_back(queue, entry)
         break
       end
       if listeners > 0 then
         redis.call('SET', lock, token, 'PX', millis)
-        if queue then
-          redis.call('LPOP', queue)
-        end
         return token == own and {first, now} or false
       end
     end
-    redis.call('LPOP', queue)
-    entry = redis.call('LINDEX', queue, '0')
+    entry = queue and redis.call('LPOP', queue)
   end
   redis.call('DEL', lock)
   return false

@@ -13,7 +13,7 @@ Idempotent because nothing is found a second time.
 local left = redis.pcall('LREM', KEYS[3], '0', ARGV[2])
 local owner = redis.pcall('GET', KEYS[1])
 if owner == ARGV[1] then
-  hand_off(KEYS[1], KEYS[2], KEYS[3], '', redis.pcall('LINDEX', KEYS[3], '0'))
+  hand_off(KEYS[1], KEYS[2], KEYS[3], '', redis.pcall('LPOP', KEYS[3]))
   return 1
 end
 if mark_of(owner) == '=' and not redis.pcall('LINDEX', KEYS[3], '0') then

@@ -26,10 +26,10 @@ if entry then
     local first, failed = reserve(fence, now)
     return failed or {first, now}
   end
-  if hands_off and not head then
-    return hand_off(lock, fence, nil, ARGV[4], entry) or 1
+  if hands_off and (not head or head == entry) then
+    return hand_off(lock, fence, head and queue, ARGV[4], entry) or 1
   end
-  join(queue, entry, ARGV[5])
+  join(queue, entry, ARGV[5], true)
   reserve_for_waiters(lock, owner)
 end
 if hands_off then

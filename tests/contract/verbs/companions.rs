@@ -150,12 +150,17 @@ impl Joined {
                 let is_new = !before.queue.iter().any(is_left);
                 is_queued.then_some(Self { life: queue_life(asked[attempt].ttl), is_new })
             }
-            // It is queued before the others are passed over, unless it has the lock.
-            What::ReleaseTo { next, .. } => {
+            // It is queued before the others are passed over, but for the first, unless it has the lock. A queue
+            // that others are in does not live longer by that.
+            What::ReleaseTo { attempt, next, keep } => {
                 let next = next.number(asked);
-                let has_lock = before.lock.as_ref().is_some_and(|lock| lock.0 == next.to_string());
-                let is_new = before.queue.is_empty();
-                (!has_lock).then_some(Self { life: queue_life(asked[next].ttl), is_new })
+                let is_holder =
+                    |who: usize| before.lock.as_ref().is_some_and(|lock| lock.0 == who.to_string());
+                let hands_off = is_holder(*attempt) && keep.is_zero();
+                let is_new = before.queue.len() == usize::from(hands_off);
+                let joins = is_new || before.queue.is_empty();
+                (joins && !is_holder(next))
+                    .then_some(Self { life: queue_life(asked[next].ttl), is_new: true })
             }
             _ => None,
         }

@@ -18,7 +18,7 @@ use crate::types::slot::Slot;
 /// How each command is tried, with a word in capitals for a key or a channel.
 ///
 /// Each kind of key is read and written, because a rule may allow the one without the other.
-const TRIED: [&str; 23] = [
+const TRIED: [&str; 24] = [
     "time",
     // A script that does nothing, and one that no server has: the rehearsal runs those of the verbs.
     "eval return 0",
@@ -35,6 +35,7 @@ const TRIED: [&str; 23] = [
     "pexpire FENCE 1000",
     "get FENCE",
     "rpush QUEUE probe",
+    "lpush QUEUE probe",
     "pexpire QUEUE 1000",
     "lpos QUEUE probe",
     "lindex QUEUE 0",
@@ -117,6 +118,7 @@ impl Missing {
             "+eval" if are_scripts_cached && !self.0.contains("+evalsha") => {
                 (Severity::Warning, "nothing is released once the server forgets its scripts")
             }
+            "+lpush" => (Severity::Warning, "a waiter that cannot be reached now loses its place"),
             "+mget" | "+exists" => (Severity::Warning, "many releases at once go one by one"),
             "+ping" => (Severity::Warning, "a call that waits fills the server's `ACL LOG`"),
             rule if is_of_grants(rule) => (Severity::Error, "waiters receive no grant"),
