@@ -44,6 +44,8 @@ pub(crate) fn steps(names: &Names, key: &LockKey, origin: Origin) -> Vec<Step> {
         // The waiter has the lock then if it listens; leaving frees it.
         Step::script("releasing a lock", names.command(&release)),
         Step::script("leaving a queue", names.command(&Leave(&waiter))),
+        Step::script("acquiring a free lock from a queue", names.command(&Enqueue(&waiter))),
+        Step::script("leaving with a lock", names.command(&Leave(&waiter))),
     ]
 }
 
