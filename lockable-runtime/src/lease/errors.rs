@@ -16,6 +16,13 @@ impl Lease {
         self.error_of(loss, what).with_completed(completed)
     }
 
+    /// # Errors
+    /// When the lock was found lost before its release, though the backend may not have noticed.
+    pub(crate) fn not_lost(&self) -> Result<(), LockError> {
+        let found = self.state().loss();
+        found.map_or(Ok(()), |loss| Err(self.lost_error(loss)))
+    }
+
     pub(crate) fn lost_error(&self, loss: Loss) -> LockError {
         self.error_of(loss, "the lock was lost")
     }

@@ -21,7 +21,7 @@ use crate::types::token::FencingToken;
 use self::state::LeaseState;
 
 pub(crate) use self::loss::Loss;
-pub(crate) use self::state::{Status, Tenure};
+pub(crate) use self::state::{Ended, Status, Tenure};
 
 mod errors;
 mod loss;
@@ -249,13 +249,6 @@ impl Lease {
         }
     }
 
-    /// # Errors
-    /// When the lock was found lost before its release, though the backend may not have noticed.
-    pub(crate) fn not_lost(&self) -> Result<(), LockError> {
-        let found = self.state().loss();
-        found.map_or(Ok(()), |loss| Err(self.lost_error(loss)))
-    }
-
     pub(crate) fn status(&self) -> Status {
         if self.link().is_inherited() {
             return Status::Lost(Loss::Forked);
@@ -399,14 +392,4 @@ impl fmt::Debug for Lease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.describe("Lease", f)
     }
-}
-
-/// What became of a lease when its holder gave it up.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
-    /// Released, or lost before.
-    pub(crate) status: Status,
-    pub(crate) at: Moment,
-    /// How much of the lease had gone by.
-    pub(crate) used: f64,
 }

@@ -60,6 +60,16 @@ pub(crate) enum Status {
     Released,
 }
 
+/// What became of a lease when its holder gave it up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    /// Released, or lost before.
+    pub(crate) status: Status,
+    pub(crate) at: Moment,
+    /// How much of the lease had gone by.
+    pub(crate) used: f64,
+}
+
 impl LeaseState {
     /// A lease counts from the sending of its request, so it ends here before it does in the backend.
     pub(crate) fn new(tenure: Tenure, hold_until: Option<Moment>) -> Self {
