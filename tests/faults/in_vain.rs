@@ -27,15 +27,15 @@ async fn a_thousand_tries_of_a_held_key_ask_nothing() {
     let guard = locker.lock("k").acquire().await.unwrap();
     let (round_trips, admin) = (proxy.round_trips(), server.admin());
     admin.reset_statistics();
-    for _ in 0..1_000 {
+    // The server's answer is young at the start of each try, also on a slow machine.
+    let is_recent = || guard.remaining() > Duration::from_secs(59);
+    let mut tries = 0;
+    while tries < 1_000 && is_recent() {
         assert!(is_busy(&locker).await);
+        tries += 1;
     }
-    // Of a machine that is very slow, the last ones may have come too late.
-    let is_in_time = guard.remaining() > Duration::from_secs(59);
-    if is_in_time {
-        assert_eq!(proxy.round_trips(), round_trips);
-        assert_eq!(admin.command_calls("set") + admin.command_calls("incr"), 0);
-    }
+    assert!(tries > 0 && proxy.round_trips() == round_trips, "{tries} tries");
+    assert_eq!(admin.command_calls("set") + admin.command_calls("incr"), 0);
     guard.release().await.unwrap();
     assert!(!is_busy(&locker).await);
 }

@@ -1,5 +1,6 @@
 //! What locks do when servers, networks, runtimes and callers fail.
 
+mod acquisitions;
 mod addresses;
 mod cancellation;
 mod check;

@@ -69,7 +69,7 @@ impl Server {
     }
 
     /// Grants a lock by a script: the first and the last of the tokens that it reserves for this attempt, after
-    /// it has passed over so many waiters.
+    /// it has passed over this many waiters.
     pub(crate) fn grant(&mut self, key: usize, owner: Owner, life: Time, gone: u8) -> (Time, Time) {
         let times = if self.rules.has(Rule::ReservesOncePerScript) { 1 } else { 1 + gone };
         let Counter { mut value, end } = self.counter();

@@ -46,7 +46,7 @@ pub(crate) enum Action {
     /// The answer to a request arrives.
     Answer(usize),
     /// A script ends a hold of the lock, if there is one, and grants the lock to a call that waits, after it has
-    /// passed over so many that are gone.
+    /// passed over this many that are gone.
     HandOff {
         call: usize,
         gone: u8,

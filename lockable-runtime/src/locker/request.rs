@@ -111,7 +111,8 @@ impl LockRequest {
     ///
     /// The limit counts from the start of the call. It never cuts the first try short, which ends by its
     /// own deadlines, so a limit of zero is one try. It is busy at once if other calls of the locker wait for
-    /// the lock or ask for it, or if the locker is known to hold it. At the limit the call is
+    /// the lock or ask for it, or if the locker is known to hold it. A call that waited behind others and has
+    /// heard nothing of the lock tries at its limit. At the limit the call is
     /// [`is_wait_limit_reached`](LockError::is_wait_limit_reached) where a server said that another holder
     /// has the lock, or this locker holds it; where the last thing that is known is a failure, it is
     /// [`is_unavailable`](LockError::is_unavailable).
@@ -185,8 +186,8 @@ impl LockRequest {
     /// Acquires the lock; while another holder has it, the call waits in a FIFO queue.
     ///
     /// A lock that is free costs what one try costs. A call that finds another one of its locker, which holds
-    /// the lock, waits for it or asks for it, joins the line behind that and asks nothing. Waiters of one process are served in the order of
-    /// arrival, and processes in turns. A turn is one grant and at most sixteen passes within the process
+    /// the lock, waits for it or asks for it, joins the line behind that and asks nothing. Waiters of one
+    /// process are served in the order of arrival, and processes in turns. A turn is one grant and at most sixteen passes within the process
     /// and within five milliseconds; with [`fair`](LockRequest::fair) it is one grant.
     ///
     /// The wait has no limit but for [`wait_at_most`](LockRequest::wait_at_most);
@@ -199,8 +200,8 @@ impl LockRequest {
     /// - [`is_held_by_caller`](LockError::is_held_by_caller) when this is called from inside of the
     ///   body that holds it.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer to the first try, or to
-    ///   the first question of the line, within its deadline, or refuses; while the call waits, after 30 seconds in which the backend gave
-    ///   no answer, and after five leases that were over when the call heard of them, because its `expire`
+    ///   the first question of the line, within its deadline, or refuses; while the call waits, after 30
+    ///   seconds in which the backend gave no answer, and after five leases that were over when the call heard of them, because its `expire`
     ///   is shorter than the way to the server and back. The lock is not held then; a request that may
     ///   still land is released in the background.
     /// - [`is_wrong_type`](LockError::is_wrong_type) when the key holds data that is no lock.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use super::line::Behind;
-use super::table::{At, Held, Left, Role, Slot, Table, Way};
+use super::table::{At, Held, Left, Role, Stakes, Table, Way};
 use crate::backend::Link;
 use crate::lease::Lease;
 use crate::lease::renewal::Renewals;
@@ -33,10 +33,10 @@ impl Holders {
     }
 
     /// A stake becomes another one.
-    pub(super) fn change(&self, at: At, from: Role, begin: impl FnOnce(&mut Slot)) -> Left {
-        self.table.change(at, |slot| {
-            let left = slot.leave(from, at.number);
-            begin(slot);
+    pub(super) fn change(&self, at: At, from: Role, begin: impl FnOnce(&mut Stakes)) -> Left {
+        self.table.change(at, |stakes| {
+            let left = stakes.leave(from, at.number);
+            begin(stakes);
             left
         })
     }
@@ -49,7 +49,7 @@ impl Holders {
 
     /// What the first call of a line waits behind.
     pub(super) fn behind(&self, at: At, key: &LockKey, now: Moment) -> Behind {
-        let is_try = self.table.change(at, |slot| slot.awaits_try(key, now));
+        let is_try = self.table.change(at, |stakes| stakes.awaits_try(key, now));
         if is_try { Behind::Try(self.link.command_deadline) } else { Behind::Holder }
     }
 
@@ -80,7 +80,7 @@ impl Holders {
         for (at, lease, _) in leases {
             let schedule = self.renewals.schedule(&lease, due, &home);
             // If its release has begun meanwhile, it is taken off the agenda again here.
-            drop(self.table.change(at, |slot| slot.attach(at.number, schedule)));
+            drop(self.table.change(at, |stakes| stakes.attach(at.number, schedule)));
         }
     }
 }

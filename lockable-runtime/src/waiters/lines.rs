@@ -151,7 +151,7 @@ impl Lines {
             return open.failed(&refused);
         }
         let mut question = self.link.question(self.link.backend.enqueue(Arc::clone(&attempt)));
-        match question.answer().await {
+        match question.answer_once_sent(&attempt).await {
             Ok(answer) => return open.answered(&answer),
             Err(fault) => open.failed(&fault),
         }

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 use super::line::{Behind, Heard};
 use super::lines::Lines;
-use super::table::{At, Left, Role, Slot};
+use super::table::{At, Left, Role, Stakes};
 use crate::lease::Lease;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
@@ -53,12 +53,12 @@ impl Stake {
 
     /// The call asks from now on, and waited before.
     pub(crate) fn asks(&mut self) {
-        self.change(Role::Asks, Heard::Nothing, |slot| slot.asking += 1);
+        self.change(Role::Asks, Heard::Nothing, |stakes| stakes.asking += 1);
     }
 
     /// The call waits from now on: it has asked, and another holder has the lock.
     pub(crate) fn waits(&mut self) {
-        self.change(Role::Waits, Heard::Busy, |slot| slot.waiting += 1);
+        self.change(Role::Waits, Heard::Busy, |stakes| stakes.waiting += 1);
     }
 
     /// The call has asked, and heard this.
@@ -69,7 +69,7 @@ impl Stake {
     /// The call holds the lock from now on, with this lease, which is due then where it is renewed.
     pub(crate) fn holds(&mut self, lease: &Lease, due: Option<(Moment, Handle)>) {
         let held = self.lines.holders.held(self.at, lease, due);
-        self.change(Role::Holds, Heard::Busy, |slot| slot.push(held));
+        self.change(Role::Holds, Heard::Busy, |stakes| stakes.push(held));
     }
 
     /// Takes the stake out of this.
@@ -79,7 +79,7 @@ impl Stake {
     }
 
     /// It is another one from now on. Calls may have waited until this one has asked, and heard that.
-    fn change(&mut self, role: Role, heard: Heard, begin: impl FnOnce(&mut Slot)) {
+    fn change(&mut self, role: Role, heard: Heard, begin: impl FnOnce(&mut Stakes)) {
         let from = mem::replace(&mut self.role, role);
         let Left { held, awaited } = self.lines.holders.change(self.at, from, begin);
         drop(held);

@@ -31,12 +31,12 @@ pub(super) struct Table {
 /// A cache line, or two, of its own.
 #[derive(Default)]
 #[repr(align(128))]
-struct Part(Mutex<Slots>);
+struct Part(Mutex<Entries>);
 
 #[derive(Default)]
-struct Slots {
+struct Entries {
     next_number: u64,
-    of_keys: HashMap<u64, Slot, BuildHasherDefault<Hashed>>,
+    of_keys: HashMap<u64, Stakes, BuildHasherDefault<Hashed>>,
 }
 
 /// Where a stake is: the hash of its key, so that it is computed once, and its number in the order of arrival.
@@ -50,7 +50,7 @@ pub(super) struct At {
 ///
 /// One call too many that asks or waits does no harm, so those are counted. Leases have their keys.
 #[derive(Default)]
-pub(super) struct Slot {
+pub(super) struct Stakes {
     pub(super) asking: usize,
     pub(super) waiting: usize,
     /// The lock whose line waits until one of those that ask has ended.
@@ -104,75 +104,75 @@ impl Table {
     /// A call comes, which waits as it says.
     pub(super) fn enter(&self, key: &LockKey, wait: Wait, now: Moment) -> (Way, At) {
         let hash = self.hasher.hash_one(key);
-        let mut slots = self.part(hash);
-        slots.next_number += 1;
-        let at = At { hash, number: slots.next_number };
-        let way = match slots.of_keys.entry(hash) {
-            Entry::Occupied(mut slot) => slot.get_mut().enter(key, wait, now),
-            Entry::Vacant(slot) => slot.insert(Slot::default()).enter(key, wait, now),
+        let mut entries = self.part(hash);
+        entries.next_number += 1;
+        let at = At { hash, number: entries.next_number };
+        let way = match entries.of_keys.entry(hash) {
+            Entry::Occupied(mut stakes) => stakes.get_mut().enter(key, wait, now),
+            Entry::Vacant(stakes) => stakes.insert(Stakes::default()).enter(key, wait, now),
         };
         (way, at)
     }
 
-    /// Changes the slot of a stake.
-    pub(super) fn change<R>(&self, at: At, change: impl FnOnce(&mut Slot) -> R) -> R {
-        let mut slots = self.part(at.hash);
-        match slots.of_keys.entry(at.hash) {
-            Entry::Occupied(mut slot) => {
-                let result = change(slot.get_mut());
-                if slot.get().is_empty() {
-                    let _empty: Slot = slot.remove();
-                    trim_to(&mut slots.of_keys, SPARE);
+    /// Changes the stakes that this one is among.
+    pub(super) fn change<R>(&self, at: At, change: impl FnOnce(&mut Stakes) -> R) -> R {
+        let mut entries = self.part(at.hash);
+        match entries.of_keys.entry(at.hash) {
+            Entry::Occupied(mut stakes) => {
+                let result = change(stakes.get_mut());
+                if stakes.get().is_empty() {
+                    let _empty: Stakes = stakes.remove();
+                    trim_to(&mut entries.of_keys, SPARE);
                 }
                 result
             }
             // The last stake of these locks is over.
-            Entry::Vacant(_) => change(&mut Slot::default()),
+            Entry::Vacant(_) => change(&mut Stakes::default()),
         }
     }
 
     pub(super) fn leases(&self, key: &LockKey) -> Vec<Lease> {
         let hash = self.hasher.hash_one(key);
-        let slots = self.part(hash);
-        let slot = slots.of_keys.get(&hash);
-        slot.into_iter().flat_map(|slot| slot.leases(key)).cloned().collect()
+        let entries = self.part(hash);
+        let stakes = entries.of_keys.get(&hash);
+        stakes.into_iter().flat_map(|stakes| stakes.leases(key)).cloned().collect()
     }
 
     /// How many calls ask for this lock now.
     #[cfg(test)]
     pub(super) fn asking(&self, key: &LockKey) -> usize {
         let hash = self.hasher.hash_one(key);
-        self.part(hash).of_keys.get(&hash).map_or(0, |slot| slot.asking)
+        self.part(hash).of_keys.get(&hash).map_or(0, |stakes| stakes.asking)
     }
 
     /// Every lease, in any order, and whether it is renewed or checked some time.
     pub(super) fn all(&self) -> Vec<(At, Lease, bool)> {
         let mut all = Vec::new();
         for part in &self.parts {
-            for (hash, slot) in &part.slots().of_keys {
+            for (hash, stakes) in &part.entries().of_keys {
                 let at = |held: &Held| At { hash: *hash, number: held.number };
                 let seen = |held: &Held| (at(held), held.lease.clone(), held.schedule.is_some());
-                all.extend(slot.held().map(seen));
+                all.extend(stakes.held().map(seen));
             }
         }
         all
     }
 
     #[expect(clippy::indexing_slicing, reason = "the remainder is below the length")]
-    fn part(&self, hash: u64) -> MutexGuard<'_, Slots> {
+    fn part(&self, hash: u64) -> MutexGuard<'_, Entries> {
         // The lowest bits and the highest ones choose the place within the part.
-        self.parts[(hash >> 32) as usize % PARTS].slots()
+        self.parts[(hash >> 32) as usize % PARTS].entries()
     }
 }
 
 impl Part {
-    fn slots(&self) -> MutexGuard<'_, Slots> {
+    fn entries(&self) -> MutexGuard<'_, Entries> {
         // Every change is one count or one lease, so a panic elsewhere leaves it sound.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Slot {
+impl Stakes {
     fn enter(&mut self, key: &LockKey, wait: Wait, now: Moment) -> Way {
         let way = self.way(key, wait, now);
         match way {

@@ -18,7 +18,7 @@ pub(super) const TURN: u64 = Reserved::PASSES + 1;
 /// first of them that asks within that time has it handed on, so no newcomer finds it free.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// As few slots are never swept.
+/// So few places are never swept.
 const SMALL: usize = 64;
 
 pub(super) struct State {

@@ -71,7 +71,7 @@ fn is_lost(
     if is_lost {
         fences.lose(boot_time());
     } else {
-        fences.raise(attempt.slot, count);
+        fences.note(attempt.slot, count);
     }
     is_lost
 }

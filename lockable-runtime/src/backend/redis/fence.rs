@@ -75,7 +75,7 @@ impl FenceCounters {
         let is_forgotten = sent.as_nanos() < self.since.load(Ordering::Acquire);
         if let Some(class) = class(ttl).filter(|_| !is_forgotten) {
             let words = self.words.get_or_init(|| (0..SLOTS).map(|_| AtomicU64::new(0)).collect());
-            raise(words, slot, |before| Some(before.max(class)), token);
+            note(words, slot, |before| Some(before.max(class)), token);
         }
     }
 
@@ -86,10 +86,10 @@ impl FenceCounters {
     }
 
     /// A fence counter has come to this count.
-    pub(super) fn raise(&self, slot: Slot, count: u64) {
+    pub(super) fn note(&self, slot: Slot, count: u64) {
         let words = self.words.get().map_or(&[][..], |words| words);
         // What was forgotten meanwhile stays forgotten.
-        raise(words, slot, |class| (class > 0).then_some(class), count);
+        note(words, slot, |class| (class > 0).then_some(class), count);
     }
 
     fn forget_when_due(&self, now: Moment) {
@@ -118,17 +118,17 @@ fn class(ttl: Ttl) -> Option<u64> {
     class.ok().filter(|class| *class <= u64::MAX >> COUNT_BITS)
 }
 
-/// Raises the count of a slot, with the class of life that follows from the former one.
-fn raise(words: &[AtomicU64], slot: Slot, class: impl Fn(u64) -> Option<u64>, count: u64) {
+/// Notes a count of a slot if it is the highest, with the class of life that follows from the former one.
+fn note(words: &[AtomicU64], slot: Slot, class: impl Fn(u64) -> Option<u64>, count: u64) {
     let Some(word) = words.get(slot.index()) else { return };
-    let raised = |word: u64| {
+    let noted = |word: u64| {
         let count = count.min(HIGHEST_COUNT).max(word & HIGHEST_COUNT);
         Some(class(word >> COUNT_BITS)? << COUNT_BITS | count)
     };
-    // Not raised where that would change nothing.
+    // Not written where that would change nothing.
     let _former: Result<u64, u64> =
         word.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| {
-            raised(word).filter(|new| *new != word)
+            noted(word).filter(|new| *new != word)
         });
 }
 
@@ -172,8 +172,8 @@ mod tests {
     fn a_count_that_is_not_higher_shows_another_counter() {
         let fences = seeded();
         // The answers to two requests may come in the other order.
-        fences.raise(slot(), 1_007);
-        fences.raise(slot(), 1_003);
+        fences.note(slot(), 1_007);
+        fences.note(slot(), 1_003);
         let seeded = fences.seeded(slot(), ttl(10), at(1_000)).unwrap();
         assert!(seeded.is_lost(1) && seeded.is_lost(1_007) && !seeded.is_lost(1_008));
     }
@@ -191,7 +191,7 @@ mod tests {
             assert_eq!(fences.seeded(slot(), ttl(10), at(1_001)), None);
             // What was under way meanwhile may have reached the former server.
             fences.seed(slot(), ttl(10), at(1_000), 9);
-            fences.raise(slot(), 9);
+            fences.note(slot(), 9);
             assert_eq!(fences.seeded(slot(), ttl(10), at(1_001)), None);
         }
     }

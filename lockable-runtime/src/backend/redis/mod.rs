@@ -117,13 +117,16 @@ impl Backend for Redis {
         let this = self.clone();
         let queued = Arc::clone(&attempt);
         let enqueue = async move |connection: &Arc<Connection>| {
-            let asked = connection.run(&Enqueue(&queued)).await;
-            asked.map_err(|fault| fault::of_queue(fault, &connection.names.namespace, &queued.key))
+            let sent = boot_time();
+            queued.mark_sent(sent);
+            let asked = connection
+                .run(&Enqueue(&queued))
+                .await
+                .map_err(|fault| fault::of_queue(fault, &connection.names.namespace, &queued.key));
+            asked.map(|answer| (sent, answer))
         };
         Box::pin(async move {
-            let sent = boot_time();
-            attempt.mark_sent(sent);
-            let ((place, time), _) = this.on_connection(enqueue).await?;
+            let ((sent, (place, time)), _) = this.on_connection(enqueue).await?;
             this.connections.times.learn(sent, time, boot_time());
             Ok(match place {
                 Place::Granted { fence } => {

@@ -134,7 +134,7 @@ pub(super) struct Turn {
     pub(super) given_to: u64,
     is_fair: bool,
     passes: u64,
-    /// For so many passes it has fencing tokens.
+    /// How many passes it has fencing tokens for.
     most_passes: u64,
     began: Moment,
     /// From when on the grant counts, where that is known.

@@ -28,20 +28,20 @@ impl Table {
     fn holds(&self, key: &LockKey) -> (At, Lease) {
         let (lease, at) = (lease(key), self.enter(key, Wait::Never, tokio_time()).1);
         let held = Held { number: at.number, lease: lease.clone(), schedule: None };
-        drop(self.change(at, |slot| {
-            let left = slot.leave(Role::Asks, at.number);
-            slot.push(held);
+        drop(self.change(at, |stakes| {
+            let left = stakes.leave(Role::Asks, at.number);
+            stakes.push(held);
             left
         }));
         (at, lease)
     }
 
     fn leaves(&self, at: At, role: Role) -> Left {
-        self.change(at, |slot| slot.leave(role, at.number))
+        self.change(at, |stakes| stakes.leave(role, at.number))
     }
 
     fn is_empty(&self) -> bool {
-        self.parts.iter().all(|part| part.slots().of_keys.is_empty())
+        self.parts.iter().all(|part| part.entries().of_keys.is_empty())
     }
 }
 
@@ -98,8 +98,8 @@ fn another_lock_of_the_same_hash_is_not_busy() {
     let table = Table::default();
     let (_, at) = table.enters(Wait::Forever);
     let other = lease(&LockKey::from_static("other"));
-    table.change(at, |slot| {
-        slot.push(Held { number: at.number, lease: other, schedule: None });
+    table.change(at, |stakes| {
+        stakes.push(Held { number: at.number, lease: other, schedule: None });
     });
     assert_eq!(table.enters(Wait::Never).0, Way::Asks);
     assert!(table.leases(&KEY).is_empty());
@@ -152,7 +152,7 @@ fn a_limit_of_zero_is_busy_where_others_are() {
 #[test]
 fn the_end_of_a_try_is_noted_once_and_only_where_it_is_awaited() {
     let table = Table::default();
-    let awaits = |at| table.change(at, |slot| slot.awaits_try(&KEY, tokio_time()));
+    let awaits = |at| table.change(at, |stakes| stakes.awaits_try(&KEY, tokio_time()));
     let (_, first) = table.enters(Wait::Never);
     let (_, second) = table.enters(Wait::Never);
     let (_, third) = table.enters(Wait::Never);
@@ -169,9 +169,9 @@ fn nothing_is_awaited_behind_a_holder() {
     let table = Table::default();
     let (_held, _) = table.holds(&KEY);
     let (_, waits) = table.enters(Wait::Forever);
-    let awaits = table.change(waits, |slot| {
-        slot.asking += 1;
-        slot.awaits_try(&KEY, tokio_time())
+    let awaits = table.change(waits, |stakes| {
+        stakes.asking += 1;
+        stakes.awaits_try(&KEY, tokio_time())
     });
     assert!(!awaits);
 }
@@ -186,6 +186,6 @@ fn a_crowd_that_has_gone_leaves_no_capacity() {
         table.leaves(at, Role::Asks);
     }
     for part in &table.parts {
-        assert!(part.slots().of_keys.capacity() < 4 * SPARE);
+        assert!(part.entries().of_keys.capacity() < 4 * SPARE);
     }
 }

@@ -111,7 +111,7 @@ fn behind_others() -> impl Future<Output = ()> {
     })
 }
 
-/// What a batch is sent as, and where the answers go. A call that was dropped needs none.
+/// What a batch is sent as, and where the answers go.
 struct Sorted {
     commands: Pipeline,
     pairs: Vec<Sender<Result<[Value; 2], Fault>>>,
@@ -127,6 +127,8 @@ impl Sorted {
             (Vec::with_capacity(count), Vec::with_capacity(count), Vec::with_capacity(count));
         for request in requests {
             match request {
+                // Its call was dropped, so nothing may be acquired for it any more.
+                Request::Pair(_, answer) if answer.is_closed() => {}
                 Request::Pair([first, second], answer) => {
                     commands.add_command(first).add_command(second);
                     pairs.push(answer);
@@ -152,7 +154,10 @@ async fn send(connection: Arc<Connection>, batch: VecDeque<Request>) {
     if !sorted.frees.is_empty() {
         sorted.commands.add_command(connection.names.command(&FreeAll(&sorted.attempts)));
     }
-    let mut replies = match connection.call(&sorted.commands).await {
+    if sorted.commands.is_empty() {
+        return;
+    }
+    let mut replies = match connection.call_in_time(&sorted.commands).await {
         Ok(replies) => replies.into_iter(),
         Err(fault) => return sorted.fail(&fault),
     };

@@ -65,8 +65,9 @@ impl Opener {
 
 /// A connection to a server that was asked for its version and its scripts.
 ///
-/// Commands run in the order of their calls. A call that waits for an answer owns a part of the
-/// connection, so it lives until the last answer has come, also after it was retired.
+/// The commands of a call run in their order, and the next call's behind them once it was answered. A call
+/// that waits for an answer owns a part of the connection, so it lives until the last answer has come, also
+/// after it was retired.
 pub(crate) struct Connection {
     opener: Opener,
     driven: Driven,
@@ -107,6 +108,14 @@ impl Connection {
         let replies = self.driven.commands.clone().send_packed_commands(pipeline, 0, count).await;
         let replies = self.answered(replies)?;
         if replies.len() == count { Ok(replies) } else { Err(self.unexpected_count()) }
+    }
+
+    /// The same for commands that no call waits for itself: each of their calls has given up after two command
+    /// deadlines.
+    pub(crate) async fn call_in_time(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+        let limit = self.opener.command_deadline.saturating_mul(2);
+        let replies = self.opener.within(limit, self.call(pipeline)).await;
+        replies.unwrap_or_else(|| Err(Fault::no_answer(&self.opener.server, limit)))
     }
 
     /// The same for two commands.

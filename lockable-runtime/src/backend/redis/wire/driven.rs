@@ -25,7 +25,7 @@ const QUEUE: usize = 1024;
 
 /// How many bytes are collected before they are sent while more commands queue. With the client's
 /// 8 KiB, 64 busy tasks and the server take turns instead of working at the same time; of 1, 2, 4
-/// and 8 KiB this was the fastest by `benches/pairs.rs`.
+/// and 8 KiB this was the fastest by `cargo bench --bench pairs`.
 const FLUSH: usize = 2048;
 
 /// A connection with the task that drives it, which ends with this.
