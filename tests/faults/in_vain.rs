@@ -13,7 +13,8 @@ use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::runtimes::one_thread;
 use crate::support::{
-    COMMAND, CONNECT, KEY, LIMIT, connect, elapse, impatient, in_time, now, server_and_proxy,
+    COMMAND, CONNECT, KEY, LIMIT, connect, elapse, impatient, in_time, now, patient,
+    server_and_proxy,
 };
 use crate::waiting::support::{AT_ONCE, is_over, is_served, queued, waiter, within};
 
@@ -138,6 +139,28 @@ async fn a_line_behind_its_own_holder_queues_at_once() {
     assert!(!second.is_finished());
     first.release().await.unwrap();
     is_served("the second", AT_ONCE, second).await;
+    is_over(&server).await;
+}
+
+/// Goal: a call behind its own holder waits for the background's connection as long as a try for its own.
+/// Method: connecting takes longer than a command may.
+#[tokio::test]
+async fn a_line_waits_for_a_slow_connection() {
+    let (server, proxy) = server_and_proxy();
+    let short = Duration::from_millis(200);
+    let locker = patient(&proxy.url()).command_deadline(short).connect_deadline(LIMIT);
+    let locker = locker.connect().await.unwrap();
+    let holder = locker.lock("k").acquire().await.unwrap();
+    proxy.hold_requests();
+    let waits = waiter(&locker);
+    wait::until_async(LIMIT, async || proxy.accepted() > 1).await;
+    // The line waits for its subscription first.
+    elapse(CONFIRMED + 2 * short).await;
+    assert!(!waits.is_finished());
+    proxy.release_requests();
+    queued(&server, 1).await;
+    holder.release().await.unwrap();
+    is_served("behind its own holder", LIMIT, waits).await;
     is_over(&server).await;
 }
 
