@@ -17,7 +17,7 @@ use crate::backend::{Attempt, Fault};
 const FEW: usize = 8;
 
 /// The most requests of a batch. So the 64 tasks of a busy service make two: the server works on one while
-/// the client works on the other. Of 8, 16, 32 and 64 this was the fastest by `cargo bench --bench pairs`.
+/// the client works on the other. Of 8, 16, 32 and 64 this was the fastest with them.
 const MAX_BATCH: usize = 32;
 
 /// A request that waits for its batch.
