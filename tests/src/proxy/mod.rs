@@ -14,6 +14,7 @@ use tokio::time;
 
 use crate::port::Port;
 use crate::server::Server;
+use crate::wait;
 
 mod control;
 mod pump;
@@ -171,6 +172,8 @@ impl Proxy {
     pub fn refuse(&self) {
         self.shared.control.send_modify(|control| control.is_refusing = true);
         self.wait_blocking(SWITCH_LIMIT, "the proxy refuses", |traffic| !traffic.is_listening);
+        // A process that is being started has a copy of the socket until it runs its program.
+        wait::until(SWITCH_LIMIT, || std::net::TcpStream::connect(self.addr()).is_err());
     }
 
     /// Accepts new connections and closes them at once, as a machine does whose server is down
