@@ -1,6 +1,6 @@
 //! Free ports that stay free.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -27,7 +27,8 @@ impl Port {
     /// `None` when another test has reserved it, or another program listens on it.
     fn try_reserve(number: u16) -> Option<Self> {
         let reservation = UdpSocket::bind((Ipv4Addr::LOCALHOST, number)).ok()?;
-        let is_free = TcpListener::bind((Ipv4Addr::LOCALHOST, number)).is_ok();
+        // No socket that listens for a moment: a process that is being started at that moment has a copy of it.
+        let is_free = TcpStream::connect((Ipv4Addr::LOCALHOST, number)).is_err();
         is_free.then_some(Self { number, _reservation: reservation })
     }
 
