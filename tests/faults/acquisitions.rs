@@ -4,13 +4,10 @@ use std::pin::Pin;
 use std::task::{Context, Waker};
 
 use lockable_runtime::{LockError, LockGuard, Locker};
-use lockable_tests::{Admin, wait};
 
+use crate::releases::{MANY, all_are_freed, held, key, name};
 use crate::runtimes::one_thread;
 use crate::support::{LIMIT, connect, impatient, patient, server_and_proxy};
-
-/// More than go by themselves, and more than one batch.
-const MANY: usize = 100;
 
 #[tokio::test]
 async fn many_acquisitions_are_sent_before_any_is_answered() {
@@ -105,7 +102,7 @@ type Call = Pin<Box<dyn Future<Output = Result<Option<LockGuard>, LockError>>>>;
 /// Asks for all of the locks before any call can be answered.
 fn begin(locker: &Locker) -> Vec<Call> {
     let ask = |n| {
-        let request = locker.lock(format!("many:{n}"));
+        let request = locker.lock(key(n));
         let mut call: Call = Box::pin(async move { request.try_acquire().await });
         let asked = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         assert!(asked.is_pending());
@@ -120,16 +117,4 @@ async fn all_are_granted(calls: Vec<Call>) -> Vec<LockGuard> {
         guards.push(call.await.unwrap().unwrap());
     }
     guards
-}
-
-async fn all_are_freed(admin: &Admin) {
-    wait::until_async(LIMIT, async || held(admin) == 0).await;
-}
-
-fn name(n: usize) -> String {
-    format!("disLock:many:{n}")
-}
-
-fn held(admin: &Admin) -> usize {
-    admin.keys("disLock:*").len()
 }

@@ -11,7 +11,7 @@ use crate::runtimes::one_thread;
 use crate::support::{LIMIT, connect, is_unsure, patient, server_and_proxy};
 
 /// More than may be in flight, and more than one batch.
-const MANY: usize = 100;
+pub(crate) const MANY: usize = 100;
 
 #[tokio::test]
 async fn a_hundred_releases_at_once_take_eleven_commands() {
@@ -183,7 +183,7 @@ async fn all_are_released(releases: Vec<Release>) {
 }
 
 /// Whether their callers waited for the releases or not.
-async fn all_are_freed(admin: &Admin) {
+pub(crate) async fn all_are_freed(admin: &Admin) {
     wait::until_async(LIMIT, async || held(admin) == 0).await;
 }
 
@@ -199,15 +199,15 @@ async fn hold(locker: &Locker, count: usize) -> Vec<LockGuard> {
     guards
 }
 
-fn key(n: usize) -> String {
+pub(crate) fn key(n: usize) -> String {
     format!("many:{n}")
 }
 
-fn name(n: usize) -> String {
+pub(crate) fn name(n: usize) -> String {
     format!("disLock:{}", key(n))
 }
 
-fn held(admin: &Admin) -> usize {
+pub(crate) fn held(admin: &Admin) -> usize {
     admin.keys("disLock:*").len()
 }
 
