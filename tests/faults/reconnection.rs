@@ -101,6 +101,8 @@ async fn a_release_after_a_restart_is_unsure() {
     }
 }
 
+/// Goal: a release that finds another holder is lost, and takes nothing from it.
+/// Method: a look opens the new connection first; a release that did so itself would be unsure.
 #[tokio::test]
 async fn a_guard_outliving_its_server_spares_the_next_holder() {
     let server = Server::start();
@@ -108,6 +110,7 @@ async fn a_guard_outliving_its_server_spares_the_next_holder() {
     let guard = locker.lock("k").acquire().await.unwrap();
     server.restart();
     let next = locker.lock("k").acquire().await.unwrap();
+    assert!(locker.inspect("k").await.unwrap().is_some());
     assert!(guard.release().await.unwrap_err().is_lost());
     assert!(server.admin().get(KEY).is_some());
     next.release().await.unwrap();
