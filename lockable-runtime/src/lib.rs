@@ -50,6 +50,7 @@ pub use releaser::shutdown;
 #[cfg(feature = "tower")]
 pub use request_id::tower;
 pub use request_id::{RequestId, RequestScope};
+pub use types::credentials::Credentials;
 pub use types::error::{LockError, LockErrorKind};
 pub use types::token::{FencingToken, FencingTokenError};
 pub use types::{key::LockKey, options::OnLost};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Backend, Memory};
+use crate::types::credentials::{Credentials, CredentialsSource};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::namespace::Namespace;
 use crate::types::options::Deadlines;
@@ -16,9 +17,16 @@ pub(crate) struct Settings {
     pub(crate) deadlines: Deadlines,
     #[cfg(feature = "tls")]
     pub(crate) root_certificate: Option<Vec<u8>>,
+    /// A certificate and its key.
+    #[cfg(feature = "tls")]
+    pub(crate) client_certificate: Option<(Vec<u8>, Vec<u8>)>,
+    /// Those of a Redis server, where they are not in the URL.
+    pub(crate) credentials: Option<CredentialsSource>,
+    pub(crate) sentinel_credentials: Option<Credentials>,
 }
 
-const SCHEMES: &str = "`redis://`, `rediss://`, `redis+unix://` or `memory://`";
+const SCHEMES: &str = "`redis://`, `rediss://`, `redis-sentinel://`, `rediss-sentinel://`, \
+                       `redis+unix://` or `memory://`";
 
 /// Makes the backend that the URL names. Connects to nothing yet.
 ///
@@ -30,10 +38,20 @@ pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn Backend>, LockError> {
     };
     match scheme {
         "memory" => Ok(Arc::new(Memory::open(rest)?)),
-        "redis" | "rediss" | "unix" | "redis+unix" | "valkey" | "valkeys" | "valkey+unix" => {
-            open_redis(settings)
-        }
+        scheme if is_of_redis(scheme) => open_redis(settings),
         other => Err(invalid(format!("unknown scheme `{other}://`; write one of {SCHEMES}"))),
+    }
+}
+
+/// Whether URLs with this scheme are of Redis or Valkey.
+fn is_of_redis(scheme: &str) -> bool {
+    let is_of_sentinels = |scheme: &str| {
+        let server = scheme.strip_suffix("-sentinel").or(scheme.strip_suffix("+sentinel"));
+        server.is_some_and(|server| matches!(server, "redis" | "rediss" | "valkey" | "valkeys"))
+    };
+    match scheme {
+        "redis" | "rediss" | "unix" | "redis+unix" | "valkey" | "valkeys" | "valkey+unix" => true,
+        scheme => is_of_sentinels(scheme),
     }
 }
 

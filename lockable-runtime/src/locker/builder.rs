@@ -1,7 +1,9 @@
 //! Making a locker.
 
 use std::env;
+use std::error::Error;
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use crate::backend::{Fault, Link, Settings, open};
 use crate::locker::acquire::Acquirer;
 use crate::telemetry;
 use crate::types::clock::within;
+use crate::types::credentials::{Credentials, CredentialsSource};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
@@ -272,6 +275,68 @@ impl LockerBuilder {
     #[cfg(feature = "tls")]
     pub fn root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.settings.root_certificate = Some(pem.into());
+        self
+    }
+
+    /// The client's own certificate with its key, both in PEM form, for servers that ask for one (mutual TLS).
+    ///
+    /// Behind the certificate, those of the authorities between it and the root may follow. It is shown to the
+    /// Redis server and to Sentinels alike.
+    #[cfg(feature = "tls")]
+    pub fn client_certificate(
+        mut self,
+        certificate_pem: impl Into<Vec<u8>>,
+        key_pem: impl Into<Vec<u8>>,
+    ) -> Self {
+        self.settings.client_certificate = Some((certificate_pem.into(), key_pem.into()));
+        self
+    }
+
+    /// Where the user and the password of each new connection come from, for credentials that change: tokens of
+    /// a cloud's identity service, or a password that is rotated. They have priority over those of the URL.
+    ///
+    /// # Guarantees
+    /// The callback is called at every opening of a connection to a Redis server, and its answer is used for that
+    /// one alone. It is not called for Sentinels; see [`sentinel_credentials`](Self::sentinel_credentials).
+    ///
+    /// # What this does not guarantee
+    /// A connection that is open stays open when its credentials expire, as long as the server lets it. The
+    /// callback runs on the runtime whose connection it is, which may be the background's: one that blocks its
+    /// thread delays renewals.
+    ///
+    /// # Errors
+    /// A call that needs the connection returns [`is_refused`](LockError::is_refused) with the callback's error as
+    /// its source, and [`is_unavailable`](LockError::is_unavailable) when the callback takes longer than three
+    /// quarters of the [connect deadline](Self::connect_deadline).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// use lockable_runtime::{Credentials, Locker};
+    /// # async fn token() -> Result<String, std::io::Error> { Ok(String::new()) }
+    ///
+    /// let locker = Locker::builder()
+    ///     .url("rediss://cache.example.com")
+    ///     .credentials(|| async { Ok::<_, std::io::Error>(Credentials::new("app", token().await?)) })
+    ///     .connect()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn credentials<F, A, E>(mut self, source: F) -> Self
+    where
+        F: Fn() -> A + Send + Sync + 'static,
+        A: Future<Output = Result<Credentials, E>> + Send + 'static,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.settings.credentials = Some(CredentialsSource::new(source));
+        self
+    }
+
+    /// With which user and password Sentinels are asked; without any by default. They have priority over
+    /// `sentinel_user` and `sentinel_password` in the URL.
+    pub fn sentinel_credentials(mut self, credentials: Credentials) -> Self {
+        self.settings.sentinel_credentials = Some(credentials);
         self
     }
 

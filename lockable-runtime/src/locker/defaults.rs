@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use crate::types::duration::{from_seconds, from_text};
-use crate::types::error::{LockError, LockErrorKind};
+use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
+use crate::types::parameters::{Parameter, invalid, take_from};
 
 /// What a URL sets. The builder's own settings have priority.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,41 +24,21 @@ impl Defaults {
     /// When a default has a value that it cannot have. The message never shows a value: in a URL that is
     /// written wrongly, it may be a part of the password.
     pub(super) fn split_from(url: &str) -> Result<(Self, String), LockError> {
-        let (address, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
-        let Some((address, query)) = address.split_once('?') else {
-            return Ok((Self::default(), url.to_owned()));
-        };
         let mut defaults = Self::default();
-        let mut others = Vec::new();
-        for parameter in query.split('&') {
-            if !defaults.take(parameter)? {
-                others.push(parameter);
-            }
-        }
-        let sign = if others.is_empty() { "" } else { "?" };
-        Ok((defaults, format!("{address}{sign}{}{fragment}", others.join("&"))))
+        let url = take_from(url, |parameter| defaults.take(parameter))?;
+        Ok((defaults, url))
     }
 
     /// `false` when the parameter is for the backend.
-    fn take(&mut self, parameter: &str) -> Result<bool, LockError> {
-        let (name, value) = match parameter.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (parameter, None),
-        };
-        match name {
-            "prefix" => set(&mut self.prefix, name, prefix(decoded(name, value)?)?)?,
-            "namespace" => set(&mut self.namespace, name, namespace(&decoded(name, value)?)?)?,
-            "expire" => set(&mut self.expire, name, expire(&decoded(name, value)?)?)?,
+    fn take(&mut self, parameter: &Parameter<'_>) -> Result<bool, LockError> {
+        let value = || parameter.decoded();
+        match parameter.name {
+            "prefix" => parameter.set(&mut self.prefix, prefix(value()?)?)?,
+            "namespace" => parameter.set(&mut self.namespace, namespace(&value()?)?)?,
+            "expire" => parameter.set(&mut self.expire, expire(&value()?)?)?,
             _ => return Ok(false),
         }
         Ok(true)
-    }
-}
-
-fn set<T>(default: &mut Option<T>, name: &str, value: T) -> Result<(), LockError> {
-    match default.replace(value) {
-        None => Ok(()),
-        Some(_) => Err(invalid(&format!("`{name}` occurs twice"))),
     }
 }
 
@@ -78,30 +59,6 @@ fn expire(text: &str) -> Result<Ttl, LockError> {
     let flaw = "`expire` is no duration; write `30s`, `1500ms`, `1m30s` or a number of seconds";
     let expire = Duration::from_millis(millis.map_err(|_| invalid(flaw))?);
     Ttl::new("expire", expire).map_err(|error| invalid(&error.to_string()))
-}
-
-/// The value, which is percent-encoded. White space at its end comes from the file or the variable that the
-/// URL was read from.
-fn decoded(name: &str, value: Option<&str>) -> Result<String, LockError> {
-    let value = value.ok_or_else(|| invalid(&format!("`{name}` has no value")))?;
-    let flaw = || invalid(&format!("`{name}` is not percent-encoded UTF-8; write `%25` for `%`"));
-    unescaped(value.trim_end()).ok_or_else(flaw)
-}
-
-fn unescaped(text: &str) -> Option<String> {
-    let mut pieces = text.split('%');
-    let mut bytes = pieces.next()?.as_bytes().to_vec();
-    for piece in pieces {
-        let (digits, rest) = piece.split_at_checked(2)?;
-        let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-        bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)?);
-        bytes.extend_from_slice(rest.as_bytes());
-    }
-    String::from_utf8(bytes).ok()
-}
-
-fn invalid(flaw: &str) -> LockError {
-    LockError::new(LockErrorKind::InvalidUrl, format!("in the URL, {flaw}"))
 }
 
 #[cfg(test)]

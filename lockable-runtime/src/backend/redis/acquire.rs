@@ -5,10 +5,11 @@ use std::sync::Arc;
 use ::redis::{RedisError, RedisResult, Value};
 
 use super::batch::requests;
+use super::fault;
 use super::fence::{FenceCounters, Seeded};
+use super::wire::command;
 use super::wire::connection::Connection;
 use super::wire::script::{Seed, is_unknown_script};
-use super::wire::{command, fault};
 use crate::backend::{Acquisition, Attempt, Fault};
 use crate::types::clock::{Moment, boot_time};
 use crate::types::token::FencingToken;

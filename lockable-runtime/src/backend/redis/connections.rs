@@ -5,16 +5,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use ::redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use ::redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisResult};
 use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
-use crate::backend::redis::fence::LostCounters;
+use crate::backend::redis::fault;
+use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::wait::grants::Grants;
 use crate::backend::redis::wait::times::Times;
-use crate::backend::redis::wire::connection::{Connection, Opener};
-use crate::backend::redis::wire::fault;
+use crate::backend::redis::wire::connection::Connection;
 use crate::backend::{Fault, Settings};
 use crate::background::background;
 use crate::types::clock::boot_time;
@@ -48,19 +46,7 @@ impl Connections {
         let background = background().map_err(|error| {
             LockError::new(LockErrorKind::Unavailable, format!("no background thread: {error}"))
         })?;
-        let info = settings.url.as_str().into_connection_info();
-        let info = info.map_err(|error| fault::bad_url(&error))?;
-        let info = info.set_tcp_settings(tcp_settings(settings.deadlines.command));
-        let opener = Opener {
-            server: describe(&info).into(),
-            namespace: settings.namespace.clone(),
-            client: client(info, settings).map_err(|error| fault::bad_url(&error))?,
-            timers: background.clone(),
-            connect_deadline: settings.deadlines.connect,
-            command_deadline: settings.deadlines.command,
-            is_sharded: Arc::default(),
-            lost_counters: LostCounters::default(),
-        };
+        let opener = Opener::new(settings, background.clone())?;
         let times = Arc::<Times>::default();
         Ok(Self {
             grants: Grants::new(opener.clone(), Arc::clone(&times)),
@@ -70,6 +56,27 @@ impl Connections {
             times,
             when_connected: Arc::default(),
         })
+    }
+
+    /// Follows the primary that Sentinels name, where they do.
+    pub(super) fn follow(self: &Arc<Self>) {
+        let Some(mut changes) = self.opener.changes() else { return };
+        let this = Arc::downgrade(self);
+        drop(self.background.spawn(async move {
+            while changes.changed().await.is_ok() {
+                let Some(this) = this.upgrade() else { return };
+                this.leave();
+            }
+        }));
+    }
+
+    /// Connections lead to another server from now on, which may have other locks.
+    fn leave(&self) {
+        self.times.forget();
+        self.openings().retain(|(_, opening)| is_usable(opening));
+        if let Some(hook) = self.when_connected.get() {
+            hook();
+        }
     }
 
     /// Has this called from now on; the first one stays.
@@ -204,44 +211,4 @@ fn is_retired(opening: &Opening) -> bool {
 /// The connection that was opened.
 fn connection(opening: &Opening) -> Option<Arc<Connection>> {
     opening.borrow().as_ref()?.as_ref().ok().cloned()
-}
-
-/// A dead peer is noticed after a few deadlines where the system has a user timeout, an idle one within
-/// a minute.
-#[cfg_attr(
-    not(any(target_os = "linux", target_os = "android")),
-    expect(unused_variables, reason = "a user timeout is theirs alone")
-)]
-fn tcp_settings(command_deadline: Duration) -> TcpSettings {
-    let keepalive = TcpKeepalive::new()
-        .with_time(Duration::from_secs(15))
-        .with_interval(Duration::from_secs(15));
-    let settings = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive);
-    // At most a day: the system refuses what does not fit its 31 bits of milliseconds.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    let settings = settings
-        .set_user_timeout(command_deadline.saturating_mul(5).min(Duration::from_secs(86_400)));
-    settings
-}
-
-#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "they are about TLS"))]
-fn client(info: ConnectionInfo, settings: &Settings) -> RedisResult<Client> {
-    #[cfg(feature = "tls")]
-    if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
-        // The process may have chosen a provider already; any will do.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let root_cert = settings.root_certificate.clone();
-        let certificates = ::redis::TlsCertificates { client_tls: None, root_cert };
-        return Client::build_with_tls(info, certificates);
-    }
-    Client::open(info)
-}
-
-fn describe(info: &ConnectionInfo) -> String {
-    let database = info.redis_settings().db();
-    match info.addr() {
-        ConnectionAddr::Unix(path) => format!("redis+unix://{}?db={database}", path.display()),
-        address @ ConnectionAddr::TcpTls { .. } => format!("rediss://{address}/{database}"),
-        address => format!("redis://{address}/{database}"),
-    }
 }

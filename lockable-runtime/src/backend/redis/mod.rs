@@ -12,7 +12,7 @@ use self::acquire::acquire;
 use self::batch::{releases, renewals};
 use self::connections::Connections;
 use self::wire::connection::Connection;
-use self::wire::fault;
+
 use self::wire::script::{Enqueue, Inspect, Leave, Place};
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Listener,
@@ -27,7 +27,9 @@ mod acquire;
 mod batch;
 mod check;
 mod connections;
+mod fault;
 mod fence;
+mod reach;
 mod wait;
 mod wire;
 
@@ -44,41 +46,55 @@ impl Redis {
     /// # Errors
     /// When the URL is not one of a Redis server.
     pub(crate) fn open(settings: &Settings) -> Result<Self, LockError> {
-        Ok(Self { connections: Arc::new(Connections::open(settings)?) })
+        let connections = Arc::new(Connections::open(settings)?);
+        connections.follow();
+        Ok(Self { connections })
     }
 
-    /// Runs the verb on this runtime's connection; once more, on a new one, when that broke. The flag
-    /// is whether it ran twice.
+    /// Runs the verb on this runtime's connection; once more, on a new one, when that broke, or when its server
+    /// is not the primary any more.
     ///
     /// Verbs may be repeated: the owner token makes the second request find what the first one did.
     async fn on_connection<T>(
         &self,
         verb: impl AsyncFn(&Arc<Connection>) -> Result<T, Fault>,
-    ) -> Result<(T, bool), Fault> {
+    ) -> Result<Ran<T>, Fault> {
         let connection = self.connections.ready().await?;
-        let outcome = verb(&connection).await;
-        if outcome.is_err() && connection.is_retired() {
+        let first = verb(&connection).await;
+        let is_lost = first.is_err() && connection.is_retired();
+        if is_lost || connection.is_left() {
             let connection = self.connections.ready().await?;
-            return Ok((Box::pin(verb(&connection)).await?, true));
+            let last = Box::pin(verb(&connection)).await?;
+            return Ok(Ran { last, first: Some(first.ok()) });
         }
-        Ok((outcome?, false))
+        Ok(Ran { last: first?, first: None })
     }
+}
+
+/// What a verb found.
+struct Ran<T> {
+    last: T,
+    /// What it found when it ran for the first time, where it ran twice: nothing where its connection broke.
+    first: Option<Option<T>>,
 }
 
 /// A release that was repeated and does not find its own proves nothing: the first request, whose
 /// answer was lost with its connection, may have released it, or the lock was lost before.
-fn sure(found: Release, is_second: bool, server: &str) -> Result<Release, Fault> {
-    if is_second && found != Release::Released {
-        return Err(fault::unsure_release(server));
+///
+/// Where a server that was left had released it, its absence on the next one shows that this one knows that.
+fn sure(found: Release, first: Option<Option<Release>>, server: &str) -> Result<Release, Fault> {
+    match (first, found) {
+        (None, _) | (Some(_), Release::Released) => Ok(found),
+        (Some(Some(Release::Released)), Release::Absent) => Ok(Release::Released),
+        (Some(_), Release::Absent | Release::Taken) => Err(fault::unsure_release(server)),
     }
-    Ok(found)
 }
 
 impl Backend for Redis {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
         let this = self.clone();
         let acquire = async move |connection: &Arc<Connection>| acquire(connection, &attempt).await;
-        Box::pin(async move { this.on_connection(acquire).await.map(|(outcome, _)| outcome) })
+        Box::pin(async move { this.on_connection(acquire).await.map(|ran| ran.last) })
     }
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
@@ -86,8 +102,8 @@ impl Backend for Redis {
         let release =
             async move |connection: &Arc<Connection>| releases::release(connection, &attempt).await;
         Box::pin(async move {
-            let (found, is_second) = this.on_connection(release).await?;
-            sure(found, is_second, this.name())
+            let Ran { last, first } = this.on_connection(release).await?;
+            sure(last, first, this.name())
         })
     }
 
@@ -104,12 +120,13 @@ impl Backend for Redis {
         Box::pin(async move {
             let sent = boot_time();
             next.mark_sent(sent);
-            let ((found, handed), is_second) = this.on_connection(release).await?;
+            let Ran { last: (found, handed), first } = this.on_connection(release).await?;
             let grant = handed.map(|(fence, time)| {
                 this.connections.times.learn(sent, time, boot_time());
                 Grant::answered(&next, Reserved::at(fence, time), sent, next.ttl.provisional())
             });
-            Ok((sure(found, is_second, this.name())?, grant))
+            let first = first.map(|ran| ran.map(|(found, _)| found));
+            Ok((sure(found, first, this.name())?, grant))
         })
     }
 
@@ -126,7 +143,7 @@ impl Backend for Redis {
             asked.map(|answer| (sent, answer))
         };
         Box::pin(async move {
-            let ((sent, (place, time)), _) = this.on_connection(enqueue).await?;
+            let (sent, (place, time)) = this.on_connection(enqueue).await?.last;
             this.connections.times.learn(sent, time, boot_time());
             Ok(match place {
                 Place::Granted { fence } => {
@@ -142,7 +159,7 @@ impl Backend for Redis {
         let this = self.clone();
         let leave =
             async move |connection: &Arc<Connection>| connection.run(&Leave(&attempt)).await;
-        Box::pin(async move { this.on_connection(leave).await.map(|((), _)| ()) })
+        Box::pin(async move { this.on_connection(leave).await.map(|ran| ran.last) })
     }
 
     fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()> {
@@ -154,14 +171,14 @@ impl Backend for Redis {
         let this = self.clone();
         let renew =
             async move |connection: &Arc<Connection>| renewals::renew(connection, &renewals).await;
-        Box::pin(async move { this.on_connection(renew).await.map(|(outcomes, _)| outcomes) })
+        Box::pin(async move { this.on_connection(renew).await.map(|ran| ran.last) })
     }
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         let this = self.clone();
         let inspect =
             async move |connection: &Arc<Connection>| connection.run(&Inspect(&key)).await;
-        Box::pin(async move { this.on_connection(inspect).await.map(|(held, _)| held) })
+        Box::pin(async move { this.on_connection(inspect).await.map(|ran| ran.last) })
     }
 }
 
@@ -171,7 +188,7 @@ impl Environment for Redis {
     }
 
     fn store(&self) -> &str {
-        &self.connections.opener.server
+        &self.connections.opener.store
     }
 
     fn now(&self) -> Moment {

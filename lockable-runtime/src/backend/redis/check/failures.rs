@@ -3,7 +3,7 @@
 use ::redis::RedisError;
 
 use crate::backend::Fault;
-use crate::backend::redis::wire::fault;
+use crate::backend::redis::fault;
 use crate::check::{Code, Finding, Severity};
 use crate::types::error::LockErrorKind;
 
@@ -22,6 +22,13 @@ pub(super) fn connection(error: &RedisError, user: &str) -> Finding {
 fn may_not_select(error: &RedisError) -> bool {
     let words = error.detail().unwrap_or_default();
     words.contains("no permissions") && words.contains("'select'")
+}
+
+/// A server that could not be found, or for which there are no credentials.
+pub(super) fn fault(fault: &Fault) -> Finding {
+    let is_refused = fault.kind == LockErrorKind::Refused;
+    let code = if is_refused { Code::Refused } else { Code::Unreachable };
+    Finding::new(Severity::Error, code, fault.message.clone())
 }
 
 /// A server that gave no answer.

@@ -6,10 +6,10 @@ use ::redis::Pipeline;
 use self::rights::Missing;
 use self::session::{Probe, Session};
 use self::subscription::Subscription;
-use super::wire::connection::Opener;
-use super::wire::fault;
+use super::reach::opener::Opener;
 use super::wire::greeting::Introduced;
 use super::wire::server::{self, Mode};
+use crate::backend::redis::fault;
 use crate::check::{Code, Finding, Report, Severity};
 use crate::types::token::Origin;
 
@@ -43,21 +43,24 @@ async fn examine(opener: &Opener, prefix: &str, report: &mut Report) -> Result<(
     let session = Session::connect(opener).await?;
     let Introduced { hello, names } = session.greet().await?;
     report.server = server::name(&hello);
+    let elsewhere = session.elsewhere(&hello).await?;
+    if Mode::of(&hello) == Mode::Sentinel
+        && let Some(sentinel) = elsewhere
+    {
+        return Err(sentinel);
+    }
     if let Some(unfit) = server::unfit_by_greeting(&hello) {
         return Err(unfit);
     }
     let names = names.map_err(|error| failures::operation("loading the scripts", &error))?;
     report.add(nodes(&session, Mode::of(&hello)).await?);
     let is_replica = server::is_replica(&hello);
-    if is_replica {
-        let message = "this server is a replica, which takes no writes";
-        report.add([Finding::new(Severity::Error, Code::Replica, message)]);
-    }
+    report.add(elsewhere);
     // No key begins with an unsound prefix, which is a finding of every backend's.
     if let Ok(probe) = Probe::new(prefix, &names) {
         let mut missing = Missing::of(&session, &probe, report).await?;
         let subscription = Subscription::open(&session, &probe, &mut missing, report).await;
-        report.add(missing.findings(opener.user(), probe.names.are_cached()));
+        report.add(missing.findings(session.target.user(), probe.names.are_cached()));
         if !is_replica {
             report.add(rehearsal::run(&session, &probe, subscription, &missing).await?);
         }

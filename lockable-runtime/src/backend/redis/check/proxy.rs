@@ -9,16 +9,15 @@ use ::redis::{ConnectionAddr, FromRedisValue, Pipeline, Value};
 use tokio::net::lookup_host;
 
 use super::session::Session;
-use crate::backend::redis::wire::connection::Opener;
 use crate::backend::redis::wire::server::field;
 use crate::check::{Code, Finding, Severity};
 
 /// Compares two connections, as far as the user may read what the server knows of them.
 pub(super) async fn look(session: &Session<'_>) -> Result<Option<Finding>, Finding> {
     let end = End::of(session).await?;
-    let other = Session::connect(session.opener).await?;
+    let other = Session::connect_to(session.opener, session.target.clone()).await?;
     let other = End::of(&other).await?;
-    let ours = addresses(session.opener).await;
+    let ours = addresses(session).await;
     Ok(apart(&end, &other).or_else(|| translated(&ours, &end)))
 }
 
@@ -65,12 +64,13 @@ fn apart(one: &End, other: &End) -> Option<Finding> {
 }
 
 /// The addresses of the URL's host; none where they are not known in time, and for a unix socket.
-async fn addresses(opener: &Opener) -> Vec<SocketAddr> {
+async fn addresses(session: &Session<'_>) -> Vec<SocketAddr> {
     let (ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. }) =
-        opener.client.get_connection_info().addr()
+        session.target.info().addr()
     else {
         return Vec::new();
     };
+    let opener = session.opener;
     let found = opener.within(opener.connect_deadline, lookup_host((host.as_str(), *port))).await;
     found.and_then(Result::ok).into_iter().flatten().collect()
 }

@@ -10,9 +10,10 @@ use super::rights::Missing;
 use super::session::{Probe, Session};
 use super::subscription::Subscription;
 use crate::backend::Renewal;
+use crate::backend::redis::fault;
 use crate::backend::redis::wire::script::{FreeAll, Inspect, Renew};
 use crate::backend::redis::wire::trial::{self, Step, attempt};
-use crate::backend::redis::wire::{command, fault, server};
+use crate::backend::redis::wire::{command, server};
 use crate::check::{Code, Finding, Severity};
 use crate::types::clock::boot_time;
 

@@ -9,9 +9,9 @@ use ::redis::{Cmd, RedisError, ServerErrorKind, Value};
 
 use super::failures;
 use super::session::{Probe, Session};
+use crate::backend::redis::fault;
+use crate::backend::redis::fault::rights::{channels, companions};
 use crate::backend::redis::wire::command::pipeline;
-use crate::backend::redis::wire::fault;
-use crate::backend::redis::wire::rights::{channels, companions};
 use crate::check::{Code, Finding, Report, Severity};
 use crate::types::slot::Slot;
 
@@ -179,7 +179,7 @@ fn scripts_not_cached(user: &str) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::redis::wire::rights::least;
+    use crate::backend::redis::fault::rights::least;
     use crate::backend::redis::wire::script::Names;
     use crate::types::namespace::Namespace;
 

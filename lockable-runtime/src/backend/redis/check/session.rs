@@ -6,10 +6,10 @@ use ::redis::{Pipeline, RedisResult, Value};
 
 use super::failures;
 use crate::backend::Fault;
-use crate::backend::redis::wire::connection::Opener;
-use crate::backend::redis::wire::driven::Driven;
-use crate::backend::redis::wire::fault;
-use crate::backend::redis::wire::greeting::{Introduced, introduce};
+use crate::backend::redis::fault;
+use crate::backend::redis::reach::driven::Driven;
+use crate::backend::redis::reach::opener::{Opener, Target};
+use crate::backend::redis::wire::greeting::{Introduced, elsewhere, introduce};
 use crate::backend::redis::wire::script::Names;
 use crate::check::Finding;
 use crate::types::error::LockError;
@@ -45,20 +45,34 @@ impl Probe {
 /// A connection to a server that is being checked.
 pub(super) struct Session<'a> {
     pub(super) opener: &'a Opener,
+    pub(super) target: Target,
     pub(super) driven: Driven,
 }
 
 impl<'a> Session<'a> {
     pub(super) async fn connect(opener: &'a Opener) -> Result<Self, Finding> {
+        let target =
+            opener.connecting(opener.target()).await.map_err(|fault| failures::fault(&fault))?;
+        Self::connect_to(opener, target).await
+    }
+
+    pub(super) async fn connect_to(opener: &'a Opener, target: Target) -> Result<Self, Finding> {
         let limit = opener.connect_deadline;
-        let driven = opener.within(limit, Driven::open(&opener.client)).await;
-        let driven = succeeded(opener, driven, || fault::connect_timeout(&opener.server, limit))?;
-        Ok(Self { opener, driven })
+        let driven = opener.within(limit, Driven::open(&target.client)).await;
+        let silence = || fault::connect_timeout(&target.server, limit);
+        let driven = succeeded(&target, driven, silence)?;
+        Ok(Self { opener, target, driven })
     }
 
     pub(super) async fn greet(&self) -> Result<Introduced, Finding> {
         let mut commands = self.driven.commands.clone();
         self.answer(introduce(&mut commands, &self.opener.namespace)).await
+    }
+
+    /// What is there instead of a server for locks.
+    pub(super) async fn elsewhere(&self, hello: &Value) -> Result<Option<Finding>, Finding> {
+        let mut commands = self.driven.commands.clone();
+        self.answer(elsewhere(&mut commands, hello, &self.target)).await
     }
 
     /// Sends the commands in one go; an error of the server's is one of the values.
@@ -68,17 +82,17 @@ impl<'a> Session<'a> {
     }
 
     async fn answer<T>(&self, reply: impl Future<Output = RedisResult<T>>) -> Result<T, Finding> {
-        let Opener { server, command_deadline: limit, .. } = self.opener;
-        let answer = self.opener.within(*limit, reply).await;
-        succeeded(self.opener, answer, || Fault::no_answer(server, *limit))
+        let limit = self.opener.command_deadline;
+        let answer = self.opener.within(limit, reply).await;
+        succeeded(&self.target, answer, || Fault::no_answer(&self.target.server, limit))
     }
 }
 
 fn succeeded<T>(
-    opener: &Opener,
+    target: &Target,
     answer: Option<RedisResult<T>>,
     silence: impl FnOnce() -> Fault,
 ) -> Result<T, Finding> {
     let answer = answer.ok_or_else(|| failures::silence(&silence()))?;
-    answer.map_err(|error| failures::connection(&error, opener.user()))
+    answer.map_err(|error| failures::connection(&error, target.user()))
 }

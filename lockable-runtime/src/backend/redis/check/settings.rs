@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use ::redis::{FromRedisValue, Pipeline, Value};
 
 use super::session::Session;
-use crate::backend::redis::wire::fault;
+use crate::backend::redis::fault;
 use crate::check::{Code, Finding, Report, Severity};
 
 /// The right to each of the two commands, and what it shows.

@@ -1,20 +1,16 @@
 //! Whether a grant that is published arrives.
 
-use ::redis::aio::{PubSubSink, PubSubStream};
 use ::redis::{RedisResult, Value};
 
 use super::rights::Missing;
 use super::session::{Probe, Session};
+use crate::backend::redis::fault;
+use crate::backend::redis::reach::subscription;
 use crate::backend::redis::wait::grants;
-use crate::backend::redis::wire::fault;
 use crate::check::{Code, Finding, Report, Severity};
 
 /// A subscription to the grants of the probe.
-pub(super) struct Subscription {
-    /// Ends the subscription when it is dropped.
-    _sink: PubSubSink,
-    stream: PubSubStream,
-}
+pub(super) struct Subscription(subscription::Subscription);
 
 impl Subscription {
     /// Subscribes as a locker does whose calls wait, and checks that the subscription lives.
@@ -25,19 +21,20 @@ impl Subscription {
         report: &mut Report,
     ) -> Option<Self> {
         let opener = session.opener;
-        let subscribing = grants::subscribe(&opener.client, &probe.names.namespace, [probe.origin]);
+        let channels = grants::channels(&probe.names.namespace, [probe.origin]);
+        let subscribing = subscription::Subscription::open(&session.target.client, channels);
         let answer = opener.within(opener.connect_deadline, subscribing).await;
-        let (mut sink, stream) = succeeded("subscribe", answer, probe, missing, report)?;
-        let pong = opener.within(opener.command_deadline, sink.ping::<Value>()).await;
+        let mut subscription = succeeded("subscribe", answer, probe, missing, report)?;
+        let pong = opener.within(opener.command_deadline, subscription.ping()).await;
         let pong = pong.map(|answer| answer.and_then(Value::extract_error));
         succeeded("ping", pong, probe, missing, report);
-        Some(Self { _sink: sink, stream })
+        Some(Self(subscription))
     }
 
     /// Waits for the grant that the release has published.
     pub(super) async fn receive(mut self, session: &Session<'_>, probe: &Probe) -> Option<Finding> {
         let limit = session.opener.command_deadline;
-        let message = session.opener.within(limit, grants::next(&mut self.stream)).await.flatten();
+        let message = session.opener.within(limit, self.0.next()).await.flatten();
         let text = message.and_then(|message| message.get_payload::<String>().ok());
         let is_received = text.is_some_and(|text| text.ends_with(probe.key.as_str()));
         let message = format!("a grant that was published did not arrive within {limit:?}");

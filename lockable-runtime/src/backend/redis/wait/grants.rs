@@ -2,28 +2,22 @@
 //! commands.
 
 use std::collections::BTreeSet;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use ::redis::aio::{PubSubSink, PubSubStream};
-use ::redis::{Client, Msg, RedisResult, Value};
-use futures_core::Stream;
+use ::redis::Msg;
 use tokio::sync::watch;
 
 use super::times::Times;
-use crate::backend::redis::wire::connection::Opener;
-use crate::backend::redis::wire::fault;
+use crate::backend::redis::fault;
+use crate::backend::redis::reach::opener::{Opener, Target};
+use crate::backend::redis::reach::subscription::{Heard, Subscription};
 use crate::backend::{Fault, Grant, Listener, Reserved};
 use crate::types::clock::{boot_time, timer_on};
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
 use crate::types::token::{Origin, OwnerToken};
-
-/// A silent subscription is asked whether it lives.
-const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// The pause between two tries to subscribe.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -96,48 +90,52 @@ impl Subscriber {
                 hook.upgrade().map_or_else(BTreeSet::new, |hook| hook.waiting_origins());
             // A call may come to wait before the waiters know the new one.
             origins.extend(last.into_iter().chain([current]));
-            let subscribe = async {
-                let subscribed =
-                    subscribe(&self.opener.client, &self.opener.namespace, origins).await;
-                subscribed.map_err(|error| fault::of(&self.opener.server, &error))
-            };
-            match self.opener.connecting(subscribe).await {
-                Ok((sink, stream)) => {
+            let is_left = match self.opener.connecting(self.subscribe(origins)).await {
+                Ok((target, subscription)) => {
                     last = Some(current);
                     confirmed.send_replace(Some(Ok(())));
                     // What was published meanwhile is lost.
                     if let Some(waiters) = hook.upgrade() {
                         waiters.on_resubscribed(current);
                     }
-                    self.receive(sink, stream, &hook).await;
+                    let is_left =
+                        target.unless_over(self.receive(subscription, &hook)).await.is_none();
                     confirmed.send_replace(None);
+                    is_left
                 }
-                Err(fault) => drop(confirmed.send_replace(Some(Err(fault)))),
+                Err(fault) => {
+                    confirmed.send_replace(Some(Err(fault)));
+                    false
+                }
+            };
+            if !is_left {
+                timer_on(&self.opener.timers, PAUSE).await;
             }
-            timer_on(&self.opener.timers, PAUSE).await;
         }
     }
 
+    async fn subscribe(&self, origins: BTreeSet<Origin>) -> Result<(Target, Subscription), Fault> {
+        let target = self.opener.target().await?;
+        let channels = channels(&self.opener.namespace, origins);
+        let subscription = Subscription::open(&target.client, channels).await;
+        let subscription = subscription.map_err(|error| fault::of(&target.server, &error))?;
+        Ok((target, subscription))
+    }
+
     /// Passes grants to the waiters, until the subscription breaks or no locker is left.
-    async fn receive(
-        &self,
-        mut sink: PubSubSink,
-        mut stream: PubSubStream,
-        hook: &Weak<dyn Listener>,
-    ) {
+    async fn receive(&self, mut subscription: Subscription, hook: &Weak<dyn Listener>) {
+        let Opener { timers, command_deadline, .. } = &self.opener;
         loop {
-            let event = self.opener.within(HEARTBEAT, next(&mut stream)).await;
+            let heard = subscription.hear(timers, *command_deadline).await;
             let Some(waiters) = hook.upgrade() else { return };
-            if let Some(message) = event {
-                let Some(message) = message else { return };
-                if let Some(grant) = self.grant(&message) {
-                    waiters.on_grant(grant);
+            match heard {
+                Heard::Message(message) => {
+                    if let Some(grant) = self.grant(&message) {
+                        waiters.on_grant(grant);
+                    }
                 }
-            } else {
-                drop(waiters);
-                // A refusal is an answer too.
-                let pong = self.opener.within(self.opener.command_deadline, sink.ping::<Value>());
-                let Some(Ok(_)) = pong.await else { return };
+                Heard::Nothing => {}
+                Heard::End => return,
             }
         }
     }
@@ -161,20 +159,10 @@ impl Subscriber {
     }
 }
 
-/// A subscription to the grants of those origins.
-pub(crate) async fn subscribe(
-    client: &Client,
+/// The channels on which the grants of those origins are published.
+pub(crate) fn channels(
     namespace: &Namespace,
     origins: impl IntoIterator<Item = Origin>,
-) -> RedisResult<(PubSubSink, PubSubStream)> {
-    let (mut sink, stream) = client.get_async_pubsub().await?.split();
-    let channels: Vec<String> =
-        origins.into_iter().map(|origin| namespace.channel(origin)).collect();
-    sink.subscribe(channels).await?;
-    Ok((sink, stream))
-}
-
-/// The next message; `None` when the subscription has ended.
-pub(crate) async fn next(stream: &mut PubSubStream) -> Option<Msg> {
-    poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await
+) -> Vec<String> {
+    origins.into_iter().map(|origin| namespace.channel(origin)).collect()
 }

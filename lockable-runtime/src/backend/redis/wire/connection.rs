@@ -2,66 +2,30 @@
 //!
 //! See "Why our own deadlines and reconnection?" in DESIGN.md.
 
-use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use ::redis::{Client, Cmd, Pipeline, RedisError, Value};
+use ::redis::{Cmd, Pipeline, RedisError, Value};
 use tokio::runtime::Handle;
 
 use super::command::pipeline;
-use super::driven::Driven;
-use super::fault;
+
 use super::greeting::greet;
 use super::outbox::Outbox;
 use super::script::{Call, Names, is_unknown_script};
 use crate::backend::Fault;
-use crate::backend::redis::fence::{FenceCounters, LostCounters};
-use crate::types::clock::{Moment, boot_time, timer_on, within};
-use crate::types::namespace::Namespace;
+use crate::backend::redis::fault;
+use crate::backend::redis::fence::FenceCounters;
+use crate::backend::redis::reach::driven::Driven;
+use crate::backend::redis::reach::opener::{Opener, Target};
+use crate::types::clock::{Moment, boot_time, timer_on};
+use crate::types::error::LockErrorKind;
 
 /// After this many calls in a row without an answer the connection is retired.
 const UNANSWERED_LIMIT: u32 = 3;
 
-/// Everything that opening a connection takes.
-#[derive(Clone)]
-pub(crate) struct Opener {
-    pub(crate) client: Client,
-    /// Where the server is, without credentials.
-    pub(crate) server: Arc<str>,
-    pub(crate) namespace: Namespace,
-    /// The runtime whose timers keep the deadlines.
-    pub(crate) timers: Handle,
-    pub(crate) connect_deadline: Duration,
-    pub(crate) command_deadline: Duration,
-    /// Set when the server has refused a command because its keys are in several slots; never unset.
-    /// From then on each command of this locker is about one lock.
-    pub(crate) is_sharded: Arc<AtomicBool>,
-    pub(crate) lost_counters: LostCounters,
-}
-
-impl Opener {
-    /// The future's output; `None` when the limit comes first.
-    pub(crate) async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
-        within(|| timer_on(&self.timers, limit), future).await
-    }
-
-    /// The result within the connect deadline, or the fault that there is none.
-    pub(crate) async fn connecting<T>(
-        &self,
-        connecting: impl Future<Output = Result<T, Fault>>,
-    ) -> Result<T, Fault> {
-        let limit = self.connect_deadline;
-        let connected = self.within(limit, connecting).await;
-        connected.unwrap_or_else(|| Err(fault::connect_timeout(&self.server, limit)))
-    }
-
-    /// The user of the URL.
-    pub(crate) fn user(&self) -> &str {
-        self.client.get_connection_info().redis_settings().username().unwrap_or("default")
-    }
-}
+/// The pause before a primary is asked for again that could not be used.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A connection to a server that was asked for its version and its scripts.
 ///
@@ -70,6 +34,7 @@ impl Opener {
 /// after it was retired.
 pub(crate) struct Connection {
     opener: Opener,
+    target: Target,
     driven: Driven,
     pub(crate) fences: FenceCounters,
     /// When it was open, on the clock of this machine.
@@ -85,13 +50,35 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Connects, logs in and greets, without a limit of its own.
+    ///
+    /// During a failover Sentinels may name a server that is gone, or is not yet promoted: such a one is
+    /// tried again for half of the connect deadline.
     pub(crate) async fn open(opener: Opener) -> Result<Self, Fault> {
-        let driven = Driven::open(&opener.client).await;
-        let mut driven = driven.map_err(|error| fault::of(&opener.server, &error))?;
-        let names = greet(&mut driven.commands, &opener.server, &opener.namespace).await?;
+        let begun = boot_time();
+        loop {
+            let target = opener.target().await?;
+            match target.unless_over(Self::open_at(&opener, &target)).await {
+                Some(Err(fault)) if may_pass(&fault, &target) => {
+                    if boot_time().since(begun) > opener.connect_deadline / 2 {
+                        return Err(fault);
+                    }
+                    timer_on(&opener.timers, PAUSE).await;
+                }
+                Some(outcome) => return outcome,
+                None => {}
+            }
+        }
+    }
+
+    async fn open_at(opener: &Opener, target: &Target) -> Result<Self, Fault> {
+        let driven = Driven::open(&target.client).await;
+        let mut driven = driven.map_err(|error| fault::of(&target.server, &error))?;
+        let names = greet(&mut driven.commands, opener, target).await?;
+        opener.was_connected.store(true, Ordering::Relaxed);
         Ok(Self {
             fences: FenceCounters::new(opener.lost_counters.clone()),
-            opener,
+            opener: opener.clone(),
+            target: target.clone(),
             driven,
             since: boot_time(),
             names,
@@ -115,7 +102,7 @@ impl Connection {
     pub(crate) async fn call_in_time(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
         let limit = self.opener.command_deadline.saturating_mul(2);
         let replies = self.opener.within(limit, self.call(pipeline)).await;
-        replies.unwrap_or_else(|| Err(Fault::no_answer(&self.opener.server, limit)))
+        replies.unwrap_or_else(|| Err(Fault::no_answer(&self.target.server, limit)))
     }
 
     /// The same for two commands.
@@ -126,7 +113,7 @@ impl Connection {
 
     fn unexpected_count(&self) -> Fault {
         self.retire();
-        fault::unexpected(&self.opener.server, "commands that went together")
+        fault::unexpected(&self.target.server, "commands that went together")
     }
 
     /// Runs the script by its name, and by its text where the server does not know it.
@@ -167,7 +154,7 @@ impl Connection {
     fn answered<T>(&self, outcome: Result<T, RedisError>) -> Result<T, Fault> {
         outcome.inspect(|_| self.unanswered.store(0, Ordering::Relaxed)).map_err(|error| {
             self.retire();
-            fault::of(&self.opener.server, &error)
+            fault::of(&self.target.server, &error)
         })
     }
 
@@ -180,7 +167,7 @@ impl Connection {
         if fault::is_cross_slot(error) {
             self.opener.is_sharded.store(true, Ordering::Relaxed);
         }
-        fault::of(&self.opener.server, error)
+        fault::of(&self.target.server, error)
     }
 
     /// Whether commands with the keys of several locks are refused here.
@@ -191,7 +178,7 @@ impl Connection {
     /// No call gets an answer any more.
     pub(crate) fn runtime_ended(&self) -> Fault {
         self.retire();
-        fault::runtime_ended(&self.opener.server)
+        fault::runtime_ended(&self.target.server)
     }
 
     /// A call gave up on an answer after that time: on this connection, unless it is younger.
@@ -209,6 +196,20 @@ impl Connection {
     }
 
     pub(crate) fn is_retired(&self) -> bool {
-        self.retired.load(Ordering::Acquire)
+        self.retired.load(Ordering::Acquire) || self.is_left()
     }
+
+    /// Whether another server is the primary by now: what this one answers counts for nothing.
+    ///
+    /// See "Why is an answer of a server that was left not believed?" in DESIGN.md.
+    pub(crate) fn is_left(&self) -> bool {
+        self.target.is_over()
+    }
+}
+
+/// Whether it may be the failover's fault that the primary could not be used; from now on it is asked for.
+fn may_pass(fault: &Fault, target: &Target) -> bool {
+    let Some(election) = &target.election else { return false };
+    election.doubt();
+    fault.kind == LockErrorKind::Unavailable
 }

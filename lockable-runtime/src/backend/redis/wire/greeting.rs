@@ -3,14 +3,19 @@
 //!
 //! See "Why is a server tried before the first lock?" in DESIGN.md.
 
+use std::sync::atomic::Ordering;
+
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{Pipeline, RedisError, Value};
+use ::redis::{Cmd, Pipeline, RedisError, Value};
 
 use super::script::{Names, Script, is_unknown_script};
 use super::server::{Mode, unfit_by_answers, unfit_by_greeting, version};
 use super::trial::{self, Step};
-use super::{command, fault, server};
+use super::{command, server};
 use crate::backend::Fault;
+use crate::backend::redis::fault;
+use crate::backend::redis::reach::opener::{Opener, Target};
+use crate::check::{Code, Finding};
 use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
@@ -19,12 +24,16 @@ use crate::types::token::Origin;
 /// Greets a server that has just been connected to; returns the names to write calls with.
 pub(crate) async fn greet(
     commands: &mut MultiplexedConnection,
-    server: &str,
-    namespace: &Namespace,
+    opener: &Opener,
+    target: &Target,
 ) -> Result<Names, Fault> {
+    let (server, namespace) = (&*target.server, &opener.namespace);
     let failed = |error: RedisError| fault::of(server, &error);
     let Introduced { hello, names } = introduce(commands, namespace).await.map_err(failed)?;
     let mode = Mode::of(&hello);
+    if let Some(elsewhere) = elsewhere(commands, &hello, target).await.map_err(failed)? {
+        return Err(misdirected(&elsewhere, opener, target));
+    }
     judge(hello, server)?;
     let names = names.map_err(failed)?;
     let origin = Origin::draw()?;
@@ -35,6 +44,30 @@ pub(crate) async fn greet(
     }
     trial.judge(server)?;
     Ok(names)
+}
+
+/// Why a server is the wrong one for locks, with the URL of the right one; it is asked for that where its
+/// greeting says what it is.
+pub(crate) async fn elsewhere(
+    commands: &mut MultiplexedConnection,
+    hello: &Value,
+    target: &Target,
+) -> Result<Option<Finding>, RedisError> {
+    if Mode::of(hello) != Mode::Sentinel && !server::is_replica(hello) {
+        return Ok(None);
+    }
+    let mut role = Cmd::new();
+    role.arg("ROLE");
+    let role = commands.send_packed_command(&role).await?;
+    Ok(Some(server::elsewhere(hello, &role, target)))
+}
+
+/// A server that was the right one before, or that Sentinels name, is not written in the URL wrongly.
+fn misdirected(elsewhere: &Finding, opener: &Opener, target: &Target) -> Fault {
+    let is_passing = opener.was_connected.load(Ordering::Relaxed) || target.election.is_some();
+    let fault = server::fault(elsewhere, &target.server);
+    let is_replica = elsewhere.code() == Code::Replica;
+    if is_replica && is_passing { Fault::unavailable(fault.message) } else { fault }
 }
 
 /// What a server answered to its greeting.

@@ -2,12 +2,8 @@
 
 pub(super) mod command;
 pub(super) mod connection;
-pub(super) mod driven;
-pub(super) mod fault;
 pub(super) mod greeting;
 pub(super) mod outbox;
-pub(super) mod rights;
 pub(super) mod script;
 pub(super) mod server;
 pub(super) mod trial;
-mod words;

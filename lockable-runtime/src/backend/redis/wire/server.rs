@@ -3,19 +3,56 @@
 use ::redis::{FromRedisValue, Pipeline, ServerErrorKind, Value};
 
 use crate::backend::Fault;
+use crate::backend::redis::reach::opener::Target;
 use crate::check::{Code, Finding, Severity};
 use crate::types::error::LockErrorKind;
 use crate::types::namespace::Namespace;
 
 /// Why a server cannot have locks until it, or the URL, is changed; by its greeting alone.
 pub(crate) fn unfit_by_greeting(hello: &Value) -> Option<Finding> {
-    if Mode::of(hello) == Mode::Sentinel {
-        let message = "this is a Sentinel, which watches servers and has no locks";
-        return Some(Finding::new(Severity::Error, Code::Sentinel, message));
-    }
     let version = version(hello).filter(|version| !is_supported(version))?;
     let message = format!("the server is version {version}; 7.0 or later is needed");
     Some(Finding::new(Severity::Error, Code::TooOld, message))
+}
+
+/// What is at the address instead of a server for locks, and the URL of one, by its greeting and its answer to
+/// `ROLE`.
+pub(crate) fn elsewhere(hello: &Value, role: &Value, target: &Target) -> Finding {
+    if Mode::of(hello) == Mode::Sentinel {
+        let message = "this is a Sentinel, which watches servers and has no locks";
+        let names = primaries(role).unwrap_or_default();
+        let name = names.first().map_or("NAME", String::as_str);
+        let url = target.url_of_sentinel(name);
+        let advice = match &names[..] {
+            [] => format!("write `{url}`, with the name of the primary"),
+            [_] => format!("write `{url}`"),
+            _ => format!("write `{url}`, or the name of another primary: {}", names.join(", ")),
+        };
+        return Finding::new(Severity::Error, Code::Sentinel, message).advise(advice);
+    }
+    match primary(role) {
+        Some((host, port)) => {
+            let url = target.url_of(&host, port);
+            let message = "this server is a replica, which takes no writes";
+            let advice = format!("write `{url}`, its primary of now, or the URL of its Sentinels");
+            Finding::new(Severity::Error, Code::Replica, message).advise(advice)
+        }
+        None => {
+            let message = "this server is a replica, which takes no writes";
+            Finding::new(Severity::Error, Code::Replica, message)
+        }
+    }
+}
+
+/// The primaries that a Sentinel watches.
+fn primaries(role: &Value) -> Option<Vec<String>> {
+    <(String, Vec<String>)>::from_redis_value_ref(role).ok().map(|(_, names)| names)
+}
+
+/// The primary of a replica.
+fn primary(role: &Value) -> Option<(String, u16)> {
+    let role = <(String, String, u16, String, i64)>::from_redis_value_ref(role);
+    role.ok().map(|(_, host, port, ..)| (host, port))
 }
 
 /// The same by the answers to [`Mode::ask`], and those to other commands about keys.
@@ -150,7 +187,6 @@ mod tests {
             ("server valkey version 9.1.2", Some("valkey 9.1.2"), None),
             ("version 8.0.0", Some("redis 8.0.0"), None),
             ("version 6.2.14", Some("redis 6.2.14"), Some(Code::TooOld)),
-            ("version 8.6.3 mode sentinel", Some("redis 8.6.3"), Some(Code::Sentinel)),
             ("proto 2", None, None),
         ];
         for (fields, server, code) in cases {
@@ -176,13 +212,30 @@ mod tests {
         }
     }
 
+    /// What is written of a server with this greeting and this answer to `ROLE`, in the words of the protocol.
+    fn written(greeting: &str, role: &str) -> String {
+        let role = ::redis::parse_redis_value(role.as_bytes()).unwrap();
+        elsewhere(&hello(greeting), &role, &Target::at("redis://u:canary@h:7/5"))
+            .advice()
+            .to_owned()
+    }
+
     #[test]
-    fn a_sentinel_is_unfit_whatever_its_version() {
-        for version in ["7.0.15", "5.0.7"] {
-            let unfit = unfit_by_greeting(&hello(&format!("version {version} mode sentinel")));
-            assert_eq!(unfit.map(|unfit| unfit.code()), Some(Code::Sentinel));
-        }
-        assert!(unfit_by_greeting(&hello("version 7.0.15 mode standalone")).is_none());
+    fn the_url_of_a_sentinel_has_its_primarys_name() {
+        let role = |names: &str| format!("*2\r\n$8\r\nsentinel\r\n{names}");
+        let written = |names: &str| written("mode sentinel version 5.0.7", &role(names));
+        let url = |name: &str| format!("`redis-sentinel://h:7/{name}/5`");
+        assert_eq!(written("*1\r\n$2\r\nmm\r\n"), format!("write {}", url("mm")));
+        assert!(written("*2\r\n$1\r\na\r\n$1\r\nb\r\n").contains("another primary: a, b"));
+        assert!(written("*0\r\n").contains(&url("NAME")));
+    }
+
+    #[test]
+    fn the_url_of_a_replica_is_its_primarys() {
+        let role = "*5\r\n$5\r\nslave\r\n$3\r\n::1\r\n:7001\r\n$9\r\nconnected\r\n:3\r\n";
+        assert!(written("role replica", role).contains("`redis://[::1]:7001/5`"));
+        // The advice of its code, where the user may not ask.
+        assert!(!written("role replica", "-NOPERM no\r\n").contains("canary"));
     }
 
     #[test]

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use ::redis::{Cmd, ServerErrorKind, Value};
 
+use super::command;
 use super::script::{Enqueue, Leave, Meet, Names, Release, Renew, Seed};
-use super::{command, fault};
+use crate::backend::redis::fault;
 use crate::backend::{Attempt, Renewal};
 use crate::types::clock::boot_time;
 use crate::types::key::LockKey;

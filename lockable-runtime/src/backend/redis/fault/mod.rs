@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
-use super::{rights, words};
+pub(super) mod rights;
+mod words;
 use crate::backend::Fault;
-use crate::types::error::{LockError, LockErrorKind};
+use crate::types::error::{Cause, LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
 use crate::types::slot::Slot;
@@ -58,6 +59,34 @@ pub(crate) fn of_queue(mut fault: Fault, namespace: &Namespace, key: &LockKey) -
         fault.message = format!("the queue `{queue}` holds other data; delete or rename it");
     }
     fault
+}
+
+/// The fault of a Sentinel, which has users and passwords of its own.
+pub(crate) fn of_sentinel(sentinel: &str, error: &RedisError) -> Fault {
+    let (kind, cause, advice) = explain(error);
+    let advice = match kind {
+        LockErrorKind::Refused if is_unknown_command(error) => NO_SENTINEL,
+        LockErrorKind::Refused if is_missing_right(error) => SENTINEL_RIGHTS,
+        LockErrorKind::Refused => SENTINEL_CREDENTIALS,
+        _ => advice,
+    };
+    let separator = if advice.is_empty() { "" } else { ", " };
+    let message = format!("{sentinel}: {cause}{separator}{advice}");
+    Fault { source: Some(Arc::new(words::shown(error))), ..Fault::new(kind, message) }
+}
+
+/// The user's callback gave no credentials.
+pub(crate) fn of_credentials(server: &str, error: Cause) -> Fault {
+    let message = format!("{server}: no credentials: {error}");
+    Fault { source: Some(error), ..Fault::new(LockErrorKind::Refused, message) }
+}
+
+pub(crate) fn late_credentials(server: &str, limit: Duration) -> Fault {
+    Fault::unavailable(format!("{server}: no credentials within {limit:?}"))
+}
+
+fn is_unknown_command(error: &RedisError) -> bool {
+    error.detail().is_some_and(|words| words.contains("unknown command"))
 }
 
 /// Inside a script the server reports a missing right by its words alone: 7.0 by the first of these,
@@ -147,6 +176,15 @@ fn of_database(error: &RedisError) -> (LockErrorKind, &'static str) {
 const NO_DATABASES: &str = "a server without databases, such as a Sentinel, has no locks; put the \
                             address of the primary into the URL";
 
+const NO_SENTINEL: &str = "so it is no Sentinel; of a Redis server write `redis://`";
+
+const SENTINEL_RIGHTS: &str = "so its user needs `+sentinel|get-master-addr-by-name +subscribe +ping \
+                               &+switch-master`";
+
+const SENTINEL_CREDENTIALS: &str = "so give the Sentinel's credentials by `sentinel_user` and \
+                                    `sentinel_password` in the URL, or by \
+                                    `LockerBuilder::sentinel_credentials`";
+
 /// What to do where a command is unknown, renamed or disabled.
 pub(crate) const NO_COMMAND: &str = "locks cannot work without this command; enable it, or use a \
                                      server that has it";
@@ -192,7 +230,8 @@ pub(crate) fn bad_url(error: &RedisError) -> LockError {
         "`rediss://` needs the feature `tls` of lockable-runtime".to_owned()
     } else {
         format!(
-            "{}; a URL looks like `redis://user:password@host:6379/0` or \
+            "{}; a URL looks like `redis://user:password@host:6379/0`, \
+             `redis-sentinel://user:password@host:26379,host:26379/NAME/0` or \
              `redis+unix:///path/to/socket?db=0`, with special characters percent-encoded",
             error.to_string().split(" - ").next().unwrap_or_default()
         )

@@ -1,0 +1,116 @@
+use super::*;
+
+fn address(url: &str) -> Address {
+    Address::parse(url).unwrap()
+}
+
+fn group(url: &str) -> Group {
+    match address(url).way {
+        Way::Elected(group) => group,
+        Way::Fixed => panic!("{url} names no Sentinels"),
+    }
+}
+
+fn refusal(url: &str) -> String {
+    let error = Address::parse(url).unwrap_err();
+    assert!(error.is_invalid_url(), "{url}: {error}");
+    error.to_string()
+}
+
+#[test]
+fn an_address_is_named_without_secrets() {
+    let cases = [
+        ("redis://user:pw@host", "redis://host:6379/0"),
+        ("valkey://host:7000/5?protocol=resp3", "redis://host:7000/5"),
+        ("redis://[::1]:7000/1", "redis://[::1]:7000/1"),
+        ("redis+unix:///s?db=2", "redis+unix:///s?db=2"),
+        ("redis-sentinel://u:p@a,b:1/mm", "redis-sentinel://a:26379,b:1/mm/0"),
+        ("valkey+sentinel://a/mm/3", "redis-sentinel://a:26379/mm/3"),
+        ("redis+sentinel://[::1],[::2]:7/m%6d/", "redis-sentinel://[::1]:26379,[::2]:7/mm/0"),
+    ];
+    for (url, name) in cases {
+        assert_eq!(address(url).name, name, "{url}");
+    }
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn tls_is_for_sentinels_too() {
+    for scheme in ["rediss-sentinel", "rediss+sentinel", "valkeys-sentinel", "valkeys+sentinel"] {
+        let url = format!("{scheme}://a,b/mm/1");
+        assert_eq!(address(&url).name, "rediss-sentinel://a:26379,b:26379/mm/1");
+        assert!(is_tls(&address(&url).server));
+        assert!(group(&url).sentinels.iter().all(is_tls));
+    }
+}
+
+#[test]
+fn user_and_password_are_the_servers() {
+    let url = "redis-sentinel://app:p%40ss:w%2Frd@a,b:1/mm/2?protocol=resp3";
+    let server = address(url).server;
+    let settings = server.redis_settings();
+    assert_eq!((settings.username(), settings.password()), (Some("app"), Some("p@ss:w/rd")));
+    assert_eq!((settings.db(), settings.protocol().supports_resp3()), (2, true));
+    for sentinel in group(url).sentinels {
+        assert_eq!(sentinel.redis_settings().password(), None);
+        assert_eq!(sentinel.redis_settings().db(), 0);
+    }
+}
+
+#[test]
+fn sentinels_have_credentials_of_their_own() {
+    let credentials = |query: &str| group(&format!("redis-sentinel://a/mm?{query}")).credentials;
+    let both = credentials("sentinel_user=watch&sentinel_password=p%26w");
+    assert_eq!(both, Some(Credentials::new("watch", "p&w")));
+    let password = credentials("x=1&sentinel_password=pw");
+    assert_eq!(password, Some(Credentials::of_default_user("pw")));
+    assert_eq!(credentials("x=1"), None);
+}
+
+#[test]
+fn the_order_of_sentinels_makes_no_other_store() {
+    let store = |url: &str| address(url).store;
+    assert_eq!(store("redis-sentinel://a,b/mm"), store("redis+sentinel://b,a:26379/mm/0"));
+    assert_ne!(store("redis-sentinel://a,b/mm"), store("redis-sentinel://a,b/other"));
+}
+
+#[test]
+fn a_flaw_in_a_url_is_named() {
+    let name = "`redis-sentinel://user:password@host:26379,host:26379/NAME/0`";
+    for url in ["redis-sentinel://a", "redis-sentinel://a,b/", "redis-sentinel://a//0"] {
+        assert!(refusal(url).contains(name), "{url}");
+    }
+    assert!(refusal("redis-sentinel://a,,b/mm").contains("a Sentinel has no host"));
+    assert!(refusal("redis-sentinel:///mm").contains("a Sentinel has no host"));
+    assert!(refusal("redis-sentinel://a,a:26379/mm").contains("named twice"));
+    assert!(refusal("redis-sentinel://a/mm?sentinel_user=u").contains("`sentinel_password`"));
+    assert!(refusal("redis-sentinel://a/mm/x").contains("database"));
+    assert!(refusal("redis://a?sentinel_password=secret").contains("`redis-sentinel://` alone"));
+    assert!(refusal("redis://a,b/0").contains("redis-sentinel://"));
+}
+
+/// Each secret stands where a wrong URL might show it.
+#[test]
+fn no_flaw_shows_a_secret() {
+    let urls = [
+        "redis-sentinel://canary",
+        "redis-sentinel://u:canary@a",
+        "redis-sentinel://u:canary@a:99999/mm",
+        "redis-sentinel://u:canary@a,,b/mm",
+        "redis-sentinel://u:canary/canary@a/mm/x",
+        "redis-sentinel://u:canary@a,a/mm",
+        "redis-sentinel://u:canary@a/mm/canary",
+        "redis-sentinel://a/mm?sentinel_user=canary",
+        "redis-sentinel://a/mm?sentinel_password=canary%",
+        "redis-sentinel://a/mm?sentinel_password=canary&sentinel_password=canary",
+        "redis-sentinel://u:canary%ff@a/mm/",
+        "redis://a?sentinel_password=canary",
+        "redis://u:canary@a,b/0",
+        "redis://u:canary@a:99999/0",
+    ];
+    for url in urls {
+        let error = Address::parse(url).unwrap_err();
+        let shown = format!("{error} {error:?} {error:#?}");
+        assert!(!shown.contains("canary"), "{url}: {shown}");
+    }
+}

@@ -1,0 +1,13 @@
+//! How to get to a server: its address, the Sentinels that name it, certificates, and credentials.
+
+pub(super) mod address;
+#[cfg(feature = "tls")]
+mod certificates;
+pub(super) mod driven;
+#[cfg(not(feature = "tls"))]
+mod no_certificates;
+pub(super) mod opener;
+mod sentinels;
+pub(super) mod subscription;
+mod votes;
+mod watch;

@@ -1,0 +1,60 @@
+//! A subscription to channels, apart from the connections that carry commands.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use ::redis::aio::{PubSubSink, PubSubStream};
+use ::redis::{Client, Msg, RedisResult, ToRedisArgs, Value};
+use futures_core::Stream;
+use tokio::runtime::Handle;
+
+use crate::types::clock::{timer_on, within};
+
+/// A silent subscription is asked whether it lives.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+pub(crate) struct Subscription {
+    /// Ends the subscription when it is dropped.
+    sink: PubSubSink,
+    stream: PubSubStream,
+}
+
+/// What a subscription gives.
+pub(crate) enum Heard {
+    Message(Msg),
+    /// Nothing, for a while; it lives.
+    Nothing,
+    /// It has broken.
+    End,
+}
+
+impl Subscription {
+    pub(crate) async fn open(client: &Client, channels: impl ToRedisArgs) -> RedisResult<Self> {
+        let (mut sink, stream) = client.get_async_pubsub().await?.split();
+        sink.subscribe(channels).await?;
+        Ok(Self { sink, stream })
+    }
+
+    /// The next message; `None` when the subscription has ended.
+    pub(crate) async fn next(&mut self) -> Option<Msg> {
+        poll_fn(|cx| Pin::new(&mut self.stream).poll_next(cx)).await
+    }
+
+    pub(crate) async fn ping(&mut self) -> RedisResult<Value> {
+        self.sink.ping().await
+    }
+
+    /// The next event, which comes within a heartbeat and the limit for its answer.
+    pub(crate) async fn hear(&mut self, timers: &Handle, limit: Duration) -> Heard {
+        match within(|| timer_on(timers, HEARTBEAT), self.next()).await {
+            Some(Some(message)) => Heard::Message(message),
+            Some(None) => Heard::End,
+            None => match within(|| timer_on(timers, limit), self.ping()).await {
+                // A refusal is an answer too.
+                Some(Ok(_)) => Heard::Nothing,
+                Some(Err(_)) | None => Heard::End,
+            },
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Which server is the primary, by what Sentinels answer.
+
+use std::collections::HashMap;
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+/// What one Sentinel answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Vote<F> {
+    Primary(Place),
+    /// It watches no primary of that name.
+    Unknown,
+    /// It gave no answer that counts, for this reason.
+    None(F),
+}
+
+/// The votes of so many Sentinels.
+pub(crate) struct Votes<F> {
+    voters: usize,
+    votes: Vec<Vote<F>>,
+}
+
+impl<F> Votes<F> {
+    pub(crate) fn of(voters: usize) -> Self {
+        Self { voters, votes: Vec::with_capacity(voters) }
+    }
+
+    pub(crate) fn add(&mut self, vote: Vote<F>) {
+        self.votes.push(vote);
+    }
+
+    /// Whether a primary was named yet.
+    pub(crate) fn has_primary(&self) -> bool {
+        self.votes.iter().any(|vote| matches!(vote, Vote::Primary(_)))
+    }
+
+    /// The primary that most of all Sentinels name: what the others would answer makes no difference.
+    pub(crate) fn decided(&self) -> Option<&Place> {
+        let (place, count) = self.most_named()?;
+        (count > self.voters / 2).then_some(place)
+    }
+
+    /// The primary that most of the votes name; of two that are named equally often, the one that was named
+    /// first.
+    pub(crate) fn elected(&self) -> Option<&Place> {
+        self.most_named().map(|(place, _)| place)
+    }
+
+    fn most_named(&self) -> Option<(&Place, usize)> {
+        let mut counts = HashMap::<&Place, usize>::new();
+        let named = self.votes.iter().filter_map(|vote| match vote {
+            Vote::Primary(place) => Some(place),
+            Vote::Unknown | Vote::None(_) => None,
+        });
+        let named: Vec<_> = named.collect();
+        for place in &named {
+            *counts.entry(place).or_default() += 1;
+        }
+        let most = counts.values().copied().max()?;
+        let first = named.into_iter().find(|place| counts.get(place) == Some(&most))?;
+        Some((first, most))
+    }
+
+    /// Whether a Sentinel answered that it watches no primary of that name.
+    pub(crate) fn has_unknown(&self) -> bool {
+        self.votes.iter().any(|vote| matches!(vote, Vote::Unknown))
+    }
+
+    /// Why those have no vote that gave no answer.
+    pub(crate) fn reasons(&self) -> impl Iterator<Item = &F> {
+        self.votes.iter().filter_map(|vote| match vote {
+            Vote::None(reason) => Some(reason),
+            Vote::Primary(_) | Vote::Unknown => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(port: u16) -> Place {
+        Place { host: "10.0.0.7".to_owned(), port }
+    }
+
+    /// A port is a vote for it, zero one for no primary, and a dot no vote.
+    fn votes(voters: usize, text: &str) -> Votes<()> {
+        let mut votes = Votes::of(voters);
+        for vote in text.split_whitespace() {
+            votes.add(match vote {
+                "." => Vote::None(()),
+                "0" => Vote::Unknown,
+                port => Vote::Primary(at(port.parse().unwrap())),
+            });
+        }
+        votes
+    }
+
+    #[test]
+    fn a_majority_decides_at_once() {
+        let decided = |voters, text| votes(voters, text).decided().cloned();
+        assert_eq!(decided(3, "1"), None);
+        assert_eq!(decided(3, "1 1"), Some(at(1)));
+        assert_eq!(decided(3, "1 2"), None);
+        assert_eq!(decided(3, ". 2 2"), Some(at(2)));
+        assert_eq!(decided(1, "1"), Some(at(1)));
+        assert_eq!(decided(2, "1"), None);
+        assert_eq!(decided(5, "1 0 . 1"), None);
+    }
+
+    #[test]
+    fn without_a_majority_the_most_named_is_elected() {
+        let elected = |voters, text| votes(voters, text).elected().cloned();
+        assert_eq!(elected(3, "1 . ."), Some(at(1)));
+        assert_eq!(elected(5, "1 2 2 0"), Some(at(2)));
+        assert_eq!(elected(2, "2 1"), Some(at(2)), "the first of two");
+        assert_eq!(elected(3, "0 . ."), None);
+    }
+
+    #[test]
+    fn what_is_no_vote_stays_known() {
+        let votes = votes(3, "0 . .");
+        assert!(votes.has_unknown() && !votes.has_primary());
+        assert_eq!(votes.reasons().count(), 2);
+    }
+}
