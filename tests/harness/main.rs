@@ -5,3 +5,4 @@ mod peer;
 mod program;
 mod proxy;
 mod server;
+mod tls;

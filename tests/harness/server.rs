@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use lockable_tests::{Admin, Server, Tls, clock, python, wait};
+use lockable_tests::{Admin, Server, clock, wait};
 use tempfile::TempDir;
 
 #[test]
@@ -172,15 +172,6 @@ fn a_unix_socket_reaches_the_same_server() {
 }
 
 #[test]
-fn only_the_authoritys_clients_accept_the_tls_certificate() {
-    let tls = Tls::generate();
-    let server = Server::builder().tls(&tls).start();
-    let stranger = Tls::generate();
-    assert!(python_can_ping(&server.tls_url(), &tls));
-    assert!(!python_can_ping(&server.tls_url(), &stranger));
-}
-
-#[test]
 fn statistics_count_the_commands_of_a_server() {
     let server = Server::start();
     let admin = server.admin();
@@ -224,11 +215,4 @@ async fn waiting_has_a_limit_under_a_paused_clock() {
 
 fn process_exists(pid: u32) -> bool {
     Command::new("kill").args(["-0", &pid.to_string()]).output().unwrap().status.success()
-}
-
-fn python_can_ping(url: &str, tls: &Tls) -> bool {
-    let script = "import redis, sys; redis.from_url(sys.argv[1], ssl_ca_certs=sys.argv[2]).ping()";
-    let mut python = Command::new(python::interpreter());
-    python.args(["-c", script, url]).arg(tls.ca_file());
-    python.output().unwrap().status.success()
 }

@@ -40,4 +40,4 @@ pub use program::Program;
 pub use proxy::{Proxy, traffic::ConnectionTraffic};
 pub use server::{Server, ServerBuilder};
 pub use spreader::Spreader;
-pub use tls::Tls;
+pub use tls::{Identity, Tls};

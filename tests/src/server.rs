@@ -192,7 +192,7 @@ impl Server {
             format!("tls-cert-file {}", tls.certificate.display()),
             format!("tls-key-file {}", tls.key.display()),
             format!("tls-ca-cert-file {}", tls.authority.display()),
-            "tls-auth-clients no".to_owned(),
+            format!("tls-auth-clients {}", if tls.asks_clients { "yes" } else { "no" }),
         ]
     }
 
@@ -286,6 +286,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Like [`tls`](Self::tls), and asks every client there for a certificate of the same authority.
+    #[must_use]
+    pub fn mutual_tls(mut self, tls: &Tls) -> Self {
+        self.tls = Some(TlsFiles { asks_clients: true, ..TlsFiles::of(tls) });
+        self
+    }
+
     /// Starts the server and waits until it answers.
     ///
     /// A program that is no test may take a port before the server does; then it is another port.
@@ -322,11 +329,13 @@ struct TlsFiles {
     authority: PathBuf,
     certificate: PathBuf,
     key: PathBuf,
+    asks_clients: bool,
 }
 
 impl TlsFiles {
     fn of(tls: &Tls) -> Self {
-        Self { authority: tls.ca_file(), certificate: tls.certificate_file(), key: tls.key_file() }
+        let (authority, certificate) = (tls.ca_file(), tls.certificate_file());
+        Self { authority, certificate, key: tls.key_file(), asks_clients: false }
     }
 }
 

@@ -3,24 +3,63 @@
 use std::fs;
 use std::path::PathBuf;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
+};
 use tempfile::TempDir;
 
-/// A certificate authority and a server certificate of its for `localhost` and 127.0.0.1.
+/// A certificate authority, a server certificate of its for `localhost` and 127.0.0.1, and as many client
+/// certificates as a test asks for.
 ///
 /// The files lie in a temporary directory that goes with this value.
 #[derive(Debug)]
 pub struct Tls {
     directory: TempDir,
+    authority: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// A certificate and its private key, as PEM texts.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The certificate.
+    pub certificate: String,
+    /// Its private key.
+    pub key: String,
 }
 
 impl Tls {
     /// Makes a new authority, which no other one trusts.
     pub fn generate() -> Self {
         let directory = TempDir::with_prefix("lockable-tls-").expect("a directory can be made");
-        let tls = Self { directory };
-        tls.write().expect("certificates can be made and written");
+        let authority = authority().expect("an authority can be made");
+        let tls = Self { directory, authority };
+        fs::write(tls.ca_file(), tls.authority.pem()).expect("the directory is new");
+        tls.certify_server(&["localhost", "127.0.0.1"]);
         tls
+    }
+
+    /// Makes another certificate and key in the place of the server's, for these names and addresses.
+    ///
+    /// Servers read it when they start or restart.
+    pub fn certify_server(&self, names: &[&str]) {
+        self.write_server(&self.issue(names, |_| {}));
+    }
+
+    /// Puts a certificate in the place of the server's that has expired.
+    ///
+    /// Servers read it when they start or restart.
+    pub fn expire_server(&self) {
+        self.write_server(&self.issue(&["localhost", "127.0.0.1"], expire));
+    }
+
+    /// A new client certificate of this authority.
+    pub fn client(&self) -> Identity {
+        self.issue(&["client"], |_| {})
+    }
+
+    /// A client certificate of this authority that has expired.
+    pub fn expired_client(&self) -> Identity {
+        self.issue(&["client"], expire)
     }
 
     /// The file of the authority's certificate, which clients trust.
@@ -40,29 +79,41 @@ impl Tls {
 
     /// The authority's certificate as PEM text.
     pub fn ca_pem(&self) -> String {
-        fs::read_to_string(self.ca_file()).expect("the file lives as long as this value")
+        self.authority.pem()
     }
 
-    fn write(&self) -> Result<(), Box<dyn std::error::Error>> {
-        let authority = CertifiedIssuer::self_signed(authority_params()?, KeyPair::generate()?)?;
+    fn issue(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Identity {
+        self.try_issue(names, change).expect("a certificate can be made")
+    }
+
+    fn try_issue(
+        &self,
+        names: &[&str],
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> Result<Identity, rcgen::Error> {
+        let names: Vec<_> = names.iter().copied().map(str::to_owned).collect();
+        let mut params = CertificateParams::new(names.clone())?;
+        params.distinguished_name.push(DnType::CommonName, names.concat());
+        change(&mut params);
         let key = KeyPair::generate()?;
-        let certificate = server_params()?.signed_by(&key, &authority)?;
-        fs::write(self.ca_file(), authority.pem())?;
-        fs::write(self.certificate_file(), certificate.pem())?;
-        fs::write(self.key_file(), key.serialize_pem())?;
-        Ok(())
+        let certificate = params.signed_by(&key, &self.authority)?;
+        Ok(Identity { certificate: certificate.pem(), key: key.serialize_pem() })
+    }
+
+    fn write_server(&self, identity: &Identity) {
+        fs::write(self.certificate_file(), &identity.certificate).expect("the file can be written");
+        fs::write(self.key_file(), &identity.key).expect("the file can be written");
     }
 }
 
-fn authority_params() -> Result<CertificateParams, rcgen::Error> {
+fn authority() -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
     let mut params = CertificateParams::new([])?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.distinguished_name.push(DnType::CommonName, "lockable tests");
-    Ok(params)
+    CertifiedIssuer::self_signed(params, KeyPair::generate()?)
 }
 
-fn server_params() -> Result<CertificateParams, rcgen::Error> {
-    let mut params = CertificateParams::new(["localhost".to_owned(), "127.0.0.1".to_owned()])?;
-    params.distinguished_name.push(DnType::CommonName, "localhost");
-    Ok(params)
+fn expire(params: &mut CertificateParams) {
+    params.not_before = date_time_ymd(2020, 1, 1);
+    params.not_after = date_time_ymd(2021, 1, 1);
 }
