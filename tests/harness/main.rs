@@ -4,5 +4,6 @@ mod pace;
 mod peer;
 mod program;
 mod proxy;
+mod sentinels;
 mod server;
 mod tls;

@@ -3,6 +3,7 @@
 //!
 //! - [`Server`] is a `redis-server` of the test's own, and [`Admin`] looks into it.
 //! - [`cluster`] makes one of several servers.
+//! - [`Sentinels`] is a primary with its replicas and those who watch over it.
 //! - [`Proxy`] is between a client and a server; it counts what passes and can hold it back.
 //! - [`Spreader`] is a proxy that makes one server of several, each with a part of the keys.
 //! - [`Peer`] is another process that the test talks with.
@@ -25,6 +26,7 @@ mod pace;
 mod peer;
 mod program;
 mod proxy;
+mod sentinels;
 mod server;
 mod spreader;
 mod tls;
@@ -38,6 +40,7 @@ pub use pace::Pace;
 pub use peer::Peer;
 pub use program::Program;
 pub use proxy::{Proxy, traffic::ConnectionTraffic};
+pub use sentinels::{Sentinels, SentinelsBuilder, Switches};
 pub use server::{Server, ServerBuilder};
 pub use spreader::Spreader;
 pub use tls::{Identity, Tls};

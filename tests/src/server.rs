@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ pub struct Server {
     tls_port: Option<Port>,
     /// `None` between [`kill`](Self::kill) and [`restart`](Self::restart).
     child: Mutex<Option<Child>>,
+    is_paused: AtomicBool,
 }
 
 impl Server {
@@ -58,10 +60,14 @@ impl Server {
         format!("redis://{user}:{password}@{}/{database}", self.addr())
     }
 
+    /// Where a server with [`tls`](ServerBuilder::tls) listens for connections over TLS.
+    pub fn tls_addr(&self) -> SocketAddr {
+        self.tls_port.as_ref().expect("the server was started with TLS").addr()
+    }
+
     /// The `rediss://` URL of a server with [`tls`](ServerBuilder::tls).
     pub fn tls_url(&self) -> String {
-        let port = self.tls_port.as_ref().expect("the server was started with TLS");
-        format!("rediss://localhost:{}", port.addr().port())
+        format!("rediss://localhost:{}", self.tls_addr().port())
     }
 
     /// The `unix://` URL of a server with [`unix_socket`](ServerBuilder::unix_socket).
@@ -85,14 +91,20 @@ impl Server {
         fs::read_to_string(self.log_file()).expect("the log is there from the start")
     }
 
+    /// Whether it can answer: it was neither killed nor paused.
+    pub fn is_running(&self) -> bool {
+        self.child().is_some() && !self.is_paused.load(Ordering::SeqCst)
+    }
+
     /// Ends the server by SIGKILL, with everything it stored, and waits for its end.
     pub fn kill(&self) {
         let Some(mut child) = self.child().take() else { return };
+        self.is_paused.store(false, Ordering::SeqCst);
         child.kill().and_then(|()| child.wait()).expect("a child can be killed");
     }
 
-    /// Starts the server again on the same ports, with what `SAVE` has stored, mostly nothing; ends
-    /// it before if it runs.
+    /// Starts the server again on the same ports, with what `SAVE` has stored, mostly nothing, and a Sentinel
+    /// with what it knew; ends it before if it runs.
     pub fn restart(&self) {
         self.kill();
         self.boot().unwrap_or_else(|log| panic!("the server did not start again:\n{log}"));
@@ -103,11 +115,13 @@ impl Server {
     /// The kernel still accepts its connections and buffers what they send.
     pub fn pause(&self) {
         spawner::pause(self.child().as_ref().expect("the server runs"));
+        self.is_paused.store(true, Ordering::SeqCst);
     }
 
     /// Resumes a paused server.
     pub fn resume(&self) {
         spawner::resume(self.child().as_ref().expect("the server runs"));
+        self.is_paused.store(false, Ordering::SeqCst);
     }
 
     /// Sets the clock of a server with [`clock`](ServerBuilder::clock): from now on it is that far behind
@@ -126,8 +140,13 @@ impl Server {
         clock::stop(self.directory.path(), micros);
     }
 
+    /// Adds a line of the configuration to a server that was not started yet.
+    pub(crate) fn configure(&mut self, line: String) {
+        self.settings.lines.push(line);
+    }
+
     /// Starts the process and waits until it answers; the error is the log.
-    fn boot(&self) -> Result<(), String> {
+    pub(crate) fn boot(&self) -> Result<(), String> {
         let child = self.spawn().map_err(|error| format!("{}: {error}", program()))?;
         *self.child() = Some(child);
         match wait::poll(START_LIMIT, || self.progress()) {
@@ -138,7 +157,10 @@ impl Server {
 
     fn spawn(&self) -> io::Result<Child> {
         let configuration = self.file("redis.conf");
-        fs::write(&configuration, self.configuration())?;
+        // A Sentinel has written what it knows into its own.
+        if !(self.settings.sentinel && configuration.exists()) {
+            fs::write(&configuration, self.configuration())?;
+        }
         let log = File::options().create(true).append(true).open(self.log_file())?;
         let mut command = spawner::command(program().as_ref());
         command
@@ -201,7 +223,7 @@ impl Server {
         self.settings.unix_socket.then(|| format!("unixsocket {}", socket.display()))
     }
 
-    fn admin_url(&self) -> String {
+    pub(crate) fn admin_url(&self) -> String {
         self.url_with(ADMIN, ADMIN, 0)
     }
 
@@ -297,26 +319,35 @@ impl ServerBuilder {
     ///
     /// A program that is no test may take a port before the server does; then it is another port.
     pub fn start(self) -> Server {
-        for _ in 0..START_ATTEMPTS {
-            let server = self.clone().on_free_ports();
-            match server.boot() {
-                Ok(()) => return server,
-                Err(log) if log.contains(PORT_TAKEN) => {}
-                Err(log) => panic!("the server did not start ({INSTALL_HINT}):\n{log}"),
-            }
-        }
-        panic!("{START_ATTEMPTS} ports that were free were taken before the server started");
+        on_free_ports(|| {
+            let server = self.clone().prepare();
+            server.boot().map(|()| server)
+        })
     }
 
-    fn on_free_ports(self) -> Server {
+    /// Reserves the ports of a server, which is not started yet.
+    pub(crate) fn prepare(self) -> Server {
         Server {
             directory: TempDir::with_prefix("lockable-").expect("a directory can be made"),
             port: Port::reserve(),
             tls_port: self.tls.is_some().then(Port::reserve),
             child: Mutex::new(None),
+            is_paused: AtomicBool::new(false),
             settings: self,
         }
     }
+}
+
+/// What `start` starts, on other ports if a program that is no test takes one before; the error is the log.
+pub(crate) fn on_free_ports<T>(start: impl Fn() -> Result<T, String>) -> T {
+    for _ in 0..START_ATTEMPTS {
+        match start() {
+            Ok(started) => return started,
+            Err(log) if log.contains(PORT_TAKEN) => {}
+            Err(log) => panic!("the server did not start ({INSTALL_HINT}):\n{log}"),
+        }
+    }
+    panic!("{START_ATTEMPTS} ports that were free were taken before the server started");
 }
 
 enum Progress {

@@ -1,0 +1,202 @@
+//! How a group is written down so that all in it know each other from the start.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::Sentinels;
+use crate::server::{Server, ServerBuilder, on_free_ports};
+use crate::tls::Tls;
+
+/// The settings of a group that is not running yet.
+#[derive(Clone, Debug)]
+pub struct SentinelsBuilder {
+    replicas: usize,
+    down_after: Duration,
+    server: ServerBuilder,
+    sentinel: ServerBuilder,
+    /// What the Sentinels use for the servers and for each other.
+    monitor: Vec<(&'static str, String)>,
+    is_tls: bool,
+    is_fast: bool,
+}
+
+impl Default for SentinelsBuilder {
+    fn default() -> Self {
+        Self {
+            replicas: 2,
+            down_after: Duration::from_secs(1),
+            server: Server::builder(),
+            sentinel: Server::builder().sentinel(),
+            monitor: Vec::new(),
+            is_tls: false,
+            is_fast: true,
+        }
+    }
+}
+
+impl SentinelsBuilder {
+    /// How many replicas there are beside the primary.
+    #[must_use]
+    pub fn replicas(mut self, count: usize) -> Self {
+        self.replicas = count;
+        self
+    }
+
+    /// `down-after-milliseconds` of two Sentinels, a second unless this is called.
+    #[must_use]
+    pub fn down_after(mut self, limit: Duration) -> Self {
+        self.down_after = limit;
+        self
+    }
+
+    /// Lets the Sentinels ask and publish as seldom as those of a production do, where a failover takes
+    /// longer and an old primary hears late that it is one.
+    #[must_use]
+    pub fn at_usual_periods(mut self) -> Self {
+        self.is_fast = false;
+        self
+    }
+
+    /// Adds a line of redis.conf to the primary and the replicas.
+    #[must_use]
+    pub fn server_config(mut self, name: &str, value: &str) -> Self {
+        self.server = self.server.config(name, value);
+        self
+    }
+
+    /// Adds a line of sentinel.conf to each Sentinel.
+    #[must_use]
+    pub fn sentinel_config(mut self, name: &str, value: &str) -> Self {
+        self.sentinel = self.sentinel.config(name, value);
+        self
+    }
+
+    /// Adds a user to the primary and the replicas, by ACL rules.
+    #[must_use]
+    pub fn user(mut self, name: &str, rules: &str) -> Self {
+        self.server = self.server.user(name, rules);
+        self
+    }
+
+    /// Adds a user to each Sentinel, by ACL rules.
+    #[must_use]
+    pub fn sentinel_user(mut self, name: &str, rules: &str) -> Self {
+        self.sentinel = self.sentinel.user(name, rules);
+        self
+    }
+
+    /// Asks the default user of the primary and the replicas for a password, which they and the Sentinels
+    /// have.
+    #[must_use]
+    pub fn password(mut self, password: &str) -> Self {
+        self.server = self.server.password(password).config("masterauth", password);
+        self.monitor.push(("auth-pass", password.to_owned()));
+        self
+    }
+
+    /// Asks the default user of each Sentinel for a password, which the other Sentinels have.
+    #[must_use]
+    pub fn sentinel_password(mut self, password: &str) -> Self {
+        self.sentinel = self.sentinel.password(password).config("sentinel sentinel-pass", password);
+        self
+    }
+
+    /// All speak TLS with these certificates, to clients and to each other.
+    ///
+    /// The certificates must live as long as the servers start and restart.
+    #[must_use]
+    pub fn tls(self, tls: &Tls) -> Self {
+        self.over_tls(|server| server.tls(tls))
+    }
+
+    /// Like [`tls`](Self::tls), and all ask every client for a certificate of the same authority.
+    #[must_use]
+    pub fn mutual_tls(self, tls: &Tls) -> Self {
+        self.over_tls(|server| server.mutual_tls(tls))
+    }
+
+    /// Starts all of them, and waits until a failover could begin.
+    pub fn start(self) -> Sentinels {
+        on_free_ports(|| {
+            let mut group = self.prepare();
+            self.introduce(&mut group);
+            group.servers.iter().try_for_each(Server::boot)?;
+            group.wait_until_replicated();
+            group.watchers.iter().try_for_each(Server::boot)?;
+            group.wait_until_ready(self.is_fast);
+            Ok(group)
+        })
+    }
+
+    fn over_tls(mut self, over_tls: impl Fn(ServerBuilder) -> ServerBuilder) -> Self {
+        self.server = over_tls(self.server).config("tls-replication", "yes");
+        self.sentinel = over_tls(self.sentinel).config("tls-replication", "yes");
+        self.is_tls = true;
+        self
+    }
+
+    fn prepare(&self) -> Sentinels {
+        let servers = (0..=self.replicas).map(|_| self.server.clone().prepare());
+        let watchers = (0..SENTINELS).map(|_| self.sentinel.clone().prepare());
+        Sentinels { servers: servers.collect(), watchers: watchers.collect(), is_tls: self.is_tls }
+    }
+
+    /// Writes the lines that a group writes itself once all have found each other.
+    fn introduce(&self, group: &mut Sentinels) {
+        let addrs = |servers: &[Server]| -> Vec<SocketAddr> {
+            servers.iter().map(|server| group.service_addr(server)).collect()
+        };
+        let (servers, sentinels) = (addrs(&group.servers), addrs(&group.watchers));
+        let (primary, replicas) = servers.split_first().expect("there is a primary");
+        for replica in &mut group.servers[1..] {
+            replica.configure(format!("replicaof {}", words(*primary)));
+        }
+        for (number, sentinel) in group.watchers.iter_mut().enumerate() {
+            let others = sentinels.iter().enumerate().filter(|(other, _)| *other != number);
+            let others = others.map(|(other, addr)| ("known-sentinel", known(*addr, other)));
+            let replicas = replicas.iter().map(|addr| ("known-replica", words(*addr)));
+            sentinel.configure(format!("sentinel myid {}", id(number)));
+            sentinel.configure(format!(
+                "sentinel monitor {} {} {QUORUM}",
+                Sentinels::NAME,
+                words(*primary)
+            ));
+            for (name, value) in self.terms(number).chain(replicas).chain(others) {
+                sentinel.configure(format!("sentinel {name} {} {value}", Sentinels::NAME));
+            }
+        }
+    }
+
+    /// The last Sentinel waits longer until it takes the primary for down, so that it votes for one of the
+    /// others. Three that begin a failover at the same moment each vote for themselves, and begin again
+    /// seconds later.
+    fn terms(&self, number: usize) -> impl Iterator<Item = (&'static str, String)> {
+        let down_after =
+            if number + 1 == SENTINELS { 2 * self.down_after } else { self.down_after };
+        let terms = [
+            ("down-after-milliseconds", down_after.as_millis().to_string()),
+            ("failover-timeout", FAILOVER_TIMEOUT.as_millis().to_string()),
+            ("parallel-syncs", "2".to_owned()),
+        ];
+        terms.into_iter().chain(self.monitor.iter().cloned())
+    }
+}
+
+fn known(addr: SocketAddr, number: usize) -> String {
+    format!("{} {}", words(addr), id(number))
+}
+
+fn words(addr: SocketAddr) -> String {
+    format!("{} {}", addr.ip(), addr.port())
+}
+
+/// Forty hexadecimal digits that no other Sentinel has.
+fn id(number: usize) -> String {
+    format!("{:040x}", number + 1)
+}
+
+const SENTINELS: usize = 3;
+const QUORUM: usize = 2;
+
+/// A failover that finds no majority begins again after twice this time.
+const FAILOVER_TIMEOUT: Duration = Duration::from_secs(3);
