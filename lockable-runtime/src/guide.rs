@@ -26,6 +26,10 @@ pub mod testing {}
 pub mod which_redis {}
 
 #[doc = include_str!("../links.md")]
+#[doc = include_str!("../guide/failover.md")]
+pub mod failover {}
+
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/operating.md")]
 pub mod operating {}
 
