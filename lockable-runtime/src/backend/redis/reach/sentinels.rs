@@ -27,6 +27,8 @@ const PATIENCE: Duration = Duration::from_millis(200);
 const ANNOUNCED: Duration = Duration::from_secs(5);
 
 /// The Sentinels of one primary.
+///
+/// See "Why not the client's own Sentinel connection?" in DESIGN.md.
 pub(crate) struct Sentinels {
     pub(crate) each: Vec<Sentinel>,
     /// The name that they have for the primary.
