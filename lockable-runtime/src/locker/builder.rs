@@ -27,8 +27,11 @@ impl Locker {
     ///
     /// - `redis://user:password@host:6379/0`: a Redis (7.0 or later) or Valkey server; user,
     ///   password, port and database may be left out.
-    /// - `rediss://…`: the same over TLS, with the feature `tls`.
-    /// - `redis+unix:///path/to/socket?db=0`: the same over a unix socket (`unix://` works too).
+    /// - `redis-sentinel://user:password@host:26379,host:26379/NAME/0`: the primary that these Sentinels know by
+    ///   that name, also after a failover. The user and the password are the server's; the Sentinels get
+    ///   `?sentinel_user=…&sentinel_password=…`, or none. Their port may be left out.
+    /// - `rediss://…`, `rediss-sentinel://…`: the same over TLS, the Sentinels included, with the feature `tls`.
+    /// - `redis+unix:///path/to/socket?db=0`: a server with a unix socket (`unix://` works too).
     /// - `memory://`: an empty store in this process, shared by the clones of this locker, as
     ///   [`in_memory`](Locker::in_memory) gives; `memory://name` is shared by every locker of the
     ///   process that names it. Its timers are those of the caller's runtime, whose clock a test may
