@@ -57,8 +57,24 @@ pub(crate) struct Sentinel {
 #[derive(Default)]
 struct Known {
     place: Option<Place>,
-    /// When a Sentinel announced it.
-    announced: Option<Moment>,
+    /// Until when it is used without asking.
+    until: Option<Moment>,
+    announced: Option<Announced>,
+}
+
+/// That a Sentinel announced the primary.
+struct Announced {
+    at: Moment,
+    /// The primary before it, which Sentinels may still name that have not heard of the failover.
+    left: Option<Place>,
+}
+
+impl Known {
+    /// Whether the Sentinels that name this place have not heard of the last failover.
+    fn is_outdated(&self, place: &Place, now: Moment) -> bool {
+        let Some(Announced { at, left }) = &self.announced else { return false };
+        left.as_ref() == Some(place) && now.since(*at) < ANNOUNCED
+    }
 }
 
 /// That a server is the primary, until another one is.
@@ -82,8 +98,8 @@ impl Sentinels {
 
     /// Where the primary is: as a Sentinel has just announced, or as most of them answer.
     pub(crate) async fn primary(self: &Arc<Self>) -> Result<(Place, Election), Fault> {
-        if let Some(announced) = self.announced() {
-            return Ok(announced);
+        if let Some(known) = self.recently_known() {
+            return Ok(known);
         }
         let before = self.number();
         let place = self.ask().await?;
@@ -100,8 +116,11 @@ impl Sentinels {
 
     /// A Sentinel has announced another primary.
     pub(crate) fn announce(&self, place: Place) {
-        let mut known = self.known();
-        known.announced = Some(boot_time());
+        let (mut known, now) = (self.known(), boot_time());
+        if known.place.as_ref() != Some(&place) {
+            known.announced = Some(Announced { at: now, left: known.place.clone() });
+        }
+        known.until = Some(now.after(ANNOUNCED));
         self.change(&mut known, place);
     }
 
@@ -109,7 +128,7 @@ impl Sentinels {
     pub(crate) fn doubt(&self, election: &Election) {
         let mut known = self.known();
         if !election.is_over() {
-            known.announced = None;
+            known.until = None;
         }
     }
 
@@ -118,17 +137,18 @@ impl Sentinels {
         self.changes.subscribe()
     }
 
-    fn announced(self: &Arc<Self>) -> Option<(Place, Election)> {
+    fn recently_known(self: &Arc<Self>) -> Option<(Place, Election)> {
         let known = self.known();
-        let is_recent = boot_time().since(known.announced?) < ANNOUNCED;
+        let is_recent = boot_time() < known.until?;
         let place = known.place.clone().filter(|_| is_recent)?;
         Some((place, self.election()))
     }
 
     /// What was answered to a question that was asked during that election; what was learned since is newer.
     fn settle(self: &Arc<Self>, before: u64, place: Place) -> (Place, Election) {
-        let mut known = self.known();
-        if self.number() == before {
+        let (mut known, now) = (self.known(), boot_time());
+        if self.number() == before && !known.is_outdated(&place, now) {
+            known.until = known.until.max(Some(now.after(ANSWERED)));
             self.change(&mut known, place.clone());
         }
         (known.place.clone().unwrap_or(place), self.election())

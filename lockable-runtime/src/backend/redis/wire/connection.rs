@@ -24,8 +24,9 @@ use crate::types::error::LockErrorKind;
 /// After this many calls in a row without an answer the connection is retired.
 const UNANSWERED_LIMIT: u32 = 3;
 
-/// The pause before a primary is asked for again that could not be used.
-const PAUSE: Duration = Duration::from_millis(50);
+/// The pause before Sentinels are asked again for a primary that could not be used; a failover that they announce
+/// ends it.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// A connection to a server that was asked for its version and its scripts.
 ///
@@ -62,7 +63,7 @@ impl Connection {
                     if boot_time().since(begun) > opener.connect_deadline / 2 {
                         return Err(fault);
                     }
-                    timer_on(&opener.timers, PAUSE).await;
+                    target.unless_over(timer_on(&opener.timers, PAUSE)).await;
                 }
                 Some(outcome) => return outcome,
                 None => {}
