@@ -26,6 +26,9 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// two seconds between greetings; until then most of them may still name the old primary.
 const ANNOUNCED: Duration = Duration::from_secs(5);
 
+/// How long the answers are used without asking again, so that the many calls of a failover ask little.
+const ANSWERED: Duration = Duration::from_millis(100);
+
 /// The Sentinels of one primary.
 ///
 /// See "Why not the client's own Sentinel connection?" in DESIGN.md.
@@ -270,5 +273,82 @@ impl Election {
 
     pub(crate) fn doubt(&self) {
         self.sentinels.doubt(self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(port: u16) -> Place {
+        Place { host: "h".to_owned(), port }
+    }
+
+    fn sentinels() -> Arc<Sentinels> {
+        let timers = crate::background::background().unwrap();
+        Arc::new(Sentinels::new(Vec::new(), "mm".to_owned(), "name".into(), timers, PATIENCE))
+    }
+
+    /// The port that is known now, where it is used without asking.
+    fn known(sentinels: &Arc<Sentinels>) -> Option<u16> {
+        sentinels.recently_known().map(|(place, _)| place.port)
+    }
+
+    fn settle(sentinels: &Arc<Sentinels>, before: u64, port: u16) -> (u16, Election) {
+        let (place, election) = sentinels.settle(before, at(port));
+        (place.port, election)
+    }
+
+    #[test]
+    fn another_primary_ends_an_election() {
+        let sentinels = sentinels();
+        let (_, first) = settle(&sentinels, 0, 1);
+        let (_, same) = settle(&sentinels, 1, 1);
+        assert!(!first.is_over() && !same.is_over());
+        sentinels.announce(at(2));
+        assert!(first.is_over() && same.is_over());
+        assert_eq!(known(&sentinels), Some(2));
+        // The other Sentinels announce the same.
+        let (_, second) = sentinels.recently_known().unwrap();
+        sentinels.announce(at(2));
+        assert!(!second.is_over());
+    }
+
+    /// 1. A question is sent.
+    /// 2. A failover is announced.
+    /// 3. The answers arrive, which were given before it.
+    #[test]
+    fn an_announcement_outlasts_earlier_questions() {
+        let sentinels = sentinels();
+        settle(&sentinels, 0, 1);
+        sentinels.announce(at(2));
+        let (port, election) = settle(&sentinels, 1, 1);
+        assert_eq!(port, 2);
+        assert!(!election.is_over());
+    }
+
+    /// Most Sentinels may hear of a failover later than the one that announced it.
+    #[test]
+    fn outdated_answers_do_not_undo_a_failover() {
+        let sentinels = sentinels();
+        settle(&sentinels, 0, 1);
+        sentinels.announce(at(2));
+        let (_, second) = sentinels.recently_known().unwrap();
+        sentinels.doubt(&second);
+        assert_eq!(known(&sentinels), None);
+        assert_eq!(settle(&sentinels, 2, 1).0, 2);
+        // A third server is news.
+        assert_eq!(settle(&sentinels, 2, 3).0, 3);
+        assert!(second.is_over());
+    }
+
+    #[test]
+    fn an_answer_is_used_for_a_moment() {
+        let sentinels = sentinels();
+        assert_eq!(known(&sentinels), None);
+        let (_, election) = settle(&sentinels, 0, 1);
+        assert_eq!(known(&sentinels), Some(1));
+        sentinels.doubt(&election);
+        assert_eq!(known(&sentinels), None);
     }
 }
