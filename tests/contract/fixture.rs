@@ -2,16 +2,21 @@
 
 use std::panic::resume_unwind;
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use lockable_runtime::__internals::MemoryStore;
 use lockable_runtime::{LockGuard, Locker};
-use lockable_tests::{Admin, Server, wait};
 use tokio::runtime::{Builder, Runtime};
+
+mod memory;
+mod redis;
+mod sentinel;
+
+pub(crate) use memory::Memory;
+pub(crate) use redis::Redis;
+pub(crate) use sentinel::Sentinel;
 
 /// A store of the test's own, with power over its time and its data.
 pub(crate) trait Fixture: Sized {
@@ -208,150 +213,5 @@ pub(crate) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),
         Poll::Pending => None,
-    }
-}
-
-pub(crate) struct Memory {
-    url: String,
-    store: MemoryStore,
-}
-
-impl Fixture for Memory {
-    const LEASE: Duration = Duration::from_secs(10);
-    const LEASES: u32 = 100;
-
-    fn start() -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("contract-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-        Self { url: format!("memory://{name}"), store: MemoryStore::open(&name).unwrap() }
-    }
-
-    fn runtime() -> Runtime {
-        Builder::new_current_thread().enable_all().start_paused(true).build().unwrap()
-    }
-
-    fn url(&self) -> String {
-        self.url.clone()
-    }
-
-    fn keyspace(&self) -> Vec<(String, Option<Duration>)> {
-        self.store.keyspace().into_iter().map(|(name, life)| (name, Some(life))).collect()
-    }
-
-    fn owner(&self, _: &str) -> Option<String> {
-        None
-    }
-
-    fn requests(&self) -> u64 {
-        0
-    }
-
-    fn lose_all_data(&self) {
-        self.store.flush();
-    }
-
-    fn delete(&self, key: &str) {
-        self.store.delete(key);
-    }
-
-    fn put_foreign(&self, key: &str, life: Duration) {
-        self.store.put_foreign(key, life);
-    }
-
-    async fn pass(&self, key: &str) {
-        tokio::time::advance(self.life(key).unwrap_or_default()).await;
-    }
-
-    fn block(&self, duration: Duration) {
-        // The clock goes forward at the first poll; the second would be another turn of the runtime.
-        let mut context = Context::from_waker(Waker::noop());
-        assert!(pin!(tokio::time::advance(duration)).poll(&mut context).is_pending());
-    }
-
-    /// Occupies the thread, because on an idle one the paused clock would go forward by itself.
-    async fn eventually(&self, condition: impl FnMut() -> bool) {
-        wait::until(LIMIT, condition);
-    }
-}
-
-pub(crate) struct Redis {
-    server: Server,
-    pub(crate) admin: Admin,
-}
-
-/// What another client may write under a lock's name.
-const FOREIGN: &str = "another client's";
-
-impl Redis {
-    /// Puts other data in the place of a lock, in one step, so that no renewal comes between.
-    pub(crate) fn put_list(&self, key: &str) {
-        let replace = "redis.call('DEL', KEYS[1]); redis.call('RPUSH', KEYS[1], 'a')";
-        self.admin.try_command(&["EVAL", replace, "1", key]).unwrap();
-    }
-}
-
-impl Fixture for Redis {
-    const LEASE: Duration = Duration::from_secs(2);
-    const LEASES: u32 = 2;
-
-    fn start() -> Self {
-        let server = Server::start();
-        Self { admin: server.admin(), server }
-    }
-
-    fn runtime() -> Runtime {
-        Builder::new_current_thread().enable_all().build().unwrap()
-    }
-
-    fn url(&self) -> String {
-        self.server.url()
-    }
-
-    fn keyspace(&self) -> Vec<(String, Option<Duration>)> {
-        let names = self.admin.keys("*").into_iter().map(|name| (self.admin.pttl(&name), name));
-        let alive = names.filter(|(life, _)| *life != -2);
-        alive
-            .map(|(life, name)| (name, u64::try_from(life).ok().map(Duration::from_millis)))
-            .collect()
-    }
-
-    fn owner(&self, key: &str) -> Option<String> {
-        self.admin.get(key)
-    }
-
-    fn requests(&self) -> u64 {
-        let statistics = self.admin.info("commandstats");
-        let calls = statistics.lines().filter_map(|line| {
-            let (name, numbers) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
-            let is_own = ["info", "keys", "pttl"].contains(&name);
-            let (calls, _) = numbers.split_once(',')?;
-            (!is_own).then(|| calls.parse::<u64>().unwrap())
-        });
-        calls.sum()
-    }
-
-    fn lose_all_data(&self) {
-        self.admin.flush();
-    }
-
-    fn delete(&self, key: &str) {
-        self.admin.del(key);
-    }
-
-    fn put_foreign(&self, key: &str, life: Duration) {
-        self.admin.command::<()>(&["SET", key, FOREIGN, "PX", &life.as_millis().to_string()]);
-    }
-
-    async fn pass(&self, key: &str) {
-        wait::until_async(LIMIT, async || !self.has(key)).await;
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "a blocked thread is the subject")]
-    fn block(&self, duration: Duration) {
-        thread::sleep(duration);
-    }
-
-    async fn eventually(&self, mut condition: impl FnMut() -> bool) {
-        wait::until_async(LIMIT, async || condition()).await;
     }
 }

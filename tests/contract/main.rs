@@ -9,6 +9,7 @@ macro_rules! every_backend {
     ($runtime:ident: $claims:tt) => {
         every_claim! { memory: Memory, $runtime, $claims }
         every_claim! { redis: Redis, $runtime, $claims }
+        every_claim! { sentinel: Sentinel, $runtime, $claims }
     };
 }
 
