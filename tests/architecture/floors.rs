@@ -113,6 +113,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "no_certificates",
             "watch",
             "sentinels",
+            "elections",
             "address",
             "votes",
             "subscription",

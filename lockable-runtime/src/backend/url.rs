@@ -43,21 +43,19 @@ pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn Backend>, LockError> {
     }
 }
 
-/// Whether URLs with this scheme are of Redis or Valkey.
+#[cfg(feature = "redis")]
 fn is_of_redis(scheme: &str) -> bool {
-    let is_of_sentinels = |scheme: &str| {
-        let server = scheme.strip_suffix("-sentinel").or(scheme.strip_suffix("+sentinel"));
-        server.is_some_and(|server| matches!(server, "redis" | "rediss" | "valkey" | "valkeys"))
-    };
-    match scheme {
-        "redis" | "rediss" | "unix" | "redis+unix" | "valkey" | "valkeys" | "valkey+unix" => true,
-        scheme => is_of_sentinels(scheme),
-    }
+    super::Redis::has_scheme(scheme)
 }
 
 #[cfg(feature = "redis")]
 fn open_redis(settings: &Settings) -> Result<Arc<dyn Backend>, LockError> {
     Ok(Arc::new(super::Redis::open(settings)?))
+}
+
+#[cfg(not(feature = "redis"))]
+fn is_of_redis(scheme: &str) -> bool {
+    ["redis", "valkey", "unix"].iter().any(|start| scheme.starts_with(start))
 }
 
 #[cfg(not(feature = "redis"))]

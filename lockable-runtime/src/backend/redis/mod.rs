@@ -11,6 +11,7 @@ use tokio::time::Sleep;
 use self::acquire::acquire;
 use self::batch::{releases, renewals};
 use self::connections::Connections;
+use self::reach::address::is_scheme;
 use self::wire::connection::Connection;
 
 use self::wire::script::{Enqueue, Inspect, Leave, Place};
@@ -43,6 +44,11 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
+    /// Whether URLs with this scheme are of Redis or Valkey.
+    pub(crate) fn has_scheme(scheme: &str) -> bool {
+        is_scheme(scheme)
+    }
+
     /// # Errors
     /// When the URL is not one of a Redis server.
     pub(crate) fn open(settings: &Settings) -> Result<Self, LockError> {

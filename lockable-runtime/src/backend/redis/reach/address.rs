@@ -111,6 +111,12 @@ fn of_sentinels(scheme: &str) -> Option<&str> {
     SCHEMES.contains(&base).then_some(base)
 }
 
+/// Whether URLs with this scheme are of Redis or Valkey.
+pub(crate) fn is_scheme(scheme: &str) -> bool {
+    SCHEMES.contains(&scheme) || UNIX.contains(&scheme) || of_sentinels(scheme).is_some()
+}
+
+const UNIX: [&str; 3] = ["unix", "redis+unix", "valkey+unix"];
 const SCHEMES: [&str; 4] = ["redis", "rediss", "valkey", "valkeys"];
 
 /// Each with its port.

@@ -4,6 +4,7 @@ pub(super) mod address;
 #[cfg(feature = "tls")]
 mod certificates;
 pub(super) mod driven;
+mod elections;
 #[cfg(not(feature = "tls"))]
 mod no_certificates;
 pub(super) mod opener;

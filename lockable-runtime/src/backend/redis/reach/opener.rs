@@ -13,9 +13,10 @@ use tokio::sync::watch;
 use super::address::{self, Address, Group, Way};
 #[cfg(feature = "tls")]
 use super::certificates::Certificates;
+use super::elections::Election;
 #[cfg(not(feature = "tls"))]
 use super::no_certificates::Certificates;
-use super::sentinels::{Election, Sentinel, Sentinels};
+use super::sentinels::{Sentinel, Sentinels};
 use super::votes::Place;
 use super::watch::Watch;
 use crate::backend::redis::fault;
@@ -85,7 +86,8 @@ impl Opener {
                 };
                 let each = sentinels.into_iter().map(sentinel).collect::<Result<_, LockError>>()?;
                 let (name, limit) = (Arc::clone(&server), settings.deadlines.connect / 2);
-                let sentinels = Sentinels::new(each, primary, name, timers.clone(), limit);
+                let (timers, elections) = (timers.clone(), Arc::default());
+                let sentinels = Sentinels { each, primary, name, timers, limit, elections };
                 Some(Arc::new(Watch::new(sentinels)))
             }
         };
@@ -123,7 +125,7 @@ impl Opener {
 
     /// Has a value whenever connections are to lead to another server; `None` where they never do.
     pub(crate) fn changes(&self) -> Option<watch::Receiver<u64>> {
-        self.watch.as_ref().map(|watch| watch.sentinels.changes())
+        self.watch.as_ref().map(|watch| watch.sentinels.elections.changes())
     }
 
     /// What the user's callback gives, which has three quarters of the connect deadline.

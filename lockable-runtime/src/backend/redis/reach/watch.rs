@@ -73,7 +73,7 @@ async fn hear(subscription: &mut Subscription, all: &Sentinels) {
         match subscription.hear(&all.timers, all.limit).await {
             Heard::Message(message) => {
                 if let Some(place) = announced(&message, &all.primary) {
-                    all.announce(place);
+                    all.elections.announce(place);
                 }
             }
             Heard::Nothing => {}

@@ -1,0 +1,220 @@
+//! Which server is the primary: what was learned last, and what counts by then.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::votes::Place;
+use crate::types::clock::{Moment, boot_time};
+
+/// How long an announced primary is used without asking. Sentinels tell each other of a failover within their
+/// two seconds between greetings; until then most of them may still name the old primary.
+const ANNOUNCED: Duration = Duration::from_secs(5);
+
+/// How long the answers are used without asking again, so that the many calls of a failover ask little.
+const ANSWERED: Duration = Duration::from_millis(100);
+
+/// The elections of one group of servers, numbered as they were learned of. Only the last one counts.
+#[derive(Default)]
+pub(crate) struct Elections {
+    known: Mutex<Known>,
+    /// The number of the one that counts now; read by every call.
+    number: AtomicU64,
+    changes: watch::Sender<u64>,
+}
+
+/// The primary of now.
+#[derive(Default)]
+struct Known {
+    place: Option<Place>,
+    /// Until when it is used without asking.
+    until: Option<Moment>,
+    announced: Option<Announced>,
+}
+
+/// That a Sentinel announced the primary.
+struct Announced {
+    at: Moment,
+    /// The primary before it, which Sentinels may still name that have not heard of the failover.
+    left: Option<Place>,
+}
+
+/// That a server is the primary, until another one is.
+#[derive(Clone)]
+pub(crate) struct Election {
+    all: Arc<Elections>,
+    number: u64,
+}
+
+impl Elections {
+    /// The number of the election that counts now.
+    pub(crate) fn number(&self) -> u64 {
+        self.number.load(Ordering::Acquire)
+    }
+
+    /// Has a value whenever another server becomes the primary.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// The primary, where it was learned of so recently that nobody needs to be asked.
+    pub(crate) fn recent(self: &Arc<Self>) -> Option<(Place, Election)> {
+        let known = self.known();
+        let is_recent = boot_time() < known.until?;
+        let place = known.place.clone().filter(|_| is_recent)?;
+        Some((place, self.election()))
+    }
+
+    /// A Sentinel has announced another primary.
+    pub(crate) fn announce(&self, place: Place) {
+        let (mut known, now) = (self.known(), boot_time());
+        if known.place.as_ref() != Some(&place) {
+            known.announced = Some(Announced { at: now, left: known.place.clone() });
+        }
+        known.until = Some(now.after(ANNOUNCED));
+        self.change(&mut known, place);
+    }
+
+    /// What Sentinels answered to a question that was asked during that election; what was learned since is
+    /// newer. Returns the primary that counts.
+    pub(crate) fn settle(self: &Arc<Self>, before: u64, place: Place) -> (Place, Election) {
+        let (mut known, now) = (self.known(), boot_time());
+        if self.number() == before && !known.is_outdated(&place, now) {
+            known.until = known.until.max(Some(now.after(ANSWERED)));
+            self.change(&mut known, place.clone());
+        }
+        (known.place.clone().unwrap_or(place), self.election())
+    }
+
+    fn change(&self, known: &mut Known, place: Place) {
+        if known.place.as_ref() == Some(&place) {
+            return;
+        }
+        known.place = Some(place);
+        let number = self.number.fetch_add(1, Ordering::Release) + 1;
+        self.changes.send_replace(number);
+    }
+
+    fn election(self: &Arc<Self>) -> Election {
+        Election { all: Arc::clone(self), number: self.number() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // Every change is a few assignments, so a panic elsewhere leaves it sound.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// Whether the Sentinels that name this place have not heard of the last failover.
+    fn is_outdated(&self, place: &Place, now: Moment) -> bool {
+        let Some(Announced { at, left }) = &self.announced else { return false };
+        left.as_ref() == Some(place) && now.since(*at) < ANNOUNCED
+    }
+}
+
+impl Election {
+    /// Whether another server is the primary by now.
+    pub(crate) fn is_over(&self) -> bool {
+        self.all.number() != self.number
+    }
+
+    /// The future's output; `None` when another server becomes the primary first.
+    pub(crate) async fn unless_over<F: Future>(&self, future: F) -> Option<F::Output> {
+        let mut changes = self.all.changes();
+        let mut over = pin!(changes.wait_for(|number| *number != self.number));
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            if over.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            future.as_mut().poll(cx).map(Some)
+        })
+        .await
+    }
+
+    /// The primary could not be used: the next connection asks where it is.
+    pub(crate) fn doubt(&self) {
+        let mut known = self.all.known();
+        if !self.is_over() {
+            known.until = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(port: u16) -> Place {
+        Place { host: "h".to_owned(), port }
+    }
+
+    /// The port that is known now, where it is used without asking.
+    fn known(elections: &Arc<Elections>) -> Option<u16> {
+        elections.recent().map(|(place, _)| place.port)
+    }
+
+    fn settle(elections: &Arc<Elections>, before: u64, port: u16) -> (u16, Election) {
+        let (place, election) = elections.settle(before, at(port));
+        (place.port, election)
+    }
+
+    #[test]
+    fn another_primary_ends_an_election() {
+        let elections = Arc::<Elections>::default();
+        let (_, first) = settle(&elections, 0, 1);
+        let (_, same) = settle(&elections, 1, 1);
+        assert!(!first.is_over() && !same.is_over());
+        elections.announce(at(2));
+        assert!(first.is_over() && same.is_over());
+        assert_eq!(known(&elections), Some(2));
+        // The other Sentinels announce the same.
+        let (_, second) = elections.recent().unwrap();
+        elections.announce(at(2));
+        assert!(!second.is_over());
+    }
+
+    /// 1. A question is sent.
+    /// 2. A failover is announced.
+    /// 3. The answers arrive, which were given before it.
+    #[test]
+    fn an_announcement_outlasts_earlier_questions() {
+        let elections = Arc::<Elections>::default();
+        settle(&elections, 0, 1);
+        elections.announce(at(2));
+        let (port, election) = settle(&elections, 1, 1);
+        assert_eq!(port, 2);
+        assert!(!election.is_over());
+    }
+
+    /// Most Sentinels may hear of a failover later than the one that announced it.
+    #[test]
+    fn outdated_answers_do_not_undo_a_failover() {
+        let elections = Arc::<Elections>::default();
+        settle(&elections, 0, 1);
+        elections.announce(at(2));
+        let (_, second) = elections.recent().unwrap();
+        second.doubt();
+        assert_eq!(known(&elections), None);
+        assert_eq!(settle(&elections, 2, 1).0, 2);
+        // A third server is news.
+        assert_eq!(settle(&elections, 2, 3).0, 3);
+        assert!(second.is_over());
+    }
+
+    #[test]
+    fn an_answer_is_used_for_a_moment() {
+        let elections = Arc::<Elections>::default();
+        assert_eq!(known(&elections), None);
+        let (_, election) = settle(&elections, 0, 1);
+        assert_eq!(known(&elections), Some(1));
+        election.doubt();
+        assert_eq!(known(&elections), None);
+    }
+}
