@@ -70,29 +70,39 @@ impl Redis {
         let is_lost = first.is_err() && connection.is_retired();
         if is_lost || connection.is_left() {
             let connection = self.connections.ready().await?;
-            let last = Box::pin(verb(&connection)).await?;
-            return Ok(Ran { last, first: Some(first.ok()) });
+            let found = Box::pin(verb(&connection)).await?;
+            return Ok(Ran { found, before: first.map_or(Before::Unknown, Before::Left) });
         }
-        Ok(Ran { last: first?, first: None })
+        Ok(Ran { found: first?, before: Before::Nothing })
     }
 }
 
-/// What a verb found.
+/// What a verb found, and what became of the request before the one that counts.
 struct Ran<T> {
-    last: T,
-    /// What it found when it ran for the first time, where it ran twice: nothing where its connection broke.
-    first: Option<Option<T>>,
+    found: T,
+    before: Before<T>,
+}
+
+enum Before<T> {
+    /// There was no other request.
+    Nothing,
+    /// Its answer was lost.
+    Unknown,
+    /// A server answered this that is not the primary any more.
+    Left(T),
 }
 
 /// A release that was repeated and does not find its own proves nothing: the first request, whose
 /// answer was lost with its connection, may have released it, or the lock was lost before.
 ///
 /// Where a server that was left had released it, its absence on the next one shows that this one knows that.
-fn sure(found: Release, first: Option<Option<Release>>, server: &str) -> Result<Release, Fault> {
-    match (first, found) {
-        (None, _) | (Some(_), Release::Released) => Ok(found),
-        (Some(Some(Release::Released)), Release::Absent) => Ok(Release::Released),
-        (Some(_), Release::Absent | Release::Taken) => Err(fault::unsure_release(server)),
+fn sure(found: Release, before: &Before<Release>, server: &str) -> Result<Release, Fault> {
+    match (before, found) {
+        (Before::Nothing, _) | (_, Release::Released) => Ok(found),
+        (Before::Left(Release::Released), Release::Absent) => Ok(Release::Released),
+        (Before::Unknown | Before::Left(_), Release::Absent | Release::Taken) => {
+            Err(fault::unsure_release(server))
+        }
     }
 }
 
@@ -100,7 +110,7 @@ impl Backend for Redis {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
         let this = self.clone();
         let acquire = async move |connection: &Arc<Connection>| acquire(connection, &attempt).await;
-        Box::pin(async move { this.on_connection(acquire).await.map(|ran| ran.last) })
+        Box::pin(async move { this.on_connection(acquire).await.map(|ran| ran.found) })
     }
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
@@ -108,8 +118,8 @@ impl Backend for Redis {
         let release =
             async move |connection: &Arc<Connection>| releases::release(connection, &attempt).await;
         Box::pin(async move {
-            let Ran { last, first } = this.on_connection(release).await?;
-            sure(last, first, this.name())
+            let Ran { found, before } = this.on_connection(release).await?;
+            sure(found, &before, this.name())
         })
     }
 
@@ -126,13 +136,17 @@ impl Backend for Redis {
         Box::pin(async move {
             let sent = boot_time();
             next.mark_sent(sent);
-            let Ran { last: (found, handed), first } = this.on_connection(release).await?;
+            let Ran { found: (found, handed), before } = this.on_connection(release).await?;
             let grant = handed.map(|(fence, time)| {
                 this.connections.times.learn(sent, time, boot_time());
                 Grant::answered(&next, Reserved::at(fence, time), sent, next.ttl.provisional())
             });
-            let first = first.map(|ran| ran.map(|(found, _)| found));
-            Ok((sure(found, first, this.name())?, grant))
+            let before = match before {
+                Before::Nothing => Before::Nothing,
+                Before::Unknown => Before::Unknown,
+                Before::Left((found, _)) => Before::Left(found),
+            };
+            Ok((sure(found, &before, this.name())?, grant))
         })
     }
 
@@ -149,7 +163,7 @@ impl Backend for Redis {
             asked.map(|answer| (sent, answer))
         };
         Box::pin(async move {
-            let (sent, (place, time)) = this.on_connection(enqueue).await?.last;
+            let (sent, (place, time)) = this.on_connection(enqueue).await?.found;
             this.connections.times.learn(sent, time, boot_time());
             Ok(match place {
                 Place::Granted { fence } => {
@@ -165,7 +179,7 @@ impl Backend for Redis {
         let this = self.clone();
         let leave =
             async move |connection: &Arc<Connection>| connection.run(&Leave(&attempt)).await;
-        Box::pin(async move { this.on_connection(leave).await.map(|ran| ran.last) })
+        Box::pin(async move { this.on_connection(leave).await.map(|ran| ran.found) })
     }
 
     fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()> {
@@ -177,14 +191,14 @@ impl Backend for Redis {
         let this = self.clone();
         let renew =
             async move |connection: &Arc<Connection>| renewals::renew(connection, &renewals).await;
-        Box::pin(async move { this.on_connection(renew).await.map(|ran| ran.last) })
+        Box::pin(async move { this.on_connection(renew).await.map(|ran| ran.found) })
     }
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         let this = self.clone();
         let inspect =
             async move |connection: &Arc<Connection>| connection.run(&Inspect(&key)).await;
-        Box::pin(async move { this.on_connection(inspect).await.map(|ran| ran.last) })
+        Box::pin(async move { this.on_connection(inspect).await.map(|ran| ran.found) })
     }
 }
 
@@ -234,5 +248,23 @@ impl Environment for Redis {
         let check = check::check(self.connections.opener.clone(), prefix.to_owned());
         let checked = self.connections.background.spawn(check);
         Box::pin(async move { checked.await.unwrap_or_else(|_| check::unchecked(this.name())) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Release::{Absent, Released, Taken};
+    use super::{Before, sure};
+
+    #[test]
+    fn a_repeated_release_is_sure_where_it_is_known() {
+        let sure = |before, found| sure(found, &before, "server").ok();
+        assert_eq!(sure(Before::Nothing, Absent), Some(Absent));
+        assert_eq!(sure(Before::Unknown, Released), Some(Released));
+        assert_eq!(sure(Before::Unknown, Absent), None);
+        assert_eq!(sure(Before::Unknown, Taken), None);
+        assert_eq!(sure(Before::Left(Released), Absent), Some(Released));
+        assert_eq!(sure(Before::Left(Released), Taken), None);
+        assert_eq!(sure(Before::Left(Absent), Absent), None);
     }
 }

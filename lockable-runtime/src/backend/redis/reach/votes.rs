@@ -90,15 +90,15 @@ mod tests {
 
     /// A port is a vote for it, zero one for no primary, and a dot no vote.
     fn votes(voters: usize, text: &str) -> Votes<()> {
-        let mut votes = Votes::of(voters);
+        let mut all = Votes::of(voters);
         for vote in text.split_whitespace() {
-            votes.add(match vote {
+            all.add(match vote {
                 "." => Vote::None(()),
                 "0" => Vote::Unknown,
                 port => Vote::Primary(at(port.parse().unwrap())),
             });
         }
-        votes
+        all
     }
 
     #[test]

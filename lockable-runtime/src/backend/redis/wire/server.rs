@@ -30,18 +30,11 @@ pub(crate) fn elsewhere(hello: &Value, role: &Value, target: &Target) -> Finding
         };
         return Finding::new(Severity::Error, Code::Sentinel, message).advise(advice);
     }
-    match primary(role) {
-        Some((host, port)) => {
-            let url = target.url_of(&host, port);
-            let message = "this server is a replica, which takes no writes";
-            let advice = format!("write `{url}`, its primary of now, or the URL of its Sentinels");
-            Finding::new(Severity::Error, Code::Replica, message).advise(advice)
-        }
-        None => {
-            let message = "this server is a replica, which takes no writes";
-            Finding::new(Severity::Error, Code::Replica, message)
-        }
-    }
+    let message = "this server is a replica, which takes no writes";
+    let finding = Finding::new(Severity::Error, Code::Replica, message);
+    let Some((host, port)) = primary(role) else { return finding };
+    let url = target.url_of(&host, port);
+    finding.advise(format!("write `{url}`, its primary of now, or the URL of its Sentinels"))
 }
 
 /// The primaries that a Sentinel watches.
