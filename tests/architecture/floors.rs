@@ -76,6 +76,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "acquire",
             "check",
             "connections",
+            "latest_releases",
             "batch",
             "wait",
             "wire",

@@ -9,6 +9,7 @@ use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
 use crate::backend::redis::fault;
+use crate::backend::redis::latest_releases::LatestReleases;
 use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::wait::grants::Grants;
 use crate::backend::redis::wait::times::Times;
@@ -36,6 +37,8 @@ pub(super) struct Connections {
     pub(super) grants: Grants,
     pub(super) times: Arc<Times>,
     when_connected: Arc<OnceLock<Hook>>,
+    /// Only where Sentinels name the server.
+    pub(super) latest_releases: Option<LatestReleases>,
 }
 
 /// Called when a connection was opened.
@@ -50,6 +53,7 @@ impl Connections {
         let times = Arc::<Times>::default();
         Ok(Self {
             grants: Grants::new(opener.clone(), Arc::clone(&times)),
+            latest_releases: opener.changes().map(|_| LatestReleases::default()),
             opener,
             background,
             openings: Mutex::default(),
@@ -58,20 +62,8 @@ impl Connections {
         })
     }
 
-    /// Follows the primary that Sentinels name, where they do.
-    pub(super) fn follow(self: &Arc<Self>) {
-        let Some(mut changes) = self.opener.changes() else { return };
-        let this = Arc::downgrade(self);
-        drop(self.background.spawn(async move {
-            while changes.changed().await.is_ok() {
-                let Some(this) = this.upgrade() else { return };
-                this.leave();
-            }
-        }));
-    }
-
     /// Connections lead to another server from now on, which may have other locks.
-    fn leave(&self) {
+    pub(super) fn leave(&self) {
         self.times.forget();
         self.openings().retain(|(_, opening)| is_usable(opening));
         if let Some(hook) = self.when_connected.get() {

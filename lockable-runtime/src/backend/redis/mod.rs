@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 use tokio::time::Sleep;
 
 use self::acquire::acquire;
@@ -30,6 +31,7 @@ mod check;
 mod connections;
 mod fault;
 mod fence;
+mod latest_releases;
 mod reach;
 mod wait;
 mod wire;
@@ -53,8 +55,42 @@ impl Redis {
     /// When the URL is not one of a Redis server.
     pub(crate) fn open(settings: &Settings) -> Result<Self, LockError> {
         let connections = Arc::new(Connections::open(settings)?);
-        connections.follow();
-        Ok(Self { connections })
+        let this = Self { connections };
+        this.follow();
+        Ok(this)
+    }
+
+    /// Follows the primary that Sentinels name, where they do.
+    fn follow(&self) {
+        let Some(mut changes) = self.connections.opener.changes() else { return };
+        let connections = Arc::downgrade(&self.connections);
+        drop(self.connections.background.spawn(async move {
+            while changes.changed().await.is_ok() {
+                let Some(connections) = connections.upgrade() else { return };
+                connections.leave();
+                drop(tokio::spawn(Self { connections }.repeat_releases()));
+            }
+        }));
+    }
+
+    /// Releases once more what was released last, because the new primary may not know that.
+    async fn repeat_releases(self) {
+        let Some(latest) = &self.connections.latest_releases else { return };
+        let mut running = JoinSet::new();
+        for attempt in latest.take() {
+            if running.len() >= MAX_REPEATED_AT_ONCE {
+                running.join_next().await;
+            }
+            running.spawn(self.release(attempt));
+        }
+        running.join_all().await;
+    }
+
+    /// A release was answered.
+    fn released(&self, attempt: Arc<Attempt>, found: Release) {
+        if let (Release::Released, Some(latest)) = (found, &self.connections.latest_releases) {
+            latest.add(attempt, boot_time());
+        }
     }
 
     /// Runs the verb on this runtime's connection; once more, on a new one, when that broke, or when its server
@@ -76,6 +112,9 @@ impl Redis {
         Ok(Ran { found: first?, before: Before::Nothing })
     }
 }
+
+/// How many releases are repeated at a time: a few batches, so that other calls come between.
+const MAX_REPEATED_AT_ONCE: usize = 128;
 
 /// What a verb found, and what became of the request before the one that counts.
 struct Ran<T> {
@@ -115,11 +154,14 @@ impl Backend for Redis {
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
         let this = self.clone();
+        let of = Arc::clone(&attempt);
         let release =
-            async move |connection: &Arc<Connection>| releases::release(connection, &attempt).await;
+            async move |connection: &Arc<Connection>| releases::release(connection, &of).await;
         Box::pin(async move {
             let Ran { found, before } = this.on_connection(release).await?;
-            sure(found, &before, this.name())
+            let found = sure(found, &before, this.name())?;
+            this.released(attempt, found);
+            Ok(found)
         })
     }
 
@@ -129,9 +171,9 @@ impl Backend for Redis {
         next: Arc<Attempt>,
     ) -> Reply<(Release, Option<Grant>)> {
         let this = self.clone();
-        let queued = Arc::clone(&next);
+        let (of, queued) = (Arc::clone(&attempt), Arc::clone(&next));
         let release = async move |connection: &Arc<Connection>| {
-            releases::release_one(connection, &attempt, Some(&queued)).await
+            releases::release_one(connection, &of, Some(&queued)).await
         };
         Box::pin(async move {
             let sent = boot_time();
@@ -146,7 +188,9 @@ impl Backend for Redis {
                 Before::Unknown => Before::Unknown,
                 Before::Left((found, _)) => Before::Left(found),
             };
-            Ok((sure(found, &before, this.name())?, grant))
+            let found = sure(found, &before, this.name())?;
+            this.released(attempt, found);
+            Ok((found, grant))
         })
     }
 

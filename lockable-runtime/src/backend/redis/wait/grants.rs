@@ -82,15 +82,20 @@ impl Subscriber {
         confirmed: watch::Sender<State>,
         hook: Weak<dyn Listener>,
     ) {
-        let mut last = None;
+        let (mut last, mut is_left) = (None, false);
         while hook.strong_count() > 0 {
-            // Without randomness no new attempt is made either.
-            let current = last.map_or(origin, |last| Origin::draw().unwrap_or(last));
+            let current = match last {
+                None => origin,
+                // This process has left its server, so the last origin is its own still.
+                Some(last) if is_left => last,
+                // Without randomness no new attempt is made either.
+                Some(last) => Origin::draw().unwrap_or(last),
+            };
             let mut origins =
                 hook.upgrade().map_or_else(BTreeSet::new, |hook| hook.waiting_origins());
             // A call may come to wait before the waiters know the new one.
             origins.extend(last.into_iter().chain([current]));
-            let is_left = match self.opener.connecting(self.subscribe(origins)).await {
+            is_left = match self.opener.connecting(self.subscribe(origins)).await {
                 Ok((target, subscription)) => {
                     last = Some(current);
                     confirmed.send_replace(Some(Ok(())));

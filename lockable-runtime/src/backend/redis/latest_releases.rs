@@ -1,0 +1,76 @@
+//! The releases of the last moment, which are repeated on the next primary.
+//!
+//! See "Why are the latest releases repeated after a failover?" in DESIGN.md.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::backend::Attempt;
+use crate::types::clock::Moment;
+
+/// How long before the last release. In a planned failover a Sentinel notices within a second that the new
+/// primary was promoted, and the old one was not needed for all of that time.
+const WINDOW: Duration = Duration::from_secs(2);
+
+/// The most releases that are remembered, of a service that makes more in that time.
+const MOST: usize = 4_096;
+
+/// What a locker has released last.
+#[derive(Default)]
+pub(super) struct LatestReleases(Mutex<VecDeque<(Moment, Arc<Attempt>)>>);
+
+impl LatestReleases {
+    /// The server has released the lock of this attempt.
+    pub(super) fn add(&self, attempt: Arc<Attempt>, now: Moment) {
+        let mut latest = self.latest();
+        while latest.len() >= MOST || latest.front().is_some_and(|(at, _)| now.since(*at) > WINDOW)
+        {
+            latest.pop_front();
+        }
+        latest.push_back((now, attempt));
+    }
+
+    /// All of them, once.
+    pub(super) fn take(&self) -> impl Iterator<Item = Arc<Attempt>> + use<> {
+        mem::take(&mut *self.latest()).into_iter().map(|(_, attempt)| attempt)
+    }
+
+    fn latest(&self) -> MutexGuard<'_, VecDeque<(Moment, Arc<Attempt>)>> {
+        // Every change is a few insertions and removals, so a panic elsewhere leaves them sound.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::key::LockKey;
+    use crate::types::options::Ttl;
+    use crate::types::token::{Origin, OwnerToken};
+
+    fn attempt(number: u64) -> Arc<Attempt> {
+        let owner = OwnerToken::at(Origin::draw().unwrap(), number, None);
+        Arc::new(Attempt::owned(LockKey::prefixed("", "k").unwrap(), Ttl::DEFAULT, owner))
+    }
+
+    #[test]
+    fn only_the_latest_releases_are_taken_once() {
+        let (latest, start) = (LatestReleases::default(), Moment::default());
+        for seconds in [0, 1, 2, 3] {
+            latest.add(attempt(seconds), start.after(Duration::from_secs(seconds)));
+        }
+        assert_eq!(latest.take().count(), 3);
+        assert_eq!(latest.take().count(), 0);
+    }
+
+    #[test]
+    fn a_busy_service_remembers_a_part() {
+        let latest = LatestReleases::default();
+        for number in 0..5_000 {
+            latest.add(attempt(number), Moment::default());
+        }
+        assert_eq!(latest.take().count(), MOST);
+    }
+}
