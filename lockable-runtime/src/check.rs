@@ -28,8 +28,9 @@
 //! | `worst` | the severity of the worst finding: `info`, `warning` or `error`; `null` without findings |
 //! | `backend` | where the locks live, without credentials |
 //! | `server` | what the server calls itself, or `null` |
+//! | `address` | the address of the primary that Sentinels name, or `null` |
 //! | `clock_difference_ms` | by how much the clocks differ, in whole milliseconds, or `null` |
-//! | `findings` | the findings, the worst first, each with `severity`, `code`, `subject` (or `null`), `message` and `advice` |
+//! | `findings` | the findings, the worst first, each with `severity`, `code`, `subject` and `address` (each may be `null`), `message` and `advice` |
 //!
 //! ```
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -59,6 +60,8 @@ pub struct Report {
     backend: String,
     /// What the server calls itself.
     pub(crate) server: Option<String>,
+    /// Where that server is, if the URL leaves it open.
+    pub(crate) address: Option<String>,
     pub(crate) clock_difference: Option<Duration>,
     findings: Vec<Finding>,
 }
@@ -69,6 +72,7 @@ pub struct Finding {
     severity: Severity,
     code: Code,
     subject: Option<Cow<'static, str>>,
+    address: Option<String>,
     message: Cow<'static, str>,
     advice: Cow<'static, str>,
 }
@@ -123,7 +127,20 @@ codes! {
     /// the server takes no writes.
     Replica = "replica": "put the address of its primary into the URL",
     /// the server watches others and has no locks.
-    Sentinel = "sentinel": "put the address of the primary that it watches into the URL",
+    Sentinel = "sentinel": "write a `redis-sentinel://` URL, with the name of the primary",
+    /// what is at the address of a Sentinel is none.
+    NotASentinel = "not-a-sentinel": "name the Sentinels in the URL, by default at port 26379",
+    /// a Sentinel does not answer, an error where none names the primary.
+    SentinelSilent = "sentinel-silent": "start it again, or put another one into the URL",
+    /// a Sentinel watches no primary of the URL's name, an error where none does.
+    UnknownPrimary = "unknown-primary": "put the name that the Sentinels have for the primary into the URL",
+    /// the Sentinels name different primaries.
+    SentinelsDisagree = "sentinels-disagree":
+        "look again if a failover is under way; if not, let all of them write addresses in the same way \
+         (`resolve-hostnames`, `announce-hostnames`), and `SENTINEL RESET` those that are wrong",
+    /// where one Sentinel fails, there is no failover any more, or no new connection.
+    FewSentinels = "few-sentinels":
+        "run at least three Sentinels on machines of their own, and name all of them in the URL",
     /// the server is a node of a cluster, an error where that has several shards.
     Cluster = "cluster": "use a server in no cluster, or in one of a single shard",
     /// the server refuses a command with the keys of several locks, so each lease is renewed, and each
@@ -156,6 +173,10 @@ codes! {
     /// a failover loses locks without a limit.
     UnconfirmedReplication =
         "unconfirmed-replication": "set `min-replicas-to-write 1`, and check fencing tokens",
+    /// there is no server that could become the primary.
+    NoReplica = "no-replica": "add two replicas, and set `min-replicas-to-write 1`",
+    /// a server with one replica less refuses all writes, as the next primary has after a failover.
+    FewReplicas = "few-replicas": "add a replica, or lower `min-replicas-to-write`",
     /// the server's clock is not ours.
     ClockDiffers =
         "clock-differs": "synchronize the clocks for the sake of the logs; locks do not need it",
@@ -171,6 +192,7 @@ impl Report {
         Self {
             backend: backend.to_owned(),
             server: None,
+            address: None,
             clock_difference: None,
             findings: Vec::new(),
         }
@@ -180,6 +202,14 @@ impl Report {
     pub(crate) fn add(&mut self, findings: impl IntoIterator<Item = Finding>) {
         self.findings.extend(findings);
         self.findings.sort_by_key(|finding| Reverse(finding.severity));
+    }
+
+    /// The findings so far are about the server at the report's address, where it has one.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no address"))]
+    pub(crate) fn locate(&mut self) {
+        for finding in &mut self.findings {
+            finding.address.clone_from(&self.address);
+        }
     }
 
     /// Whether calls can lock: there is no error, but there may be warnings.
@@ -211,6 +241,13 @@ impl Report {
         self.server.as_deref()
     }
 
+    /// The address of the primary that Sentinels name, as `host:port`; `None` where the URL itself leads to the
+    /// server, and where no Sentinel named one.
+    #[must_use]
+    pub fn address(&self) -> Option<&str> {
+        self.address.as_deref()
+    }
+
     /// By how much the server's clock differs from this machine's, to about half a round trip; `None`
     /// without a server.
     ///
@@ -233,7 +270,8 @@ impl fmt::Display for Report {
         write!(f, "locks on {}: {verdict} ", self.backend)?;
         write!(f, "(errors: {errors}, warnings: {warnings}, info: {info})")?;
         let clock = self.clock_difference.map(|by| format!("its clock differs by {by:.0?}"));
-        let facts: Vec<_> = self.server.iter().cloned().chain(clock).collect();
+        let place = self.address.as_ref().map(|address| format!("the primary is {address}"));
+        let facts: Vec<_> = place.into_iter().chain(self.server.clone()).chain(clock).collect();
         if !facts.is_empty() {
             write!(f, "\n  {}", facts.join("; "))?;
         }
@@ -249,7 +287,7 @@ impl Finding {
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
         let advice = code.advice().into();
-        Self { severity, code, subject: None, message: message.into(), advice }
+        Self { severity, code, subject: None, address: None, message: message.into(), advice }
     }
 
     /// With other advice, unless that is empty.
@@ -262,6 +300,18 @@ impl Finding {
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no rights"))]
     pub(crate) fn about(mut self, subject: impl Into<Cow<'static, str>>) -> Self {
         self.subject = Some(subject.into());
+        self
+    }
+
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no Sentinels"))]
+    pub(crate) fn graded(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no address"))]
+    pub(crate) fn at(mut self, address: &str) -> Self {
+        self.address = Some(address.to_owned());
         self
     }
 
@@ -284,6 +334,13 @@ impl Finding {
         self.subject.as_deref()
     }
 
+    /// The server that it is about, as `host:port`, where Sentinels lead to the server: one of them, or the
+    /// primary. `None` where it is about all of them, and where the URL names one server alone.
+    #[must_use]
+    pub fn address(&self) -> Option<&str> {
+        self.address.as_deref()
+    }
+
     /// What was found, in one sentence.
     #[must_use]
     pub fn message(&self) -> &str {
@@ -298,10 +355,14 @@ impl Finding {
 }
 
 impl fmt::Display for Finding {
-    /// In one line: `error [missing-right]: …; do this: …`.
+    /// In one line: `error [missing-right]: …; do this: …`, or `error [missing-right] at 10.0.0.7:26379: …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { severity, code, message, advice, .. } = self;
-        write!(f, "{severity} [{code}]: {message}; do this: {advice}")
+        write!(f, "{severity} [{code}]")?;
+        if let Some(address) = &self.address {
+            write!(f, " at {address}")?;
+        }
+        write!(f, ": {message}; do this: {advice}")
     }
 }
 
@@ -322,52 +383,4 @@ impl fmt::Display for Code {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn finding(severity: Severity, code: Code) -> Finding {
-        Finding::new(severity, code, format!("{code} it is")).advise("repair it")
-    }
-
-    #[test]
-    fn bounds() {
-        fn all<T: Send + Sync + Unpin + Clone>() {}
-        all::<Report>();
-        all::<Finding>();
-    }
-
-    #[test]
-    fn the_worst_finding_is_first_and_the_verdict() {
-        let mut report = Report::new("redis://host:6379/0");
-        assert!(report.is_ok() && report.worst().is_none());
-        report.add([finding(Severity::Warning, Code::Eviction)]);
-        report.add([finding(Severity::Info, Code::ClockDiffers)]);
-        assert!(report.is_ok());
-        report.add([finding(Severity::Error, Code::Replica)]);
-        report.add([finding(Severity::Warning, Code::NotPersistent)]);
-        let codes: Vec<_> = report.findings().map(Finding::code).collect();
-        let expected = [Code::Replica, Code::Eviction, Code::NotPersistent, Code::ClockDiffers];
-        assert_eq!(codes, expected);
-        assert!(!report.is_ok() && report.worst() == Some(Severity::Error));
-    }
-
-    #[test]
-    fn a_report_reads_as_lines_of_a_log() {
-        let mut report = Report::new("redis://host:6379/0");
-        assert_eq!(
-            report.to_string(),
-            "locks on redis://host:6379/0: ok (errors: 0, warnings: 0, info: 0)"
-        );
-        report.server = Some("valkey 9.1.2".to_owned());
-        report.clock_difference = Some(Duration::from_millis(12));
-        report.add([finding(Severity::Info, Code::MemoryLimit)]);
-        report.add([finding(Severity::Warning, Code::Eviction)]);
-        assert_eq!(
-            report.to_string(),
-            "locks on redis://host:6379/0: ok, with warnings (errors: 0, warnings: 1, info: 1)\n  \
-             valkey 9.1.2; its clock differs by 12ms\n  \
-             warning [eviction]: eviction it is; do this: repair it\n  \
-             info [memory-limit]: memory-limit it is; do this: repair it"
-        );
-    }
-}
+mod tests;

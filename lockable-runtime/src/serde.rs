@@ -57,11 +57,12 @@ impl Serialize for Report {
         let difference = self.clock_difference().map(|by| by.as_millis());
         let milliseconds = difference.map(|by| u64::try_from(by).unwrap_or(u64::MAX));
         let findings: Vec<_> = self.findings().collect();
-        let mut fields = serializer.serialize_struct("Report", 6)?;
+        let mut fields = serializer.serialize_struct("Report", 7)?;
         fields.serialize_field("ok", &self.is_ok())?;
         fields.serialize_field("worst", &self.worst())?;
         fields.serialize_field("backend", self.backend())?;
         fields.serialize_field("server", &self.server())?;
+        fields.serialize_field("address", &self.address())?;
         fields.serialize_field("clock_difference_ms", &milliseconds)?;
         fields.serialize_field("findings", &findings)?;
         fields.end()
@@ -71,10 +72,11 @@ impl Serialize for Report {
 /// With the fields that [`check`](crate::check#as-json) lists.
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Finding", 5)?;
+        let mut fields = serializer.serialize_struct("Finding", 6)?;
         fields.serialize_field("severity", &self.severity())?;
         fields.serialize_field("code", &self.code())?;
         fields.serialize_field("subject", &self.subject())?;
+        fields.serialize_field("address", &self.address())?;
         fields.serialize_field("message", self.message())?;
         fields.serialize_field("advice", self.advice())?;
         fields.end()
@@ -146,20 +148,22 @@ mod tests {
         let mut report = Report::new("redis://host:6379/0");
         let empty = json!({
             "ok": true, "worst": null, "backend": "redis://host:6379/0", "server": null,
-            "clock_difference_ms": null, "findings": [],
+            "address": null, "clock_difference_ms": null, "findings": [],
         });
         assert_eq!(to_value(&report).unwrap(), empty);
         report.server = Some("valkey 9.1.2".to_owned());
         report.clock_difference = Some(Duration::from_micros(12_900));
         let finding = Finding::new(Severity::Error, Code::MissingRight, "it is missing");
         report.add([finding.advise("grant it")]);
+        report.address = Some("10.0.0.7:6379".to_owned());
+        report.locate();
         let finding = json!({
             "severity": "error", "code": "missing-right", "subject": null,
-            "message": "it is missing", "advice": "grant it",
+            "address": "10.0.0.7:6379", "message": "it is missing", "advice": "grant it",
         });
         let full = json!({
             "ok": false, "worst": "error", "backend": "redis://host:6379/0",
-            "server": "valkey 9.1.2", "clock_difference_ms": 12, "findings": [finding],
+            "server": "valkey 9.1.2", "address": "10.0.0.7:6379", "clock_difference_ms": 12, "findings": [finding],
         });
         assert_eq!(to_value(&report).unwrap(), full);
     }

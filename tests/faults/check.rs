@@ -184,18 +184,26 @@ async fn a_full_server_is_an_error_with_its_reason() {
 
 #[tokio::test]
 async fn unconfirmed_replicas_warn_and_a_replica_is_an_error() {
-    let (primary, replica) = (sound().start(), sound().start());
+    let (primary, replica, other) = (sound().start(), sound().start(), sound().start());
     replica.admin().follow(primary.addr());
     let report = check(&primary.url()).await;
     assert_eq!(codes(&report), [Code::UnconfirmedReplication], "{report}");
     let admin = primary.admin();
     admin.command::<()>(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
-    let is_good = async || admin.info("replication").contains("min_slaves_good_slaves:1");
-    wait::until_async(LIMIT, is_good).await;
+    let good = async |count: u64| {
+        let line = format!("min_slaves_good_slaves:{count}");
+        wait::until_async(LIMIT, async || admin.info("replication").contains(&line)).await;
+    };
+    good(1).await;
+    let report = check(&primary.url()).await;
+    assert_eq!(codes(&report), [Code::FewReplicas], "{report}");
+    other.admin().follow(primary.addr());
+    good(2).await;
     let report = check(&primary.url()).await;
     assert_eq!(codes(&report), [], "{report}");
     let report = check(&replica.url()).await;
     assert_eq!(codes(&report), [Code::Replica], "{report}");
+    assert!(only(&report, Code::Replica).advice().contains(&primary.url()), "{report}");
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use lockable_tests::{Server, ServerBuilder, cluster, wait};
 use tracing::Level;
 
 use self::servers::{
-    Unready, busy, clusterdown, loaded, loading, loading_server, masterdown, misconf, run_for_ever,
+    Unready, busy, clusterdown, loaded, loading, loading_server, misconf, replica, run_for_ever,
     sentinel, set_at_start, without,
 };
 use crate::events;
@@ -28,15 +28,15 @@ struct State {
 }
 
 const STATES: [State; 11] = [
-    refused("sentinel", &["this is a Sentinel", "address of the primary"], sentinel),
+    refused("sentinel", &["this is a Sentinel", "write `redis-sentinel://"], sentinel),
     refused("shard", &["one node of a cluster of 2 shards", "no cluster"], || {
         Unready::for_good(cluster::start(&Server::builder(), 2))
     }),
     refused("eval", &["'EVAL'", "released safely"], || without("EVAL")),
     refused("evalsha", &["'EVALSHA'", "released safely"], || without("EVALSHA")),
+    refused("replica", &["this server is a replica", "redis://127.0.0.1:1/0"], replica),
     passing("loading", &["LOADING", "loads its data"], loading),
     passing("busy", &["BUSY", "SCRIPT KILL"], busy),
-    passing("masterdown", &["MASTERDOWN", "its primary is away"], masterdown),
     passing("noreplicas", &["NOREPLICAS", "min-replicas-to-write"], || {
         set_at_start("min-replicas-to-write", "1", "0")
     }),

@@ -111,7 +111,7 @@ impl Connections {
         let Some(outcome) = self.opener.within(*limit, connect).await else {
             // The next call shall not join what this one gave up.
             self.openings().retain(|(_, other)| !other.same_channel(&opening));
-            return Err(fault::connect_timeout(server, *limit));
+            return Err(self.opener.late());
         };
         outcome.unwrap_or_else(|| Err(fault::runtime_ended(server)))
     }

@@ -88,8 +88,8 @@ pub(super) fn run_for_ever(server: &Server) -> JoinHandle<()> {
     script
 }
 
-/// A replica that takes writes says first that its primary is away.
-pub(super) fn masterdown() -> Unready {
+/// A replica that takes writes, while its primary is away.
+pub(super) fn replica() -> Unready {
     let replica = Server::builder().config("replica-read-only", "no");
     let server = replica.config("replica-serve-stale-data", "no").start();
     server.admin().command::<()>(&["REPLICAOF", "127.0.0.1", "1"]);

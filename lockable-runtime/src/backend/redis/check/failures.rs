@@ -3,19 +3,30 @@
 use ::redis::RedisError;
 
 use crate::backend::Fault;
-use crate::backend::redis::fault;
+use crate::backend::redis::fault::{self, sentinel};
+use crate::backend::redis::reach::opener::Target;
 use crate::check::{Code, Finding, Severity};
 use crate::types::error::LockErrorKind;
 
 /// A connection that could not be opened, or that broke.
-pub(super) fn connection(error: &RedisError, user: &str) -> Finding {
+pub(super) fn connection(error: &RedisError, target: &Target) -> Finding {
     if may_not_select(error) {
         let effect = "no connection reaches the database of the URL";
-        return missing_right(Severity::Error, "+select", user, effect);
+        return missing_right(Severity::Error, "+select", target.user(), effect);
     }
     let (kind, cause, advice) = fault::explain(error);
-    let code = if kind == LockErrorKind::Refused { Code::Refused } else { Code::Unreachable };
-    Finding::new(Severity::Error, code, cause).advise(advice)
+    match kind {
+        LockErrorKind::Refused => {
+            Finding::new(Severity::Error, Code::Refused, cause).advise(advice)
+        }
+        _ => unreachable(cause, target).advise(advice),
+    }
+}
+
+/// A server that cannot be reached, with what to do where Sentinels name its address.
+pub(super) fn unreachable(message: String, target: &Target) -> Finding {
+    let finding = Finding::new(Severity::Error, Code::Unreachable, message);
+    if target.election.is_some() { finding.advise(sentinel::ADDRESSES) } else { finding }
 }
 
 /// The client reports only by its words that the user may not select the database of the URL.
@@ -32,8 +43,8 @@ pub(super) fn fault(fault: &Fault) -> Finding {
 }
 
 /// A server that gave no answer.
-pub(super) fn silence(fault: &Fault) -> Finding {
-    Finding::new(Severity::Error, Code::Unreachable, fault.message.clone())
+pub(super) fn silence(message: String) -> Finding {
+    Finding::new(Severity::Error, Code::Unreachable, message)
 }
 
 pub(super) fn missing_right(severity: Severity, rule: &str, user: &str, effect: &str) -> Finding {

@@ -3,6 +3,7 @@
 
 use ::redis::Pipeline;
 
+use self::group::Group;
 use self::rights::Missing;
 use self::session::{Probe, Session};
 use self::subscription::Subscription;
@@ -15,32 +16,50 @@ use crate::types::token::Origin;
 
 mod clock;
 mod failures;
+mod group;
 mod proxy;
 mod rehearsal;
 mod rights;
+mod sentinel;
 mod session;
 mod settings;
 mod subscription;
 
-/// Checks a server on connections of the check's own, until it gives no answer.
+/// Checks a server on connections of the check's own, until it gives no answer, and the Sentinels that name it.
 pub(super) async fn check(opener: Opener, prefix: String) -> Report {
     let mut report = Report::new(&opener.server);
-    if let Err(finding) = examine(&opener, &prefix, &mut report).await {
+    let group = match opener.sentinels() {
+        Some(sentinels) => Some(Group::of(sentinels).await),
+        None => None,
+    };
+    if group.as_ref().is_none_or(Group::names_primary)
+        && let Err(finding) = examine(&opener, &prefix, group.as_ref(), &mut report).await
+    {
         report.add([finding]);
     }
+    report.locate();
+    report.add(group.iter().flat_map(Group::findings));
     report
 }
 
 /// The report where the check itself ended midway.
 pub(super) fn unchecked(server: &str) -> Report {
     let mut report = Report::new(server);
-    report.add([failures::silence(&fault::runtime_ended(server))]);
+    report.add([failures::silence(fault::runtime_ended(server).message)]);
     report
 }
 
 /// The error is a finding that makes everything after it pointless.
-async fn examine(opener: &Opener, prefix: &str, report: &mut Report) -> Result<(), Finding> {
-    let session = Session::connect(opener).await?;
+async fn examine(
+    opener: &Opener,
+    prefix: &str,
+    group: Option<&Group>,
+    report: &mut Report,
+) -> Result<(), Finding> {
+    let target = opener.connecting(opener.target()).await;
+    let target = target.map_err(|fault| failures::fault(&fault))?;
+    report.address = target.named();
+    let session = Session::connect(opener, target).await?;
     let Introduced { hello, names } = session.greet().await?;
     report.server = server::name(&hello);
     let elsewhere = session.elsewhere(&hello).await?;
@@ -66,7 +85,7 @@ async fn examine(opener: &Opener, prefix: &str, report: &mut Report) -> Result<(
         }
     }
     report.add(proxy::look(&session).await?);
-    settings::look(&session, report).await?;
+    settings::look(&session, group, report).await?;
     clock::compare(&session, report).await
 }
 

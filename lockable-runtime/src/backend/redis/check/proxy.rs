@@ -15,7 +15,7 @@ use crate::check::{Code, Finding, Severity};
 /// Compares two connections, as far as the user may read what the server knows of them.
 pub(super) async fn look(session: &Session<'_>) -> Result<Option<Finding>, Finding> {
     let end = End::of(session).await?;
-    let other = Session::connect_to(session.opener, session.target.clone()).await?;
+    let other = Session::connect(session.opener, session.target.clone()).await?;
     let other = End::of(&other).await?;
     let ours = addresses(session).await;
     Ok(apart(&end, &other).or_else(|| translated(&ours, &end)))

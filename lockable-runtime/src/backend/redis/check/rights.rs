@@ -153,7 +153,7 @@ fn command(probe: &Probe, tried: &str) -> Cmd {
 /// The rule that would allow it. Only the server's words say whether it forbids the command, the key
 /// or the channel.
 fn rule(probe: &Probe, tried: &str, error: &RedisError) -> String {
-    let is_command = error.detail().is_some_and(|words| words.contains("to run the"));
+    let is_command = fault::forbids_command(error);
     match tried.split(' ').nth(1) {
         Some("LOCK") if !is_command => format!("~{}*", probe.prefix),
         Some("FENCE" | "QUEUE") if !is_command => companions(&probe.namespace),

@@ -5,11 +5,9 @@ use std::future::Future;
 use ::redis::{Pipeline, RedisResult, Value};
 
 use super::failures;
-use crate::backend::Fault;
-use crate::backend::redis::fault;
 use crate::backend::redis::reach::driven::Driven;
 use crate::backend::redis::reach::opener::{Opener, Target};
-use crate::backend::redis::wire::greeting::{Introduced, elsewhere, introduce};
+use crate::backend::redis::wire::greeting::{Introduced, elsewhere, instead, introduce};
 use crate::backend::redis::wire::script::Names;
 use crate::check::Finding;
 use crate::types::error::LockError;
@@ -50,18 +48,19 @@ pub(super) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    pub(super) async fn connect(opener: &'a Opener) -> Result<Self, Finding> {
-        let target =
-            opener.connecting(opener.target()).await.map_err(|fault| failures::fault(&fault))?;
-        Self::connect_to(opener, target).await
-    }
-
-    pub(super) async fn connect_to(opener: &'a Opener, target: Target) -> Result<Self, Finding> {
+    pub(super) async fn connect(opener: &'a Opener, target: Target) -> Result<Self, Finding> {
         let limit = opener.connect_deadline;
-        let driven = opener.within(limit, Driven::open(&target.client)).await;
-        let silence = || fault::connect_timeout(&target.server, limit);
-        let driven = succeeded(&target, driven, silence)?;
-        Ok(Self { opener, target, driven })
+        match opener.within(limit, Driven::open(&target.client)).await {
+            Some(Ok(driven)) => Ok(Self { opener, target, driven }),
+            Some(Err(error)) => {
+                let sentinel = opener.within(limit, instead(opener, &target, &error)).await;
+                Err(sentinel.flatten().unwrap_or_else(|| failures::connection(&error, &target)))
+            }
+            None => {
+                let message = format!("could not connect within {limit:?}");
+                Err(failures::unreachable(message, &target))
+            }
+        }
     }
 
     pub(super) async fn greet(&self) -> Result<Introduced, Finding> {
@@ -84,15 +83,8 @@ impl<'a> Session<'a> {
     async fn answer<T>(&self, reply: impl Future<Output = RedisResult<T>>) -> Result<T, Finding> {
         let limit = self.opener.command_deadline;
         let answer = self.opener.within(limit, reply).await;
-        succeeded(&self.target, answer, || Fault::no_answer(&self.target.server, limit))
+        let silence = || failures::silence(format!("no answer within {limit:?}"));
+        let answer = answer.ok_or_else(silence)?;
+        answer.map_err(|error| failures::connection(&error, &self.target))
     }
-}
-
-fn succeeded<T>(
-    target: &Target,
-    answer: Option<RedisResult<T>>,
-    silence: impl FnOnce() -> Fault,
-) -> Result<T, Finding> {
-    let answer = answer.ok_or_else(|| failures::silence(&silence()))?;
-    answer.map_err(|error| failures::connection(&error, target.user()))
 }

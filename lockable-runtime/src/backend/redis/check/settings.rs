@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use ::redis::{FromRedisValue, Pipeline, Value};
 
+use super::group::Group;
 use super::session::Session;
 use crate::backend::redis::fault;
 use crate::check::{Code, Finding, Report, Severity};
@@ -19,10 +20,15 @@ const WANTED: [&str; 5] =
     ["maxmemory", "maxmemory-policy", "appendonly", "appendfsync", "min-replicas-to-write"];
 
 /// Reads the settings, as far as the user may.
-pub(super) async fn look(session: &Session<'_>, report: &mut Report) -> Result<(), Finding> {
+pub(super) async fn look(
+    session: &Session<'_>,
+    group: Option<&Group>,
+    report: &mut Report,
+) -> Result<(), Finding> {
     let mut pipeline = Pipeline::new();
     pipeline.cmd("CONFIG").arg("GET").arg(&WANTED).cmd("INFO");
-    let mut settings = Settings::default();
+    let mut settings = Settings { is_elected: group.is_some(), ..Settings::default() };
+    settings.known.extend(group.and_then(Group::replicas).map(replicas));
     for (reply, source) in session.call(&pipeline).await?.into_iter().zip(SOURCES) {
         match reply.extract_error() {
             Ok(reply) => settings.learn(&reply),
@@ -38,9 +44,18 @@ fn unread((right, what): (&'static str, &str), cause: &str) -> Finding {
     Finding::new(Severity::Info, Code::CheckIncomplete, message).about(right)
 }
 
-/// What is known, by its name.
+/// What Sentinels count is replaced by what the server counts, where that may be read.
+fn replicas(count: u64) -> (String, String) {
+    ("connected-slaves".to_owned(), count.to_string())
+}
+
 #[derive(Default)]
-struct Settings(HashMap<String, String>);
+struct Settings {
+    /// By its name.
+    known: HashMap<String, String>,
+    /// Whether Sentinels choose the primary.
+    is_elected: bool,
+}
 
 impl Settings {
     /// Takes pairs, as `CONFIG GET` returns them, and the lines of `INFO`.
@@ -49,12 +64,12 @@ impl Settings {
         let info = String::from_redis_value_ref(reply).unwrap_or_default();
         let lines = info.lines().filter_map(|line| line.split_once(':'));
         // `INFO` has underscores in the names.
-        self.0.extend(lines.map(|(name, value)| (name.replace('_', "-"), value.to_owned())));
-        self.0.extend(pairs);
+        self.known.extend(lines.map(|(name, value)| (name.replace('_', "-"), value.to_owned())));
+        self.known.extend(pairs);
     }
 
     fn text(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+        self.known.get(name).map(String::as_str)
     }
 
     fn number(&self, name: &str) -> Option<u64> {
@@ -105,13 +120,39 @@ impl Settings {
     }
 
     fn replication(&self) -> Option<Finding> {
-        if self.number("connected-slaves")? == 0 || self.number("min-replicas-to-write")? > 0 {
+        let replicas = self.number("connected-slaves")?;
+        if replicas == 0 {
+            let message = "the primary has no replica, so there is no failover";
+            let finding = Finding::new(Severity::Warning, Code::NoReplica, message);
+            return self.is_elected.then_some(finding);
+        }
+        let needed = self.number("min-replicas-to-write")?;
+        if (1..replicas).contains(&needed) {
             return None;
         }
-        let message = "a failover loses locks that no replica has yet; fencing tokens still rise";
-        let finding = Finding::new(Severity::Warning, Code::UnconfirmedReplication, message);
+        let finding = if needed == 0 { unconfirmed(replicas) } else { too_few(replicas) };
         Some(finding.about("min-replicas-to-write"))
     }
+}
+
+fn unconfirmed(replicas: u64) -> Finding {
+    let message = "a failover loses locks that no replica has yet; fencing tokens still rise";
+    let finding = Finding::new(Severity::Warning, Code::UnconfirmedReplication, message);
+    // With one replica alone, the setting stops all writes after a failover.
+    let advice = if replicas == 1 {
+        "add a second replica, set `min-replicas-to-write 1`, and check fencing tokens"
+    } else {
+        ""
+    };
+    finding.advise(advice)
+}
+
+fn too_few(replicas: u64) -> Finding {
+    let message = format!(
+        "`min-replicas-to-write` needs all replicas ({replicas}): without one, as after a failover, the \
+         primary refuses writes"
+    );
+    Finding::new(Severity::Warning, Code::FewReplicas, message)
 }
 
 #[cfg(test)]
@@ -120,7 +161,8 @@ mod tests {
 
     fn found(settings: &[(&str, &str)]) -> Vec<(Severity, Code)> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        let settings = Settings(settings.iter().map(owned).collect());
+        let known = settings.iter().map(owned).collect();
+        let settings = Settings { known, is_elected: true };
         settings.findings().map(|finding| (finding.severity(), finding.code())).collect()
     }
 
@@ -151,7 +193,19 @@ mod tests {
         };
         assert_eq!(replicas("2", "0"), [(Severity::Warning, Code::UnconfirmedReplication)]);
         assert_eq!(replicas("2", "1"), []);
-        assert_eq!(replicas("0", "0"), []);
+        assert_eq!(replicas("2", "2"), [(Severity::Warning, Code::FewReplicas)]);
+        assert_eq!(replicas("1", "1"), [(Severity::Warning, Code::FewReplicas)]);
+    }
+
+    #[test]
+    fn sentinels_need_a_replica() {
+        let codes = |is_elected| {
+            let mut settings = Settings { is_elected, ..Settings::default() };
+            settings.known.extend([replicas(0)]);
+            settings.findings().map(|finding| finding.code()).collect::<Vec<_>>()
+        };
+        assert_eq!(codes(true), [Code::NoReplica]);
+        assert_eq!(codes(false), []);
     }
 
     #[test]

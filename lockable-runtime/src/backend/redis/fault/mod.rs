@@ -6,6 +6,7 @@ use std::time::Duration;
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
 pub(super) mod rights;
+pub(super) mod sentinel;
 mod words;
 use crate::backend::Fault;
 use crate::types::error::{Cause, LockError, LockErrorKind};
@@ -61,20 +62,6 @@ pub(crate) fn of_queue(mut fault: Fault, namespace: &Namespace, key: &LockKey) -
     fault
 }
 
-/// The fault of a Sentinel, which has users and passwords of its own.
-pub(crate) fn of_sentinel(sentinel: &str, error: &RedisError) -> Fault {
-    let (kind, cause, advice) = explain(error);
-    let advice = match kind {
-        LockErrorKind::Refused if is_unknown_command(error) => NO_SENTINEL,
-        LockErrorKind::Refused if is_missing_right(error) => SENTINEL_RIGHTS,
-        LockErrorKind::Refused => SENTINEL_CREDENTIALS,
-        _ => advice,
-    };
-    let separator = if advice.is_empty() { "" } else { ", " };
-    let message = format!("{sentinel}: {cause}{separator}{advice}");
-    Fault { source: Some(Arc::new(words::shown(error))), ..Fault::new(kind, message) }
-}
-
 /// The user's callback gave no credentials.
 pub(crate) fn of_credentials(server: &str, error: Cause) -> Fault {
     let message = format!("{server}: no credentials: {error}");
@@ -85,8 +72,14 @@ pub(crate) fn late_credentials(server: &str, limit: Duration) -> Fault {
     Fault::unavailable(format!("{server}: no credentials within {limit:?}"))
 }
 
-fn is_unknown_command(error: &RedisError) -> bool {
-    error.detail().is_some_and(|words| words.contains("unknown command"))
+/// Whether a server, or another one than is expected, did not take the user and the password.
+pub(crate) fn is_login_refused(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::AuthenticationFailed
+}
+
+/// Whether a server knows no databases: the client library says so only by its words.
+pub(crate) fn has_no_databases(error: &RedisError) -> bool {
+    error.detail().is_some_and(|words| words.contains("unknown command 'SELECT'"))
 }
 
 /// Inside a script the server reports a missing right by its words alone: 7.0 by the first of these,
@@ -95,6 +88,11 @@ pub(crate) fn is_missing_right(error: &RedisError) -> bool {
     const WORDS: [&str; 2] = ["The user executing the script can't", "ACL failure in script"];
     error.kind() == ServerErrorKind::NoPerm.into()
         || error.detail().is_some_and(|detail| WORDS.iter().any(|words| detail.contains(words)))
+}
+
+/// Whether a missing right is one to the command, and not to a key or a channel.
+pub(crate) fn forbids_command(error: &RedisError) -> bool {
+    error.detail().is_some_and(|words| words.contains("to run the"))
 }
 
 /// Writes belong elsewhere now: a replica refuses them, in a cluster by the name of another node.
@@ -129,7 +127,7 @@ fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
             "the key holds other data and was left as it is; choose another key or prefix",
         ),
         (ErrorKind::AuthenticationFailed, _) | (_, Some("WRONGPASS" | "NOAUTH")) => {
-            (Refused, "put the right user and password into the URL")
+            (Refused, CREDENTIALS)
         }
         (_, Some("DENIED")) => (Refused, "give the server a password; see its `protected-mode`"),
         (ErrorKind::Server(ServerErrorKind::ResponseError), _) => of_database(error),
@@ -162,8 +160,10 @@ fn of_database(error: &RedisError) -> (LockErrorKind, &'static str) {
     let words = error.detail().unwrap_or_default();
     if words.contains("is busy running") {
         (LockErrorKind::Unavailable, passing("BUSY").unwrap_or_default())
-    } else if words.contains("unknown command 'SELECT'") {
+    } else if has_no_databases(error) {
         (LockErrorKind::Refused, NO_DATABASES)
+    } else if words.contains("Authentication required") {
+        (LockErrorKind::Refused, CREDENTIALS)
     } else if words.contains("SELECT is not allowed in cluster mode") {
         (LockErrorKind::Refused, "a cluster has database 0 alone; leave the number out of the URL")
     } else if words.contains("DB index is out of range") {
@@ -173,17 +173,10 @@ fn of_database(error: &RedisError) -> (LockErrorKind, &'static str) {
     }
 }
 
+const CREDENTIALS: &str = "put the right user and password into the URL";
+
 const NO_DATABASES: &str = "a server without databases, such as a Sentinel, has no locks; put the \
                             address of the primary into the URL";
-
-const NO_SENTINEL: &str = "so it is no Sentinel; of a Redis server write `redis://`";
-
-const SENTINEL_RIGHTS: &str = "so its user needs `+sentinel|get-master-addr-by-name +subscribe +ping \
-                               &+switch-master`";
-
-const SENTINEL_CREDENTIALS: &str = "so give the Sentinel's credentials by `sentinel_user` and \
-                                    `sentinel_password` in the URL, or by \
-                                    `LockerBuilder::sentinel_credentials`";
 
 /// What to do where a command is unknown, renamed or disabled.
 pub(crate) const NO_COMMAND: &str = "locks cannot work without this command; enable it, or use a \

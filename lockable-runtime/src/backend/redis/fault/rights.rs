@@ -25,7 +25,38 @@ pub(crate) static ADVICE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// The same about a user of Sentinels.
+pub(crate) static ADVICE_OF_SENTINELS: LazyLock<String> = LazyLock::new(|| {
+    let rights = least_of_sentinels().collect::<Vec<_>>().join(" ");
+    format!("grant it with `ACL SETUSER`: of a Sentinel locks need `{rights}`")
+});
+
 /// The least rights of a user, each a rule of `ACL SETUSER`.
 pub(crate) fn least() -> impl Iterator<Item = &'static str> {
-    DOCUMENTED.split_whitespace().filter(|word| word.starts_with(['+', '~', '&']))
+    rules(0)
+}
+
+/// The same of a user of Sentinels.
+pub(crate) fn least_of_sentinels() -> impl Iterator<Item = &'static str> {
+    rules(1)
+}
+
+/// Those of the documented line with that number.
+fn rules(number: usize) -> impl Iterator<Item = &'static str> {
+    let mut lines = DOCUMENTED.lines().filter(|line| line.starts_with("ACL SETUSER "));
+    let words = lines.nth(number).unwrap_or_default().split_whitespace();
+    words.filter(|word| word.starts_with(['+', '~', '&']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_server_has_a_line() {
+        let of_server: Vec<_> = least().collect();
+        assert!(of_server.contains(&"+set") && !of_server.contains(&"&+switch-master"));
+        let sentinels: Vec<_> = least_of_sentinels().collect();
+        assert!(sentinels.contains(&"&+switch-master") && !sentinels.contains(&"+set"));
+    }
 }

@@ -70,6 +70,11 @@ impl Elections {
         Some((place, self.election()))
     }
 
+    /// The primary, as it was learned of last.
+    pub(crate) fn last(&self) -> Option<Place> {
+        self.known().place.clone()
+    }
+
     /// A Sentinel has announced another primary.
     pub(crate) fn announce(&self, place: Place) {
         let (mut known, now) = (self.known(), boot_time());

@@ -8,7 +8,8 @@ mod elections;
 #[cfg(not(feature = "tls"))]
 mod no_certificates;
 pub(super) mod opener;
-mod sentinels;
+pub(super) mod role;
+pub(super) mod sentinels;
 pub(super) mod subscription;
-mod votes;
-mod watch;
+pub(super) mod votes;
+pub(super) mod watch;

@@ -2,11 +2,11 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use ::redis::{Client, ConnectionInfo};
+use ::redis::{Client, ConnectionInfo, RedisConnectionInfo};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -19,12 +19,12 @@ use super::no_certificates::Certificates;
 use super::sentinels::{Sentinel, Sentinels};
 use super::votes::Place;
 use super::watch::Watch;
-use crate::backend::redis::fault;
+use crate::backend::redis::fault::{self, sentinel};
 use crate::backend::redis::fence::LostCounters;
 use crate::backend::{Fault, Settings};
 use crate::types::clock::{timer_on, within};
 use crate::types::credentials::{Credentials, CredentialsSource};
-use crate::types::error::LockError;
+use crate::types::error::{LockError, LockErrorKind};
 use crate::types::namespace::Namespace;
 
 /// Everything that opening a connection takes.
@@ -113,14 +113,41 @@ impl Opener {
         let (info, server, election) = match &self.watch {
             None => (self.info.clone(), Arc::clone(&self.server), None),
             Some(watch) => {
-                let (Place { host, port }, election) = watch.watched().primary().await?;
-                let server = format!("{} ({})", self.server, address::host_and_port(&host, port));
-                (address::moved(&self.info, &host, port), server.into(), Some(election))
+                let (place, election) = watch.watched().primary().await?;
+                let info = address::moved(&self.info, &place.host, place.port);
+                (info, self.server_at(&place).into(), Some(election))
             }
         };
         let info = with_credentials(info, self.fresh_credentials(&server).await?);
         let client = self.certificates.client(info)?;
         Ok(Target { client, server, election })
+    }
+
+    /// The Sentinels that name the server, where the URL has them.
+    pub(crate) fn sentinels(&self) -> Option<&Sentinels> {
+        self.watch.as_ref().map(|watch| &*watch.sentinels)
+    }
+
+    fn server_at(&self, place: &Place) -> String {
+        format!("{} ({place})", self.server)
+    }
+
+    /// The same server without what the login asked for: the database, and the credentials too where these were
+    /// refused.
+    ///
+    /// # Errors
+    /// Hardly: the target had the same certificates.
+    pub(crate) fn anonymous(
+        &self,
+        target: &Target,
+        is_login_refused: bool,
+    ) -> Result<Client, LockError> {
+        let settings = if is_login_refused {
+            RedisConnectionInfo::default()
+        } else {
+            target.info().redis_settings().clone().set_db(0)
+        };
+        self.certificates.client(target.info().clone().set_redis_settings(settings))
     }
 
     /// Has a value whenever connections are to lead to another server; `None` where they never do.
@@ -153,7 +180,27 @@ impl Opener {
     ) -> Result<T, Fault> {
         let limit = self.connect_deadline;
         let connected = self.within(limit, connecting).await;
-        connected.unwrap_or_else(|| Err(fault::connect_timeout(&self.server, limit)))
+        connected.unwrap_or_else(|| Err(self.late()))
+    }
+
+    /// No connection within the connect deadline.
+    pub(crate) fn late(&self) -> Fault {
+        let limit = self.connect_deadline;
+        match self.sentinels().and_then(|sentinels| sentinels.elections.last()) {
+            Some(place) => self.unreached(fault::connect_timeout(&self.server_at(&place), limit)),
+            None => fault::connect_timeout(&self.server, limit),
+        }
+    }
+
+    /// The fault of a server that Sentinels name; until there was a connection, their address for it may be at
+    /// fault.
+    pub(crate) fn unreached(&self, fault: Fault) -> Fault {
+        let is_first = !self.was_connected.load(Ordering::Relaxed);
+        if self.watch.is_none() || !is_first || fault.kind != LockErrorKind::Unavailable {
+            return fault;
+        }
+        let message = format!("{}; {}", fault.message, sentinel::ADDRESSES);
+        Fault { message, ..fault }
     }
 }
 
@@ -165,6 +212,15 @@ impl Target {
 
     pub(crate) fn info(&self) -> &ConnectionInfo {
         self.client.get_connection_info()
+    }
+
+    /// Its address, where Sentinels named it.
+    pub(crate) fn named(&self) -> Option<String> {
+        self.election.as_ref().map(|_| address::place(self.info()))
+    }
+
+    pub(crate) fn has_password(&self) -> bool {
+        self.info().redis_settings().password().is_some()
     }
 
     /// Whether another server is the primary by now.
@@ -181,9 +237,8 @@ impl Target {
     }
 
     /// The URL of another server with the same database, without credentials.
-    pub(crate) fn url_of(&self, host: &str, port: u16) -> String {
-        let (scheme, database) = (address::scheme(self.info()), self.database());
-        format!("{scheme}://{}/{database}", address::host_and_port(host, port))
+    pub(crate) fn url_of(&self, place: &Place) -> String {
+        format!("{}://{place}/{}", address::scheme(self.info()), self.database())
     }
 
     /// The URL where this is a Sentinel, with the name that it has for its primary.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::redis::aio::MultiplexedConnection;
 use ::redis::{Client, Cmd, FromRedisValue, RedisResult, Value};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -10,8 +11,9 @@ use tokio::task::JoinSet;
 use super::driven::Driven;
 use super::elections::{Election, Elections};
 use super::votes::{Place, Vote, Votes};
+use super::{address, role};
 use crate::backend::Fault;
-use crate::backend::redis::fault;
+use crate::backend::redis::fault::{self, sentinel};
 use crate::types::clock::{boot_time, timer_on, within};
 use crate::types::error::LockErrorKind;
 
@@ -93,8 +95,10 @@ impl Sentinels {
         let reasons: Vec<_> = votes.reasons().collect();
         let unknown = format!("the Sentinels watch no primary named {primary:?}");
         if reasons.is_empty() {
+            let watched = Vec::from_iter(votes.watched()).join(", ");
+            let watched = if watched.is_empty() { watched } else { format!(", but {watched}") };
             let advice = "put its name into the URL, behind the hosts";
-            let message = format!("{name}: {unknown}; {advice}");
+            let message = format!("{name}: {unknown}{watched}; {advice}");
             return Fault::new(LockErrorKind::Refused, message);
         }
         let is_refused = reasons.iter().all(|fault| fault.kind == LockErrorKind::Refused);
@@ -112,23 +116,41 @@ impl Sentinels {
 impl Sentinel {
     async fn vote(self, primary: String, timers: Handle, limit: Duration) -> Vote<Fault> {
         match within(|| timer_on(&timers, limit), self.ask(&primary)).await {
-            Some(Ok(Some(place))) => Vote::Primary(place),
-            Some(Ok(None)) => Vote::Unknown,
-            Some(Err(error)) => Vote::None(fault::of_sentinel(&self.name, &error)),
+            Some(Ok(vote)) => vote,
+            Some(Err(error)) => Vote::None(sentinel::fault(&self.name, &self.url(), &error)),
             None => Vote::None(Fault::no_answer(&self.name, limit)),
         }
     }
 
-    /// `None` when it watches no primary of that name.
-    async fn ask(&self, primary: &str) -> RedisResult<Option<Place>> {
+    async fn ask(&self, primary: &str) -> RedisResult<Vote<Fault>> {
         let mut driven = Driven::open(&self.client).await?;
-        let mut command = Cmd::new();
-        command.arg("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(primary);
-        let reply = driven.commands.send_packed_command(&command).await?.extract_error()?;
-        if reply == Value::Nil {
-            return Ok(None);
-        }
-        let (host, port) = <(String, u16)>::from_redis_value(reply)?;
-        Ok(Some(Place { host, port }))
+        ask(&mut driven.commands, primary).await
     }
+
+    /// That of a Redis server at this address.
+    pub(crate) fn url(&self) -> String {
+        format!("{}://{}", address::scheme(self.client.get_connection_info()), self.name)
+    }
+}
+
+/// What a Sentinel answers; the vote is there always.
+pub(crate) async fn ask<F>(
+    commands: &mut MultiplexedConnection,
+    primary: &str,
+) -> RedisResult<Vote<F>> {
+    let mut command = Cmd::new();
+    command.arg("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(primary);
+    let reply = commands.send_packed_command(&command).await?.extract_error()?;
+    if reply == Value::Nil {
+        return Ok(Vote::Unknown(watched(commands).await?));
+    }
+    let (host, port) = <(String, u16)>::from_redis_value(reply)?;
+    Ok(Vote::Primary(Place { host, port }))
+}
+
+/// The names of the primaries that a Sentinel watches; none where the user may not ask for them.
+async fn watched(commands: &mut MultiplexedConnection) -> RedisResult<Vec<String>> {
+    let mut command = Cmd::new();
+    command.arg("ROLE");
+    Ok(role::watched(&commands.send_packed_command(&command).await?))
 }

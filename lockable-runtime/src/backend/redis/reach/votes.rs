@@ -1,6 +1,9 @@
 //! Which server is the primary, by what Sentinels answer.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+
+use super::address::host_and_port;
 
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -9,12 +12,19 @@ pub(crate) struct Place {
     pub(crate) port: u16,
 }
 
+impl fmt::Display for Place {
+    /// As a URL has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&host_and_port(&self.host, self.port))
+    }
+}
+
 /// What one Sentinel answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Vote<F> {
     Primary(Place),
-    /// It watches no primary of that name.
-    Unknown,
+    /// It watches no primary of that name, but these, as far as the user may ask.
+    Unknown(Vec<String>),
     /// It gave no answer that counts, for this reason.
     None(F),
 }
@@ -55,7 +65,7 @@ impl<F> Votes<F> {
         let mut counts = HashMap::<&Place, usize>::new();
         let named = self.votes.iter().filter_map(|vote| match vote {
             Vote::Primary(place) => Some(place),
-            Vote::Unknown | Vote::None(_) => None,
+            Vote::Unknown(_) | Vote::None(_) => None,
         });
         let named: Vec<_> = named.collect();
         for place in &named {
@@ -68,14 +78,23 @@ impl<F> Votes<F> {
 
     /// Whether a Sentinel answered that it watches no primary of that name.
     pub(crate) fn has_unknown(&self) -> bool {
-        self.votes.iter().any(|vote| matches!(vote, Vote::Unknown))
+        self.votes.iter().any(|vote| matches!(vote, Vote::Unknown(_)))
+    }
+
+    /// The primaries that those watch.
+    pub(crate) fn watched(&self) -> BTreeSet<&str> {
+        let watched = self.votes.iter().filter_map(|vote| match vote {
+            Vote::Unknown(watched) => Some(watched),
+            Vote::Primary(_) | Vote::None(_) => None,
+        });
+        watched.flatten().map(String::as_str).collect()
     }
 
     /// Why those have no vote that gave no answer.
     pub(crate) fn reasons(&self) -> impl Iterator<Item = &F> {
         self.votes.iter().filter_map(|vote| match vote {
             Vote::None(reason) => Some(reason),
-            Vote::Primary(_) | Vote::Unknown => None,
+            Vote::Primary(_) | Vote::Unknown(_) => None,
         })
     }
 }
@@ -94,7 +113,7 @@ mod tests {
         for vote in text.split_whitespace() {
             all.add(match vote {
                 "." => Vote::None(()),
-                "0" => Vote::Unknown,
+                "0" => Vote::Unknown(vec!["other".to_owned()]),
                 port => Vote::Primary(at(port.parse().unwrap())),
             });
         }
@@ -124,8 +143,9 @@ mod tests {
 
     #[test]
     fn what_is_no_vote_stays_known() {
-        let votes = votes(3, "0 . .");
+        let votes = votes(4, "0 . . 0");
         assert!(votes.has_unknown() && !votes.has_primary());
         assert_eq!(votes.reasons().count(), 2);
+        assert_eq!(votes.watched().into_iter().collect::<Vec<_>>(), ["other"]);
     }
 }

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 
 use super::command::pipeline;
 
-use super::greeting::greet;
+use super::greeting::{greet, not_let_in};
 use super::outbox::Outbox;
 use super::script::{Call, Names, is_unknown_script};
 use crate::backend::Fault;
@@ -72,8 +72,10 @@ impl Connection {
     }
 
     async fn open_at(opener: &Opener, target: &Target) -> Result<Self, Fault> {
-        let driven = Driven::open(&target.client).await;
-        let mut driven = driven.map_err(|error| fault::of(&target.server, &error))?;
+        let mut driven = match Driven::open(&target.client).await {
+            Ok(driven) => driven,
+            Err(error) => return Err(not_let_in(opener, target, &error).await),
+        };
         let names = greet(&mut driven.commands, opener, target).await?;
         opener.was_connected.store(true, Ordering::Relaxed);
         Ok(Self {

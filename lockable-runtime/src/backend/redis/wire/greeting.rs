@@ -14,6 +14,7 @@ use super::trial::{self, Step};
 use super::{command, server};
 use crate::backend::Fault;
 use crate::backend::redis::fault;
+use crate::backend::redis::reach::driven::Driven;
 use crate::backend::redis::reach::opener::{Opener, Target};
 use crate::check::{Code, Finding};
 use crate::types::error::LockErrorKind;
@@ -60,6 +61,36 @@ pub(crate) async fn elsewhere(
     role.arg("ROLE");
     let role = commands.send_packed_command(&role).await?;
     Ok(Some(server::elsewhere(hello, &role, target)))
+}
+
+/// The fault of a server that could not be connected to, or did not let the user in.
+pub(crate) async fn not_let_in(opener: &Opener, target: &Target, error: &RedisError) -> Fault {
+    match instead(opener, target, error).await {
+        Some(sentinel) => server::fault(&sentinel, &target.server),
+        None => opener.unreached(fault::of(&target.server, error)),
+    }
+}
+
+/// The Sentinel that is at the address: it refuses a database, and the password of a server, before it can be
+/// asked what it is.
+pub(crate) async fn instead(
+    opener: &Opener,
+    target: &Target,
+    error: &RedisError,
+) -> Option<Finding> {
+    let is_login_refused = fault::is_login_refused(error);
+    if target.election.is_some() || !(is_login_refused || fault::has_no_databases(error)) {
+        return None;
+    }
+    let client = opener.anonymous(target, is_login_refused).ok()?;
+    let mut driven = Driven::open(&client).await.ok()?;
+    let mut greeting = Cmd::new();
+    greeting.arg("HELLO");
+    let hello = driven.commands.send_packed_command(&greeting).await.ok()?;
+    if Mode::of(&hello) != Mode::Sentinel {
+        return None;
+    }
+    elsewhere(&mut driven.commands, &hello, target).await.ok()?
 }
 
 /// A server that was the right one before, or that Sentinels name, is not written in the URL wrongly.

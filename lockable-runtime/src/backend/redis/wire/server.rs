@@ -4,6 +4,7 @@ use ::redis::{FromRedisValue, Pipeline, ServerErrorKind, Value};
 
 use crate::backend::Fault;
 use crate::backend::redis::reach::opener::Target;
+use crate::backend::redis::reach::role;
 use crate::check::{Code, Finding, Severity};
 use crate::types::error::LockErrorKind;
 use crate::types::namespace::Namespace;
@@ -20,32 +21,36 @@ pub(crate) fn unfit_by_greeting(hello: &Value) -> Option<Finding> {
 pub(crate) fn elsewhere(hello: &Value, role: &Value, target: &Target) -> Finding {
     if Mode::of(hello) == Mode::Sentinel {
         let message = "this is a Sentinel, which watches servers and has no locks";
-        let names = primaries(role).unwrap_or_default();
-        let name = names.first().map_or("NAME", String::as_str);
-        let url = target.url_of_sentinel(name);
-        let advice = match &names[..] {
-            [] => format!("write `{url}`, with the name of the primary"),
-            [_] => format!("write `{url}`"),
-            _ => format!("write `{url}`, or the name of another primary: {}", names.join(", ")),
-        };
-        return Finding::new(Severity::Error, Code::Sentinel, message).advise(advice);
+        let finding = Finding::new(Severity::Error, Code::Sentinel, message);
+        return finding.advise(of_sentinel(&role::watched(role), target));
     }
     let message = "this server is a replica, which takes no writes";
     let finding = Finding::new(Severity::Error, Code::Replica, message);
-    let Some((host, port)) = primary(role) else { return finding };
-    let url = target.url_of(&host, port);
+    if target.election.is_some() {
+        return finding.advise(
+            "wait for the end of the failover; without one, `SENTINEL RESET` the Sentinels that name it",
+        );
+    }
+    let Some(primary) = role::primary(role) else { return finding };
+    let url = target.url_of(&primary);
     finding.advise(format!("write `{url}`, its primary of now, or the URL of its Sentinels"))
 }
 
-/// The primaries that a Sentinel watches.
-fn primaries(role: &Value) -> Option<Vec<String>> {
-    <(String, Vec<String>)>::from_redis_value_ref(role).ok().map(|(_, names)| names)
-}
-
-/// The primary of a replica.
-fn primary(role: &Value) -> Option<(String, u16)> {
-    let role = <(String, String, u16, String, i64)>::from_redis_value_ref(role);
-    role.ok().map(|(_, host, port, ..)| (host, port))
+/// The URL to write where this is a Sentinel that watches these primaries.
+fn of_sentinel(watched: &[String], target: &Target) -> String {
+    let url = target.url_of_sentinel(watched.first().map_or("NAME", String::as_str));
+    let names = match watched {
+        [] => ", with the name of the primary".to_owned(),
+        [_] => String::new(),
+        _ => format!(", or the name of another primary: {}", watched.join(", ")),
+    };
+    let login = if target.has_password() {
+        ", with the servers' user and password before the host and the Sentinels' own as `sentinel_user` and \
+         `sentinel_password`"
+    } else {
+        ""
+    };
+    format!("write `{url}`{names}{login}")
 }
 
 /// The same by the answers to [`Mode::ask`], and those to other commands about keys.
@@ -218,7 +223,9 @@ mod tests {
         let role = |names: &str| format!("*2\r\n$8\r\nsentinel\r\n{names}");
         let written = |names: &str| written("mode sentinel version 5.0.7", &role(names));
         let url = |name: &str| format!("`redis-sentinel://h:7/{name}/5`");
-        assert_eq!(written("*1\r\n$2\r\nmm\r\n"), format!("write {}", url("mm")));
+        let one = written("*1\r\n$2\r\nmm\r\n");
+        assert!(one.starts_with(&format!("write {}", url("mm"))), "{one}");
+        assert!(one.contains("`sentinel_password`") && !one.contains("canary"), "{one}");
         assert!(written("*2\r\n$1\r\na\r\n$1\r\nb\r\n").contains("another primary: a, b"));
         assert!(written("*0\r\n").contains(&url("NAME")));
     }

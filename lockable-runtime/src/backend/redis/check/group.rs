@@ -1,0 +1,264 @@
+//! The Sentinels of a URL: whether they name a primary, and can move it when it fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::sentinel::{Questions, Said, Seen};
+use crate::backend::redis::reach::sentinels::Sentinels;
+use crate::backend::redis::reach::votes::{Place, Vote};
+use crate::check::{Code, Finding, Severity};
+
+/// Fewer cannot agree on a failover once one of them fails.
+const LEAST: u64 = 3;
+
+/// What all of them said.
+pub(super) struct Group {
+    /// The name that they have for the primary.
+    primary: String,
+    said: Vec<Said>,
+}
+
+impl Group {
+    /// Asks all of them at once.
+    pub(super) async fn of(sentinels: &Sentinels) -> Self {
+        let questions = |sentinel| Questions {
+            sentinel,
+            primary: sentinels.primary.clone(),
+            timers: sentinels.timers.clone(),
+            limit: sentinels.limit,
+        };
+        let each = sentinels.each.iter().cloned();
+        let asked: Vec<_> = each.map(|one| tokio::spawn(questions(one).ask())).collect();
+        let mut said = Vec::with_capacity(asked.len());
+        for asked in asked {
+            // One that was cancelled says nothing.
+            said.extend(asked.await);
+        }
+        Self { primary: sentinels.primary.clone(), said }
+    }
+
+    pub(super) fn names_primary(&self) -> bool {
+        self.places().next().is_some()
+    }
+
+    /// How many replicas the primary has had, as far as the user may ask.
+    pub(super) fn replicas(&self) -> Option<u64> {
+        self.groups().map(|(_, _, replicas)| replicas).max()
+    }
+
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let mut findings: Vec<_> = self.said.iter().flat_map(|one| self.of_one(one)).collect();
+        findings.extend(self.of_names());
+        findings.extend(self.of_size());
+        findings.extend(self.of_quorum());
+        findings.extend(self.forbidden());
+        findings
+    }
+
+    /// What is wrong at one of them is an error where no other Sentinel helps.
+    fn of_one(&self, said: &Said) -> impl Iterator<Item = Finding> {
+        let severity = if self.names_primary() { Severity::Warning } else { Severity::Error };
+        let vote = match &said.vote {
+            Vote::None(reason) => Some(reason.clone().graded(severity)),
+            Vote::Unknown(_) if self.names_primary() => {
+                let message = format!("it watches no primary named {:?}", self.primary);
+                Some(Finding::new(severity, Code::UnknownPrimary, message))
+            }
+            Vote::Unknown(_) | Vote::Primary(_) => None,
+        };
+        let all = vote.into_iter().chain(said.findings.iter().cloned());
+        all.map(|finding| finding.at(&said.name))
+    }
+
+    fn of_names(&self) -> Option<Finding> {
+        let mut by_place = BTreeMap::<_, Vec<_>>::new();
+        for (place, name) in self.places() {
+            by_place.entry(place).or_default().push(name);
+        }
+        if by_place.is_empty() {
+            return Some(self.nameless());
+        }
+        let named = by_place.iter().map(|(place, by)| format!("{place} by {}", by.join(", ")));
+        let named: Vec<_> = named.collect();
+        let message = format!("the Sentinels name different primaries: {}", named.join("; "));
+        let finding = Finding::new(Severity::Error, Code::SentinelsDisagree, message);
+        (by_place.len() > 1).then_some(finding)
+    }
+
+    /// No Sentinel names the primary.
+    fn nameless(&self) -> Finding {
+        let unknown = self.said.iter().filter_map(|one| watched(&one.vote));
+        let unknown: Vec<_> = unknown.collect();
+        if unknown.is_empty() {
+            let message = format!("no Sentinel names the primary {:?}", self.primary);
+            let finding = Finding::new(Severity::Error, Code::Unreachable, message);
+            return finding.advise("see what was found about each Sentinel");
+        }
+        let names: BTreeSet<_> = unknown.into_iter().flatten().map(String::as_str).collect();
+        let names: Vec<_> = names.into_iter().collect();
+        let others =
+            if names.is_empty() { String::new() } else { format!(", but {}", names.join(", ")) };
+        let message = format!("the Sentinels watch no primary named {:?}{others}", self.primary);
+        Finding::new(Severity::Error, Code::UnknownPrimary, message)
+    }
+
+    fn of_size(&self) -> Option<Finding> {
+        let size = self.groups().map(|(sentinels, ..)| sentinels).max();
+        let named = self.said.len() as u64;
+        let message = match size {
+            Some(size) if size < LEAST => format!(
+                "fewer than three Sentinels watch the primary ({size}): where one of them fails, there is no \
+                 failover"
+            ),
+            _ if named >= LEAST => return None,
+            Some(size) => format!(
+                "the URL names {named} of {size} Sentinels: where these fail, no new connection is opened"
+            ),
+            None => format!(
+                "the URL names fewer than three Sentinels ({named}): where these fail, no new connection is \
+                 opened"
+            ),
+        };
+        Some(Finding::new(Severity::Warning, Code::FewSentinels, message))
+    }
+
+    /// A failover needs a majority of the Sentinels always, and to begin, this number of them.
+    fn of_quorum(&self) -> Option<Finding> {
+        let (size, quorum, _) = self.groups().max_by_key(|(_, quorum, _)| *quorum)?;
+        let majority = size / 2 + 1;
+        if size < LEAST || quorum <= majority {
+            return None;
+        }
+        let message = format!(
+            "`quorum` is {quorum} of {size} Sentinels, more than a majority: a failover begins only where \
+             so many of them are alive"
+        );
+        let finding = Finding::new(Severity::Warning, Code::FewSentinels, message).about("quorum");
+        Some(
+            finding.advise(format!(
+                "`SENTINEL SET {} quorum {majority}`, on each Sentinel",
+                self.primary
+            )),
+        )
+    }
+
+    /// That the users may not ask how many there are.
+    fn forbidden(&self) -> Option<Finding> {
+        let is_forbidden = |one: &&Said| matches!(one.seen, Seen::Forbidden(_));
+        let forbidden: Vec<_> = self.said.iter().filter(is_forbidden).collect();
+        let Seen::Forbidden(cause) = &forbidden.first()?.seen else { return None };
+        let names: Vec<_> = forbidden.iter().map(|one| one.name.as_str()).collect();
+        let message = format!(
+            "the right `{RIGHT}` to read how many Sentinels there are is missing at {}: {cause}",
+            names.join(", ")
+        );
+        Some(Finding::new(Severity::Info, Code::CheckIncomplete, message).about(RIGHT))
+    }
+
+    fn places(&self) -> impl Iterator<Item = (&Place, &str)> {
+        self.said.iter().filter_map(|one| match &one.vote {
+            Vote::Primary(place) => Some((place, one.name.as_str())),
+            Vote::Unknown(_) | Vote::None(_) => None,
+        })
+    }
+
+    fn groups(&self) -> impl Iterator<Item = (u64, u64, u64)> {
+        self.said.iter().filter_map(|one| match one.seen {
+            Seen::Group { sentinels, quorum, replicas } => Some((sentinels, quorum, replicas)),
+            Seen::Forbidden(_) | Seen::Nothing => None,
+        })
+    }
+}
+
+/// What locks do not need.
+const RIGHT: &str = "+sentinel|master";
+
+fn watched(vote: &Vote<Finding>) -> Option<&Vec<String>> {
+    match vote {
+        Vote::Unknown(watched) => Some(watched),
+        Vote::Primary(_) | Vote::None(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Sentinels said: the port of the primary, zero for another one's, or a dot for nothing; and then how
+    /// many Sentinels there are, the quorum, and the replicas.
+    fn group(said: &str) -> Group {
+        let one = |(number, text): (usize, &str)| {
+            let mut parts = text.split(':');
+            let vote = match parts.next().unwrap() {
+                "." => Vote::None(Finding::new(Severity::Warning, Code::SentinelSilent, "silent")),
+                "0" => Vote::Unknown(vec!["other".to_owned()]),
+                port => Vote::Primary(Place { host: "h".to_owned(), port: port.parse().unwrap() }),
+            };
+            let numbers: Vec<u64> = parts.map(|number| number.parse().unwrap()).collect();
+            let seen = match numbers[..] {
+                [sentinels, quorum, replicas] => Seen::Group { sentinels, quorum, replicas },
+                _ => Seen::Forbidden("NOPERM".to_owned()),
+            };
+            Said { name: format!("s{number}:26379"), vote, seen, findings: Vec::new() }
+        };
+        let said = said.split_whitespace().enumerate().map(one).collect();
+        Group { primary: "mm".to_owned(), said }
+    }
+
+    fn found(said: &str) -> Vec<(Severity, Code)> {
+        let findings = group(said).findings();
+        findings.iter().map(|finding| (finding.severity(), finding.code())).collect()
+    }
+
+    #[test]
+    fn a_whole_group_is_without_findings() {
+        assert_eq!(found("1:3:2:2 1:3:2:2 1:3:2:2"), []);
+        assert_eq!(found("1:5:3:2 1:5:3:2 1:5:3:2"), [], "three of five");
+        assert_eq!(group("1:3:2:1 1:3:2:2").replicas(), Some(2));
+    }
+
+    #[test]
+    fn one_that_fails_warns_and_all_are_errors() {
+        let silent = |severity| (severity, Code::SentinelSilent);
+        assert_eq!(found("1:3:2:2 . 1:3:2:2")[0], silent(Severity::Warning));
+        let all = found(". . .");
+        assert_eq!(all[..3], [silent(Severity::Error); 3]);
+        assert_eq!(all[3], (Severity::Error, Code::Unreachable));
+        assert!(!group(". . .").names_primary() && group(". 1 .").names_primary());
+    }
+
+    #[test]
+    fn a_name_that_none_has_is_one_error() {
+        let unknown = |severity| (severity, Code::UnknownPrimary);
+        assert_eq!(found("0:3:2:2 0:3:2:2 0:3:2:2"), [unknown(Severity::Error)]);
+        assert_eq!(found("1:3:2:2 0:3:2:2 1:3:2:2"), [unknown(Severity::Warning)]);
+        let message = group("0 0 0").nameless().message().to_owned();
+        assert_eq!(message, "the Sentinels watch no primary named \"mm\", but other");
+    }
+
+    #[test]
+    fn different_primaries_are_named_with_their_sentinels() {
+        let findings = group("1:3:2:2 2:3:2:2 1:3:2:2").findings();
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].code(), Code::SentinelsDisagree);
+        let message = findings[0].message();
+        assert!(message.ends_with("h:1 by s0:26379, s2:26379; h:2 by s1:26379"), "{message}");
+    }
+
+    #[test]
+    fn fewer_than_three_are_few() {
+        let few = [(Severity::Warning, Code::FewSentinels)];
+        for said in ["1:1:1:2", "1:2:2:2 1:2:2:2", "1:3:2:2", "1:3:2:2 1:3:2:2"] {
+            assert_eq!(found(said), few, "{said}");
+        }
+        assert_eq!(found("1:3:3:2 1:3:2:2 1:3:3:2"), few, "a quorum of all");
+        assert_eq!(found("1:5:3:2 1:5:3:2 1:5:3:2"), []);
+        let message = |said| group(said).of_size().unwrap().message().to_owned();
+        assert!(message("1:5:3:2").contains("1 of 5"));
+        assert!(message("1 1").contains("(2)"));
+    }
+
+    #[test]
+    fn what_may_not_be_asked_is_one_note() {
+        assert_eq!(found("1 1 1"), [(Severity::Info, Code::CheckIncomplete)]);
+    }
+}

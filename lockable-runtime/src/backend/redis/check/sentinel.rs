@@ -1,0 +1,160 @@
+//! What one Sentinel answers, and what its user may not do there.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult, Value};
+use tokio::runtime::Handle;
+
+use super::failures;
+use crate::backend::redis::fault;
+use crate::backend::redis::fault::sentinel::{Reason, explained};
+use crate::backend::redis::reach::driven::Driven;
+use crate::backend::redis::reach::sentinels::{self, Sentinel};
+use crate::backend::redis::reach::subscription::Subscription;
+use crate::backend::redis::reach::votes::Vote;
+use crate::backend::redis::reach::watch::CHANNEL;
+use crate::check::{Code, Finding, Severity};
+use crate::types::clock::{timer_on, within};
+
+/// Everything that one of them said.
+pub(super) struct Said {
+    /// `host:port`.
+    pub(super) name: String,
+    /// The reason for none is a finding, which is worse where no other Sentinel has a vote.
+    pub(super) vote: Vote<Finding>,
+    pub(super) seen: Seen,
+    /// What is wrong besides.
+    pub(super) findings: Vec<Finding>,
+}
+
+/// What it knows of the group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    Group {
+        /// With itself.
+        sentinels: u64,
+        /// How many of them have to agree that the primary is down.
+        quorum: u64,
+        replicas: u64,
+    },
+    /// The user may not ask, in the words of the Sentinel.
+    Forbidden(String),
+    Nothing,
+}
+
+/// How a Sentinel is asked.
+pub(super) struct Questions {
+    pub(super) sentinel: Sentinel,
+    pub(super) primary: String,
+    pub(super) timers: Handle,
+    /// How long each answer may take.
+    pub(super) limit: Duration,
+}
+
+impl Questions {
+    pub(super) async fn ask(self) -> Said {
+        let (vote, seen) = match self.in_time(self.vote()).await {
+            Some((vote, seen)) => (vote, seen),
+            None => {
+                (Vote::None(silent(format!("no answer within {:?}", self.limit))), Seen::Nothing)
+            }
+        };
+        // Where a right is missing, others may be too.
+        let is_reached = match &vote {
+            Vote::Primary(_) | Vote::Unknown(_) => true,
+            Vote::None(finding) => finding.code() == Code::MissingRight,
+        };
+        let findings = if is_reached { self.subscribe().await } else { None };
+        let findings = findings.into_iter().collect();
+        Said { name: self.sentinel.name, vote, seen, findings }
+    }
+
+    async fn vote(&self) -> (Vote<Finding>, Seen) {
+        let mut driven = match Driven::open(&self.sentinel.client).await {
+            Ok(driven) => driven,
+            Err(error) => return (Vote::None(self.failed(&error)), Seen::Nothing),
+        };
+        let vote = sentinels::ask(&mut driven.commands, &self.primary).await;
+        let vote = vote.unwrap_or_else(|error| Vote::None(self.failed(&error)));
+        let mut command = Cmd::new();
+        command.arg("SENTINEL").arg("MASTER").arg(&self.primary);
+        let group = driven.commands.send_packed_command(&command).await;
+        (vote, seen(group))
+    }
+
+    /// Subscribes as a locker does, and checks that the subscription lives.
+    async fn subscribe(&self) -> Option<Finding> {
+        let subscribing = Subscription::open(&self.sentinel.client, CHANNEL);
+        let mut subscription = match self.in_time(subscribing).await {
+            Some(Ok(subscription)) => subscription,
+            Some(Err(error)) if fault::is_missing_right(&error) => return Some(self.deaf(&error)),
+            Some(Err(error)) => {
+                let cause = fault::explain(&error).1;
+                return Some(silent(format!("`subscribe` failed: {cause}")));
+            }
+            None => return Some(silent("`subscribe` was not answered in time".to_owned())),
+        };
+        let pong = self.in_time(subscription.ping()).await?.and_then(Value::extract_error);
+        let error = pong.err().filter(fault::is_missing_right)?;
+        let effect = "each look whether the subscription lives fills its `ACL LOG`";
+        Some(self.lacks(&rule(&error, "ping"), effect))
+    }
+
+    fn deaf(&self, error: &RedisError) -> Finding {
+        let effect = "it announces no failover to this process, which then notices it late";
+        self.lacks(&rule(error, "subscribe"), effect)
+    }
+
+    /// Why there is no vote.
+    fn failed(&self, error: &RedisError) -> Finding {
+        let (reason, cause, advice) = explained(&self.sentinel.url(), error);
+        let code = match reason {
+            Reason::NoSentinel => Code::NotASentinel,
+            Reason::Refused => Code::Refused,
+            Reason::Silent => Code::SentinelSilent,
+            Reason::MissingRight => {
+                let effect = "it does not say where the primary is";
+                return self.lacks(&rule(error, "sentinel|get-master-addr-by-name"), effect);
+            }
+        };
+        Finding::new(Severity::Warning, code, cause).advise(advice)
+    }
+
+    fn lacks(&self, rule: &str, effect: &str) -> Finding {
+        let info = self.sentinel.client.get_connection_info().redis_settings();
+        let user = info.username().unwrap_or("default");
+        failures::missing_right(Severity::Warning, rule, user, effect)
+    }
+
+    async fn in_time<F: Future>(&self, future: F) -> Option<F::Output> {
+        within(|| timer_on(&self.timers, self.limit), future).await
+    }
+}
+
+fn silent(message: String) -> Finding {
+    Finding::new(Severity::Warning, Code::SentinelSilent, message)
+}
+
+/// The rule that would allow it.
+fn rule(error: &RedisError, command: &str) -> String {
+    if fault::forbids_command(error) { format!("+{command}") } else { format!("&{CHANNEL}") }
+}
+
+fn seen(reply: RedisResult<Value>) -> Seen {
+    match reply.and_then(Value::extract_error) {
+        Ok(reply) => group(&reply).unwrap_or(Seen::Nothing),
+        Err(error) if fault::is_missing_right(&error) => Seen::Forbidden(fault::explain(&error).1),
+        Err(_) => Seen::Nothing,
+    }
+}
+
+fn group(reply: &Value) -> Option<Seen> {
+    let fields = HashMap::<String, String>::from_redis_value_ref(reply).ok()?;
+    let number = |name: &str| fields.get(name)?.parse::<u64>().ok();
+    Some(Seen::Group {
+        sentinels: number("num-other-sentinels")? + 1,
+        quorum: number("quorum")?,
+        replicas: number("num-slaves")?,
+    })
+}

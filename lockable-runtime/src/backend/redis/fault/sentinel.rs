@@ -1,0 +1,72 @@
+//! Why a Sentinel gives no answer that counts, in words.
+
+use std::sync::Arc;
+
+use ::redis::RedisError;
+
+use super::{explain, is_missing_right, rights, words};
+use crate::backend::Fault;
+use crate::types::error::LockErrorKind;
+
+/// Why it gives none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// There is another server at its address.
+    NoSentinel,
+    /// The user may not ask.
+    MissingRight,
+    /// It does not let the user in.
+    Refused,
+    /// It does not answer, or not now.
+    Silent,
+}
+
+impl Reason {
+    pub(crate) fn of(error: &RedisError) -> Self {
+        let is_unknown = error.detail().is_some_and(|words| words.contains("unknown command"));
+        match explain(error).0 {
+            LockErrorKind::Refused if is_unknown => Self::NoSentinel,
+            LockErrorKind::Refused if is_missing_right(error) => Self::MissingRight,
+            LockErrorKind::Refused => Self::Refused,
+            _ => Self::Silent,
+        }
+    }
+}
+
+/// Its own words, and what to do; the URL is that of a server at its address.
+///
+/// Sentinels have users and passwords of their own.
+pub(crate) fn explained(url: &str, error: &RedisError) -> (Reason, String, String) {
+    let (_, cause, advice) = explain(error);
+    let (reason, advice) = match Reason::of(error) {
+        reason @ Reason::NoSentinel => (reason, format!("write `{url}` if it is a Redis server")),
+        reason @ Reason::MissingRight => (reason, rights::ADVICE_OF_SENTINELS.clone()),
+        reason @ Reason::Refused => (reason, CREDENTIALS.to_owned()),
+        reason @ Reason::Silent => (reason, advice.to_owned()),
+    };
+    let no = if reason == Reason::NoSentinel { "this is no Sentinel: " } else { "" };
+    (reason, format!("{no}{cause}"), advice)
+}
+
+/// The fault of a Sentinel that has this name in messages.
+pub(crate) fn fault(sentinel: &str, url: &str, error: &RedisError) -> Fault {
+    let (reason, cause, advice) = explained(url, error);
+    let kind = match reason {
+        Reason::Silent => LockErrorKind::Unavailable,
+        Reason::NoSentinel | Reason::MissingRight | Reason::Refused => LockErrorKind::Refused,
+    };
+    // The reasons of several Sentinels are separated by semicolons.
+    let advice = if advice.is_empty() { advice } else { format!(", so {advice}") };
+    let message = format!("{sentinel}: {cause}{advice}");
+    Fault { source: Some(Arc::new(words::shown(error))), ..Fault::new(kind, message) }
+}
+
+/// What to do where the primary that Sentinels name cannot be reached.
+pub(crate) const ADDRESSES: &str = "the Sentinels name this address: if this machine cannot reach it, as behind a \
+                                    container's or another translation of addresses, set \
+                                    `replica-announce-ip` on each server and `sentinel announce-ip` on \
+                                    each Sentinel, and `sentinel monitor` one that is reached";
+
+const CREDENTIALS: &str = "give the Sentinels' credentials by `sentinel_user` and \
+                           `sentinel_password` in the URL, or by \
+                           `LockerBuilder::sentinel_credentials`";
