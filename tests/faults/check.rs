@@ -1,6 +1,8 @@
 //! What a check says of servers, and that it leaves nothing there.
 
 mod rights;
+mod sentinel_rights;
+mod sentinels;
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
 //! Servers that answer, and refuse.
 
+mod elsewhere;
 mod foreign_data;
 mod refused_writes;
 mod rights;

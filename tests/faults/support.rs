@@ -54,17 +54,30 @@ pub(crate) const KEY: &str = "disLock:k";
 /// The companion key that the fencing tokens of `k` come from.
 pub(crate) const FENCE: &str = "lockable:fence:{1S3}";
 
-/// The line that the documentation of `Locker::check` gives, word by word.
+/// The line for a server that the documentation of `Locker::check` gives, word by word.
 pub(crate) fn acl_line() -> Vec<&'static str> {
+    acl_lines().next().unwrap()
+}
+
+/// The same for a Sentinel.
+pub(crate) fn acl_line_of_sentinels() -> Vec<&'static str> {
+    acl_lines().nth(1).unwrap()
+}
+
+fn acl_lines() -> impl Iterator<Item = Vec<&'static str>> {
     let text = include_str!("../../lockable-runtime/acl.md");
-    let line = text.lines().find(|line| line.starts_with("ACL SETUSER ")).unwrap();
-    line.split_whitespace().collect()
+    let lines = text.lines().filter(|line| line.starts_with("ACL SETUSER "));
+    lines.map(|line| line.split_whitespace().collect())
 }
 
 /// What a user needs, one rule a word.
 pub(crate) fn acl_rights() -> Vec<&'static str> {
-    let is_right = |word: &&str| word.starts_with(['+', '~', '&']);
-    acl_line().into_iter().filter(is_right).collect()
+    rights(acl_line())
+}
+
+/// The rules among the words of such a line.
+pub(crate) fn rights(line: Vec<&'static str>) -> Vec<&'static str> {
+    line.into_iter().filter(|word| word.starts_with(['+', '~', '&'])).collect()
 }
 
 /// The future's output, which must come before the deadline and the margin have passed.

@@ -175,8 +175,8 @@ fn of_database(error: &RedisError) -> (LockErrorKind, &'static str) {
 
 const CREDENTIALS: &str = "put the right user and password into the URL";
 
-const NO_DATABASES: &str = "a server without databases, such as a Sentinel, has no locks; put the \
-                            address of the primary into the URL";
+const NO_DATABASES: &str = "a server without databases has no locks; if it is a Sentinel, write \
+                            `redis-sentinel://host:26379/NAME` with the name of the primary";
 
 /// What to do where a command is unknown, renamed or disabled.
 pub(crate) const NO_COMMAND: &str = "locks cannot work without this command; enable it, or use a \

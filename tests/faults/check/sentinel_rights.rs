@@ -1,0 +1,166 @@
+//! The least rights of a user of Sentinels, and how a report names each that is missing.
+
+use lockable_runtime::check::{Code, Finding, Report, Severity};
+use lockable_runtime::{LockError, Locker};
+use lockable_tests::{Sentinels, Server, wait};
+
+use super::{check, codes, only};
+use crate::support::{LIMIT, LONG, acl_line, acl_line_of_sentinels, connect, rights};
+
+/// A group with the users of the documented lines.
+fn documented() -> Sentinels {
+    let rules = |line: Vec<&'static str>| format!("on >secret {}", rights(line).join(" "));
+    let group = Sentinels::builder().user("app", &rules(acl_line()));
+    group.sentinel_user("app", &rules(acl_line_of_sentinels())).start()
+}
+
+/// With the users of both kinds of servers.
+fn url(group: &Sentinels, user: &str) -> String {
+    let of_servers = group.url_with("app", "secret");
+    format!("{of_servers}?sentinel_user={user}&sentinel_password=secret")
+}
+
+/// Goal: the documented lines suffice, also for a failover.
+/// Method: a lock is held over one while another call waits for it; then no server has refused anything.
+#[tokio::test]
+async fn the_documented_lines_allow_a_failover() {
+    let group = documented();
+    let url = url(&group, "app");
+    let (locker, other) = (connect(&url).await, connect(&url).await);
+    let guard = locker.lock("k").acquire().await.unwrap();
+    let waiting = tokio::spawn(async move { other.lock("k").run(async {}).await });
+    let queue = ["LLEN", "lockable:queue:{disLock:k}"];
+    let admins: Vec<_> = group.servers().iter().map(Server::admin).collect();
+    let is_queued = || admins.iter().all(|admin| admin.command::<u64>(&queue) == 1);
+    wait::until_async(LIMIT, async || is_queued()).await;
+    subscribed(&group).await;
+    let left = group.primary();
+    group.fail_over();
+    guard.release().await.unwrap();
+    waiting.await.unwrap().unwrap();
+    for server in group.sentinels().iter().chain(group.servers()) {
+        assert_eq!(refused(server), Vec::<String>::new());
+    }
+    let report = check(&url).await;
+    assert_ne!(report.address(), Some(left.addr().to_string().as_str()), "{report}");
+}
+
+/// Waits until a locker hears of failovers from each Sentinel.
+async fn subscribed(group: &Sentinels) {
+    let admins: Vec<_> = group.sentinels().iter().map(Server::admin).collect();
+    let is_subscribed = |list: &str| list.lines().any(|client| client.contains(" user=app "));
+    let list = ["CLIENT", "LIST", "TYPE", "pubsub"];
+    let all = || admins.iter().all(|admin| is_subscribed(&admin.command::<String>(&list)));
+    wait::until_async(LIMIT, async || all()).await;
+}
+
+/// What the server's `ACL LOG` says that the user of the tests may not do: a command, or a channel.
+fn refused(server: &Server) -> Vec<String> {
+    type Entry = std::collections::HashMap<String, redis::Value>;
+    let log = server.admin().command::<Vec<Entry>>(&["ACL", "LOG"]);
+    let text = |value: &redis::Value| redis::from_redis_value_ref(value).unwrap_or_default();
+    let objects = log.iter().map(|entry| text(&entry["object"]));
+    // The client library names itself, as far as it may.
+    objects.filter(|object: &String| object != "client|setinfo").collect()
+}
+
+#[tokio::test]
+async fn a_check_needs_no_more_than_the_lines() {
+    let group = documented();
+    let report = check(&url(&group, "app")).await;
+    let notes: Vec<_> = report.findings().map(|note| (note.code(), note.subject())).collect();
+    let unseen = ["+config|get", "+info", "+sentinel|master"];
+    assert_eq!(notes, unseen.map(|right| (Code::CheckIncomplete, Some(right))), "{report}");
+    for sentinel in group.sentinels() {
+        sentinel.admin().command::<()>(&["ACL", "SETUSER", "app", "+sentinel|master"]);
+    }
+    let report = check(&url(&group, "app")).await;
+    assert_eq!(codes(&report), [Code::CheckIncomplete; 2], "{report}");
+}
+
+/// Goal: each word of the line is needed, and its lack is named, at each Sentinel.
+/// Method: each is left out once.
+#[tokio::test]
+async fn each_missing_right_is_named_at_each_sentinel() {
+    let group = documented();
+    let needed = rights(acl_line_of_sentinels());
+    assert_eq!(needed.len(), 4);
+    for (number, right) in needed.into_iter().enumerate() {
+        let user = format!("app{number}");
+        set_user(&group, &user, &[right]);
+        let report = check(&url(&group, &user)).await;
+        assert_eq!(missing(&report), expected(&group, right), "{report}");
+        let line = format!("`ACL SETUSER {user} {right}`");
+        let mut findings = report.findings().filter(|found| found.code() == Code::MissingRight);
+        assert!(findings.all(|found| found.advice() == line), "{report}");
+        let outcome = Locker::connect(&url(&group, &user)).await;
+        if right == "+sentinel|get-master-addr-by-name" {
+            assert_refused(&outcome.unwrap_err());
+            assert!(!report.is_ok(), "{report}");
+        } else {
+            outcome.unwrap().lock("k").expire(LONG).run(async {}).await.unwrap();
+            assert_eq!(report.worst(), Some(Severity::Warning), "{report}");
+        }
+    }
+}
+
+/// A user on each Sentinel that lacks some of the documented rights.
+fn set_user(group: &Sentinels, user: &str, lacking: &[&str]) {
+    let mut line = acl_line_of_sentinels();
+    line.retain(|word| !lacking.contains(word));
+    line[2] = user;
+    for sentinel in group.sentinels() {
+        sentinel.admin().command::<()>(&line);
+    }
+}
+
+/// Each rule that the user misses, and where.
+fn missing(report: &Report) -> Vec<(String, String)> {
+    let of_right = report.findings().filter(|finding| finding.code() == Code::MissingRight);
+    let named = |finding: &Finding| Some((finding.subject()?.into(), finding.address()?.into()));
+    of_right.map(|finding| named(finding).expect("a rule and an address")).collect()
+}
+
+fn expected(group: &Sentinels, right: &str) -> Vec<(String, String)> {
+    let sentinels = group.sentinels().iter();
+    sentinels.map(|sentinel| (right.to_owned(), sentinel.addr().to_string())).collect()
+}
+
+/// A user without rights learns all that it needs from the error.
+fn assert_refused(error: &LockError) {
+    assert!(error.is_refused(), "{error:?}");
+    let text = error.to_string();
+    let words = rights(acl_line_of_sentinels()).join(" ");
+    assert!(text.contains(&words) && !text.contains("secret"), "{text}");
+}
+
+#[tokio::test]
+async fn all_missing_rights_of_sentinels_are_named_at_once() {
+    let group = documented();
+    set_user(&group, "nobody", &rights(acl_line_of_sentinels()));
+    let report = check(&url(&group, "nobody")).await;
+    // Without the command nothing is known of the channel, and without a subscription nothing of its `PING`.
+    for right in ["+sentinel|get-master-addr-by-name", "+subscribe"] {
+        let of_right = missing(&report).into_iter().filter(|(rule, _)| rule == right);
+        assert_eq!(of_right.collect::<Vec<_>>(), expected(&group, right), "{report}");
+    }
+    only(&report, Code::Unreachable);
+    assert_refused(&Locker::connect(&url(&group, "nobody")).await.unwrap_err());
+}
+
+/// Users are not replicated: one that the new primary does not have is refused there.
+#[tokio::test]
+async fn a_user_that_a_replica_lacks_is_refused_after_a_failover() {
+    let group = documented();
+    let url = url(&group, "app");
+    let locker = connect(&url).await;
+    for replica in group.replicas() {
+        replica.admin().command::<()>(&["ACL", "DELUSER", "app"]);
+    }
+    group.fail_over();
+    let report = check(&url).await;
+    let refused = only(&report, Code::Refused);
+    assert_eq!(refused.address(), report.address(), "{report}");
+    let tried = async || locker.lock("k").try_acquire().await;
+    wait::until_async(LIMIT, async || tried().await.is_err_and(|error| error.is_refused())).await;
+}

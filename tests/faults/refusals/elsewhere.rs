@@ -1,0 +1,187 @@
+//! URLs that lead to something else than a server for locks: the error has the URL to write.
+
+use std::time::Duration;
+
+use lockable_runtime::{Credentials, LockError, Locker};
+use lockable_tests::{Sentinels, Server, ServerBuilder, Tls};
+
+use crate::support::{acl_line, acl_rights, connect, everything, in_time, patient};
+
+/// What no error shows.
+const CANARY: &str = "s3cr3t-w0rd";
+
+/// A call that is refused waits for nothing.
+const SOON: Duration = Duration::from_secs(2);
+
+/// A Sentinel that watches this server under each of these names.
+fn sentinel_of(server: &Server, names: &[&str]) -> ServerBuilder {
+    let (host, port) = (server.addr().ip(), server.addr().port());
+    let monitor = |name: &&str| format!("monitor {name} {host} {port} 1");
+    let lines = names.iter().map(monitor);
+    lines.fold(Server::builder().sentinel(), |builder, line| builder.config("sentinel", &line))
+}
+
+/// The error of a locker that cannot be made.
+async fn refusal(url: &str) -> LockError {
+    let error = in_time(SOON, Locker::connect(url)).await.unwrap_err();
+    assert!(error.is_refused(), "{error:?}");
+    assert!(!everything(&error).contains(CANARY), "{}", everything(&error));
+    error
+}
+
+/// The URL that the error says to write.
+fn url_in(error: &LockError) -> String {
+    let text = error.to_string();
+    let (_, rest) = text.split_once("write `").unwrap_or_else(|| panic!("no URL in: {text}"));
+    rest.split('`').next().unwrap().to_owned()
+}
+
+async fn locks(url: &str) {
+    connect(url).await.lock("k").try_run(async {}).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_sentinel_is_refused_with_the_url_to_write() {
+    let server = Server::start();
+    let sentinel = sentinel_of(&server, &["mm"]).start();
+    for (database, written) in [("", ""), ("/0", ""), ("/5", "/5")] {
+        let error = refusal(&format!("{}{database}", sentinel.url())).await;
+        let url = format!("redis-sentinel://{}/mm{written}", sentinel.addr());
+        assert!(error.to_string().contains("this is a Sentinel"), "{error}");
+        assert_eq!(url_in(&error), url);
+        locks(&url).await;
+    }
+}
+
+/// Goal: the usual mistake is found, in which the URL of a server has the address of a Sentinel.
+/// Method: the Sentinel has another password, or none, and so it refuses the one of the URL.
+#[tokio::test]
+async fn a_sentinel_is_found_behind_a_servers_password() {
+    let server = Server::builder().password(CANARY).user("app", "on >s3cr3t-w0rd +@all").start();
+    let sentinel = sentinel_of(&server, &["mm"]).start();
+    for user in ["", "app"] {
+        for database in [0, 5] {
+            let error = refusal(&sentinel.url_with(user, CANARY, database)).await;
+            assert!(url_in(&error).starts_with("redis-sentinel://"), "{error}");
+            assert!(error.to_string().contains("`sentinel_password`"), "{error}");
+        }
+    }
+    locks(&format!("redis-sentinel://:{CANARY}@{}/mm", sentinel.addr())).await;
+}
+
+#[tokio::test]
+async fn a_sentinel_with_a_password_is_refused_in_words() {
+    let server = Server::start();
+    let sentinel = sentinel_of(&server, &["mm"]).password(CANARY).start();
+    for database in [0, 5] {
+        // Its own password: it says what it is.
+        let error = refusal(&sentinel.url_with("", CANARY, database)).await;
+        assert!(url_in(&error).starts_with("redis-sentinel://"), "{error}");
+    }
+    // None: it does not say what it is, but that it asks for a password, or has no databases.
+    let error = refusal(&sentinel.url()).await.to_string();
+    assert!(error.contains("user and password"), "{error}");
+    let error = refusal(&format!("{}/5", sentinel.url())).await.to_string();
+    assert!(error.contains("if it is a Sentinel, write `redis-sentinel://"), "{error}");
+}
+
+#[tokio::test]
+async fn a_token_that_a_sentinel_refuses_is_not_shown() {
+    let server = Server::start();
+    let sentinel = sentinel_of(&server, &["mm"]).start();
+    let token = || async { Ok::<_, LockError>(Credentials::new("app", CANARY)) };
+    let error = patient(&sentinel.url()).credentials(token).connect().await.unwrap_err();
+    assert!(error.is_refused() && !everything(&error).contains(CANARY), "{error:?}");
+    assert!(url_in(&error).starts_with("redis-sentinel://"), "{error}");
+}
+
+#[tokio::test]
+async fn a_sentinel_of_several_primaries_names_all() {
+    let server = Server::start();
+    let sentinel = sentinel_of(&server, &["carts", "orders"]).start();
+    let error = refusal(&sentinel.url()).await.to_string();
+    assert!(error.contains("carts") && error.contains("orders"), "{error}");
+}
+
+#[tokio::test]
+async fn a_sentinel_over_tls_is_refused_with_its_url() {
+    let (tls, server) = (Tls::generate(), Server::start());
+    let sentinel = sentinel_of(&server, &["mm"]).tls(&tls).start();
+    for database in ["", "/5"] {
+        let builder = patient(&format!("{}{database}", sentinel.tls_url()));
+        let connecting = builder.root_certificate(tls.ca_pem()).connect();
+        let error = in_time(SOON, connecting).await.unwrap_err();
+        let url = format!("{}/mm{database}", sentinel.tls_url());
+        assert_eq!(url_in(&error), url.replace("rediss://", "rediss-sentinel://"));
+    }
+}
+
+#[tokio::test]
+async fn a_replica_is_refused_with_its_primarys_url() {
+    let (primary, replica) = (Server::start(), Server::start());
+    replica.admin().follow(primary.addr());
+    let error = refusal(&format!("{}/5", replica.url())).await;
+    assert!(error.to_string().contains("this server is a replica"), "{error}");
+    assert_eq!(url_in(&error), format!("{}/5", primary.url()));
+    locks(&url_in(&error)).await;
+}
+
+#[tokio::test]
+async fn a_replica_that_may_not_be_asked_is_refused() {
+    let rules = format!("on >{CANARY} {}", acl_rights().join(" "));
+    let replica = Server::builder().user("app", &rules).start();
+    let primary = Server::start();
+    replica.admin().follow(primary.addr());
+    let error = refusal(&replica.url_with(acl_line()[2], CANARY, 0)).await.to_string();
+    assert!(error.contains("is a replica") && error.contains("address of its primary"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_behind_a_url_of_sentinels_is_refused() {
+    let server = Server::start();
+    let error = refusal(&format!("redis-sentinel://:{CANARY}@{}/mm/5", server.addr())).await;
+    assert!(error.to_string().contains("this is no Sentinel"), "{error}");
+    assert_eq!(url_in(&error), server.url());
+    locks(&url_in(&error)).await;
+}
+
+#[tokio::test]
+async fn a_name_that_no_sentinel_has_is_refused_with_theirs() {
+    let server = Server::start();
+    let (one, other) = (sentinel_of(&server, &["a"]).start(), sentinel_of(&server, &["b"]).start());
+    let url = format!("redis-sentinel://{},{}/mm", one.addr(), other.addr());
+    let error = refusal(&url).await.to_string();
+    assert!(error.contains("no primary named \"mm\", but a, b"), "{error}");
+}
+
+#[tokio::test]
+async fn a_wrong_login_at_sentinels_is_refused() {
+    let server = Server::start();
+    let sentinel = sentinel_of(&server, &["mm"]).password("right").start();
+    let url = format!("redis-sentinel://{}/mm", sentinel.addr());
+    let wrong = format!("{url}?sentinel_password={CANARY}");
+    let unknown = format!("{url}?sentinel_user=nobody&sentinel_password={CANARY}");
+    for url in [&url, &wrong, &unknown] {
+        let error = refusal(url).await.to_string();
+        assert!(error.contains("`sentinel_password` in the URL"), "{error}");
+        assert!(error.contains("`LockerBuilder::sentinel_credentials`"), "{error}");
+    }
+    let credentials = Credentials::of_default_user(CANARY);
+    let builder = patient(&url).sentinel_credentials(credentials);
+    let error = builder.connect().await.unwrap_err();
+    assert!(error.is_refused() && !everything(&error).contains(CANARY), "{error:?}");
+    let credentials = Credentials::of_default_user("right");
+    let locker = patient(&url).sentinel_credentials(credentials).connect().await.unwrap();
+    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
+}
+
+/// A password of the servers that is wrong is one of the servers, not of the Sentinels.
+#[tokio::test]
+async fn a_wrong_password_behind_sentinels_is_the_servers() {
+    let group = Sentinels::builder().password("right").start();
+    let error = refusal(&group.url_with("", CANARY)).await.to_string();
+    let primary = format!("({})", group.primary().addr());
+    assert!(error.contains(&primary) && error.contains("into the URL"), "{error}");
+    assert!(!error.contains("sentinel_password"), "{error}");
+    locks(&group.url_with("", "right")).await;
+}
