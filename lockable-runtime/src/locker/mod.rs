@@ -139,6 +139,12 @@ impl Locker {
     /// out. A server that gives no answer is a finding too. On `memory://` the report says what that
     /// means. All of it takes about ten round trips.
     ///
+    /// With Sentinels, all that is done on the primary that they name, and each Sentinel is asked as well: whether
+    /// it answers, what it lacks the right to, and which primary it names. The report says where Sentinels disagree,
+    /// where there are too few of them or of replicas for a failover, and where this machine cannot reach the
+    /// address that they name. [`Finding::address`](crate::check::Finding::address) is the server that a finding is
+    /// about. Some Sentinels that do not answer hide nothing of the primary.
+    ///
     /// # Guarantees
     /// No lock of anyone else is touched, and nothing is left behind.
     ///
@@ -149,13 +155,14 @@ impl Locker {
     /// What was refused shows in the server's `ACL LOG`.
     ///
     /// # The least rights
-    /// All that a locker ever does is allowed by this line, with a name and a password of yours, your prefix in
-    /// place of `disLock:`, and your [`namespace`](LockerBuilder::namespace) in place of `lockable`:
+    /// All that a locker ever does is allowed by these lines, with names and passwords of yours, your prefix in
+    /// place of `disLock:`, and your [`namespace`](LockerBuilder::namespace) in place of `lockable`.
     ///
     #[doc = include_str!("../../acl.md")]
     ///
-    /// `+select` is for a URL that names another database than 0. Where no call waits for a lock,
-    /// `+publish`, `+subscribe`, `+ping` and `&lockable:*` can be left out, and the report says so.
+    /// On the server, `+select` is for a URL that names another database than 0. Where no call waits for a lock,
+    /// `+publish`, `+subscribe`, `+ping` and `&lockable:*` can be left out there, and the report says so. On a
+    /// Sentinel, `+sentinel|master` lets the check count Sentinels and replicas; locks do not need it.
     ///
     /// # Cancel safety
     /// The check continues in the background, and cleans up.

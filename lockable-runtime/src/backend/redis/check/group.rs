@@ -11,6 +11,8 @@ use crate::check::{Code, Finding, Severity};
 const LEAST: u64 = 3;
 
 /// What all of them said.
+///
+/// See "What does the check ask of Sentinels?" in DESIGN.md.
 pub(super) struct Group {
     /// The name that they have for the primary.
     primary: String,

@@ -73,6 +73,8 @@ pub(crate) async fn not_let_in(opener: &Opener, target: &Target, error: &RedisEr
 
 /// The Sentinel that is at the address: it refuses a database, and the password of a server, before it can be
 /// asked what it is.
+///
+/// See "How is a Sentinel found behind a server's password?" in DESIGN.md.
 pub(crate) async fn instead(
     opener: &Opener,
     target: &Target,
