@@ -93,7 +93,12 @@ impl Server {
 
     /// Whether it can answer: it was neither killed nor paused.
     pub fn is_running(&self) -> bool {
-        self.child().is_some() && !self.is_paused.load(Ordering::SeqCst)
+        self.child().is_some() && !self.is_paused()
+    }
+
+    /// Whether it was paused and not resumed.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::SeqCst)
     }
 
     /// Ends the server by SIGKILL, with everything it stored, and waits for its end.

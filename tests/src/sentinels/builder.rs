@@ -25,7 +25,9 @@ impl Default for SentinelsBuilder {
         Self {
             replicas: 2,
             down_after: Duration::from_secs(1),
-            server: Server::builder(),
+            // A stream that begins at once, and not with the replica's next acknowledgement; and timers that
+            // do not add to what a start and a failover take.
+            server: Server::builder().config("repl-diskless-sync", "no").config("hz", "100"),
             sentinel: Server::builder().sentinel(),
             monitor: Vec::new(),
             is_tls: false,

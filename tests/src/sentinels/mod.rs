@@ -134,6 +134,21 @@ impl Sentinels {
         primary
     }
 
+    /// Cuts the replicas off and stops them: what is written from now on is on the primary alone, until
+    /// [`resume_replicas`](Self::resume_replicas).
+    pub fn pause_replicas(&self) {
+        let primary = self.primary().admin();
+        self.replicas().for_each(Server::pause);
+        // Otherwise they would find it in their sockets.
+        primary.command::<u64>(&["CLIENT", "KILL", "TYPE", "replica"]);
+    }
+
+    /// Resumes all servers that were paused.
+    pub fn resume_replicas(&self) {
+        let paused = self.servers.iter().filter(|server| server.is_paused());
+        paused.for_each(Server::resume);
+    }
+
     /// Listens for the switches that any Sentinel publishes from now on.
     pub fn switches(&self) -> Switches {
         Switches::of(self.running_sentinels().map(Server::admin_url))

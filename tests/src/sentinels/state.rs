@@ -9,15 +9,24 @@ use crate::admin::Admin;
 use crate::wait;
 
 impl Sentinels {
-    /// Waits until every replica has the primary's data. Otherwise the Sentinels would find it unfit, and ask
-    /// again ten seconds later.
+    /// Waits until every replica receives what is written.
+    ///
+    /// One whose link is up may still wait for the stream. The Sentinels would find one without a link unfit,
+    /// and ask again ten seconds later.
     pub(super) fn wait_until_replicated(&self) {
+        let primary = self.servers[0].admin();
         for server in &self.servers[1..] {
-            let admin = server.admin();
+            let (replica, port) = (server.admin(), server.addr().port().to_string());
             wait::until(READY_LIMIT, || {
-                admin.info("replication").contains("master_link_status:up")
+                // Servers may have to have replicas before they take a write.
+                let outcome = primary.try_command(&["SET", PROBE, &port, "PX", "60000"]);
+                outcome.is_ok() && replica.get(PROBE).as_ref() == Some(&port)
+            });
+            wait::until(READY_LIMIT, || {
+                replica.info("replication").contains("master_link_status:up")
             });
         }
+        primary.del(PROBE);
     }
 
     /// Waits until a failover could begin at each Sentinel.
@@ -65,6 +74,9 @@ fn eligible(sentinel: &Admin) -> usize {
     };
     replicas.iter().filter(is_eligible).count()
 }
+
+/// A key that is gone when a group is there.
+const PROBE: &str = "harness:probe";
 
 /// Far more than servers need that know each other.
 const READY_LIMIT: Duration = Duration::from_secs(20);
