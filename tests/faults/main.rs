@@ -20,6 +20,7 @@ mod renewal;
 mod round_trips;
 mod runtimes;
 mod secrets;
+mod sentinel;
 mod support;
 mod unknown_outcomes;
 mod waiting;

@@ -1,0 +1,9 @@
+//! Locks over failovers of a server that Sentinels watch, and over failures of the Sentinels.
+
+mod answers;
+mod crowds;
+mod isolated;
+mod load;
+mod lossy;
+mod runtimes;
+mod support;

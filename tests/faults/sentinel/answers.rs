@@ -1,0 +1,90 @@
+//! Sentinels that do not answer, or answer what is not true any more.
+
+use std::time::Duration;
+
+use lockable_runtime::Locker;
+use lockable_tests::{Pace, Sentinels, Server};
+
+use super::support::{is_clean, renewed};
+use crate::support::{CONNECT, KEY, connect, elapse, impatient};
+
+#[tokio::test]
+async fn a_frozen_sentinel_hardly_delays_a_connection() {
+    let group = Sentinels::start();
+    for frozen in group.sentinels() {
+        frozen.pause();
+        let pace = Pace::start();
+        let locker = impatient(&group.url()).connect().await.unwrap();
+        assert!(pace.elapsed() < CONNECT / 4, "{:?}", pace.elapsed());
+        hold(&locker).await;
+        frozen.resume();
+    }
+    is_clean(group.primary()).await;
+}
+
+#[tokio::test]
+async fn connections_outlive_all_sentinels() {
+    let group = Sentinels::start();
+    let server = group.primary();
+    let locker = connect(&group.url()).await;
+    let guard = locker.lock("renewed").expire(LEASE).renew().acquire().await.unwrap();
+    renewed(&guard).await;
+    group.sentinels().iter().for_each(Server::kill);
+    elapse(2 * LEASE).await;
+    hold(&locker).await;
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+    is_clean(server).await;
+}
+
+#[tokio::test]
+async fn a_connection_error_says_what_each_sentinel_did() {
+    let group = Sentinels::start();
+    let [dead, frozen, other] = group.sentinels() else { panic!("there are three") };
+    dead.kill();
+    frozen.pause();
+    other.admin().command::<()>(&["SENTINEL", "REMOVE", Sentinels::NAME]);
+    let error = impatient(&group.url()).connect().await.unwrap_err();
+    frozen.resume();
+    assert!(error.is_unavailable(), "{error}");
+    let text = error.to_string();
+    let (_, reasons) = text.split_once("\"mm\": ").unwrap();
+    let [refused, silent, unknown] = reasons.split("; ").collect::<Vec<_>>().try_into().unwrap();
+    assert!(refused.starts_with(&format!("{}: Connection refused", dead.addr())), "{text}");
+    assert!(silent.starts_with(&format!("{}: no answer within", frozen.addr())), "{text}");
+    assert_eq!(unknown, "the others watch no primary of that name");
+}
+
+/// Goal: one Sentinel that has missed a failover leads no one astray.
+/// Method: each in turn names a server that is no replica and accepts everything; so nothing but the votes of the
+/// others keeps a locker away from it.
+#[tokio::test]
+async fn an_outdated_minority_of_sentinels_does_not_decide() {
+    let (group, astray) = (Sentinels::start(), Server::start());
+    let established = connect(&group.url()).await;
+    let name = |sentinel: &Server, port: u16| {
+        let (admin, port) = (sentinel.admin(), port.to_string());
+        admin.command::<()>(&["SENTINEL", "REMOVE", Sentinels::NAME]);
+        admin.command::<()>(&["SENTINEL", "MONITOR", Sentinels::NAME, "127.0.0.1", &port, "2"]);
+    };
+    let server = group.primary();
+    for outdated in group.sentinels() {
+        name(outdated, astray.addr().port());
+        for _ in 0..10 {
+            hold(&connect(&group.url()).await).await;
+            server.admin().command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
+            let guard = established.lock("k").acquire().await.unwrap();
+            assert!(server.admin().get(KEY).is_some());
+            guard.release().await.unwrap();
+        }
+        name(outdated, server.addr().port());
+    }
+    assert_eq!(astray.admin().keys("*"), [""; 0]);
+    is_clean(server).await;
+}
+
+async fn hold(locker: &Locker) {
+    locker.lock("k").acquire().await.unwrap().release().await.unwrap();
+}
+
+const LEASE: Duration = Duration::from_secs(1);

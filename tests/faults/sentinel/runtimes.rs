@@ -1,0 +1,34 @@
+//! Several connections of one process never lead to two servers.
+
+use lockable_runtime::LockGuard;
+use lockable_tests::{Proxy, Sentinels, Server};
+use tokio::runtime::Builder;
+
+use super::support::is_clean;
+use crate::support::{KEY, connect};
+
+/// Goal: a switch between the openings of two runtimes leads both to the new primary.
+/// Method: nothing that the Sentinels publish arrives, so the first connection stays with the old primary
+/// until the second one is opened.
+#[tokio::test]
+async fn a_switch_between_two_openings_leads_both_to_one_server() {
+    let group = Sentinels::builder().at_usual_periods().start();
+    let doors = group.doors();
+    let locker = connect(&group.url_through(&doors)).await;
+    let before = group.primary();
+    assert_at(before, locker.lock("k").acquire().await.unwrap()).await;
+    doors.iter().for_each(Proxy::hold_messages);
+    let after = group.fail_over();
+    assert_at(before, locker.lock("k").acquire().await.unwrap()).await;
+    let other = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let there = locker.lock("k").acquire();
+    assert_at(after, other.spawn(there).await.unwrap().unwrap()).await;
+    assert_at(after, locker.lock("k").acquire().await.unwrap()).await;
+    is_clean(after).await;
+    other.shutdown_background();
+}
+
+async fn assert_at(server: &Server, guard: LockGuard) {
+    assert!(server.admin().get(KEY).is_some(), "it is held at another server");
+    guard.release().await.unwrap();
+}
