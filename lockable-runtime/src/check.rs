@@ -116,8 +116,10 @@ macro_rules! codes {
 codes! {
     /// there is no connection, or no answer in time.
     Unreachable = "unreachable": "check the address, a firewall between, and `rediss://` for TLS",
-    /// the server does not let this user in.
+    /// the server does not let this user in, or one side does not accept the other's certificate.
     Refused = "refused": "put the right user and password into the URL",
+    /// the callback of `LockerBuilder::credentials` gave none.
+    Credentials = "credentials": "mend the callback, or what it asks",
     /// the user may not do what locks need; the subject is the ACL rule.
     MissingRight = "missing-right": "grant it with `ACL SETUSER`",
     /// the server does not cache the scripts; the subject is the ACL rule.

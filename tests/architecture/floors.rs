@@ -112,8 +112,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
         &[
             "mod",
             "opener",
-            "certificates",
-            "no_certificates",
+            "login",
             "watch",
             "sentinels",
             "elections",
@@ -122,9 +121,12 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "address",
             "subscription",
             "driven",
+            "client",
+            "certificates",
+            "no_certificates",
         ],
     ),
-    ("backend/redis/fault", &["sentinel", "mod", "rights", "words"]),
+    ("backend/redis/fault", &["sentinel", "mod", "tls", "no_tls", "opening", "rights", "words"]),
     ("background", &["mod", "exit"]),
     (
         "types",

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
@@ -109,7 +110,10 @@ impl Tls {
 fn authority() -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
     let mut params = CertificateParams::new([])?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.distinguished_name.push(DnType::CommonName, "lockable tests");
+    // Of two authorities with one name, the other's certificates have a wrong signature, not an unknown issuer.
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("lockable tests {}", COUNT.fetch_add(1, Ordering::Relaxed));
+    params.distinguished_name.push(DnType::CommonName, name);
     CertifiedIssuer::self_signed(params, KeyPair::generate()?)
 }
 

@@ -274,7 +274,30 @@ impl LockerBuilder {
         self
     }
 
-    /// The only root certificate to trust with `rediss://`, in PEM form; the system's by default.
+    /// The root certificate to trust with `rediss://` and `rediss-sentinel://`, in PEM form, in place of the
+    /// system's; several, one behind the other, are trusted alike.
+    ///
+    /// # Guarantees
+    /// A server or a Sentinel is used only if its certificate is signed by the authority of a root certificate, is
+    /// valid now, and has the host of the URL, or the one that Sentinels name. There is no setting that checks less.
+    ///
+    /// # Errors
+    /// [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
+    /// [`is_invalid_option`](LockError::is_invalid_option) if this is no certificate, and if nothing is encrypted
+    /// with the URL; `memory://` leaves it alone. A call whose server has no such certificate returns
+    /// [`is_refused`](LockError::is_refused), with what to do.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lockable_runtime::Locker;
+    ///
+    /// let authority = std::fs::read("/etc/redis/ca.pem")?;
+    /// let url = "rediss://cache.example.com";
+    /// let locker = Locker::builder().url(url).root_certificate(authority).connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[cfg(feature = "tls")]
     pub fn root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.settings.root_certificate = Some(pem.into());
@@ -283,8 +306,34 @@ impl LockerBuilder {
 
     /// The client's own certificate with its key, both in PEM form, for servers that ask for one (mutual TLS).
     ///
-    /// Behind the certificate, those of the authorities between it and the root may follow. It is shown to the
-    /// Redis server and to Sentinels alike.
+    /// Behind the certificate, those of the authorities between it and the root may follow. It is shown to Redis
+    /// servers and to Sentinels alike.
+    ///
+    /// # What this does not guarantee
+    /// It does not log in: the user of a connection is that of the URL or of [`credentials`](Self::credentials). A
+    /// certificate that is about to expire needs a new locker, because this one shows what it was given.
+    ///
+    /// # Errors
+    /// [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
+    /// [`is_invalid_option`](LockError::is_invalid_option) if these are no certificate and no key, if the key is
+    /// that of another certificate or needs a password, and if nothing is encrypted with the URL; `memory://`
+    /// leaves them alone. A call whose server refuses the certificate returns [`is_refused`](LockError::is_refused).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::fs;
+    /// use lockable_runtime::Locker;
+    ///
+    /// let locker = Locker::builder()
+    ///     .url("rediss-sentinel://s1,s2,s3/mymaster")
+    ///     .root_certificate(fs::read("/etc/redis/ca.pem")?)
+    ///     .client_certificate(fs::read("/etc/redis/app.pem")?, fs::read("/etc/redis/app.key")?)
+    ///     .connect()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[cfg(feature = "tls")]
     pub fn client_certificate(
         mut self,
@@ -299,18 +348,23 @@ impl LockerBuilder {
     /// a cloud's identity service, or a password that is rotated. They have priority over those of the URL.
     ///
     /// # Guarantees
-    /// The callback is called at every opening of a connection to a Redis server, and its answer is used for that
-    /// one alone. It is not called for Sentinels; see [`sentinel_credentials`](Self::sentinel_credentials).
+    /// - The callback is called whenever a connection to a Redis server is opened: for each runtime that uses the
+    ///   locker, for the background's renewals and releases, for the subscription of calls that wait, and once for a
+    ///   [`check`](Locker::check). What it gives serves for that opening alone. It is never called for Sentinels;
+    ///   see [`sentinel_credentials`](Self::sentinel_credentials).
+    /// - It runs on a thread of its own, in the context of a tokio runtime with timers and sockets: it may block, and
+    ///   delays nothing but the connection that it is called for.
+    /// - No error, event or `{:?}` of this library shows a password that it gave.
     ///
     /// # What this does not guarantee
-    /// A connection that is open stays open when its credentials expire, as long as the server lets it. The
-    /// callback runs on the runtime whose connection it is, which may be the background's: one that blocks its
-    /// thread delays renewals.
+    /// A connection that is open stays open when its credentials expire, as long as the server lets it. Several calls
+    /// may run at the same time, at most 32 for one locker.
     ///
     /// # Errors
-    /// A call that needs the connection returns [`is_refused`](LockError::is_refused) with the callback's error as
-    /// its source, and [`is_unavailable`](LockError::is_unavailable) when the callback takes longer than three
-    /// quarters of the [connect deadline](Self::connect_deadline).
+    /// A call that needs the connection returns [`is_refused`](LockError::is_refused) when the callback fails or
+    /// panics, with its words, and with its error as the source; [`is_unavailable`](LockError::is_unavailable) when
+    /// it takes longer than three quarters of the [connect deadline](Self::connect_deadline), after which it is
+    /// dropped; and [`is_refused`](LockError::is_refused) when the server refuses what it gave.
     ///
     /// # Examples
     /// ```no_run
@@ -338,6 +392,26 @@ impl LockerBuilder {
 
     /// With which user and password Sentinels are asked; without any by default. They have priority over
     /// `sentinel_user` and `sentinel_password` in the URL.
+    ///
+    /// Servers never get these, and Sentinels never get those of the servers. Where the URL has no Sentinels, they
+    /// have no effect.
+    ///
+    /// # Errors
+    /// A call returns [`is_refused`](LockError::is_refused) when all Sentinels refuse them.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// use lockable_runtime::{Credentials, Locker};
+    ///
+    /// let locker = Locker::builder()
+    ///     .url("redis-sentinel://app:secret@s1,s2,s3/mymaster")
+    ///     .sentinel_credentials(Credentials::new("watcher", "another secret"))
+    ///     .connect()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn sentinel_credentials(mut self, credentials: Credentials) -> Self {
         self.settings.sentinel_credentials = Some(credentials);
         self
@@ -347,8 +421,9 @@ impl LockerBuilder {
     ///
     /// # Errors
     /// As [`Locker::connect`], and [`is_invalid_option`](LockError::is_invalid_option) for an
-    /// `expire` under 10 ms, for a [`namespace`](LockerBuilder::namespace) with which no name can begin, and for a
-    /// share of the lease that is not above 0 and at most 1.
+    /// `expire` under 10 ms, for a [`namespace`](LockerBuilder::namespace) with which no name can begin, for a
+    /// share of the lease that is not above 0 and at most 1, and for certificates that are none, or that are given
+    /// although nothing is encrypted with the URL.
     ///
     /// # Cancel safety
     /// Nothing is left behind but a connection that is being opened.

@@ -61,7 +61,8 @@ pub enum LockErrorKind {
     MaxHoldReached,
     /// The backend gave no answer in time, or cannot serve now.
     Unavailable,
-    /// The backend answered and refused: a wrong password, a missing right, a version too old.
+    /// The backend answered and refused, or is not trusted: a wrong password, a missing right, a version too old, a
+    /// certificate that one side does not accept. Or there are no credentials for it.
     Refused,
     /// The key holds data that is no lock; it was left as it is.
     WrongType,
@@ -248,7 +249,8 @@ impl LockError {
         matches!(self.0.kind, LockErrorKind::Unavailable | LockErrorKind::Refused)
     }
 
-    /// The backend answered and refused: trying again helps only after its settings or the URL were changed.
+    /// The backend answered and refused, or is not trusted: trying again helps only after its settings, the URL, or
+    /// certificates and credentials were changed.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.0.kind == LockErrorKind::Refused

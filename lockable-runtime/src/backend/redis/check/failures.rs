@@ -14,7 +14,7 @@ pub(super) fn connection(error: &RedisError, target: &Target) -> Finding {
         let effect = "no connection reaches the database of the URL";
         return missing_right(Severity::Error, "+select", target.user(), effect);
     }
-    let (kind, cause, advice) = fault::explain(error);
+    let (kind, cause, advice) = fault::explain_login(error, target.login_advice);
     match kind {
         LockErrorKind::Refused => {
             Finding::new(Severity::Error, Code::Refused, cause).advise(advice)
@@ -35,7 +35,12 @@ fn may_not_select(error: &RedisError) -> bool {
     words.contains("no permissions") && words.contains("'select'")
 }
 
-/// A server that could not be found, or for which there are no credentials.
+/// The user's callback gave no credentials.
+pub(super) fn credentials(fault: &Fault) -> Finding {
+    Finding::new(Severity::Error, Code::Credentials, fault.message.clone())
+}
+
+/// A server that could not be found.
 pub(super) fn fault(fault: &Fault) -> Finding {
     let is_refused = fault.kind == LockErrorKind::Refused;
     let code = if is_refused { Code::Refused } else { Code::Unreachable };

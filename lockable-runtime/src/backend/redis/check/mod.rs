@@ -56,7 +56,8 @@ async fn examine(
     group: Option<&Group>,
     report: &mut Report,
 ) -> Result<(), Finding> {
-    let target = opener.connecting(opener.target()).await;
+    let login = opener.login().await.map_err(|fault| failures::credentials(&fault))?;
+    let target = opener.connecting(opener.target(&login)).await;
     let target = target.map_err(|fault| failures::fault(&fault))?;
     report.address = target.named();
     let session = Session::connect(opener, target).await?;

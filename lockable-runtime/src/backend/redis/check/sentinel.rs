@@ -111,7 +111,7 @@ impl Questions {
         let (reason, cause, advice) = explained(&self.sentinel.url(), error);
         let code = match reason {
             Reason::NoSentinel => Code::NotASentinel,
-            Reason::Refused => Code::Refused,
+            Reason::Refused | Reason::Untrusted => Code::Refused,
             Reason::Silent => Code::SentinelSilent,
             Reason::MissingRight => {
                 let effect = "it does not say where the primary is";
@@ -122,7 +122,7 @@ impl Questions {
     }
 
     fn lacks(&self, rule: &str, effect: &str) -> Finding {
-        let info = self.sentinel.client.get_connection_info().redis_settings();
+        let info = self.sentinel.client.info.redis_settings();
         let user = info.username().unwrap_or("default");
         failures::missing_right(Severity::Warning, rule, user, effect)
     }

@@ -53,7 +53,7 @@ impl<'a> Session<'a> {
         match opener.within(limit, Driven::open(&target.client)).await {
             Some(Ok(driven)) => Ok(Self { opener, target, driven }),
             Some(Err(error)) => {
-                let sentinel = opener.within(limit, instead(opener, &target, &error)).await;
+                let sentinel = opener.within(limit, instead(&target, &error)).await;
                 Err(sentinel.flatten().unwrap_or_else(|| failures::connection(&error, &target)))
             }
             None => {

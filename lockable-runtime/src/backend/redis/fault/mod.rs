@@ -5,9 +5,21 @@ use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
+#[cfg(not(feature = "tls"))]
+mod no_tls;
+mod opening;
 pub(super) mod rights;
 pub(super) mod sentinel;
+#[cfg(feature = "tls")]
+mod tls;
 mod words;
+
+#[cfg(not(feature = "tls"))]
+use no_tls as tls;
+pub(crate) use opening::{Stage, of_first_answer};
+#[cfg(feature = "tls")]
+pub(crate) use tls::NoRootCertificates;
+
 use crate::backend::Fault;
 use crate::types::error::{Cause, LockError, LockErrorKind};
 use crate::types::key::LockKey;
@@ -24,11 +36,34 @@ pub(crate) fn of_missing(server: &str, error: &RedisError, otherwise: &'static s
     let (kind, cause, advice) = explain(error);
     let is_bare = kind == LockErrorKind::Refused && advice.is_empty();
     let advice = if is_bare { otherwise } else { advice };
+    in_words(server, error, (kind, cause, advice))
+}
+
+/// The same of a login; the advice is for one that is refused and not in the URL.
+pub(crate) fn of_login(server: &str, error: &RedisError, advice: &'static str) -> Fault {
+    in_words(server, error, explain_login(error, advice))
+}
+
+fn in_words(
+    server: &str,
+    error: &RedisError,
+    (kind, cause, advice): (LockErrorKind, String, &str),
+) -> Fault {
     let message = match advice {
         "" => format!("{server}: {cause}"),
         advice => format!("{server}: {cause}; {advice}"),
     };
     Fault { source: Some(Arc::new(words::shown(error))), ..Fault::new(kind, message) }
+}
+
+/// [`explain`] for a login.
+pub(crate) fn explain_login(
+    error: &RedisError,
+    advice: &'static str,
+) -> (LockErrorKind, String, &'static str) {
+    let (kind, cause, usual) = explain(error);
+    let is_own = is_login_refused(error) && !advice.is_empty();
+    (kind, cause, if is_own { advice } else { usual })
 }
 
 /// Whose fault an error is, its own words, and what to do about it where that is known.
@@ -62,15 +97,22 @@ pub(crate) fn of_queue(mut fault: Fault, namespace: &Namespace, key: &LockKey) -
     fault
 }
 
-/// The user's callback gave no credentials.
+/// The user's callback gave no credentials, for a reason in its own words.
 pub(crate) fn of_credentials(server: &str, error: Cause) -> Fault {
-    let message = format!("{server}: no credentials: {error}");
+    let message = format!("{server}: `LockerBuilder::credentials` failed: {error}");
+    let message = message.replace(['\n', '\r'], " ");
     Fault { source: Some(error), ..Fault::new(LockErrorKind::Refused, message) }
 }
 
 pub(crate) fn late_credentials(server: &str, limit: Duration) -> Fault {
-    Fault::unavailable(format!("{server}: no credentials within {limit:?}"))
+    let message =
+        format!("{server}: no credentials from `LockerBuilder::credentials` within {limit:?}");
+    Fault::unavailable(message)
 }
+
+/// What to do where the server refuses what the user's callback gave.
+pub(crate) const CALLBACK: &str = "the server refuses the user and the password that \
+                                   `LockerBuilder::credentials` gave";
 
 /// Whether a server, or another one than is expected, did not take the user and the password.
 pub(crate) fn is_login_refused(error: &RedisError) -> bool {
@@ -120,6 +162,12 @@ fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
     use LockErrorKind::{Refused, Unavailable, WrongType};
     if is_missing_right(error) {
         return (Refused, &rights::ADVICE);
+    }
+    if let Some(verdict) = tls::verdict(error) {
+        return verdict;
+    }
+    if let Some(advice) = opening::advice(error) {
+        return (Unavailable, advice);
     }
     match (error.kind(), error.code()) {
         (_, Some("WRONGTYPE")) => (

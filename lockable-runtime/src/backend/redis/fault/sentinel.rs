@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::redis::RedisError;
 
-use super::{explain, is_missing_right, rights, words};
+use super::{explain, is_missing_right, rights, tls, words};
 use crate::backend::Fault;
 use crate::types::error::LockErrorKind;
 
@@ -17,6 +17,8 @@ pub(crate) enum Reason {
     MissingRight,
     /// It does not let the user in.
     Refused,
+    /// One side does not accept the other's certificate.
+    Untrusted,
     /// It does not answer, or not now.
     Silent,
 }
@@ -25,6 +27,7 @@ impl Reason {
     pub(crate) fn of(error: &RedisError) -> Self {
         let is_unknown = error.detail().is_some_and(|words| words.contains("unknown command"));
         match explain(error).0 {
+            LockErrorKind::Refused if tls::verdict(error).is_some() => Self::Untrusted,
             LockErrorKind::Refused if is_unknown => Self::NoSentinel,
             LockErrorKind::Refused if is_missing_right(error) => Self::MissingRight,
             LockErrorKind::Refused => Self::Refused,
@@ -42,7 +45,7 @@ pub(crate) fn explained(url: &str, error: &RedisError) -> (Reason, String, Strin
         reason @ Reason::NoSentinel => (reason, format!("write `{url}` if it is a Redis server")),
         reason @ Reason::MissingRight => (reason, rights::ADVICE_OF_SENTINELS.clone()),
         reason @ Reason::Refused => (reason, CREDENTIALS.to_owned()),
-        reason @ Reason::Silent => (reason, advice.to_owned()),
+        reason @ (Reason::Untrusted | Reason::Silent) => (reason, advice.to_owned()),
     };
     let no = if reason == Reason::NoSentinel { "this is no Sentinel: " } else { "" };
     (reason, format!("{no}{cause}"), advice)
@@ -53,7 +56,9 @@ pub(crate) fn fault(sentinel: &str, url: &str, error: &RedisError) -> Fault {
     let (reason, cause, advice) = explained(url, error);
     let kind = match reason {
         Reason::Silent => LockErrorKind::Unavailable,
-        Reason::NoSentinel | Reason::MissingRight | Reason::Refused => LockErrorKind::Refused,
+        Reason::NoSentinel | Reason::MissingRight | Reason::Refused | Reason::Untrusted => {
+            LockErrorKind::Refused
+        }
     };
     // The reasons of several Sentinels are separated by semicolons.
     let advice = if advice.is_empty() { advice } else { format!(", so {advice}") };

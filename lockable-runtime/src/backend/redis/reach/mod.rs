@@ -3,8 +3,10 @@
 pub(super) mod address;
 #[cfg(feature = "tls")]
 mod certificates;
+mod client;
 pub(super) mod driven;
 mod elections;
+mod login;
 #[cfg(not(feature = "tls"))]
 mod no_certificates;
 pub(super) mod opener;

@@ -1,21 +1,38 @@
 //! There is no TLS without the feature `tls`.
 
-use ::redis::{Client, ConnectionInfo};
+use std::io;
+use std::time::Duration;
+
+use ::redis::ConnectionInfo;
+use tokio::net::TcpStream;
+use tokio::runtime::Handle;
 
 use crate::backend::Settings;
-use crate::backend::redis::fault;
 use crate::types::error::LockError;
 
 /// None, because no URL is one of TLS.
 #[derive(Clone)]
 pub(crate) struct Certificates;
 
+/// There is none.
+pub(crate) type Encrypted = TcpStream;
+
 impl Certificates {
-    pub(crate) fn of(_: &Settings) -> Self {
-        Self
+    #[expect(clippy::unnecessary_wraps, reason = "as where there are certificates")]
+    pub(crate) fn of(_: &Settings, _: &ConnectionInfo, _: Handle) -> Result<Self, LockError> {
+        Ok(Self)
     }
 
-    pub(crate) fn client(&self, info: ConnectionInfo) -> Result<Client, LockError> {
-        Client::open(info).map_err(|error| fault::bad_url(&error))
+    pub(crate) fn has_own(&self) -> bool {
+        false
+    }
+
+    pub(crate) async fn encrypt(
+        &self,
+        _: TcpStream,
+        _: &str,
+        _: Duration,
+    ) -> io::Result<Encrypted> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 }

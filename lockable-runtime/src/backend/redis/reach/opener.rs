@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use ::redis::{Client, ConnectionInfo, RedisConnectionInfo};
+use ::redis::{ConnectionInfo, RedisConnectionInfo};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::address::{self, Address, Group, Way};
 #[cfg(feature = "tls")]
 use super::certificates::Certificates;
+use super::client::Client;
 use super::elections::Election;
+use super::login::{Login, Logins, with_credentials};
 #[cfg(not(feature = "tls"))]
 use super::no_certificates::Certificates;
 use super::sentinels::{Sentinel, Sentinels};
@@ -23,7 +25,6 @@ use crate::backend::redis::fault::{self, sentinel};
 use crate::backend::redis::fence::LostCounters;
 use crate::backend::{Fault, Settings};
 use crate::types::clock::{timer_on, within};
-use crate::types::credentials::{Credentials, CredentialsSource};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::namespace::Namespace;
 
@@ -31,11 +32,10 @@ use crate::types::namespace::Namespace;
 #[derive(Clone)]
 pub(crate) struct Opener {
     /// How the server is reached; its host and port are none where Sentinels name them.
-    info: ConnectionInfo,
+    client: Client,
     /// The Sentinels that name the server, where the URL has them.
     watch: Option<Arc<Watch>>,
-    certificates: Certificates,
-    credentials: Option<CredentialsSource>,
+    logins: Logins,
     /// Where the server is, without credentials.
     pub(crate) server: Arc<str>,
     /// The same for every locker that leads there.
@@ -61,6 +61,8 @@ pub(crate) struct Target {
     pub(crate) server: Arc<str>,
     /// `None` where no Sentinels named it.
     pub(crate) election: Option<Election>,
+    /// What to do where the server refuses the login, if it is not by the URL.
+    pub(crate) login_advice: &'static str,
 }
 
 impl Opener {
@@ -68,34 +70,34 @@ impl Opener {
     /// When the URL or a certificate is not valid.
     pub(crate) fn new(settings: &Settings, timers: Handle) -> Result<Self, LockError> {
         let address = Address::parse(&settings.url)?;
-        let certificates = Certificates::of(settings);
+        let certificates = Certificates::of(settings, &address.server, timers.clone())?;
         let tcp_settings = tcp_settings(settings.deadlines.command);
         let server: Arc<str> = address.name.into();
         let info = address.server.set_tcp_settings(tcp_settings.clone());
-        // That the certificates are valid shows here, before anything is opened.
-        drop(certificates.client(info.clone())?);
+        let client = Client::new(info, certificates.clone(), settings.deadlines.connect);
         let watch = match address.way {
             Way::Fixed => None,
             Way::Elected(Group { sentinels, primary, credentials }) => {
                 let credentials = settings.sentinel_credentials.clone().or(credentials);
+                let (name, limit) = (Arc::clone(&server), settings.deadlines.connect / 2);
                 let sentinel = |info: ConnectionInfo| {
                     let name = address::place(&info);
                     let info = with_credentials(info, credentials.clone());
                     let info = info.set_tcp_settings(tcp_settings.clone());
-                    Ok(Sentinel { client: certificates.client(info)?, name })
+                    Sentinel { client: Client::new(info, certificates.clone(), limit), name }
                 };
-                let each = sentinels.into_iter().map(sentinel).collect::<Result<_, LockError>>()?;
-                let (name, limit) = (Arc::clone(&server), settings.deadlines.connect / 2);
+                let each = sentinels.into_iter().map(sentinel).collect();
                 let (timers, elections) = (timers.clone(), Arc::default());
                 let sentinels = Sentinels { each, primary, name, timers, limit, elections };
                 Some(Arc::new(Watch::new(sentinels)))
             }
         };
+        let login_limit = settings.deadlines.connect / 4 * 3;
+        let logins = Logins::new(settings.credentials.clone(), timers.clone(), login_limit);
         Ok(Self {
-            info,
+            client,
             watch,
-            certificates,
-            credentials: settings.credentials.clone(),
+            logins,
             server,
             store: address.store.into(),
             namespace: settings.namespace.clone(),
@@ -108,19 +110,18 @@ impl Opener {
         })
     }
 
-    /// Where a connection leads that is opened now.
-    pub(crate) async fn target(&self) -> Result<Target, Fault> {
+    /// Where a connection leads that is opened now, with what it logs in there.
+    pub(crate) async fn target(&self, login: &Login) -> Result<Target, Fault> {
         let (info, server, election) = match &self.watch {
-            None => (self.info.clone(), Arc::clone(&self.server), None),
+            None => (self.client.info.clone(), Arc::clone(&self.server), None),
             Some(watch) => {
                 let (place, election) = watch.watched().primary().await?;
-                let info = address::moved(&self.info, &place.host, place.port);
+                let info = address::moved(&self.client.info, &place.host, place.port);
                 (info, self.server_at(&place).into(), Some(election))
             }
         };
-        let info = with_credentials(info, self.fresh_credentials(&server).await?);
-        let client = self.certificates.client(info)?;
-        Ok(Target { client, server, election })
+        let client = self.client.with(login.put_into(info));
+        Ok(Target { client, server, election, login_advice: login.advice() })
     }
 
     /// The Sentinels that name the server, where the URL has them.
@@ -132,40 +133,14 @@ impl Opener {
         format!("{} ({place})", self.server)
     }
 
-    /// The same server without what the login asked for: the database, and the credentials too where these were
-    /// refused.
-    ///
-    /// # Errors
-    /// Hardly: the target had the same certificates.
-    pub(crate) fn anonymous(
-        &self,
-        target: &Target,
-        is_login_refused: bool,
-    ) -> Result<Client, LockError> {
-        let settings = if is_login_refused {
-            RedisConnectionInfo::default()
-        } else {
-            target.info().redis_settings().clone().set_db(0)
-        };
-        self.certificates.client(target.info().clone().set_redis_settings(settings))
-    }
-
     /// Has a value whenever connections are to lead to another server; `None` where they never do.
     pub(crate) fn changes(&self) -> Option<watch::Receiver<u64>> {
         self.watch.as_ref().map(|watch| watch.sentinels.elections.changes())
     }
 
-    /// What the user's callback gives, which has three quarters of the connect deadline.
-    ///
-    /// See "Why are credentials asked for at every opening?" in DESIGN.md.
-    async fn fresh_credentials(&self, server: &str) -> Result<Option<Credentials>, Fault> {
-        let Some(source) = &self.credentials else { return Ok(None) };
-        let limit = self.connect_deadline / 4 * 3;
-        match self.within(limit, source.ask()).await {
-            Some(Ok(credentials)) => Ok(Some(credentials)),
-            Some(Err(error)) => Err(fault::of_credentials(server, error)),
-            None => Err(fault::late_credentials(server, limit)),
-        }
+    /// With what a connection logs in that is opened now; the user's callback is asked, where there is one.
+    pub(crate) async fn login(&self) -> Result<Login, Fault> {
+        Box::pin(self.logins.next(&self.server)).await
     }
 
     /// The future's output; `None` when the limit comes first.
@@ -211,7 +186,18 @@ impl Target {
     }
 
     pub(crate) fn info(&self) -> &ConnectionInfo {
-        self.client.get_connection_info()
+        &self.client.info
+    }
+
+    /// The same server without what the login asked for: the database, and the credentials too where these were
+    /// refused.
+    pub(crate) fn anonymous(&self, is_login_refused: bool) -> Client {
+        let settings = if is_login_refused {
+            RedisConnectionInfo::default()
+        } else {
+            self.info().redis_settings().clone().set_db(0)
+        };
+        self.client.with(self.info().clone().set_redis_settings(settings))
     }
 
     /// Its address, where Sentinels named it.
@@ -253,23 +239,13 @@ impl Target {
     /// The server of a URL, for unit tests.
     #[cfg(test)]
     pub(crate) fn at(url: &str) -> Self {
-        Self { client: Client::open(url).unwrap(), server: url.into(), election: None }
+        let client = Client::at(url);
+        Self { client, server: url.into(), election: None, login_advice: "" }
     }
 
     fn database(&self) -> i64 {
         self.info().redis_settings().db()
     }
-}
-
-fn with_credentials(info: ConnectionInfo, credentials: Option<Credentials>) -> ConnectionInfo {
-    let Some(Credentials { user, password }) = credentials else { return info };
-    let settings = info.redis_settings().clone().set_password(password);
-    // Without a user, the password alone is sent, as servers before ACLs take it.
-    let settings = match user {
-        Some(user) => settings.set_username(user),
-        None => settings,
-    };
-    info.set_redis_settings(settings)
 }
 
 /// A dead peer is noticed after a few deadlines where the system has a user timeout, an idle one within

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{Client, Cmd, FromRedisValue, RedisResult, Value};
+use ::redis::{Cmd, FromRedisValue, RedisResult, Value};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
+use super::client::Client;
 use super::driven::Driven;
 use super::elections::{Election, Elections};
 use super::votes::{Place, Vote, Votes};
@@ -129,7 +130,7 @@ impl Sentinel {
 
     /// That of a Redis server at this address.
     pub(crate) fn url(&self) -> String {
-        format!("{}://{}", address::scheme(self.client.get_connection_info()), self.name)
+        format!("{}://{}", address::scheme(&self.client.info), self.name)
     }
 }
 

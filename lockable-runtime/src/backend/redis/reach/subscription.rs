@@ -4,11 +4,12 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::time::Duration;
 
-use ::redis::aio::{PubSubSink, PubSubStream};
-use ::redis::{Client, Msg, RedisResult, ToRedisArgs, Value};
+use ::redis::aio::{PubSub, PubSubSink, PubSubStream};
+use ::redis::{Msg, RedisResult, ToRedisArgs, Value};
 use futures_core::Stream;
 use tokio::runtime::Handle;
 
+use super::client::{Client, Transport};
 use crate::types::clock::{timer_on, within};
 
 /// A silent subscription is asked whether it lives.
@@ -31,7 +32,14 @@ pub(crate) enum Heard {
 
 impl Subscription {
     pub(crate) async fn open(client: &Client, channels: impl ToRedisArgs) -> RedisResult<Self> {
-        let (mut sink, stream) = client.get_async_pubsub().await?.split();
+        let settings = client.info.redis_settings();
+        let opened = match client.connect().await? {
+            Transport::Plain(stream) => PubSub::new(settings, stream).await,
+            Transport::Encrypted(stream) => PubSub::new(settings, stream).await,
+            #[cfg(unix)]
+            Transport::Socket(stream) => PubSub::new(settings, stream).await,
+        };
+        let (mut sink, stream) = client.first_answer(opened)?.split();
         sink.subscribe(channels).await?;
         Ok(Self { sink, stream })
     }

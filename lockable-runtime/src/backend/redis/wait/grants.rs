@@ -120,10 +120,12 @@ impl Subscriber {
     }
 
     async fn subscribe(&self, origins: BTreeSet<Origin>) -> Result<(Target, Subscription), Fault> {
-        let target = self.opener.target().await?;
+        let login = self.opener.login().await?;
+        let target = self.opener.target(&login).await?;
         let channels = channels(&self.opener.namespace, origins);
         let subscription = Subscription::open(&target.client, channels).await;
-        let subscription = subscription.map_err(|error| fault::of(&target.server, &error))?;
+        let failed = |error| fault::of_login(&target.server, &error, target.login_advice);
+        let subscription = subscription.map_err(failed)?;
         Ok((target, subscription))
     }
 

@@ -56,8 +56,9 @@ impl Connection {
     /// tried again for half of the connect deadline.
     pub(crate) async fn open(opener: Opener) -> Result<Self, Fault> {
         let begun = boot_time();
+        let login = opener.login().await?;
         loop {
-            let target = opener.target().await?;
+            let target = opener.target(&login).await?;
             match target.unless_over(Self::open_at(&opener, &target)).await {
                 Some(Err(fault)) if may_pass(&fault, &target) => {
                     if boot_time().since(begun) > opener.connect_deadline / 2 {

@@ -65,9 +65,12 @@ pub(crate) async fn elsewhere(
 
 /// The fault of a server that could not be connected to, or did not let the user in.
 pub(crate) async fn not_let_in(opener: &Opener, target: &Target, error: &RedisError) -> Fault {
-    match instead(opener, target, error).await {
+    match instead(target, error).await {
         Some(sentinel) => server::fault(&sentinel, &target.server),
-        None => opener.unreached(fault::of(&target.server, error)),
+        None => {
+            let fault = fault::of_login(&target.server, error, target.login_advice);
+            opener.unreached(fault)
+        }
     }
 }
 
@@ -75,17 +78,13 @@ pub(crate) async fn not_let_in(opener: &Opener, target: &Target, error: &RedisEr
 /// asked what it is.
 ///
 /// See "How is a Sentinel found behind a server's password?" in DESIGN.md.
-pub(crate) async fn instead(
-    opener: &Opener,
-    target: &Target,
-    error: &RedisError,
-) -> Option<Finding> {
+pub(crate) async fn instead(target: &Target, error: &RedisError) -> Option<Finding> {
     let is_login_refused = fault::is_login_refused(error);
     if target.election.is_some() || !(is_login_refused || fault::has_no_databases(error)) {
         return None;
     }
-    let client = opener.anonymous(target, is_login_refused).ok()?;
-    let mut driven = Driven::open(&client).await.ok()?;
+    let anonymous = target.anonymous(is_login_refused);
+    let mut driven = Driven::open(&anonymous).await.ok()?;
     let mut greeting = Cmd::new();
     greeting.arg("HELLO");
     let hello = driven.commands.send_packed_command(&greeting).await.ok()?;

@@ -1,0 +1,40 @@
+//! A program that connects over TLS with the root certificates of its environment: `faults/tls/roots.rs`
+//! starts it.
+//!
+//! `tls_worker URL` prints `connected`, or why not; `tls_worker URL FILE` trusts the authority of the file
+//! instead. `tls_worker URL install FILE ROOTS` prints why it cannot connect, puts the file in the place of
+//! the system's root certificates, and connects again.
+
+use std::env;
+use std::fs;
+
+use lockable_runtime::{LockError, Locker};
+use tokio::runtime::Builder;
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let builder = Locker::builder().url(arguments[0]);
+    let locker = match arguments[1..] {
+        [file] => builder.root_certificate(fs::read(file).unwrap()),
+        _ => builder,
+    };
+    let locker = locker.connect_lazy().unwrap();
+    say(runtime.block_on(locker.lock("k").try_acquire()).map(drop));
+    if let [_, "install", file, roots] = arguments[..] {
+        fs::copy(file, roots).unwrap();
+        say(runtime.block_on(locker.lock("k").try_acquire()).map(drop));
+    }
+}
+
+fn say(outcome: Result<(), LockError>) {
+    match outcome {
+        Ok(()) => println!("connected"),
+        Err(error) => println!(
+            "{:?}: {}",
+            error.kind(),
+            error.to_string().replacen("lock `disLock:k`: ", "", 1)
+        ),
+    }
+}
