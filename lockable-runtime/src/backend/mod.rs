@@ -115,6 +115,11 @@ pub(crate) trait Environment: Send + Sync + 'static {
     /// lost its data, since the others were.
     fn when_connected(&self, hook: Box<dyn Fn() + Send + Sync>);
 
+    /// When the server was last left for another one, which may lack what was granted before; zero if never.
+    fn left_at(&self) -> Moment {
+        Moment::default()
+    }
+
     /// Notes that the calling task gave up waiting for an answer, after this time.
     fn unanswered(&self, waited: Duration);
 

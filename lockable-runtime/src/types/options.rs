@@ -61,6 +61,13 @@ impl Ttl {
         Duration::from_micros(micros.saturating_sub(micros / 100).saturating_sub(2_000))
     }
 
+    /// The shortest of which so much is usable; none for a moment that is hardly worth a request.
+    pub(crate) fn with_usable(rest: Duration) -> Option<Self> {
+        let micros = u64::try_from(rest.as_micros()).ok()?.checked_add(2_000)?;
+        let millis = micros.saturating_mul(100).div_ceil(99).div_ceil(1_000);
+        (Self::MIN.0..=LONGEST).contains(&millis).then_some(Self(millis))
+    }
+
     /// How long a fence counter is kept that is seeded for such a lease: ten times as long, or a little longer.
     ///
     /// A fence counter that is gone starts again from the time, which is later by then. One that is ahead of
@@ -222,6 +229,17 @@ mod tests {
     fn a_lease_has_at_least_ten_milliseconds() {
         assert!(Ttl::new("expire", Duration::from_micros(9_999)).unwrap_err().is_invalid_option());
         assert_eq!(ttl(10).duration(), Duration::from_millis(10));
+    }
+
+    #[test]
+    fn as_much_is_usable_as_was_asked_for() {
+        for millis in [8, 100, 9_898, 123_456_789] {
+            let rest = Duration::from_millis(millis);
+            let ttl = Ttl::with_usable(rest).unwrap();
+            assert!(ttl.usable() >= rest && Ttl(ttl.0 - 1).usable() < rest, "{millis}");
+        }
+        assert_eq!(Ttl::with_usable(Duration::from_millis(6)), None);
+        assert_eq!(Ttl::with_usable(Duration::MAX), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! See "Why a connection for each runtime?" in DESIGN.md.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::backend::redis::wait::times::Times;
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::{Fault, Settings};
 use crate::background::background;
-use crate::types::clock::boot_time;
+use crate::types::clock::{Moment, boot_time};
 use crate::types::error::{LockError, LockErrorKind};
 
 /// What a caller that finds no connection waits for: `None` until the outcome is known.
@@ -37,6 +38,8 @@ pub(super) struct Connections {
     pub(super) grants: Grants,
     pub(super) times: Arc<Times>,
     when_connected: Arc<OnceLock<Hook>>,
+    /// When connections were last to lead to another server, in nanoseconds; zero if never.
+    left_at: AtomicU64,
     /// Only where Sentinels name the server.
     pub(super) latest_releases: Option<LatestReleases>,
 }
@@ -53,6 +56,7 @@ impl Connections {
         let times = Arc::<Times>::default();
         Ok(Self {
             grants: Grants::new(opener.clone(), Arc::clone(&times)),
+            left_at: AtomicU64::default(),
             latest_releases: opener.changes().map(|_| LatestReleases::default()),
             opener,
             background,
@@ -64,11 +68,16 @@ impl Connections {
 
     /// Connections lead to another server from now on, which may have other locks.
     pub(super) fn leave(&self) {
+        self.left_at.store(boot_time().as_nanos(), Ordering::Release);
         self.times.forget();
         self.openings().retain(|(_, opening)| is_usable(opening));
         if let Some(hook) = self.when_connected.get() {
             hook();
         }
+    }
+
+    pub(super) fn left_at(&self) -> Moment {
+        Moment::from_nanos(self.left_at.load(Ordering::Acquire))
     }
 
     /// Has this called from now on; the first one stays.

@@ -68,20 +68,29 @@ impl Redis {
             while changes.changed().await.is_ok() {
                 let Some(connections) = connections.upgrade() else { return };
                 connections.leave();
-                drop(tokio::spawn(Self { connections }.repeat_releases()));
+                drop(tokio::spawn(Self { connections }.move_in()));
             }
         }));
     }
 
-    /// Releases once more what was released last, because the new primary may not know that.
-    async fn repeat_releases(self) {
+    /// Connects the background to the new primary, before renewals need that, and releases once more what was
+    /// released last, because the new primary may not know that.
+    async fn move_in(self) {
         let Some(latest) = &self.connections.latest_releases else { return };
+        // Releases that find no connection are repeated in vain.
+        drop(self.connections.ready().await);
+        // One that fails is no reason to wait for the others: the leases end by themselves.
+        let opener = &self.connections.opener;
+        let limit = opener.command_deadline.saturating_mul(2);
         let mut running = JoinSet::new();
         for attempt in latest.take() {
-            if running.len() >= MAX_REPEATED_AT_ONCE {
-                running.join_next().await;
+            if running.len() >= MAX_REPEATED_AT_ONCE
+                && !matches!(running.join_next().await, Some(Ok(Some(Ok(_)))))
+            {
+                return;
             }
-            running.spawn(self.release(attempt));
+            let (opener, release) = (opener.clone(), self.release(attempt));
+            running.spawn(async move { opener.within(limit, release).await });
         }
         running.join_all().await;
     }
@@ -93,23 +102,29 @@ impl Redis {
         }
     }
 
-    /// Runs the verb on this runtime's connection; once more, on a new one, when that broke, or when its server
-    /// is not the primary any more.
+    /// Runs the verb on this runtime's connection; once more, on a new one, when that broke, and as often as its
+    /// server is not the primary any more.
     ///
     /// Verbs may be repeated: the owner token makes the second request find what the first one did.
     async fn on_connection<T>(
         &self,
         verb: impl AsyncFn(&Arc<Connection>) -> Result<T, Fault>,
     ) -> Result<Ran<T>, Fault> {
-        let connection = self.connections.ready().await?;
-        let first = verb(&connection).await;
-        let is_lost = first.is_err() && connection.is_retired();
-        if is_lost || connection.is_left() {
+        let (mut before, mut has_broken) = (Before::Nothing, false);
+        loop {
             let connection = self.connections.ready().await?;
-            let found = Box::pin(verb(&connection)).await?;
-            return Ok(Ran { found, before: first.map_or(Before::Unknown, Before::Left) });
+            before = match connection.unless_left(verb(&connection)).await {
+                Some(Ok(found)) if !connection.is_left() => return Ok(Ran { found, before }),
+                Some(Ok(found)) => Before::Left(found),
+                None => Before::Unknown,
+                Some(Err(_)) if connection.is_left() => Before::Unknown,
+                Some(Err(_)) if connection.is_retired() && !has_broken => {
+                    has_broken = true;
+                    Before::Unknown
+                }
+                Some(Err(fault)) => return Err(fault),
+            };
         }
-        Ok(Ran { found: first?, before: Before::Nothing })
     }
 }
 
@@ -274,12 +289,27 @@ impl Environment for Redis {
     }
 
     fn connect(&self) -> Reply<()> {
-        let this = self.clone();
-        Box::pin(async move { this.connections.ready().await.map(drop) })
+        let connections = Arc::clone(&self.connections);
+        Box::pin(async move {
+            connections.ready().await?;
+            // Behind Sentinels the background connects at once, too: see `move_in`.
+            if connections.latest_releases.is_some() {
+                let background = connections.background.clone();
+                let connecting =
+                    background.spawn(async move { connections.ready().await.map(drop) });
+                // Renewals say what is wrong there.
+                drop(connecting.await);
+            }
+            Ok(())
+        })
     }
 
     fn when_connected(&self, hook: Box<dyn Fn() + Send + Sync>) {
         self.connections.when_connected(hook);
+    }
+
+    fn left_at(&self) -> Moment {
+        self.connections.left_at()
     }
 
     fn unanswered(&self, waited: Duration) {

@@ -35,8 +35,12 @@ pub(super) struct RenewalTask {
 struct Asked {
     id: u64,
     lease: Lease,
-    /// How long the request makes it last; without one it only checks the lease.
+    /// How long the request makes it last where it renews the lease; without one it only checks the lease.
     ttl: Option<Ttl>,
+    /// What a check restores: the rest of the lease.
+    ///
+    /// See "Why does a check restore the end of a lease?" in DESIGN.md.
+    rest: Option<Ttl>,
 }
 
 impl RenewalTask {
@@ -83,7 +87,8 @@ impl RenewalTask {
             let (shortest, batch) = alike.entry(class).or_insert((patience, Vec::new()));
             *shortest = patience.min(*shortest);
             let ttl = lease.needs_renewal().then_some(lease.ttl());
-            batch.push(Asked { id, lease, ttl });
+            let rest = Ttl::with_usable(lease.remaining());
+            batch.push(Asked { id, lease, ttl, rest });
         }
         alike.into_values().collect()
     }
@@ -91,7 +96,8 @@ impl RenewalTask {
     async fn renew(self: Arc<Self>, patience: Duration, batch: Vec<Asked>) {
         // Before the request enters any queue: the new deadline counts from here.
         let sent = self.link.backend.now();
-        let request = |asked: &Asked| Renewal::new(asked.lease.attempt(), asked.ttl, sent);
+        let request =
+            |asked: &Asked| Renewal::new(asked.lease.attempt(), asked.ttl.or(asked.rest), sent);
         let requests = batch.iter().map(request).collect();
         let mut question = self.link.question(self.link.backend.renew(requests));
         match question.answer_within(patience).await {
@@ -255,7 +261,7 @@ mod tests {
         while tokio_time() < end {
             thread::park_timeout(Duration::from_millis(1));
         }
-        let batch = vec![Asked { id, lease: ended, ttl: Some(Ttl::DEFAULT) }];
+        let batch = vec![Asked { id, lease: ended, ttl: Some(Ttl::DEFAULT), rest: None }];
         let (done, is_done) = mpsc::channel();
         let settling = Arc::clone(&task);
         thread::spawn(move || {

@@ -134,7 +134,8 @@ impl<'a> InLine<'a> {
     /// The guard of a turn, or why there is none.
     ///
     /// A grant that was long on its way, or that counts from an answer of long ago, is claimed first: the body
-    /// could have too little of it otherwise. The answer to a claim is taken for as long as it lasts.
+    /// could have too little of it otherwise. So is one of a server that was left meanwhile: the next one may not
+    /// know it. The answer to a claim is taken for as long as it lasts.
     fn begin(
         &mut self,
         turn: Turn,
@@ -148,7 +149,8 @@ impl<'a> InLine<'a> {
             turn.lose();
             return Err(NoTurn::TooLate);
         }
-        if now >= schedule::due(since, ttl) && !is_claim {
+        let is_of_left = since < self.acquirer.link.backend.left_at();
+        if (now >= schedule::due(since, ttl) || is_of_left) && !is_claim {
             return Err(NoTurn::Unclaimed(turn));
         }
         debug_assert!(now < since.after(ttl.usable()), "a guard of a lock that is not held");

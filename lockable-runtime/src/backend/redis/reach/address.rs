@@ -45,6 +45,8 @@ impl Address {
     /// # Errors
     /// When the URL is not one of a server or of Sentinels. No message shows a part that may be secret.
     pub(crate) fn parse(url: &str) -> Result<Self, LockError> {
+        // White space at the end comes from the file or the variable that the URL was read from.
+        let url = url.trim_end();
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
         let mut own = Own::default();
         match of_sentinels(scheme) {
@@ -78,7 +80,7 @@ impl Address {
             None => (String::new(), authority),
         };
         let (primary, database) = path.split_once('/').unwrap_or((path, ""));
-        let primary = unescaped(primary).filter(|name| !name.is_empty());
+        let primary = unescaped(primary).filter(|name| is_name(name));
         let primary = primary.ok_or_else(|| invalid(UNNAMED))?;
         let hosts = sentinels(hosts)?;
         let first = hosts.first().map(String::as_str).unwrap_or_default();
@@ -105,6 +107,12 @@ impl Address {
     }
 }
 
+/// Sentinels accept no other names. Something else may be a part of a password that is not percent-encoded.
+fn is_name(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_part)
+}
+
 /// The scheme of the servers, where the URL's is one of Sentinels.
 fn of_sentinels(scheme: &str) -> Option<&str> {
     let base = scheme.strip_suffix("sentinel")?.strip_suffix(['-', '+'])?;
@@ -124,7 +132,8 @@ fn sentinels(hosts: &str) -> Result<Vec<String>, LockError> {
     let with_port = |host: &str| {
         // The colons of an IPv6 address are in brackets.
         let after = host.rsplit_once(']').map_or(host, |(_, after)| after);
-        match (host, after.contains(':')) {
+        let host = host.strip_suffix(':').unwrap_or(host);
+        match (host, after.trim_end_matches(':').contains(':')) {
             ("", _) => Err(invalid("a Sentinel has no host; write `host:26379,host:26379`")),
             (_, true) => Ok(host.to_owned()),
             (_, false) => Ok(format!("{host}:{SENTINEL_PORT}")),
@@ -146,7 +155,7 @@ const SENTINEL_PORT: u16 = 26_379;
 const SEVERAL: &str = "several hosts are named; of Sentinels write \
                        `redis-sentinel://host:26379,host:26379/NAME/0`, and of one server its host";
 
-const UNNAMED: &str = "the name of the primary is missing; a URL of Sentinels looks like \
+const UNNAMED: &str = "the name of the primary is missing, or is none; a URL of Sentinels looks like \
                        `redis-sentinel://user:password@host:26379,host:26379/NAME/0`";
 
 /// The parameters that only URLs of Sentinels have.

@@ -9,15 +9,16 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::votes::Place;
+use super::votes::{Elected, Place};
 use crate::types::clock::{Moment, boot_time};
 
 /// How long an announced primary is used without asking. Sentinels tell each other of a failover within their
 /// two seconds between greetings; until then most of them may still name the old primary.
 const ANNOUNCED: Duration = Duration::from_secs(5);
 
-/// How long the answers are used without asking again, so that the many calls of a failover ask little.
-const ANSWERED: Duration = Duration::from_millis(100);
+/// How long the answers are used without asking again, even where that primary cannot be used: while a fleet of
+/// processes waits for a failover, the Sentinels have to agree on it.
+const ANSWERED: Duration = Duration::from_secs(1);
 
 /// The elections of one group of servers, numbered as they were learned of. Only the last one counts.
 #[derive(Default)]
@@ -34,6 +35,10 @@ struct Known {
     place: Option<Place>,
     /// Until when it is used without asking.
     until: Option<Moment>,
+    /// When Sentinels last named one.
+    answered: Moment,
+    /// Whether it could not be used since it was learned of.
+    is_doubted: bool,
     announced: Option<Announced>,
 }
 
@@ -75,24 +80,44 @@ impl Elections {
         self.known().place.clone()
     }
 
-    /// A Sentinel has announced another primary.
-    pub(crate) fn announce(&self, place: Place) {
-        let (mut known, now) = (self.known(), boot_time());
+    /// A Sentinel has announced a primary in the place of another one. `false` where that other one is not the
+    /// primary that is known: the announcement may be late.
+    pub(crate) fn announce(&self, left: &Place, place: Place) -> bool {
+        let mut known = self.known();
+        let is_next = known.place.as_ref().is_none_or(|known| known == left || *known == place);
+        if is_next {
+            self.believe(&mut known, place);
+        }
+        is_next
+    }
+
+    /// The Sentinel that announced it says so when it is asked.
+    pub(crate) fn confirm(&self, place: Place) {
+        self.believe(&mut self.known(), place);
+    }
+
+    fn believe(&self, known: &mut Known, place: Place) {
+        let now = boot_time();
         if known.place.as_ref() != Some(&place) {
             known.announced = Some(Announced { at: now, left: known.place.clone() });
         }
         known.until = Some(now.after(ANNOUNCED));
-        self.change(&mut known, place);
+        self.change(known, place);
     }
 
     /// What Sentinels answered to a question that was asked during that election; what was learned since is
     /// newer. Returns the primary that counts.
-    pub(crate) fn settle(self: &Arc<Self>, before: u64, place: Place) -> (Place, Election) {
+    ///
+    /// Less than a majority counts only where the known primary could not be used.
+    pub(crate) fn settle(self: &Arc<Self>, before: u64, answer: Elected) -> (Place, Election) {
         let (mut known, now) = (self.known(), boot_time());
-        if self.number() == before && !known.is_outdated(&place, now) {
-            known.until = known.until.max(Some(now.after(ANSWERED)));
+        let Elected { place, is_by_majority } = answer;
+        let counts = is_by_majority || known.is_doubted || known.place.is_none();
+        if self.number() == before && counts && !known.is_outdated(&place, now) {
             self.change(&mut known, place.clone());
         }
+        known.answered = now;
+        known.until = known.until.max(Some(now.after(ANSWERED)));
         (known.place.clone().unwrap_or(place), self.election())
     }
 
@@ -101,6 +126,7 @@ impl Elections {
             return;
         }
         known.place = Some(place);
+        known.is_doubted = false;
         let number = self.number.fetch_add(1, Ordering::Release) + 1;
         self.changes.send_replace(number);
     }
@@ -147,7 +173,8 @@ impl Election {
     pub(crate) fn doubt(&self) {
         let mut known = self.all.known();
         if !self.is_over() {
-            known.until = None;
+            known.is_doubted = true;
+            known.until = Some(known.answered.after(ANSWERED));
         }
     }
 }
@@ -166,8 +193,16 @@ mod tests {
     }
 
     fn settle(elections: &Arc<Elections>, before: u64, port: u16) -> (u16, Election) {
-        let (place, election) = elections.settle(before, at(port));
+        let (place, election) = elections.settle(before, by_majority(port));
         (place.port, election)
+    }
+
+    fn by_majority(port: u16) -> Elected {
+        Elected { place: at(port), is_by_majority: true }
+    }
+
+    fn announce(elections: &Arc<Elections>, left: u16, port: u16) -> bool {
+        elections.announce(&at(left), at(port))
     }
 
     #[test]
@@ -176,12 +211,12 @@ mod tests {
         let (_, first) = settle(&elections, 0, 1);
         let (_, same) = settle(&elections, 1, 1);
         assert!(!first.is_over() && !same.is_over());
-        elections.announce(at(2));
+        assert!(announce(&elections, 1, 2));
         assert!(first.is_over() && same.is_over());
         assert_eq!(known(&elections), Some(2));
         // The other Sentinels announce the same.
         let (_, second) = elections.recent().unwrap();
-        elections.announce(at(2));
+        assert!(announce(&elections, 1, 2));
         assert!(!second.is_over());
     }
 
@@ -192,7 +227,7 @@ mod tests {
     fn an_announcement_outlasts_earlier_questions() {
         let elections = Arc::<Elections>::default();
         settle(&elections, 0, 1);
-        elections.announce(at(2));
+        assert!(announce(&elections, 1, 2));
         let (port, election) = settle(&elections, 1, 1);
         assert_eq!(port, 2);
         assert!(!election.is_over());
@@ -203,23 +238,55 @@ mod tests {
     fn outdated_answers_do_not_undo_a_failover() {
         let elections = Arc::<Elections>::default();
         settle(&elections, 0, 1);
-        elections.announce(at(2));
+        assert!(announce(&elections, 1, 2));
         let (_, second) = elections.recent().unwrap();
         second.doubt();
-        assert_eq!(known(&elections), None);
         assert_eq!(settle(&elections, 2, 1).0, 2);
         // A third server is news.
         assert_eq!(settle(&elections, 2, 3).0, 3);
         assert!(second.is_over());
     }
 
+    /// In an outage every call of a process doubts the primary.
     #[test]
-    fn an_answer_is_used_for_a_moment() {
+    fn an_answer_is_used_for_a_second() {
         let elections = Arc::<Elections>::default();
         assert_eq!(known(&elections), None);
         let (_, election) = settle(&elections, 0, 1);
+        election.doubt();
         assert_eq!(known(&elections), Some(1));
+    }
+
+    #[test]
+    fn an_announced_primary_is_doubted_at_once() {
+        let elections = Arc::<Elections>::default();
+        assert!(announce(&elections, 1, 2));
+        let (_, election) = elections.recent().unwrap();
         election.doubt();
         assert_eq!(known(&elections), None);
+    }
+
+    /// Two Sentinels may have failed over twice, and a message of the first time is late.
+    #[test]
+    fn a_late_announcement_is_not_believed() {
+        let elections = Arc::<Elections>::default();
+        settle(&elections, 0, 1);
+        assert!(announce(&elections, 1, 2) && announce(&elections, 2, 3));
+        assert!(!announce(&elections, 1, 2));
+        assert_eq!(known(&elections), Some(3));
+        elections.confirm(at(2));
+        assert_eq!(known(&elections), Some(2));
+    }
+
+    /// One Sentinel that is cut off together with the old primary may be the only one that answers.
+    #[test]
+    fn a_minority_replaces_no_primary_that_works() {
+        let elections = Arc::<Elections>::default();
+        settle(&elections, 0, 1);
+        let minority = || Elected { place: at(2), is_by_majority: false };
+        let (place, election) = elections.settle(1, minority());
+        assert_eq!(place, at(1));
+        election.doubt();
+        assert_eq!(elections.settle(1, minority()).0, at(2));
     }
 }

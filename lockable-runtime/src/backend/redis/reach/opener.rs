@@ -217,8 +217,16 @@ impl Target {
     /// The future's output; `None` when another server becomes the primary first.
     pub(crate) async fn unless_over<F: Future>(&self, future: F) -> Option<F::Output> {
         match &self.election {
-            Some(election) => election.unless_over(future).await,
+            // Boxed, because every call would carry its size, and those to one server do not need it.
+            Some(election) => Box::pin(election.unless_over(future)).await,
             None => Some(future.await),
+        }
+    }
+
+    /// The server could not be used: where Sentinels named it, they are asked again.
+    pub(crate) fn doubt(&self) {
+        if let Some(election) = &self.election {
+            election.doubt();
         }
     }
 

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::client::Client;
 use super::driven::Driven;
 use super::elections::{Election, Elections};
-use super::votes::{Place, Vote, Votes};
+use super::votes::{Elected, Place, Vote, Votes};
 use super::{address, role};
 use crate::backend::Fault;
 use crate::backend::redis::fault::{self, sentinel};
@@ -52,22 +52,22 @@ impl Sentinels {
             return Ok(known);
         }
         let before = self.elections.number();
-        let place = self.ask().await?;
-        Ok(self.elections.settle(before, place))
+        let elected = self.ask().await?;
+        Ok(self.elections.settle(before, elected))
     }
 
     /// Asks them, although a primary is known: it may have changed without an announcement that arrived.
     pub(crate) async fn ask_again(&self) {
         let before = self.elections.number();
-        if let Ok(place) = self.ask().await {
-            self.elections.settle(before, place);
+        if let Ok(elected) = self.ask().await {
+            self.elections.settle(before, elected);
         }
     }
 
     /// Asks all of them at once.
     ///
     /// See "Why is every Sentinel asked at once?" in DESIGN.md.
-    async fn ask(&self) -> Result<Place, Fault> {
+    async fn ask(&self) -> Result<Elected, Fault> {
         let mut asked = JoinSet::new();
         for sentinel in &self.each {
             let (sentinel, timers) = (sentinel.clone(), self.timers.clone());
@@ -75,7 +75,7 @@ impl Sentinels {
         }
         let mut votes = Votes::of(self.each.len());
         let mut first = None;
-        while votes.decided().is_none() {
+        while !votes.are_decided() {
             let left = first.map(|first| PATIENCE.saturating_sub(boot_time().since(first)));
             let next = asked.join_next();
             let vote = match left {
@@ -87,7 +87,7 @@ impl Sentinels {
             votes.add(vote.unwrap_or_else(|_| Vote::None(fault::runtime_ended(&self.name))));
             first = first.or_else(|| votes.has_primary().then(boot_time));
         }
-        votes.elected().cloned().ok_or_else(|| self.unknown(&votes))
+        votes.elected().ok_or_else(|| self.unknown(&votes))
     }
 
     /// No Sentinel names a primary.
@@ -115,6 +115,14 @@ impl Sentinels {
 }
 
 impl Sentinel {
+    /// The primary that this one names, in time.
+    pub(crate) async fn names(&self, all: &Sentinels) -> Option<Place> {
+        match self.clone().vote(all.primary.clone(), all.timers.clone(), all.limit).await {
+            Vote::Primary(place) => Some(place),
+            Vote::Unknown(_) | Vote::None(_) => None,
+        }
+    }
+
     async fn vote(self, primary: String, timers: Handle, limit: Duration) -> Vote<Fault> {
         match within(|| timer_on(&timers, limit), self.ask(&primary)).await {
             Some(Ok(vote)) => vote,

@@ -29,6 +29,13 @@ pub(crate) enum Vote<F> {
     None(F),
 }
 
+/// The primary that Sentinels name.
+pub(crate) struct Elected {
+    pub(crate) place: Place,
+    /// Whether most of all Sentinels name it.
+    pub(crate) is_by_majority: bool,
+}
+
 /// The votes of so many Sentinels.
 pub(crate) struct Votes<F> {
     voters: usize,
@@ -49,16 +56,20 @@ impl<F> Votes<F> {
         self.votes.iter().any(|vote| matches!(vote, Vote::Primary(_)))
     }
 
-    /// The primary that most of all Sentinels name: what the others would answer makes no difference.
-    pub(crate) fn decided(&self) -> Option<&Place> {
-        let (place, count) = self.most_named()?;
-        (count > self.voters / 2).then_some(place)
+    /// Whether most of all Sentinels name the same primary: what the others would answer makes no difference.
+    pub(crate) fn are_decided(&self) -> bool {
+        self.most_named().is_some_and(|(_, count)| self.is_majority(count))
     }
 
     /// The primary that most of the votes name; of two that are named equally often, the one that was named
     /// first.
-    pub(crate) fn elected(&self) -> Option<&Place> {
-        self.most_named().map(|(place, _)| place)
+    pub(crate) fn elected(&self) -> Option<Elected> {
+        let (place, count) = self.most_named()?;
+        Some(Elected { place: place.clone(), is_by_majority: self.is_majority(count) })
+    }
+
+    fn is_majority(&self, count: usize) -> bool {
+        count > self.voters / 2
     }
 
     fn most_named(&self) -> Option<(&Place, usize)> {
@@ -122,7 +133,12 @@ mod tests {
 
     #[test]
     fn a_majority_decides_at_once() {
-        let decided = |voters, text| votes(voters, text).decided().cloned();
+        let decided = |voters, text| {
+            let votes = votes(voters, text);
+            let elected = votes.elected().filter(|elected| elected.is_by_majority);
+            assert_eq!(votes.are_decided(), elected.is_some());
+            elected.map(|elected| elected.place)
+        };
         assert_eq!(decided(3, "1"), None);
         assert_eq!(decided(3, "1 1"), Some(at(1)));
         assert_eq!(decided(3, "1 2"), None);
@@ -134,7 +150,7 @@ mod tests {
 
     #[test]
     fn without_a_majority_the_most_named_is_elected() {
-        let elected = |voters, text| votes(voters, text).elected().cloned();
+        let elected = |voters, text| votes(voters, text).elected().map(|elected| elected.place);
         assert_eq!(elected(3, "1 . ."), Some(at(1)));
         assert_eq!(elected(5, "1 2 2 0"), Some(at(2)));
         assert_eq!(elected(2, "2 1"), Some(at(2)), "the first of two");

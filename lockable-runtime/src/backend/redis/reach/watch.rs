@@ -60,20 +60,26 @@ async fn watch(sentinel: Sentinel, all: Weak<Sentinels>) {
         let subscribed = within(|| timer_on(&all.timers, all.limit), subscribing).await;
         if let Some(Ok(mut subscription)) = subscribed {
             // What was announced before is lost.
-            all.ask_again().await;
-            hear(&mut subscription, &all).await;
+            match sentinel.names(&all).await {
+                Some(place) if all.elections.last() == Some(place.clone()) => {}
+                _ => all.ask_again().await,
+            }
+            hear(&mut subscription, &sentinel, &all).await;
         }
         timer_on(&all.timers, PAUSE).await;
     }
 }
 
 /// Passes on what the Sentinel announces, until the subscription breaks.
-async fn hear(subscription: &mut Subscription, all: &Sentinels) {
+async fn hear(subscription: &mut Subscription, sentinel: &Sentinel, all: &Sentinels) {
     loop {
         match subscription.hear(&all.timers, all.limit).await {
             Heard::Message(message) => {
-                if let Some(place) = announced(&message, &all.primary) {
-                    all.elections.announce(place);
+                if let Some((left, place)) = announced(&message, &all.primary)
+                    && !all.elections.announce(&left, place.clone())
+                    && sentinel.names(all).await.as_ref() == Some(&place)
+                {
+                    all.elections.confirm(place);
                 }
             }
             Heard::Nothing => {}
@@ -82,14 +88,17 @@ async fn hear(subscription: &mut Subscription, all: &Sentinels) {
     }
 }
 
-/// `name old-host old-port host port`; `None` for another primary.
-fn announced(message: &Msg, primary: &str) -> Option<Place> {
+/// `name old-host old-port host port`: the old primary and the new one; `None` for another name.
+fn announced(message: &Msg, primary: &str) -> Option<(Place, Place)> {
     let text = message.get_payload::<String>().ok()?;
     // A name has no white space: the Sentinel's configuration could not hold it.
     let mut words = text.split_whitespace();
     if words.next()? != primary {
         return None;
     }
-    let host = words.nth(2)?.to_owned();
-    Some(Place { host, port: words.next()?.parse().ok()? })
+    let mut place = || {
+        let host = words.next()?.to_owned();
+        Some(Place { host, port: words.next()?.parse().ok()? })
+    };
+    Some((place()?, place()?))
 }

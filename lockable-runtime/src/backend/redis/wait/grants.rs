@@ -22,6 +22,12 @@ use crate::types::token::{Origin, OwnerToken};
 /// The pause between two tries to subscribe.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// It doubles with each try that fails, up to this: the waiters ask about once a second meanwhile.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a subscription that is left has to show that it lives; other processes are handed locks by then.
+const PING: Duration = Duration::from_millis(200);
+
 /// The one subscription of a locker; there is none until a call waits.
 pub(crate) struct Grants {
     subscriber: Subscriber,
@@ -82,12 +88,12 @@ impl Subscriber {
         confirmed: watch::Sender<State>,
         hook: Weak<dyn Listener>,
     ) {
-        let (mut last, mut is_left) = (None, false);
+        let (mut last, mut keeps_origin, mut pause) = (None, false, PAUSE);
         while hook.strong_count() > 0 {
             let current = match last {
                 None => origin,
-                // This process has left its server, so the last origin is its own still.
-                Some(last) if is_left => last,
+                // Its connection has just answered, so no other process was started from this one's image.
+                Some(last) if keeps_origin => last,
                 // Without randomness no new attempt is made either.
                 Some(last) => Origin::draw().unwrap_or(last),
             };
@@ -95,42 +101,53 @@ impl Subscriber {
                 hook.upgrade().map_or_else(BTreeSet::new, |hook| hook.waiting_origins());
             // A call may come to wait before the waiters know the new one.
             origins.extend(last.into_iter().chain([current]));
-            is_left = match self.opener.connecting(self.subscribe(origins)).await {
-                Ok((target, subscription)) => {
-                    last = Some(current);
+            match self.opener.connecting(self.subscribe(origins)).await {
+                Ok((target, mut subscription)) => {
+                    (last, pause) = (Some(current), PAUSE);
                     confirmed.send_replace(Some(Ok(())));
                     // What was published meanwhile is lost.
                     if let Some(waiters) = hook.upgrade() {
                         waiters.on_resubscribed(current);
                     }
-                    let is_left =
-                        target.unless_over(self.receive(subscription, &hook)).await.is_none();
+                    let end = target.unless_over(self.receive(&mut subscription, &hook)).await;
                     confirmed.send_replace(None);
-                    is_left
+                    keeps_origin = end.is_none() && self.lives(&mut subscription).await;
+                    if end.is_none() {
+                        continue;
+                    }
                 }
-                Err(fault) => {
-                    confirmed.send_replace(Some(Err(fault)));
-                    false
-                }
-            };
-            if !is_left {
-                timer_on(&self.opener.timers, PAUSE).await;
+                Err(fault) => drop(confirmed.send_replace(Some(Err(fault)))),
             }
+            timer_on(&self.opener.timers, pause).await;
+            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
         }
+    }
+
+    /// Whether the subscription that is left still answers, as it does in a planned failover.
+    ///
+    /// See "What if two processes start from one image?" in DESIGN.md.
+    async fn lives(&self, subscription: &mut Subscription) -> bool {
+        matches!(self.opener.within(PING, subscription.ping()).await, Some(Ok(_)))
     }
 
     async fn subscribe(&self, origins: BTreeSet<Origin>) -> Result<(Target, Subscription), Fault> {
         let login = self.opener.login().await?;
-        let target = self.opener.target(&login).await?;
         let channels = channels(&self.opener.namespace, origins);
-        let subscription = Subscription::open(&target.client, channels).await;
-        let failed = |error| fault::of_login(&target.server, &error, target.login_advice);
-        let subscription = subscription.map_err(failed)?;
-        Ok((target, subscription))
+        loop {
+            let target = self.opener.target(&login).await?;
+            let subscribing = Subscription::open(&target.client, &channels);
+            let Some(subscription) = target.unless_over(subscribing).await else { continue };
+            let failed = |error| {
+                target.doubt();
+                fault::of_login(&target.server, &error, target.login_advice)
+            };
+            let subscription = subscription.map_err(failed)?;
+            return Ok((target, subscription));
+        }
     }
 
     /// Passes grants to the waiters, until the subscription breaks or no locker is left.
-    async fn receive(&self, mut subscription: Subscription, hook: &Weak<dyn Listener>) {
+    async fn receive(&self, subscription: &mut Subscription, hook: &Weak<dyn Listener>) {
         let Opener { timers, command_deadline, .. } = &self.opener;
         loop {
             let heard = subscription.hear(timers, *command_deadline).await;

@@ -2,6 +2,7 @@
 //!
 //! See "Why our own deadlines and reconnection?" in DESIGN.md.
 
+use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -203,6 +204,12 @@ impl Connection {
         self.retired.load(Ordering::Acquire) || self.is_left()
     }
 
+    /// The future's output; `None` when another server becomes the primary first, from which this one's answer may
+    /// never come.
+    pub(crate) async fn unless_left<F: Future>(&self, future: F) -> Option<F::Output> {
+        self.target.unless_over(future).await
+    }
+
     /// Whether another server is the primary by now: what this one answers counts for nothing.
     ///
     /// See "Why is an answer of a server that was left not believed?" in DESIGN.md.
@@ -213,7 +220,6 @@ impl Connection {
 
 /// Whether it may be the failover's fault that the primary could not be used; from now on it is asked for.
 fn may_pass(fault: &Fault, target: &Target) -> bool {
-    let Some(election) = &target.election else { return false };
-    election.doubt();
-    fault.kind == LockErrorKind::Unavailable
+    target.doubt();
+    target.election.is_some() && fault.kind == LockErrorKind::Unavailable
 }

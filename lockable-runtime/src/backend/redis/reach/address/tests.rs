@@ -25,6 +25,7 @@ fn an_address_is_named_without_secrets() {
         ("redis://[::1]:7000/1", "redis://[::1]:7000/1"),
         ("redis+unix:///s?db=2", "redis+unix:///s?db=2"),
         ("redis-sentinel://u:p@a,b:1/mm", "redis-sentinel://a:26379,b:1/mm/0"),
+        ("redis-sentinel://a,b:/mm\n", "redis-sentinel://a:26379,b:26379/mm/0"),
         ("valkey+sentinel://a/mm/3", "redis-sentinel://a:26379/mm/3"),
         ("redis+sentinel://[::1],[::2]:7/m%6d/", "redis-sentinel://[::1]:26379,[::2]:7/mm/0"),
     ];
@@ -77,7 +78,12 @@ fn the_order_of_sentinels_makes_no_other_store() {
 #[test]
 fn a_flaw_in_a_url_is_named() {
     let name = "`redis-sentinel://user:password@host:26379,host:26379/NAME/0`";
-    for url in ["redis-sentinel://a", "redis-sentinel://a,b/", "redis-sentinel://a//0"] {
+    for url in [
+        "redis-sentinel://a",
+        "redis-sentinel://a,b/",
+        "redis-sentinel://a//0",
+        "redis-sentinel://a/a%20b",
+    ] {
         assert!(refusal(url).contains(name), "{url}");
     }
     assert!(refusal("redis-sentinel://a,,b/mm").contains("a Sentinel has no host"));
@@ -95,6 +101,7 @@ fn no_flaw_shows_a_secret() {
     let urls = [
         "redis-sentinel://canary",
         "redis-sentinel://u:canary@a",
+        "redis-sentinel://u:123/canary@a",
         "redis-sentinel://u:canary@a:99999/mm",
         "redis-sentinel://u:canary@a,,b/mm",
         "redis-sentinel://u:canary/canary@a/mm/x",
