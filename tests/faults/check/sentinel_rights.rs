@@ -1,6 +1,8 @@
 //! The least rights of a user of Sentinels, and how a report names each that is missing.
 
-use lockable_runtime::check::{Code, Finding, Report, Severity};
+use std::collections::HashMap;
+
+use lockable_runtime::check::{Code, Finding, Report};
 use lockable_runtime::{LockError, Locker};
 use lockable_tests::{Sentinels, Server, wait};
 
@@ -39,7 +41,7 @@ async fn the_documented_lines_allow_a_failover() {
     guard.release().await.unwrap();
     waiting.await.unwrap().unwrap();
     for server in group.sentinels().iter().chain(group.servers()) {
-        assert_eq!(refused(server), Vec::<String>::new());
+        assert_eq!(refused(server, "app"), Vec::<String>::new());
     }
     let report = check(&url).await;
     assert_ne!(report.address(), Some(left.addr().to_string().as_str()), "{report}");
@@ -54,14 +56,16 @@ async fn subscribed(group: &Sentinels) {
     wait::until_async(LIMIT, async || all()).await;
 }
 
-/// What the server's `ACL LOG` says that the user of the tests may not do: a command, or a channel.
-fn refused(server: &Server) -> Vec<String> {
-    type Entry = std::collections::HashMap<String, redis::Value>;
-    let log = server.admin().command::<Vec<Entry>>(&["ACL", "LOG"]);
-    let text = |value: &redis::Value| redis::from_redis_value_ref(value).unwrap_or_default();
-    let objects = log.iter().map(|entry| text(&entry["object"]));
+/// What the server's `ACL LOG` says that the user may not do: a command, or a channel.
+fn refused(server: &Server, user: &str) -> Vec<String> {
+    let log = server.admin().command::<Vec<HashMap<String, redis::Value>>>(&["ACL", "LOG"]);
+    let field = |entry: &HashMap<_, _>, name| {
+        redis::from_redis_value_ref::<String>(&entry[name]).unwrap_or_default()
+    };
+    let of_user = log.iter().filter(|entry| field(entry, "username") == user);
+    let objects = of_user.map(|entry| field(entry, "object"));
     // The client library names itself, as far as it may.
-    objects.filter(|object: &String| object != "client|setinfo").collect()
+    objects.filter(|object| object != "client|setinfo").collect()
 }
 
 #[tokio::test]
@@ -88,19 +92,32 @@ async fn each_missing_right_is_named_at_each_sentinel() {
     for (number, right) in needed.into_iter().enumerate() {
         let user = format!("app{number}");
         set_user(&group, &user, &[right]);
+        stops(&group, &user, right).await;
         let report = check(&url(&group, &user)).await;
         assert_eq!(missing(&report), expected(&group, right), "{report}");
         let line = format!("`ACL SETUSER {user} {right}`");
         let mut findings = report.findings().filter(|found| found.code() == Code::MissingRight);
         assert!(findings.all(|found| found.advice() == line), "{report}");
-        let outcome = Locker::connect(&url(&group, &user)).await;
-        if right == "+sentinel|get-master-addr-by-name" {
-            assert_refused(&outcome.unwrap_err());
-            assert!(!report.is_ok(), "{report}");
-        } else {
-            outcome.unwrap().lock("k").expire(LONG).run(async {}).await.unwrap();
-            assert_eq!(report.worst(), Some(Severity::Warning), "{report}");
-        }
+        let is_needed_to_connect = right == "+sentinel|get-master-addr-by-name";
+        assert_eq!(report.is_ok(), !is_needed_to_connect, "{report}");
+    }
+}
+
+/// Without that right a locker is not made, or hears of no failover.
+async fn stops(group: &Sentinels, user: &str, right: &str) {
+    let connecting = Locker::connect(&url(group, user)).await;
+    let refusal = match right {
+        "+sentinel|get-master-addr-by-name" => return assert_refused(&connecting.unwrap_err()),
+        "+subscribe" => "subscribe",
+        "&+switch-master" => "+switch-master",
+        // A subscription that may not ask whether it lives fills the server's log, and does no less.
+        _ => "",
+    };
+    let locker = connecting.unwrap();
+    locker.lock("k").expire(LONG).run(async {}).await.unwrap();
+    for sentinel in group.sentinels().iter().filter(|_| !refusal.is_empty()) {
+        let is_refused = || refused(sentinel, user).iter().any(|object| object == refusal);
+        wait::until_async(LIMIT, async || is_refused()).await;
     }
 }
 

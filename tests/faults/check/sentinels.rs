@@ -2,10 +2,10 @@
 
 use lockable_runtime::LockError;
 use lockable_runtime::check::{Code, Finding, Report, Severity};
-use lockable_tests::{Sentinels, SentinelsBuilder, Server};
+use lockable_tests::{Sentinels, SentinelsBuilder, Server, Tls};
 
 use super::{check, check_soon, codes, only, shown, sound};
-use crate::support::{COMMAND, CONNECT, impatient, in_time};
+use crate::support::{COMMAND, CONNECT, impatient, in_time, patient};
 
 /// A group without a fault.
 fn sound_group() -> SentinelsBuilder {
@@ -45,6 +45,18 @@ async fn a_sound_group_is_without_findings() {
     assert_eq!(report.backend(), format!("{}/0", group.url()));
     assert!(report.server().is_some() && report.clock_difference().is_some(), "{report}");
     assert!(report.to_string().contains(&format!("the primary is {primary}")), "{report}");
+}
+
+#[tokio::test]
+async fn a_group_over_tls_is_examined_too() {
+    let tls = Tls::generate();
+    let group = sound_group().tls(&tls).start();
+    let builder = patient(&group.url()).root_certificate(tls.ca_pem());
+    let report = builder.connect_lazy().unwrap().check().await;
+    assert_eq!(codes(&report), [], "{report}");
+    let report = check(&group.url()).await;
+    assert_eq!(found(&report, Code::SentinelSilent).len(), 3, "{report}");
+    assert!(report.to_string().contains("ertificate"), "{report}");
 }
 
 #[tokio::test]

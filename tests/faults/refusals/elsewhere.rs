@@ -74,15 +74,15 @@ async fn a_sentinel_with_a_password_is_refused_in_words() {
     let server = Server::start();
     let sentinel = sentinel_of(&server, &["mm"]).password(CANARY).start();
     for database in [0, 5] {
-        // Its own password: it says what it is.
         let error = refusal(&sentinel.url_with("", CANARY, database)).await;
         assert!(url_in(&error).starts_with("redis-sentinel://"), "{error}");
     }
-    // None: it does not say what it is, but that it asks for a password, or has no databases.
     let error = refusal(&sentinel.url()).await.to_string();
     assert!(error.contains("user and password"), "{error}");
+    // Most servers say first that they have no databases, and Valkey 9 that they want a password.
     let error = refusal(&format!("{}/5", sentinel.url())).await.to_string();
-    assert!(error.contains("if it is a Sentinel, write `redis-sentinel://"), "{error}");
+    let words = ["if it is a Sentinel, write `redis-sentinel://", "user and password"];
+    assert!(words.iter().any(|words| error.contains(words)), "{error}");
 }
 
 #[tokio::test]

@@ -67,10 +67,10 @@ pub(crate) fn fault(sentinel: &str, url: &str, error: &RedisError) -> Fault {
 }
 
 /// What to do where the primary that Sentinels name cannot be reached.
-pub(crate) const ADDRESSES: &str = "the Sentinels name this address: if this machine cannot reach it, as behind a \
-                                    container's or another translation of addresses, set \
-                                    `replica-announce-ip` on each server and `sentinel announce-ip` on \
-                                    each Sentinel, and `sentinel monitor` one that is reached";
+pub(crate) const ADDRESSES: &str = "the Sentinels name this address; if it cannot be reached from here (containers, \
+                                    NAT), set `replica-announce-ip` on each server and `sentinel \
+                                    announce-ip` on each Sentinel, and give `sentinel monitor` an \
+                                    address that can";
 
 const CREDENTIALS: &str = "give the Sentinels' credentials by `sentinel_user` and \
                            `sentinel_password` in the URL, or by \
