@@ -108,10 +108,10 @@ impl Tls {
 }
 
 fn authority() -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
-    let mut params = CertificateParams::new([])?;
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     // Of two authorities with one name, the other's certificates have a wrong signature, not an unknown issuer.
     static COUNT: AtomicU32 = AtomicU32::new(0);
+    let mut params = CertificateParams::new([])?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let name = format!("lockable tests {}", COUNT.fetch_add(1, Ordering::Relaxed));
     params.distinguished_name.push(DnType::CommonName, name);
     CertifiedIssuer::self_signed(params, KeyPair::generate()?)

@@ -65,7 +65,7 @@ impl Client {
                 let limit = self.handshake_limit;
                 // Boxed, because a handshake is large, and most streams have none.
                 let handshake = Box::pin(self.certificates.encrypt(stream, host, limit));
-                let encrypted = handshake.await.map_err(|error| error.into());
+                let encrypted = handshake.await.map_err(Into::into);
                 Transport::Encrypted(Box::new(self.explain(Stage::Handshake, encrypted)?))
             }
             #[cfg(unix)]
