@@ -55,8 +55,8 @@ async fn a_group_over_tls_is_examined_too() {
     let report = builder.connect_lazy().unwrap().check().await;
     assert_eq!(codes(&report), [], "{report}");
     let report = check(&group.url()).await;
-    assert_eq!(found(&report, Code::SentinelSilent).len(), 3, "{report}");
-    assert!(report.to_string().contains("ertificate"), "{report}");
+    assert_eq!(found(&report, Code::Refused).len(), 3, "{report}");
+    assert!(report.to_string().contains("`LockerBuilder::root_certificate`"), "{report}");
 }
 
 #[tokio::test]

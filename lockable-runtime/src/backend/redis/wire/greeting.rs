@@ -65,13 +65,12 @@ pub(crate) async fn elsewhere(
 
 /// The fault of a server that could not be connected to, or did not let the user in.
 pub(crate) async fn not_let_in(opener: &Opener, target: &Target, error: &RedisError) -> Fault {
-    match instead(target, error).await {
-        Some(sentinel) => server::fault(&sentinel, &target.server),
-        None => {
-            let fault = fault::of_login(&target.server, error, target.login_advice);
-            opener.unreached(fault)
-        }
+    if let Some(sentinel) = instead(target, error).await {
+        return server::fault(&sentinel, &target.server);
     }
+    let fault = fault::of_login(&target.server, error, target.login_advice);
+    let has_advice = !fault::explain_login(error, target.login_advice).2.is_empty();
+    if has_advice { fault } else { opener.unreached(fault) }
 }
 
 /// The Sentinel that is at the address: it refuses a database, and the password of a server, before it can be
