@@ -108,11 +108,9 @@ impl Tls {
 }
 
 fn authority() -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
-    // Of two authorities with one name, the other's certificates have a wrong signature, not an unknown issuer.
-    static COUNT: AtomicU32 = AtomicU32::new(0);
     let mut params = CertificateParams::new([])?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let name = format!("lockable tests {}", COUNT.fetch_add(1, Ordering::Relaxed));
+    let name = format!("lockable tests {}", AUTHORITIES.fetch_add(1, Ordering::Relaxed));
     params.distinguished_name.push(DnType::CommonName, name);
     CertifiedIssuer::self_signed(params, KeyPair::generate()?)
 }
@@ -121,3 +119,7 @@ fn expire(params: &mut CertificateParams) {
     params.not_before = date_time_ymd(2020, 1, 1);
     params.not_after = date_time_ymd(2021, 1, 1);
 }
+
+/// Each has a name of its own: of two with one name, the other's certificates have a wrong signature, not an
+/// unknown issuer.
+static AUTHORITIES: AtomicU32 = AtomicU32::new(0);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::redis::io::tcp::{TcpSettings, socket2};
-use ::redis::{ConnectionAddr, ConnectionInfo, RedisResult};
+use ::redis::{ConnectionAddr, ConnectionInfo, RedisError, RedisResult};
 use tokio::net::TcpStream;
 
 #[cfg(feature = "tls")]
@@ -65,7 +65,7 @@ impl Client {
                 let limit = self.handshake_limit;
                 // Boxed, because a handshake is large, and most streams have none.
                 let handshake = Box::pin(self.certificates.encrypt(stream, host, limit));
-                let encrypted = handshake.await.map_err(Into::into);
+                let encrypted = handshake.await.map_err(RedisError::from);
                 Transport::Encrypted(Box::new(self.explain(Stage::Handshake, encrypted)?))
             }
             #[cfg(unix)]

@@ -1,5 +1,7 @@
 //! There is no TLS without the feature `tls`.
+#![expect(clippy::unused_self, reason = "as where there are certificates")]
 
+use std::future::{Ready, ready};
 use std::io;
 use std::time::Duration;
 
@@ -27,12 +29,12 @@ impl Certificates {
         false
     }
 
-    pub(crate) async fn encrypt(
+    pub(crate) fn encrypt(
         &self,
         _: TcpStream,
         _: &str,
         _: Duration,
-    ) -> io::Result<Encrypted> {
-        Err(io::ErrorKind::Unsupported.into())
+    ) -> Ready<io::Result<Encrypted>> {
+        ready(Err(io::ErrorKind::Unsupported.into()))
     }
 }
