@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use lockable_tests::{Peer, Program, Server, wait};
+use lockable_tests::{Peer, Program, Server, Tls, wait};
 
 use crate::support::{FENCE, KEY, LIMIT, connect, elapse, server_and_proxy};
 
@@ -61,6 +61,16 @@ fn a_child_on_its_parents_runtime_reads_no_answers() {
     let server = Server::start();
     server.admin().set("disLock:busy", "another program");
     let said = run("inherited runtime", &server);
+    assert!(said.contains("held by two: 0\n"), "{said}");
+}
+
+#[test]
+fn a_child_reads_no_answers_over_tls() {
+    let tls = Tls::generate();
+    let server = Server::builder().tls(&tls).start();
+    server.admin().set("disLock:busy", "another program");
+    let worker = Program::new(WORKER).arg(&server.tls_url()).arg("inherited runtime");
+    let said = worker.env("SSL_CERT_FILE", tls.ca_file().to_str().unwrap()).run(6 * LIMIT).unwrap();
     assert!(said.contains("held by two: 0\n"), "{said}");
 }
 

@@ -7,7 +7,7 @@ use lockable_runtime::check::Code;
 use lockable_runtime::{LockError, Locker, LockerBuilder};
 use lockable_tests::{Identity, Sentinels, Server, ServerBuilder, Tls, wait};
 
-use crate::support::{KEY, LIMIT, connect, everything, impatient, patient};
+use crate::support::{KEY, LIMIT, connect, everything, patient};
 
 /// Trusts the authority, and shows a certificate where there is one.
 fn trusting(url: &str, tls: &Tls, own: Option<&Identity>) -> LockerBuilder {
@@ -161,7 +161,7 @@ async fn a_tls_url_to_a_plain_port_names_the_other() {
     let tls = Tls::generate();
     let server = Server::start();
     let url = server.url().replace("redis://", "rediss://");
-    let silent = impatient(&url).root_certificate(tls.ca_pem());
+    let silent = patient(&url).root_certificate(tls.ca_pem());
     let error = silent.clone().connect().await.unwrap_err();
     assert!(error.is_unavailable() && error.to_string().contains("write `redis://`"), "{error}");
     let report = silent.connect_lazy().unwrap().check().await;
@@ -196,7 +196,13 @@ async fn certificates_may_change_while_a_locker_lives() {
     assert!(error.is_refused() && error.to_string().contains("root_certificate`"), "{error}");
     tls.certify_server(&["localhost"]);
     server.restart();
+    // Until it subscribes again, its waiters may get the reason of the last try.
+    wait::until_async(LIMIT, async || !subscribed(&server).is_empty()).await;
     assert_locks(&locker, &server).await;
+}
+
+fn subscribed(server: &Server) -> Vec<String> {
+    server.admin().command(&["PUBSUB", "CHANNELS", "lockable:*"])
 }
 
 #[tokio::test]
@@ -227,4 +233,14 @@ async fn sentinels_and_their_primary_see_one_certificate() {
     }
     let error = refusal(&group.url(), &stranger, Some(&tls.client())).await;
     assert_refused(&error, &group.url(), &["root_certificate`"]);
+}
+
+/// The Sentinels' own names are in the certificate, and the address that they have for the primary is not.
+#[tokio::test]
+async fn a_primary_without_its_address_is_refused() {
+    let tls = Tls::generate();
+    tls.certify_server(&["localhost"]);
+    let group = Sentinels::builder().tls(&tls).start();
+    let error = refusal(&group.url(), &tls, None).await;
+    assert_refused(&error, &group.url(), &["127.0.0.1", "announce-hostnames"]);
 }

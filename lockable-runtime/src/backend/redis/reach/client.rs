@@ -35,9 +35,9 @@ pub(crate) enum Transport {
 }
 
 impl Client {
-    /// For connections that have to be open within that time.
+    /// For connections that have to be open within that time: half of it is for the handshake.
     pub(crate) fn new(info: ConnectionInfo, certificates: Certificates, limit: Duration) -> Self {
-        let handshake_limit = limit / 4 * 3;
+        let handshake_limit = limit / 2;
         Self { info, certificates, handshake_limit, has_answered: Arc::default() }
     }
 
