@@ -1,5 +1,6 @@
 //! Many locks that are held and renewed, and many calls that wait for a few others.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,11 +21,15 @@ const LOCKERS: usize = 4;
 /// The lease of the renewed locks.
 const LEASE: Duration = Duration::from_secs(10);
 
-/// How long a waiter that is served holds its lock.
-const HOLD: Duration = Duration::from_millis(20);
+/// How long a waiter that is served holds its lock: in every other line so long that a failover finds it.
+fn hold(line: usize) -> Duration {
+    Duration::from_millis(if line.is_multiple_of(2) { 20 } else { 100 })
+}
 
 pub(super) struct Load {
     pub(super) sections: Arc<Sections>,
+    /// How often a waiter of each locker was served, in each line.
+    served: Arc<Vec<AtomicU64>>,
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
     faults: Arc<Mutex<Faults>>,
@@ -55,10 +60,11 @@ impl Faults {
 }
 
 impl Load {
-    /// Returns when all locks are held and each line moves.
+    /// Returns when all locks are held and each line moves, in which calls of every locker wait.
     pub(super) async fn start(url: &str) -> Self {
         let load = Self {
             sections: Arc::default(),
+            served: Arc::new((0..LOCKERS * LINES).map(|_| AtomicU64::new(0)).collect()),
             stop: watch::Sender::new(false),
             tasks: JoinSet::new(),
             faults: Arc::default(),
@@ -74,11 +80,14 @@ impl Load {
                 self.tasks.spawn(self.client().hold(guard));
             }
             for waiter in (number..WAITERS).step_by(LOCKERS) {
-                self.tasks
-                    .spawn(self.client().wait(locker.clone(), line(waiter / LOCKERS % LINES)));
+                let line = waiter / LOCKERS % LINES;
+                let place = Place { locker: locker.clone(), line, number: number * LINES + line };
+                self.tasks.spawn(self.client().wait(place));
             }
         }
-        self.each_line_moves().await;
+        // The second one of a locker was in a queue, as all behind it are.
+        let is_queued = |served: &AtomicU64| served.load(Ordering::Relaxed) > 1;
+        wait::until_async(SWITCH, async || self.served.iter().all(is_queued)).await;
         self
     }
 
@@ -105,7 +114,8 @@ impl Load {
 
     fn client(&self) -> Client {
         let (sections, faults) = (Arc::clone(&self.sections), Arc::clone(&self.faults));
-        Client { sections, stop: self.stop.subscribe(), faults }
+        let served = Arc::clone(&self.served);
+        Client { sections, served, stop: self.stop.subscribe(), faults }
     }
 }
 
@@ -113,8 +123,17 @@ fn line(number: usize) -> String {
     format!("line:{number}")
 }
 
+/// Where a call waits.
+struct Place {
+    locker: Locker,
+    line: usize,
+    /// Of the line and the locker together.
+    number: usize,
+}
+
 struct Client {
     sections: Arc<Sections>,
+    served: Arc<Vec<AtomicU64>>,
     stop: watch::Receiver<bool>,
     faults: Arc<Mutex<Faults>>,
 }
@@ -129,25 +148,27 @@ impl Client {
         self.end(guard).await;
     }
 
-    async fn wait(self, locker: Locker, key: String) {
+    async fn wait(self, place: Place) {
+        let key = line(place.line);
         loop {
-            let request = locker.lock(&key).wait_at_most(2 * SWITCH);
+            let request = place.locker.lock(&key).wait_at_most(2 * SWITCH);
             let acquired = tokio::select! {
                 acquired = request.acquire() => acquired,
                 () = self.stopped() => return,
             };
             match acquired {
-                Ok(guard) => self.served(guard).await,
+                Ok(guard) => self.served(guard, hold(place.line)).await,
                 Err(error) => self.note(|faults| &mut faults.refused, &error),
             }
+            self.served[place.number].fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    async fn served(&self, guard: LockGuard) {
+    async fn served(&self, guard: LockGuard, hold: Duration) {
         self.sections.enter(&guard);
         tokio::select! {
             error = guard.lost() => self.note(|faults| &mut faults.interrupted, &error),
-            () = elapse(HOLD) => {}
+            () = elapse(hold) => {}
         }
         self.end(guard).await;
     }
