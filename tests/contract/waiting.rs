@@ -128,7 +128,8 @@ async fn a_fair_lock_alternates_between_processes<F: Fixture>(store: &F) {
         guard.release().await.unwrap();
     };
     let release = async {
-        store.elapse(Duration::from_millis(100)).await;
+        // Long enough for all to wait.
+        store.elapse(F::LEASE / 2).await;
         guard.release().await.unwrap();
     };
     tokio::join!(wait('a', &one), wait('a', &one), wait('b', &two), wait('b', &two), release);
