@@ -67,7 +67,7 @@ impl Elections {
         self.changes.subscribe()
     }
 
-    /// The primary, where it was learned of so recently that nobody needs to be asked.
+    /// The primary, where it was learned of so recently that no Sentinel needs to be asked.
     pub(crate) fn recent(self: &Arc<Self>) -> Option<(Place, Election)> {
         let known = self.known();
         let is_recent = boot_time() < known.until?;
@@ -125,10 +125,14 @@ impl Elections {
         if known.place.as_ref() == Some(&place) {
             return;
         }
-        known.place = Some(place);
+        // Nothing leads elsewhere yet when the first primary is learned of.
+        let is_other = known.place.replace(place).is_some();
         known.is_doubted = false;
         let number = self.number.fetch_add(1, Ordering::Release) + 1;
-        self.changes.send_replace(number);
+        self.changes.send_if_modified(|latest| {
+            *latest = number;
+            is_other
+        });
     }
 
     fn election(self: &Arc<Self>) -> Election {
@@ -203,6 +207,16 @@ mod tests {
 
     fn announce(elections: &Arc<Elections>, left: u16, port: u16) -> bool {
         elections.announce(&at(left), at(port))
+    }
+
+    #[test]
+    fn the_first_primary_is_no_change() {
+        let elections = Arc::<Elections>::default();
+        let changes = elections.changes();
+        let (_, first) = settle(&elections, 0, 1);
+        assert!(!changes.has_changed().unwrap() && !first.is_over());
+        assert!(announce(&elections, 1, 2));
+        assert!(changes.has_changed().unwrap() && first.is_over());
     }
 
     #[test]
