@@ -7,7 +7,7 @@ use lockable_tests::{Proxy, Server, wait};
 
 use crate::runtimes::two_threads;
 use crate::support::{
-    CONNECT, LIMIT, LONG, connect, elapse, impatient, in_time, patient, server_and_proxy,
+    CONNECT, KEY, LIMIT, LONG, connect, elapse, impatient, in_time, patient, server_and_proxy,
 };
 
 const COUNT: usize = 50;
@@ -37,6 +37,24 @@ async fn a_call_of_another_runtime_reveals_a_restart() {
     other.spawn(async move { call(&task).await }).await.unwrap();
     all_lost(guards).await;
     other.shutdown_background();
+}
+
+/// Goal: a lock whose later end was lost with a server is held until then all the same.
+/// Method: another client makes the end as early as a failover may.
+#[tokio::test]
+async fn a_check_restores_the_end_of_a_lease() {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    let admin = server.admin();
+    let of_lease = admin.pttl(KEY);
+    admin.command::<()>(&["PEXPIRE", KEY, "5000"]);
+    proxy.cut();
+    call(&locker).await;
+    wait::until_async(LIMIT, async || admin.pttl(KEY) > of_lease - 5_000).await;
+    assert!(admin.pttl(KEY) <= of_lease, "a check makes no lease longer");
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
 }
 
 #[tokio::test]

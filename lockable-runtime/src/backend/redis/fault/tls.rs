@@ -9,7 +9,7 @@ use rustls::{AlertDescription, CertificateError};
 use super::opening::{NO_TLS, io_error};
 use crate::types::error::LockErrorKind;
 
-/// This system trusts nobody.
+/// This system has no root certificates, so it trusts no server.
 #[derive(Debug)]
 pub(crate) struct NoRootCertificates {
     /// What kept them from being read.
