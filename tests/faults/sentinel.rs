@@ -2,6 +2,7 @@
 
 mod answers;
 mod crowds;
+mod frozen;
 mod isolated;
 mod load;
 mod lossy;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use lockable_runtime::Locker;
-use lockable_tests::{Pace, Sentinels, Server};
+use lockable_tests::{Pace, Proxy, Sentinels, Server};
 
-use super::support::{is_clean, renewed};
+use super::support::{SOON, is_clean, renewed};
 use crate::support::{CONNECT, KEY, connect, elapse, impatient};
 
 #[tokio::test]
@@ -53,6 +53,27 @@ async fn a_connection_error_says_what_each_sentinel_did() {
     assert!(refused.starts_with(&format!("{}: Connection refused", dead.addr())), "{text}");
     assert!(silent.starts_with(&format!("{}: no answer within", frozen.addr())), "{text}");
     assert_eq!(unknown, "the others watch no primary of that name");
+}
+
+/// Goal: a failover is found without its announcement.
+/// Method: nothing that the Sentinels publish arrives; but the connection breaks, and they are asked.
+#[tokio::test]
+async fn a_failover_is_found_without_its_announcement() {
+    let group = Sentinels::start();
+    let doors = group.doors();
+    let locker = connect(&group.url_through(&doors)).await;
+    hold(&locker).await;
+    doors.iter().for_each(Proxy::hold_messages);
+    let mut switches = group.switches();
+    let before = group.kill_primary();
+    switches.next().await;
+    let pace = Pace::start();
+    let guard = locker.lock("k").acquire().await.unwrap();
+    assert!(pace.elapsed() <= SOON, "{:?}", pace.elapsed());
+    let after = group.other_than(before);
+    assert!(after.admin().get(KEY).is_some());
+    guard.release().await.unwrap();
+    is_clean(after).await;
 }
 
 /// Goal: one Sentinel that has missed a failover leads no one astray.

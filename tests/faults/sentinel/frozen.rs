@@ -1,0 +1,43 @@
+//! A primary that stops to answer and comes back.
+
+use std::time::Duration;
+
+use lockable_tests::{Pace, Sentinels};
+
+use super::support::{SOON, Sections, is_clean, renewed};
+use crate::support::{KEY, connect};
+
+/// Goal: connections that neither break nor answer cost no lease, and are left for good.
+/// Method: the primary is frozen while one lock is renewed and another is free. After the switch, the free
+/// one is acquired. Once the old primary runs again, nothing leads there, although it takes itself for the
+/// primary for seconds.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_frozen_primary_costs_no_lease_and_is_left() {
+    let group = Sentinels::builder().at_usual_periods().start();
+    let (locker, sections) = (connect(&group.url()).await, Sections::default());
+    let kept = locker.lock("kept").expire(LEASE).renew().acquire().await.unwrap();
+    sections.enter(&kept);
+    let mut switches = group.switches();
+    let before = group.primary();
+    before.pause();
+    switches.next().await;
+    let pace = Pace::start();
+    locker.lock("free").acquire().await.unwrap().release().await.unwrap();
+    assert!(pace.elapsed() <= SOON, "{:?}", pace.elapsed());
+    before.resume();
+    let after = group.other_than(before);
+    let guard = locker.lock("k").acquire().await.unwrap();
+    sections.enter(&guard);
+    assert_eq!((before.admin().get(KEY), after.admin().get(KEY).is_some()), (None, true));
+    renewed(&kept).await;
+    assert!(kept.is_held() && guard.is_held());
+    for guard in [kept, guard] {
+        sections.leave(&guard);
+        guard.release().await.unwrap();
+    }
+    sections.assert_sound();
+    is_clean(after).await;
+}
+
+/// It outlasts the failover.
+const LEASE: Duration = Duration::from_secs(8);
