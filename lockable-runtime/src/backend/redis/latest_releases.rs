@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::backend::Attempt;
 use crate::types::clock::Moment;
 
-/// How long before the last release. In a planned failover a Sentinel notices within a second that the new
+/// How long before the last release, which itself may be long ago. In a planned failover a Sentinel notices within a second that the new
 /// primary was promoted, and the old one was not needed for all of that time.
 const WINDOW: Duration = Duration::from_secs(2);
 
