@@ -358,7 +358,8 @@ impl LockerBuilder {
     ///
     /// # What this does not guarantee
     /// A connection that is open stays open when its credentials expire, as long as the server lets it. Several calls
-    /// may run at the same time, at most 32 for one locker.
+    /// may run at the same time, at most 32 for one locker. While a server cannot be reached, the callback is called
+    /// at each try: store for a moment what costs much to make.
     ///
     /// # Errors
     /// A call that needs the connection returns [`is_refused`](LockError::is_refused) when the callback fails or
