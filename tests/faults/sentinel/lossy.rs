@@ -1,7 +1,7 @@
 //! Failovers to a replica that did not receive the latest grants.
 
 use lockable_runtime::{LockGuard, LockRequest, Locker};
-use lockable_tests::{Pace, Sentinels, wait};
+use lockable_tests::{Pace, Proxy, Sentinels, Server, wait};
 use tokio::runtime::{Builder, Runtime};
 
 use super::support::{SOON, Sections, is_clean};
@@ -65,6 +65,35 @@ async fn a_failover_checks_the_leases_of_every_runtime() {
     }
     is_clean(group.primary()).await;
     other.shutdown_background();
+}
+
+/// Goal: a lock that was released is not taken on the new primary until its lease would have ended.
+/// Method: locks are released after the switch, of which their locker hears only then.
+#[tokio::test]
+async fn releases_that_a_planned_failover_lost_are_repeated() {
+    const LOCKS: usize = 50;
+    let group = Sentinels::builder().at_usual_periods().start();
+    let doors = group.doors();
+    let locker = connect(&group.url_through(&doors)).await;
+    let mut guards = Vec::new();
+    for number in 1..LOCKS {
+        guards.push(locker.lock(format!("k:{number}")).acquire().await.unwrap());
+    }
+    guards.push(locker.lock("k").acquire().await.unwrap());
+    replicate(&group).await;
+    doors.iter().for_each(Proxy::hold_messages);
+    let before = group.primary();
+    let after = group.fail_over();
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+    let locks = |server: &Server| server.admin().keys("disLock:*").len();
+    assert_eq!((locks(before), locks(after)), (0, LOCKS));
+    doors.iter().for_each(Proxy::release_messages);
+    let pace = Pace::start();
+    wait::until_async(LIMIT, async || locks(after) == 0).await;
+    assert!(pace.elapsed() <= SOON, "{:?}", pace.elapsed());
+    is_clean(after).await;
 }
 
 fn runtime() -> Runtime {
