@@ -16,8 +16,8 @@ use crate::types::clock::{Moment, boot_time};
 /// two seconds between greetings; until then most of them may still name the old primary.
 const ANNOUNCED: Duration = Duration::from_secs(5);
 
-/// How long the answers are used without asking again, even where that primary cannot be used: while a fleet of
-/// processes waits for a failover, the Sentinels have to agree on it.
+/// How long the answers are used without asking again, where that primary cannot be used: while a fleet of processes
+/// waits for a failover, the Sentinels have to agree on it.
 const ANSWERED: Duration = Duration::from_secs(1);
 
 /// The elections of one group of servers, numbered as they were learned of. Only the last one counts.
@@ -37,7 +37,7 @@ struct Known {
     until: Option<Moment>,
     /// When Sentinels last named one.
     answered: Moment,
-    /// Whether it could not be used since it was learned of.
+    /// Whether it could not be used when that was last tried.
     is_doubted: bool,
     announced: Option<Announced>,
 }
@@ -117,7 +117,9 @@ impl Elections {
             self.change(&mut known, place.clone());
         }
         known.answered = now;
-        known.until = known.until.max(Some(now.after(ANSWERED)));
+        if known.is_doubted {
+            known.until = Some(now.after(ANSWERED));
+        }
         (known.place.clone().unwrap_or(place), self.election())
     }
 
@@ -171,6 +173,14 @@ impl Election {
             future.as_mut().poll(cx).map(Some)
         })
         .await
+    }
+
+    /// The primary could be used.
+    pub(crate) fn works(&self) {
+        let mut known = self.all.known();
+        if !self.is_over() {
+            known.is_doubted = false;
+        }
     }
 
     /// The primary could not be used: the next connection asks where it is.
@@ -265,8 +275,8 @@ mod tests {
     #[test]
     fn an_answer_is_used_for_a_second() {
         let elections = Arc::<Elections>::default();
-        assert_eq!(known(&elections), None);
         let (_, election) = settle(&elections, 0, 1);
+        assert_eq!(known(&elections), None);
         election.doubt();
         assert_eq!(known(&elections), Some(1));
     }
@@ -300,6 +310,9 @@ mod tests {
         let minority = || Elected { place: at(2), is_by_majority: false };
         let (place, election) = elections.settle(1, minority());
         assert_eq!(place, at(1));
+        election.doubt();
+        election.works();
+        assert_eq!(elections.settle(1, minority()).0, at(1));
         election.doubt();
         assert_eq!(elections.settle(1, minority()).0, at(2));
     }

@@ -223,6 +223,13 @@ impl Target {
         }
     }
 
+    /// A connection is open.
+    pub(crate) fn works(&self) {
+        if let Some(election) = &self.election {
+            election.works();
+        }
+    }
+
     /// The server could not be used: where Sentinels named it, they are asked again.
     pub(crate) fn doubt(&self) {
         if let Some(election) = &self.election {

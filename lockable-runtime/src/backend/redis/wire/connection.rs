@@ -80,6 +80,7 @@ impl Connection {
         };
         let names = greet(&mut driven.commands, opener, target).await?;
         opener.was_connected.store(true, Ordering::Relaxed);
+        target.works();
         Ok(Self {
             fences: FenceCounters::new(opener.lost_counters.clone()),
             opener: opener.clone(),
