@@ -40,6 +40,9 @@ async fn a_planned_failover_costs_no_lease_and_no_pause() {
         load.each_line_moves().await;
     }
     let after = load.sections.take_longest_pause();
+    let served = before.admin().command_calls("evalsha");
+    load.each_line_moves().await;
+    assert_eq!(before.admin().command_calls("evalsha"), served, "the old primary is still used");
     println!("longest pause {until:?} until the switch and {after:?} after it");
     assert!(until.max(after) < MOST, "{until:?} {after:?}");
     assert_sound(load).await;

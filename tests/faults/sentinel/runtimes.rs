@@ -1,15 +1,17 @@
 //! Several connections of one process never lead to two servers.
 
+use std::time::Duration;
+
 use lockable_runtime::LockGuard;
 use lockable_tests::{Proxy, Sentinels, Server};
 use tokio::runtime::Builder;
 
 use super::support::is_clean;
-use crate::support::{KEY, connect};
+use crate::support::{KEY, connect, elapse};
 
 /// Goal: a switch between the openings of two runtimes leads both to the new primary.
 /// Method: nothing that the Sentinels publish arrives, so the first connection stays with the old primary
-/// until the second one is opened.
+/// until the second one is opened, later than any answer is used again.
 #[tokio::test]
 async fn a_switch_between_two_openings_leads_both_to_one_server() {
     let group = Sentinels::builder().at_usual_periods().start();
@@ -21,6 +23,7 @@ async fn a_switch_between_two_openings_leads_both_to_one_server() {
     let after = group.fail_over();
     assert_at(before, locker.lock("k").acquire().await.unwrap()).await;
     let other = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    elapse(Duration::from_secs(2)).await;
     let there = locker.lock("k").acquire();
     assert_at(after, other.spawn(there).await.unwrap().unwrap()).await;
     assert_at(after, locker.lock("k").acquire().await.unwrap()).await;
