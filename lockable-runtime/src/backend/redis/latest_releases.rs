@@ -12,10 +12,10 @@ use crate::types::clock::Moment;
 
 /// How long before the last release, which itself may be long ago. In a planned failover a Sentinel notices within a second that the new
 /// primary was promoted, and the old one was not needed for all of that time.
-const WINDOW: Duration = Duration::from_secs(2);
+const WINDOW: Duration = Duration::from_secs(10);
 
 /// The most releases that are remembered, of a service that makes more in that time.
-const MOST: usize = 4_096;
+const MOST: usize = 8_192;
 
 /// What a locker has released last.
 #[derive(Default)]
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn only_the_latest_releases_are_taken_once() {
         let (latest, start) = (LatestReleases::default(), Moment::default());
-        for seconds in [0, 1, 2, 3] {
+        for seconds in [0, 5, 10, 15] {
             latest.add(attempt(seconds), start.after(Duration::from_secs(seconds)));
         }
         assert_eq!(latest.take().count(), 3);
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_busy_service_remembers_a_part() {
         let latest = LatestReleases::default();
-        for number in 0..5_000 {
+        for number in 0..9_000 {
             latest.add(attempt(number), Moment::default());
         }
         assert_eq!(latest.take().count(), MOST);

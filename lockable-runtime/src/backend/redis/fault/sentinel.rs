@@ -1,5 +1,7 @@
 //! Why a Sentinel gives no answer that counts, in words.
 
+use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use ::redis::RedisError;
@@ -49,6 +51,16 @@ pub(crate) fn explained(url: &str, error: &RedisError) -> (Reason, String, Strin
     };
     let no = if reason == Reason::NoSentinel { "this is no Sentinel: " } else { "" };
     (reason, format!("{no}{cause}"), advice)
+}
+
+/// The fault where as many Sentinels name one primary as another.
+pub(crate) fn disagree(group: &str, named: impl Iterator<Item = impl Display>) -> Fault {
+    let named: BTreeSet<_> = named.map(|place| place.to_string()).collect();
+    let named = Vec::from_iter(named).join(" and ");
+    Fault::unavailable(format!(
+        "{group}: the Sentinels name different primaries, {named}, each as often; `SENTINEL REMOVE` and \
+         `SENTINEL MONITOR` mend those that are wrong"
+    ))
 }
 
 /// The fault of a Sentinel that has this name in messages.

@@ -48,6 +48,9 @@ impl Address {
         // White space at the end comes from the file or the variable that the URL was read from.
         let url = url.trim_end();
         let (scheme, rest) = url.split_once("://").unwrap_or_default();
+        if let Some(flaw) = flaw_of_credentials(scheme, rest) {
+            return Err(invalid(flaw));
+        }
         let mut own = Own::default();
         match of_sentinels(scheme) {
             Some(scheme) => {
@@ -106,6 +109,34 @@ impl Address {
         })
     }
 }
+
+/// What is wrong with the user and the password, before a part of them is taken for something else, and shown.
+fn flaw_of_credentials(scheme: &str, rest: &str) -> Option<&'static str> {
+    if UNIX.contains(&scheme) {
+        return None;
+    }
+    let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    // In the value of a parameter it may be what is meant.
+    let is_stray = |part: &str| part.contains('@') && !part.contains('=');
+    if behind.split(['?', '#', '&']).any(is_stray) {
+        return Some(STRAY);
+    }
+    let (login, _) = authority.rsplit_once('@')?;
+    match login {
+        login if of_sentinels(scheme).is_some() && login.contains(',') => Some(REPEATED),
+        login if !login.is_empty() && !login.contains(':') => Some(NO_PASSWORD),
+        _ => None,
+    }
+}
+
+const STRAY: &str = "an `@` is behind the address: write `/`, `?`, `#` and `@` of a password as `%2F`, `%3F`, \
+                     `%23` and `%40`";
+
+const REPEATED: &str = "a comma is in front of the hosts: write the user and the password once, in front of the \
+                        first host, and a comma of a password as `%2C`";
+
+const NO_PASSWORD: &str =
+    "the user has no password; write `user:password@`, or `:password@` for the default user";
 
 /// Sentinels accept no other names. Something else may be a part of a password that is not percent-encoded.
 fn is_name(text: &str) -> bool {

@@ -106,21 +106,26 @@ impl Elections {
     }
 
     /// What Sentinels answered to a question that was asked during that election; what was learned since is
-    /// newer. Returns the primary that counts.
+    /// newer. Returns the primary that counts; none where they disagree and none was known.
     ///
-    /// Less than a majority counts only where the known primary could not be used.
-    pub(crate) fn settle(self: &Arc<Self>, before: u64, answer: Elected) -> (Place, Election) {
+    /// Less than a majority counts only where the known primary could not be used, and a tie never.
+    pub(crate) fn settle(
+        self: &Arc<Self>,
+        before: u64,
+        answer: Elected,
+    ) -> Option<(Place, Election)> {
         let (mut known, now) = (self.known(), boot_time());
-        let Elected { place, is_by_majority } = answer;
-        let counts = is_by_majority || known.is_doubted || known.place.is_none();
+        let Elected { place, is_by_majority, is_tied } = answer;
+        let is_needed = known.is_doubted || known.place.is_none();
+        let counts = is_by_majority || (is_needed && !is_tied);
         if self.number() == before && counts && !known.is_outdated(&place, now) {
-            self.change(&mut known, place.clone());
+            self.change(&mut known, place);
         }
         known.answered = now;
         if known.is_doubted {
             known.until = Some(now.after(ANSWERED));
         }
-        (known.place.clone().unwrap_or(place), self.election())
+        Some((known.place.clone()?, self.election()))
     }
 
     fn change(&self, known: &mut Known, place: Place) {
@@ -207,12 +212,12 @@ mod tests {
     }
 
     fn settle(elections: &Arc<Elections>, before: u64, port: u16) -> (u16, Election) {
-        let (place, election) = elections.settle(before, by_majority(port));
+        let (place, election) = elections.settle(before, by_majority(port)).unwrap();
         (place.port, election)
     }
 
     fn by_majority(port: u16) -> Elected {
-        Elected { place: at(port), is_by_majority: true }
+        Elected { place: at(port), is_by_majority: true, is_tied: false }
     }
 
     fn announce(elections: &Arc<Elections>, left: u16, port: u16) -> bool {
@@ -307,13 +312,23 @@ mod tests {
     fn a_minority_replaces_no_primary_that_works() {
         let elections = Arc::<Elections>::default();
         settle(&elections, 0, 1);
-        let minority = || Elected { place: at(2), is_by_majority: false };
-        let (place, election) = elections.settle(1, minority());
+        let minority = || Elected { place: at(2), is_by_majority: false, is_tied: false };
+        let settle = || elections.settle(1, minority()).unwrap();
+        let (place, election) = settle();
         assert_eq!(place, at(1));
         election.doubt();
         election.works();
-        assert_eq!(elections.settle(1, minority()).0, at(1));
+        assert_eq!(settle().0, at(1));
         election.doubt();
-        assert_eq!(elections.settle(1, minority()).0, at(2));
+        assert_eq!(settle().0, at(2));
+    }
+
+    #[test]
+    fn a_tie_names_no_primary() {
+        let elections = Arc::<Elections>::default();
+        let tie = || Elected { place: at(2), is_by_majority: false, is_tied: true };
+        assert!(elections.settle(0, tie()).is_none());
+        settle(&elections, 0, 1).1.doubt();
+        assert_eq!(elections.settle(1, tie()).unwrap().0, at(1));
     }
 }

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::client::Client;
 use super::driven::Driven;
 use super::elections::{Election, Elections};
-use super::votes::{Elected, Place, Vote, Votes};
+use super::votes::{Place, Vote, Votes};
 use super::{address, role};
 use crate::backend::Fault;
 use crate::backend::redis::fault::{self, sentinel};
@@ -52,14 +52,16 @@ impl Sentinels {
             return Ok(known);
         }
         let before = self.elections.number();
-        let elected = self.ask().await?;
-        Ok(self.elections.settle(before, elected))
+        let votes = self.ask().await;
+        let elected = votes.elected().ok_or_else(|| self.unknown(&votes))?;
+        let settled = self.elections.settle(before, elected);
+        settled.ok_or_else(|| sentinel::disagree(&self.name, votes.named()))
     }
 
     /// Asks them, although a primary is known: it may have changed without an announcement that arrived.
     pub(crate) async fn ask_again(&self) {
         let before = self.elections.number();
-        if let Ok(elected) = self.ask().await {
+        if let Some(elected) = self.ask().await.elected() {
             self.elections.settle(before, elected);
         }
     }
@@ -67,7 +69,7 @@ impl Sentinels {
     /// Asks all of them at once.
     ///
     /// See "Why is every Sentinel asked at once?" in DESIGN.md.
-    async fn ask(&self) -> Result<Elected, Fault> {
+    async fn ask(&self) -> Votes<Fault> {
         let mut asked = JoinSet::new();
         for sentinel in &self.each {
             let (sentinel, timers) = (sentinel.clone(), self.timers.clone());
@@ -87,7 +89,7 @@ impl Sentinels {
             votes.add(vote.unwrap_or_else(|_| Vote::None(fault::runtime_ended(&self.name))));
             first = first.or_else(|| votes.has_primary().then(boot_time));
         }
-        votes.elected().ok_or_else(|| self.unknown(&votes))
+        votes
     }
 
     /// No Sentinel names a primary.

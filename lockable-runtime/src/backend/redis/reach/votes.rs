@@ -34,6 +34,8 @@ pub(crate) struct Elected {
     pub(crate) place: Place,
     /// Whether most of all Sentinels name it.
     pub(crate) is_by_majority: bool,
+    /// Whether others are named as often.
+    pub(crate) is_tied: bool,
 }
 
 /// The votes of so many Sentinels.
@@ -65,7 +67,11 @@ impl<F> Votes<F> {
     /// first.
     pub(crate) fn elected(&self) -> Option<Elected> {
         let (place, count) = self.most_named()?;
-        Some(Elected { place: place.clone(), is_by_majority: self.is_majority(count) })
+        let is_named_as_often = |other: &Place| {
+            other != place && self.named().filter(|it| *it == other).count() == count
+        };
+        let is_tied = self.named().any(is_named_as_often);
+        Some(Elected { place: place.clone(), is_by_majority: self.is_majority(count), is_tied })
     }
 
     fn is_majority(&self, count: usize) -> bool {
@@ -74,17 +80,21 @@ impl<F> Votes<F> {
 
     fn most_named(&self) -> Option<(&Place, usize)> {
         let mut counts = HashMap::<&Place, usize>::new();
-        let named = self.votes.iter().filter_map(|vote| match vote {
-            Vote::Primary(place) => Some(place),
-            Vote::Unknown(_) | Vote::None(_) => None,
-        });
-        let named: Vec<_> = named.collect();
+        let named: Vec<_> = self.named().collect();
         for place in &named {
             *counts.entry(place).or_default() += 1;
         }
         let most = counts.values().copied().max()?;
         let first = named.into_iter().find(|place| counts.get(place) == Some(&most))?;
         Some((first, most))
+    }
+
+    /// The primaries that are named, in the order of the votes.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &Place> {
+        self.votes.iter().filter_map(|vote| match vote {
+            Vote::Primary(place) => Some(place),
+            Vote::Unknown(_) | Vote::None(_) => None,
+        })
     }
 
     /// Whether a Sentinel answered that it watches no primary of that name.
@@ -155,6 +165,13 @@ mod tests {
         assert_eq!(elected(5, "1 2 2 0"), Some(at(2)));
         assert_eq!(elected(2, "2 1"), Some(at(2)), "the first of two");
         assert_eq!(elected(3, "0 . ."), None);
+    }
+
+    #[test]
+    fn places_that_are_named_equally_often_are_tied() {
+        let is_tied = |text| votes(4, text).elected().unwrap().is_tied;
+        assert!(is_tied("1 2") && is_tied("2 1 . 0") && is_tied("1 2 2 1"));
+        assert!(!is_tied("1 . .") && !is_tied("1 2 2") && !is_tied("1 1"));
     }
 
     #[test]

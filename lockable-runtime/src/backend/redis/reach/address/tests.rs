@@ -93,6 +93,12 @@ fn a_flaw_in_a_url_is_named() {
     assert!(refusal("redis-sentinel://a/mm/x").contains("database"));
     assert!(refusal("redis://a?sentinel_password=secret").contains("`redis-sentinel://` alone"));
     assert!(refusal("redis://a,b/0").contains("redis-sentinel://"));
+    assert!(refusal("redis://u:p/w@a").contains("`%2F`"));
+    assert!(refusal("redis://u@a").contains("`user:password@`"));
+    assert!(
+        refusal("redis-sentinel://u:p@a,u:p@b/mm").contains("once, in front of the first host")
+    );
+    assert!(Address::parse("redis-sentinel://a/mm?sentinel_password=a@b").is_ok());
 }
 
 /// Each secret stands where a wrong URL might show it.
@@ -102,6 +108,12 @@ fn no_flaw_shows_a_secret() {
         "redis-sentinel://canary",
         "redis-sentinel://u:canary@a",
         "redis-sentinel://u:123/canary@a",
+        "redis-sentinel://canary@a/mm",
+        "redis-sentinel://u:canary@a,u:canary@b/mm",
+        "redis-sentinel://u:canary/w#canary@a/mm/0",
+        "redis://u:canary?canary@a",
+        "redis://u:canary@canary#2@a",
+        "redis://canary@a",
         "redis-sentinel://u:canary@a:99999/mm",
         "redis-sentinel://u:canary@a,,b/mm",
         "redis-sentinel://u:canary/canary@a/mm/x",
