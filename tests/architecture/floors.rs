@@ -54,8 +54,8 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
     (
         "locker",
         &[
-            "global", "scope", "blocking", "builder", "defaults", "mod", "request", "acquire",
-            "inspect",
+            "global", "scope", "blocking", "connect", "builder", "defaults", "mod", "request",
+            "acquire", "inspect",
         ],
     ),
     ("locker/acquire", &["mod", "in_line", "acquirer"]),

@@ -1,6 +1,5 @@
-//! Making a locker.
+//! The settings of a locker, and making it.
 
-use std::env;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -18,131 +17,6 @@ use crate::types::error::{LockError, LockErrorKind};
 use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
 use crate::types::reporting::Reporting;
-
-/// The variables that name a backend, the first one that is set counting.
-const VARIABLES: [&str; 2] = ["LOCKABLE_URL", "REDIS_URL"];
-
-impl Locker {
-    /// Connects to the backend that the URL names, with the defaults of [`Locker::builder`].
-    ///
-    /// - `redis://user:password@host:6379/0`: a Redis (7.0 or later) or Valkey server; user,
-    ///   password, port and database may be left out.
-    /// - `redis-sentinel://user:password@host:26379,host:26379/NAME/0`: the primary that these Sentinels know by
-    ///   that name, also after a failover. The user and the password are the server's; the Sentinels get
-    ///   `?sentinel_user=…&sentinel_password=…`, or none. Their port may be left out.
-    /// - `rediss://…`, `rediss-sentinel://…`: the same over TLS, the Sentinels included, with the feature `tls`.
-    /// - `redis+unix:///path/to/socket?db=0`: a server with a unix socket (`unix://` works too).
-    /// - `memory://`: an empty store in this process, shared by the clones of this locker, as
-    ///   [`in_memory`](Locker::in_memory) gives; `memory://name` is shared by every locker of the
-    ///   process that names it. Its timers are those of the caller's runtime, whose clock a test may
-    ///   pause.
-    ///
-    /// # Settings in the URL
-    /// Every URL takes three parameters, so that a service needs no code for them:
-    /// `redis://host:6379/0?prefix=shop:&namespace=shop:lockable&expire=30s`.
-    ///
-    /// | parameter | the same as | value |
-    /// |---|---|---|
-    /// | `prefix` | [`LockerBuilder::prefix`] | a text, percent-encoded where it has `&`, `#`, `%` or white space; `prefix=` is no prefix |
-    /// | `namespace` | [`LockerBuilder::namespace`] | a text, as for `prefix`, but not empty |
-    /// | `expire` | [`LockerBuilder::expire`] | a duration as in the attribute: `30s`, `1500ms`, `1m30s`, or a whole number of seconds |
-    ///
-    /// What the builder sets has priority over the URL, and the URL over the default. Other parameters are
-    /// part of the address.
-    ///
-    /// # Errors
-    /// - [`is_invalid_url`](LockError::is_invalid_url) when the URL names no backend, or sets something to a
-    ///   value that it cannot have. The message names the parameter and never shows the password.
-    /// - [`is_unavailable`](LockError::is_unavailable) when the server does not answer within two
-    ///   seconds, or refuses: a wrong password, a missing right, a version before 7.0. The message
-    ///   says which and never shows the password.
-    ///
-    /// # Panics
-    /// Not here; but with `memory://` a call that waits, or that holds a lock, panics on a tokio runtime
-    /// that has no timers (`enable_time`).
-    ///
-    /// # Cancel safety
-    /// Nothing is left behind but a connection that is being opened.
-    ///
-    /// # Examples
-    /// With settings in the URL:
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// use lockable_runtime::Locker;
-    ///
-    /// let locker = Locker::connect("memory://?prefix=shop:&expire=30s").await?;
-    /// let guard = locker.lock("order:7").acquire().await?;
-    /// assert_eq!(guard.key().as_str(), "shop:order:7");
-    /// assert!(guard.remaining().as_secs() > 20);
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
-    pub async fn connect(url: &str) -> Result<Self, LockError> {
-        Self::builder().url(url).connect().await
-    }
-
-    /// A locker on an empty store in this process, as `memory://` gives; shared by its clones alone.
-    ///
-    /// For tests, and for what runs in one process only. It needs no runtime, and nothing that could
-    /// be unavailable. [`TestLocks`](crate::testing::TestLocks) has a store like this, and makes the
-    /// rare cases.
-    ///
-    /// # Panics
-    /// When the system gives no thread for the background, as [`std::thread::spawn`] does.
-    ///
-    /// # Examples
-    /// ```
-    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// use lockable_runtime::Locker;
-    ///
-    /// let (one, other) = (Locker::in_memory(), Locker::in_memory());
-    /// let _guard = one.lock("order:7").acquire().await?;
-    /// assert!(one.lock("order:7").try_acquire().await?.is_none());
-    /// assert!(other.lock("order:7").try_acquire().await?.is_some());
-    /// # Ok(())
-    /// # }
-    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
-    /// ```
-    #[must_use]
-    #[track_caller]
-    #[expect(clippy::panic, reason = "there is nothing that a caller could do about it")]
-    pub fn in_memory() -> Self {
-        match Self::builder().url("memory://").connect_lazy() {
-            Ok(locker) => locker,
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    /// Starts with the defaults and sets what differs.
-    pub fn builder() -> LockerBuilder {
-        LockerBuilder::new()
-    }
-
-    /// The locker that `LOCKABLE_URL` names, or else `REDIS_URL`; connects at its first use.
-    ///
-    /// # Errors
-    /// - [`is_not_configured`](LockError::is_not_configured) when neither variable is set.
-    /// - [`is_invalid_url`](LockError::is_invalid_url) when its value names no backend, or sets
-    ///   something to a value that it cannot have; see [`Locker::connect`].
-    pub fn from_env() -> Result<Self, LockError> {
-        Self::from_environment().map(|(locker, _)| locker)
-    }
-
-    /// The locker that the environment names, and the variable that does.
-    pub(crate) fn from_environment() -> Result<(Self, &'static str), LockError> {
-        let set = |name| env::var(name).ok().filter(|url| !url.is_empty()).map(|url| (name, url));
-        let Some((variable, url)) = VARIABLES.into_iter().find_map(set) else {
-            let advice = "no locker: call `lockable_runtime::install` at start-up, or set \
-                          LOCKABLE_URL or REDIS_URL";
-            return Err(LockError::new(LockErrorKind::NotConfigured, advice));
-        };
-        match Self::builder().url(url).connect_lazy() {
-            Ok(locker) => Ok((locker, variable)),
-            Err(error) => Err(LockError::new(error.kind(), format!("{variable}: {error}"))),
-        }
-    }
-}
 
 /// Settings of a [`Locker`].
 ///
@@ -175,7 +49,7 @@ pub struct LockerBuilder {
 }
 
 impl LockerBuilder {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let (settings, reporting) = (Settings::default(), Reporting::default());
         Self { settings, prefix: None, namespace: None, expire: None, reporting }
     }

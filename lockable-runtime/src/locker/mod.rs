@@ -17,6 +17,7 @@ use crate::types::options::{Terms, Ttl};
 pub(crate) mod acquire;
 pub(crate) mod blocking;
 mod builder;
+mod connect;
 mod defaults;
 pub(crate) mod global;
 pub(crate) mod inspect;

@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::support::{SOON, Sections, is_clean};
 use crate::support::{FENCE, LIMIT, connect};
 
-/// Goal: a holder does not go on with a lock that the new primary has never heard of.
+/// Goal: no holder continues with a lock that the new primary has never heard of.
 /// Method: the replicas are stopped, two locks are acquired, one of them renewed, and the primary is killed.
 #[tokio::test]
 async fn holders_learn_soon_of_locks_that_a_failover_lost() {

@@ -58,7 +58,7 @@ struct Overlap {
 }
 
 impl Sections {
-    /// A holder begins. Whoever else is inside must have noticed by now that its lease is over.
+    /// A holder begins. Any other one that is inside must have noticed by now that its lease is over.
     pub(super) fn enter(&self, guard: &LockGuard) {
         let (name, token) = (guard.key().as_str(), u64::from(guard.fencing_token()));
         let mut state = self.state();
