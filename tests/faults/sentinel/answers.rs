@@ -84,14 +84,9 @@ async fn a_failover_is_found_without_its_announcement() {
 async fn an_outdated_minority_of_sentinels_does_not_decide() {
     let (group, astray) = (Sentinels::start(), Server::start());
     let established = connect(&group.url()).await;
-    let name = |sentinel: &Server, port: u16| {
-        let (admin, port) = (sentinel.admin(), port.to_string());
-        admin.command::<()>(&["SENTINEL", "REMOVE", Sentinels::NAME]);
-        admin.command::<()>(&["SENTINEL", "MONITOR", Sentinels::NAME, "127.0.0.1", &port, "2"]);
-    };
     let server = group.primary();
     for outdated in group.sentinels() {
-        name(outdated, astray.addr().port());
+        monitor(outdated, &astray);
         for _ in 0..10 {
             hold(&connect(&group.url()).await).await;
             server.admin().command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
@@ -99,10 +94,36 @@ async fn an_outdated_minority_of_sentinels_does_not_decide() {
             assert!(server.admin().get(KEY).is_some());
             guard.release().await.unwrap();
         }
-        name(outdated, server.addr().port());
+        monitor(outdated, server);
     }
     assert_eq!(astray.admin().keys("*"), [""; 0]);
     is_clean(server).await;
+}
+
+/// Which one of two is right depends on nothing that a locker could know.
+#[tokio::test]
+async fn a_tie_of_sentinels_names_no_primary() {
+    let (group, astray) = (Sentinels::start(), Server::start());
+    let [one, two, _] = group.sentinels() else { panic!("there are three") };
+    let server = group.primary();
+    monitor(one, &astray);
+    let url = format!("redis-sentinel://{},{}/{}", one.addr(), two.addr(), Sentinels::NAME);
+    for _ in 0..5 {
+        let error = impatient(&url).connect().await.unwrap_err();
+        let text = error.to_string();
+        assert!(error.is_unavailable() && text.contains("different primaries"), "{text}");
+        for named in [server, &astray] {
+            assert!(text.contains(&named.addr().to_string()), "{text}");
+        }
+    }
+    assert_eq!(astray.admin().keys("*"), [""; 0]);
+}
+
+/// From now on the Sentinel names that server.
+fn monitor(sentinel: &Server, primary: &Server) {
+    let (admin, port) = (sentinel.admin(), primary.addr().port().to_string());
+    admin.command::<()>(&["SENTINEL", "REMOVE", Sentinels::NAME]);
+    admin.command::<()>(&["SENTINEL", "MONITOR", Sentinels::NAME, "127.0.0.1", &port, "2"]);
 }
 
 async fn hold(locker: &Locker) {

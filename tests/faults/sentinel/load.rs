@@ -15,7 +15,7 @@ use crate::support::elapse;
 const HOLDERS: usize = 100;
 const LINES: usize = 20;
 const WAITERS: usize = 1_000;
-/// So many would be as many processes.
+/// Each stands for a process.
 const LOCKERS: usize = 4;
 
 /// The lease of the renewed locks.

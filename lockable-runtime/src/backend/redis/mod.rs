@@ -14,7 +14,6 @@ use self::batch::{releases, renewals};
 use self::connections::Connections;
 use self::reach::address::is_scheme;
 use self::wire::connection::Connection;
-
 use self::wire::script::{Enqueue, Inspect, Leave, Place};
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Listener,
@@ -39,7 +38,7 @@ mod wire;
 #[cfg(test)]
 pub(crate) use self::wait::times::Times;
 
-/// A Redis or Valkey server that is reached at one address.
+/// A Redis or Valkey server that is reached at one address, or the primary that Sentinels name.
 #[derive(Clone)]
 pub(crate) struct Redis {
     connections: Arc<Connections>,
@@ -77,9 +76,9 @@ impl Redis {
     /// released last, because the new primary may not know that.
     async fn move_in(self) {
         let Some(latest) = &self.connections.latest_releases else { return };
-        // Releases that find no connection are repeated in vain.
+        // A fault shows at the first release, and in what asks next.
         drop(self.connections.ready().await);
-        // One that fails is no reason to wait for the others: the leases end by themselves.
+        // The first release that fails ends this: the leases of the others end by themselves.
         let opener = &self.connections.opener;
         let limit = opener.command_deadline.saturating_mul(2);
         let mut running = JoinSet::new();

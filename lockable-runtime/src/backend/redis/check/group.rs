@@ -132,7 +132,7 @@ impl Group {
         }
         let message = format!(
             "`quorum` is {quorum} of {size} Sentinels, more than a majority: a failover begins only where \
-             so many of them are alive"
+             that number of them is alive"
         );
         let finding = Finding::new(Severity::Warning, Code::FewSentinels, message).about("quorum");
         Some(

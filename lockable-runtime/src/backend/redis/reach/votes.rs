@@ -38,7 +38,7 @@ pub(crate) struct Elected {
     pub(crate) is_tied: bool,
 }
 
-/// The votes of so many Sentinels.
+/// The votes of a number of Sentinels.
 pub(crate) struct Votes<F> {
     voters: usize,
     votes: Vec<Vote<F>>,
