@@ -15,6 +15,7 @@ use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::process::Process;
 use crate::types::reporting::Reporting;
+use crate::types::slot::Slot;
 
 /// A backend, and how one locker uses it.
 pub(crate) struct Link {
@@ -62,14 +63,14 @@ impl Link {
         if self.is_inherited() { Err(LockError::forked()) } else { Ok(()) }
     }
 
-    /// The answer within the command deadline, or the fault that none came.
-    pub(crate) async fn ask<T>(&self, reply: Reply<T>) -> Result<T, Fault> {
-        self.question(reply).answer().await
+    /// The answer about a lock of this slot within the command deadline, or the fault that none came.
+    pub(crate) async fn ask<T>(&self, slot: Slot, reply: Reply<T>) -> Result<T, Fault> {
+        self.question(slot, reply).answer().await
     }
 
     /// A reply of the backend whose answer is wanted also when it is late.
-    pub(crate) fn question<T>(&self, reply: Reply<T>) -> Question<'_, T> {
-        Question { link: self, reply: Some(reply) }
+    pub(crate) fn question<T>(&self, slot: Slot, reply: Reply<T>) -> Question<'_, T> {
+        Question { link: self, slot, reply: Some(reply) }
     }
 
     /// The fault of the acquisition that begins now, where a test has staged that it fails.
@@ -98,6 +99,8 @@ impl Drop for Link {
 /// A reply of the backend that is waited for, and may come late.
 pub(crate) struct Question<'a, T> {
     link: &'a Link,
+    /// Of the lock, or the locks of one server, that it is about.
+    slot: Slot,
     /// None once it was answered.
     pub(crate) reply: Option<Reply<T>>,
 }
@@ -133,7 +136,7 @@ impl<T> Question<'_, T> {
         &mut self,
         limit: Duration,
     ) -> impl Future<Output = Option<Result<T, Fault>>> {
-        self.wait(limit, || true, |_, _| None)
+        self.wait(limit, || true, |_, _, _| None)
     }
 
     fn wait<C, R>(
@@ -141,15 +144,15 @@ impl<T> Question<'_, T> {
         limit: Duration,
         // Whether the limit counts already.
         counts: C,
-        none: fn(&Link, Duration) -> R,
+        none: fn(&Link, Slot, Duration) -> R,
     ) -> Answer<'_, T, C, R> {
-        Answer { link: self.link, reply: &mut self.reply, limit, counts, none, timer: None }
+        let Self { link, slot, reply } = self;
+        Answer { link, slot: *slot, reply, limit, counts, none, timer: None }
     }
 
     /// The backend hears of it, because its connection may be the reason.
-    fn unanswered(link: &Link, limit: Duration) -> Result<T, Fault> {
-        link.backend.unanswered(limit);
-        Err(Fault::no_answer(link.backend.name(), limit))
+    fn unanswered(link: &Link, slot: Slot, limit: Duration) -> Result<T, Fault> {
+        Err(link.backend.unanswered(slot, limit))
     }
 }
 
@@ -158,11 +161,12 @@ pin_project! {
     #[must_use = "nothing happens before it is awaited"]
     struct Answer<'a, T, C, R> {
         link: &'a Link,
+        slot: Slot,
         reply: &'a mut Option<Reply<T>>,
         limit: Duration,
         // Whether the limit counts already.
         counts: C,
-        none: fn(&Link, Duration) -> R,
+        none: fn(&Link, Slot, Duration) -> R,
         #[pin]
         timer: Option<Sleep>,
     }
@@ -173,7 +177,7 @@ impl<T, C: Fn() -> bool, R: From<Result<T, Fault>>> Future for Answer<'_, T, C, 
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
         let mut this = self.project();
-        let none = || (this.none)(this.link, *this.limit);
+        let none = || (this.none)(this.link, *this.slot, *this.limit);
         let Some(reply) = this.reply else { return Poll::Ready(none()) };
         if let Poll::Ready(answer) = reply.as_mut().poll(cx) {
             **this.reply = None;

@@ -13,6 +13,7 @@ use crate::check::Report;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
+use crate::types::slot::Slot;
 use crate::types::token::{FencingToken, Origin, OwnerToken};
 
 mod attempt;
@@ -38,6 +39,9 @@ pub(crate) use url::{Settings, open};
 
 /// An answer that is on its way. It borrows nothing, so it can outlive the call that asked.
 pub(crate) type Reply<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
+
+/// Hears whose server may be another one now, or have lost its data: which slots' locks.
+pub(crate) type Hook = Box<dyn Fn(&dyn Fn(Slot) -> bool) + Send + Sync>;
 
 /// What a check finds, on its way.
 pub(crate) type Checkup = Pin<Box<dyn Future<Output = Report> + Send>>;
@@ -113,15 +117,21 @@ pub(crate) trait Environment: Send + Sync + 'static {
 
     /// Has this called whenever a connection was opened: the server may be another one, or have
     /// lost its data, since the others were.
-    fn when_connected(&self, hook: Box<dyn Fn() + Send + Sync>);
+    fn when_connected(&self, hook: Hook);
 
-    /// When the server was last left for another one, which may lack what was granted before; zero if never.
-    fn left_at(&self) -> Moment {
+    /// When the server of these locks was last left for another one, which may lack what was granted before;
+    /// zero if never.
+    fn left_at(&self, _: Slot) -> Moment {
         Moment::default()
     }
 
-    /// Notes that the calling task gave up waiting for an answer, after this time.
-    fn unanswered(&self, waited: Duration);
+    /// Which of the backend's servers has these locks: the renewals of one server go together.
+    fn place(&self, _: Slot) -> usize {
+        0
+    }
+
+    /// The fault of a request for such a lock on whose answer the calling task gave up after this time.
+    fn unanswered(&self, slot: Slot, waited: Duration) -> Fault;
 
     /// Looks whether locks whose keys begin so can work here; touches none of them.
     fn check(&self, prefix: &str) -> Checkup;

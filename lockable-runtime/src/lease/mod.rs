@@ -233,7 +233,7 @@ impl Lease {
 
     async fn ask(&self, request: Renewal) -> Result<Renewed, Fault> {
         let link = self.link();
-        let outcomes = link.ask(link.backend.renew(vec![request])).await?;
+        let outcomes = link.ask(self.0.attempt.slot, link.backend.renew(vec![request])).await?;
         // One outcome for each request.
         outcomes.into_iter().next().unwrap_or(Ok(Renewed::Absent))
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::backend::{Held, Link};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::slot::Slot;
 use crate::types::token::identity_of;
 
 /// The holder of a lock, as [`Locker::inspect`](crate::Locker::inspect) found it.
@@ -41,7 +42,7 @@ impl Holder {
 /// Asks for the holder of a lock, within one command deadline.
 pub(crate) async fn inspect(link: &Link, key: LockKey) -> Result<Option<Holder>, LockError> {
     let name = key.clone();
-    let held = link.ask(link.backend.inspect(key)).await;
+    let held = link.ask(Slot::of(&key), link.backend.inspect(key)).await;
     let held = held.map_err(|fault| fault.about(&name, &link.reporting))?;
     Ok(held.as_ref().map(Holder::of))
 }

@@ -84,7 +84,7 @@ impl Releaser {
         let this = Arc::clone(self);
         self.link.backend.detach(Box::pin(async move {
             let limit = this.link.command_deadline;
-            let known = match this.link.question(reply).late_answer(limit).await {
+            let known = match this.link.question(attempt.slot, reply).late_answer(limit).await {
                 Some(Ok(Acquisition::Granted { .. })) => Some(Known::Granted),
                 Some(Err(fault)) if !fault.proves_absence => Some(Known::Unknown),
                 Some(Ok(Acquisition::Busy) | Err(_)) => None,
@@ -232,7 +232,7 @@ impl Agent for Releaser {
 
 /// One release, within one command deadline.
 pub(crate) async fn try_release(link: &Link, attempt: &Arc<Attempt>) -> Result<Release, Fault> {
-    let answer = pin!(link.ask(link.backend.release(Arc::clone(attempt))));
+    let answer = pin!(link.ask(attempt.slot, link.backend.release(Arc::clone(attempt))));
     telemetry::releasing(link.reporting.show(&attempt.key), answer).await
 }
 

@@ -13,11 +13,12 @@ use super::life::sleep;
 use super::process::Process;
 use super::subscription::listen;
 use crate::backend::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Listener,
-    Memory, Release, Renewal, Renewed, Reply, Reserved,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Hook,
+    Listener, Memory, Release, Renewal, Renewed, Reply, Reserved,
 };
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
+use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
 pub(super) struct Client(pub(super) Arc<Process>);
@@ -222,13 +223,14 @@ impl Environment for Client {
         Box::pin(async move { process.ready().await.map(drop) })
     }
 
-    fn when_connected(&self, hook: Box<dyn Fn() + Send + Sync>) {
+    fn when_connected(&self, hook: Hook) {
         // The first one stays.
         drop(self.0.when_connected.set(hook));
     }
 
-    fn unanswered(&self, waited: Duration) {
+    fn unanswered(&self, _: Slot, waited: Duration) -> Fault {
         self.0.unanswered(waited);
+        Fault::no_answer(self.name(), waited)
     }
 
     fn check(&self, prefix: &str) -> Checkup {

@@ -12,7 +12,7 @@ use super::connection::Connection;
 use super::life::{Life, polled_worker, sleep};
 use super::mix::{Lane, Way};
 use super::world::World;
-use crate::backend::{Fault, Reply, Times};
+use crate::backend::{Fault, Hook, Reply, Times};
 use crate::types::clock::{tokio_time, within};
 use crate::types::token::Origin;
 
@@ -26,7 +26,7 @@ pub(super) struct Process {
     pub(super) times: Times,
     openings: Mutex<[Option<Arc<Opening>>; 2]>,
     /// Called when a connection was opened.
-    pub(super) when_connected: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    pub(super) when_connected: OnceLock<Hook>,
     subscription: Mutex<Subscription>,
     /// Notified when the subscription is confirmed.
     pub(super) confirmed: Notify,
@@ -160,7 +160,7 @@ impl Process {
         drop(opening.connection.set(Connection::open(&self.world, &self.life, lane)));
         opening.opened.notify_waiters();
         if let Some(hook) = self.when_connected.get() {
-            hook();
+            hook(&|_| true);
         }
     }
 

@@ -14,6 +14,7 @@ use crate::lease::renewal::Renewals;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::options::Wait;
+use crate::types::slot::Slot;
 
 pub(super) struct Holders {
     link: Arc<Link>,
@@ -64,14 +65,15 @@ impl Holders {
         self.table.leases(key)
     }
 
-    /// Checks every lease at once, because the server may have lost it.
-    pub(super) fn check_all(&self) {
+    /// Checks every lease of these slots at once, because their server may have lost it.
+    pub(super) fn check_all(&self, concerns: &dyn Fn(Slot) -> bool) {
         let mut leases = self.table.all();
+        leases.retain(|(_, lease, _)| concerns(lease.attempt().slot));
         if leases.is_empty() {
             return;
         }
         let home = self.link.backend.home(false);
-        let due = self.renewals.check_all(&home);
+        let due = self.renewals.check_all(&home, concerns);
         leases.retain(|(_, _, is_scheduled)| !is_scheduled);
         // The table has no order. A check has one, so that a simulation can repeat it.
         leases.sort_unstable_by(|(at, one, _), (other_at, other, _)| {

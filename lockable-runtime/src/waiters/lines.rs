@@ -38,9 +38,9 @@ impl Lines {
             this: Weak::clone(this),
         });
         let this = Weak::clone(&lines.this);
-        lines.link.backend.when_connected(Box::new(move || {
+        lines.link.backend.when_connected(Box::new(move |concerns| {
             if let Some(lines) = this.upgrade() {
-                lines.holders.check_all();
+                lines.holders.check_all(concerns);
             }
         }));
         lines
@@ -113,7 +113,7 @@ impl Lines {
         let (this, pending) = (Arc::clone(self), self.releaser.pending());
         self.link.backend.detach(Box::pin(async move {
             let _until_the_end = pending;
-            let left = this.link.ask(this.link.backend.leave(Arc::clone(&attempt)));
+            let left = this.link.ask(attempt.slot, this.link.backend.leave(Arc::clone(&attempt)));
             if left.await.is_err() {
                 this.releaser.defer(attempt, Known::Unknown);
             }
@@ -150,7 +150,8 @@ impl Lines {
         if let Err(refused) = self.listens(&attempt).await {
             return open.failed(&refused);
         }
-        let mut question = self.link.question(self.link.backend.enqueue(Arc::clone(&attempt)));
+        let enqueued = self.link.backend.enqueue(Arc::clone(&attempt));
+        let mut question = self.link.question(attempt.slot, enqueued);
         match question.answer_once_sent(&attempt).await {
             Ok(answer) => return open.answered(&answer),
             Err(fault) => open.failed(&fault),
@@ -233,7 +234,7 @@ impl Listener for Lines {
         let Some(this) = self.this.upgrade() else { return };
         this.origin.set(origin);
         let now = this.link.backend.now();
-        this.change(|agenda| agenda.schedule_all(now));
+        this.change(|agenda| agenda.schedule_where(now, |_| true));
     }
 }
 

@@ -63,10 +63,10 @@ impl Turn {
         let ending = lines.on(&attempt.key, |line, now| line.ending(attempt, make, now));
         let next = ending.next.clone();
         let mut releasing = Releasing { lines, attempt, ending };
-        let (link, ended) = (&lines.link, Arc::clone(attempt));
+        let (link, slot, ended) = (&lines.link, attempt.slot, Arc::clone(attempt));
         let (found, grant) = match next {
-            None => (link.ask(link.backend.release(ended)).await?, None),
-            Some(next) => link.ask(link.backend.release_to(ended, next)).await?,
+            None => (link.ask(slot, link.backend.release(ended)).await?, None),
+            Some(next) => link.ask(slot, link.backend.release_to(ended, next)).await?,
         };
         (releasing.ending.is_answered, releasing.ending.grant) = (true, grant);
         Ok(found)

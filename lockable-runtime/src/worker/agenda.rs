@@ -54,9 +54,9 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
         self.due.insert((due, key.clone()));
     }
 
-    /// Makes every entry due at that moment at the latest, those as well that are being done.
-    pub(crate) fn schedule_all(&mut self, due: Moment) {
-        for entry in self.entries.values_mut() {
+    /// Makes these entries due at that moment at the latest, those as well that are being done.
+    pub(crate) fn schedule_where(&mut self, due: Moment, which: impl Fn(&T) -> bool) {
+        for entry in self.entries.values_mut().filter(|entry| which(&entry.item)) {
             entry.due = Some(entry.due.map_or(due, |former| former.min(due)));
         }
         let dues = self.entries.iter().filter_map(|(key, entry)| Some((entry.due?, key.clone())));
@@ -179,7 +179,7 @@ mod tests {
                         plain.entry(key).and_modify(|former| *former = Some(due));
                     }
                     Step::ScheduleAll(due) => {
-                        agenda.schedule_all(at(due));
+                        agenda.schedule_where(at(due), |()| true);
                         for former in plain.values_mut() {
                             *former = Some(former.map_or(due, |former| former.min(due)));
                         }
@@ -242,7 +242,7 @@ mod tests {
         let mut agenda = Agenda::default();
         agenda.insert(1, (), None);
         agenda.insert(2, (), Some(at(50)));
-        agenda.schedule_all(at(5));
+        agenda.schedule_where(at(5), |_| true);
         assert_eq!(agenda.take_due(at(5), 9), [1, 2]);
         assert_eq!(agenda.next_due(), None);
     }
@@ -252,7 +252,7 @@ mod tests {
         let mut agenda = Agenda::default();
         agenda.insert(1, (), Some(at(10)));
         agenda.insert(2, (), Some(at(50)));
-        agenda.schedule_all(at(30));
+        agenda.schedule_where(at(30), |_| true);
         assert_eq!((agenda.take_due(at(10), 9), agenda.next_due()), (vec![1], Some(at(30))));
     }
 

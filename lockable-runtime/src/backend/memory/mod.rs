@@ -15,14 +15,15 @@ use tokio::time::Sleep;
 use self::change::Change;
 use self::state::State;
 use super::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Listener,
-    Release, Renewal, Renewed, Reply,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Hook,
+    Listener, Release, Renewal, Renewed, Reply,
 };
 use crate::background::background;
 use crate::check::{Code, Finding, Report, Severity};
 use crate::types::clock::{Moment, timer_on, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::process::PerProcess;
+use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
 mod change;
@@ -213,9 +214,11 @@ impl Environment for Arc<Memory> {
     }
 
     /// There is no connection that could break.
-    fn when_connected(&self, _: Box<dyn Fn() + Send + Sync>) {}
+    fn when_connected(&self, _: Hook) {}
 
-    fn unanswered(&self, _: Duration) {}
+    fn unanswered(&self, _: Slot, waited: Duration) -> Fault {
+        Fault::no_answer(self.name(), waited)
+    }
 
     fn check(&self, _: &str) -> Checkup {
         let mut report = Report::new(&self.name);

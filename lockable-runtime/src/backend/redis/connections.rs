@@ -15,7 +15,7 @@ use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::wait::grants::Grants;
 use crate::backend::redis::wait::times::Times;
 use crate::backend::redis::wire::connection::Connection;
-use crate::backend::{Fault, Settings};
+use crate::backend::{Fault, Hook, Settings};
 use crate::background::background;
 use crate::types::clock::{Moment, boot_time};
 use crate::types::error::{LockError, LockErrorKind};
@@ -44,9 +44,6 @@ pub(super) struct Connections {
     pub(super) latest_releases: Option<LatestReleases>,
 }
 
-/// Called when a connection was opened.
-type Hook = Box<dyn Fn() + Send + Sync>;
-
 impl Connections {
     pub(super) fn open(settings: &Settings) -> Result<Self, LockError> {
         let background = background().map_err(|error| {
@@ -72,7 +69,7 @@ impl Connections {
         self.times.forget();
         self.openings().retain(|(_, opening)| is_usable(opening));
         if let Some(hook) = self.when_connected.get() {
-            hook();
+            hook(&|_| true);
         }
     }
 
@@ -169,7 +166,7 @@ impl Connections {
             if let Some(hook) = hook.get()
                 && is_open
             {
-                hook();
+                hook(&|_| true);
             }
             // Stays until no call looks for the connection any more, or the runtime ends: then the
             // channel closes, which ends the others' waiting.

@@ -16,12 +16,13 @@ use self::reach::address::is_scheme;
 use self::wire::connection::Connection;
 use self::wire::script::{Enqueue, Inspect, Leave, Place};
 use super::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Listener,
-    Release, Renewal, Renewed, Reply, Reserved, Settings,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Hook,
+    Listener, Release, Renewal, Renewed, Reply, Reserved, Settings,
 };
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
 mod acquire;
@@ -303,16 +304,17 @@ impl Environment for Redis {
         })
     }
 
-    fn when_connected(&self, hook: Box<dyn Fn() + Send + Sync>) {
+    fn when_connected(&self, hook: Hook) {
         self.connections.when_connected(hook);
     }
 
-    fn left_at(&self) -> Moment {
+    fn left_at(&self, _: Slot) -> Moment {
         self.connections.left_at()
     }
 
-    fn unanswered(&self, waited: Duration) {
+    fn unanswered(&self, _: Slot, waited: Duration) -> Fault {
         self.connections.unanswered(waited);
+        Fault::no_answer(self.name(), waited)
     }
 
     /// On the background runtime, so that it cleans up also when its caller is dropped.

@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use crate::backend::Link;
 use crate::lease::Lease;
 use crate::types::clock::Moment;
+use crate::types::slot::Slot;
 use crate::worker::Agent as _;
 
 use self::task::RenewalTask;
@@ -35,9 +36,9 @@ impl Renewals {
         Schedule { task, id }
     }
 
-    /// Makes all leases here due at once; returns when that is.
-    pub(crate) fn check_all(&self, home: &Handle) -> Moment {
-        self.task(home).check_all()
+    /// Makes the leases of these slots due at once; returns when that is.
+    pub(crate) fn check_all(&self, home: &Handle, concerns: &dyn Fn(Slot) -> bool) -> Moment {
+        self.task(home).check_all(concerns)
     }
 
     fn task(&self, home: &Handle) -> Arc<RenewalTask> {

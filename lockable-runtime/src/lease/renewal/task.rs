@@ -14,6 +14,7 @@ use crate::telemetry;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::options::Ttl;
+use crate::types::slot::Slot;
 use crate::worker::{Agent, Worklist};
 
 /// At most this many leases are renewed by one command. The server does nothing else meanwhile: about
@@ -60,31 +61,34 @@ impl RenewalTask {
         id
     }
 
-    /// Checks every lease at once; returns when that is. Connections that open one right after the other
-    /// share a check, a moment later.
-    pub(super) fn check_all(self: &Arc<Self>) -> Moment {
+    /// Checks every lease of these slots at once; returns when that is. Connections that open one right after
+    /// the other share a check, a moment later.
+    pub(super) fn check_all(self: &Arc<Self>, concerns: &dyn Fn(Slot) -> bool) -> Moment {
         // One assignment, so a panic elsewhere leaves it sound.
         let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         let due = schedule::check(*checked, self.link.backend.now());
         *checked = Some(due);
         drop(checked);
-        self.change(|agenda| agenda.schedule_all(due));
+        self.change(|agenda| {
+            agenda.schedule_where(due, |lease| concerns(lease.attempt().slot));
+        });
         due
     }
 
     /// Those of the due leases that are held, in batches that one command can take.
     ///
     /// A batch waits for its answer as long as its shortest lease may, so leases of very different
-    /// lengths go apart.
+    /// lengths go apart; and so do those of different servers, of which one may give no answer.
     fn batches(&self, due: &[u64]) -> Vec<(Duration, Vec<Asked>)> {
         let leases: Vec<_> = self.worklist.look(|agenda| {
             due.iter().filter_map(|id| Some((*id, agenda.get_mut(id)?.clone()))).collect()
         });
-        let mut alike: BTreeMap<u32, (Duration, Vec<Asked>)> = BTreeMap::new();
+        let mut alike: BTreeMap<_, (Duration, Vec<Asked>)> = BTreeMap::new();
         for (id, lease) in leases.into_iter().filter(|(_, lease)| lease.is_held()) {
             let patience = schedule::patience(lease.pace(), self.link.command_deadline);
             let class = patience.as_nanos().checked_ilog2().unwrap_or_default();
-            let (shortest, batch) = alike.entry(class).or_insert((patience, Vec::new()));
+            let place = self.link.backend.place(lease.attempt().slot);
+            let (shortest, batch) = alike.entry((place, class)).or_insert((patience, Vec::new()));
             *shortest = patience.min(*shortest);
             let ttl = lease.needs_renewal().then_some(lease.ttl());
             let rest = Ttl::with_usable(lease.remaining());
@@ -99,7 +103,9 @@ impl RenewalTask {
         let request =
             |asked: &Asked| Renewal::new(asked.lease.attempt(), asked.ttl.or(asked.rest), sent);
         let requests = batch.iter().map(request).collect();
-        let mut question = self.link.question(self.link.backend.renew(requests));
+        let Some(first) = batch.first() else { return };
+        let slot = first.lease.attempt().slot;
+        let mut question = self.link.question(slot, self.link.backend.renew(requests));
         match question.answer_within(patience).await {
             Ok(outcomes) => {
                 for (fault, failed) in self.settle(&batch, sent, outcomes) {

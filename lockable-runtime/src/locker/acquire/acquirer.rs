@@ -181,7 +181,7 @@ struct Asked<'a> {
 impl<'a> Asked<'a> {
     fn new(acquirer: &'a Acquirer, attempt: &'a Arc<Attempt>) -> Self {
         let link = &acquirer.link;
-        let question = link.question(link.backend.try_acquire(Arc::clone(attempt)));
+        let question = link.question(attempt.slot, link.backend.try_acquire(Arc::clone(attempt)));
         Self { acquirer, attempt, question }
     }
 

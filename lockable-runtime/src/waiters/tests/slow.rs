@@ -9,11 +9,12 @@ use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 use crate::backend::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Listener,
-    Memory, Release, Renewal, Renewed, Reply,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Hook,
+    Listener, Memory, Release, Renewal, Renewed, Reply,
 };
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
+use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
 pub(super) struct Slow {
@@ -121,12 +122,12 @@ impl Environment for Arc<Slow> {
         self.memory.connect()
     }
 
-    fn when_connected(&self, hook: Box<dyn Fn() + Send + Sync>) {
+    fn when_connected(&self, hook: Hook) {
         self.memory.when_connected(hook);
     }
 
-    fn unanswered(&self, waited: Duration) {
-        self.memory.unanswered(waited);
+    fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {
+        self.memory.unanswered(slot, waited)
     }
 
     fn check(&self, prefix: &str) -> Checkup {
