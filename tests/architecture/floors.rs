@@ -73,6 +73,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
         "backend/redis",
         &[
             "mod",
+            "servers",
             "acquire",
             "check",
             "connections",
@@ -83,6 +84,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "reach",
             "fault",
             "fence",
+            "times",
         ],
     ),
     ("backend/redis/batch", &["mod", "releases", "renewals", "requests"]),
@@ -102,7 +104,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "failures",
         ],
     ),
-    ("backend/redis/wait", &["mod", "grants", "times"]),
+    ("backend/redis/wait", &["mod", "grants"]),
     (
         "backend/redis/wire",
         &["mod", "connection", "greeting", "trial", "script", "server", "outbox", "command"],
@@ -116,6 +118,8 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "watch",
             "sentinels",
             "elections",
+            "node",
+            "epochs",
             "role",
             "votes",
             "address",

@@ -26,6 +26,22 @@ impl Slot {
         Self(text.iter().fold(0, |crc, byte| crc16(crc, *byte)) % COUNT)
     }
 
+    /// The slot of that number; a number that no slot has counts on from the first one.
+    #[cfg(feature = "redis")]
+    pub(crate) fn new(number: u16) -> Self {
+        Self(number % COUNT)
+    }
+
+    #[cfg(feature = "redis")]
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        (0..COUNT).map(Self)
+    }
+
+    #[cfg(feature = "redis")]
+    pub(crate) fn number(self) -> u16 {
+        self.0
+    }
+
     #[cfg(any(feature = "redis", feature = "__internals", test))]
     pub(crate) fn index(self) -> usize {
         usize::from(self.0)

@@ -10,15 +10,10 @@ use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
 use crate::backend::redis::fault;
-use crate::backend::redis::latest_releases::LatestReleases;
 use crate::backend::redis::reach::opener::Opener;
-use crate::backend::redis::wait::grants::Grants;
-use crate::backend::redis::wait::times::Times;
 use crate::backend::redis::wire::connection::Connection;
-use crate::backend::{Fault, Hook, Settings};
-use crate::background::background;
+use crate::backend::{Fault, Hook};
 use crate::types::clock::{Moment, boot_time};
-use crate::types::error::{LockError, LockErrorKind};
 
 /// What a caller that finds no connection waits for: `None` until the outcome is known.
 type Opening = watch::Receiver<Option<Result<Arc<Connection>, Fault>>>;
@@ -35,38 +30,26 @@ pub(super) struct Connections {
     pub(super) opener: Opener,
     pub(super) background: Handle,
     openings: Mutex<Openings>,
-    pub(super) grants: Grants,
-    pub(super) times: Arc<Times>,
     when_connected: Arc<OnceLock<Hook>>,
     /// When connections were last to lead to another server, in nanoseconds; zero if never.
     left_at: AtomicU64,
-    /// Only where Sentinels name the server.
-    pub(super) latest_releases: Option<LatestReleases>,
 }
 
 impl Connections {
-    pub(super) fn open(settings: &Settings) -> Result<Self, LockError> {
-        let background = background().map_err(|error| {
-            LockError::new(LockErrorKind::Unavailable, format!("no background thread: {error}"))
-        })?;
-        let opener = Opener::new(settings, background.clone())?;
-        let times = Arc::<Times>::default();
-        Ok(Self {
-            grants: Grants::new(opener.clone(), Arc::clone(&times)),
-            left_at: AtomicU64::default(),
-            latest_releases: opener.changes().map(|_| LatestReleases::default()),
+    pub(super) fn new(opener: Opener, background: Handle) -> Self {
+        Self {
             opener,
             background,
             openings: Mutex::default(),
-            times,
             when_connected: Arc::default(),
-        })
+            left_at: AtomicU64::default(),
+        }
     }
 
     /// Connections lead to another server from now on, which may have other locks.
     pub(super) fn leave(&self) {
         self.left_at.store(boot_time().as_nanos(), Ordering::Release);
-        self.times.forget();
+        self.opener.times.forget();
         self.openings().retain(|(_, opening)| is_usable(opening));
         if let Some(hook) = self.when_connected.get() {
             hook(&|_| true);
@@ -156,12 +139,11 @@ impl Connections {
         let (outcome, opening) = watch::channel(None);
         let opener = self.opener.clone();
         let hook = Arc::clone(&self.when_connected);
-        let times = Arc::clone(&self.times);
         drop(runtime.spawn(async move {
             let open = Box::pin(Connection::open(opener.clone()));
             let connection = opener.connecting(open).await;
             let is_open = connection.is_ok();
-            times.forget();
+            opener.times.forget();
             outcome.send_replace(Some(connection.map(Arc::new)));
             if let Some(hook) = hook.get()
                 && is_open

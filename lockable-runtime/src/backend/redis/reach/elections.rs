@@ -1,14 +1,11 @@
 //! Which server is the primary: what was learned last, and what counts by then.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::epochs::{Epoch, Epochs};
 use super::votes::{Elected, Place};
 use crate::types::clock::{Moment, boot_time};
 
@@ -24,9 +21,8 @@ const ANSWERED: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(crate) struct Elections {
     known: Mutex<Known>,
-    /// The number of the one that counts now; read by every call.
-    number: AtomicU64,
-    changes: watch::Sender<u64>,
+    /// One for each.
+    epochs: Arc<Epochs>,
 }
 
 /// The primary of now.
@@ -53,18 +49,18 @@ struct Announced {
 #[derive(Clone)]
 pub(crate) struct Election {
     all: Arc<Elections>,
-    number: u64,
+    pub(crate) epoch: Epoch,
 }
 
 impl Elections {
     /// The number of the election that counts now.
     pub(crate) fn number(&self) -> u64 {
-        self.number.load(Ordering::Acquire)
+        self.epochs.number()
     }
 
     /// Has a value whenever another server becomes the primary.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+        self.epochs.changes()
     }
 
     /// The primary, where it was learned of so recently that no Sentinel needs to be asked.
@@ -135,15 +131,11 @@ impl Elections {
         // Nothing leads elsewhere yet when the first primary is learned of.
         let is_other = known.place.replace(place).is_some();
         known.is_doubted = false;
-        let number = self.number.fetch_add(1, Ordering::Release) + 1;
-        self.changes.send_if_modified(|latest| {
-            *latest = number;
-            is_other
-        });
+        self.epochs.begin(is_other);
     }
 
     fn election(self: &Arc<Self>) -> Election {
-        Election { all: Arc::clone(self), number: self.number() }
+        Election { all: Arc::clone(self), epoch: self.epochs.current() }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -163,21 +155,7 @@ impl Known {
 impl Election {
     /// Whether another server is the primary by now.
     pub(crate) fn is_over(&self) -> bool {
-        self.all.number() != self.number
-    }
-
-    /// The future's output; `None` when another server becomes the primary first.
-    pub(crate) async fn unless_over<F: Future>(&self, future: F) -> Option<F::Output> {
-        let mut changes = self.all.changes();
-        let mut over = pin!(changes.wait_for(|number| *number != self.number));
-        let mut future = pin!(future);
-        poll_fn(|cx| {
-            if over.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(None);
-            }
-            future.as_mut().poll(cx).map(Some)
-        })
-        .await
+        self.epoch.is_over()
     }
 
     /// The primary could be used.

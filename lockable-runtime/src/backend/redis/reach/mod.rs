@@ -6,9 +6,11 @@ mod certificates;
 mod client;
 pub(super) mod driven;
 mod elections;
+mod epochs;
 mod login;
 #[cfg(not(feature = "tls"))]
 mod no_certificates;
+pub(super) mod node;
 pub(super) mod opener;
 pub(super) mod role;
 pub(super) mod sentinels;

@@ -15,14 +15,17 @@ use super::address::{self, Address, Group, Way};
 use super::certificates::Certificates;
 use super::client::Client;
 use super::elections::Election;
+use super::epochs::Epoch;
 use super::login::{Login, Logins, with_credentials};
 #[cfg(not(feature = "tls"))]
 use super::no_certificates::Certificates;
+use super::node::Node;
 use super::sentinels::{Sentinel, Sentinels};
 use super::votes::Place;
 use super::watch::Watch;
 use crate::backend::redis::fault::{self, sentinel};
 use crate::backend::redis::fence::LostCounters;
+use crate::backend::redis::times::Times;
 use crate::backend::{Fault, Settings};
 use crate::types::clock::{timer_on, within};
 use crate::types::error::{LockError, LockErrorKind};
@@ -33,8 +36,7 @@ use crate::types::namespace::Namespace;
 pub(crate) struct Opener {
     /// How the server is reached; its host and port are none where Sentinels name them.
     client: Client,
-    /// The Sentinels that name the server, where the URL has them.
-    watch: Option<Arc<Watch>>,
+    route: Route,
     logins: Logins,
     /// Where the server is, without credentials.
     pub(crate) server: Arc<str>,
@@ -49,8 +51,22 @@ pub(crate) struct Opener {
     /// From then on each command of this locker is about one lock.
     pub(crate) is_sharded: Arc<AtomicBool>,
     pub(crate) lost_counters: LostCounters,
+    pub(crate) times: Arc<Times>,
     /// Set when a connection was opened; never unset.
     pub(crate) was_connected: Arc<AtomicBool>,
+}
+
+/// How the server is found.
+#[derive(Clone)]
+enum Route {
+    /// It is where the URL says.
+    Fixed,
+    /// The Sentinels of the URL name it.
+    Elected(Arc<Watch>),
+    /// The URL has these nodes of a cluster, which know the others.
+    Sharded(Arc<[Place]>),
+    /// It is this node of a cluster.
+    Node(Arc<Node>),
 }
 
 /// Where one connection leads, and how it logs in there.
@@ -61,6 +77,10 @@ pub(crate) struct Target {
     pub(crate) server: Arc<str>,
     /// `None` where no Sentinels named it.
     pub(crate) election: Option<Election>,
+    /// `None` where it is no node of a cluster by the URL.
+    pub(crate) node: Option<Arc<Node>>,
+    /// In which the connection counts; `None` where that has no end.
+    epoch: Option<Epoch>,
     /// What to do where the server refuses the login, if it is not by the URL.
     pub(crate) login_advice: &'static str,
 }
@@ -75,8 +95,8 @@ impl Opener {
         let server: Arc<str> = address.name.into();
         let info = address.server.set_tcp_settings(tcp_settings.clone());
         let client = Client::new(info, certificates.clone(), settings.deadlines.connect);
-        let watch = match address.way {
-            Way::Fixed => None,
+        let route = match address.way {
+            Way::Fixed => Route::Fixed,
             Way::Elected(Group { sentinels, primary, credentials }) => {
                 let credentials = settings.sentinel_credentials.clone().or(credentials);
                 let (name, limit) = (Arc::clone(&server), settings.deadlines.connect / 2);
@@ -89,14 +109,14 @@ impl Opener {
                 let each = sentinels.into_iter().map(sentinel).collect();
                 let (timers, elections) = (timers.clone(), Arc::default());
                 let sentinels = Sentinels { each, primary, name, timers, limit, elections };
-                Some(Arc::new(Watch::new(sentinels)))
+                Route::Elected(Arc::new(Watch::new(sentinels)))
             }
         };
         let login_limit = settings.deadlines.connect / 4 * 3;
         let logins = Logins::new(settings.credentials.clone(), timers.clone(), login_limit);
         Ok(Self {
             client,
-            watch,
+            route,
             logins,
             server,
             store: address.store.into(),
@@ -106,27 +126,60 @@ impl Opener {
             command_deadline: settings.deadlines.command,
             is_sharded: Arc::default(),
             lost_counters: LostCounters::default(),
+            times: Arc::default(),
             was_connected: Arc::default(),
         })
     }
 
     /// Where a connection leads that is opened now, with what it logs in there.
     pub(crate) async fn target(&self, login: &Login) -> Result<Target, Fault> {
-        let (info, server, election) = match &self.watch {
-            None => (self.client.info.clone(), Arc::clone(&self.server), None),
-            Some(watch) => {
-                let (place, election) = watch.watched().primary().await?;
-                let info = address::moved(&self.client.info, &place.host, place.port);
-                (info, self.server_at(&place).into(), Some(election))
+        let (mut info, mut server) = (self.client.info.clone(), Arc::clone(&self.server));
+        let (mut election, mut node, mut epoch) = (None, None, None);
+        match &self.route {
+            Route::Fixed | Route::Sharded(_) => {}
+            Route::Elected(watch) => {
+                let (place, elected) = watch.watched().primary().await?;
+                info = address::moved(&info, &place.host, place.port);
+                server = self.server_at(&place).into();
+                epoch = Some(elected.epoch.clone());
+                election = Some(elected);
             }
-        };
+            Route::Node(of) => {
+                epoch = Some(of.epoch());
+                node = Some(Arc::clone(of));
+            }
+        }
         let client = self.client.with(login.put_into(info));
-        Ok(Target { client, server, election, login_advice: login.advice() })
+        Ok(Target { client, server, election, node, epoch, login_advice: login.advice() })
     }
 
     /// The Sentinels that name the server, where the URL has them.
     pub(crate) fn sentinels(&self) -> Option<&Sentinels> {
-        self.watch.as_ref().map(|watch| &*watch.sentinels)
+        match &self.route {
+            Route::Elected(watch) => Some(&watch.sentinels),
+            Route::Fixed | Route::Sharded(_) | Route::Node(_) => None,
+        }
+    }
+
+    /// Nodes of a cluster, where the URL has them.
+    pub(crate) fn seeds(&self) -> Option<&[Place]> {
+        match &self.route {
+            Route::Sharded(seeds) => Some(seeds),
+            Route::Fixed | Route::Elected(_) | Route::Node(_) => None,
+        }
+    }
+
+    /// The same for one node of the cluster.
+    pub(crate) fn of_node(&self, node: &Arc<Node>) -> Self {
+        let info = address::moved(&self.client.info, &node.place.host, node.place.port);
+        Self {
+            client: self.client.with(info),
+            route: Route::Node(Arc::clone(node)),
+            server: self.server_at(&node.place).into(),
+            times: Arc::default(),
+            was_connected: Arc::default(),
+            ..self.clone()
+        }
     }
 
     fn server_at(&self, place: &Place) -> String {
@@ -135,7 +188,7 @@ impl Opener {
 
     /// Has a value whenever connections are to lead to another server; `None` where they never do.
     pub(crate) fn changes(&self) -> Option<watch::Receiver<u64>> {
-        self.watch.as_ref().map(|watch| watch.sentinels.elections.changes())
+        self.sentinels().map(|sentinels| sentinels.elections.changes())
     }
 
     /// With what a connection logs in that is opened now; the user's callback is asked, where there is one.
@@ -171,7 +224,7 @@ impl Opener {
     /// fault.
     pub(crate) fn unreached(&self, fault: Fault) -> Fault {
         let is_first = !self.was_connected.load(Ordering::Relaxed);
-        if self.watch.is_none() || !is_first || fault.kind != LockErrorKind::Unavailable {
+        if self.sentinels().is_none() || !is_first || fault.kind != LockErrorKind::Unavailable {
             return fault;
         }
         let message = format!("{}; {}", fault.message, sentinel::ADDRESSES);
@@ -202,23 +255,24 @@ impl Target {
 
     /// Its address, where Sentinels named it.
     pub(crate) fn named(&self) -> Option<String> {
-        self.election.as_ref().map(|_| address::place(self.info()))
+        let is_named = self.election.is_some() || self.node.is_some();
+        is_named.then(|| address::place(self.info()))
     }
 
     pub(crate) fn has_password(&self) -> bool {
         self.info().redis_settings().password().is_some()
     }
 
-    /// Whether another server is the primary by now.
+    /// Whether the server is left by now: another one is the primary, or it has no slots of the cluster.
     pub(crate) fn is_over(&self) -> bool {
-        self.election.as_ref().is_some_and(Election::is_over)
+        self.epoch.as_ref().is_some_and(Epoch::is_over)
     }
 
-    /// The future's output; `None` when another server becomes the primary first.
+    /// The future's output; `None` when the server is left first.
     pub(crate) async fn unless_over<F: Future>(&self, future: F) -> Option<F::Output> {
-        match &self.election {
+        match &self.epoch {
             // Boxed, because every call would carry its size, and those to one server do not need it.
-            Some(election) => Box::pin(election.unless_over(future)).await,
+            Some(epoch) => Box::pin(epoch.unless_over(future)).await,
             None => Some(future.await),
         }
     }
@@ -255,7 +309,8 @@ impl Target {
     #[cfg(test)]
     pub(crate) fn at(url: &str) -> Self {
         let client = Client::at(url);
-        Self { client, server: url.into(), election: None, login_advice: "" }
+        let server = url.into();
+        Self { client, server, election: None, node: None, epoch: None, login_advice: "" }
     }
 
     fn database(&self) -> i64 {

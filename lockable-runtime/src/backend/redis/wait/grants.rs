@@ -2,13 +2,12 @@
 //! commands.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use ::redis::Msg;
 use tokio::sync::watch;
 
-use super::times::Times;
 use crate::backend::redis::fault;
 use crate::backend::redis::reach::opener::{Opener, Target};
 use crate::backend::redis::reach::subscription::{Heard, Subscription};
@@ -41,12 +40,11 @@ type State = Option<Result<(), Fault>>;
 #[derive(Clone)]
 struct Subscriber {
     opener: Opener,
-    times: Arc<Times>,
 }
 
 impl Grants {
-    pub(crate) fn new(opener: Opener, times: Arc<Times>) -> Self {
-        Self { subscriber: Subscriber { opener, times }, state: Mutex::default() }
+    pub(crate) fn new(opener: Opener) -> Self {
+        Self { subscriber: Subscriber { opener }, state: Mutex::default() }
     }
 
     /// Answers once the subscription is confirmed.
@@ -175,7 +173,7 @@ impl Subscriber {
         let owner = OwnerToken::received(parts.next()?);
         let key = LockKey::prefixed("", parts.next()?).ok()?;
         let ttl = Ttl::new("expire", millis).ok()?;
-        let began = self.times.began(granted, arrived);
+        let began = self.opener.times.began(granted, arrived);
         let counts_from = began.map_or(arrived, |began| began.counts_from);
         let since = began.map(|began| began.since);
         let fence = Reserved::at(fence, granted);

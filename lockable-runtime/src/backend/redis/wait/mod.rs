@@ -1,4 +1,3 @@
-//! Waiting: the subscription on which grants arrive, and from when on they count.
+//! Waiting: the subscription on which grants arrive.
 
 pub(super) mod grants;
-pub(super) mod times;

@@ -176,6 +176,11 @@ impl Connection {
         fault::of(&self.target.server, error)
     }
 
+    /// The server answered a request that was sent then with its time in microseconds.
+    pub(crate) fn learn(&self, sent: Moment, time: u64) {
+        self.opener.times.learn(sent, time, boot_time());
+    }
+
     /// Whether commands with the keys of several locks are refused here.
     pub(crate) fn is_sharded(&self) -> bool {
         self.opener.is_sharded.load(Ordering::Relaxed)

@@ -1,0 +1,45 @@
+//! One node of a cluster, for as long as it has slots there.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use super::epochs::{Epoch, Epochs};
+use super::votes::Place;
+use crate::types::slot::Slot;
+
+/// A node that is, or was, a master of the cluster.
+pub(crate) struct Node {
+    pub(crate) place: Place,
+    /// The index of a slot that it had last, with whose keys a new connection is tried.
+    slot: AtomicU16,
+    epochs: Arc<Epochs>,
+    /// In which it has slots.
+    epoch: Epoch,
+}
+
+impl Node {
+    pub(crate) fn new(place: Place, slot: Slot) -> Self {
+        let epochs = Arc::<Epochs>::default();
+        let epoch = epochs.current();
+        Self { place, slot: AtomicU16::new(slot.number()), epochs, epoch }
+    }
+
+    pub(crate) fn slot(&self) -> Slot {
+        Slot::new(self.slot.load(Ordering::Relaxed))
+    }
+
+    /// It has this slot now.
+    pub(crate) fn has(&self, slot: Slot) {
+        self.slot.store(slot.number(), Ordering::Relaxed);
+    }
+
+    /// It has no slot any more: what it was asked counts for nothing.
+    pub(crate) fn leave(&self) {
+        self.epochs.begin(true);
+    }
+
+    /// Over once the node is left.
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.epoch.clone()
+    }
+}
