@@ -46,6 +46,7 @@ const FENCE: &str = "lockable:fence:{same}";
 /// What this crate runs to release.
 const RELEASE: &str = concat!(
     include_str!("../../lockable-runtime/scripts/free.lua"),
+    include_str!("../../lockable-runtime/scripts/publish.lua"),
     include_str!("../../lockable-runtime/scripts/hand_off.lua"),
     include_str!("../../lockable-runtime/scripts/release.lua")
 );

@@ -3,9 +3,9 @@ Hands a lock off to the first waiter in its queue that can be reached, or frees 
 the scripts that do so, which call it only where they may end the hold.
 
 An entry of the queue is "<milliseconds of the grant> <owner token>"; the digits before the first
-dot of a token name the channel on which its process listens. PUBLISH returns how many listen: when
-none does, the next waiter has its turn. Where this user may not publish, the lock is free and the
-waiters find it when they ask.
+dot of a token name the channel on which its process listens. The function `publish` is defined in front
+of this text, and returns how many listen: when none does, the next waiter has its turn. Where this user
+may not publish, the lock is free and the waiters find it when they ask.
 
 A grant reserves seventeen fencing tokens and publishes the first: so a holder can pass its turn on
 sixteen times within its process. They are never below the time, so that they rise over whatever the
@@ -117,13 +117,6 @@ local function reserve_for_waiters(lock, owner)
   end
 end
 
--- In the namespace that the queue's name begins with: behind it is `:queue:{<lock>}`, or `:queue::<lock>`
--- for a lock with a hash tag of its own.
-local function channel(lock, queue, process)
-  local others = #lock + (string.find(lock, '{', 1, true) and 8 or 9)
-  return string.sub(queue, 1, #queue - others) .. ':grant:' .. process
-end
-
 -- Starts with this entry, which was taken out of the queue, or was in none where none is given.
 local function hand_off(lock, fence, queue, own, entry)
   if type(entry) == 'table' and string.sub(entry.err, 1, 9) ~= 'WRONGTYPE' then
@@ -141,7 +134,7 @@ local function hand_off(lock, fence, queue, own, entry)
       local listeners = 1
       if token ~= own then
         local text = string.format('%.0f\n%.0f\n%s\n%s\n%s', first, now, millis, token, lock)
-        listeners = redis.pcall('PUBLISH', channel(lock, queue, process), text)
+        listeners = publish(fence, process, text)
       end
       if type(listeners) == 'table' then
         put_back(queue, entry)

@@ -107,7 +107,17 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
     ("backend/redis/wait", &["mod", "grants"]),
     (
         "backend/redis/wire",
-        &["mod", "connection", "greeting", "trial", "script", "server", "outbox", "command"],
+        &[
+            "mod",
+            "connection",
+            "greeting",
+            "trial",
+            "script",
+            "source",
+            "server",
+            "outbox",
+            "command",
+        ],
     ),
     (
         "backend/redis/reach",

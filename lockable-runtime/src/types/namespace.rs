@@ -65,6 +65,21 @@ impl Namespace {
     pub(crate) fn channel(&self, origin: Origin) -> String {
         format!("{self}:grant:{origin}")
     }
+
+    /// Where the grants of that origin are published for the locks of a slot, on that slot.
+    pub(crate) fn shard_channel(&self, origin: Origin, slot: Slot) -> String {
+        format!("{self}:grant:{origin}:{{{}}}", tag(slot))
+    }
+}
+
+/// The kind of channels on which grants are published.
+#[cfg(feature = "redis")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channels {
+    /// Each process has one, on the whole server.
+    Plain,
+    /// Each process has one on each slot of a cluster that it waits for locks of.
+    Sharded,
 }
 
 impl Default for Namespace {

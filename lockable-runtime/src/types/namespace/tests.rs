@@ -58,6 +58,18 @@ fn every_name_lies_in_the_namespace() {
     assert_eq!(shop.channel(origin), format!("shop:lockable:grant:{origin}"));
 }
 
+/// `spublish.lua` makes the same name of the fence counter's.
+#[test]
+fn a_shard_channel_shares_the_slot() {
+    let (shop, key) = (namespace("shop:lockable"), LockKey::from_static("shop:order:7"));
+    let (origin, slot) = (Origin::draw().unwrap(), Slot::of(&key));
+    let channel = shop.shard_channel(origin, slot);
+    let fence = shop.fence(slot).to_string();
+    let (begin, end) = (&fence[..fence.len() - 12], &fence[fence.len() - 5..]);
+    assert_eq!(channel, format!("{begin}:grant:{origin}:{end}"));
+    assert_eq!(Slot::of(&LockKey::new(channel).unwrap()), slot);
+}
+
 #[test]
 fn what_begins_no_name_is_refused() {
     let long = "x".repeat(MAX_BYTES + 1);

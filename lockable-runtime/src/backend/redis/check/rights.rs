@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use crate::backend::redis::fault::rights::least;
     use crate::backend::redis::wire::script::Names;
-    use crate::types::namespace::Namespace;
+    use crate::types::namespace::{Channels, Namespace};
 
     #[test]
     fn every_right_of_the_documented_line_is_tried() {
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_words_of_the_server_name_what_it_forbids() {
-        let uncached = Names::uncached(Namespace::new("shop:lockable").unwrap());
+        let uncached = Names::uncached(Namespace::new("shop:lockable").unwrap(), Channels::Plain);
         let probe = Probe::new("shop:", &uncached).unwrap();
         let rule = |tried, words: &str| {
             let error =

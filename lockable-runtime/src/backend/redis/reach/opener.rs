@@ -29,7 +29,7 @@ use crate::backend::redis::times::Times;
 use crate::backend::{Fault, Settings};
 use crate::types::clock::{timer_on, within};
 use crate::types::error::{LockError, LockErrorKind};
-use crate::types::namespace::Namespace;
+use crate::types::namespace::{Channels, Namespace};
 
 /// Everything that opening a connection takes.
 #[derive(Clone)]
@@ -43,6 +43,8 @@ pub(crate) struct Opener {
     /// The same for every locker that leads there.
     pub(crate) store: Arc<str>,
     pub(crate) namespace: Namespace,
+    /// The kind of channels on which grants are published.
+    pub(crate) channels: Channels,
     /// The runtime whose timers keep the deadlines.
     pub(crate) timers: Handle,
     pub(crate) connect_deadline: Duration,
@@ -121,6 +123,7 @@ impl Opener {
             server,
             store: address.store.into(),
             namespace: settings.namespace.clone(),
+            channels: Channels::Plain,
             timers,
             connect_deadline: settings.deadlines.connect,
             command_deadline: settings.deadlines.command,

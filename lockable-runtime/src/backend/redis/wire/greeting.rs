@@ -8,8 +8,9 @@ use std::sync::atomic::Ordering;
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, Pipeline, RedisError, Value};
 
-use super::script::{Names, Script, is_unknown_script};
+use super::script::{Names, is_unknown_script};
 use super::server::{Mode, unfit_by_answers, unfit_by_greeting, version};
+use super::source::Script;
 use super::trial::{self, Step};
 use super::{command, server};
 use crate::backend::Fault;
@@ -19,7 +20,6 @@ use crate::backend::redis::reach::opener::{Opener, Target};
 use crate::check::{Code, Finding};
 use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
-use crate::types::namespace::Namespace;
 use crate::types::token::Origin;
 
 /// Greets a server that has just been connected to; returns the names to write calls with.
@@ -28,9 +28,9 @@ pub(crate) async fn greet(
     opener: &Opener,
     target: &Target,
 ) -> Result<Names, Fault> {
-    let (server, namespace) = (&*target.server, &opener.namespace);
+    let server = &*target.server;
     let failed = |error: RedisError| fault::of(server, &error);
-    let Introduced { hello, names } = introduce(commands, namespace).await.map_err(failed)?;
+    let Introduced { hello, names } = introduce(commands, opener).await.map_err(failed)?;
     let mode = Mode::of(&hello);
     if let Some(elsewhere) = elsewhere(commands, &hello, target).await.map_err(failed)? {
         return Err(misdirected(&elsewhere, opener, target));
@@ -40,7 +40,7 @@ pub(crate) async fn greet(
     let origin = Origin::draw()?;
     let mut trial = rehearse(commands, &names, origin, mode).await.map_err(failed)?;
     if trial.replies.iter().any(is_unknown_script) {
-        let uncached = Names::uncached(namespace.clone());
+        let uncached = Names::uncached(opener.namespace.clone(), opener.channels);
         trial = rehearse(commands, &uncached, origin, mode).await.map_err(failed)?;
     }
     trial.judge(server)?;
@@ -113,12 +113,13 @@ pub(crate) struct Introduced {
 /// A user who may do neither can still lock: the scripts are then sent whole each time.
 pub(crate) async fn introduce(
     commands: &mut MultiplexedConnection,
-    namespace: &Namespace,
+    opener: &Opener,
 ) -> Result<Introduced, RedisError> {
+    let Opener { namespace, channels, .. } = opener;
     let mut pipeline = Pipeline::new();
     pipeline.cmd("HELLO");
-    for script in Script::ALL {
-        pipeline.cmd("SCRIPT").arg("LOAD").arg(script.source());
+    for script in Script::needed(*channels) {
+        pipeline.cmd("SCRIPT").arg("LOAD").arg(script.source(*channels));
     }
     let count = pipeline.len();
     let mut replies = commands.send_packed_commands(&pipeline, 0, count).await?.into_iter();
@@ -126,7 +127,7 @@ pub(crate) async fn introduce(
     let mut errors = replies.clone().filter_map(|reply| reply.extract_error().err());
     let names = match errors.find(fault::passes) {
         Some(error) => Err(error),
-        None => Ok(Names::from_replies(namespace.clone(), replies)),
+        None => Ok(Names::from_replies(namespace.clone(), *channels, replies)),
     };
     Ok(Introduced { hello, names })
 }

@@ -6,4 +6,5 @@ pub(super) mod greeting;
 pub(super) mod outbox;
 pub(super) mod script;
 pub(super) mod server;
+pub(super) mod source;
 pub(super) mod trial;

@@ -6,60 +6,12 @@ use std::time::Duration;
 use ::redis::{Cmd, FromRedisValue, RedisError, ServerErrorKind, Value};
 
 use super::command::{integer, millis, unexpected};
+use super::source::Script;
 use crate::backend::{self, Attempt, Held, Renewal, Renewed};
 use crate::types::key::LockKey;
-use crate::types::namespace::Namespace;
+use crate::types::namespace::{Channels, Namespace};
 use crate::types::options::FENCE_LIFE;
 use crate::types::token::{Origin, is_reserved_for_waiters};
-
-/// A script, which servers are asked to cache.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Script {
-    Release,
-    Renew,
-    Inspect,
-    Seed,
-    Enqueue,
-    Leave,
-    FreeAll,
-    Meet,
-}
-
-impl Script {
-    pub(crate) const ALL: [Self; 8] = [
-        Self::Release,
-        Self::Renew,
-        Self::Inspect,
-        Self::Seed,
-        Self::Enqueue,
-        Self::Leave,
-        Self::FreeAll,
-        Self::Meet,
-    ];
-
-    pub(crate) fn source(self) -> &'static str {
-        match self {
-            Self::Release => concat!(
-                include_str!("../../../../scripts/free.lua"),
-                include_str!("../../../../scripts/hand_off.lua"),
-                include_str!("../../../../scripts/release.lua")
-            ),
-            Self::Enqueue => concat!(
-                include_str!("../../../../scripts/hand_off.lua"),
-                include_str!("../../../../scripts/enqueue.lua")
-            ),
-            Self::Leave => concat!(
-                include_str!("../../../../scripts/hand_off.lua"),
-                include_str!("../../../../scripts/leave.lua")
-            ),
-            Self::FreeAll => include_str!("../../../../scripts/free_all.lua"),
-            Self::Renew => include_str!("../../../../scripts/renew.lua"),
-            Self::Inspect => include_str!("../../../../scripts/inspect.lua"),
-            Self::Seed => include_str!("../../../../scripts/seed.lua"),
-            Self::Meet => include_str!("../../../../scripts/meet.lua"),
-        }
-    }
-}
 
 /// The names that a call is written with: of the script, and of the companion keys.
 #[derive(Clone)]
@@ -67,22 +19,24 @@ pub(crate) struct Names {
     /// What a server calls the scripts in its cache; nothing for those that it may not be asked to cache.
     scripts: [Option<String>; Script::ALL.len()],
     pub(crate) namespace: Namespace,
+    channels: Channels,
 }
 
 impl Names {
-    /// From the answers to `SCRIPT LOAD` of all scripts in their order.
+    /// From the answers to `SCRIPT LOAD` of all scripts that are needed, in their order.
     pub(crate) fn from_replies(
         namespace: Namespace,
+        channels: Channels,
         replies: impl IntoIterator<Item = Value>,
     ) -> Self {
         let mut replies = replies.into_iter();
         let scripts = Script::ALL.map(|_| String::from_redis_value(replies.next()?).ok());
-        Self { scripts, namespace }
+        Self { scripts, namespace, channels }
     }
 
     /// Where no script is known by a name.
-    pub(crate) fn uncached(namespace: Namespace) -> Self {
-        Self { scripts: Script::ALL.map(|_| None), namespace }
+    pub(crate) fn uncached(namespace: Namespace, channels: Channels) -> Self {
+        Self { scripts: Script::ALL.map(|_| None), namespace, channels }
     }
 
     /// The same scripts with the companion keys of a trial.
@@ -90,9 +44,10 @@ impl Names {
         Self { namespace: self.namespace.of_trial(origin), ..self.clone() }
     }
 
-    /// Whether the server caches all scripts.
+    /// Whether the server caches all scripts that are needed.
     pub(crate) fn are_cached(&self) -> bool {
-        self.scripts.iter().all(Option::is_some)
+        let cached = self.scripts.iter().filter(|name| name.is_some()).count();
+        cached == Script::needed(self.channels).count()
     }
 
     /// The call by the script's name, or else with its text.
@@ -105,7 +60,7 @@ impl Names {
 
     /// The call with the script's text.
     pub(crate) fn by_text<C: Call>(&self, call: &C) -> Cmd {
-        call.command(&self.namespace, "EVAL", C::SCRIPT.source())
+        call.command(&self.namespace, "EVAL", C::SCRIPT.source(self.channels))
     }
 }
 
@@ -149,15 +104,48 @@ impl Call for Release<'_> {
     }
 
     fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
-        match reply.extract_error()? {
-            Value::Int(1) => Ok((backend::Release::Released, None)),
-            Value::Int(0) => Ok((backend::Release::Absent, None)),
-            Value::Int(-1) => Ok((backend::Release::Taken, None)),
-            handed => {
-                let handed = FromRedisValue::from_redis_value(handed)?;
-                Ok((backend::Release::Released, Some(handed)))
-            }
+        let reply = reply.extract_error()?;
+        if let Some(found) = found(&reply) {
+            return Ok((found, None));
         }
+        let handed = FromRedisValue::from_redis_value(reply)?;
+        Ok((backend::Release::Released, Some(handed)))
+    }
+}
+
+/// What a release found that hands nothing to this process.
+fn found(reply: &Value) -> Option<backend::Release> {
+    match reply {
+        Value::Int(1) => Some(backend::Release::Released),
+        Value::Int(0) => Some(backend::Release::Absent),
+        Value::Int(-1) => Some(backend::Release::Taken),
+        _ => None,
+    }
+}
+
+/// Ends the hold of `attempt` by its lock alone, without regard to the waiters.
+pub(crate) struct FreeOne<'a> {
+    pub(crate) attempt: &'a Attempt,
+    /// How long the lock has to stay taken.
+    pub(crate) taken_for: Option<Duration>,
+}
+
+impl Call for FreeOne<'_> {
+    type Outcome = backend::Release;
+    const SCRIPT: Script = Script::FreeOne;
+
+    fn command(&self, _: &Namespace, verb: &str, text: &str) -> Cmd {
+        let key = self.attempt.key.as_str();
+        let mut command = Cmd::with_capacity(6, text.len() + key.len() + 96);
+        command.arg(verb).arg(text).arg(1).arg(key).arg(self.attempt.owner.as_ref());
+        if let Some(taken_for) = self.taken_for {
+            command.arg(millis(taken_for));
+        }
+        command
+    }
+
+    fn outcome(&self, reply: Value) -> Result<backend::Release, RedisError> {
+        found(&reply.extract_error()?).ok_or_else(unexpected)
     }
 }
 

@@ -105,11 +105,11 @@ pub(crate) const CLEANING: &str = "cleaning up";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::namespace::Namespace;
+    use crate::types::namespace::{Channels, Namespace};
 
     /// Of one of the locks; the replies are in the words of the protocol.
     fn is_split_by(marked: &str, met: &str) -> bool {
-        let steps = meetings(&Names::uncached(Namespace::default()), "");
+        let steps = meetings(&Names::uncached(Namespace::default(), Channels::Plain), "");
         assert_eq!(steps.len(), 3 * MEETINGS);
         let replies = [marked, met, ":1"].map(|reply| format!("{reply}\r\n"));
         let replies = replies.map(|reply| ::redis::parse_redis_value(reply.as_bytes()).unwrap());

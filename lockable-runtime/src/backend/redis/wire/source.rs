@@ -1,0 +1,62 @@
+//! The texts of the scripts.
+
+use crate::types::namespace::Channels;
+
+/// A script, which servers are asked to cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Script {
+    Release,
+    Renew,
+    Inspect,
+    Seed,
+    Enqueue,
+    Leave,
+    FreeAll,
+    Meet,
+    FreeOne,
+}
+
+/// The scripts of these names, one behind the other.
+macro_rules! text {
+    ($($name:literal),+) => {
+        concat!($(include_str!(concat!("../../../../scripts/", $name, ".lua"))),+)
+    };
+}
+
+impl Script {
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Release,
+        Self::Renew,
+        Self::Inspect,
+        Self::Seed,
+        Self::Enqueue,
+        Self::Leave,
+        Self::FreeAll,
+        Self::Meet,
+        // The last, because it is not needed everywhere.
+        Self::FreeOne,
+    ];
+
+    /// Those that are run where grants are published so: no slot of a single server moves.
+    pub(crate) fn needed(channels: Channels) -> impl Iterator<Item = Self> {
+        let is_needed = move |script| channels == Channels::Sharded || script != Self::FreeOne;
+        Self::ALL.into_iter().filter(move |script| is_needed(*script))
+    }
+
+    pub(crate) fn source(self, channels: Channels) -> &'static str {
+        match (self, channels) {
+            (Self::Release, Channels::Plain) => text!("free", "publish", "hand_off", "release"),
+            (Self::Release, Channels::Sharded) => text!("free", "spublish", "hand_off", "release"),
+            (Self::Enqueue, Channels::Plain) => text!("publish", "hand_off", "enqueue"),
+            (Self::Enqueue, Channels::Sharded) => text!("spublish", "hand_off", "enqueue"),
+            (Self::Leave, Channels::Plain) => text!("publish", "hand_off", "leave"),
+            (Self::Leave, Channels::Sharded) => text!("spublish", "hand_off", "leave"),
+            (Self::Renew, _) => text!("renew"),
+            (Self::Inspect, _) => text!("inspect"),
+            (Self::Seed, _) => text!("seed"),
+            (Self::FreeAll, _) => text!("free_all"),
+            (Self::Meet, _) => text!("meet"),
+            (Self::FreeOne, _) => text!("free_one"),
+        }
+    }
+}
