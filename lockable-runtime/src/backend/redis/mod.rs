@@ -161,8 +161,9 @@ impl Backend for Redis {
             // Of the first request, which may be the one that has handed the lock off.
             let sent = boot_time();
             next.mark_sent(sent);
-            let release = async |connection: &Arc<Connection>| {
-                let released = releases::release_one(connection, &attempt, Some(&next));
+            let of = Arc::clone(&attempt);
+            let release = async move |connection: &Arc<Connection>| {
+                let released = releases::release_one(connection, &of, Some(&next));
                 let (found, handed) = released.await?;
                 let grant = handed.map(|(fence, time)| {
                     connection.learn(sent, time);
