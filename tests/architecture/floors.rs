@@ -133,6 +133,8 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "role",
             "votes",
             "address",
+            "place",
+            "hosts",
             "subscription",
             "driven",
             "client",

@@ -26,7 +26,7 @@ pub(crate) struct Settings {
 }
 
 const SCHEMES: &str = "`redis://`, `rediss://`, `redis-sentinel://`, `rediss-sentinel://`, \
-                       `redis+unix://` or `memory://`";
+                       `redis-cluster://`, `rediss-cluster://`, `redis+unix://` or `memory://`";
 
 /// Makes the backend that the URL names. Connects to nothing yet.
 ///

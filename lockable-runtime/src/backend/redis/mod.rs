@@ -11,7 +11,7 @@ use tokio::time::Sleep;
 
 use self::acquire::acquire;
 use self::batch::{releases, renewals};
-use self::reach::address::is_scheme;
+use self::reach::hosts::is_scheme;
 use self::reach::opener::Opener;
 use self::servers::{Before, Ran, Servers};
 use self::wire::connection::Connection;

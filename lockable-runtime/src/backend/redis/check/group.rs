@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::sentinel::{Questions, Said, Seen};
+use crate::backend::redis::reach::place::Place;
 use crate::backend::redis::reach::sentinels::Sentinels;
-use crate::backend::redis::reach::votes::{Place, Vote};
+use crate::backend::redis::reach::votes::Vote;
 use crate::check::{Code, Finding, Severity};
 
 /// Fewer cannot agree on a failover once one of them fails.

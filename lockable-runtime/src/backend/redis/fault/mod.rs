@@ -272,7 +272,8 @@ pub(crate) fn bad_url(error: &RedisError) -> LockError {
     } else {
         format!(
             "{}; a URL looks like `redis://user:password@host:6379/0`, \
-             `redis-sentinel://user:password@host:26379,host:26379/NAME/0` or \
+             `redis-sentinel://user:password@host:26379,host:26379/NAME/0`, \
+             `redis-cluster://user:password@host:6379,host:6379` or \
              `redis+unix:///path/to/socket?db=0`, with special characters percent-encoded",
             error.to_string().split(" - ").next().unwrap_or_default()
         )

@@ -1,9 +1,11 @@
-//! From a URL to where the server is, or to the Sentinels that know.
+//! From a URL to where the server is, to the Sentinels that know, or to nodes of a cluster.
 
 use std::collections::BTreeSet;
 
 use ::redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 
+use super::hosts::{Hosts, Kind, NODES, SENTINELS, has_too_many, is_socket, names_several};
+use super::place::{Place, host_and_port};
 use crate::backend::redis::fault;
 use crate::types::credentials::Credentials;
 use crate::types::error::LockError;
@@ -13,8 +15,8 @@ use crate::types::parameters::{Parameter, invalid, take_from, unescaped};
 #[derive(Debug)]
 pub(crate) struct Address {
     pub(crate) way: Way,
-    /// The user, the password, the database and the form of the server's address; where Sentinels name it, its
-    /// host is the first of theirs.
+    /// The user, the password, the database and the form of the server's address. Where Sentinels name it, its
+    /// host is the first of theirs; in a cluster it is the first node.
     pub(crate) server: ConnectionInfo,
     /// The URL without credentials and parameters, for messages.
     pub(crate) name: String,
@@ -29,6 +31,8 @@ pub(crate) enum Way {
     Fixed,
     /// Sentinels name it.
     Elected(Group),
+    /// Nodes of a cluster share the slots.
+    Sharded(Seeds),
 }
 
 /// The Sentinels that watch one primary.
@@ -41,9 +45,17 @@ pub(crate) struct Group {
     pub(crate) credentials: Option<Credentials>,
 }
 
+/// Some nodes of a cluster, which know the others.
+#[derive(Debug)]
+pub(crate) struct Seeds {
+    /// Each with the user and the password, which are those of every node.
+    pub(crate) nodes: Vec<ConnectionInfo>,
+}
+
 impl Address {
     /// # Errors
-    /// When the URL is not one of a server or of Sentinels. No message shows a part that may be secret.
+    /// When the URL is not one of a server, of Sentinels or of a cluster. No message shows a part that may be
+    /// secret.
     pub(crate) fn parse(url: &str) -> Result<Self, LockError> {
         // White space at the end comes from the file or the variable that the URL was read from.
         let url = url.trim_end();
@@ -52,17 +64,19 @@ impl Address {
             return Err(invalid(flaw));
         }
         let mut own = Own::default();
-        match of_sentinels(scheme) {
-            Some(scheme) => {
-                let rest = take_from(rest, |parameter| own.take(parameter))?;
-                Self::elected(scheme, &rest, own.credentials()?)
-            }
-            None => Self::fixed(&take_from(url, |parameter| own.refuse(parameter))?),
+        if let Some(scheme) = SENTINELS.base(scheme) {
+            let rest = take_from(rest, |parameter| own.take(parameter))?;
+            Self::elected(&Hosts::parse(&SENTINELS, scheme, &rest)?, own.credentials()?)
+        } else if let Some(scheme) = NODES.base(scheme) {
+            let rest = take_from(rest, |parameter| own.refuse(parameter))?;
+            Self::sharded(&Hosts::parse(&NODES, scheme, &rest)?)
+        } else {
+            Self::fixed(&take_from(url, |parameter| own.refuse(parameter))?)
         }
     }
 
     fn fixed(url: &str) -> Result<Self, LockError> {
-        if has_several_hosts(url) {
+        if has_too_many(url) {
             return Err(invalid(SEVERAL));
         }
         let server = info(url)?;
@@ -70,49 +84,66 @@ impl Address {
         Ok(Self { way: Way::Fixed, server, store: name.clone(), name })
     }
 
-    /// `[user[:password]@]host[:port][,host[:port]…]/NAME[/db][?…][#…]`
-    fn elected(
-        scheme: &str,
-        rest: &str,
-        credentials: Option<Credentials>,
-    ) -> Result<Self, LockError> {
-        let (rest, tail) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (user, hosts) = match authority.rsplit_once('@') {
-            Some((user, hosts)) => (format!("{user}@"), hosts),
-            None => (String::new(), authority),
-        };
-        let (primary, database) = path.split_once('/').unwrap_or((path, ""));
+    /// Their path is `/NAME[/db]`.
+    fn elected(hosts: &Hosts<'_>, credentials: Option<Credentials>) -> Result<Self, LockError> {
+        let (primary, database) = hosts.path.split_once('/').unwrap_or((hosts.path, ""));
         let primary = unescaped(primary).filter(|name| is_name(name));
         let primary = primary.ok_or_else(|| invalid(UNNAMED))?;
-        let hosts = sentinels(hosts)?;
-        let first = hosts.first().map(String::as_str).unwrap_or_default();
-        let server = info(&format!("{scheme}://{user}{first}/{database}{tail}"))?;
-        let fragment = tail.find('#').map_or("", |at| tail.split_at(at).1);
-        let of_sentinel = |host: &String| info(&format!("{scheme}://{host}{fragment}"));
-        let sentinels = hosts.iter().map(of_sentinel).collect::<Result<Vec<_>, _>>()?;
-        let places: Vec<_> = sentinels.iter().map(place).collect();
-        let name = |places: String| {
-            let scheme = if is_tls(&server) { "rediss-sentinel" } else { "redis-sentinel" };
-            format!("{scheme}://{places}/{primary}/{}", server.redis_settings().db())
-        };
-        let sorted: BTreeSet<_> = places.iter().map(String::as_str).collect();
-        let sorted: Vec<_> = sorted.into_iter().collect();
-        if sorted.len() < places.len() {
-            return Err(invalid("a Sentinel is named twice; name each once"));
-        }
+        let server = info(&hosts.server(database))?;
+        let sentinels = infos(hosts.strangers())?;
+        let behind = format!("/{primary}/{}", server.redis_settings().db());
+        let Names { name, store } = Names::of(&SENTINELS, &sentinels, &behind)?;
         Ok(Self {
-            name: name(places.join(",")),
-            store: name(sorted.join(",")),
+            name,
+            store,
             way: Way::Elected(Group { sentinels, primary, credentials }),
             server,
         })
+    }
+
+    /// Their path is empty, or the number of the one database.
+    fn sharded(hosts: &Hosts<'_>) -> Result<Self, LockError> {
+        match hosts.path {
+            "" | "0" => {}
+            path if path.parse::<i64>().is_ok() => return Err(invalid(DATABASE)),
+            _ => return Err(invalid(PATH)),
+        }
+        let nodes = infos(hosts.servers("0"))?;
+        let Names { name, store } = Names::of(&NODES, &nodes, "")?;
+        Ok(Self {
+            name,
+            store,
+            server: info(&hosts.server("0"))?,
+            way: Way::Sharded(Seeds { nodes }),
+        })
+    }
+}
+
+/// What several hosts are called together.
+struct Names {
+    name: String,
+    store: String,
+}
+
+impl Names {
+    /// # Errors
+    /// When two of them are one.
+    fn of(kind: &Kind, hosts: &[ConnectionInfo], behind: &str) -> Result<Self, LockError> {
+        let places: Vec<_> = hosts.iter().map(place).collect();
+        let sorted: BTreeSet<_> = places.iter().map(String::as_str).collect();
+        let sorted: Vec<_> = sorted.into_iter().collect();
+        if sorted.len() < places.len() {
+            return Err(invalid(kind.repeated));
+        }
+        let scheme = hosts.first().map_or("redis", scheme);
+        let name = |places: String| format!("{scheme}-{}://{places}{behind}", kind.ending);
+        Ok(Self { name: name(places.join(",")), store: name(sorted.join(",")) })
     }
 }
 
 /// What is wrong with the user and the password, before a part of them is taken for something else, and shown.
 fn flaw_of_credentials(scheme: &str, rest: &str) -> Option<&'static str> {
-    if UNIX.contains(&scheme) {
+    if is_socket(scheme) {
         return None;
     }
     let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -123,7 +154,7 @@ fn flaw_of_credentials(scheme: &str, rest: &str) -> Option<&'static str> {
     }
     let (login, _) = authority.rsplit_once('@')?;
     match login {
-        login if of_sentinels(scheme).is_some() && login.contains(',') => Some(REPEATED),
+        login if names_several(scheme) && login.contains(',') => Some(REPEATED),
         login if !login.is_empty() && !login.contains(':') => Some(NO_PASSWORD),
         _ => None,
     }
@@ -144,47 +175,13 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_part)
 }
 
-/// The scheme of the servers, where the URL's is one of Sentinels.
-fn of_sentinels(scheme: &str) -> Option<&str> {
-    let base = scheme.strip_suffix("sentinel")?.strip_suffix(['-', '+'])?;
-    SCHEMES.contains(&base).then_some(base)
-}
+const SEVERAL: &str = "several hosts are named; of a cluster write `redis-cluster://host:6379,host:6379`, of \
+                       Sentinels `redis-sentinel://host:26379,host:26379/NAME/0`, and of one server its host";
 
-/// Whether URLs with this scheme are of Redis or Valkey.
-pub(crate) fn is_scheme(scheme: &str) -> bool {
-    SCHEMES.contains(&scheme) || UNIX.contains(&scheme) || of_sentinels(scheme).is_some()
-}
+const DATABASE: &str = "a cluster has database 0 alone; leave the number out of the URL";
 
-const UNIX: [&str; 3] = ["unix", "redis+unix", "valkey+unix"];
-const SCHEMES: [&str; 4] = ["redis", "rediss", "valkey", "valkeys"];
-
-/// Each with its port.
-fn sentinels(hosts: &str) -> Result<Vec<String>, LockError> {
-    let with_port = |host: &str| {
-        // The colons of an IPv6 address are in brackets.
-        let after = host.rsplit_once(']').map_or(host, |(_, after)| after);
-        let host = host.strip_suffix(':').unwrap_or(host);
-        match (host, after.trim_end_matches(':').contains(':')) {
-            ("", _) => Err(invalid("a Sentinel has no host; write `host:26379,host:26379`")),
-            (_, true) => Ok(host.to_owned()),
-            (_, false) => Ok(format!("{host}:{SENTINEL_PORT}")),
-        }
-    };
-    hosts.split(',').map(with_port).collect()
-}
-
-/// The client library takes the comma for a part of a name.
-fn has_several_hosts(url: &str) -> bool {
-    let (scheme, rest) = url.split_once("://").unwrap_or_default();
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let hosts = authority.rsplit_once('@').map_or(authority, |(_, hosts)| hosts);
-    SCHEMES.contains(&scheme) && hosts.contains(',')
-}
-
-const SENTINEL_PORT: u16 = 26_379;
-
-const SEVERAL: &str = "several hosts are named; of Sentinels write \
-                       `redis-sentinel://host:26379,host:26379/NAME/0`, and of one server its host";
+const PATH: &str = "a path is behind the hosts of a cluster; write `redis-cluster://host:6379,host:6379`, \
+                    without one";
 
 const UNNAMED: &str = "the name of the primary is missing, or is none; a URL of Sentinels looks like \
                        `redis-sentinel://user:password@host:26379,host:26379/NAME/0`";
@@ -232,6 +229,10 @@ fn info(url: &str) -> Result<ConnectionInfo, LockError> {
     url.into_connection_info().map_err(|error| fault::bad_url(&error))
 }
 
+fn infos(urls: impl Iterator<Item = String>) -> Result<Vec<ConnectionInfo>, LockError> {
+    urls.map(|url| info(&url)).collect()
+}
+
 /// The URL of one server, without credentials and parameters.
 fn name(info: &ConnectionInfo) -> String {
     let database = info.redis_settings().db();
@@ -260,9 +261,14 @@ pub(crate) fn place(info: &ConnectionInfo) -> String {
     }
 }
 
-/// An IPv6 address is in brackets, so that its last colon is not taken for the port's.
-pub(crate) fn host_and_port(host: &str, port: u16) -> String {
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+/// Where a server is; none of one that is reached by a socket of this machine.
+pub(crate) fn place_of(info: &ConnectionInfo) -> Option<Place> {
+    match info.addr() {
+        ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+            Some(Place { host: host.clone(), port: *port })
+        }
+        _ => None,
+    }
 }
 
 /// The same with another host and port.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::epochs::{Epoch, Epochs};
-use super::votes::{Elected, Place};
+use super::place::Place;
+use super::votes::Elected;
 use crate::types::clock::{Moment, boot_time};
 
 /// How long an announced primary is used without asking. Sentinels tell each other of a failover within their

@@ -7,11 +7,13 @@ mod client;
 pub(super) mod driven;
 mod elections;
 mod epochs;
+pub(super) mod hosts;
 mod login;
 #[cfg(not(feature = "tls"))]
 mod no_certificates;
 pub(super) mod node;
 pub(super) mod opener;
+pub(super) mod place;
 pub(super) mod role;
 pub(super) mod sentinels;
 pub(super) mod subscription;

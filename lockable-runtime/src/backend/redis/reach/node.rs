@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use super::epochs::{Epoch, Epochs};
-use super::votes::Place;
+use super::place::Place;
 use crate::types::slot::Slot;
 
 /// A node that is, or was, a master of the cluster.

@@ -10,7 +10,7 @@ use ::redis::{ConnectionInfo, RedisConnectionInfo};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::address::{self, Address, Group, Way};
+use super::address::{self, Address, Group, Seeds, Way};
 #[cfg(feature = "tls")]
 use super::certificates::Certificates;
 use super::client::Client;
@@ -20,8 +20,8 @@ use super::login::{Login, Logins, with_credentials};
 #[cfg(not(feature = "tls"))]
 use super::no_certificates::Certificates;
 use super::node::Node;
+use super::place::Place;
 use super::sentinels::{Sentinel, Sentinels};
-use super::votes::Place;
 use super::watch::Watch;
 use crate::backend::redis::fault::{self, sentinel};
 use crate::backend::redis::fence::LostCounters;
@@ -99,6 +99,9 @@ impl Opener {
         let client = Client::new(info, certificates.clone(), settings.deadlines.connect);
         let route = match address.way {
             Way::Fixed => Route::Fixed,
+            Way::Sharded(Seeds { nodes }) => {
+                Route::Sharded(nodes.iter().filter_map(address::place_of).collect())
+            }
             Way::Elected(Group { sentinels, primary, credentials }) => {
                 let credentials = settings.sentinel_credentials.clone().or(credentials);
                 let (name, limit) = (Arc::clone(&server), settings.deadlines.connect / 2);
@@ -116,6 +119,7 @@ impl Opener {
         };
         let login_limit = settings.deadlines.connect / 4 * 3;
         let logins = Logins::new(settings.credentials.clone(), timers.clone(), login_limit);
+        let is_sharded = matches!(route, Route::Sharded(_));
         Ok(Self {
             client,
             route,
@@ -123,11 +127,11 @@ impl Opener {
             server,
             store: address.store.into(),
             namespace: settings.namespace.clone(),
-            channels: Channels::Plain,
+            channels: if is_sharded { Channels::Sharded } else { Channels::Plain },
             timers,
             connect_deadline: settings.deadlines.connect,
             command_deadline: settings.deadlines.command,
-            is_sharded: Arc::default(),
+            is_sharded: Arc::new(AtomicBool::new(is_sharded)),
             lost_counters: LostCounters::default(),
             times: Arc::default(),
             was_connected: Arc::default(),

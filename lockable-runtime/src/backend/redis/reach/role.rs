@@ -2,7 +2,7 @@
 
 use ::redis::{FromRedisValue, Value};
 
-use super::votes::Place;
+use super::place::Place;
 
 /// The names of the primaries that a Sentinel watches; none of another server, or where the user may not ask.
 pub(crate) fn watched(role: &Value) -> Vec<String> {

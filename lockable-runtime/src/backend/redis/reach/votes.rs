@@ -1,23 +1,8 @@
 //! Which server is the primary, by what Sentinels answer.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
 
-use super::address::host_and_port;
-
-/// Where a server is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-}
-
-impl fmt::Display for Place {
-    /// As a URL has it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&host_and_port(&self.host, self.port))
-    }
-}
+use super::place::Place;
 
 /// What one Sentinel answered.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use std::time::Duration;
 use ::redis::Msg;
 use tokio::task::AbortHandle;
 
+use super::place::Place;
 use super::sentinels::{Sentinel, Sentinels};
 use super::subscription::{Heard, Subscription};
-use super::votes::Place;
 use crate::types::clock::{timer_on, within};
 
 /// What Sentinels publish when another server is the primary.

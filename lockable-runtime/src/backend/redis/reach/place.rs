@@ -1,0 +1,22 @@
+//! Where a server is.
+
+use std::fmt;
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl fmt::Display for Place {
+    /// As a URL has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&host_and_port(&self.host, self.port))
+    }
+}
+
+/// An IPv6 address is in brackets, so that its last colon is not taken for the port's.
+pub(crate) fn host_and_port(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
