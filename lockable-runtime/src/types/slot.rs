@@ -11,7 +11,7 @@ const COUNT: u16 = 16_384;
 
 /// The slot that [Redis Cluster](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model)
 /// gives to a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Slot(u16);
 
 impl Slot {

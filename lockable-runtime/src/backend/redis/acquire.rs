@@ -123,5 +123,6 @@ async fn seed(
     }
     let token = command::integer(&seeded).map_err(|error| of_fence(connection, &error, attempt))?;
     connection.fences.seed(attempt.slot, attempt.ttl, sent, token);
-    Ok(command::is_own(&locked, attempt).then_some(token))
+    let is_own = command::is_own(&locked, attempt).map_err(|error| connection.fault(&error))?;
+    Ok(is_own.then_some(token))
 }

@@ -50,9 +50,23 @@ impl Connections {
     pub(super) fn leave(&self) {
         self.left_at.store(boot_time().as_nanos(), Ordering::Release);
         self.opener.times.forget();
-        self.openings().retain(|(_, opening)| is_usable(opening));
+        self.drop_retired();
         if let Some(hook) = self.when_connected.get() {
             hook(&|_| true);
+        }
+    }
+
+    /// Drops the connections that no call uses any more.
+    pub(super) fn drop_retired(&self) {
+        self.openings().retain(|(_, opening)| is_usable(opening));
+    }
+
+    /// Does this with each connection that is open.
+    pub(super) fn each(&self, act: impl Fn(&Connection)) {
+        for (_, opening) in &*self.openings() {
+            if let Some(connection) = connection(opening) {
+                act(&connection);
+            }
         }
     }
 

@@ -92,6 +92,13 @@ impl FenceCounters {
         note(words, slot, |class| (class > 0).then_some(class), count);
     }
 
+    /// The counter of this slot may be another one now.
+    pub(crate) fn forget(&self, slot: Slot) {
+        if let Some(word) = self.words.get().and_then(|words| words.get(slot.index())) {
+            word.store(0, Ordering::Release);
+        }
+    }
+
     fn forget_when_due(&self, now: Moment) {
         let since = Moment::from_nanos(self.since.load(Ordering::Acquire));
         let lost = self.all_lost.count();

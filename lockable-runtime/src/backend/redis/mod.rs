@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::Sleep;
 
 use self::acquire::acquire;
-use self::batch::{releases, renewals};
+use self::batch::releases;
 use self::reach::hosts::is_scheme;
 use self::reach::opener::Opener;
 use self::servers::{Before, Ran, Servers};
@@ -30,6 +30,7 @@ use crate::types::token::Origin;
 mod acquire;
 mod batch;
 mod check;
+mod cluster;
 mod connections;
 mod fault;
 mod fence;
@@ -43,7 +44,7 @@ mod wire;
 #[cfg(test)]
 pub(crate) use self::times::Times;
 
-/// A Redis or Valkey server that is reached at one address, or the primary that Sentinels name.
+/// Redis or Valkey: a server at one address, the primary that Sentinels name, or a cluster.
 #[derive(Clone)]
 pub(crate) struct Redis {
     servers: Servers,
@@ -69,7 +70,7 @@ impl Redis {
 
     /// Follows the primary that Sentinels name, where they do.
     fn follow(&self) {
-        let Servers::One(one) = &self.servers;
+        let Servers::One(one) = &self.servers else { return };
         let Some(mut changes) = self.servers.opener().changes() else { return };
         let one = Arc::downgrade(one);
         drop(self.servers.background().spawn(async move {
@@ -84,10 +85,9 @@ impl Redis {
     /// Connects the background to the new primary, before renewals need that, and releases once more what was
     /// released last, because the new primary may not know that.
     async fn move_in(self) {
-        let Servers::One(one) = &self.servers;
-        let Some(latest) = &one.latest_releases else { return };
+        let Some(latest) = self.servers.latest_releases() else { return };
         // A fault shows at the first release, and in what asks next.
-        drop(one.connections.ready().await);
+        drop(self.servers.connect().await);
         // The first release that fails ends this: the leases of the others end by themselves.
         let opener = self.servers.opener();
         let limit = opener.command_deadline.saturating_mul(2);
@@ -106,8 +106,7 @@ impl Redis {
 
     /// A release was answered.
     fn released(&self, attempt: Arc<Attempt>, found: Release) {
-        let Servers::One(one) = &self.servers;
-        if let (Release::Released, Some(latest)) = (found, &one.latest_releases) {
+        if let (Release::Released, Some(latest)) = (found, self.servers.latest_releases()) {
             latest.add(attempt, boot_time());
         }
     }
@@ -133,18 +132,30 @@ fn sure(found: Release, before: &Before<Release>, server: &str) -> Result<Releas
 impl Backend for Redis {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
         let (this, slot) = (self.clone(), attempt.slot);
-        let acquire = async move |connection: &Arc<Connection>| acquire(connection, &attempt).await;
-        Box::pin(
-            async move { this.servers.on_connection(slot, acquire).await.map(|ran| ran.found) },
+        let acquire = async move |servers: &Servers, connection: &Arc<Connection>| match acquire(
+            connection, &attempt,
         )
+        .await
+        {
+            Err(fault) => Box::pin(servers.in_parts(fault)?.acquire(&attempt)).await,
+            found => found,
+        };
+        Box::pin(async move { this.servers.run(slot, acquire).await.map(|ran| ran.found) })
     }
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
         let (this, slot, of) = (self.clone(), attempt.slot, Arc::clone(&attempt));
         let release =
-            async move |connection: &Arc<Connection>| releases::release(connection, &of).await;
+            async move |servers: &Servers, connection: &Arc<Connection>| match releases::release(
+                connection, &of,
+            )
+            .await
+            {
+                Err(fault) => Box::pin(servers.in_parts(fault)?.release(&of)).await,
+                found => found,
+            };
         Box::pin(async move {
-            let Ran { found, before } = this.servers.on_connection(slot, release).await?;
+            let Ran { found, before } = this.servers.run(slot, release).await?;
             let found = sure(found, &before, this.name())?;
             this.released(attempt, found);
             Ok(found)
@@ -162,16 +173,24 @@ impl Backend for Redis {
             let sent = boot_time();
             next.mark_sent(sent);
             let of = Arc::clone(&attempt);
-            let release = async move |connection: &Arc<Connection>| {
-                let released = releases::release_one(connection, &of, Some(&next));
-                let (found, handed) = released.await?;
+            let release = async move |servers: &Servers, connection: &Arc<Connection>| {
+                servers.listen_for(&next).await;
+                let (found, handed) =
+                    match releases::release_one(connection, &of, Some(&next)).await {
+                        // The next attempt waits in no queue, and asks within a second.
+                        Err(fault) => {
+                            let parts = servers.in_parts(fault)?;
+                            (Box::pin(parts.release(&of)).await?, None)
+                        }
+                        Ok(released) => released,
+                    };
                 let grant = handed.map(|(fence, time)| {
                     connection.learn(sent, time);
                     Grant::answered(&next, Reserved::at(fence, time), sent, next.ttl.provisional())
                 });
                 Ok((found, grant))
             };
-            let ran = this.servers.on_connection(attempt.slot, release).await?;
+            let ran = this.servers.run(attempt.slot, release).await?;
             let Ran { found: (found, grant), before } = ran;
             let found = sure(found, &before.map(|(found, _)| found), this.name())?;
             this.released(attempt, found);
@@ -181,13 +200,18 @@ impl Backend for Redis {
 
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
         let (this, slot) = (self.clone(), attempt.slot);
-        let enqueue = async move |connection: &Arc<Connection>| {
+        let enqueue = async move |servers: &Servers, connection: &Arc<Connection>| {
+            servers.listen_for(&attempt).await;
             let sent = boot_time();
             attempt.mark_sent(sent);
-            let asked = connection.run(&Enqueue(&attempt)).await;
-            let (place, time) = asked.map_err(|fault| {
-                fault::of_queue(fault, &connection.names.namespace, &attempt.key)
-            })?;
+            let (place, time) = match connection.run(&Enqueue(&attempt)).await {
+                Ok(asked) => asked,
+                Err(fault) => {
+                    let namespace = &connection.names.namespace;
+                    let fault = fault::of_queue(fault, namespace, &attempt.key);
+                    return Box::pin(servers.in_parts(fault)?.enqueue(&attempt)).await;
+                }
+            };
             connection.learn(sent, time);
             Ok(match place {
                 Place::Granted { fence } => {
@@ -197,45 +221,41 @@ impl Backend for Redis {
                 Place::Queued { remaining } => Enqueued::Queued { remaining },
             })
         };
-        Box::pin(
-            async move { this.servers.on_connection(slot, enqueue).await.map(|ran| ran.found) },
-        )
+        Box::pin(async move { this.servers.run(slot, enqueue).await.map(|ran| ran.found) })
     }
 
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
         let (this, slot) = (self.clone(), attempt.slot);
-        let leave =
-            async move |connection: &Arc<Connection>| connection.run(&Leave(&attempt)).await;
-        Box::pin(async move { this.servers.on_connection(slot, leave).await.map(|ran| ran.found) })
+        let leave = async move |servers: &Servers, connection: &Arc<Connection>| match connection
+            .run(&Leave(&attempt))
+            .await
+        {
+            Err(fault) => Box::pin(servers.in_parts(fault)?.leave(&attempt)).await,
+            left => left,
+        };
+        Box::pin(async move { this.servers.run(slot, leave).await.map(|ran| ran.found) })
     }
 
     fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()> {
         let this = self.clone();
-        Box::pin(async move {
-            let Servers::One(one) = &this.servers;
-            one.grants.listen(origin, hook).await
-        })
+        Box::pin(async move { this.servers.listen(origin, hook).await })
     }
 
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
         let this = self.clone();
-        Box::pin(async move {
-            let Some(first) = renewals.first() else { return Ok(Vec::new()) };
-            let slot = first.attempt.slot;
-            let renew = async move |connection: &Arc<Connection>| {
-                renewals::renew(connection, &renewals).await
-            };
-            this.servers.on_connection(slot, renew).await.map(|ran| ran.found)
-        })
+        Box::pin(async move { this.servers.renew(renewals).await })
     }
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         let (this, slot) = (self.clone(), Slot::of(&key));
-        let inspect =
-            async move |connection: &Arc<Connection>| connection.run(&Inspect(&key)).await;
-        Box::pin(
-            async move { this.servers.on_connection(slot, inspect).await.map(|ran| ran.found) },
-        )
+        let inspect = async move |servers: &Servers, connection: &Arc<Connection>| match connection
+            .run(&Inspect(&key))
+            .await
+        {
+            Err(fault) => Box::pin(servers.in_parts(fault)?.inspect(&key)).await,
+            held => held,
+        };
+        Box::pin(async move { this.servers.run(slot, inspect).await.map(|ran| ran.found) })
     }
 }
 
@@ -269,35 +289,31 @@ impl Environment for Redis {
     fn connect(&self) -> Reply<()> {
         let this = self.clone();
         Box::pin(async move {
-            let Servers::One(one) = &this.servers;
-            one.connections.ready().await?;
+            this.servers.connect().await?;
             // Behind Sentinels the background connects at once, too: see `move_in`.
-            if one.latest_releases.is_some() {
-                let one = Arc::clone(one);
-                let connecting = this.servers.background();
-                let connecting =
-                    connecting.spawn(async move { one.connections.ready().await.map(drop) });
+            if this.servers.latest_releases().is_some() {
+                let background = this.servers.background().clone();
                 // Renewals say what is wrong there.
-                drop(connecting.await);
+                drop(background.spawn(async move { this.servers.connect().await }).await);
             }
             Ok(())
         })
     }
 
     fn when_connected(&self, hook: Hook) {
-        let Servers::One(one) = &self.servers;
-        one.connections.when_connected(hook);
+        self.servers.when_connected(hook);
     }
 
-    fn left_at(&self, _: Slot) -> Moment {
-        let Servers::One(one) = &self.servers;
-        one.connections.left_at()
+    fn left_at(&self, slot: Slot) -> Moment {
+        self.servers.left_at(slot)
     }
 
-    fn unanswered(&self, _: Slot, waited: Duration) -> Fault {
-        let Servers::One(one) = &self.servers;
-        one.connections.unanswered(waited);
-        Fault::no_answer(self.name(), waited)
+    fn place(&self, slot: Slot) -> usize {
+        self.servers.place(slot)
+    }
+
+    fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {
+        self.servers.unanswered(slot, waited)
     }
 
     /// On the background runtime, so that it cleans up also when its caller is dropped.

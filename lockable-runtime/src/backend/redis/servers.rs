@@ -1,29 +1,36 @@
 //! The server that locks are on, and how a request gets an answer there.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use super::batch::renewals;
+use super::cluster::{Cluster, Hops};
 use super::connections::Connections;
 use super::latest_releases::LatestReleases;
 use super::reach::opener::Opener;
 use super::wait::grants::Grants;
 use super::wire::connection::Connection;
-use crate::backend::Fault;
+use crate::backend::{Attempt, Fault, Hook, Listener, Renewal, Renewed};
+use crate::types::clock::Moment;
 use crate::types::slot::Slot;
+use crate::types::token::Origin;
 
 /// Where locks are.
 #[derive(Clone)]
 pub(super) enum Servers {
     /// One server, or the primary that Sentinels name.
     One(Arc<One>),
+    /// The nodes of a cluster.
+    Cluster(Arc<Cluster>),
 }
 
 pub(super) struct One {
     pub(super) connections: Connections,
-    pub(super) grants: Grants,
+    grants: Grants,
     /// Only where Sentinels name the server.
-    pub(super) latest_releases: Option<LatestReleases>,
+    latest_releases: Option<LatestReleases>,
 }
 
 /// What a verb found, and what became of the request before the one that counts.
@@ -43,6 +50,9 @@ pub(super) enum Before<T> {
 
 impl Servers {
     pub(super) fn new(opener: Opener, background: Handle) -> Self {
+        if opener.seeds().is_some() {
+            return Self::Cluster(Cluster::new(opener, background));
+        }
         Self::One(Arc::new(One {
             grants: Grants::new(opener.clone()),
             latest_releases: opener.changes().map(|_| LatestReleases::default()),
@@ -50,19 +60,19 @@ impl Servers {
         }))
     }
 
-    /// Runs the verb on this runtime's connection; once more, on a new one, when that broke, and as often as its
-    /// server was left.
+    /// Runs the verb on this runtime's connection to the slot's server; once more, on a new one, when that broke,
+    /// as often as the server was left, and as its answers say where it is a node of a cluster.
     ///
     /// Verbs may be repeated: the owner token makes the second request find what the first one did.
-    pub(super) async fn on_connection<T>(
+    pub(super) async fn run<T>(
         &self,
         slot: Slot,
-        verb: impl AsyncFn(&Arc<Connection>) -> Result<T, Fault>,
+        verb: impl AsyncFn(&Self, &Arc<Connection>) -> Result<T, Fault>,
     ) -> Result<Ran<T>, Fault> {
-        let (mut before, mut has_broken) = (Before::Nothing, false);
+        let (mut before, mut has_broken, mut hops) = (Before::Nothing, false, None);
         loop {
-            let connection = self.ready(slot).await?;
-            before = match connection.unless_left(verb(&connection)).await {
+            let connection = self.ready(slot, &mut hops).await?;
+            before = match connection.unless_left(verb(self, &connection)).await {
                 Some(Ok(found)) if !connection.is_left() => return Ok(Ran { found, before }),
                 Some(Ok(found)) => Before::Left(found),
                 None => Before::Unknown,
@@ -71,14 +81,147 @@ impl Servers {
                     has_broken = true;
                     Before::Unknown
                 }
-                Some(Err(fault)) => return Err(fault),
+                Some(Err(fault)) => {
+                    self.follow(slot, &connection, fault, &mut hops).await?;
+                    before
+                }
             };
         }
     }
 
-    async fn ready(&self, _: Slot) -> Result<Arc<Connection>, Fault> {
+    async fn ready(&self, slot: Slot, hops: &mut Option<Hops>) -> Result<Arc<Connection>, Fault> {
         match self {
             Self::One(one) => one.connections.ready().await,
+            // Boxed, because every call would carry its size.
+            Self::Cluster(cluster) => {
+                let hops = hops.get_or_insert_with(Hops::begin);
+                Box::pin(cluster.ready(slot, hops)).await
+            }
+        }
+    }
+
+    /// What follows from a fault; the error is that it counts.
+    async fn follow(
+        &self,
+        slot: Slot,
+        connection: &Connection,
+        fault: Fault,
+        hops: &mut Option<Hops>,
+    ) -> Result<(), Fault> {
+        match self {
+            Self::One(_) => Err(fault),
+            Self::Cluster(cluster) => {
+                let hops = hops.get_or_insert_with(Hops::begin);
+                Box::pin(cluster.follow(slot, connection, fault, hops)).await
+            }
+        }
+    }
+
+    /// The cluster where a verb has to be done in parts, because its slot moves key by key.
+    ///
+    /// # Errors
+    /// With the fault, where that is not the reason.
+    pub(super) fn in_parts(&self, fault: Fault) -> Result<&Cluster, Fault> {
+        match self {
+            Self::Cluster(cluster) if Cluster::is_moving(&fault) => Ok(cluster),
+            Self::Cluster(_) | Self::One(_) => Err(fault),
+        }
+    }
+
+    /// Renews leases, or looks at them; there is an outcome for each.
+    pub(super) async fn renew(
+        &self,
+        renewals: Vec<Renewal>,
+    ) -> Result<Vec<Result<Renewed, Fault>>, Fault> {
+        let (Self::One(_), Some(first)) = (self, renewals.first()) else {
+            return self.renew_each(&renewals).await;
+        };
+        let slot = first.attempt.slot;
+        let renew = async move |_: &Self, connection: &Arc<Connection>| {
+            renewals::renew(connection, &renewals).await
+        };
+        self.run(slot, renew).await.map(|ran| ran.found)
+    }
+
+    /// The same in a cluster, where each lease has a server of its own.
+    async fn renew_each(&self, renewals: &[Renewal]) -> Result<Vec<Result<Renewed, Fault>>, Fault> {
+        match self {
+            Self::One(_) => Ok(Vec::new()),
+            Self::Cluster(cluster) => Box::pin(cluster.renew(renewals)).await,
+        }
+    }
+
+    /// Makes sure that the servers can be used from the calling task.
+    pub(super) async fn connect(&self) -> Result<(), Fault> {
+        match self {
+            Self::One(one) => one.connections.ready().await.map(drop),
+            Self::Cluster(cluster) => Box::pin(cluster.connect()).await,
+        }
+    }
+
+    /// Has this called with every grant of that origin; answers once that is sure. In a cluster each request for
+    /// a place in a queue makes that sure for itself.
+    pub(super) async fn listen(
+        &self,
+        origin: Origin,
+        hook: Weak<dyn Listener>,
+    ) -> Result<(), Fault> {
+        match self {
+            Self::One(one) => one.grants.listen(origin, hook).await,
+            Self::Cluster(cluster) => {
+                cluster.listen(hook);
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes sure that a grant to this attempt is heard, before it is queued.
+    pub(super) async fn listen_for(&self, attempt: &Attempt) {
+        match self {
+            Self::One(_) => {}
+            Self::Cluster(cluster) => Box::pin(cluster.listen_for(attempt)).await,
+        }
+    }
+
+    pub(super) fn when_connected(&self, hook: Hook) {
+        match self {
+            Self::One(one) => one.connections.when_connected(hook),
+            Self::Cluster(cluster) => cluster.when_connected(hook),
+        }
+    }
+
+    /// When the slot's server was last left for another one; zero if never.
+    pub(super) fn left_at(&self, slot: Slot) -> Moment {
+        match self {
+            Self::One(one) => one.connections.left_at(),
+            Self::Cluster(cluster) => cluster.moved_at(slot),
+        }
+    }
+
+    /// Which server has the slot.
+    pub(super) fn place(&self, slot: Slot) -> usize {
+        match self {
+            Self::One(_) => 0,
+            Self::Cluster(cluster) => cluster.place(slot),
+        }
+    }
+
+    /// The calling task gave up on an answer after that time.
+    pub(super) fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {
+        match self {
+            Self::One(one) => {
+                one.connections.unanswered(waited);
+                Fault::no_answer(&self.opener().server, waited)
+            }
+            Self::Cluster(cluster) => cluster.unanswered(slot, waited),
+        }
+    }
+
+    /// Where Sentinels name the server.
+    pub(super) fn latest_releases(&self) -> Option<&LatestReleases> {
+        match self {
+            Self::One(one) => one.latest_releases.as_ref(),
+            Self::Cluster(_) => None,
         }
     }
 
@@ -86,6 +229,7 @@ impl Servers {
     pub(super) fn opener(&self) -> &Opener {
         match self {
             Self::One(one) => &one.connections.opener,
+            Self::Cluster(cluster) => &cluster.opener,
         }
     }
 

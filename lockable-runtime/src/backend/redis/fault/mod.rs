@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
+pub(super) mod cluster;
 #[cfg(not(feature = "tls"))]
 mod no_tls;
 mod opening;
@@ -141,6 +142,12 @@ pub(crate) fn forbids_command(error: &RedisError) -> bool {
 pub(crate) fn leads_away(error: &RedisError) -> bool {
     use ServerErrorKind::{Ask, Moved, ReadOnly};
     [Ask, Moved, ReadOnly].into_iter().any(|kind| error.kind() == kind.into())
+}
+
+/// A node answers for the slot of a command that it is elsewhere, or moves.
+pub(crate) fn is_redirect(error: &RedisError) -> bool {
+    use ServerErrorKind::{Ask, Moved, TryAgain};
+    [Ask, Moved, TryAgain].into_iter().any(|kind| error.kind() == kind.into())
 }
 
 /// New locks are refused; held ones are renewed and released.

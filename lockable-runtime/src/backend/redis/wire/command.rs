@@ -102,9 +102,23 @@ pub(crate) fn is_granted(reply: &Value, attempt: &Attempt) -> Result<bool, Redis
     }
 }
 
-/// Whether a look at the lock found that this attempt has it.
-pub(crate) fn is_own(reply: &Value, attempt: &Attempt) -> bool {
-    matches!(reply, Value::BulkString(owner) if owner == attempt.owner.as_ref().as_bytes())
+/// Whether a look at the lock found that this attempt has it; other data there are no lock of its.
+pub(crate) fn is_own(reply: &Value, attempt: &Attempt) -> Result<bool, RedisError> {
+    match reply {
+        Value::BulkString(owner) => Ok(owner == attempt.owner.as_ref().as_bytes()),
+        Value::ServerError(error) if error.code() != "WRONGTYPE" => Err(error_of(reply)),
+        _ => Ok(false),
+    }
+}
+
+/// Has the command behind it be run by a node to which its slot moves.
+pub(crate) fn asking() -> Cmd {
+    Cmd::with_capacity(1, 16).arg("ASKING").to_owned()
+}
+
+/// Asks a node which nodes have which slots.
+pub(crate) fn slots() -> Cmd {
+    Cmd::with_capacity(2, 16).arg("CLUSTER").arg("SLOTS").to_owned()
 }
 
 /// A reply that is a number, where less than zero is zero, or the error that it is instead.

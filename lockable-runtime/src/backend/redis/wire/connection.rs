@@ -19,6 +19,7 @@ use crate::backend::redis::fault;
 use crate::backend::redis::fence::FenceCounters;
 use crate::backend::redis::reach::driven::Driven;
 use crate::backend::redis::reach::opener::{Opener, Target};
+use crate::backend::redis::reach::place::Place;
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::LockErrorKind;
 
@@ -68,6 +69,7 @@ impl Connection {
                     target.unless_over(timer_on(&opener.timers, PAUSE)).await;
                 }
                 Some(outcome) => return outcome,
+                None if target.node.is_some() => return Err(fault::cluster::left(&target.server)),
                 None => {}
             }
         }
@@ -165,9 +167,10 @@ impl Connection {
     }
 
     /// An error that the server answered. A server that became a replica, or gave its slots away, is left,
-    /// and one that refuses keys of several slots is remembered.
+    /// and one that refuses keys of several slots is remembered. A node of a cluster may give single slots away.
     pub(crate) fn fault(&self, error: &RedisError) -> Fault {
-        if fault::leads_away(error) {
+        let is_about_slot = self.target.node.is_some() && fault::is_redirect(error);
+        if fault::leads_away(error) && !is_about_slot {
             self.retire();
         }
         if fault::is_cross_slot(error) {
@@ -210,13 +213,17 @@ impl Connection {
         self.retired.load(Ordering::Acquire) || self.is_left()
     }
 
-    /// The future's output; `None` when another server becomes the primary first, from which this one's answer may
-    /// never come.
+    /// The future's output; `None` when the server is left first, from which an answer may never come.
     pub(crate) async fn unless_left<F: Future>(&self, future: F) -> Option<F::Output> {
         self.target.unless_over(future).await
     }
 
-    /// Whether another server is the primary by now: what this one answers counts for nothing.
+    /// Where it leads, if that is a node of a cluster.
+    pub(crate) fn node(&self) -> Option<&Place> {
+        self.target.node.as_ref().map(|node| &node.place)
+    }
+
+    /// Whether the server was left by now, for another primary or node: what this one answers counts for nothing.
     ///
     /// See "Why is an answer of a server that was left not believed?" in DESIGN.md.
     pub(crate) fn is_left(&self) -> bool {

@@ -1,0 +1,100 @@
+//! What the answer of a node means for a request: where it goes next.
+//!
+//! See "What does the answer of a node mean?" in DESIGN.md.
+
+use ::redis::{RedisError, ServerErrorKind};
+
+use crate::backend::Fault;
+use crate::backend::redis::reach::place::Place;
+
+/// What an error of a node means. None of these has run the command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// The slot is there from now on.
+    Moved(Place),
+    /// The slot moves, and this key may be there already.
+    Asks(Place),
+    /// The slot moves, and some keys of the command are there already.
+    Split,
+    /// The node, or the cluster, may answer the same command well later.
+    Passes,
+    /// Sending the command elsewhere, or again, does not help.
+    Stays,
+}
+
+impl Meaning {
+    /// What a fault means that comes from a node at this place.
+    pub(super) fn of(fault: &Fault, asked: &Place) -> Self {
+        let error = fault.source.as_ref().and_then(|source| source.downcast_ref::<RedisError>());
+        error.map_or(Self::Stays, |error| Self::of_error(error, asked))
+    }
+
+    pub(super) fn of_error(error: &RedisError, asked: &Place) -> Self {
+        use ServerErrorKind::{
+            Ask, BusyLoading, ClusterDown, MasterDown, Moved, ReadOnly, TryAgain,
+        };
+        let is = |kind: ServerErrorKind| error.kind() == kind.into();
+        let elsewhere = || place(error.redirect_node()?.0, asked);
+        if is(Moved) {
+            return elsewhere().map_or(Self::Passes, Self::Moved);
+        }
+        if is(Ask) {
+            return elsewhere().map_or(Self::Passes, Self::Asks);
+        }
+        if is(TryAgain) {
+            return Self::Split;
+        }
+        let passes = [ClusterDown, MasterDown, BusyLoading, ReadOnly].into_iter().any(is);
+        if passes { Self::Passes } else { Self::Stays }
+    }
+}
+
+/// `host:port`; without a host it is the one that was asked.
+fn place(address: &str, asked: &Place) -> Option<Place> {
+    let (host, port) = address.rsplit_once(':')?;
+    let host = match host.trim_start_matches('[').trim_end_matches(']') {
+        "" | "?" => asked.host.clone(),
+        host => host.to_owned(),
+    };
+    Some(Place { host, port: port.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meaning(answer: &str) -> Meaning {
+        let reply = ::redis::parse_redis_value(format!("-{answer}\r\n").as_bytes()).unwrap();
+        let asked = Place { host: "asked".to_owned(), port: 1 };
+        Meaning::of_error(&reply.extract_error().unwrap_err(), &asked)
+    }
+
+    fn at(host: &str, port: u16) -> Place {
+        Place { host: host.to_owned(), port }
+    }
+
+    #[test]
+    fn each_answer_has_a_meaning() {
+        let cases = [
+            ("MOVED 3999 127.0.0.1:6381", Meaning::Moved(at("127.0.0.1", 6381))),
+            ("MOVED 3999 ::1:6381", Meaning::Moved(at("::1", 6381))),
+            ("MOVED 3999 [::1]:6381", Meaning::Moved(at("::1", 6381))),
+            ("MOVED 3999 :6381", Meaning::Moved(at("asked", 6381))),
+            ("MOVED 3999 ?:6381", Meaning::Moved(at("asked", 6381))),
+            ("MOVED 3999 nowhere", Meaning::Passes),
+            ("ASK 3999 node.example:6381", Meaning::Asks(at("node.example", 6381))),
+            ("TRYAGAIN Multiple keys request during rehashing of slot", Meaning::Split),
+            ("CLUSTERDOWN The cluster is down", Meaning::Passes),
+            ("MASTERDOWN Link with MASTER is down", Meaning::Passes),
+            ("LOADING Redis is loading the dataset in memory", Meaning::Passes),
+            ("READONLY You can't write against a read only replica.", Meaning::Passes),
+            ("NOREPLICAS Not enough good replicas to write.", Meaning::Stays),
+            ("CROSSSLOT Keys in request don't hash to the same slot", Meaning::Stays),
+            ("OOM command not allowed", Meaning::Stays),
+            ("WRONGTYPE Operation against a key", Meaning::Stays),
+        ];
+        for (answer, expected) in cases {
+            assert_eq!(meaning(answer), expected, "{answer}");
+        }
+    }
+}

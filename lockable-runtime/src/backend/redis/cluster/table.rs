@@ -1,0 +1,200 @@
+//! Which node has which slot, as this process knows it, and the connections to each.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use super::map::{SlotMap, Verdict, verdicts};
+use crate::backend::redis::connections::Connections;
+use crate::backend::redis::reach::node::Node;
+use crate::backend::redis::reach::opener::Opener;
+use crate::backend::redis::reach::place::Place;
+use crate::types::clock::Moment;
+use crate::types::slot::{SLOTS, Slot};
+
+/// How long a node that gave a slot away is not believed to have it, whatever the others say: they may not have
+/// heard of it yet. Nodes tell each other of a failover at once, and of all else within a second.
+const OUTDATED: Duration = Duration::from_secs(2);
+
+/// A node with what it takes to use it.
+pub(in super::super) struct Member {
+    /// Unlike any other's of this locker.
+    pub(super) number: usize,
+    pub(super) node: Arc<Node>,
+    pub(in super::super) connections: Connections,
+}
+
+/// All slots and all nodes.
+pub(super) struct Table {
+    seats: Vec<Seat>,
+    members: HashMap<Place, Arc<Member>>,
+    replicas: HashSet<Place>,
+    next_number: usize,
+    opener: Opener,
+    background: Handle,
+    /// Called with the number of a node to which a connection was opened.
+    opened: Arc<dyn Fn(usize) + Send + Sync>,
+}
+
+/// Where one slot is.
+#[derive(Clone, Default)]
+struct Seat {
+    owner: Option<Arc<Member>>,
+    /// When it was known last that the slot has changed hands; zero if never.
+    moved_at: Moment,
+    /// The number of the node that has itself said then that the slot is elsewhere.
+    left: Option<usize>,
+}
+
+/// What changed in a table.
+#[derive(Default)]
+pub(super) struct Changes {
+    /// The slots that changed hands, and their nodes before and after.
+    pub(super) moves: Vec<(Slot, [Arc<Member>; 2])>,
+    /// The nodes that have no slot any more.
+    pub(super) left: Vec<Arc<Member>>,
+}
+
+impl Table {
+    pub(super) fn new(
+        opener: Opener,
+        background: Handle,
+        opened: Arc<dyn Fn(usize) + Send + Sync>,
+    ) -> Self {
+        let (members, replicas) = (HashMap::new(), HashSet::new());
+        let seats = vec![Seat::default(); SLOTS];
+        Self { seats, members, replicas, next_number: 0, opener, background, opened }
+    }
+
+    pub(super) fn owner(&self, slot: Slot) -> Option<&Arc<Member>> {
+        self.seat(slot)?.owner.as_ref()
+    }
+
+    pub(super) fn moved_at(&self, slot: Slot) -> Moment {
+        self.seat(slot).map_or_else(Moment::default, |seat| seat.moved_at)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.seats.iter().all(|seat| seat.owner.is_none())
+    }
+
+    /// All nodes that have slots.
+    pub(super) fn masters(&self) -> Vec<Arc<Member>> {
+        let owners = self.owners();
+        let has_slots = |member: &&Arc<Member>| owners.contains(&member.number);
+        self.members.values().filter(has_slots).cloned().collect()
+    }
+
+    pub(super) fn replicas(&self) -> impl Iterator<Item = &Place> {
+        self.replicas.iter()
+    }
+
+    /// The node at this place, a new one where none is known there; it may have this slot.
+    pub(super) fn member(&mut self, place: &Place, slot: Slot) -> Arc<Member> {
+        if let Some(member) = self.members.get(place) {
+            return Arc::clone(member);
+        }
+        let node = Arc::new(Node::new(place.clone(), slot));
+        let opener = self.opener.of_node(&node);
+        let connections = Connections::new(opener, self.background.clone());
+        let (number, opened) = (self.next_number, Arc::clone(&self.opened));
+        connections.when_connected(Box::new(move |_| opened(number)));
+        let member = Arc::new(Member { number, node, connections });
+        self.next_number += 1;
+        self.members.insert(place.clone(), Arc::clone(&member));
+        member
+    }
+
+    /// A node has said that a slot is at this place now. Nothing changes where that node is not known to have
+    /// it any more: another request was told so before.
+    pub(super) fn move_slot(
+        &mut self,
+        slot: Slot,
+        from: &Place,
+        to: &Place,
+        now: Moment,
+    ) -> Changes {
+        let mut changes = Changes::default();
+        let is_known = self.owner(slot).is_none_or(|owner| owner.node.place == *from);
+        if is_known && from != to {
+            let left = self.members.get(from).map(|member| member.number);
+            self.set_owner(slot, to, now, left, &mut changes);
+        }
+        changes
+    }
+
+    /// What most nodes say. A node without slots is left: what it was asked is asked elsewhere.
+    pub(super) fn apply(&mut self, maps: &[SlotMap], now: Moment) -> Changes {
+        let mut changes = Changes::default();
+        for (slot, verdict) in verdicts(maps) {
+            match verdict {
+                Verdict::Has(place) if !self.is_outdated(slot, place, now) => {
+                    self.set_owner(slot, place, now, None, &mut changes);
+                }
+                Verdict::Has(_) | Verdict::Tied | Verdict::Nothing => {}
+            }
+        }
+        self.replicas = maps.iter().flat_map(SlotMap::replicas).cloned().collect();
+        let owners = self.owners();
+        let lost: HashSet<_> = changes.moves.iter().map(|(_, [before, _])| before.number).collect();
+        let is_left = |number| lost.contains(&number) && !owners.contains(&number);
+        changes.left = self.members.values().filter(|it| is_left(it.number)).cloned().collect();
+        self.members.retain(|_, member| !is_left(member.number));
+        changes
+    }
+
+    /// The numbers of the nodes that have slots.
+    fn owners(&self) -> HashSet<usize> {
+        self.seats.iter().filter_map(|seat| Some(seat.owner.as_ref()?.number)).collect()
+    }
+
+    fn set_owner(
+        &mut self,
+        slot: Slot,
+        place: &Place,
+        now: Moment,
+        left: Option<usize>,
+        changes: &mut Changes,
+    ) {
+        if self.owner(slot).is_some_and(|owner| owner.node.place == *place) {
+            return;
+        }
+        let member = self.member(place, slot);
+        member.node.has(slot);
+        let Some(seat) = self.seats.get_mut(slot.index()) else { return };
+        if let Some(before) = seat.owner.replace(Arc::clone(&member)) {
+            (seat.moved_at, seat.left) = (now, left);
+            changes.moves.push((slot, [before, member]));
+        }
+    }
+
+    /// Whether the nodes that name this place may not have heard that the slot has left it.
+    fn is_outdated(&self, slot: Slot, place: &Place, now: Moment) -> bool {
+        let Some(Seat { moved_at, left: Some(left), .. }) = self.seat(slot) else { return false };
+        let is_left = self.members.get(place).is_some_and(|member| member.number == *left);
+        is_left && now.since(*moved_at) < OUTDATED
+    }
+
+    fn seat(&self, slot: Slot) -> Option<&Seat> {
+        self.seats.get(slot.index())
+    }
+}
+
+impl Member {
+    pub(in super::super) fn place(&self) -> &Place {
+        &self.node.place
+    }
+
+    /// What is known of the fence counter of a slot that changed hands may be wrong.
+    pub(super) fn forget_fence(&self, slot: Slot) {
+        self.connections.each(|connection| connection.fences.forget(slot));
+    }
+
+    /// It has no slot any more.
+    pub(super) fn leave(&self) {
+        self.node.leave();
+        self.connections.drop_retired();
+    }
+}

@@ -1,0 +1,65 @@
+//! Why a cluster, or a node of one, gives no answer that counts, in words.
+
+use std::fmt::Write as _;
+
+use ::redis::{RedisError, Value};
+
+use super::{is_missing_right, of, of_login, of_missing, unexpected};
+use crate::backend::Fault;
+use crate::backend::redis::reach::opener::{Opener, Target};
+use crate::backend::redis::reach::place::Place;
+use crate::types::error::LockErrorKind;
+use crate::types::slot::Slot;
+
+/// No node said which nodes have which slots.
+pub(crate) fn unknown(cluster: &str, faults: Vec<Fault>) -> Fault {
+    let is_refused = faults.iter().all(|fault| fault.kind == LockErrorKind::Refused);
+    let kind = if is_refused { LockErrorKind::Refused } else { LockErrorKind::Unavailable };
+    let mut message = format!("{cluster}: no node says which nodes have the slots");
+    for (number, fault) in faults.iter().enumerate() {
+        let said = fault.message.strip_prefix(cluster).unwrap_or(&fault.message).trim_start();
+        // A string takes everything.
+        let _written = write!(message, "{} {said}", if number == 0 { ":" } else { ";" });
+    }
+    let source = faults.into_iter().find_map(|fault| fault.source);
+    Fault { source, ..Fault::new(kind, message) }
+}
+
+pub(crate) fn unserved(cluster: &str, slot: Slot) -> Fault {
+    let number = slot.number();
+    Fault::unavailable(format!("{cluster}: no node has slot {number} of the cluster"))
+}
+
+pub(crate) fn without_slots(cluster: &str) -> Fault {
+    Fault::unavailable(format!("{cluster}: no node of the cluster has slots"))
+}
+
+/// The node that was asked has no slots any more.
+pub(crate) fn left(server: &str) -> Fault {
+    Fault::unavailable(format!("{server}: the node has no slots any more"))
+}
+
+/// An answer to `CLUSTER SLOTS` that is none.
+pub(crate) fn no_map(opener: &Opener, place: &Place, reply: Value) -> Fault {
+    let Err(error) = reply.extract_error() else {
+        return unexpected(&opener.server, "`CLUSTER SLOTS`");
+    };
+    let words = error.detail().unwrap_or_default();
+    if words.contains("cluster support disabled") {
+        let message = format!(
+            "{}: this server is in no cluster; write `{}`",
+            opener.server,
+            opener.url_of(place)
+        );
+        return Fault::new(LockErrorKind::Refused, message);
+    }
+    if is_missing_right(&error) {
+        return of(&opener.server, &error);
+    }
+    of_missing(&opener.server, &error, "this is no node of a cluster")
+}
+
+/// A node that could not be connected to, or did not let the user in.
+pub(crate) fn not_let_in(target: &Target, error: &RedisError) -> Fault {
+    of_login(&target.server, error, target.login_advice)
+}
