@@ -1,5 +1,6 @@
 //! The harness itself does what its documentation says.
 
+mod cluster;
 mod pace;
 mod peer;
 mod program;

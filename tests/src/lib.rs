@@ -2,7 +2,8 @@
 //! limit.
 //!
 //! - [`Server`] is a `redis-server` of the test's own, and [`Admin`] looks into it.
-//! - [`cluster`] makes one of several servers.
+//! - [`Cluster`] is several servers that share the keys, and their replicas; [`cluster`] has what there is
+//!   beside one.
 //! - [`Sentinels`] is a primary with its replicas and those who watch over it.
 //! - [`Proxy`] is between a client and a server; it counts what passes and can hold it back.
 //! - [`Spreader`] is a proxy that makes one server of several, each with a part of the keys.
@@ -36,6 +37,7 @@ mod resp;
 mod spawner;
 
 pub use admin::Admin;
+pub use cluster::{Cluster, ClusterBuilder};
 pub use pace::Pace;
 pub use peer::Peer;
 pub use program::Program;

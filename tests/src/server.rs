@@ -380,7 +380,7 @@ fn program() -> String {
 }
 
 /// The name and the password of the harness's own user.
-const ADMIN: &str = "harness";
+pub(crate) const ADMIN: &str = "harness";
 
 /// What the server logs when it finds its port taken.
 const PORT_TAKEN: &str = "Address already in use";

@@ -1,0 +1,187 @@
+//! How servers become a cluster.
+
+use std::thread;
+use std::time::Duration;
+
+use super::view::LIMIT;
+use super::{Cluster, Node, SLOTS};
+use crate::server::{Server, ServerBuilder, on_free_ports};
+use crate::tls::Tls;
+use crate::wait;
+
+/// The settings of a cluster that is not running yet.
+#[derive(Clone, Debug)]
+pub struct ClusterBuilder {
+    shards: usize,
+    replicas: usize,
+    node_timeout: Duration,
+    server: ServerBuilder,
+    /// Of single nodes, by number.
+    lines: Vec<(usize, String, String)>,
+    is_tls: bool,
+}
+
+impl Default for ClusterBuilder {
+    fn default() -> Self {
+        Self {
+            shards: 3,
+            replicas: 3,
+            node_timeout: Duration::from_secs(1),
+            // A stream that begins at once, and timers that do not add to what a start takes.
+            server: Server::builder().config("repl-diskless-sync", "no").config("hz", "100"),
+            lines: Vec::new(),
+            is_tls: false,
+        }
+    }
+}
+
+impl ClusterBuilder {
+    /// How many masters there are, each with its part of the slots; three unless this is called.
+    #[must_use]
+    pub fn shards(mut self, count: usize) -> Self {
+        self.shards = count;
+        self
+    }
+
+    /// How many replicas there are, which follow the masters in turn; three unless this is called.
+    #[must_use]
+    pub fn replicas(mut self, count: usize) -> Self {
+        self.replicas = count;
+        self
+    }
+
+    /// `cluster-node-timeout`, a second unless this is called.
+    #[must_use]
+    pub fn node_timeout(mut self, limit: Duration) -> Self {
+        self.node_timeout = limit;
+        self
+    }
+
+    /// Makes the nodes of servers like this.
+    #[must_use]
+    pub fn servers(mut self, server: ServerBuilder) -> Self {
+        self.server = server;
+        self
+    }
+
+    /// Adds a line of redis.conf to every node.
+    #[must_use]
+    pub fn config(mut self, name: &str, value: &str) -> Self {
+        self.server = self.server.config(name, value);
+        self
+    }
+
+    /// Adds a line of redis.conf to one node, by its number among [`Cluster::servers`].
+    #[must_use]
+    pub fn config_of(mut self, number: usize, name: &str, value: &str) -> Self {
+        self.lines.push((number, name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Adds a user to every node, by ACL rules.
+    #[must_use]
+    pub fn user(mut self, name: &str, rules: &str) -> Self {
+        self.server = self.server.user(name, rules);
+        self
+    }
+
+    /// Asks the default user of every node for a password, which the replicas have.
+    #[must_use]
+    pub fn password(mut self, password: &str) -> Self {
+        self.server = self.server.password(password).config("masterauth", password);
+        self
+    }
+
+    /// All nodes speak TLS with these certificates, to clients and to each other.
+    ///
+    /// The certificates must live as long as the nodes start and restart.
+    #[must_use]
+    pub fn tls(self, tls: &Tls) -> Self {
+        self.over_tls(|server| server.tls(tls))
+    }
+
+    /// Like [`tls`](Self::tls), and all ask every client for a certificate of the same authority.
+    #[must_use]
+    pub fn mutual_tls(self, tls: &Tls) -> Self {
+        self.over_tls(|server| server.mutual_tls(tls))
+    }
+
+    /// Starts all nodes, and waits until the cluster is healthy: about two seconds, in which a master that
+    /// has started takes no writes.
+    pub fn start(self) -> Cluster {
+        let cluster = on_free_ports(|| self.boot());
+        cluster.share_slots();
+        cluster.introduce();
+        cluster.replicate();
+        cluster.wait_until_healthy();
+        cluster
+    }
+
+    fn over_tls(mut self, over_tls: impl Fn(ServerBuilder) -> ServerBuilder) -> Self {
+        let server = over_tls(self.server).config("tls-replication", "yes");
+        self.server = server.config("tls-cluster", "yes");
+        self.is_tls = true;
+        self
+    }
+
+    fn boot(&self) -> Result<Cluster, String> {
+        let servers = (0..self.shards + self.replicas).map(|number| self.node(number).prepare());
+        let servers: Vec<_> = servers.collect();
+        thread::scope(|scope| {
+            let starts = servers.iter().map(|server| scope.spawn(|| server.boot()));
+            let starts: Vec<_> = starts.collect();
+            starts.into_iter().try_for_each(|start| start.join().expect("no start panics"))
+        })?;
+        Ok(Cluster {
+            nodes: servers.into_iter().map(Node::of).collect(),
+            shards: self.shards,
+            is_tls: self.is_tls,
+        })
+    }
+
+    fn node(&self, number: usize) -> ServerBuilder {
+        let timeout = self.node_timeout.as_millis().to_string();
+        let server = self.server.clone().config("cluster-enabled", "yes");
+        let lines = self.lines.iter().filter(|(of, _, _)| *of == number);
+        lines.fold(server.config("cluster-node-timeout", &timeout), |server, (_, name, value)| {
+            server.config(name, value)
+        })
+    }
+}
+
+impl Cluster {
+    /// Each meets all before it, so that none has to hear of another one by gossip. The first meets itself,
+    /// and so learns its address also where it is alone.
+    fn introduce(&self) {
+        for (number, node) in self.nodes.iter().enumerate() {
+            let admin = node.admin();
+            for other in &self.nodes[..number.max(1)] {
+                let addr = self.service_addr(&other.server);
+                let (host, port) = (addr.ip().to_string(), addr.port().to_string());
+                admin.command::<()>(&["CLUSTER", "MEET", &host, &port]);
+            }
+        }
+    }
+
+    fn share_slots(&self) {
+        let start_of = |number: usize| number * usize::from(SLOTS) / self.shards;
+        for (number, node) in self.nodes[..self.shards].iter().enumerate() {
+            let (first, last) = (start_of(number), start_of(number + 1) - 1);
+            let (first, last, epoch) =
+                (first.to_string(), last.to_string(), (number + 1).to_string());
+            let admin = node.admin();
+            // Otherwise they would draw different ones, one after the other.
+            admin.command::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]);
+            admin.command::<()>(&["CLUSTER", "ADDSLOTSRANGE", &first, &last]);
+        }
+    }
+
+    fn replicate(&self) {
+        let (masters, replicas) = self.nodes.split_at(self.shards);
+        for (replica, master) in replicas.iter().zip(masters.iter().cycle()) {
+            let admin = replica.admin();
+            // It has not heard of the master yet.
+            wait::until(LIMIT, || admin.try_command(&["CLUSTER", "REPLICATE", &master.id]).is_ok());
+        }
+    }
+}

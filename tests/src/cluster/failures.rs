@@ -1,0 +1,48 @@
+//! What happens to the nodes of a cluster.
+
+use super::{Cluster, View};
+use crate::server::Server;
+use crate::wait;
+
+impl Cluster {
+    /// Ends the master of a key's slot by SIGKILL, and returns it. Its replica is promoted seconds later.
+    pub fn kill_master(&self, name: &str) -> &Server {
+        let master = self.master_of(name);
+        master.kill();
+        master
+    }
+
+    /// Stops the master of a key's slot and all of its replicas, and returns them: no one else has the slot.
+    pub fn freeze_shard(&self, name: &str) -> Vec<&Server> {
+        let master = self.node(self.master_of(name));
+        let view = View::of(&master.admin());
+        let is_in_it = |id: &str| id == master.id || view.master_of(id) == Some(master.id.as_str());
+        let nodes = self.running().filter(|node| is_in_it(&node.id));
+        let frozen: Vec<_> = nodes.map(|node| &node.server).collect();
+        for server in &frozen {
+            server.pause();
+        }
+        frozen
+    }
+
+    /// Makes a replica the master of a key's slot while the master is there, and returns it when all nodes
+    /// name it.
+    ///
+    /// Two of these at the same time may have to wait for each other's election.
+    pub fn fail_over(&self, name: &str) -> &Server {
+        let before = self.master_of(name);
+        let replica = self.replica_of(name).admin();
+        // It takes up to a second until a replica that has just been linked can be promoted.
+        wait::until(super::LIMIT, || {
+            let is_master = || replica.info("replication").contains("role:master");
+            is_master() || {
+                drop(replica.try_command(&["CLUSTER", "FAILOVER"]));
+                wait::poll(ELECTION, || is_master().then_some(())).is_some()
+            }
+        });
+        self.other_than(name, before)
+    }
+}
+
+/// The server gives a planned failover up after five seconds.
+const ELECTION: std::time::Duration = std::time::Duration::from_secs(6);

@@ -1,0 +1,187 @@
+//! Servers that share the keys among them, as the nodes of a cluster.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::admin::Admin;
+use crate::server::{Server, ServerBuilder};
+use crate::wait;
+
+mod builder;
+mod failures;
+mod moves;
+mod slots;
+mod tool;
+mod view;
+
+pub use builder::ClusterBuilder;
+pub use slots::{SLOTS, slot};
+pub use tool::has_tool;
+
+use view::{LIMIT, View};
+
+/// Starts `shards` servers, each with its part of the slots; returns when all know of all.
+pub fn start(builder: &ServerBuilder, shards: usize) -> Vec<Server> {
+    let cluster = Cluster::builder().servers(builder.clone()).shards(shards).replicas(0);
+    cluster.start().nodes.into_iter().map(|node| node.server).collect()
+}
+
+/// Masters, each with its part of the slots, and their replicas, all on free ports of 127.0.0.1.
+///
+/// They end when this value is dropped, as every [`Server`] does.
+#[derive(Debug)]
+pub struct Cluster {
+    /// Those that were masters at the start, and then the replicas of each in turn.
+    nodes: Vec<Node>,
+    shards: usize,
+    is_tls: bool,
+}
+
+#[derive(Debug)]
+struct Node {
+    server: Server,
+    id: String,
+}
+
+impl Cluster {
+    /// Starts three masters and three replicas with nothing special about them.
+    pub fn start() -> Self {
+        Self::builder().start()
+    }
+
+    /// Prepares servers with settings of their own.
+    pub fn builder() -> ClusterBuilder {
+        ClusterBuilder::default()
+    }
+
+    /// Three masters and three replicas that several tests of this process use at the same time, each for
+    /// keys with a prefix of its own. No test may harm them.
+    pub fn shared() -> Arc<Self> {
+        static SHARED: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
+        // A test that could not start them has failed; the next one tries again.
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.upgrade().unwrap_or_else(|| {
+            let cluster = Arc::new(Self::start());
+            *shared = Arc::downgrade(&cluster);
+            cluster
+        })
+    }
+
+    /// The URL without a user and a password, with every node as a seed.
+    pub fn url(&self) -> String {
+        self.url_of(self.servers())
+    }
+
+    /// The same URL with a user and a password; the user may be empty.
+    pub fn url_with(&self, user: &str, password: &str) -> String {
+        self.url().replacen("://", &format!("://{user}:{password}@"), 1)
+    }
+
+    /// The URL without a user and a password, with these nodes as the seeds.
+    pub fn url_of<'a>(&self, seeds: impl IntoIterator<Item = &'a Server>) -> String {
+        let scheme = if self.is_tls { "rediss-cluster" } else { "redis-cluster" };
+        let hosts: Vec<_> = seeds.into_iter().map(|seed| self.host(seed)).collect();
+        format!("{scheme}://{}", hosts.join(","))
+    }
+
+    /// All nodes: those that were masters at the start, and then the replicas.
+    pub fn servers(&self) -> impl Iterator<Item = &Server> {
+        self.nodes.iter().map(|node| &node.server)
+    }
+
+    /// The nodes that were masters at the start, each with slots behind those of the one before.
+    pub fn first_masters(&self) -> impl Iterator<Item = &Server> {
+        self.servers().take(self.shards)
+    }
+
+    /// The master of a key's slot, when all nodes that answer name the same.
+    ///
+    /// The name is that in the server, with all prefixes.
+    pub fn master_of(&self, name: &str) -> &Server {
+        self.agreed(slot(name), |_| true)
+    }
+
+    /// A replica of the master of a key's slot that runs.
+    pub fn replica_of(&self, name: &str) -> &Server {
+        self.replica_of_node(self.node(self.master_of(name)))
+    }
+
+    /// The master of a key's slot, when all nodes that answer name another one than `before`.
+    pub fn other_than(&self, name: &str, before: &Server) -> &Server {
+        self.agreed(slot(name), |server| server.addr() != before.addr())
+    }
+
+    /// A name that begins like this and belongs to a slot of this master.
+    pub fn name_at(&self, master: &Server, start: &str) -> String {
+        let view = View::of(&master.admin());
+        let id = &self.node(master).id;
+        let is_there = |name: &String| view.owner(slot(name)) == Some(id);
+        let mut names = (0..).map(|number: u32| format!("{start}{number}"));
+        names.find(is_there).expect("a master has slots")
+    }
+
+    /// Waits until all nodes that run know each other, have the same masters for all slots, and these have
+    /// replicas which follow them.
+    pub fn wait_until_healthy(&self) {
+        let healthy = wait::poll(LIMIT, || self.flaw().is_none().then_some(()));
+        assert!(healthy.is_some(), "{}", self.flaw().unwrap_or_default());
+    }
+
+    fn replica_of_node(&self, master: &Node) -> &Server {
+        let replica = || {
+            let view = View::of(&self.running().next()?.server.admin());
+            self.running().find(|node| view.master_of(&node.id) == Some(&master.id))
+        };
+        &wait::poll(LIMIT, replica).expect("the master has a replica").server
+    }
+
+    /// Waits until all nodes that answer name the same master of the slot, of which `condition` holds.
+    fn agreed(&self, slot: u16, condition: impl Fn(&Server) -> bool) -> &Server {
+        let named = || {
+            let views: Vec<_> = self.running().map(|node| View::of(&node.server.admin())).collect();
+            let mut owners = views.iter().map(|view| view.owner(slot));
+            let first = owners.next()??;
+            let all_agree = owners.all(|owner| owner == Some(first));
+            let server = &self.nodes.iter().find(|node| node.id == first)?.server;
+            (all_agree && condition(server)).then_some(server)
+        };
+        wait::poll(LIMIT, named).unwrap_or_else(|| {
+            let logs: Vec<_> = self.servers().map(Server::log).collect();
+            panic!("the nodes do not agree on such a master:\n{}", logs.join("\n"))
+        })
+    }
+
+    fn running(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|node| node.server.is_running())
+    }
+
+    fn node(&self, server: &Server) -> &Node {
+        let is_it = |node: &&Node| node.server.addr() == server.addr();
+        self.nodes.iter().find(is_it).expect("the server is a node of this cluster")
+    }
+
+    fn node_of(&self, id: &str) -> &Node {
+        self.nodes.iter().find(|node| node.id == id).expect("no one else is in this cluster")
+    }
+
+    /// Where the nodes reach each other, and clients them.
+    fn service_addr(&self, server: &Server) -> SocketAddr {
+        if self.is_tls { server.tls_addr() } else { server.addr() }
+    }
+
+    /// Certificates of servers have both names.
+    fn host(&self, server: &Server) -> String {
+        let addr = self.service_addr(server);
+        if self.is_tls { format!("localhost:{}", addr.port()) } else { addr.to_string() }
+    }
+}
+
+impl Node {
+    fn of(server: Server) -> Self {
+        Self { id: server.admin().command(&["CLUSTER", "MYID"]), server }
+    }
+
+    fn admin(&self) -> Admin {
+        self.server.admin()
+    }
+}

@@ -1,0 +1,179 @@
+//! Slots that change hands.
+
+use redis::{RedisResult, Value};
+
+use super::view::View;
+use super::{Cluster, Node};
+use crate::admin::Admin;
+use crate::server::{ADMIN, Server};
+
+impl Cluster {
+    /// Begins to move a slot key by key; until [`end_move`](Self::end_move), each key is where
+    /// [`move_key`](Self::move_key) has left it.
+    pub fn begin_move(&self, slot: u16, to: &Server) {
+        self.transfer(slot, to).begin().expect("a slot can be moved");
+    }
+
+    /// Moves a key whose slot is being moved, by its name in the server; whether it was there.
+    ///
+    /// # Errors
+    ///
+    /// The server's, such as `BUSYKEY` when the target has such a key.
+    pub fn move_key(&self, name: &str) -> RedisResult<bool> {
+        self.transfer_under_way(super::slot(name)).migrate(&[name])
+    }
+
+    /// Moves the keys of a slot that are left, and then the slot.
+    ///
+    /// # Errors
+    ///
+    /// As [`move_key`](Self::move_key).
+    pub fn end_move(&self, slot: u16) -> RedisResult<()> {
+        self.transfer_under_way(slot).end()
+    }
+
+    /// Moves so many slots key by key from one master to another one.
+    ///
+    /// # Errors
+    ///
+    /// As [`move_key`](Self::move_key).
+    pub fn reshard(&self, count: usize, from: &Server, to: &Server) -> RedisResult<()> {
+        let slots = self.slots_of(from).into_iter().take(count);
+        let mut slots = slots.peekable();
+        let Some(first) = slots.peek() else { return Ok(()) };
+        let mut transfer = self.transfer(*first, to);
+        for slot in slots {
+            transfer.slot = slot.to_string();
+            transfer.begin()?;
+            transfer.end()?;
+        }
+        Ok(())
+    }
+
+    /// Moves so many slots from one master to another one at once, with all their keys, where the servers
+    /// can; otherwise as [`reshard`](Self::reshard).
+    ///
+    /// # Errors
+    ///
+    /// As [`move_key`](Self::move_key).
+    pub fn move_at_once(&self, count: usize, from: &Server, to: &Server) -> RedisResult<()> {
+        let slots = self.slots_of(from);
+        let ranges = ranges(slots.iter().take(count).copied());
+        let (source, target) = (from.admin(), to.admin());
+        if knows(&source, "cluster|migrateslots") {
+            let to = self.node(to);
+            let words = ["CLUSTER", "MIGRATESLOTS", "SLOTSRANGE"].map(str::to_owned);
+            let node = ["NODE".to_owned(), to.id.clone()];
+            source.try_command(&borrowed(&[&words[..], &ranges, &node].concat()))?;
+        } else if knows(&target, "cluster|migration") {
+            let words = ["CLUSTER", "MIGRATION", "IMPORT"].map(str::to_owned);
+            target.try_command(&borrowed(&[&words[..], &ranges].concat()))?;
+        } else {
+            return self.reshard(count, from, to);
+        }
+        for slot in slots.into_iter().take(count).step_by(1024) {
+            self.agreed(slot, |server| server.addr() == to.addr());
+        }
+        Ok(())
+    }
+
+    /// The slots of a master, in order.
+    pub fn slots_of(&self, master: &Server) -> Vec<u16> {
+        View::of(&master.admin()).slots_of(&self.node(master).id).collect()
+    }
+
+    fn transfer(&self, slot: u16, to: &Server) -> Transfer {
+        let source = self.node(self.agreed(slot, |_| true));
+        let target = self.node(to);
+        let is_other = |node: &&Node| node.id != source.id && node.id != target.id;
+        let others = self.running().filter(is_other).map(Node::admin);
+        let is_master = |admin: &Admin| admin.info("replication").contains("role:master");
+        Transfer {
+            slot: slot.to_string(),
+            address: self.service_addr(to).ip().to_string(),
+            port: self.service_addr(to).port().to_string(),
+            source: source.admin(),
+            source_id: source.id.clone(),
+            target: target.admin(),
+            target_id: target.id.clone(),
+            others: others.filter(is_master).collect(),
+        }
+    }
+
+    fn transfer_under_way(&self, slot: u16) -> Transfer {
+        let source = self.agreed(slot, |_| true);
+        let view = View::of(&source.admin());
+        let target = view.target_of(slot).expect("the slot is being moved");
+        self.transfer(slot, &self.node_of(target).server)
+    }
+}
+
+/// One slot, from one master to another one.
+struct Transfer {
+    slot: String,
+    address: String,
+    port: String,
+    source: Admin,
+    source_id: String,
+    target: Admin,
+    target_id: String,
+    /// The other masters.
+    others: Vec<Admin>,
+}
+
+impl Transfer {
+    /// The target first, because the source sends clients there from then on.
+    fn begin(&self) -> RedisResult<()> {
+        let Self { slot, source, source_id, target, target_id, .. } = self;
+        target.try_command(&["CLUSTER", "SETSLOT", slot, "IMPORTING", source_id])?;
+        source.try_command(&["CLUSTER", "SETSLOT", slot, "MIGRATING", target_id])?;
+        Ok(())
+    }
+
+    fn migrate(&self, names: &[&str]) -> RedisResult<bool> {
+        let to = ["MIGRATE", &self.address, &self.port, "", "0", PATIENCE, "AUTH2", ADMIN, ADMIN];
+        let words = [&to[..], &["KEYS"], names].concat();
+        Ok(self.source.try_command(&words)? == Value::Okay)
+    }
+
+    fn end(&self) -> RedisResult<()> {
+        loop {
+            let words = ["CLUSTER", "GETKEYSINSLOT", &self.slot, "100"];
+            let names: Vec<String> = self.source.command(&words);
+            if names.is_empty() {
+                break;
+            }
+            self.migrate(&borrowed(&names))?;
+        }
+        let words = ["CLUSTER", "SETSLOT", &self.slot, "NODE", &self.target_id];
+        // The target first, so that there is always one that has the slot.
+        for admin in [&self.target, &self.source].into_iter().chain(&self.others) {
+            admin.try_command(&words)?;
+        }
+        Ok(())
+    }
+}
+
+/// The first and the last slot of each range, as commands have them.
+fn ranges(slots: impl Iterator<Item = u16>) -> Vec<String> {
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for slot in slots {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == slot => *last = slot,
+            _ => ranges.push((slot, slot)),
+        }
+    }
+    ranges.into_iter().flat_map(|(first, last)| [first.to_string(), last.to_string()]).collect()
+}
+
+fn knows(admin: &Admin, command: &str) -> bool {
+    let known: Vec<Value> = admin.command(&["COMMAND", "INFO", command]);
+    known.first().is_some_and(|reply| *reply != Value::Nil)
+}
+
+fn borrowed(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+/// The milliseconds after which a server gives up to move keys.
+const PATIENCE: &str = "10000";
