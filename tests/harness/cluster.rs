@@ -76,7 +76,9 @@ fn a_slot_moves_key_by_key() {
     let [from, to] = two_masters(&cluster);
     let names = ["", "2", "3"].map(|end| format!("{{{}}}{end}", cluster.name_at(from, "k")));
     let number = slot(&names[0]);
-    names.iter().for_each(|name| from.admin().set(name, "value"));
+    for name in &names {
+        from.admin().set(name, "value");
+    }
     cluster.begin_move(number, to);
     assert_eq!(cluster.move_key(&names[0]), Ok(true));
     assert_eq!(cluster.move_key(&names[0]), Ok(false));

@@ -69,7 +69,7 @@ impl View {
 impl Line {
     fn of(line: &str) -> Self {
         let words: Vec<_> = line.split(' ').collect();
-        let [id, _, flags, master, _, _, _, link, ref slots @ ..] = words[..] else {
+        let [id, _, flags, master, _, _, _, state, ref slots @ ..] = words[..] else {
             panic!("not a line of CLUSTER NODES: {line}");
         };
         let has = |flag: &str| flags.split(',').any(|word| word == flag);
@@ -77,7 +77,7 @@ impl Line {
         Self {
             id: id.to_owned(),
             is_myself: has("myself"),
-            is_well: link == "connected" && !is_ill,
+            is_well: state == "connected" && !is_ill,
             master: (master != "-").then(|| master.to_owned()),
             slots: slots.iter().filter_map(|slots| range(slots)).collect(),
             leaving: slots.iter().filter_map(|slots| leaving(slots)).collect(),
@@ -102,11 +102,10 @@ impl Cluster {
         let nodes: Vec<_> = self.running().map(|node| (node, node.admin())).collect();
         let views: Vec<_> = nodes.iter().map(|(_, admin)| View::of(admin)).collect();
         let owners = views.first()?.owners();
-        let flaw = nodes.iter().zip(&views).find_map(|((_, admin), view)| {
+        nodes.iter().zip(&views).find_map(|((_, admin), view)| {
             let flaw = self.flaw_of(admin, view, &owners)?;
             Some(format!("{flaw}: {view:#?}"))
-        });
-        flaw
+        })
     }
 
     fn flaw_of(&self, admin: &Admin, view: &View, owners: &[(&str, u16)]) -> Option<&'static str> {
