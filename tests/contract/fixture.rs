@@ -13,6 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 mod memory;
 mod redis;
 mod sentinel;
+mod served;
 
 pub(crate) use memory::Memory;
 pub(crate) use redis::Redis;

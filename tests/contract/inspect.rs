@@ -119,21 +119,24 @@ async fn a_lock_without_an_end_is_reported_as_such(store: &Redis) {
     let locker = store.locker().await;
     // Other clients' texts need not be any.
     for value in ["their token", "", "\u{1}"] {
-        store.admin.set(NAME, value);
+        store.admin_of(NAME).set(NAME, value);
         let holder = locker.inspect(KEY).await.unwrap().unwrap();
         assert_eq!(holder.remaining(), None);
     }
-    store.admin.command::<()>(&["SETBIT", NAME, "0", "1"]);
+    store.admin_of(NAME).command::<()>(&["SETBIT", NAME, "0", "1"]);
     assert!(locker.inspect(KEY).await.unwrap().is_some());
     store.delete(NAME);
 }
 
 async fn data_of_another_type_is_reported_as_such(store: &Redis) {
     let locker = store.locker().await;
-    store.admin.command::<()>(&["RPUSH", NAME, "a"]);
+    store.admin_of(NAME).command::<()>(&["RPUSH", NAME, "a"]);
     let error = locker.inspect(KEY).await.unwrap_err();
     assert!(error.is_wrong_type() && error.key() == Some(NAME), "{error}");
-    assert_eq!((store.admin.type_of(NAME).as_str(), store.admin.pttl(NAME)), ("list", -1));
+    assert_eq!(
+        (store.admin_of(NAME).type_of(NAME).as_str(), store.admin_of(NAME).pttl(NAME)),
+        ("list", -1)
+    );
     store.delete(NAME);
 }
 

@@ -257,11 +257,11 @@ async fn a_lock_that_comes_back_stays_lost(store: &Redis) {
     let owner = store.owner(NAME).unwrap();
     store.delete(NAME);
     assert!(guard.lost().await.is_lost());
-    store.admin.set(NAME, &owner);
+    store.admin_of(NAME).set(NAME, &owner);
     assert_quiet(store).await;
     assert!(guard.is_lost() && guard.remaining().is_zero());
     assert!(guard.extend(Redis::LEASE).await.unwrap_err().is_lost());
-    assert_eq!(store.admin.pttl(NAME), -1);
+    assert_eq!(store.admin_of(NAME).pttl(NAME), -1);
     store.delete(NAME);
 }
 
@@ -303,7 +303,7 @@ async fn a_loss_is_found_after_the_locker_was_dropped(store: &Redis) {
 /// As a server does that restarts.
 fn break_connections_and_lose_all_data(store: &Redis) {
     store.lose_all_data();
-    store.admin.command::<()>(&["CLIENT", "KILL", "TYPE", "normal"]);
+    store.admin_of(NAME).command::<()>(&["CLIENT", "KILL", "TYPE", "normal"]);
 }
 
 /// Runs the body under a renewed lock, with its lease.

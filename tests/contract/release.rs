@@ -179,7 +179,7 @@ async fn a_release_leaves_other_data_alone(store: &Redis) {
         store.put_list(NAME);
         end(guard);
         drained().await;
-        assert_eq!(store.admin.type_of(NAME), "list");
+        assert_eq!(store.admin_of(NAME).type_of(NAME), "list");
         store.delete(NAME);
     }
     let guard = hold(&locker).await;

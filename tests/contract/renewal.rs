@@ -226,7 +226,8 @@ async fn a_renewal_that_finds_a_list_stops_the_body(store: &Redis) {
     let error = locker.lock(KEY).expire(Redis::LEASE).renew().run(body).await.unwrap_err();
     assert!(error.is_lost() && error.to_string().contains("another holder"), "{error}");
     assert_quiet(store).await;
-    assert_eq!((store.admin.type_of(NAME).as_str(), store.admin.pttl(NAME)), ("list", -1));
+    let admin = store.admin_of(NAME);
+    assert_eq!((admin.type_of(NAME).as_str(), admin.pttl(NAME)), ("list", -1));
     store.delete(NAME);
 }
 
@@ -234,9 +235,9 @@ async fn a_renewal_that_finds_a_list_stops_the_body(store: &Redis) {
 /// late, a ninth of a lease apart.
 async fn renewals_are_no_more_than_needed(store: &Redis) {
     let guard = hold_renewed(store, &store.locker().await).await;
-    let (start, before) = (Instant::now(), store.admin.command_calls("pexpire"));
+    let (start, before) = (Instant::now(), store.admin_of(NAME).command_calls("pexpire"));
     store.elapse(Redis::LEASE * 3 / 2).await;
-    let renewals = store.admin.command_calls("pexpire") - before;
+    let renewals = store.admin_of(NAME).command_calls("pexpire") - before;
     let most = 1 + start.elapsed().as_millis() / (Redis::LEASE / 9).as_millis();
     assert!(0 < renewals && u128::from(renewals) <= most, "{renewals}");
     drop(guard);
