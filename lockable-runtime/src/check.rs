@@ -143,8 +143,8 @@ codes! {
     /// where one Sentinel fails, there is no failover any more, or no new connection.
     FewSentinels = "few-sentinels":
         "run at least three Sentinels on machines of their own, and name all of them in the URL",
-    /// the server is a node of a cluster, an error where that has several shards.
-    Cluster = "cluster": "use a server in no cluster, or in one of a single shard",
+    /// the server of a URL for one is a node of a cluster, an error where another node has slots.
+    Cluster = "cluster": "write a `redis-cluster://` URL",
     /// the server refuses a command with the keys of several locks, so each lease is renewed, and each
     /// lock released, by a command of its own.
     CrossSlotRefused =

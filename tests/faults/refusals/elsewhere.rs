@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use lockable_runtime::{Credentials, LockError, Locker};
-use lockable_tests::{Sentinels, Server, ServerBuilder, Tls};
+use lockable_tests::{Admin, Sentinels, Server, ServerBuilder, Tls, cluster, wait};
 
-use crate::support::{acl_line, acl_rights, connect, everything, in_time, patient};
+use crate::support::{LIMIT, acl_line, acl_rights, connect, everything, in_time, patient};
 
 /// What no error shows.
 const CANARY: &str = "s3cr3t-w0rd";
@@ -134,6 +134,59 @@ async fn a_replica_that_may_not_be_asked_is_refused() {
     replica.admin().follow(primary.addr());
     let error = refusal(&replica.url_with(acl_line()[2], CANARY, 0)).await.to_string();
     assert!(error.contains("is a replica") && error.contains("address of its primary"), "{error}");
+}
+
+#[tokio::test]
+async fn a_node_of_several_is_refused_with_its_clusters_url() {
+    let builder = Server::builder().password(CANARY);
+    for node in cluster::start(&builder, 2) {
+        let error = refusal(&node.url_with("", CANARY, 0)).await;
+        assert!(error.to_string().contains("one node of a cluster of 2 shards"), "{error}");
+        assert_eq!(url_in(&error), format!("redis-cluster://{}", node.addr()));
+        let error = refusal(&node.url_with("", CANARY, 3)).await;
+        assert!(url_in(&error).starts_with("redis-cluster://"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_primary_in_a_cluster_is_refused_with_its_url() {
+    let node = cluster::start(&Server::builder(), 2).remove(0);
+    let sentinel = sentinel_of(&node, &["mm"]).start();
+    let error = refusal(&format!("redis-sentinel://{}/mm", sentinel.addr())).await;
+    assert_eq!(url_in(&error), format!("redis-cluster://{}", node.addr()));
+}
+
+/// Goal: nodes of a cluster of one shard that do not serve it are named as what they are.
+/// Method: one joins as an empty master, and becomes a replica then.
+#[tokio::test]
+async fn a_node_without_slots_is_refused_with_its_clusters_url() {
+    let master = cluster::start(&Server::builder(), 1).remove(0);
+    let other = Server::builder().config("cluster-enabled", "yes").start();
+    let (admin, newcomer) = (master.admin(), other.admin());
+    newcomer.command::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", "2"]);
+    let (host, port) = (master.addr().ip().to_string(), master.addr().port().to_string());
+    newcomer.command::<()>(&["CLUSTER", "MEET", &host, &port]);
+    let is_ok = |line: &str| newcomer.command::<String>(&["CLUSTER", "INFO"]).contains(line);
+    wait::until_async(LIMIT, async || is_ok("cluster_state:ok")).await;
+    is_named(&other, "another node has the slots").await;
+    let id = admin.command::<String>(&["CLUSTER", "MYID"]);
+    newcomer.command::<()>(&["CLUSTER", "REPLICATE", &id]);
+    wait::until_async(LIMIT, async || replicates(&newcomer)).await;
+    is_named(&other, "this server is a replica").await;
+    locks(&master.url()).await;
+}
+
+async fn is_named(node: &Server, words: &str) {
+    let error = refusal(&node.url()).await;
+    assert!(error.to_string().contains(words), "{error}");
+    assert_eq!(url_in(&error), format!("redis-cluster://{}", node.addr()));
+    let report = patient(&node.url()).connect_lazy().unwrap().check().await;
+    let finding = report.findings().next().unwrap();
+    assert_eq!(finding.advice(), format!("write `{}`", url_in(&error)), "{report}");
+}
+
+fn replicates(admin: &Admin) -> bool {
+    admin.info("replication").contains("role:slave")
 }
 
 #[tokio::test]

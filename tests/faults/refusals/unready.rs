@@ -29,7 +29,7 @@ struct State {
 
 const STATES: [State; 11] = [
     refused("sentinel", &["this is a Sentinel", "write `redis-sentinel://"], sentinel),
-    refused("shard", &["one node of a cluster of 2 shards", "no cluster"], || {
+    refused("shard", &["one node of a cluster of 2 shards", "write `redis-cluster://"], || {
         Unready::for_good(cluster::start(&Server::builder(), 2))
     }),
     refused("eval", &["'EVAL'", "released safely"], || without("EVAL")),

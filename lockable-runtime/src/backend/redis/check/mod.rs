@@ -73,8 +73,10 @@ async fn examine(
         return Err(unfit);
     }
     let names = names.map_err(|error| failures::operation("loading the scripts", &error))?;
-    report.add(nodes(&session, Mode::of(&hello)).await?);
     let is_replica = server::is_replica(&hello);
+    if !is_replica {
+        report.add(nodes(&session, Mode::of(&hello)).await?);
+    }
     report.add(elsewhere);
     // No key begins with an unsound prefix, which is a finding of every backend's.
     if let Ok(probe) = Probe::new(prefix, &names) {
@@ -97,10 +99,12 @@ async fn nodes(session: &Session<'_>, mode: Mode) -> Result<Option<Finding>, Fin
         mode.ask(&session.opener.namespace.of_trial(origin), &mut pipeline);
     }
     if !pipeline.is_empty()
-        && let Some(unfit) = server::unfit_by_answers(&session.call(&pipeline).await?)
+        && let Some(unfit) =
+            server::unfit_by_answers(&session.call(&pipeline).await?, &session.target)
     {
         return Err(unfit);
     }
     let message = "this server is in a cluster, and refuses keys once that has several shards";
-    Ok((mode == Mode::Cluster).then(|| Finding::new(Severity::Warning, Code::Cluster, message)))
+    let finding = Finding::new(Severity::Warning, Code::Cluster, message);
+    Ok((mode == Mode::Cluster).then(|| finding.advise(server::of_cluster(&session.target))))
 }

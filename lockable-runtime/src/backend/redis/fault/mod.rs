@@ -220,7 +220,7 @@ fn of_database(error: &RedisError) -> (LockErrorKind, &'static str) {
     } else if words.contains("Authentication required") {
         (LockErrorKind::Refused, CREDENTIALS)
     } else if words.contains("SELECT is not allowed in cluster mode") {
-        (LockErrorKind::Refused, "a cluster has database 0 alone; leave the number out of the URL")
+        (LockErrorKind::Refused, ONE_DATABASE)
     } else if words.contains("DB index is out of range") {
         (LockErrorKind::Refused, "the server has no such database; put another number into the URL")
     } else {
@@ -229,6 +229,9 @@ fn of_database(error: &RedisError) -> (LockErrorKind, &'static str) {
 }
 
 const CREDENTIALS: &str = "put the right user and password into the URL";
+
+const ONE_DATABASE: &str =
+    "a cluster has database 0 alone; write `redis-cluster://host:6379`, without a number";
 
 const NO_DATABASES: &str = "a server without databases has no locks; if it is a Sentinel, write \
                             `redis-sentinel://host:26379/NAME` with the name of the primary";

@@ -43,7 +43,7 @@ pub(crate) async fn greet(
         let uncached = Names::uncached(opener.namespace.clone(), opener.channels);
         trial = rehearse(commands, &uncached, origin, mode).await.map_err(failed)?;
     }
-    trial.judge(server)?;
+    trial.judge(target)?;
     Ok(names)
 }
 
@@ -184,11 +184,12 @@ struct Trial {
 impl Trial {
     /// The fault is one that keeps locks from working. One that does not pass by itself says more than
     /// one that does.
-    fn judge(self, server: &str) -> Result<(), Fault> {
+    fn judge(self, target: &Target) -> Result<(), Fault> {
+        let server = &*target.server;
         if trial::is_split(&self.steps, &self.replies) {
             return Err(server::fault(&server::split(), server));
         }
-        if let Some(unfit) = unfit_by_answers(&self.replies) {
+        if let Some(unfit) = unfit_by_answers(&self.replies, target) {
             return Err(server::fault(&unfit, server));
         }
         let mut passing = None;

@@ -1,10 +1,10 @@
 //! What a server is, and why some servers cannot be used.
 
-use ::redis::{FromRedisValue, Pipeline, ServerErrorKind, Value};
+use ::redis::{ConnectionAddr, FromRedisValue, Pipeline, ServerErrorKind, Value};
 
 use crate::backend::Fault;
 use crate::backend::redis::reach::opener::Target;
-use crate::backend::redis::reach::role;
+use crate::backend::redis::reach::{address, role};
 use crate::check::{Code, Finding, Severity};
 use crate::types::error::LockErrorKind;
 use crate::types::namespace::Namespace;
@@ -26,6 +26,9 @@ pub(crate) fn elsewhere(hello: &Value, role: &Value, target: &Target) -> Finding
     }
     let message = "this server is a replica, which takes no writes";
     let finding = Finding::new(Severity::Error, Code::Replica, message);
+    if Mode::of(hello) == Mode::Cluster {
+        return finding.advise(of_cluster(target));
+    }
     if target.election.is_some() {
         return finding.advise(
             "wait for the end of the failover; without one, `SENTINEL RESET` the Sentinels that name it",
@@ -53,20 +56,36 @@ fn of_sentinel(watched: &[String], target: &Target) -> String {
     format!("write `{url}`{names}{login}")
 }
 
-/// The same by the answers to [`Mode::ask`], and those to other commands about keys.
-pub(crate) fn unfit_by_answers(replies: &[Value]) -> Option<Finding> {
-    match replies.iter().find_map(shards) {
-        Some(shards) => (shards > 1).then(|| node(&shards.to_string())),
-        None => replies.iter().any(leads_away).then(|| node("several")),
-    }
+/// The same by the answers to [`Mode::ask`], and those to other commands about keys. A node that has all slots
+/// passes.
+pub(crate) fn unfit_by_answers(replies: &[Value], target: &Target) -> Option<Finding> {
+    let has_foreign_keys = || replies.iter().any(leads_away);
+    let message = match replies.iter().find_map(shards) {
+        Some(0 | 1) if replies.iter().any(is_moved) => {
+            "this server is a node of a cluster, and another node has the slots".to_owned()
+        }
+        Some(0 | 1) => return None,
+        Some(shards) => of_several(&shards.to_string()),
+        None if has_foreign_keys() => of_several("several"),
+        None => return None,
+    };
+    let finding = Finding::new(Severity::Error, Code::Cluster, message);
+    Some(finding.advise(of_cluster(target)))
 }
 
-/// One node of a cluster.
-fn node(shards: &str) -> Finding {
-    let message = format!(
+fn of_several(shards: &str) -> String {
+    format!(
         "this server is one node of a cluster of {shards} shards, and refuses the keys of the others"
-    );
-    Finding::new(Severity::Error, Code::Cluster, message)
+    )
+}
+
+/// The URL to write where this is a node of a cluster, master or replica.
+pub(crate) fn of_cluster(target: &Target) -> String {
+    let (scheme, place) = match target.info().addr() {
+        ConnectionAddr::Unix(_) => ("redis", "host:6379".to_owned()),
+        _ => (address::scheme(target.info()), address::place(target.info())),
+    };
+    format!("write `{scheme}-cluster://{place}`")
 }
 
 /// What seems to be one server is several, which have a part of each lock.
@@ -156,9 +175,18 @@ fn shards(reply: &Value) -> Option<u64> {
 
 /// Whether another node has the key, or several have those of one lock.
 fn leads_away(reply: &Value) -> bool {
-    use ServerErrorKind::{Ask, CrossSlot, Moved};
-    let Value::ServerError(error) = reply else { return false };
-    matches!(error.kind(), Some(Moved | Ask | CrossSlot))
+    use ServerErrorKind::{Ask, CrossSlot};
+    is_moved(reply) || matches!(kind(reply), Some(Ask | CrossSlot))
+}
+
+/// Whether another node has the slot of the key.
+fn is_moved(reply: &Value) -> bool {
+    kind(reply) == Some(ServerErrorKind::Moved)
+}
+
+fn kind(reply: &Value) -> Option<ServerErrorKind> {
+    let Value::ServerError(error) = reply else { return None };
+    error.kind()
 }
 
 /// The number of slots in which keys are probed: all of these are with one of two equal shards once in
@@ -240,12 +268,30 @@ mod tests {
 
     #[test]
     fn the_size_of_a_cluster_decides_where_known() {
-        let is_unfit = |replies: &[Value]| unfit_by_answers(replies).is_some();
+        let target = Target::at("redis://u:canary@h:7");
+        let is_unfit = |replies: &[Value]| unfit_by_answers(replies, &target).is_some();
         let info = |size| text(&format!("cluster_state:ok\r\ncluster_size:{size}\r\n"));
-        let moved = || ::redis::parse_redis_value(b"-MOVED 1 127.0.0.1:7000\r\n").unwrap();
+        let reply = |text: &str| ::redis::parse_redis_value(text.as_bytes()).unwrap();
+        let moved = || reply("-MOVED 1 127.0.0.1:7000\r\n");
         assert!(is_unfit(&[info(3), Value::Nil]));
-        assert!(!is_unfit(&[info(1), moved()]), "a replica of the one shard");
+        assert!(!is_unfit(&[info(1), Value::Nil]));
+        assert!(!is_unfit(&[info(1), reply("-ASK 1 127.0.0.1:7000\r\n")]), "a slot that leaves");
+        assert!(is_unfit(&[info(1), moved()]), "a node without slots");
         assert!(is_unfit(&[Value::Nil, moved()]));
         assert!(!is_unfit(&[Value::Nil, text("cluster_size")]));
+    }
+
+    #[test]
+    fn the_url_of_a_node_is_of_its_cluster() {
+        let url = |url: &str, greeting: &str| {
+            let finding = elsewhere(&hello(greeting), &Value::Nil, &Target::at(url));
+            finding.advice().to_owned()
+        };
+        let replica = "mode cluster role replica";
+        assert_eq!(url("redis://u:canary@[::1]:7", replica), "write `redis-cluster://[::1]:7`");
+        let socket = url("redis+unix:///s?pass=canary", replica);
+        assert_eq!(socket, "write `redis-cluster://host:6379`");
+        #[cfg(feature = "tls")]
+        assert_eq!(url("rediss://:canary@h", replica), "write `rediss-cluster://h:6379`");
     }
 }
