@@ -133,6 +133,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "role",
             "votes",
             "address",
+            "shards",
             "place",
             "hosts",
             "subscription",
