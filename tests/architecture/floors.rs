@@ -74,6 +74,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
         &[
             "mod",
             "servers",
+            "cluster",
             "acquire",
             "check",
             "connections",
@@ -86,6 +87,10 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "fence",
             "times",
         ],
+    ),
+    (
+        "backend/redis/cluster",
+        &["mod", "renewals", "in_parts", "refreshes", "hops", "table", "votes", "answers"],
     ),
     ("backend/redis/batch", &["mod", "releases", "renewals", "requests"]),
     (

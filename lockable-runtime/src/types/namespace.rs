@@ -61,6 +61,11 @@ impl Namespace {
         }
     }
 
+    /// A name in it that is in this slot.
+    pub(crate) fn in_slot(&self, slot: Slot) -> String {
+        format!("{self}:{{{}}}", tag(slot))
+    }
+
     /// Where the grants of that origin are published; the scripts write the same name.
     pub(crate) fn channel(&self, origin: Origin) -> String {
         format!("{self}:grant:{origin}")

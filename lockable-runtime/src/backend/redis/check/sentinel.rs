@@ -10,7 +10,6 @@ use super::failures;
 use crate::backend::redis::fault;
 use crate::backend::redis::fault::sentinel::{Reason, explained};
 use crate::backend::redis::reach::driven::Driven;
-use crate::backend::redis::reach::place::Place;
 use crate::backend::redis::reach::sentinels::{self, Sentinel};
 use crate::backend::redis::reach::subscription::Subscription;
 use crate::backend::redis::reach::votes::Vote;

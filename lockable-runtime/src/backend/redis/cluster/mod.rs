@@ -21,10 +21,10 @@ use crate::types::slot::{SLOTS, Slot};
 mod answers;
 mod hops;
 mod in_parts;
-pub(super) mod map;
 mod refreshes;
 mod renewals;
 mod table;
+mod votes;
 
 pub(super) use self::hops::Hops;
 

@@ -9,14 +9,15 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::Cluster;
-use super::map::SlotMap;
 use super::table::Member;
+use super::votes::Map;
 use crate::backend::Fault;
 use crate::backend::redis::fault::cluster;
 use crate::backend::redis::reach::driven::Driven;
 use crate::backend::redis::reach::node::Node;
 use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::reach::shards::shards;
 use crate::backend::redis::wire::command::{self, pipeline};
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::slot::Slot;
@@ -108,9 +109,9 @@ impl Cluster {
 
 /// Waits until most of those that are asked have answered, or none is left.
 async fn collect(
-    asking: &mut JoinSet<Result<SlotMap, Fault>>,
+    asking: &mut JoinSet<Result<Map, Fault>>,
     count: usize,
-    maps: &mut Vec<SlotMap>,
+    maps: &mut Vec<Map>,
     faults: &mut Vec<Fault>,
 ) {
     let enough = maps.len() + count / 2 + 1;
@@ -127,7 +128,7 @@ async fn collect(
 }
 
 /// Asks a master over the background's connection.
-async fn ask_member(member: Arc<Member>, limit: Duration) -> Result<SlotMap, Fault> {
+async fn ask_member(member: Arc<Member>, limit: Duration) -> Result<Map, Fault> {
     let opener = &member.connections.opener;
     let connection = member.connections.ready().await?;
     let question = pipeline([command::slots()]);
@@ -136,19 +137,19 @@ async fn ask_member(member: Arc<Member>, limit: Duration) -> Result<SlotMap, Fau
         return Err(Fault::no_answer(&opener.server, limit));
     };
     let reply = replies?.pop().unwrap_or(::redis::Value::Nil);
-    let map = SlotMap::parse(&reply, member.place());
+    let map = shards(&reply, member.place());
     map.ok_or_else(|| cluster::no_map(opener, member.place(), reply))
 }
 
 /// Asks another node over a connection of the question's own, without greeting it.
-async fn ask_place(opener: Opener, place: Place, limit: Duration) -> Result<SlotMap, Fault> {
+async fn ask_place(opener: Opener, place: Place, limit: Duration) -> Result<Map, Fault> {
     let opener = opener.of_node(&Arc::new(Node::new(place.clone(), Slot::default())));
     let asked = async {
         let target = opener.target(&opener.login().await?).await?;
         let failed = |error| cluster::not_let_in(&target, &error);
         let mut driven = Driven::open(&target.client).await.map_err(failed)?;
         let reply = driven.commands.send_packed_command(&command::slots()).await.map_err(failed)?;
-        SlotMap::parse(&reply, &place).ok_or_else(|| cluster::no_map(&opener, &place, reply))
+        shards(&reply, &place).ok_or_else(|| cluster::no_map(&opener, &place, reply))
     };
     let answer = opener.within(limit, asked).await;
     answer.unwrap_or_else(|| Err(Fault::no_answer(&opener.server, limit)))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use super::map::{SlotMap, Verdict, verdicts};
+use super::votes::{Map, Verdict, verdicts};
 use crate::backend::redis::connections::Connections;
 use crate::backend::redis::reach::node::Node;
 use crate::backend::redis::reach::opener::Opener;
@@ -126,7 +126,7 @@ impl Table {
     }
 
     /// What most nodes say. A node without slots is left: what it was asked is asked elsewhere.
-    pub(super) fn apply(&mut self, maps: &[SlotMap], now: Moment) -> Changes {
+    pub(super) fn apply(&mut self, maps: &[Map], now: Moment) -> Changes {
         let mut changes = Changes::default();
         for (slot, verdict) in verdicts(maps) {
             match verdict {
@@ -136,7 +136,8 @@ impl Table {
                 Verdict::Has(_) | Verdict::Tied | Verdict::Nothing => {}
             }
         }
-        self.replicas = maps.iter().flat_map(SlotMap::replicas).cloned().collect();
+        self.replicas =
+            maps.iter().flatten().flat_map(|shard| shard.replicas.iter().cloned()).collect();
         let owners = self.owners();
         let lost: HashSet<_> = changes.moves.iter().map(|(_, [before, _])| before.number).collect();
         let is_left = |number| lost.contains(&number) && !owners.contains(&number);

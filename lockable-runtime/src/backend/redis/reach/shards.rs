@@ -47,14 +47,24 @@ pub(crate) fn shards(reply: &Value, asked: &Place) -> Option<Vec<Shard>> {
     Some(shards)
 }
 
-/// Where a node is. One that is named without a host is where the node is that was asked.
+/// `[host, port, id, [name, value, …]]`. A node without a host has the one that was asked; where its name is not
+/// known (`?`), its address may be.
 fn place(node: &Value, asked: &Place) -> Option<Place> {
     let node = Vec::<Value>::from_redis_value_ref(node).ok()?;
-    let [host, port, ..] = &node[..] else { return None };
+    let [host, port, rest @ ..] = &node[..] else { return None };
     let host = Option::<String>::from_redis_value_ref(host).ok()?;
-    let host = host.filter(|host| !matches!(host.as_str(), "" | "?"));
+    let host = match host.as_deref() {
+        None | Some("") => None,
+        Some("?") => rest.get(1).and_then(address),
+        Some(_) => host,
+    };
     let port = u16::from_redis_value_ref(port).ok()?;
     Some(Place { host: host.unwrap_or_else(|| asked.host.clone()), port })
+}
+
+fn address(metadata: &Value) -> Option<String> {
+    let pairs = Vec::<(String, String)>::from_redis_value_ref(metadata).ok()?;
+    pairs.into_iter().find_map(|(name, value)| (name == "ip").then_some(value))
 }
 
 #[cfg(test)]

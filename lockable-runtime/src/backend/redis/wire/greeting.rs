@@ -20,6 +20,7 @@ use crate::backend::redis::reach::opener::{Opener, Target};
 use crate::check::{Code, Finding};
 use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
+use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
 /// Greets a server that has just been connected to; returns the names to write calls with.
@@ -38,10 +39,12 @@ pub(crate) async fn greet(
     judge(hello, server)?;
     let names = names.map_err(failed)?;
     let origin = Origin::draw()?;
-    let mut trial = rehearse(commands, &names, origin, mode).await.map_err(failed)?;
+    let slot = target.node.as_ref().map(|node| node.slot());
+    let stage = slot.map_or(Stage::Alone(mode), Stage::Node);
+    let mut trial = rehearse(commands, &names, origin, stage).await.map_err(failed)?;
     if trial.replies.iter().any(is_unknown_script) {
         let uncached = Names::uncached(opener.namespace.clone(), opener.channels);
-        trial = rehearse(commands, &uncached, origin, mode).await.map_err(failed)?;
+        trial = rehearse(commands, &uncached, origin, stage).await.map_err(failed)?;
     }
     trial.judge(target)?;
     Ok(names)
@@ -93,9 +96,10 @@ pub(crate) async fn instead(target: &Target, error: &RedisError) -> Option<Findi
     elsewhere(&mut driven.commands, &hello, target).await.ok()?
 }
 
-/// A server that was the right one before, or that Sentinels name, is not written in the URL wrongly.
+/// A server that was the right one before, or that Sentinels or nodes name, is not written in the URL wrongly.
 fn misdirected(elsewhere: &Finding, opener: &Opener, target: &Target) -> Fault {
-    let is_passing = opener.was_connected.load(Ordering::Relaxed) || target.election.is_some();
+    let is_named = target.election.is_some() || target.node.is_some();
+    let is_passing = opener.was_connected.load(Ordering::Relaxed) || is_named;
     let fault = server::fault(elsewhere, &target.server);
     let is_replica = elsewhere.code() == Code::Replica;
     if is_replica && is_passing { Fault::unavailable(fault.message) } else { fault }
@@ -148,6 +152,15 @@ fn judge(hello: Value, server: &str) -> Result<(), Fault> {
     }
 }
 
+/// What is tried.
+#[derive(Clone, Copy)]
+enum Stage {
+    /// A server that has all locks, if it has any.
+    Alone(Mode),
+    /// A node that has the locks of this slot, if it was not moved meanwhile.
+    Node(Slot),
+}
+
 /// Does with a lock of its own what can be done with one, and asks for the other nodes of a cluster.
 ///
 /// That a lock cannot be set shows when acquiring, but the rest would show only when the body runs
@@ -156,20 +169,28 @@ async fn rehearse(
     commands: &mut MultiplexedConnection,
     names: &Names,
     origin: Origin,
-    mode: Mode,
+    stage: Stage,
 ) -> Result<Trial, RedisError> {
     let mut steps = Vec::new();
     let names = names.of_trial(origin);
     let namespace = &names.namespace;
-    if let Ok(key) = LockKey::prefixed("", namespace.as_str()) {
+    let key = match stage {
+        Stage::Alone(_) => LockKey::prefixed("", namespace.as_str()),
+        Stage::Node(slot) => LockKey::prefixed("", &namespace.in_slot(slot)),
+    };
+    if let Ok(key) = key {
         steps = trial::steps(&names, &key, origin);
-        steps.extend(trial::meetings(&names, ""));
+        if let Stage::Alone(_) = stage {
+            steps.extend(trial::meetings(&names, ""));
+        }
         steps.push(Step::script(BY_TEXT, command::empty_script()));
         let clean_up = command::clean_up(namespace, &key);
         steps.extend(clean_up.map(|command| Step::command(trial::CLEANING, command)));
     }
     let mut pipeline = command::pipeline(steps.iter().map(|step| step.command.clone()));
-    mode.ask(namespace, &mut pipeline);
+    if let Stage::Alone(mode) = stage {
+        mode.ask(namespace, &mut pipeline);
+    }
     let replies = commands.send_packed_commands(&pipeline, 0, pipeline.len()).await?;
     Ok(Trial { steps, replies })
 }
@@ -189,13 +210,15 @@ impl Trial {
         if trial::is_split(&self.steps, &self.replies) {
             return Err(server::fault(&server::split(), server));
         }
-        if let Some(unfit) = unfit_by_answers(&self.replies, target) {
+        let is_node = target.node.is_some();
+        if let Some(unfit) = unfit_by_answers(&self.replies, target).filter(|_| !is_node) {
             return Err(server::fault(&unfit, server));
         }
         let mut passing = None;
         for (step, reply) in self.steps.into_iter().zip(self.replies) {
             let Err(error) = reply.extract_error() else { continue };
-            if is_dispensable(step.name, &error) {
+            // A slot that another node has by now, or that moves, says nothing about this one.
+            if is_dispensable(step.name, &error) || (is_node && fault::is_redirect(&error)) {
                 continue;
             }
             let fault = fault::of_missing(server, &error, step.advice);
