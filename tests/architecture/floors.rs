@@ -109,7 +109,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "failures",
         ],
     ),
-    ("backend/redis/wait", &["mod", "grants"]),
+    ("backend/redis/wait", &["mod", "shard_grants", "shard_channels", "grants"]),
     (
         "backend/redis/wire",
         &[
@@ -141,6 +141,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "shards",
             "place",
             "hosts",
+            "shard_subscription",
             "subscription",
             "driven",
             "client",

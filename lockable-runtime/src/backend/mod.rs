@@ -255,10 +255,10 @@ pub(crate) trait Listener: Send + Sync {
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory nothing is missed"))]
     fn waiting_origins(&self) -> BTreeSet<Origin>;
 
-    /// The subscription is a new one, and new attempts have this origin. Grants may have been missed, so
-    /// every line asks.
+    /// The subscription is a new one, and new attempts have this origin, where there is one. Grants may have
+    /// been missed, so every line asks.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory nothing is missed"))]
-    fn on_resubscribed(&self, origin: Origin);
+    fn on_resubscribed(&self, origin: Option<Origin>);
 }
 
 /// A lock that has a holder.

@@ -61,7 +61,7 @@ async fn subscribe_always(process: Arc<Process>, origin: Origin, hook: Weak<dyn 
         process.subscription().is_confirmed = true;
         process.confirmed.notify_waiters();
         if let Some(hook) = hook.upgrade() {
-            hook.on_resubscribed(current);
+            hook.on_resubscribed(Some(current));
         }
         let receiving = tokio::spawn(receive(Arc::clone(&process), messages, Weak::clone(&hook)));
         process.broken.notified().await;
@@ -105,7 +105,7 @@ impl Listener for Channel {
         BTreeSet::new()
     }
 
-    fn on_resubscribed(&self, _: Origin) {}
+    fn on_resubscribed(&self, _: Option<Origin>) {}
 }
 
 /// Messages arrive in their order.

@@ -59,7 +59,7 @@ impl Listener for Sending {
         BTreeSet::new()
     }
 
-    fn on_resubscribed(&self, _: Origin) {}
+    fn on_resubscribed(&self, _: Option<Origin>) {}
 }
 
 fn grant_to(grant: &Grant) -> GrantTo {

@@ -129,7 +129,7 @@ pub(crate) fn random() -> Result<u64, LockError> {
 }
 
 /// What the tokens of one locker's waiters begin with, and the address that their grants are sent to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Origin(u64);
 
 impl Origin {

@@ -230,9 +230,11 @@ impl Listener for Lines {
             .look(|agenda| agenda.items().filter_map(|line| Origin::of(line.place()?)).collect())
     }
 
-    fn on_resubscribed(&self, origin: Origin) {
+    fn on_resubscribed(&self, origin: Option<Origin>) {
         let Some(this) = self.this.upgrade() else { return };
-        this.origin.set(origin);
+        if let Some(origin) = origin {
+            this.origin.set(origin);
+        }
         let now = this.link.backend.now();
         this.change(|agenda| agenda.schedule_where(now, |_| true));
     }

@@ -4,11 +4,12 @@
 //! drives a connection there would read answers that belong to the parent, and the parent's next answer
 //! would go to the wrong call. So that task does nothing in a child.
 
+use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{AsyncConnectionConfig, ConnectionInfo, RedisResult};
+use ::redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, RedisConnectionInfo, RedisResult};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
 
@@ -32,31 +33,59 @@ pub(crate) struct Driven {
 impl Driven {
     /// Connects and logs in.
     pub(crate) async fn open(client: &Client) -> RedisResult<Self> {
+        Self::open_with(client, client.info.redis_settings(), config()).await
+    }
+
+    /// The same by the version of the protocol in which a server sends what was not asked for between the
+    /// answers. `hear` gets that, and may not block.
+    pub(crate) async fn open_hearing(
+        client: &Client,
+        hear: impl Fn(PushInfo) + Send + Sync + 'static,
+    ) -> RedisResult<Self> {
+        let settings = client.info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+        let config = config().set_push_sender(move |push: PushInfo| {
+            hear(push);
+            Ok::<(), Infallible>(())
+        });
+        Self::open_with(client, &settings, config).await
+    }
+
+    async fn open_with(
+        client: &Client,
+        settings: &RedisConnectionInfo,
+        config: AsyncConnectionConfig,
+    ) -> RedisResult<Self> {
         let driven = match client.connect().await? {
-            Transport::Plain(stream) => Self::over(stream, &client.info).await,
-            Transport::Encrypted(stream) => Self::over(stream, &client.info).await,
+            Transport::Plain(stream) => Self::over(stream, settings, config).await,
+            Transport::Encrypted(stream) => Self::over(stream, settings, config).await,
             #[cfg(unix)]
-            Transport::Socket(stream) => Self::over(stream, &client.info).await,
+            Transport::Socket(stream) => Self::over(stream, settings, config).await,
         };
         client.first_answer(driven)
     }
 
-    async fn over<S>(stream: S, info: &ConnectionInfo) -> RedisResult<Self>
+    async fn over<S>(
+        stream: S,
+        settings: &RedisConnectionInfo,
+        config: AsyncConnectionConfig,
+    ) -> RedisResult<Self>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        // Deadlines are ours: the client's would run on the caller's clock, which may be paused.
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(None)
-            .set_response_timeout(None)
-            .set_pipeline_buffer_size(QUEUE)
-            .set_write_backpressure_boundary(FLUSH);
-        let settings = info.redis_settings();
         let (commands, driver) =
             MultiplexedConnection::new_with_config(settings, stream, config).await?;
         let driver = tokio::spawn(in_this_process(driver)).abort_handle();
         Ok(Self { commands, driver })
     }
+}
+
+/// Deadlines are ours: the client's would run on the caller's clock, which may be paused.
+fn config() -> AsyncConnectionConfig {
+    AsyncConnectionConfig::new()
+        .set_connection_timeout(None)
+        .set_response_timeout(None)
+        .set_pipeline_buffer_size(QUEUE)
+        .set_write_backpressure_boundary(FLUSH)
 }
 
 impl Drop for Driven {

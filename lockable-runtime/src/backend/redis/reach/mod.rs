@@ -16,6 +16,7 @@ pub(super) mod opener;
 pub(super) mod place;
 pub(super) mod role;
 pub(super) mod sentinels;
+pub(super) mod shard_subscription;
 pub(super) mod shards;
 pub(super) mod subscription;
 pub(super) mod votes;

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use ::redis::Msg;
 use tokio::sync::watch;
 
 use crate::backend::redis::fault;
 use crate::backend::redis::reach::opener::{Opener, Target};
 use crate::backend::redis::reach::subscription::{Heard, Subscription};
+use crate::backend::redis::times::Times;
 use crate::backend::{Fault, Grant, Listener, Reserved};
 use crate::types::clock::{boot_time, timer_on};
 use crate::types::key::LockKey;
@@ -19,13 +19,13 @@ use crate::types::options::Ttl;
 use crate::types::token::{Origin, OwnerToken};
 
 /// The pause between two tries to subscribe.
-const PAUSE: Duration = Duration::from_millis(100);
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 /// It doubles with each try that fails, up to this: the waiters ask about once a second meanwhile.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a subscription that is left has to show that it lives; other processes are handed locks by then.
-const PING: Duration = Duration::from_millis(200);
+pub(super) const PING: Duration = Duration::from_millis(200);
 
 /// The one subscription of a locker; there is none until a call waits.
 pub(crate) struct Grants {
@@ -105,7 +105,7 @@ impl Subscriber {
                     confirmed.send_replace(Some(Ok(())));
                     // What was published meanwhile is lost.
                     if let Some(waiters) = hook.upgrade() {
-                        waiters.on_resubscribed(current);
+                        waiters.on_resubscribed(Some(current));
                     }
                     let end = target.unless_over(self.receive(&mut subscription, &hook)).await;
                     confirmed.send_replace(None);
@@ -152,7 +152,9 @@ impl Subscriber {
             let Some(waiters) = hook.upgrade() else { return };
             match heard {
                 Heard::Message(message) => {
-                    if let Some(grant) = self.grant(&message) {
+                    let text = message.get_payload::<String>();
+                    if let Some(grant) = text.ok().and_then(|text| grant(&text, &self.opener.times))
+                    {
                         waiters.on_grant(grant);
                     }
                 }
@@ -161,24 +163,24 @@ impl Subscriber {
             }
         }
     }
+}
 
-    /// `first token \n server's time \n milliseconds \n owner token \n lock key`.
-    fn grant(&self, message: &Msg) -> Option<Grant> {
-        let arrived = boot_time();
-        let text = message.get_payload::<String>().ok()?;
-        let mut parts = text.splitn(5, '\n');
-        let fence = parts.next()?.parse().ok()?;
-        let granted = parts.next()?.parse().ok()?;
-        let millis = Duration::from_millis(parts.next()?.parse().ok()?);
-        let owner = OwnerToken::received(parts.next()?);
-        let key = LockKey::prefixed("", parts.next()?).ok()?;
-        let ttl = Ttl::new("expire", millis).ok()?;
-        let began = self.opener.times.began(granted, arrived);
-        let counts_from = began.map_or(arrived, |began| began.counts_from);
-        let since = began.map(|began| began.since);
-        let fence = Reserved::at(fence, granted);
-        Some(Grant { key, owner, fence, since, counts_from, ttl })
-    }
+/// A grant as the scripts publish it:
+/// `first token \n server's time \n milliseconds \n owner token \n lock key`.
+pub(super) fn grant(text: &str, times: &Times) -> Option<Grant> {
+    let arrived = boot_time();
+    let mut parts = text.splitn(5, '\n');
+    let fence = parts.next()?.parse().ok()?;
+    let granted = parts.next()?.parse().ok()?;
+    let millis = Duration::from_millis(parts.next()?.parse().ok()?);
+    let owner = OwnerToken::received(parts.next()?);
+    let key = LockKey::prefixed("", parts.next()?).ok()?;
+    let ttl = Ttl::new("expire", millis).ok()?;
+    let began = times.began(granted, arrived);
+    let counts_from = began.map_or(arrived, |began| began.counts_from);
+    let since = began.map(|began| began.since);
+    let fence = Reserved::at(fence, granted);
+    Some(Grant { key, owner, fence, since, counts_from, ttl })
 }
 
 /// The channels on which the grants of those origins are published.

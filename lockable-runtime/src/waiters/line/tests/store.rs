@@ -32,7 +32,7 @@ impl Listener for Heard {
         BTreeSet::new()
     }
 
-    fn on_resubscribed(&self, _: Origin) {}
+    fn on_resubscribed(&self, _: Option<Origin>) {}
 }
 
 impl Store {

@@ -1,0 +1,221 @@
+//! A subscription to shard channels, apart from the connections that carry commands.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ::redis::{Pipeline, PushInfo, PushKind, RedisResult, Value};
+use tokio::sync::Notify;
+
+use super::client::Client;
+use super::driven::Driven;
+
+/// A connection that is subscribed to shard channels, and carries nothing else.
+///
+/// A node that gives a slot away ends the subscriptions to its channels with the message that confirms an
+/// unsubscription. The client takes that for the answer to a request in flight, where there is one. So each
+/// answer is compared with its request, and at the first such message that was not asked for, the connection is
+/// not used any more.
+pub(crate) struct ShardSubscription {
+    driven: Driven,
+    heard: Arc<Heard>,
+}
+
+/// What is asked of the node.
+pub(crate) enum Request {
+    /// To subscribe to this channel.
+    Join(String),
+    /// To unsubscribe from it.
+    Leave(String),
+    /// To show that it lives.
+    Ping,
+}
+
+/// Why a connection is not used any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The node has given a slot away, and has said so just now.
+    Unsubscribed,
+    Broken,
+}
+
+impl ShardSubscription {
+    /// Connects and logs in. `hear` gets each message that is published, on the runtime that drives the
+    /// connection, and may not block. The connection's end is notified.
+    pub(crate) async fn open(
+        client: &Client,
+        changed: &Arc<Notify>,
+        hear: impl Fn(&str) + Send + Sync + 'static,
+    ) -> RedisResult<Self> {
+        let heard = Arc::new(Heard { known: Mutex::default(), changed: Arc::clone(changed) });
+        let pushed = Arc::clone(&heard);
+        let driven = Driven::open_hearing(client, move |push| match text_of_message(&push) {
+            Some(text) => hear(text),
+            None => pushed.on(&push),
+        });
+        Ok(Self { driven: driven.await?, heard })
+    }
+
+    /// Sends the requests in one go; an error of the server's is one of the outcomes.
+    pub(crate) async fn ask(&self, requests: &[Request]) -> Result<Vec<RedisResult<()>>, End> {
+        self.heard.known().leaving = leaving(requests);
+        let mut pipeline = Pipeline::with_capacity(requests.len());
+        for request in requests {
+            request.add_to(&mut pipeline);
+        }
+        let mut commands = self.driven.commands.clone();
+        let replies = commands.send_packed_commands(&pipeline, 0, requests.len()).await;
+        self.heard.known().leaving.clear();
+        let Ok(replies) = replies else { return Err(End::Broken) };
+        let outcomes = requests.iter().zip(replies).map(|(request, reply)| request.outcome(reply));
+        outcomes.collect::<Option<_>>().ok_or(End::Unsubscribed)
+    }
+
+    /// Why it is not used any more, if it is not.
+    pub(crate) fn end(&self) -> Option<End> {
+        self.heard.known().end
+    }
+}
+
+impl Request {
+    fn add_to(&self, pipeline: &mut Pipeline) {
+        match self {
+            Self::Join(channel) => pipeline.cmd("SSUBSCRIBE").arg(channel),
+            Self::Leave(channel) => pipeline.cmd("SUNSUBSCRIBE").arg(channel),
+            Self::Ping => pipeline.cmd("PING"),
+        };
+    }
+
+    /// What the reply says; `None` where it is none to this request.
+    fn outcome(&self, reply: Value) -> Option<RedisResult<()>> {
+        match (self, reply) {
+            // One to `PING`, too, shows that the node lives.
+            (_, Value::ServerError(error)) => Some(Err(error.into())),
+            (Self::Join(channel), Value::Push { kind: PushKind::SSubscribe, data })
+            | (Self::Leave(channel), Value::Push { kind: PushKind::SUnsubscribe, data }) => {
+                (channel_of(&data) == Some(channel.as_str())).then_some(Ok(()))
+            }
+            (Self::Ping, Value::Push { .. }) | (Self::Join(_) | Self::Leave(_), _) => None,
+            (Self::Ping, _) => Some(Ok(())),
+        }
+    }
+}
+
+fn leaving(requests: &[Request]) -> HashSet<String> {
+    let channel = |request: &Request| match request {
+        Request::Leave(channel) => Some(channel.clone()),
+        Request::Join(_) | Request::Ping => None,
+    };
+    requests.iter().filter_map(channel).collect()
+}
+
+/// What the driver of a connection has heard.
+struct Heard {
+    known: Mutex<Known>,
+    changed: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// The channels that are unsubscribed from by the requests in flight.
+    leaving: HashSet<String>,
+    end: Option<End>,
+}
+
+impl Heard {
+    fn on(&self, push: &PushInfo) {
+        let mut known = self.known();
+        let end = match push.kind {
+            PushKind::Disconnection => End::Broken,
+            PushKind::SUnsubscribe if !known.is_asked_for(&push.data) => End::Unsubscribed,
+            _ => return,
+        };
+        known.end.get_or_insert(end);
+        drop(known);
+        self.changed.notify_one();
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // Every change is one assignment, so a panic elsewhere leaves it sound.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// Whether that is the first message that a channel is unsubscribed from as it was asked for.
+    fn is_asked_for(&mut self, data: &[Value]) -> bool {
+        channel_of(data).is_some_and(|channel| self.leaving.remove(channel))
+    }
+}
+
+fn text_of_message(push: &PushInfo) -> Option<&str> {
+    let text = push.data.get(1).filter(|_| push.kind == PushKind::SMessage)?;
+    text_of(text)
+}
+
+fn channel_of(data: &[Value]) -> Option<&str> {
+    text_of(data.first()?)
+}
+
+fn text_of(value: &Value) -> Option<&str> {
+    match value {
+        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In the words of the protocol.
+    fn push(kind: &str, channel: &str) -> Value {
+        let (length, size) = (kind.len(), channel.len());
+        let text = format!(">3\r\n${length}\r\n{kind}\r\n${size}\r\n{channel}\r\n:1\r\n");
+        ::redis::parse_redis_value(text.as_bytes()).unwrap()
+    }
+
+    fn reply(text: &str) -> Value {
+        ::redis::parse_redis_value(format!("{text}\r\n").as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn an_answer_belongs_to_its_request() {
+        let (join, leave) = (Request::Join("a".to_owned()), Request::Leave("a".to_owned()));
+        assert!(join.outcome(push("ssubscribe", "a")).unwrap().is_ok());
+        assert!(leave.outcome(push("sunsubscribe", "a")).unwrap().is_ok());
+        assert!(Request::Ping.outcome(reply("+PONG")).unwrap().is_ok());
+        for request in [join, leave, Request::Ping] {
+            let moved = request.outcome(reply("-MOVED 7 127.0.0.1:7000")).unwrap();
+            assert_eq!(moved.unwrap_err().code(), Some("MOVED"));
+        }
+    }
+
+    /// The answer after it, which belongs to the next request, would be taken for this one's.
+    #[test]
+    fn an_unasked_message_answers_no_request() {
+        let requests = ["a", "b"].map(|channel| Request::Join(channel.to_owned()));
+        for request in requests.iter().chain([&Request::Ping]) {
+            assert!(request.outcome(push("sunsubscribe", "a")).is_none());
+        }
+        assert!(requests[0].outcome(push("ssubscribe", "b")).is_none());
+        assert!(requests[0].outcome(reply("+PONG")).is_none());
+        assert!(Request::Ping.outcome(push("ssubscribe", "b")).is_none());
+    }
+
+    #[test]
+    fn only_an_unasked_message_ends_a_subscription() {
+        let heard = Heard { known: Mutex::default(), changed: Arc::default() };
+        let on = |kind: &str, channel: &str| match push(kind, channel) {
+            Value::Push { kind, data } => heard.on(&PushInfo { kind, data }),
+            other => panic!("{other:?}"),
+        };
+        heard.known().leaving = leaving(&[Request::Leave("a".to_owned())]);
+        on("ssubscribe", "b");
+        on("sunsubscribe", "a");
+        assert_eq!(heard.known().end, None);
+        on("sunsubscribe", "a");
+        assert_eq!(heard.known().end, Some(End::Unsubscribed));
+        heard.on(&PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
+        assert_eq!(heard.known().end, Some(End::Unsubscribed));
+    }
+}

@@ -1,0 +1,380 @@
+//! The subscription on which this process receives the grants of one node of a cluster.
+//!
+//! See "How does a call wait in a cluster?" in DESIGN.md.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use ::redis::RedisResult;
+use tokio::sync::{Notify, oneshot};
+
+use super::grants::{LONGEST_PAUSE, PAUSE, PING, grant};
+use super::shard_channels::{Change, Channel, ShardChannels};
+use crate::backend::redis::fault;
+use crate::backend::redis::reach::opener::{Opener, Target};
+use crate::backend::redis::reach::shard_subscription::{End, Request, ShardSubscription};
+use crate::backend::{Fault, Listener};
+use crate::types::clock::{Moment, boot_time, timer_on};
+use crate::types::slot::Slot;
+use crate::types::token::Origin;
+
+/// How often the node is asked whether it lives, and the channels are left that no call has listened to since.
+/// A call that waits listens with each of its questions, which are less than a second apart.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// The pause before the next connection where the node has just answered: slots that move one right after the
+/// other cost one connection.
+const SHORT_PAUSE: Duration = Duration::from_millis(10);
+
+/// How often the pause doubles between two connections that fail.
+const MAX_DOUBLED: u32 = 4;
+
+/// The one subscription to a node; there is none until a call waits for a lock there, and none a while after
+/// the last has stopped.
+pub(crate) struct ShardGrants(Arc<Subscriber>);
+
+struct Subscriber {
+    opener: Opener,
+    /// Called when the slots of the node may be others than before.
+    ended: Box<dyn Fn() + Send + Sync>,
+    state: Mutex<State>,
+    /// Notified when there is something to be sent, or the connection is over.
+    changed: Arc<Notify>,
+}
+
+type Confirmation = Result<(), Fault>;
+
+#[derive(Default)]
+struct State {
+    channels: ShardChannels<oneshot::Sender<Confirmation>>,
+    task: Option<Task>,
+    /// The number of the last task.
+    number: u64,
+    /// Why there is no subscription, and until when none is tried.
+    refusal: Option<(Fault, Moment)>,
+    /// How many connections in a row have confirmed no channel.
+    in_vain: u32,
+}
+
+/// The task that subscribes. One that is not the last any more changes nothing.
+struct Task {
+    number: u64,
+    /// Whether its connection is to be left.
+    is_left: bool,
+}
+
+/// What a call finds that listens.
+enum Found {
+    Confirmed,
+    Refused(Fault),
+    Asked(oneshot::Receiver<Confirmation>),
+}
+
+impl ShardGrants {
+    /// `ended` is called when the subscription was lost, or the node does not have a slot.
+    pub(crate) fn new(opener: Opener, ended: Box<dyn Fn() + Send + Sync>) -> Self {
+        let (state, changed) = (Mutex::default(), Arc::default());
+        Self(Arc::new(Subscriber { opener, ended, state, changed }))
+    }
+
+    /// Answers once the node has confirmed the channel of that origin for the locks of the slot.
+    ///
+    /// # Cancel safety
+    /// The channel is subscribed to also when the caller is dropped.
+    pub(crate) async fn listen(
+        &self,
+        slot: Slot,
+        origin: Origin,
+        hook: &Weak<dyn Listener>,
+    ) -> Result<(), Fault> {
+        match self.0.find(Channel { slot, origin }, hook) {
+            Found::Confirmed => Ok(()),
+            Found::Refused(fault) => Err(fault),
+            Found::Asked(confirmation) => {
+                let opener = &self.0.opener;
+                let confirmed = async {
+                    let confirmation = confirmation.await;
+                    confirmation.unwrap_or_else(|_| Err(fault::runtime_ended(&opener.server)))
+                };
+                opener.connecting(confirmed).await
+            }
+        }
+    }
+
+    /// The node has no slots any more: the subscription ends, and every line asks. The next call that listens
+    /// starts another one.
+    pub(crate) fn leave(&self) {
+        let mut state = self.0.state();
+        let Some(task) = &mut state.task else { return };
+        task.is_left = true;
+        let listeners = state.channels.clear();
+        drop(state);
+        answer(listeners, &Err(left(&self.0.opener.server)));
+        self.0.changed.notify_one();
+    }
+}
+
+impl Subscriber {
+    fn find(self: &Arc<Self>, channel: Channel, hook: &Weak<dyn Listener>) -> Found {
+        let mut state = self.state();
+        if state.channels.is_confirmed(channel) {
+            return Found::Confirmed;
+        }
+        if let Some(fault) = state.refusal() {
+            return Found::Refused(fault);
+        }
+        let (listener, confirmation) = oneshot::channel();
+        state.channels.join(channel, listener);
+        if state.task.is_none() {
+            state.number += 1;
+            state.task = Some(Task { number: state.number, is_left: false });
+            let running = Arc::clone(self).run(state.number, Weak::clone(hook));
+            // This runtime outlives the callers'.
+            drop(self.opener.timers.spawn(running));
+        }
+        drop(state);
+        self.changed.notify_one();
+        Found::Asked(confirmation)
+    }
+
+    /// Subscribes, and again when that is lost, until no call waits for a lock of this node.
+    async fn run(self: Arc<Self>, number: u64, hook: Weak<dyn Listener>) {
+        loop {
+            let opened = self.opener.connecting(self.open(&hook)).await;
+            let (target, subscription) = match opened {
+                Ok(opened) => opened,
+                Err(fault) => return self.failed(number, &fault),
+            };
+            let Some(end) = self.serve_to_the_end(number, &target, &subscription).await else {
+                return;
+            };
+            drop(subscription);
+            if !self.lost(number, end, &target.server, &hook) {
+                return;
+            }
+            let pause = if end == End::Broken { PAUSE } else { SHORT_PAUSE };
+            timer_on(&self.opener.timers, pause).await;
+            if !self.is_needed(number) {
+                return;
+            }
+        }
+    }
+
+    async fn open(&self, hook: &Weak<dyn Listener>) -> Result<(Target, ShardSubscription), Fault> {
+        let login = self.opener.login().await?;
+        let target = self.opener.target(&login).await?;
+        let (hook, times) = (Weak::clone(hook), Arc::clone(&self.opener.times));
+        let hear = move |text: &str| {
+            if let (Some(grant), Some(waiters)) = (grant(text, &times), hook.upgrade()) {
+                waiters.on_grant(grant);
+            }
+        };
+        let opening = ShardSubscription::open(&target.client, &self.changed, hear);
+        let opened = target.unless_over(opening).await.ok_or_else(|| left(&target.server))?;
+        let subscription = opened.map_err(|error| {
+            target.doubt();
+            fault::of_login(&target.server, &error, target.login_advice)
+        })?;
+        Ok((target, subscription))
+    }
+
+    /// Why the subscription was lost; `None` where it is not needed any more.
+    async fn serve_to_the_end(
+        &self,
+        number: u64,
+        target: &Target,
+        subscription: &ShardSubscription,
+    ) -> Option<End> {
+        let serving = self.serve(number, &target.server, subscription);
+        match target.unless_over(serving).await {
+            Some(end) => end,
+            None => Some(self.left(subscription).await),
+        }
+    }
+
+    /// How a connection ends that is left: in a planned failover it still answers.
+    async fn left(&self, subscription: &ShardSubscription) -> End {
+        match self.opener.within(PING, subscription.ask(&[Request::Ping])).await {
+            Some(Ok(_)) => End::Unsubscribed,
+            Some(Err(_)) | None => End::Broken,
+        }
+    }
+
+    async fn serve(
+        &self,
+        number: u64,
+        server: &str,
+        subscription: &ShardSubscription,
+    ) -> Option<End> {
+        let mut swept = boot_time();
+        loop {
+            if let Some(end) = subscription.end() {
+                return Some(end);
+            }
+            if self.is_left(number) {
+                return Some(self.left(subscription).await);
+            }
+            let rest = SWEEP.saturating_sub(boot_time().since(swept));
+            let changes = self.changes(number, rest.is_zero())?;
+            let mut requests: Vec<_> = changes.iter().map(|change| self.request(*change)).collect();
+            if rest.is_zero() {
+                swept = boot_time();
+                requests.push(Request::Ping);
+            }
+            if requests.is_empty() {
+                self.opener.within(rest, self.changed.notified()).await;
+                continue;
+            }
+            let limit = self.opener.command_deadline;
+            match self.opener.within(limit, subscription.ask(&requests)).await {
+                Some(Ok(outcomes)) => self.answered(number, server, changes, outcomes),
+                Some(Err(end)) => return Some(end),
+                None => return Some(End::Broken),
+            }
+        }
+    }
+
+    fn request(&self, change: Change) -> Request {
+        let name = |Channel { slot, origin }| self.opener.namespace.shard_channel(origin, slot);
+        match change {
+            Change::Join(channel) => Request::Join(name(channel)),
+            Change::Leave(channel) => Request::Leave(name(channel)),
+        }
+    }
+
+    /// What is to be sent; `None` where the task is over, as it is without channels.
+    fn changes(&self, number: u64, is_sweep: bool) -> Option<Vec<Change>> {
+        let mut state = self.current(number)?;
+        if is_sweep {
+            state.channels.sweep();
+        }
+        if is_sweep && state.ends_without_channels() {
+            return None;
+        }
+        Some(state.channels.take_changes())
+    }
+
+    /// One outcome for each change, and perhaps one of the question whether the node lives. A channel that could
+    /// not be left ends with the connection.
+    fn answered(
+        &self,
+        number: u64,
+        server: &str,
+        changes: Vec<Change>,
+        outcomes: Vec<RedisResult<()>>,
+    ) {
+        let (mut answers, mut is_elsewhere) = (Vec::new(), false);
+        let Some(mut state) = self.current(number) else { return };
+        for (change, outcome) in changes.into_iter().zip(outcomes) {
+            let Change::Join(channel) = change else { continue };
+            match outcome {
+                Ok(()) => {
+                    state.in_vain = 0;
+                    answers.push((state.channels.confirmed(channel), Ok(())));
+                }
+                Err(error) => {
+                    is_elsewhere |= fault::leads_away(&error);
+                    let refused = Err(fault::of(server, &error));
+                    answers.push((state.channels.refused(channel), refused));
+                }
+            }
+        }
+        drop(state);
+        for (listeners, confirmation) in answers {
+            answer(listeners, &confirmation);
+        }
+        if is_elsewhere {
+            (self.ended)();
+        }
+    }
+
+    /// There was no connection; calls that listen are answered so for a while.
+    fn failed(&self, number: u64, fault: &Fault) {
+        let Some(mut state) = self.current(number) else { return };
+        let pause = PAUSE.saturating_mul(1 << state.in_vain.min(MAX_DOUBLED)).min(LONGEST_PAUSE);
+        state.in_vain += 1;
+        state.refusal = Some((fault.clone(), boot_time().after(pause)));
+        state.task = None;
+        let listeners = state.channels.clear();
+        drop(state);
+        answer(listeners, &Err(fault.clone()));
+    }
+
+    /// The subscription is over, and what is published from now on is lost. Returns whether there may be another
+    /// one.
+    fn lost(&self, number: u64, end: End, server: &str, hook: &Weak<dyn Listener>) -> bool {
+        let Some(mut state) = self.current(number) else { return false };
+        state.channels.start_again(|listener| !listener.is_closed());
+        state.task = Some(Task { number, is_left: false });
+        let is_hopeless = end == End::Broken && state.in_vain > 0;
+        state.in_vain += 1;
+        drop(state);
+        if is_hopeless {
+            self.failed(number, &broken(server));
+        }
+        (self.ended)();
+        if let Some(waiters) = hook.upgrade() {
+            // Where the connection has just answered, no other process was started from this one's image.
+            waiters.on_resubscribed(match end {
+                End::Unsubscribed => None,
+                // Without randomness no new attempt is made either.
+                End::Broken => Origin::draw().ok(),
+            });
+        }
+        !is_hopeless
+    }
+
+    fn is_left(&self, number: u64) -> bool {
+        self.current(number)
+            .is_some_and(|state| state.task.as_ref().is_some_and(|task| task.is_left))
+    }
+
+    fn is_needed(&self, number: u64) -> bool {
+        self.current(number).is_some_and(|mut state| !state.ends_without_channels())
+    }
+
+    /// The state, while that is the last task.
+    fn current(&self, number: u64) -> Option<MutexGuard<'_, State>> {
+        let state = self.state();
+        let is_last = state.task.as_ref()?.number == number;
+        is_last.then_some(state)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing here panics between two assignments, so a panic elsewhere leaves it sound.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Why no connection is tried now.
+    fn refusal(&self) -> Option<Fault> {
+        let (fault, until) = self.refusal.as_ref()?;
+        (self.task.is_none() && boot_time() < *until).then(|| fault.clone())
+    }
+
+    /// Whether there are none, so that the task ends; the next call that listens starts another one.
+    fn ends_without_channels(&mut self) -> bool {
+        let ends = self.channels.is_empty();
+        if ends {
+            self.channels.clear();
+            self.task = None;
+        }
+        ends
+    }
+}
+
+fn answer(listeners: Vec<oneshot::Sender<Confirmation>>, confirmation: &Confirmation) {
+    for listener in listeners {
+        // A call that has gone does not wait for it.
+        drop(listener.send(confirmation.clone()));
+    }
+}
+
+fn left(server: &str) -> Fault {
+    Fault::unavailable(format!("{server}: the node has no slots any more"))
+}
+
+fn broken(server: &str) -> Fault {
+    Fault::unavailable(format!("{server}: the connection on which grants arrive broke twice"))
+}
