@@ -3,12 +3,13 @@
 //! See "Why not the client's cluster connection?" in DESIGN.md.
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 
 use self::answers::Meaning;
 use self::refreshes::Refreshes;
-use self::table::{Changes, Member, Table};
+use self::table::{Changes, Events, Member, Table};
 use super::reach::opener::Opener;
 use super::reach::place::Place;
 use super::wire::connection::Connection;
@@ -17,6 +18,7 @@ use crate::backend::{Attempt, Fault, Hook, Listener};
 use crate::types::clock::{Moment, boot_time};
 use crate::types::error::LockErrorKind;
 use crate::types::slot::{SLOTS, Slot};
+use crate::types::token::Origin;
 
 mod answers;
 mod hops;
@@ -41,13 +43,8 @@ pub(super) struct Cluster {
 impl Cluster {
     pub(super) fn new(opener: Opener, background: Handle) -> Arc<Self> {
         Arc::new_cyclic(|this: &Weak<Self>| {
-            let of_opened = Weak::clone(this);
-            let opened = Arc::new(move |number| {
-                if let Some(cluster) = of_opened.upgrade() {
-                    cluster.opened(number);
-                }
-            });
-            let table = RwLock::new(Table::new(opener.clone(), background, opened));
+            let events = Arc::new(Weak::clone(this));
+            let table = RwLock::new(Table::new(opener.clone(), background, events));
             let (hook, listener) = (OnceLock::new(), OnceLock::new());
             let (refreshes, this) = (Refreshes::default(), Weak::clone(this));
             Self { opener, table, refreshes, hook, listener, this }
@@ -130,8 +127,17 @@ impl Cluster {
         drop(self.listener.set(listener));
     }
 
-    /// Makes sure that a grant to this attempt is heard, if the slot's node lets it.
-    pub(super) async fn listen_for(&self, _attempt: &Attempt) {}
+    /// Makes sure that a grant to this attempt is heard, if the slot's node lets it. Where it does not, the call
+    /// finds its turn when it asks again, as it does once in a while in any case.
+    pub(super) async fn listen_for(&self, attempt: &Attempt) {
+        let origin = Origin::of(&attempt.owner);
+        let (Some(origin), Some(listener)) = (origin, self.listener.get()) else { return };
+        let Some(member) = self.member(attempt.slot) else { return };
+        let heard = member.grants.listen(attempt.slot, origin, listener);
+        // The request itself is to be answered within a command deadline.
+        let _heard: Option<Result<(), Fault>> =
+            self.opener.within(self.opener.command_deadline / 2, heard).await;
+    }
 
     /// Whether the fault says that the slot of its request moves key by key: the verb has to be done in parts.
     pub(super) fn is_moving(fault: &Fault) -> bool {
@@ -158,7 +164,7 @@ impl Cluster {
     }
 
     /// The calling task gave up on an answer of the slot's node after that time.
-    pub(super) fn unanswered(&self, slot: Slot, waited: std::time::Duration) -> Fault {
+    pub(super) fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {
         self.refresh_soon();
         match self.member(slot) {
             Some(member) => {
@@ -174,7 +180,7 @@ impl Cluster {
     }
 
     /// A connection to this node was opened: it may have restarted, and lost its data.
-    fn opened(&self, number: usize) {
+    fn check_leases_of(&self, number: usize) {
         let of_node = |slot| self.place(slot) == number;
         if let Some(hook) = self.hook.get() {
             hook(&of_node);
@@ -217,5 +223,19 @@ impl Cluster {
 
     fn table_mut(&self) -> RwLockWriteGuard<'_, Table> {
         self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Events for Weak<Cluster> {
+    fn on_opened(&self, number: usize) {
+        if let Some(cluster) = self.upgrade() {
+            cluster.check_leases_of(number);
+        }
+    }
+
+    fn on_unsubscribed(&self) {
+        if let Some(cluster) = self.upgrade() {
+            cluster.refresh_soon();
+        }
     }
 }

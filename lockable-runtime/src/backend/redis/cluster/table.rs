@@ -11,6 +11,7 @@ use crate::backend::redis::connections::Connections;
 use crate::backend::redis::reach::node::Node;
 use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::wait::shard_grants::ShardGrants;
 use crate::types::clock::Moment;
 use crate::types::slot::{SLOTS, Slot};
 
@@ -24,6 +25,7 @@ pub(in super::super) struct Member {
     pub(super) number: usize,
     pub(super) node: Arc<Node>,
     pub(in super::super) connections: Connections,
+    pub(super) grants: ShardGrants,
 }
 
 /// All slots and all nodes.
@@ -34,8 +36,16 @@ pub(super) struct Table {
     next_number: usize,
     opener: Opener,
     background: Handle,
-    /// Called with the number of a node to which a connection was opened.
-    opened: Arc<dyn Fn(usize) + Send + Sync>,
+    events: Arc<dyn Events>,
+}
+
+/// Hears what happens to the nodes.
+pub(super) trait Events: Send + Sync {
+    /// A connection to the node of this number was opened.
+    fn on_opened(&self, number: usize);
+
+    /// A subscription has ended: the slots may be elsewhere.
+    fn on_unsubscribed(&self);
 }
 
 /// Where one slot is.
@@ -58,14 +68,10 @@ pub(super) struct Changes {
 }
 
 impl Table {
-    pub(super) fn new(
-        opener: Opener,
-        background: Handle,
-        opened: Arc<dyn Fn(usize) + Send + Sync>,
-    ) -> Self {
+    pub(super) fn new(opener: Opener, background: Handle, events: Arc<dyn Events>) -> Self {
         let (members, replicas) = (HashMap::new(), HashSet::new());
         let seats = vec![Seat::default(); SLOTS];
-        Self { seats, members, replicas, next_number: 0, opener, background, opened }
+        Self { seats, members, replicas, next_number: 0, opener, background, events }
     }
 
     pub(super) fn owner(&self, slot: Slot) -> Option<&Arc<Member>> {
@@ -99,9 +105,11 @@ impl Table {
         let node = Arc::new(Node::new(place.clone(), slot));
         let opener = self.opener.of_node(&node);
         let connections = Connections::new(opener, self.background.clone());
-        let (number, opened) = (self.next_number, Arc::clone(&self.opened));
-        connections.when_connected(Box::new(move |_| opened(number)));
-        let member = Arc::new(Member { number, node, connections });
+        let (number, events) = (self.next_number, Arc::clone(&self.events));
+        connections.when_connected(Box::new(move |_| events.on_opened(number)));
+        let (opener, events) = (connections.opener.clone(), Arc::clone(&self.events));
+        let grants = ShardGrants::new(opener, Box::new(move || events.on_unsubscribed()));
+        let member = Arc::new(Member { number, node, connections, grants });
         self.next_number += 1;
         self.members.insert(place.clone(), Arc::clone(&member));
         member
@@ -197,5 +205,6 @@ impl Member {
     pub(super) fn leave(&self) {
         self.node.leave();
         self.connections.drop_retired();
+        self.grants.leave();
     }
 }
