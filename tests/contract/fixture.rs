@@ -10,11 +10,13 @@ use std::time::Duration;
 use lockable_runtime::{LockGuard, Locker};
 use tokio::runtime::{Builder, Runtime};
 
+mod cluster;
 mod memory;
 mod redis;
 mod sentinel;
 mod served;
 
+pub(crate) use cluster::Sharded;
 pub(crate) use memory::Memory;
 pub(crate) use redis::Redis;
 pub(crate) use sentinel::Sentinel;

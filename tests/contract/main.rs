@@ -10,6 +10,7 @@ macro_rules! every_backend {
         every_claim! { memory: Memory, $runtime, $claims }
         every_claim! { redis: Redis, $runtime, $claims }
         every_claim! { sentinel: Sentinel, $runtime, $claims }
+        every_claim! { cluster: Sharded, $runtime, $claims }
     };
 }
 
