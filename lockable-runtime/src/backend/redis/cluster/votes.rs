@@ -2,7 +2,7 @@
 
 use crate::backend::redis::reach::place::Place;
 use crate::backend::redis::reach::shards::Shard;
-use crate::types::slot::Slot;
+use crate::types::slot::{SLOTS, Slot};
 
 /// What one node answered to `CLUSTER SLOTS`.
 pub(super) type Map = Vec<Shard>;
@@ -19,19 +19,31 @@ pub(super) enum Verdict<'a> {
 
 /// What most of the maps say of each slot.
 pub(super) fn verdicts(maps: &[Map]) -> impl Iterator<Item = (Slot, Verdict<'_>)> {
-    Slot::all().map(|slot| (slot, verdict(maps, slot)))
+    let tables: Vec<_> = maps.iter().map(|map| table(map)).collect();
+    Slot::all().map(move |slot| {
+        let named = tables.iter().filter_map(|table| *table.get(slot.index())?);
+        (slot, verdict(&named.collect::<Vec<_>>()))
+    })
 }
 
-fn verdict(maps: &[Map], slot: Slot) -> Verdict<'_> {
-    let named: Vec<_> = maps.iter().filter_map(|map| master(map, slot)).collect();
+/// The master of each slot.
+fn table(map: &[Shard]) -> Vec<Option<&Place>> {
+    let mut table = vec![None; SLOTS];
+    for shard in map {
+        for slot in shard.slots() {
+            if let Some(master) = table.get_mut(slot.index()) {
+                *master = Some(&shard.master);
+            }
+        }
+    }
+    table
+}
+
+fn verdict<'a>(named: &[&'a Place]) -> Verdict<'a> {
     let count = |place: &Place| named.iter().filter(|other| **other == place).count();
     let Some(most) = named.iter().max_by_key(|place| count(place)) else { return Verdict::Nothing };
     let is_tied = named.iter().any(|other| other != most && count(other) == count(most));
     if is_tied { Verdict::Tied } else { Verdict::Has(most) }
-}
-
-fn master(map: &[Shard], slot: Slot) -> Option<&Place> {
-    map.iter().find(|shard| shard.has(slot)).map(|shard| &shard.master)
 }
 
 #[cfg(test)]
@@ -50,8 +62,8 @@ mod tests {
         shards.split_whitespace().map(shard).collect()
     }
 
-    fn port(maps: &[Map], slot: u16) -> Option<u16> {
-        match verdict(maps, Slot::new(slot)) {
+    fn port(maps: &[Map], slot: usize) -> Option<u16> {
+        match verdicts(maps).nth(slot).unwrap().1 {
             Verdict::Has(place) => Some(place.port),
             Verdict::Tied => Some(0),
             Verdict::Nothing => None,
