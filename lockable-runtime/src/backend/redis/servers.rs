@@ -72,7 +72,15 @@ impl Servers {
         let (mut before, mut has_broken, mut hops) = (Before::Nothing, false, None);
         loop {
             let connection = self.ready(slot, &mut hops).await?;
-            before = match connection.unless_left(verb(self, &connection)).await {
+            let outcome = match self {
+                Self::One(_) => connection.unless_left(verb(self, &connection)).await,
+                // Boxed, because every call would carry its size.
+                Self::Cluster(cluster) => {
+                    let answer = connection.unless_left(verb(self, &connection));
+                    Box::pin(cluster.doubting(answer)).await
+                }
+            };
+            before = match outcome {
                 Some(Ok(found)) if !connection.is_left() => return Ok(Ran { found, before }),
                 Some(Ok(found)) => Before::Left(found),
                 None => Before::Unknown,

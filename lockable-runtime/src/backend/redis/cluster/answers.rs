@@ -7,14 +7,14 @@ use ::redis::{RedisError, ServerErrorKind};
 use crate::backend::Fault;
 use crate::backend::redis::reach::place::Place;
 
-/// What an error of a node means. None of these has run the command.
+/// What an error of a node means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// The slot is there from now on.
     Moved(Place),
     /// The slot moves, and this key may be there already.
     Asks(Place),
-    /// The slot moves, and some keys of the command are there already.
+    /// The slot moves, and the keys of the command are not all at one node.
     Split,
     /// The node, or the cluster, may answer the same command well later.
     Passes,
@@ -41,12 +41,19 @@ impl Meaning {
         if is(Ask) {
             return elsewhere().map_or(Self::Passes, Self::Asks);
         }
-        if is(TryAgain) {
+        if is(TryAgain) || is_half_done(error) {
             return Self::Split;
         }
         let passes = [ClusterDown, MasterDown, BusyLoading, ReadOnly].into_iter().any(is);
         if passes { Self::Passes } else { Self::Stays }
     }
+}
+
+/// Whether a script has stopped because it, or another command since, took away a key that it needed: in a slot on
+/// the move a node refuses a key that is not there inside of scripts, too. What is done in parts finds what the
+/// script has done before.
+fn is_half_done(error: &RedisError) -> bool {
+    error.detail().is_some_and(|words| words.contains("attempted to access a non local key"))
 }
 
 /// `host:port`; without a host it is the one that was asked.
@@ -84,6 +91,7 @@ mod tests {
             ("MOVED 3999 nowhere", Meaning::Passes),
             ("ASK 3999 node.example:6381", Meaning::Asks(at("node.example", 6381))),
             ("TRYAGAIN Multiple keys request during rehashing of slot", Meaning::Split),
+            ("ERR Script attempted to access a non local key in a cluster node", Meaning::Split),
             ("CLUSTERDOWN The cluster is down", Meaning::Passes),
             ("MASTERDOWN Link with MASTER is down", Meaning::Passes),
             ("LOADING Redis is loading the dataset in memory", Meaning::Passes),

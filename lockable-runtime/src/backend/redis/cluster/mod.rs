@@ -2,6 +2,7 @@
 //!
 //! See "Why not the client's cluster connection?" in DESIGN.md.
 
+use std::pin::pin;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 use std::time::Duration;
 
@@ -114,6 +115,19 @@ impl Cluster {
                 self.again(fault, hops).await
             }
             Meaning::Asks(_) | Meaning::Split | Meaning::Stays => Err(fault),
+        }
+    }
+
+    /// The answer of a node. While it is missing, the others are asked whether that node still has its slots: one
+    /// that hangs breaks no connection.
+    pub(super) async fn doubting<F: Future>(&self, answer: F) -> F::Output {
+        let mut answer = pin!(answer);
+        loop {
+            let patience = self.opener.command_deadline / 4;
+            match self.opener.within(patience, answer.as_mut()).await {
+                Some(answer) => return answer,
+                None => self.refresh_soon(),
+            }
         }
     }
 
