@@ -27,9 +27,9 @@
 //! | `ok` | whether calls can lock: [`Report::is_ok`] |
 //! | `worst` | the severity of the worst finding: `info`, `warning` or `error`; `null` without findings |
 //! | `backend` | where the locks live, without credentials |
-//! | `server` | what the server calls itself, or `null` |
+//! | `server` | what the server calls itself, or `null`; in a cluster what its masters do |
 //! | `address` | the address of the primary that Sentinels name, or `null` |
-//! | `clock_difference_ms` | by how much the clocks differ, in whole milliseconds, or `null` |
+//! | `clock_difference_ms` | by how much the clocks differ, in whole milliseconds, or `null`; in a cluster the most of all masters |
 //! | `findings` | the findings, the worst first, each with `severity`, `code`, `subject` and `address` (each may be `null`), `message` and `advice` |
 //!
 //! ```
@@ -50,6 +50,10 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::fmt;
 use std::time::Duration;
+
+mod code;
+
+pub use code::Code;
 
 /// What a check found, the worst first.
 ///
@@ -89,106 +93,6 @@ pub enum Severity {
     Error,
 }
 
-/// Makes the enum, with the stable text and the usual advice of each code.
-macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $text:literal: $advice:literal,)*) => {
-        /// What kind of thing was found; the text of each is stable, for scripts and dashboards.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum Code {
-            $(#[doc = concat!("`", $text, "`:")] $(#[$doc])* $name,)*
-        }
-
-        impl Code {
-            /// The stable text.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$name => $text,)* }
-            }
-
-            fn advice(self) -> &'static str {
-                match self { $(Self::$name => $advice,)* }
-            }
-        }
-    };
-}
-
-codes! {
-    /// there is no connection, or no answer in time.
-    Unreachable = "unreachable": "check the address, a firewall between, and `rediss://` for TLS",
-    /// the server does not let this user in, or one side does not accept the other's certificate.
-    Refused = "refused": "put the right user and password into the URL",
-    /// the callback of `LockerBuilder::credentials` gave none.
-    Credentials = "credentials": "mend the callback, or what it asks",
-    /// the user may not do what locks need; the subject is the ACL rule.
-    MissingRight = "missing-right": "grant it with `ACL SETUSER`",
-    /// the server does not cache the scripts; the subject is the ACL rule.
-    ScriptsNotCached = "scripts-not-cached": "grant `+script|load +evalsha` with `ACL SETUSER`",
-    /// the server is older than Redis 7.0.
-    TooOld = "too-old": "replace it by Redis 7.0 or later, or Valkey",
-    /// the server takes no writes.
-    Replica = "replica": "put the address of its primary into the URL",
-    /// the server watches others and has no locks.
-    Sentinel = "sentinel": "write a `redis-sentinel://` URL, with the name of the primary",
-    /// what is at the address of a Sentinel is none.
-    NotASentinel = "not-a-sentinel": "name the Sentinels in the URL, by default at port 26379",
-    /// a Sentinel does not answer, an error where none names the primary.
-    SentinelSilent = "sentinel-silent": "start it again, or put another one into the URL",
-    /// a Sentinel watches no primary of the URL's name, an error where none does.
-    UnknownPrimary = "unknown-primary": "put the name that the Sentinels have for the primary into the URL",
-    /// the Sentinels name different primaries.
-    SentinelsDisagree = "sentinels-disagree":
-        "look again if a failover is under way; if not, let all of them write addresses in the same way \
-         (`resolve-hostnames`, `announce-hostnames`), and `SENTINEL RESET` those that are wrong",
-    /// where one Sentinel fails, there is no failover any more, or no new connection.
-    FewSentinels = "few-sentinels":
-        "run at least three Sentinels on machines of their own, and name all of them in the URL",
-    /// the server of a URL for one is a node of a cluster, an error where another node has slots.
-    Cluster = "cluster": "write a `redis-cluster://` URL",
-    /// the server refuses a command with the keys of several locks, so each lease is renewed, and each
-    /// lock released, by a command of its own.
-    CrossSlotRefused =
-        "cross-slot-refused": "nothing; thousands of locks renew faster with a prefix such as `{disLock}:`",
-    /// something that locks do failed on a lock of the check's own; the subject says what.
-    OperationFailed = "operation-failed": "see what the server's log says",
-    /// a grant that was published did not arrive.
-    GrantNotReceived =
-        "grant-not-received": "let a proxy forward subscriptions to the same server as commands",
-    /// a subscription to a pattern matches the channels of grants, so that a waiter that died in the
-    /// queue costs the others a second.
-    PatternSubscriber = "pattern-subscriber": "replace `PSUBSCRIBE *` by narrower patterns",
-    /// something seems to be between, which may hide a failover; an error where two connections led to
-    /// two servers, or where the keys of one lock are on several. All but the last is checked as far as the
-    /// user may `HELLO`, `CLIENT INFO` and `INFO`.
-    Proxy =
-        "proxy": "connect to the primary itself, unless failovers break the connections of clients",
-    /// no key can begin with the locker's prefix.
-    InvalidPrefix = "invalid-prefix": "give the locker another `prefix`",
-    /// the server may drop locks, or would if its memory had a limit.
-    Eviction = "eviction": "set `maxmemory-policy noeviction`",
-    /// a full server refuses new locks.
-    MemoryLimit = "memory-limit": "watch its memory, or move locks to a server of their own",
-    /// a restart forgets the locks since the last snapshot, where there is one.
-    NotPersistent = "not-persistent": "set `appendonly yes`, or check fencing tokens",
-    /// a crash loses the newest locks.
-    UnsyncedAppends = "unsynced-appends": "set `appendfsync always`, or check fencing tokens",
-    /// a failover loses locks without a limit.
-    UnconfirmedReplication =
-        "unconfirmed-replication": "set `min-replicas-to-write 1`, and check fencing tokens",
-    /// there is no server that could become the primary.
-    NoReplica = "no-replica": "add two replicas, and set `min-replicas-to-write 1`",
-    /// a server with one replica less refuses all writes, as the next primary has after a failover.
-    FewReplicas = "few-replicas": "add a replica, or lower `min-replicas-to-write`",
-    /// the server's clock is not ours.
-    ClockDiffers =
-        "clock-differs": "synchronize the clocks for the sake of the logs; locks do not need it",
-    /// the check may not read something; the subject is the ACL rule that would allow it.
-    CheckIncomplete =
-        "check-incomplete": "look yourself, or grant the right, which locks do not need",
-    /// the locks are those of this process alone.
-    OneProcess = "one-process": "use the URL of a Redis server where more than one process runs",
-}
-
 impl Report {
     pub(crate) fn new(backend: &str) -> Self {
         Self {
@@ -204,6 +108,12 @@ impl Report {
     pub(crate) fn add(&mut self, findings: impl IntoIterator<Item = Finding>) {
         self.findings.extend(findings);
         self.findings.sort_by_key(|finding| Reverse(finding.severity));
+    }
+
+    /// Puts the findings of another report in, each with that address.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no nodes"))]
+    pub(crate) fn take_in(&mut self, other: Self, address: &str) {
+        self.add(other.findings.into_iter().map(|finding| finding.at(address)));
     }
 
     /// The findings so far are about the server at the report's address, where it has one.
@@ -237,7 +147,8 @@ impl Report {
         &self.backend
     }
 
-    /// What the server calls itself, such as `redis 8.0.2`; `None` when it was not asked.
+    /// What the server calls itself, such as `redis 8.0.2`, and in a cluster what its masters do; `None` when it
+    /// was not asked.
     #[must_use]
     pub fn server(&self) -> Option<&str> {
         self.server.as_deref()
@@ -250,8 +161,8 @@ impl Report {
         self.address.as_deref()
     }
 
-    /// By how much the server's clock differs from this machine's, to about half a round trip; `None`
-    /// without a server.
+    /// By how much the server's clock differs from this machine's, to about half a round trip, and in a cluster the
+    /// most of all masters; `None` without a server.
     ///
     /// Leases do not depend on it.
     #[must_use]
@@ -336,8 +247,8 @@ impl Finding {
         self.subject.as_deref()
     }
 
-    /// The server that it is about, as `host:port`, where Sentinels lead to the server: one of them, or the
-    /// primary. `None` where it is about all of them, and where the URL names one server alone.
+    /// The server that it is about, as `host:port`: a Sentinel, or the primary that Sentinels name, or a node of a
+    /// cluster. `None` where it is about all of them, and where the URL names one server alone.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         self.address.as_deref()
@@ -375,12 +286,6 @@ impl fmt::Display for Severity {
             Self::Warning => "warning",
             Self::Error => "error",
         })
-    }
-}
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

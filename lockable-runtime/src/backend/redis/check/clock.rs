@@ -10,34 +10,77 @@ use crate::check::{Code, Finding, Report, Severity};
 /// A difference that people see when they compare logs.
 const NOTED: Duration = Duration::from_secs(1);
 
-pub(super) async fn compare(session: &Session<'_>, report: &mut Report) -> Result<(), Finding> {
+/// A difference between two masters that shortens leases, or makes fencing tokens repeat, where a slot gets another
+/// master.
+const APART: Duration = Duration::from_millis(100);
+
+/// By how many microseconds a server's clock is ahead of ours, or behind it where that is negative: a request has
+/// two ends, and the server read its clock between them.
+pub(super) struct Clock {
+    least: i64,
+    most: i64,
+}
+
+pub(super) async fn compare(
+    session: &Session<'_>,
+    report: &mut Report,
+) -> Result<Option<Clock>, Finding> {
     let sent = SystemTime::now();
     let replies = session.call(Pipeline::new().cmd("TIME")).await?;
-    let trip = sent.elapsed().unwrap_or_default();
-    report.clock_difference = replies.first().and_then(|time| difference(time, sent + trip / 2));
+    let clock = replies.first().and_then(|time| Clock::of(time, sent, SystemTime::now()));
+    report.clock_difference = clock.as_ref().map(Clock::difference);
     if let Some(by) = report.clock_difference.filter(|by| *by > NOTED) {
         let message = format!("the server's clock differs by {by:.0?} from this machine's");
         report.add([Finding::new(Severity::Info, Code::ClockDiffers, message)]);
     }
-    Ok(())
+    Ok(clock)
 }
 
-fn difference(time: &Value, ours: SystemTime) -> Option<Duration> {
-    let (seconds, micros) = <(u64, u64)>::from_redis_value_ref(time).ok()?;
-    let theirs = Duration::from_secs(seconds) + Duration::from_micros(micros);
-    Some(theirs.abs_diff(ours.duration_since(SystemTime::UNIX_EPOCH).ok()?))
+/// The finding of servers whose clocks differ from each other.
+pub(super) fn apart<'a>(clocks: impl Iterator<Item = &'a Clock> + Clone) -> Option<Finding> {
+    let ahead = clocks.clone().map(|clock| clock.least).max()?;
+    let behind = clocks.map(|clock| clock.most).min()?;
+    let by = Duration::from_micros(u64::try_from(ahead.saturating_sub(behind)).unwrap_or(0));
+    let message = format!("the clocks of the masters differ from each other by {by:.0?}, or more");
+    (by > APART).then(|| Finding::new(Severity::Warning, Code::ClocksDifferBetween, message))
+}
+
+impl Clock {
+    fn of(time: &Value, sent: SystemTime, received: SystemTime) -> Option<Self> {
+        let (seconds, micros) = <(i64, i64)>::from_redis_value_ref(time).ok()?;
+        let theirs = seconds.checked_mul(1_000_000)?.checked_add(micros)?;
+        let ours = |at: SystemTime| {
+            let since = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+            i64::try_from(since.as_micros()).ok()
+        };
+        Some(Self { least: theirs - ours(received)?, most: theirs - ours(sent)? })
+    }
+
+    /// To about half a round trip.
+    fn difference(&self) -> Duration {
+        Duration::from_micros(self.least.midpoint(self.most).unsigned_abs())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn at(millis: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
+    }
+
+    /// What a server answers at that time of its own.
+    fn time(theirs: u64) -> Value {
+        let part = |number: u64| Value::BulkString(number.to_string().into_bytes());
+        Value::Array(vec![part(theirs / 1_000), part(theirs % 1_000 * 1_000)])
+    }
+
     #[test]
     fn a_clock_differs_in_either_direction() {
-        let compared = |theirs: u64, ours| {
-            let part = |number: u64| Value::BulkString(number.to_string().into_bytes());
-            let time = Value::Array(vec![part(theirs / 1_000), part(theirs % 1_000 * 1_000)]);
-            difference(&time, SystemTime::UNIX_EPOCH + Duration::from_millis(ours)).unwrap()
+        let compared = |theirs, ours: u64| {
+            let clock = Clock::of(&time(theirs), at(ours - 10), at(ours + 10)).unwrap();
+            clock.difference()
         };
         assert_eq!(compared(9_050, 9_050), Duration::ZERO);
         assert_eq!(compared(9_000, 5_000), Duration::from_secs(4));
@@ -46,6 +89,23 @@ mod tests {
 
     #[test]
     fn a_reply_that_is_no_time_is_not_compared() {
-        assert_eq!(difference(&Value::Nil, SystemTime::UNIX_EPOCH), None);
+        assert!(Clock::of(&Value::Nil, at(1), at(1)).is_none());
+    }
+
+    /// Goal: slow answers are no difference between clocks.
+    #[test]
+    fn clocks_differ_by_what_no_round_trip_explains() {
+        let clock =
+            |theirs, sent, received| Clock::of(&time(theirs), at(sent), at(received)).unwrap();
+        let found = |clocks: &[Clock]| apart(clocks.iter()).map(|found| found.message().to_owned());
+        assert_eq!(found(&[]), None);
+        assert_eq!(found(&[clock(5_000, 1_000, 1_001)]), None, "one alone");
+        let near = [clock(1_000, 1_000, 1_010), clock(1_090, 1_000, 1_000)];
+        assert_eq!(found(&near), None);
+        let slow = [clock(1_000, 1_000, 1_000), clock(1_500, 1_000, 1_500)];
+        assert_eq!(found(&slow), None);
+        let apart =
+            [clock(1_000, 1_000, 1_000), clock(800, 1_000, 1_000), clock(1_200, 1_000, 1_010)];
+        assert!(found(&apart).unwrap().contains("by 390ms"), "{:?}", found(&apart));
     }
 }

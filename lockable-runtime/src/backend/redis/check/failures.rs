@@ -23,8 +23,11 @@ pub(super) fn connection(error: &RedisError, target: &Target) -> Finding {
     }
 }
 
-/// A server that cannot be reached, with what to do where Sentinels name its address.
+/// A server that cannot be reached, with what to do where its address is from Sentinels or from its cluster.
 pub(super) fn unreachable(message: String, target: &Target) -> Finding {
+    if target.node.is_some() {
+        return Finding::new(Severity::Error, Code::AddressesUnreachable, message);
+    }
     let finding = Finding::new(Severity::Error, Code::Unreachable, message);
     if target.election.is_some() { finding.advise(sentinel::ADDRESSES) } else { finding }
 }

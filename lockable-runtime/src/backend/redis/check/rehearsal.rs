@@ -11,11 +11,12 @@ use super::session::{Probe, Session};
 use super::subscription::Subscription;
 use crate::backend::Renewal;
 use crate::backend::redis::fault;
-use crate::backend::redis::wire::script::{FreeAll, Inspect, Renew};
+use crate::backend::redis::wire::script::{FreeAll, FreeOne, Inspect, Renew};
 use crate::backend::redis::wire::trial::{self, Step, attempt};
 use crate::backend::redis::wire::{command, server};
 use crate::check::{Code, Finding, Severity};
 use crate::types::clock::boot_time;
+use crate::types::namespace::Channels;
 
 /// The one step with keys in several slots.
 const TOGETHER: &str = "renewing locks together";
@@ -27,7 +28,7 @@ pub(super) async fn run(
     subscription: Option<Subscription>,
     missing: &Missing,
 ) -> Result<Vec<Finding>, Finding> {
-    let steps = all_steps(probe);
+    let steps = all_steps(probe, session.opener.channels);
     let commands = steps.iter().map(|step| step.command.clone());
     let commands =
         command::pipeline(commands.chain(command::clean_up(&probe.names.namespace, &probe.key)));
@@ -46,17 +47,26 @@ pub(super) async fn run(
     Ok(findings)
 }
 
-/// Every verb and every script.
-fn all_steps(probe: &Probe) -> Vec<Step> {
+/// Every verb and every script that is run where grants are published so.
+fn all_steps(probe: &Probe, channels: Channels) -> Vec<Step> {
     let Probe { key, tried, origin, prefix, names, .. } = probe;
     let (one, other) = (attempt(key, *origin, 1), attempt(tried, *origin, 1));
-    let renewals = [&one, &other].map(|of| Renewal::new(of, Some(of.ttl), boot_time()));
-    let free_all = FreeAll(slice::from_ref(&one));
     let mut steps = trial::steps(names, key, *origin);
-    steps.extend(trial::meetings(names, prefix));
     steps.push(Step::script("inspecting a lock", names.command(&Inspect(key))));
-    steps.push(Step::script("freeing locks together", names.command(&free_all)));
-    steps.push(Step::script(TOGETHER, names.command(&Renew(&renewals))));
+    match channels {
+        Channels::Plain => {
+            let free_all = FreeAll(slice::from_ref(&one));
+            let renewals = [&one, &other].map(|of| Renewal::new(of, Some(of.ttl), boot_time()));
+            steps.extend(trial::meetings(names, prefix));
+            steps.push(Step::script("freeing locks together", names.command(&free_all)));
+            steps.push(Step::script(TOGETHER, names.command(&Renew(&renewals))));
+        }
+        // Each command is about one lock.
+        Channels::Sharded => {
+            let free_one = FreeOne { attempt: &one, taken_for: None };
+            steps.push(Step::script("freeing a lock", names.command(&free_one)));
+        }
+    }
     steps
 }
 
@@ -77,6 +87,10 @@ fn judge(
             continue;
         }
         is_complete = false;
+        if fault::is_redirect(&error) {
+            findings.push(moved());
+            break;
+        }
         if !missing.explain(&error) {
             findings.push(failures::operation(step.name, &error));
             break;
@@ -85,22 +99,52 @@ fn judge(
     is_complete
 }
 
+/// A node of a cluster that is asked for a slot which it has no more, or not alone.
+fn moved() -> Finding {
+    let message = "the slot of the check's own lock was moved meanwhile";
+    Finding::new(Severity::Info, Code::CheckIncomplete, message).advise("check again")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::redis::wire::script::Names;
+    use crate::backend::redis::reach::place::Place;
+    use crate::backend::redis::reach::shards::Shard;
+    use crate::backend::redis::wire::script::{Call, Enqueue, Leave, Names, Release};
     use crate::backend::redis::wire::source::Script;
-    use crate::types::namespace::{Channels, Namespace};
+    use crate::types::namespace::Namespace;
+    use crate::types::slot::Slot;
+    use crate::types::tag::tag;
 
     #[test]
     fn every_script_is_rehearsed() {
         let names = Names::uncached(Namespace::default(), Channels::Plain);
-        let Ok(probe) = Probe::new("shop:", &names) else { panic!("a sound prefix") };
-        let steps = all_steps(&probe);
+        let Ok(Some(probe)) = Probe::new("shop:", &names, None) else { panic!("a sound prefix") };
+        let steps = all_steps(&probe, Channels::Plain);
         let sent = steps.iter().map(|step| step.command.get_packed_command());
         let sent = String::from_utf8(sent.flatten().collect()).unwrap();
         for script in Script::needed(Channels::Plain) {
             assert!(sent.contains(script.source(Channels::Plain)), "{script:?}");
         }
+    }
+
+    /// Goal: no command of a cluster's is about keys of another slot than the probe's.
+    #[test]
+    fn every_step_in_a_cluster_is_about_one_slot() {
+        let names = Names::uncached(Namespace::default(), Channels::Sharded);
+        let place = Place { host: "a".to_owned(), port: 1 };
+        let shard = Shard { ranges: vec![7..=9], master: place, replicas: Vec::new() };
+        let Ok(Some(probe)) = Probe::new("shop:", &names, Some(&shard)) else { panic!("a key") };
+        assert_eq!(Slot::of(&probe.key), Slot::new(9));
+        assert_eq!(Slot::of(&probe.tried), Slot::new(9));
+        assert!(matches!(Probe::new("{elsewhere}:", &names, Some(&shard)), Ok(None)));
+        let steps = all_steps(&probe, Channels::Sharded);
+        let packed = steps.iter().flat_map(|step| step.command.get_packed_command());
+        let sent = String::from_utf8(packed.collect()).unwrap();
+        let tag = format!("{{{}}}", tag(Slot::new(9)));
+        let keys = sent.lines().filter(|line| line.contains(":probe:"));
+        assert!(keys.clone().count() > 20 && keys.clone().all(|key| key.contains(&tag)), "{sent}");
+        let needed = [FreeOne::SCRIPT, Enqueue::SCRIPT, Release::SCRIPT, Leave::SCRIPT];
+        assert!(needed.iter().all(|one| sent.contains(one.source(Channels::Sharded))));
     }
 }

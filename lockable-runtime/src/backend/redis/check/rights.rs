@@ -13,19 +13,19 @@ use crate::backend::redis::fault;
 use crate::backend::redis::fault::rights::{channels, companions};
 use crate::backend::redis::wire::command::pipeline;
 use crate::check::{Code, Finding, Report, Severity};
+use crate::types::namespace::Channels;
 use crate::types::slot::Slot;
 
 /// How each command is tried, with a word in capitals for a key or a channel.
 ///
 /// Each kind of key is read and written, because a rule may allow the one without the other.
-const TRIED: [&str; 24] = [
+const TRIED: [&str; 21] = [
     "time",
     // A script that does nothing, and one that no server has: the rehearsal runs those of the verbs.
     "eval return 0",
     "evalsha 0000000000000000000000000000000000000000 0",
     "set LOCK probe PX 1000",
     "get LOCK",
-    "mget LOCK",
     "pttl LOCK",
     "pexpire LOCK 1000",
     "del LOCK",
@@ -39,17 +39,30 @@ const TRIED: [&str; 24] = [
     "pexpire QUEUE 1000",
     "lpos QUEUE probe",
     "lindex QUEUE 0",
-    "exists QUEUE",
     "lrem QUEUE 0 probe",
     "lpop QUEUE",
     // The last two only clean up.
     "del FENCE",
     "del QUEUE",
-    "publish CHANNEL probe",
 ];
 
+/// What is tried besides. A cluster frees the locks of a batch one by one, and `mget` and `exists` are needed for
+/// those that are freed together.
+fn tried(channels: Channels) -> impl Iterator<Item = &'static str> {
+    let others: &[_] = match channels {
+        Channels::Plain => &["mget LOCK", "exists QUEUE", "publish CHANNEL probe"],
+        Channels::Sharded => {
+            &["spublish CHANNEL probe", "sunsubscribe CHANNEL", "asking", "cluster|slots"]
+        }
+    };
+    TRIED.into_iter().chain(others.iter().copied())
+}
+
 /// The ACL rules that a user lacks.
-pub(super) struct Missing(BTreeSet<String>);
+pub(super) struct Missing {
+    rules: BTreeSet<String>,
+    channels: Channels,
+}
 
 impl Missing {
     pub(super) async fn of(
@@ -57,10 +70,11 @@ impl Missing {
         probe: &Probe,
         report: &mut Report,
     ) -> Result<Self, Finding> {
-        let mut missing = Self(BTreeSet::new());
-        let commands = pipeline(TRIED.map(|tried| command(probe, tried)));
-        for (tried, reply) in TRIED.into_iter().zip(session.call(&commands).await?) {
-            // The last one is published where no locker listens.
+        let channels = session.opener.channels;
+        let mut missing = Self { rules: BTreeSet::new(), channels };
+        let commands = pipeline(tried(channels).map(|tried| command(probe, tried, channels)));
+        for (tried, reply) in tried(channels).zip(session.call(&commands).await?) {
+            // It is published where no locker listens; no pattern matches channels of a shard.
             if let ("publish CHANNEL probe", Value::Int(count @ 1..)) = (tried, &reply) {
                 report.add([pattern_subscriber(probe, *count)]);
             }
@@ -74,7 +88,7 @@ impl Missing {
         let Err(error) = reply.extract_error() else { return Ok(()) };
         let name = name(tried);
         if fault::is_missing_right(&error) {
-            self.0.insert(rule(probe, tried, &error));
+            self.rules.insert(rule(probe, tried, &error));
         } else if error.kind() == ServerErrorKind::ResponseError.into()
             // Without names of scripts there is nothing that it could call.
             && (name != "evalsha" || probe.names.are_cached())
@@ -88,17 +102,17 @@ impl Missing {
 
     /// Adds the right whose lack made a command of the subscription fail.
     pub(super) fn add_of_subscription(&mut self, probe: &Probe, command: &str, error: &RedisError) {
-        self.0.insert(rule(probe, &format!("{command} CHANNEL"), error));
+        self.rules.insert(rule(probe, &format!("{command} CHANNEL"), error));
     }
 
     /// Whether one of these, which is a finding already, is why an operation failed.
     pub(super) fn explain(&self, error: &RedisError) -> bool {
-        fault::is_missing_right(error) && !self.0.is_empty()
+        fault::is_missing_right(error) && !self.rules.is_empty()
     }
 
     /// Whether one of these, which is a finding already, keeps grants from arriving.
     pub(super) fn explains_silence(&self) -> bool {
-        self.0.iter().any(|rule| is_of_grants(rule))
+        self.rules.iter().any(|rule| is_of_grants(rule))
     }
 
     pub(super) fn findings(&self, user: &str, are_scripts_cached: bool) -> Vec<Finding> {
@@ -107,7 +121,7 @@ impl Missing {
             Some(failures::missing_right(severity, rule, user, effect))
         };
         let not_cached = (!are_scripts_cached).then(|| scripts_not_cached(user));
-        self.0.iter().filter_map(finding).chain(not_cached).collect()
+        self.rules.iter().filter_map(finding).chain(not_cached).collect()
     }
 
     /// `None` for a right that makes no difference.
@@ -115,13 +129,19 @@ impl Missing {
         Some(match rule {
             // There is nothing that it could call.
             "+evalsha" if !are_scripts_cached => return None,
-            "+eval" if are_scripts_cached && !self.0.contains("+evalsha") => {
+            "+eval" if are_scripts_cached && !self.rules.contains("+evalsha") => {
                 (Severity::Warning, "nothing is released once the server forgets its scripts")
             }
             "+lpush" => (Severity::Warning, "a waiter that cannot be reached now loses its place"),
             "+mget" | "+exists" => (Severity::Warning, "many releases at once go one by one"),
             "+ping" => (Severity::Warning, "a call that waits fills the server's `ACL LOG`"),
-            rule if is_of_grants(rule) => (Severity::Error, "waiters receive no grant"),
+            "+asking" => {
+                (Severity::Warning, "a lock is unavailable while its slot moves to another node")
+            }
+            rule if is_of_grants(rule) => match self.channels {
+                Channels::Plain => (Severity::Error, "waiters receive no grant"),
+                Channels::Sharded => (Severity::Warning, "calls that wait ask about once a second"),
+            },
             _ => (Severity::Error, "no lock can be acquired"),
         })
     }
@@ -129,21 +149,27 @@ impl Missing {
 
 /// Whether grants need this right, and nothing else does.
 fn is_of_grants(rule: &str) -> bool {
-    matches!(rule, "+publish" | "+subscribe") || rule.starts_with('&')
+    const COMMANDS: [&str; 5] =
+        ["+publish", "+subscribe", "+spublish", "+ssubscribe", "+sunsubscribe"];
+    COMMANDS.contains(&rule) || rule.starts_with('&')
 }
 
 fn name(tried: &str) -> &str {
     tried.split(' ').next().unwrap_or_default()
 }
 
-fn command(probe: &Probe, tried: &str) -> Cmd {
+fn command(probe: &Probe, tried: &str, channels: Channels) -> Cmd {
+    let (slot, namespace) = (Slot::of(&probe.tried), &probe.namespace);
     let mut command = Cmd::new();
-    for word in tried.split(' ') {
+    for word in tried.split([' ', '|']) {
         match word {
             "LOCK" => command.arg(probe.tried.as_str()),
-            "FENCE" => command.arg(probe.names.namespace.fence(Slot::of(&probe.tried))),
+            "FENCE" => command.arg(probe.names.namespace.fence(slot)),
             "QUEUE" => command.arg(probe.names.namespace.queue(&probe.tried)),
-            "CHANNEL" => command.arg(probe.namespace.channel(probe.origin)),
+            "CHANNEL" if channels == Channels::Plain => {
+                command.arg(namespace.channel(probe.origin))
+            }
+            "CHANNEL" => command.arg(namespace.shard_channel(probe.origin, slot)),
             word => command.arg(word),
         };
     }
@@ -179,25 +205,30 @@ fn scripts_not_cached(user: &str) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::redis::fault::rights::least;
+    use crate::backend::redis::fault::rights::{least, least_of_nodes};
     use crate::backend::redis::wire::script::Names;
     use crate::types::namespace::{Channels, Namespace};
 
     #[test]
-    fn every_right_of_the_documented_line_is_tried() {
-        // What a subscription does, and what connecting does.
-        let others = ["subscribe", "ping", "script|load", "select"];
-        let tried = TRIED.into_iter().map(name).chain(others).map(|name| format!("+{name}"));
+    fn every_right_of_the_documented_lines_is_tried() {
         let namespace = Namespace::default();
-        let rules = [companions(&namespace), channels(&namespace), "~disLock:*".to_owned()];
-        let documented: BTreeSet<_> = least().map(str::to_owned).collect();
-        assert_eq!(tried.chain(rules).collect::<BTreeSet<_>>(), documented);
+        let keys = [companions(&namespace), channels(&namespace), "~disLock:*".to_owned()];
+        let all = |channels, others: &[&'static str]| {
+            let names = tried(channels).map(name).chain(others.iter().copied());
+            names.map(|name| format!("+{name}")).chain(keys.clone()).collect::<BTreeSet<_>>()
+        };
+        // What a subscription does, and what connecting does.
+        let of_server = all(Channels::Plain, &["subscribe", "ping", "script|load", "select"]);
+        assert_eq!(of_server, least().map(str::to_owned).collect());
+        let of_node = all(Channels::Sharded, &["ssubscribe", "ping", "script|load"]);
+        assert_eq!(of_node, least_of_nodes().map(str::to_owned).collect());
     }
 
     #[test]
     fn one_way_to_run_scripts_suffices_with_a_warning() {
         let severity = |rules: &[&str], rule, is_cached| {
-            let missing = Missing(rules.iter().map(|rule| (*rule).to_owned()).collect());
+            let rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
+            let missing = Missing { rules, channels: Channels::Plain };
             missing.effect(rule, is_cached).map(|(severity, _)| severity)
         };
         assert_eq!(severity(&["+evalsha"], "+evalsha", true), Some(Severity::Error));
@@ -210,7 +241,7 @@ mod tests {
     #[test]
     fn the_words_of_the_server_name_what_it_forbids() {
         let uncached = Names::uncached(Namespace::new("shop:lockable").unwrap(), Channels::Plain);
-        let probe = Probe::new("shop:", &uncached).unwrap();
+        let probe = Probe::new("shop:", &uncached, None).unwrap().unwrap();
         let rule = |tried, words: &str| {
             let error =
                 RedisError::from((ServerErrorKind::NoPerm.into(), "NOPERM", words.to_owned()));

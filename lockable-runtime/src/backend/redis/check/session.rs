@@ -7,12 +7,15 @@ use ::redis::{Pipeline, RedisResult, Value};
 use super::failures;
 use crate::backend::redis::reach::driven::Driven;
 use crate::backend::redis::reach::opener::{Opener, Target};
+use crate::backend::redis::reach::shards::Shard;
 use crate::backend::redis::wire::greeting::{Introduced, elsewhere, instead, introduce};
 use crate::backend::redis::wire::script::Names;
 use crate::check::Finding;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
+use crate::types::slot::Slot;
+use crate::types::tag::tag;
 use crate::types::token::Origin;
 
 /// The lock that the check does everything with.
@@ -30,13 +33,22 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    pub(super) fn new(prefix: &str, names: &Names) -> Result<Self, LockError> {
+    /// In a slot of the shard, where there is one; `None` where the prefix puts all locks into the slot of another.
+    pub(super) fn new(
+        prefix: &str,
+        names: &Names,
+        shard: Option<&Shard>,
+    ) -> Result<Option<Self>, LockError> {
         let (prefix, namespace) = (prefix.to_owned(), names.namespace.clone());
         let origin = Origin::draw()?;
         let names = names.of_trial(origin);
-        let key = LockKey::prefixed(&prefix, names.namespace.as_str())?;
-        let tried = LockKey::prefixed(&prefix, &format!("{}:tried", names.namespace))?;
-        Ok(Self { key, tried, origin, prefix, namespace, names })
+        // The last one, because slots are often moved from the first one on.
+        let slot = shard.and_then(|shard| shard.slots().last());
+        let tag = slot.map(|slot| format!(":{{{}}}", tag(slot))).unwrap_or_default();
+        let key = LockKey::prefixed(&prefix, &format!("{}{tag}", names.namespace))?;
+        let tried = LockKey::prefixed(&prefix, &format!("{}:tried{tag}", names.namespace))?;
+        let is_there = shard.is_none_or(|shard| shard.has(Slot::of(&key)));
+        Ok(is_there.then_some(Self { key, tried, origin, prefix, namespace, names }))
     }
 }
 
@@ -48,6 +60,13 @@ pub(super) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
+    /// Where a connection leads that is opened now.
+    pub(super) async fn target(opener: &Opener) -> Result<Target, Finding> {
+        let login = opener.login().await.map_err(|fault| failures::credentials(&fault))?;
+        let target = opener.connecting(opener.target(&login)).await;
+        target.map_err(|fault| failures::fault(&fault))
+    }
+
     pub(super) async fn connect(opener: &'a Opener, target: Target) -> Result<Self, Finding> {
         let limit = opener.connect_deadline;
         match opener.within(limit, Driven::open(&target.client)).await {

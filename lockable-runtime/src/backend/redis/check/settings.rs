@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use ::redis::{FromRedisValue, Pipeline, Value};
 
-use super::group::Group;
 use super::session::Session;
+use super::standing::Standing;
 use crate::backend::redis::fault;
 use crate::check::{Code, Finding, Report, Severity};
 
@@ -22,13 +22,13 @@ const WANTED: [&str; 5] =
 /// Reads the settings, as far as the user may.
 pub(super) async fn look(
     session: &Session<'_>,
-    group: Option<&Group>,
+    standing: &Standing<'_>,
     report: &mut Report,
 ) -> Result<(), Finding> {
     let mut pipeline = Pipeline::new();
     pipeline.cmd("CONFIG").arg("GET").arg(&WANTED).cmd("INFO");
-    let mut settings = Settings { is_elected: group.is_some(), ..Settings::default() };
-    settings.known.extend(group.and_then(Group::replicas).map(replicas));
+    let mut settings = Settings { has_failover: standing.has_failover(), ..Settings::default() };
+    settings.known.extend(standing.replicas().map(replicas));
     for (reply, source) in session.call(&pipeline).await?.into_iter().zip(SOURCES) {
         match reply.extract_error() {
             Ok(reply) => settings.learn(&reply),
@@ -44,7 +44,7 @@ fn unread((right, what): (&'static str, &str), cause: &str) -> Finding {
     Finding::new(Severity::Info, Code::CheckIncomplete, message).about(right)
 }
 
-/// What Sentinels count is replaced by what the server counts, where that may be read.
+/// What others count is replaced by what the server counts, where that may be read.
 fn replicas(count: u64) -> (String, String) {
     ("connected-slaves".to_owned(), count.to_string())
 }
@@ -53,8 +53,8 @@ fn replicas(count: u64) -> (String, String) {
 struct Settings {
     /// By its name.
     known: HashMap<String, String>,
-    /// Whether Sentinels choose the primary.
-    is_elected: bool,
+    /// Whether another server is to take the place of this one when it fails.
+    has_failover: bool,
 }
 
 impl Settings {
@@ -124,7 +124,7 @@ impl Settings {
         if replicas == 0 {
             let message = "the primary has no replica, so there is no failover";
             let finding = Finding::new(Severity::Warning, Code::NoReplica, message);
-            return self.is_elected.then_some(finding);
+            return self.has_failover.then_some(finding);
         }
         let needed = self.number("min-replicas-to-write")?;
         if (1..replicas).contains(&needed) {
@@ -162,7 +162,7 @@ mod tests {
     fn found(settings: &[(&str, &str)]) -> Vec<(Severity, Code)> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let known = settings.iter().map(owned).collect();
-        let settings = Settings { known, is_elected: true };
+        let settings = Settings { known, has_failover: true };
         settings.findings().map(|finding| (finding.severity(), finding.code())).collect()
     }
 
@@ -199,8 +199,8 @@ mod tests {
 
     #[test]
     fn sentinels_need_a_replica() {
-        let codes = |is_elected| {
-            let mut settings = Settings { is_elected, ..Settings::default() };
+        let codes = |has_failover| {
+            let mut settings = Settings { has_failover, ..Settings::default() };
             settings.known.extend([replicas(0)]);
             settings.findings().map(|finding| finding.code()).collect::<Vec<_>>()
         };

@@ -8,6 +8,7 @@ use crate::backend::redis::fault;
 use crate::backend::redis::reach::subscription;
 use crate::backend::redis::wait::grants;
 use crate::check::{Code, Finding, Report, Severity};
+use crate::types::namespace::Channels;
 
 /// A subscription to the grants of the probe.
 pub(super) struct Subscription(subscription::Subscription);
@@ -21,6 +22,9 @@ impl Subscription {
         report: &mut Report,
     ) -> Option<Self> {
         let opener = session.opener;
+        if opener.channels == Channels::Sharded {
+            return None;
+        }
         let channels = grants::channels(&probe.names.namespace, [probe.origin]);
         let subscribing = subscription::Subscription::open(&session.target.client, channels);
         let answer = opener.within(opener.connect_deadline, subscribing).await;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ::redis::{RedisError, Value};
 
-use super::{is_missing_right, of, of_login, of_missing, unexpected};
+use super::{is_disabled, of, of_login, unexpected};
 use crate::backend::Fault;
 use crate::backend::redis::reach::opener::{Opener, Target};
 use crate::backend::redis::reach::place::Place;
@@ -44,19 +44,12 @@ pub(crate) fn no_map(opener: &Opener, place: &Place, reply: Value) -> Fault {
     let Err(error) = reply.extract_error() else {
         return unexpected(&opener.server, "`CLUSTER SLOTS`");
     };
-    let words = error.detail().unwrap_or_default();
-    if words.contains("cluster support disabled") {
-        let message = format!(
-            "{}: this server is in no cluster; write `{}`",
-            opener.server,
-            opener.url_of(place)
-        );
+    if is_disabled(&error) {
+        let url = opener.url_of(place);
+        let message = format!("{}: this server is in no cluster; write `{url}`", opener.server);
         return Fault::new(LockErrorKind::Refused, message);
     }
-    if is_missing_right(&error) {
-        return of(&opener.server, &error);
-    }
-    of_missing(&opener.server, &error, "this is no node of a cluster")
+    of(&opener.server, &error)
 }
 
 /// A node that could not be connected to, or did not let the user in.

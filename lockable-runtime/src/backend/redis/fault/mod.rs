@@ -125,6 +125,17 @@ pub(crate) fn has_no_databases(error: &RedisError) -> bool {
     error.detail().is_some_and(|words| words.contains("unknown command 'SELECT'"))
 }
 
+/// Whether a server that is asked about its cluster is in none.
+pub(crate) fn is_no_node(error: &RedisError) -> bool {
+    let is_unknown = |words: &str| words.contains("unknown command 'CLUSTER'");
+    is_disabled(error) || error.detail().is_some_and(is_unknown)
+}
+
+/// Whether a server for locks says so.
+fn is_disabled(error: &RedisError) -> bool {
+    error.detail().is_some_and(|words| words.contains("cluster support disabled"))
+}
+
 /// Inside a script the server reports a missing right by its words alone: 7.0 by the first of these,
 /// later ones by the second.
 pub(crate) fn is_missing_right(error: &RedisError) -> bool {
@@ -168,7 +179,8 @@ pub(crate) fn is_cross_slot(error: &RedisError) -> bool {
 fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
     use LockErrorKind::{Refused, Unavailable, WrongType};
     if is_missing_right(error) {
-        return (Refused, &rights::ADVICE);
+        let is_of_nodes = error.detail().is_some_and(rights::are_of_nodes);
+        return (Refused, if is_of_nodes { &rights::ADVICE_OF_NODES } else { &rights::ADVICE });
     }
     if let Some(verdict) = tls::verdict(error) {
         return verdict;
@@ -221,6 +233,8 @@ fn of_database(error: &RedisError) -> (LockErrorKind, &'static str) {
         (LockErrorKind::Refused, CREDENTIALS)
     } else if words.contains("SELECT is not allowed in cluster mode") {
         (LockErrorKind::Refused, ONE_DATABASE)
+    } else if is_no_node(error) {
+        (LockErrorKind::Refused, NO_CLUSTER)
     } else if words.contains("DB index is out of range") {
         (LockErrorKind::Refused, "the server has no such database; put another number into the URL")
     } else {
@@ -232,6 +246,9 @@ const CREDENTIALS: &str = "put the right user and password into the URL";
 
 const ONE_DATABASE: &str =
     "a cluster has database 0 alone; write `redis-cluster://host:6379`, without a number";
+
+const NO_CLUSTER: &str = "this is no node of a cluster; write `redis://host:6379/0` if it is a server, and \
+                          `redis-sentinel://host:26379/NAME` if it is a Sentinel";
 
 const NO_DATABASES: &str = "a server without databases has no locks; if it is a Sentinel, write \
                             `redis-sentinel://host:26379/NAME` with the name of the primary";

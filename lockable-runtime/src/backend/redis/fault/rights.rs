@@ -17,19 +17,32 @@ pub(crate) fn channels(namespace: &Namespace) -> String {
 }
 
 /// What to do about a right that is missing.
-pub(crate) static ADVICE: LazyLock<String> = LazyLock::new(|| {
-    format!(
-        "grant it with `ACL SETUSER`, with your prefix in place of `disLock:` and your namespace in \
-         place of `lockable`: locks need `{}`; `Locker::check` names those that are missing",
-        least().collect::<Vec<_>>().join(" ")
-    )
-});
+pub(crate) static ADVICE: LazyLock<String> = LazyLock::new(|| advice("", least()));
 
 /// The same about a user of Sentinels.
 pub(crate) static ADVICE_OF_SENTINELS: LazyLock<String> = LazyLock::new(|| {
     let rights = least_of_sentinels().collect::<Vec<_>>().join(" ");
     format!("grant it with `ACL SETUSER`: of a Sentinel locks need `{rights}`")
 });
+
+/// The same about a right that only nodes of a cluster need.
+pub(crate) static ADVICE_OF_NODES: LazyLock<String> =
+    LazyLock::new(|| advice("in a cluster ", least_of_nodes()));
+
+fn advice(place: &str, rights: impl Iterator<Item = &'static str>) -> String {
+    format!(
+        "grant it with `ACL SETUSER`, with your prefix in place of `disLock:` and your namespace in place of \
+         `lockable`: {place}locks need `{}`; `Locker::check` names those that are missing",
+        rights.collect::<Vec<_>>().join(" ")
+    )
+}
+
+/// Whether the words of a server are about a command that only nodes of a cluster are asked for.
+pub(crate) fn are_of_nodes(words: &str) -> bool {
+    ["spublish", "ssubscribe", "sunsubscribe", "asking", "cluster"]
+        .iter()
+        .any(|command| words.contains(&format!("'{command}")))
+}
 
 /// The least rights of a user, each a rule of `ACL SETUSER`.
 pub(crate) fn least() -> impl Iterator<Item = &'static str> {
@@ -39,6 +52,11 @@ pub(crate) fn least() -> impl Iterator<Item = &'static str> {
 /// The same of a user of Sentinels.
 pub(crate) fn least_of_sentinels() -> impl Iterator<Item = &'static str> {
     rules(1)
+}
+
+/// The same of a user of a cluster.
+pub(crate) fn least_of_nodes() -> impl Iterator<Item = &'static str> {
+    rules(2)
 }
 
 /// Those of the documented line with that number.
@@ -58,5 +76,7 @@ mod tests {
         assert!(of_server.contains(&"+set") && !of_server.contains(&"&+switch-master"));
         let sentinels: Vec<_> = least_of_sentinels().collect();
         assert!(sentinels.contains(&"&+switch-master") && !sentinels.contains(&"+set"));
+        let of_nodes: Vec<_> = least_of_nodes().collect();
+        assert!(of_nodes.contains(&"+set") && of_nodes.contains(&"+spublish"));
     }
 }

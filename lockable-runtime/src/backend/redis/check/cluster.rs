@@ -1,0 +1,114 @@
+//! The check of a cluster: every node that its seeds name.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use super::clock::{self, Clock};
+use super::examination::examine;
+use super::seeds::{self, Seed};
+use super::session::Session;
+use super::standing::Standing;
+use crate::backend::redis::reach::node::Node;
+use crate::backend::redis::reach::opener::Opener;
+use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::reach::shards::Shard;
+use crate::check::{Finding, Report, Severity};
+use crate::types::slot::Slot;
+
+/// How many nodes are asked at a time.
+const AT_ONCE: usize = 8;
+
+/// Examines every master as a server is examined alone, and connects to every replica.
+///
+/// See "What does the check ask of a cluster?" in DESIGN.md.
+pub(super) async fn check(opener: &Opener, prefix: &str, seeds: &[Place]) -> Report {
+    let mut report = Report::new(&opener.server);
+    let ask = |place: &Place| Seed::ask(of_node(opener, place, Slot::new(0)), place.clone());
+    let seeds = each(seeds.iter().map(ask).collect()).await;
+    let shards = seeds::of_most(&seeds);
+    report.add(seeds::findings(&seeds, shards));
+    let shards = shards.unwrap_or_default();
+    let masters: Vec<_> = shards.iter().map(|shard| master(opener, prefix, shard)).collect();
+    summarize(each(masters).await, &mut report);
+    let replicas: Vec<_> = shards.iter().flat_map(|shard| replicas(opener, shard)).collect();
+    report.add(each(replicas).await.into_iter().flatten());
+    report
+}
+
+fn of_node(opener: &Opener, place: &Place, slot: Slot) -> Opener {
+    opener.of_node(&Arc::new(Node::new(place.clone(), slot)))
+}
+
+/// What was found about a master.
+struct Examined {
+    place: Place,
+    report: Report,
+    clock: Option<Clock>,
+}
+
+fn master(opener: &Opener, prefix: &str, shard: &Shard) -> impl Future<Output = Examined> + use<> {
+    let (shard, prefix) = (shard.clone(), prefix.to_owned());
+    let opener = of_node(opener, &shard.master, first(&shard));
+    async move {
+        let mut report = Report::new(&opener.server);
+        let clock = examine(&opener, &prefix, &Standing::Master(&shard), &mut report).await;
+        Examined { place: shard.master, report, clock }
+    }
+}
+
+/// Each has to be reached when it is promoted.
+fn replicas(opener: &Opener, shard: &Shard) -> Vec<impl Future<Output = Option<Finding>> + use<>> {
+    let reached = |place: &Place| {
+        let (opener, name) = (of_node(opener, place, first(shard)), place.to_string());
+        async move {
+            let unreached = reach(&opener).await.err()?;
+            Some(unreached.graded(Severity::Warning).at(&name))
+        }
+    };
+    shard.replicas.iter().map(reached).collect()
+}
+
+async fn reach(opener: &Opener) -> Result<(), Finding> {
+    let target = Session::target(opener).await?;
+    Session::connect(opener, target).await.map(drop)
+}
+
+fn first(shard: &Shard) -> Slot {
+    shard.slots().next().unwrap_or(Slot::new(0))
+}
+
+/// What all masters together are.
+fn summarize(masters: Vec<Examined>, report: &mut Report) {
+    let names: BTreeSet<_> = masters.iter().filter_map(|one| one.report.server()).collect();
+    let names: Vec<_> = names.into_iter().collect();
+    report.server = (!names.is_empty()).then(|| names.join(", "));
+    report.clock_difference = masters.iter().filter_map(|one| one.report.clock_difference).max();
+    report.add(clock::apart(masters.iter().filter_map(|one| one.clock.as_ref())));
+    for one in masters {
+        report.take_in(one.report, &one.place.to_string());
+    }
+}
+
+/// The outputs of all futures, in their order.
+async fn each<F>(futures: Vec<F>) -> Vec<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
+    let started = futures.into_iter().map(|future| {
+        let permits = Arc::clone(&permits);
+        tokio::spawn(async move {
+            let _permit = permits.acquire().await;
+            future.await
+        })
+    });
+    let started: Vec<_> = started.collect();
+    let mut outputs = Vec::with_capacity(started.len());
+    for one in started {
+        // One that was cancelled has none.
+        outputs.extend(one.await);
+    }
+    outputs
+}

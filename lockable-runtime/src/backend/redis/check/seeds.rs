@@ -1,0 +1,215 @@
+//! What the nodes of a URL say of their cluster.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use ::redis::{Pipeline, Value};
+
+use super::failures;
+use super::session::Session;
+use crate::backend::redis::fault;
+use crate::backend::redis::reach::opener::Opener;
+use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::reach::shards::{Shard, shards};
+use crate::backend::redis::wire::server::Mode;
+use crate::check::{Code, Finding, Severity};
+use crate::types::slot::{SLOTS, Slot};
+
+/// What one of them said.
+pub(super) struct Seed {
+    pub(super) place: Place,
+    /// The error is the reason for no answer.
+    pub(super) shards: Result<Vec<Shard>, Finding>,
+}
+
+impl Seed {
+    /// The opener is of that node.
+    pub(super) async fn ask(opener: Opener, place: Place) -> Self {
+        let shards = slots(&opener, &place).await;
+        Self { place, shards }
+    }
+}
+
+async fn slots(opener: &Opener, place: &Place) -> Result<Vec<Shard>, Finding> {
+    let session = Session::connect(opener, Session::target(opener).await?).await?;
+    let mut pipeline = Pipeline::new();
+    pipeline.cmd("HELLO").cmd("CLUSTER").arg("SLOTS");
+    let mut replies = session.call(&pipeline).await?.into_iter();
+    let (hello, reply) = (replies.next().unwrap_or(Value::Nil), replies.next());
+    if Mode::of(&hello) == Mode::Sentinel
+        && let Some(sentinel) = session.elsewhere(&hello).await?
+    {
+        return Err(sentinel);
+    }
+    match reply.unwrap_or(Value::Nil).extract_error() {
+        Ok(reply) => shards(&reply, place)
+            .ok_or_else(|| failures::failed(NAME, &fault::unexpected("it", NAME).message, "")),
+        Err(error) if fault::is_missing_right(&error) => {
+            let (user, effect) = (session.target.user(), "no lock can be acquired");
+            Err(failures::missing_right(Severity::Error, RIGHT, user, effect))
+        }
+        Err(error) if fault::is_no_node(&error) => {
+            let finding = Finding::new(Severity::Error, Code::NotACluster, NO_NODE);
+            Err(finding.advise(format!("write `{}`", session.target.url_of(place))))
+        }
+        Err(error) => Err(failures::operation(NAME, &error)),
+    }
+}
+
+const NAME: &str = "`CLUSTER SLOTS`";
+const RIGHT: &str = "+cluster|slots";
+const NO_NODE: &str = "this server is in no cluster";
+
+/// The cluster as the one of them has it that knows masters of the most slots.
+pub(super) fn of_most(seeds: &[Seed]) -> Option<&[Shard]> {
+    let known = seeds.iter().filter_map(|seed| seed.shards.as_deref().ok());
+    // Of those that know as many, the first.
+    known.rev().max_by_key(|shards| covered(shards))
+}
+
+/// What the seeds, and what most of them say, have for findings.
+pub(super) fn findings(seeds: &[Seed], shards: Option<&[Shard]>) -> Vec<Finding> {
+    let mut findings: Vec<_> = seeds.iter().filter_map(|seed| silent(seed, shards)).collect();
+    findings.extend(of_others(seeds, shards));
+    if let Some(shards) = shards {
+        findings.extend(alone(seeds, shards));
+        findings.extend(uncovered(shards));
+    }
+    findings
+}
+
+/// One that gives no answer is an error where no other one does.
+fn silent(seed: &Seed, shards: Option<&[Shard]>) -> Option<Finding> {
+    let reason = seed.shards.as_ref().err()?.clone();
+    let reason = match reason.code() {
+        Code::Unreachable | Code::AddressesUnreachable => {
+            Finding::new(Severity::Error, Code::SeedSilent, reason.message().to_owned())
+        }
+        _ => reason,
+    };
+    let severity = if shards.is_some() { Severity::Warning } else { Severity::Error };
+    Some(reason.graded(severity).at(&seed.place.to_string()))
+}
+
+/// Seeds that know none of the nodes that the others know.
+fn of_others(seeds: &[Seed], shards: Option<&[Shard]>) -> Option<Finding> {
+    let known = places(shards?);
+    let is_other = |seed: &&Seed| {
+        let shards = seed.shards.as_deref().unwrap_or_default();
+        !shards.is_empty() && places(shards).is_disjoint(&known)
+    };
+    let others: Vec<_> = seeds.iter().filter(is_other).map(|seed| seed.place.to_string()).collect();
+    let message =
+        format!("{} of the URL know none of the nodes that the others know", others.join(", "));
+    (!others.is_empty()).then(|| Finding::new(Severity::Error, Code::SeedsDisagree, message))
+}
+
+fn places(shards: &[Shard]) -> BTreeSet<&Place> {
+    shards.iter().flat_map(|shard| shard.replicas.iter().chain([&shard.master])).collect()
+}
+
+/// A host name may lead to all nodes, unless it is that of one.
+fn alone(seeds: &[Seed], shards: &[Shard]) -> Option<Finding> {
+    let [Seed { place, .. }] = seeds else { return None };
+    let places = places(shards);
+    let is_one =
+        place.host.parse::<IpAddr>().is_ok() || places.iter().any(|node| node.host == place.host);
+    let message = "the URL names one node alone: where that fails, no new process finds the others";
+    (is_one && places.len() > 1).then(|| Finding::new(Severity::Info, Code::OneAddress, message))
+}
+
+fn uncovered(shards: &[Shard]) -> Option<Finding> {
+    let count = SLOTS.saturating_sub(covered(shards));
+    let message = format!("{count} of {SLOTS} slots have no master, and so no locks");
+    (count > 0).then(|| Finding::new(Severity::Error, Code::SlotsUncovered, message))
+}
+
+fn covered(shards: &[Shard]) -> usize {
+    Slot::all().filter(|slot| shards.iter().any(|shard| shard.has(*slot))).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(text: &str) -> Place {
+        let (host, port) = text.rsplit_once(':').unwrap();
+        Place { host: host.to_owned(), port: port.parse().unwrap() }
+    }
+
+    /// Shards of as many slots as each other, with the addresses of their nodes.
+    fn cluster(nodes: &[&[&str]]) -> Vec<Shard> {
+        let share = 16_384 / u16::try_from(nodes.len()).unwrap();
+        let shard = |(number, nodes): (u16, &&[&str])| Shard {
+            ranges: vec![number * share..=number * share + share - 1],
+            master: place(nodes[0]),
+            replicas: nodes[1..].iter().map(|node| place(node)).collect(),
+        };
+        (0..).zip(nodes).map(shard).collect()
+    }
+
+    fn seed(text: &str, shards: Vec<Shard>) -> Seed {
+        Seed { place: place(text), shards: Ok(shards) }
+    }
+
+    fn silent_at(text: &str) -> Seed {
+        let reason = Finding::new(Severity::Error, Code::Unreachable, "silent");
+        Seed { place: place(text), shards: Err(reason) }
+    }
+
+    fn found(seeds: &[Seed]) -> Vec<(Severity, Code)> {
+        let findings = findings(seeds, of_most(seeds));
+        findings.iter().map(|finding| (finding.severity(), finding.code())).collect()
+    }
+
+    const TWO: &[&[&str]] = &[&["10.0.0.1:1", "10.0.0.2:2"], &["10.0.0.2:1", "10.0.0.1:2"]];
+
+    #[test]
+    fn a_seed_that_fails_warns_and_all_are_errors() {
+        let silent = |severity| (severity, Code::SeedSilent);
+        let seeds = [silent_at("a:1"), seed("b:1", cluster(TWO))];
+        assert_eq!(found(&seeds), [silent(Severity::Warning)]);
+        let findings = findings(&seeds, of_most(&seeds));
+        assert_eq!(findings[0].address(), Some("a:1"));
+        let all = [silent_at("a:1"), silent_at("b:1")];
+        assert_eq!(found(&all), [silent(Severity::Error); 2]);
+    }
+
+    #[test]
+    fn one_node_alone_is_noted() {
+        let note = [(Severity::Info, Code::OneAddress)];
+        assert_eq!(found(&[seed("10.0.0.9:1", cluster(TWO))]), note, "an address");
+        assert_eq!(found(&[seed("nodes.example:1", cluster(TWO))]), []);
+        let named: &[&[&str]] = &[&["a:1"], &["b:1"]];
+        assert_eq!(found(&[seed("b:7", cluster(named))]), note, "the host of a node");
+        assert_eq!(found(&[seed("10.0.0.1:1", cluster(&[&["10.0.0.1:1"]]))]), [], "one node");
+        assert_eq!(
+            found(&[seed("10.0.0.1:1", cluster(TWO)), seed("10.0.0.2:1", cluster(TWO))]),
+            []
+        );
+    }
+
+    #[test]
+    fn slots_without_a_master_are_counted() {
+        let (mut whole, mut part) = (cluster(TWO), cluster(TWO));
+        part[0].ranges = vec![8..=8_191];
+        let of_most_known = [seed("a:1", part.clone()), seed("b:1", whole.clone())];
+        assert_eq!(found(&of_most_known), []);
+        let seeds = [seed("a:1", part.clone()), seed("b:1", part)];
+        assert_eq!(found(&seeds), [(Severity::Error, Code::SlotsUncovered)]);
+        let findings = findings(&seeds, of_most(&seeds));
+        assert!(findings[0].message().starts_with("8 of 16384 slots"), "{}", findings[0]);
+        whole.clear();
+        assert_eq!(found(&[seed("a:1", whole)]), [(Severity::Error, Code::SlotsUncovered)]);
+    }
+
+    #[test]
+    fn seeds_of_different_clusters_are_an_error() {
+        let other: &[&[&str]] = &[&["10.0.0.3:1"], &["10.0.0.4:1"]];
+        let seeds = [seed("a:1", cluster(TWO)), seed("c:1", cluster(other))];
+        assert_eq!(found(&seeds), [(Severity::Error, Code::SeedsDisagree)]);
+        // After a failover they know the same nodes.
+        let turned: &[&[&str]] = &[&["10.0.0.2:2", "10.0.0.1:1"], &["10.0.0.1:2", "10.0.0.2:1"]];
+        assert_eq!(found(&[seed("a:1", cluster(TWO)), seed("c:1", cluster(turned))]), []);
+    }
+}

@@ -1,0 +1,131 @@
+//! The kinds of findings.
+
+use std::fmt;
+
+/// Makes the enum, with the stable text and the usual advice of each code.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal: $advice:literal,)*) => {
+        /// What kind of thing was found; the text of each is stable, for scripts and dashboards.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Code {
+            $(#[doc = concat!("`", $text, "`:")] $(#[$doc])* $name,)*
+        }
+
+        impl Code {
+            /// The stable text.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            pub(super) fn advice(self) -> &'static str {
+                match self { $(Self::$name => $advice,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// there is no connection, or no answer in time.
+    Unreachable = "unreachable": "check the address, a firewall between, and `rediss://` for TLS",
+    /// the server does not let this user in, or one side does not accept the other's certificate.
+    Refused = "refused": "put the right user and password into the URL",
+    /// the callback of `LockerBuilder::credentials` gave none.
+    Credentials = "credentials": "mend the callback, or what it asks",
+    /// the user may not do what locks need; the subject is the ACL rule.
+    MissingRight = "missing-right": "grant it with `ACL SETUSER`",
+    /// the server does not cache the scripts; the subject is the ACL rule.
+    ScriptsNotCached = "scripts-not-cached": "grant `+script|load +evalsha` with `ACL SETUSER`",
+    /// the server is older than Redis 7.0.
+    TooOld = "too-old": "replace it by Redis 7.0 or later, or Valkey",
+    /// the server takes no writes.
+    Replica = "replica": "put the address of its primary into the URL",
+    /// the server watches others and has no locks.
+    Sentinel = "sentinel": "write a `redis-sentinel://` URL, with the name of the primary",
+    /// what is at the address of a Sentinel is none.
+    NotASentinel = "not-a-sentinel": "name the Sentinels in the URL, by default at port 26379",
+    /// a Sentinel does not answer, an error where none names the primary.
+    SentinelSilent = "sentinel-silent": "start it again, or put another one into the URL",
+    /// a Sentinel watches no primary of the URL's name, an error where none does.
+    UnknownPrimary = "unknown-primary": "put the name that the Sentinels have for the primary into the URL",
+    /// the Sentinels name different primaries.
+    SentinelsDisagree = "sentinels-disagree":
+        "look again if a failover is under way; if not, let all of them write addresses in the same way \
+         (`resolve-hostnames`, `announce-hostnames`), and `SENTINEL RESET` those that are wrong",
+    /// where one Sentinel fails, there is no failover any more, or no new connection.
+    FewSentinels = "few-sentinels":
+        "run at least three Sentinels on machines of their own, and name all of them in the URL",
+    /// the server of a URL for one is a node of a cluster, an error where another node has slots.
+    Cluster = "cluster": "write a `redis-cluster://` URL",
+    /// what is at the address of a cluster's node is none.
+    NotACluster = "not-a-cluster": "write a `redis://` URL",
+    /// a node of the URL does not answer, an error where none does.
+    SeedSilent = "seed-silent": "start it again, or put another node into the URL",
+    /// the nodes of the URL are in different clusters.
+    SeedsDisagree = "seeds-disagree": "name nodes of one cluster in the URL",
+    /// the URL names one node of a cluster that has more.
+    OneAddress = "one-address": "name several nodes in the URL, or a host name that leads to all of them",
+    /// slots have no master.
+    SlotsUncovered =
+        "slots-uncovered": "see `redis-cli --cluster check`, and repair the cluster with `--cluster fix`",
+    /// the cluster names an address of a node that cannot be reached, an error where that is a master.
+    AddressesUnreachable = "addresses-unreachable":
+        "start the node again; if it runs, let the cluster name an address that leads there from here: see \
+         `cluster-announce-ip`, `cluster-announce-hostname` and `cluster-preferred-endpoint-type`",
+    /// a node has no channels of a shard, so that calls that wait ask again and again.
+    NoShardChannel =
+        "no-shard-channel": "use servers, and proxies, that have `SSUBSCRIBE` and `SPUBLISH`",
+    /// the clocks of a cluster's masters differ from each other.
+    ClocksDifferBetween = "clocks-differ-between":
+        "synchronize the clocks: where a slot gets another master, leases end earlier or later, and fencing \
+         tokens can repeat",
+    /// the server refuses a command with the keys of several locks, so each lease is renewed, and each
+    /// lock released, by a command of its own.
+    CrossSlotRefused =
+        "cross-slot-refused": "nothing; thousands of locks renew faster with a prefix such as `{disLock}:`",
+    /// something that locks do failed on a lock of the check's own; the subject says what.
+    OperationFailed = "operation-failed": "see what the server's log says",
+    /// a grant that was published did not arrive.
+    GrantNotReceived =
+        "grant-not-received": "let a proxy forward subscriptions to the same server as commands",
+    /// a subscription to a pattern matches the channels of grants, so that a waiter that died in the
+    /// queue costs the others a second.
+    PatternSubscriber = "pattern-subscriber": "replace `PSUBSCRIBE *` by narrower patterns",
+    /// something seems to be between, which may hide a failover; an error where two connections led to
+    /// two servers, or where the keys of one lock are on several. All but the last is checked as far as the
+    /// user may `HELLO`, `CLIENT INFO` and `INFO`.
+    Proxy =
+        "proxy": "connect to the primary itself, unless failovers break the connections of clients",
+    /// no key can begin with the locker's prefix.
+    InvalidPrefix = "invalid-prefix": "give the locker another `prefix`",
+    /// the server may drop locks, or would if its memory had a limit.
+    Eviction = "eviction": "set `maxmemory-policy noeviction`",
+    /// a full server refuses new locks.
+    MemoryLimit = "memory-limit": "watch its memory, or move locks to a server of their own",
+    /// a restart forgets the locks since the last snapshot, where there is one.
+    NotPersistent = "not-persistent": "set `appendonly yes`, or check fencing tokens",
+    /// a crash loses the newest locks.
+    UnsyncedAppends = "unsynced-appends": "set `appendfsync always`, or check fencing tokens",
+    /// a failover loses locks without a limit.
+    UnconfirmedReplication =
+        "unconfirmed-replication": "set `min-replicas-to-write 1`, and check fencing tokens",
+    /// there is no server that could become the primary.
+    NoReplica = "no-replica": "add two replicas, and set `min-replicas-to-write 1`",
+    /// a server with one replica less refuses all writes, as the next primary has after a failover.
+    FewReplicas = "few-replicas": "add a replica, or lower `min-replicas-to-write`",
+    /// the server's clock is not ours.
+    ClockDiffers =
+        "clock-differs": "synchronize the clocks for the sake of the logs; locks do not need it",
+    /// the check may not read something; the subject is the ACL rule that would allow it.
+    CheckIncomplete =
+        "check-incomplete": "look yourself, or grant the right, which locks do not need",
+    /// the locks are those of this process alone.
+    OneProcess = "one-process": "use the URL of a Redis server where more than one process runs",
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
