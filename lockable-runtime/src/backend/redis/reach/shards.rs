@@ -35,14 +35,13 @@ pub(crate) fn shards(reply: &Value, asked: &Place) -> Option<Vec<Shard>> {
         let number = |value: &Value| u16::from_redis_value_ref(value).ok();
         let range = number(first)?..=number(last)?;
         let master = place(master, asked)?;
-        match shards.iter_mut().find(|shard| shard.master == master) {
-            Some(shard) => shard.ranges.push(range),
-            None => {
-                let replicas = replicas.iter().map(|replica| place(replica, asked));
-                let replicas = replicas.collect::<Option<_>>()?;
-                shards.push(Shard { ranges: vec![range], master, replicas });
-            }
+        if let Some(shard) = shards.iter_mut().find(|shard| shard.master == master) {
+            shard.ranges.push(range);
+            continue;
         }
+        let replicas = replicas.iter().map(|replica| place(replica, asked));
+        let replicas = replicas.collect::<Option<_>>()?;
+        shards.push(Shard { ranges: vec![range], master, replicas });
     }
     Some(shards)
 }
