@@ -7,8 +7,8 @@
 //! | feature | what it adds | default |
 //! |---|---|---|
 //! | `macros` | the attribute | on |
-//! | `redis` | `redis://`, `redis-sentinel://` and `redis+unix://`; without it there is `memory://` alone | on |
-//! | `tls` | `rediss://` and `rediss-sentinel://`, through rustls with ring | off |
+//! | `redis` | `redis://`, `redis-sentinel://`, `redis-cluster://` and `redis+unix://`; without it there is `memory://` alone | on |
+//! | `tls` | `rediss://`, `rediss-sentinel://` and `rediss-cluster://`, through rustls with ring | off |
 //! | `tower` | `lockable_runtime::tower::RequestIdLayer`, for axum, tonic and others | off |
 //! | `metrics` | numbers through the `metrics` facade; see [`telemetry`] | off |
 //! | `serde` | keys, fencing tokens and request ids in serialized data, and the report of a check as JSON | off |

@@ -148,12 +148,12 @@ impl LockerBuilder {
         self
     }
 
-    /// The root certificate to trust with `rediss://` and `rediss-sentinel://`, in PEM form, in place of the
-    /// system's; several, one behind the other, are trusted alike.
+    /// The root certificate to trust with `rediss://`, `rediss-sentinel://` and `rediss-cluster://`, in PEM form, in
+    /// place of the system's; several, one behind the other, are trusted alike.
     ///
     /// # Guarantees
     /// A server or a Sentinel is used only if its certificate is signed by the authority of a root certificate, is
-    /// valid now, and has the host of the URL, or the one that Sentinels name. There is no setting that checks less.
+    /// valid now, and has the host of the URL, or the one that Sentinels or nodes name. There is no setting that checks less.
     ///
     /// # Errors
     /// [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return

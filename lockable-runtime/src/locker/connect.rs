@@ -17,7 +17,11 @@ impl Locker {
     /// - `redis-sentinel://user:password@host:26379,host:26379/NAME/0`: the primary that these Sentinels know by
     ///   that name, also after a failover. The user and the password are the server's; the Sentinels get
     ///   `?sentinel_user=…&sentinel_password=…`, or none. Their port may be left out.
-    /// - `rediss://…`, `rediss-sentinel://…`: the same over TLS, the Sentinels included, with the feature `tls`.
+    /// - `redis-cluster://user:password@host:6379,host:6379`: a Redis or Valkey Cluster. The hosts are some of its
+    ///   nodes, primaries or replicas, or a name that leads to one; they name the others. The user and the password
+    ///   are those of every node. The port may be left out; there is no database but 0.
+    /// - `rediss://…`, `rediss-sentinel://…`, `rediss-cluster://…`: the same over TLS, Sentinels and all nodes
+    ///   included, with the feature `tls`.
     /// - `redis+unix:///path/to/socket?db=0`: a server with a unix socket (`unix://` works too).
     /// - `memory://`: an empty store in this process, shared by the clones of this locker, as
     ///   [`in_memory`](Locker::in_memory) gives; `memory://name` is shared by every locker of the

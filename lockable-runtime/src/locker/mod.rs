@@ -146,6 +146,10 @@ impl Locker {
     /// address that they name. [`Finding::address`](crate::check::Finding::address) is the server that a finding is
     /// about. Some Sentinels that do not answer hide nothing of the primary.
     ///
+    /// In a cluster, all that is done on each primary, with a lock in one of its slots. The report says as well where
+    /// slots have no node, a primary has no replica, the clocks of two nodes differ, or nodes name addresses that this
+    /// machine cannot reach.
+    ///
     /// # Guarantees
     /// No lock of anyone else is touched, and nothing is left behind.
     ///
