@@ -1,5 +1,7 @@
 //! What a check says of servers, and that it leaves nothing there.
 
+mod cluster_rights;
+mod clusters;
 mod rights;
 mod sentinel_rights;
 mod sentinels;

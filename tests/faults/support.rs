@@ -64,6 +64,11 @@ pub(crate) fn acl_line_of_sentinels() -> Vec<&'static str> {
     acl_lines().nth(1).unwrap()
 }
 
+/// The same for a node of a cluster.
+pub(crate) fn acl_line_of_nodes() -> Vec<&'static str> {
+    acl_lines().nth(2).unwrap()
+}
+
 fn acl_lines() -> impl Iterator<Item = Vec<&'static str>> {
     let text = include_str!("../../lockable-runtime/acl.md");
     let lines = text.lines().filter(|line| line.starts_with("ACL SETUSER "));
