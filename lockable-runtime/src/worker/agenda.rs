@@ -242,7 +242,7 @@ mod tests {
         let mut agenda = Agenda::default();
         agenda.insert(1, (), None);
         agenda.insert(2, (), Some(at(50)));
-        agenda.schedule_where(at(5), |_| true);
+        agenda.schedule_where(at(5), |()| true);
         assert_eq!(agenda.take_due(at(5), 9), [1, 2]);
         assert_eq!(agenda.next_due(), None);
     }
@@ -252,7 +252,7 @@ mod tests {
         let mut agenda = Agenda::default();
         agenda.insert(1, (), Some(at(10)));
         agenda.insert(2, (), Some(at(50)));
-        agenda.schedule_where(at(30), |_| true);
+        agenda.schedule_where(at(30), |()| true);
         assert_eq!((agenda.take_due(at(10), 9), agenda.next_due()), (vec![1], Some(at(30))));
     }
 

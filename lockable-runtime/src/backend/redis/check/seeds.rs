@@ -139,9 +139,9 @@ mod tests {
 
     /// Shards of as many slots as each other, with the addresses of their nodes.
     fn cluster(nodes: &[&[&str]]) -> Vec<Shard> {
-        let share = 16_384 / u16::try_from(nodes.len()).unwrap();
+        let size = 16_384 / u16::try_from(nodes.len()).unwrap();
         let shard = |(number, nodes): (u16, &&[&str])| Shard {
-            ranges: vec![number * share..=number * share + share - 1],
+            ranges: vec![number * size..=number * size + size - 1],
             master: place(nodes[0]),
             replicas: nodes[1..].iter().map(|node| place(node)).collect(),
         };

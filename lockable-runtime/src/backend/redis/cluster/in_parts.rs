@@ -79,9 +79,9 @@ impl Cluster {
             let (fault, names) = (seeded.connection.fault(&error), &seeded.connection.names);
             fault::of_fence(fault, &names.namespace, &attempt.key)
         })?;
-        let looked = self.ask_for(attempt.slot, &Plain(command::owner(attempt))).await?;
-        let is_own = command::is_own(&looked.reply, attempt);
-        Ok(if is_own.map_err(|error| looked.connection.fault(&error))? {
+        let owner = self.ask_for(attempt.slot, &Plain(command::owner(attempt))).await?;
+        let is_own = command::is_own(&owner.reply, attempt);
+        Ok(if is_own.map_err(|error| owner.connection.fault(&error))? {
             Acquisition::Granted { fencing_token: FencingToken::new(token), since }
         } else {
             Acquisition::Busy

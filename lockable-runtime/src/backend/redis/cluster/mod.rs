@@ -217,7 +217,9 @@ impl Cluster {
         }
         let mut moved = vec![false; SLOTS];
         for (slot, members) in &changes.moves {
-            members.iter().for_each(|member| member.forget_fence(*slot));
+            for member in members {
+                member.forget_fence(*slot);
+            }
             if let Some(moved) = moved.get_mut(slot.index()) {
                 *moved = true;
             }
