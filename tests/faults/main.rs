@@ -4,6 +4,7 @@ mod acquisitions;
 mod addresses;
 mod cancellation;
 mod check;
+mod cluster;
 mod credentials;
 mod deadlines;
 mod events;

@@ -1,0 +1,3 @@
+//! Locks on a cluster: masters that fail, slots that change hands, and the ways in.
+
+mod channels;
