@@ -256,9 +256,9 @@ pub(crate) trait Listener: Send + Sync {
     fn waiting_origins(&self) -> BTreeSet<Origin>;
 
     /// The subscription is a new one, and new attempts have this origin, where there is one. Grants may have
-    /// been missed, so every line asks.
+    /// been missed, so every line asks that waits for a lock of these slots.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory nothing is missed"))]
-    fn on_resubscribed(&self, origin: Option<Origin>);
+    fn on_resubscribed(&self, origin: Option<Origin>, concerns: &dyn Fn(Slot) -> bool);
 }
 
 /// A lock that has a holder.

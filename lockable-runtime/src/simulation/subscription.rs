@@ -13,6 +13,7 @@ use super::process::Process;
 use super::world::answer;
 use crate::backend::{Backend, Grant, Listener};
 use crate::types::clock::{Moment, tokio_time};
+use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
 /// The pause between two subscriptions, as in the real backend.
@@ -61,7 +62,7 @@ async fn subscribe_always(process: Arc<Process>, origin: Origin, hook: Weak<dyn 
         process.subscription().is_confirmed = true;
         process.confirmed.notify_waiters();
         if let Some(hook) = hook.upgrade() {
-            hook.on_resubscribed(Some(current));
+            hook.on_resubscribed(Some(current), &|_| true);
         }
         let receiving = tokio::spawn(receive(Arc::clone(&process), messages, Weak::clone(&hook)));
         process.broken.notified().await;
@@ -105,7 +106,7 @@ impl Listener for Channel {
         BTreeSet::new()
     }
 
-    fn on_resubscribed(&self, _: Option<Origin>) {}
+    fn on_resubscribed(&self, _: Option<Origin>, _: &dyn Fn(Slot) -> bool) {}
 }
 
 /// Messages arrive in their order.

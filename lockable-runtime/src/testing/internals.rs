@@ -59,7 +59,7 @@ impl Listener for Sending {
         BTreeSet::new()
     }
 
-    fn on_resubscribed(&self, _: Option<Origin>) {}
+    fn on_resubscribed(&self, _: Option<Origin>, _: &dyn Fn(Slot) -> bool) {}
 }
 
 fn grant_to(grant: &Grant) -> GrantTo {

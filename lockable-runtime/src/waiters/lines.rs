@@ -12,6 +12,7 @@ use crate::releaser::{Known, Releaser};
 use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
+use crate::types::slot::Slot;
 use crate::types::token::{CurrentOrigin, Origin, OwnerToken, random};
 use crate::worker::{Agent, InFlight, Worklist};
 
@@ -230,13 +231,14 @@ impl Listener for Lines {
             .look(|agenda| agenda.items().filter_map(|line| Origin::of(line.place()?)).collect())
     }
 
-    fn on_resubscribed(&self, origin: Option<Origin>) {
+    fn on_resubscribed(&self, origin: Option<Origin>, concerns: &dyn Fn(Slot) -> bool) {
         let Some(this) = self.this.upgrade() else { return };
         if let Some(origin) = origin {
             this.origin.set(origin);
         }
         let now = this.link.backend.now();
-        this.change(|agenda| agenda.schedule_where(now, |_| true));
+        let waits_there = |line: &Line<Answer>| line.slot().is_none_or(concerns);
+        this.change(|agenda| agenda.schedule_where(now, waits_there));
     }
 }
 

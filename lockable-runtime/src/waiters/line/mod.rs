@@ -18,6 +18,7 @@ use self::parts::{Place, Turn};
 use crate::backend::{Attempt, Enqueued, Fault, Grant};
 use crate::types::clock::Moment;
 use crate::types::error::LockErrorKind;
+use crate::types::slot::Slot;
 use crate::types::token::OwnerToken;
 
 mod parts;
@@ -62,6 +63,11 @@ impl<C> Line<C> {
     /// Whose grant this line waits for.
     pub(crate) fn place(&self) -> Option<&OwnerToken> {
         self.place.as_ref().map(|place| &place.attempt.owner)
+    }
+
+    /// The slot of the lock whose grant it waits for.
+    pub(crate) fn slot(&self) -> Option<Slot> {
+        self.place.as_ref().map(|place| place.attempt.slot)
     }
 
     /// Whether there is nothing left that the line has to know.

@@ -126,7 +126,8 @@ async fn every_line_asks_after_a_new_subscription() {
     assert!(is_pending(call.as_mut()));
     elapse(300).await;
     let questions = slow.questions.load(Relaxed);
-    waiters.lines.on_resubscribed(crate::types::token::Origin::draw().ok());
+    let origin = crate::types::token::Origin::draw().ok();
+    waiters.lines.on_resubscribed(origin, &|_| true);
     settle().await;
     assert_eq!(slow.questions.load(Relaxed), questions + 1);
     assert!(is_pending(call.as_mut()));

@@ -105,7 +105,7 @@ impl Subscriber {
                     confirmed.send_replace(Some(Ok(())));
                     // What was published meanwhile is lost.
                     if let Some(waiters) = hook.upgrade() {
-                        waiters.on_resubscribed(Some(current));
+                        waiters.on_resubscribed(Some(current), &|_| true);
                     }
                     let end = target.unless_over(self.receive(&mut subscription, &hook)).await;
                     confirmed.send_replace(None);

@@ -2,7 +2,7 @@
 //!
 //! Without a connection, so that a test can bring the events in any order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
@@ -85,18 +85,32 @@ impl<L> ShardChannels<L> {
     }
 
     /// The connection is over: only the channels remain that are waited for, to be joined on another one.
-    pub(crate) fn start_again(&mut self, waits: impl Fn(&L) -> bool) {
-        self.known.retain(|_, membership| match membership {
+    /// Returns the slots of the confirmed ones.
+    pub(crate) fn start_again(&mut self, waits: impl Fn(&L) -> bool) -> HashSet<Slot> {
+        let mut lost = HashSet::new();
+        self.known.retain(|channel, membership| match membership {
             Membership::Asked(listeners) => listeners.iter().any(&waits),
-            Membership::Confirmed { .. } => false,
+            Membership::Confirmed { .. } => {
+                lost.insert(channel.slot);
+                false
+            }
         });
         self.changes = self.known.keys().copied().map(Change::Join).collect();
+        lost
     }
 
-    /// Forgets all; returns who waited.
-    pub(crate) fn clear(&mut self) -> Vec<L> {
+    /// Forgets the channels that are not confirmed; returns who waited for them.
+    pub(crate) fn give_up(&mut self) -> Vec<L> {
         self.changes.clear();
-        self.known.drain().flat_map(|(_, membership)| membership.listeners()).collect()
+        let mut waiting = Vec::new();
+        self.known.retain(|_, membership| match membership {
+            Membership::Asked(listeners) => {
+                waiting.append(listeners);
+                false
+            }
+            Membership::Confirmed { .. } => true,
+        });
+        waiting
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -202,10 +216,11 @@ mod tests {
         channels.join(other, 2);
         channels.join(gone, 1);
         channels.take_changes();
-        channels.start_again(|listener| *listener == 2);
+        let lost = channels.start_again(|listener| *listener == 2);
+        assert_eq!(lost, HashSet::from([one.slot]));
         assert!(!channels.is_confirmed(one));
         assert_eq!(channels.take_changes(), [Change::Join(other)]);
-        assert_eq!(channels.clear(), [1, 2]);
+        assert_eq!(channels.give_up(), [1, 2]);
         assert!(channels.is_empty() && channels.take_changes().is_empty());
     }
 }

@@ -101,13 +101,13 @@ impl ShardGrants {
         }
     }
 
-    /// The node has no slots any more: the subscription ends, and every line asks. The next call that listens
+    /// The node has no slots any more: the subscription ends, and every line there asks. The next call that listens
     /// starts another one.
     pub(crate) fn leave(&self) {
         let mut state = self.0.state();
         let Some(task) = &mut state.task else { return };
         task.is_left = true;
-        let listeners = state.channels.clear();
+        let listeners = state.channels.give_up();
         drop(state);
         answer(listeners, &Err(left(&self.0.opener.server)));
         self.0.changed.notify_one();
@@ -295,7 +295,7 @@ impl Subscriber {
         state.in_vain += 1;
         state.refusal = Some((fault.clone(), boot_time().after(pause)));
         state.task = None;
-        let listeners = state.channels.clear();
+        let listeners = state.channels.give_up();
         drop(state);
         answer(listeners, &Err(fault.clone()));
     }
@@ -304,7 +304,7 @@ impl Subscriber {
     /// one.
     fn lost(&self, number: u64, end: End, server: &str, hook: &Weak<dyn Listener>) -> bool {
         let Some(mut state) = self.current(number) else { return false };
-        state.channels.start_again(|listener| !listener.is_closed());
+        let slots = state.channels.start_again(|listener| !listener.is_closed());
         state.task = Some(Task { number, is_left: false });
         let is_hopeless = end == End::Broken && state.in_vain > 0;
         state.in_vain += 1;
@@ -315,11 +315,12 @@ impl Subscriber {
         (self.ended)();
         if let Some(waiters) = hook.upgrade() {
             // Where the connection has just answered, no other process was started from this one's image.
-            waiters.on_resubscribed(match end {
+            let origin = match end {
                 End::Unsubscribed => None,
                 // Without randomness no new attempt is made either.
                 End::Broken => Origin::draw().ok(),
-            });
+            };
+            waiters.on_resubscribed(origin, &|slot| slots.contains(&slot));
         }
         !is_hopeless
     }
@@ -357,7 +358,7 @@ impl State {
     fn ends_without_channels(&mut self) -> bool {
         let ends = self.channels.is_empty();
         if ends {
-            self.channels.clear();
+            self.channels.give_up();
             self.task = None;
         }
         ends

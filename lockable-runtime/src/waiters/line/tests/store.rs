@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::backend::{Attempt, Backend, Enqueued, Grant, Listener, Memory, Release, Reply};
 use crate::types::key::LockKey;
+use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
 pub(super) const KEY: LockKey = LockKey::from_static("k");
@@ -32,7 +33,7 @@ impl Listener for Heard {
         BTreeSet::new()
     }
 
-    fn on_resubscribed(&self, _: Option<Origin>) {}
+    fn on_resubscribed(&self, _: Option<Origin>, _: &dyn Fn(Slot) -> bool) {}
 }
 
 impl Store {
