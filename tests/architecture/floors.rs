@@ -90,7 +90,20 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
     ),
     (
         "backend/redis/cluster",
-        &["mod", "renewals", "in_parts", "refreshes", "hops", "table", "votes", "answers"],
+        &[
+            "mod",
+            "renewals",
+            "in_parts",
+            "routes",
+            "refreshes",
+            "nodes",
+            "questions",
+            "pace",
+            "hops",
+            "table",
+            "votes",
+            "answers",
+        ],
     ),
     ("backend/redis/batch", &["mod", "releases", "renewals", "requests"]),
     (
@@ -153,8 +166,12 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "no_certificates",
         ],
     ),
-    ("backend/redis/fault", &["sentinel", "mod", "tls", "no_tls", "opening", "rights", "words"]),
+    (
+        "backend/redis/fault",
+        &["cluster", "sentinel", "mod", "tls", "no_tls", "opening", "rights", "words"],
+    ),
     ("background", &["mod", "exit"]),
+    ("check", &["code"]),
     (
         "types",
         &[

@@ -14,14 +14,14 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// What became of one request so far.
-pub(in super::super) struct Hops {
+pub(crate) struct Hops {
     begun: Moment,
     redirects: u32,
     pause: Duration,
 }
 
 impl Hops {
-    pub(in super::super) fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         Self { begun: boot_time(), redirects: 0, pause: SHORTEST_PAUSE }
     }
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use ::redis::{Cmd, Value};
 
-use super::Cluster;
 use super::answers::Meaning;
 use super::hops::Hops;
+use super::nodes::Cluster;
 use crate::backend::redis::fault;
 use crate::backend::redis::wire::command;
 use crate::backend::redis::wire::connection::Connection;
@@ -67,7 +67,7 @@ struct Answer {
 impl Cluster {
     /// The lock first, and then its fencing token: it is counted while the lock is held, which the last look
     /// shows.
-    pub(in super::super) async fn acquire(&self, attempt: &Attempt) -> Result<Acquisition, Fault> {
+    pub(crate) async fn acquire(&self, attempt: &Attempt) -> Result<Acquisition, Fault> {
         let since = attempt.mark_sent(boot_time());
         let locked = self.ask_for(attempt.slot, &Plain(command::set_lock(attempt))).await?;
         let is_granted = command::is_granted(&locked.reply, attempt);
@@ -89,7 +89,7 @@ impl Cluster {
     }
 
     /// Acquires the lock, or waits in no queue: the call asks again within a second.
-    pub(in super::super) async fn enqueue(&self, attempt: &Attempt) -> Result<Enqueued, Fault> {
+    pub(crate) async fn enqueue(&self, attempt: &Attempt) -> Result<Enqueued, Fault> {
         let sent = boot_time();
         Ok(match self.acquire(attempt).await? {
             Acquisition::Granted { fencing_token, .. } => {
@@ -101,7 +101,7 @@ impl Cluster {
     }
 
     /// Frees the lock; the calls that wait for it ask within a second.
-    pub(in super::super) async fn release(&self, attempt: &Attempt) -> Result<Release, Fault> {
+    pub(crate) async fn release(&self, attempt: &Attempt) -> Result<Release, Fault> {
         let taken_for = attempt.min_hold.rest(boot_time);
         let free = FreeOne { attempt, taken_for };
         let Answer { reply, connection, is_repeated } = self.ask_for(attempt.slot, &free).await?;
@@ -115,13 +115,13 @@ impl Cluster {
 
     /// Frees a lock that was granted meanwhile. What is left in the queue is granted some time, unwanted, and
     /// released then.
-    pub(in super::super) async fn leave(&self, attempt: &Attempt) -> Result<(), Fault> {
+    pub(crate) async fn leave(&self, attempt: &Attempt) -> Result<(), Fault> {
         let free = FreeOne { attempt, taken_for: None };
         let Answer { reply, connection, .. } = self.ask_for(attempt.slot, &free).await?;
         free.outcome(reply).map(drop).map_err(|error| connection.fault(&error))
     }
 
-    pub(in super::super) async fn inspect(&self, key: &LockKey) -> Result<Option<Held>, Fault> {
+    pub(crate) async fn inspect(&self, key: &LockKey) -> Result<Option<Held>, Fault> {
         let inspect = Inspect(key);
         let Answer { reply, connection, .. } = self.ask_for(Slot::of(key), &inspect).await?;
         inspect.outcome(reply).map_err(|error| connection.fault(&error))

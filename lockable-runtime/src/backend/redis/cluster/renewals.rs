@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Cluster;
 use super::answers::Meaning;
+use super::nodes::Cluster;
 use super::table::Member;
 use crate::backend::redis::batch::renewals;
 use crate::backend::redis::fault::cluster;
@@ -17,10 +17,7 @@ type Outcome = Result<Renewed, Fault>;
 
 impl Cluster {
     /// Returns an outcome for each: what one node does not answer, or answers for one lease, fails no other.
-    pub(in super::super) async fn renew(
-        &self,
-        renewals: &[Renewal],
-    ) -> Result<Vec<Outcome>, Fault> {
+    pub(crate) async fn renew(&self, renewals: &[Renewal]) -> Result<Vec<Outcome>, Fault> {
         if self.table().is_empty() {
             self.refreshed().await?;
         }

@@ -20,11 +20,11 @@ use crate::types::slot::{SLOTS, Slot};
 const OUTDATED: Duration = Duration::from_secs(2);
 
 /// A node with what it takes to use it.
-pub(in super::super) struct Member {
+pub(crate) struct Member {
     /// Unlike any other's of this locker.
-    pub(super) number: usize,
+    pub(crate) number: usize,
     pub(super) node: Arc<Node>,
-    pub(in super::super) connections: Connections,
+    pub(crate) connections: Connections,
     pub(super) grants: ShardGrants,
 }
 
@@ -192,7 +192,7 @@ impl Table {
 }
 
 impl Member {
-    pub(in super::super) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &Place {
         &self.node.place
     }
 

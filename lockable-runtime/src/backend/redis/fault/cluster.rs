@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ::redis::{RedisError, Value};
+use ::redis::Value;
 
 use super::{is_disabled, of, of_login, unexpected};
 use crate::backend::Fault;
@@ -39,20 +39,15 @@ pub(crate) fn left(server: &str) -> Fault {
     Fault::unavailable(format!("{server}: the node has no slots any more"))
 }
 
-/// An answer to `CLUSTER SLOTS` that is none.
-pub(crate) fn no_map(opener: &Opener, place: &Place, reply: Value) -> Fault {
+/// An answer to `CLUSTER SLOTS` that is none; the URL is that of one server at the address.
+pub(crate) fn no_map(server: &str, url: &str, reply: Value) -> Fault {
     let Err(error) = reply.extract_error() else {
-        return unexpected(&opener.server, "`CLUSTER SLOTS`");
+        return unexpected(server, "`CLUSTER SLOTS`");
     };
-    if is_disabled(&error) {
-        let url = opener.url_of(place);
-        let message = format!("{}: this server is in no cluster; write `{url}`", opener.server);
+    let words = error.detail().unwrap_or_default();
+    if words.contains("cluster support disabled") {
+        let message = format!("{server}: this server is in no cluster; write `{url}`");
         return Fault::new(LockErrorKind::Refused, message);
     }
-    of(&opener.server, &error)
-}
-
-/// A node that could not be connected to, or did not let the user in.
-pub(crate) fn not_let_in(target: &Target, error: &RedisError) -> Fault {
-    of_login(&target.server, error, target.login_advice)
+    of_missing(server, &error, "this is no node of a cluster")
 }

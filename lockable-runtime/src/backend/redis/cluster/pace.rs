@@ -1,0 +1,64 @@
+//! When the nodes are asked which of them have which slots: one question at a time.
+
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::backend::Fault;
+use crate::types::clock::{Moment, boot_time};
+
+/// Two questions are at least this far apart, however many calls need an answer.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Whether a question is under way.
+#[derive(Default)]
+pub(super) struct Pace {
+    state: Mutex<State>,
+    /// How many were answered or not, and what came of the last one.
+    pub(super) ended: watch::Sender<(u64, Option<Fault>)>,
+}
+
+#[derive(Default)]
+struct State {
+    is_running: bool,
+    /// Whether an answer was needed since the last question was sent.
+    is_needed: bool,
+    asked: Moment,
+}
+
+impl Pace {
+    /// An answer is needed. Returns whether the caller starts the task that asks.
+    #[must_use = "a task may have to be started"]
+    pub(super) fn need(&self) -> bool {
+        let mut state = self.state();
+        state.is_needed = true;
+        !mem::replace(&mut state.is_running, true)
+    }
+
+    /// The next question is about to be sent, after this pause.
+    pub(super) fn begin(&self) -> Duration {
+        let mut state = self.state();
+        let now = boot_time();
+        let pause = if state.asked == Moment::default() {
+            Duration::ZERO
+        } else {
+            PAUSE.saturating_sub(now.since(state.asked))
+        };
+        (state.is_needed, state.asked) = (false, now.after(pause));
+        pause
+    }
+
+    /// Whether an answer was needed since; if not, the task that asks has ended.
+    pub(super) fn is_needed(&self) -> bool {
+        let mut state = self.state();
+        state.is_running = state.is_needed;
+        state.is_running
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change is a few assignments, so a panic elsewhere leaves it sound.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

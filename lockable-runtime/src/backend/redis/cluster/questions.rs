@@ -1,0 +1,74 @@
+//! The questions to nodes which of them have which slots.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::redis::Value;
+use tokio::task::JoinSet;
+
+use super::table::Member;
+use super::votes::Map;
+use crate::backend::Fault;
+use crate::backend::redis::fault::{self, cluster};
+use crate::backend::redis::reach::driven::Driven;
+use crate::backend::redis::reach::node::Node;
+use crate::backend::redis::reach::opener::Opener;
+use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::reach::shards::shards;
+use crate::backend::redis::wire::command::{self, pipeline};
+use crate::types::slot::Slot;
+
+/// Waits until most of those that are asked have answered, or none is left.
+pub(super) async fn collect(
+    asking: &mut JoinSet<Answer>,
+    count: usize,
+    maps: &mut Vec<Map>,
+    faults: &mut Vec<Fault>,
+) {
+    let enough = maps.len() + count / 2 + 1;
+    while maps.len() < enough
+        && let Some(asked) = asking.join_next().await
+    {
+        match asked {
+            Ok(Ok(map)) => maps.push(map),
+            Ok(Err(fault)) => faults.push(fault),
+            // It was cancelled with its runtime.
+            Err(_) => {}
+        }
+    }
+}
+
+/// Asks a master over the background's connection.
+pub(super) async fn ask_member(member: Arc<Member>, limit: Duration) -> Answer {
+    let opener = &member.connections.opener;
+    let connection = member.connections.ready().await?;
+    let question = pipeline([command::slots()]);
+    let Some(replies) = opener.within(limit, connection.call(&question)).await else {
+        connection.unanswered(limit);
+        return Err(Fault::no_answer(&opener.server, limit));
+    };
+    let reply = replies?.pop().unwrap_or(Value::Nil);
+    let map = shards(&reply, member.place());
+    map.ok_or_else(|| no_map(opener, member.place(), reply))
+}
+
+/// Asks another node over a connection of the question's own, without greeting it.
+pub(super) async fn ask_place(opener: Opener, place: Place, limit: Duration) -> Answer {
+    let opener = opener.of_node(&Arc::new(Node::new(place.clone(), Slot::default())));
+    let asked = async {
+        let target = opener.target(&opener.login().await?).await?;
+        let failed = |error| fault::of_login(&target.server, &error, target.login_advice);
+        let mut driven = Driven::open(&target.client).await.map_err(failed)?;
+        let reply = driven.commands.send_packed_command(&command::slots()).await.map_err(failed)?;
+        shards(&reply, &place).ok_or_else(|| no_map(&opener, &place, reply))
+    };
+    let answer = opener.within(limit, asked).await;
+    answer.unwrap_or_else(|| Err(Fault::no_answer(&opener.server, limit)))
+}
+
+/// What a node says.
+pub(super) type Answer = Result<Map, Fault>;
+
+fn no_map(opener: &Opener, place: &Place, reply: Value) -> Fault {
+    cluster::no_map(&opener.server, &opener.url_of(place), reply)
+}
