@@ -114,6 +114,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
             "examination",
             "rehearsal",
             "subscription",
+            "shard_channel",
             "rights",
             "proxy",
             "settings",

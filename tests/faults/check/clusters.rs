@@ -24,21 +24,21 @@ fn sound() -> Arc<Cluster> {
     let mut sound = SOUND.lock().unwrap_or_else(PoisonError::into_inner);
     sound.upgrade().unwrap_or_else(|| {
         let cluster = Arc::new(sound_cluster().start());
-        wait_for_replicas(&cluster);
+        wait_for_replicas(&cluster, 2);
         *sound = Arc::downgrade(&cluster);
         cluster
     })
 }
 
 /// A master names a replica once that has something of it.
-fn wait_for_replicas(cluster: &Cluster) {
+fn wait_for_replicas(cluster: &Cluster, count: usize) {
     let first = cluster.first_masters().next().unwrap().admin();
     for (number, master) in cluster.first_masters().enumerate() {
         let (admin, name) = (master.admin(), cluster.name_at(master, "filler"));
         wait::until(LIMIT, || admin.try_command(&["SET", &name, "x", "PX", "1"]).is_ok());
         let is_named = || {
             let slots = first.command::<Vec<Vec<redis::Value>>>(&["CLUSTER", "SLOTS"]);
-            slots[number].len() > 3 && slots[number].len() == slots[0].len()
+            slots[number].len() == 3 + count
         };
         wait::until(LIMIT, is_named);
     }
@@ -182,7 +182,7 @@ async fn slots_without_a_master_are_an_error() {
 #[tokio::test]
 async fn an_address_that_refuses_is_worse_of_a_master() {
     let cluster = sound_cluster().start();
-    wait_for_replicas(&cluster);
+    wait_for_replicas(&cluster, 2);
     let servers: Vec<_> = cluster.servers().collect();
     let (master, replica) = (servers[1], servers[4]);
     replica.kill();
@@ -228,6 +228,7 @@ async fn clocks_that_differ_between_masters_are_a_warning() {
 async fn a_user_that_a_replica_lacks_is_a_warning() {
     let rules = format!("on >s3cr3t {}", rights(acl_line_of_nodes()).join(" "));
     let cluster = Cluster::builder().shards(1).replicas(1).user("app", &rules).start();
+    wait_for_replicas(&cluster, 1);
     let replica = cluster.servers().last().unwrap();
     replica.admin().command::<()>(&["ACL", "DELUSER", "app"]);
     let report = check(&cluster.url_with("app", "s3cr3t")).await;
@@ -258,4 +259,23 @@ async fn a_check_leaves_the_locks_of_a_cluster_alone() -> Result<(), LockError> 
     let guard = locker.lock("checked").acquire().await?;
     assert!(locker.check().await.is_ok());
     guard.release().await
+}
+
+/// Goal: servers on which no grant can be heard of have locks all the same.
+#[tokio::test]
+async fn servers_without_shard_channels_are_a_warning() {
+    for command in ["spublish", "ssubscribe"] {
+        let server = Server::builder().config("rename-command", &format!("{command} \"\""));
+        let cluster = masters(1, server);
+        let report = check(&cluster.url()).await;
+        let master = cluster.servers().next().unwrap();
+        assert_eq!(found(&report, Code::NoShardChannel), [at(Severity::Warning, master)]);
+        assert!(only(&report, Code::NoShardChannel).message().contains(command), "{report}");
+        assert!(report.is_ok(), "{report}");
+        let locker = connect(&cluster.url()).await;
+        let guard = locker.lock("k").acquire().await.unwrap();
+        let waiting = tokio::spawn(async move { locker.lock("k").run(async {}).await });
+        guard.release().await.unwrap();
+        waiting.await.unwrap().unwrap();
+    }
 }

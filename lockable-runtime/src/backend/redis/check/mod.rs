@@ -20,6 +20,7 @@ mod seeds;
 mod sentinel;
 mod session;
 mod settings;
+mod shard_channel;
 mod standing;
 mod subscription;
 

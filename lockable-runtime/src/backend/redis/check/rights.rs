@@ -62,6 +62,8 @@ fn tried(channels: Channels) -> impl Iterator<Item = &'static str> {
 pub(super) struct Missing {
     rules: BTreeSet<String>,
     channels: Channels,
+    /// Whether the server publishes no grants.
+    is_mute: bool,
 }
 
 impl Missing {
@@ -71,24 +73,34 @@ impl Missing {
         report: &mut Report,
     ) -> Result<Self, Finding> {
         let channels = session.opener.channels;
-        let mut missing = Self { rules: BTreeSet::new(), channels };
+        let mut missing = Self { rules: BTreeSet::new(), channels, is_mute: false };
         let commands = pipeline(tried(channels).map(|tried| command(probe, tried, channels)));
         for (tried, reply) in tried(channels).zip(session.call(&commands).await?) {
             // It is published where no locker listens; no pattern matches channels of a shard.
             if let ("publish CHANNEL probe", Value::Int(count @ 1..)) = (tried, &reply) {
                 report.add([pattern_subscriber(probe, *count)]);
             }
-            missing.take(probe, tried, reply)?;
+            report.add(missing.take(probe, tried, reply)?);
         }
         Ok(missing)
     }
 
     /// The error is a command that the server does not have, or not as locks need it.
-    fn take(&mut self, probe: &Probe, tried: &'static str, reply: Value) -> Result<(), Finding> {
-        let Err(error) = reply.extract_error() else { return Ok(()) };
+    fn take(
+        &mut self,
+        probe: &Probe,
+        tried: &'static str,
+        reply: Value,
+    ) -> Result<Option<Finding>, Finding> {
+        let Err(error) = reply.extract_error() else { return Ok(None) };
         let name = name(tried);
         if fault::is_missing_right(&error) {
             self.rules.insert(rule(probe, tried, &error));
+        } else if let "spublish" | "sunsubscribe" = name
+            && !fault::is_redirect(&error)
+        {
+            self.is_mute = true;
+            return Ok(Some(failures::no_channel(name, &fault::explain(&error).1)));
         } else if error.kind() == ServerErrorKind::ResponseError.into()
             // Without names of scripts there is nothing that it could call.
             && (name != "evalsha" || probe.names.are_cached())
@@ -97,7 +109,7 @@ impl Missing {
             let advice = if is_script { fault::NO_SCRIPTS } else { fault::NO_COMMAND };
             return Err(failures::failed(name, &fault::explain(&error).1, advice));
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Adds the right whose lack made a command of the subscription fail.
@@ -112,7 +124,7 @@ impl Missing {
 
     /// Whether one of these, which is a finding already, keeps grants from arriving.
     pub(super) fn explains_silence(&self) -> bool {
-        self.rules.iter().any(|rule| is_of_grants(rule))
+        self.is_mute || self.rules.iter().any(|rule| is_of_grants(rule))
     }
 
     pub(super) fn findings(&self, user: &str, are_scripts_cached: bool) -> Vec<Finding> {
@@ -228,7 +240,7 @@ mod tests {
     fn one_way_to_run_scripts_suffices_with_a_warning() {
         let severity = |rules: &[&str], rule, is_cached| {
             let rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
-            let missing = Missing { rules, channels: Channels::Plain };
+            let missing = Missing { rules, channels: Channels::Plain, is_mute: false };
             missing.effect(rule, is_cached).map(|(severity, _)| severity)
         };
         assert_eq!(severity(&["+evalsha"], "+evalsha", true), Some(Severity::Error));

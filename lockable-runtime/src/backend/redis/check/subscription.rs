@@ -4,6 +4,7 @@ use ::redis::{RedisResult, Value};
 
 use super::rights::Missing;
 use super::session::{Probe, Session};
+use super::shard_channel::ShardChannel;
 use crate::backend::redis::fault;
 use crate::backend::redis::reach::subscription;
 use crate::backend::redis::wait::grants;
@@ -11,7 +12,12 @@ use crate::check::{Code, Finding, Report, Severity};
 use crate::types::namespace::Channels;
 
 /// A subscription to the grants of the probe.
-pub(super) struct Subscription(subscription::Subscription);
+pub(super) enum Subscription {
+    /// On a channel of the whole server.
+    Plain(subscription::Subscription),
+    /// On one of the probe's slot.
+    Sharded(ShardChannel),
+}
 
 impl Subscription {
     /// Subscribes as a locker does whose calls wait, and checks that the subscription lives.
@@ -21,29 +27,47 @@ impl Subscription {
         missing: &mut Missing,
         report: &mut Report,
     ) -> Option<Self> {
-        let opener = session.opener;
-        if opener.channels == Channels::Sharded {
-            return None;
+        match session.opener.channels {
+            Channels::Plain => open(session, probe, missing, report).await.map(Self::Plain),
+            Channels::Sharded => {
+                ShardChannel::open(session, probe, missing, report).await.map(Self::Sharded)
+            }
         }
-        let channels = grants::channels(&probe.names.namespace, [probe.origin]);
-        let subscribing = subscription::Subscription::open(&session.target.client, channels);
-        let answer = opener.within(opener.connect_deadline, subscribing).await;
-        let mut subscription = succeeded("subscribe", answer, probe, missing, report)?;
-        let pong = opener.within(opener.command_deadline, subscription.ping()).await;
-        let pong = pong.map(|answer| answer.and_then(Value::extract_error));
-        succeeded("ping", pong, probe, missing, report);
-        Some(Self(subscription))
     }
 
     /// Waits for the grant that the release has published.
     pub(super) async fn receive(mut self, session: &Session<'_>, probe: &Probe) -> Option<Finding> {
         let limit = session.opener.command_deadline;
-        let message = session.opener.within(limit, self.0.next()).await.flatten();
-        let text = message.and_then(|message| message.get_payload::<String>().ok());
+        let text = session.opener.within(limit, self.next()).await.flatten();
         let is_received = text.is_some_and(|text| text.ends_with(probe.key.as_str()));
         let message = format!("a grant that was published did not arrive within {limit:?}");
         (!is_received).then(|| not_received(message))
     }
+
+    /// The next message.
+    async fn next(&mut self) -> Option<String> {
+        match self {
+            Self::Plain(subscription) => subscription.next().await?.get_payload().ok(),
+            Self::Sharded(channel) => channel.next().await,
+        }
+    }
+}
+
+async fn open(
+    session: &Session<'_>,
+    probe: &Probe,
+    missing: &mut Missing,
+    report: &mut Report,
+) -> Option<subscription::Subscription> {
+    let opener = session.opener;
+    let channels = grants::channels(&probe.names.namespace, [probe.origin]);
+    let subscribing = subscription::Subscription::open(&session.target.client, channels);
+    let answer = opener.within(opener.connect_deadline, subscribing).await;
+    let mut subscription = succeeded("subscribe", answer, probe, missing, report)?;
+    let pong = opener.within(opener.command_deadline, subscription.ping()).await;
+    let pong = pong.map(|answer| answer.and_then(Value::extract_error));
+    succeeded("ping", pong, probe, missing, report);
+    Some(subscription)
 }
 
 /// The answer; where there is none, or an error, the reason is added.
