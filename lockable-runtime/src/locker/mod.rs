@@ -146,6 +146,10 @@ impl Locker {
     /// address that they name. [`Finding::address`](crate::check::Finding::address) is the server that a finding is
     /// about. Some Sentinels that do not answer hide nothing of the primary.
     ///
+    /// In a cluster, all that is done on every master, and every replica is connected to. The report names slots
+    /// without a master, nodes that cannot be reached from here or do not let this user in, masters whose clocks
+    /// differ, and nodes of the URL that do not answer.
+    ///
     /// In a cluster, all that is done on each primary, with a lock in one of its slots. The report says as well where
     /// slots have no node, a primary has no replica, the clocks of two nodes differ, or nodes name addresses that this
     /// machine cannot reach.
@@ -166,8 +170,9 @@ impl Locker {
     #[doc = include_str!("../../acl.md")]
     ///
     /// On the server, `+select` is for a URL that names another database than 0. Where no call waits for a lock,
-    /// `+publish`, `+subscribe`, `+ping` and `&lockable:*` can be left out there, and the report says so. On a
-    /// Sentinel, `+sentinel|master` lets the check count Sentinels and replicas; locks do not need it.
+    /// `+publish`, `+subscribe`, `+ping` and `&lockable:*` can be left out there, and the report says so. In a
+    /// cluster, calls wait without `+spublish`, `+ssubscribe`, `+sunsubscribe` and `&lockable:*` too, and ask about
+    /// once a second; `+asking` is for slots that are moved to another node. On a Sentinel, `+sentinel|master` lets the check count Sentinels and replicas; locks do not need it.
     ///
     /// # Cancel safety
     /// The check continues in the background, and cleans up.
