@@ -172,7 +172,7 @@ pub(crate) const FLOORS: &[(&str, &[&str])] = &[
         &["cluster", "sentinel", "mod", "tls", "no_tls", "opening", "rights", "words"],
     ),
     ("background", &["mod", "exit"]),
-    ("check", &["code"]),
+    ("check", &["mod", "code"]),
     (
         "types",
         &[

@@ -28,16 +28,16 @@ impl ShardChannel {
         missing: &mut Missing,
         report: &mut Report,
     ) -> Option<Self> {
-        let (opener, client) = (session.opener, &session.target.client);
+        let opener = session.opener;
         let (sender, messages) = mpsc::unbounded_channel();
         let hear = move |text: &str| {
             // There is no receiver when the check is over.
             let _over = sender.send(text.to_owned());
         };
         let ended = Arc::default();
-        let opening = ShardSubscription::open(client, &ended, hear);
-        let opened = opener.within(opener.connect_deadline, opening).await;
-        let subscription = answered("connecting", opened, report)?;
+        let opening = ShardSubscription::open(&session.target.client, &ended, hear);
+        let answer = opener.within(opener.connect_deadline, opening).await;
+        let subscription = answered("connecting", answer, report)?;
         let channel = probe.names.namespace.shard_channel(probe.origin, Slot::of(&probe.key));
         let requests = [Request::Join(channel), Request::Ping];
         let asked = opener.within(opener.command_deadline, subscription.ask(&requests)).await;

@@ -4,10 +4,8 @@ use std::fmt::Write as _;
 
 use ::redis::Value;
 
-use super::{is_disabled, of, of_login, unexpected};
+use super::{is_disabled, of, unexpected};
 use crate::backend::Fault;
-use crate::backend::redis::reach::opener::{Opener, Target};
-use crate::backend::redis::reach::place::Place;
 use crate::types::error::LockErrorKind;
 use crate::types::slot::Slot;
 
@@ -39,15 +37,14 @@ pub(crate) fn left(server: &str) -> Fault {
     Fault::unavailable(format!("{server}: the node has no slots any more"))
 }
 
-/// An answer to `CLUSTER SLOTS` that is none; the URL is that of one server at the address.
+/// An answer to `CLUSTER SLOTS` that is none; the URL is of the server alone.
 pub(crate) fn no_map(server: &str, url: &str, reply: Value) -> Fault {
     let Err(error) = reply.extract_error() else {
         return unexpected(server, "`CLUSTER SLOTS`");
     };
-    let words = error.detail().unwrap_or_default();
-    if words.contains("cluster support disabled") {
+    if is_disabled(&error) {
         let message = format!("{server}: this server is in no cluster; write `{url}`");
         return Fault::new(LockErrorKind::Refused, message);
     }
-    of_missing(server, &error, "this is no node of a cluster")
+    of(server, &error)
 }
