@@ -66,19 +66,19 @@ codes! {
     SeedsDisagree = "seeds-disagree": "name nodes of one cluster in the URL",
     /// the URL names one node of a cluster that has more.
     OneAddress = "one-address": "name several nodes in the URL, or a host name that leads to all of them",
-    /// slots have no master.
+    /// slots have no primary.
     SlotsUncovered =
         "slots-uncovered": "see `redis-cli --cluster check`, and repair the cluster with `--cluster fix`",
-    /// the cluster names an address of a node that cannot be reached, an error where that is a master.
+    /// the cluster names an address of a node that cannot be reached, an error where that is a primary.
     AddressesUnreachable = "addresses-unreachable":
         "start the node again; if it runs, let the cluster name an address that leads there from here: see \
          `cluster-announce-ip`, `cluster-announce-hostname` and `cluster-preferred-endpoint-type`",
     /// a node has no channels of a shard, so that calls that wait ask again and again.
     NoShardChannel =
         "no-shard-channel": "use servers, and proxies, that have `SSUBSCRIBE` and `SPUBLISH`",
-    /// the clocks of a cluster's masters differ from each other.
+    /// the clocks of a cluster's primaries differ from each other.
     ClocksDifferBetween = "clocks-differ-between":
-        "synchronize the clocks: where a slot gets another master, leases end earlier or later, and fencing \
+        "synchronize the clocks: where a slot gets another primary, leases end earlier or later, and fencing \
          tokens can repeat",
     /// the server refuses a command with the keys of several locks, so each lease is renewed, and each
     /// lock released, by a command of its own.

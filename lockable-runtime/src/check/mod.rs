@@ -27,9 +27,9 @@
 //! | `ok` | whether calls can lock: [`Report::is_ok`] |
 //! | `worst` | the severity of the worst finding: `info`, `warning` or `error`; `null` without findings |
 //! | `backend` | where the locks live, without credentials |
-//! | `server` | what the server calls itself, or `null`; in a cluster what its masters do |
+//! | `server` | what the server calls itself, or `null`; in a cluster what its primaries do |
 //! | `address` | the address of the primary that Sentinels name, or `null` |
-//! | `clock_difference_ms` | by how much the clocks differ, in whole milliseconds, or `null`; in a cluster the most of all masters |
+//! | `clock_difference_ms` | by how much the clocks differ, in whole milliseconds, or `null`; in a cluster the most of all primaries |
 //! | `findings` | the findings, the worst first, each with `severity`, `code`, `subject` and `address` (each may be `null`), `message` and `advice` |
 //!
 //! ```
@@ -147,7 +147,7 @@ impl Report {
         &self.backend
     }
 
-    /// What the server calls itself, such as `redis 8.0.2`, and in a cluster what its masters do; `None` when it
+    /// What the server calls itself, such as `redis 8.0.2`, and in a cluster what its primaries do; `None` when it
     /// was not asked.
     #[must_use]
     pub fn server(&self) -> Option<&str> {
@@ -162,7 +162,7 @@ impl Report {
     }
 
     /// By how much the server's clock differs from this machine's, to about half a round trip, and in a cluster the
-    /// most of all masters; `None` without a server.
+    /// most of all primaries; `None` without a server.
     ///
     /// Leases do not depend on it.
     #[must_use]

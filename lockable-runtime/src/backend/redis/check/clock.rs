@@ -41,7 +41,8 @@ pub(super) fn apart<'a>(clocks: impl Iterator<Item = &'a Clock> + Clone) -> Opti
     let ahead = clocks.clone().map(|clock| clock.least).max()?;
     let behind = clocks.map(|clock| clock.most).min()?;
     let by = Duration::from_micros(u64::try_from(ahead.saturating_sub(behind)).unwrap_or(0));
-    let message = format!("the clocks of the masters differ from each other by {by:.0?}, or more");
+    let message =
+        format!("the clocks of the primaries differ from each other by {by:.0?}, or more");
     (by > APART).then(|| Finding::new(Severity::Warning, Code::ClocksDifferBetween, message))
 }
 

@@ -120,7 +120,7 @@ fn alone(seeds: &[Seed], shards: &[Shard]) -> Option<Finding> {
 
 fn uncovered(shards: &[Shard]) -> Option<Finding> {
     let count = SLOTS.saturating_sub(covered(shards));
-    let message = format!("{count} of {SLOTS} slots have no master, and so no locks");
+    let message = format!("{count} of {SLOTS} slots have no primary, and so no locks");
     (count > 0).then(|| Finding::new(Severity::Error, Code::SlotsUncovered, message))
 }
 
