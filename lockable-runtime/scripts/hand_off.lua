@@ -145,7 +145,7 @@ local function hand_off(lock, fence, queue, own, entry)
         return token == own and {first, now} or false
       end
     end
-    entry = queue and redis.call('LPOP', queue)
+    entry = queue and redis.pcall('LPOP', queue)
   end
   redis.call('DEL', lock)
   return false

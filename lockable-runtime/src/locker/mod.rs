@@ -171,8 +171,9 @@ impl Locker {
     ///
     /// On the server, `+select` is for a URL that names another database than 0. Where no call waits for a lock,
     /// `+publish`, `+subscribe`, `+ping` and `&lockable:*` can be left out there, and the report says so. In a
-    /// cluster, calls wait without `+spublish`, `+ssubscribe`, `+sunsubscribe` and `&lockable:*` too, and ask about
-    /// once a second; `+asking` is for slots that are moved to another node. On a Sentinel, `+sentinel|master` lets the check count Sentinels and replicas; locks do not need it.
+    /// cluster, calls wait without `+spublish`, `+ssubscribe`, `+sunsubscribe`, `+pubsub|shardnumsub` and
+    /// `&lockable:*` too, and ask about once a second; `+asking` is for slots that are moved to another node. On a
+    /// Sentinel, `+sentinel|master` lets the check count Sentinels and replicas; locks do not need it.
     ///
     /// # Cancel safety
     /// The check continues in the background, and cleans up.

@@ -97,7 +97,7 @@ async fn each_missing_right_is_named_at_each_node() {
 }
 
 /// Without these locks work, but slowly or not all the time.
-const WARNINGS: [&str; 9] = [
+const WARNINGS: [&str; 10] = [
     "&lockable:*",
     "+lpush",
     "+eval",
@@ -105,6 +105,7 @@ const WARNINGS: [&str; 9] = [
     "+spublish",
     "+ssubscribe",
     "+sunsubscribe",
+    "+pubsub|shardnumsub",
     "+ping",
     "+asking",
 ];
@@ -148,7 +149,7 @@ async fn a_user_who_may_not_ask_for_slots_learns_the_line() {
 #[tokio::test]
 async fn calls_wait_without_the_rights_to_channels() {
     let cluster = documented();
-    for right in ["+ssubscribe", "+spublish", "&lockable:*"] {
+    for right in ["+ssubscribe", "+spublish", "+pubsub|shardnumsub", "&lockable:*"] {
         set_user(&cluster, "poor", &[right]);
         let url = url(&cluster, "poor");
         let (locker, other) = (connect(&url).await, connect(&url).await);

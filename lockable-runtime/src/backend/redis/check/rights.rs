@@ -51,9 +51,13 @@ const TRIED: [&str; 21] = [
 fn tried(channels: Channels) -> impl Iterator<Item = &'static str> {
     let others: &[_] = match channels {
         Channels::Plain => &["mget LOCK", "exists QUEUE", "publish CHANNEL probe"],
-        Channels::Sharded => {
-            &["spublish CHANNEL probe", "sunsubscribe CHANNEL", "asking", "cluster|slots"]
-        }
+        Channels::Sharded => &[
+            "spublish CHANNEL probe",
+            "pubsub|shardnumsub CHANNEL",
+            "sunsubscribe CHANNEL",
+            "asking",
+            "cluster|slots",
+        ],
     };
     TRIED.into_iter().chain(others.iter().copied())
 }
@@ -96,7 +100,7 @@ impl Missing {
         let name = name(tried);
         if fault::is_missing_right(&error) {
             self.rules.insert(rule(probe, tried, &error));
-        } else if let "spublish" | "sunsubscribe" = name
+        } else if let "spublish" | "pubsub|shardnumsub" | "sunsubscribe" = name
             && !fault::is_redirect(&error)
         {
             self.is_mute = true;
@@ -161,8 +165,14 @@ impl Missing {
 
 /// Whether grants need this right, and nothing else does.
 fn is_of_grants(rule: &str) -> bool {
-    const COMMANDS: [&str; 5] =
-        ["+publish", "+subscribe", "+spublish", "+ssubscribe", "+sunsubscribe"];
+    const COMMANDS: [&str; 6] = [
+        "+publish",
+        "+subscribe",
+        "+spublish",
+        "+ssubscribe",
+        "+sunsubscribe",
+        "+pubsub|shardnumsub",
+    ];
     COMMANDS.contains(&rule) || rule.starts_with('&')
 }
 

@@ -39,7 +39,7 @@ fn advice(place: &str, rights: impl Iterator<Item = &'static str>) -> String {
 
 /// Whether the words of a server are about a command that only nodes of a cluster are asked for.
 pub(crate) fn are_of_nodes(words: &str) -> bool {
-    ["spublish", "ssubscribe", "sunsubscribe", "asking", "cluster"]
+    ["spublish", "ssubscribe", "sunsubscribe", "pubsub", "asking", "cluster"]
         .iter()
         .any(|command| words.contains(&format!("'{command}")))
 }
