@@ -71,6 +71,9 @@ impl Cluster {
     /// fence counters are seeded again, and their leases checked.
     pub(super) fn change(&self, change: impl FnOnce(&mut Table, Moment) -> Changes) {
         let changes = change(&mut self.table_mut(), boot_time());
+        for member in &changes.left {
+            member.leave();
+        }
         if changes.moves.is_empty() {
             return;
         }
@@ -82,9 +85,6 @@ impl Cluster {
             if let Some(moved) = moved.get_mut(slot.index()) {
                 *moved = true;
             }
-        }
-        for member in &changes.left {
-            member.leave();
         }
         if let Some(hook) = self.hook.get() {
             hook(&|slot| moved.get(slot.index()).is_some_and(|moved| *moved));

@@ -147,10 +147,9 @@ impl Table {
         self.replicas =
             maps.iter().flatten().flat_map(|shard| shard.replicas.iter().cloned()).collect();
         let owners = self.owners();
-        let lost: HashSet<_> = changes.moves.iter().map(|(_, [before, _])| before.number).collect();
-        let is_left = |number| lost.contains(&number) && !owners.contains(&number);
-        changes.left = self.members.values().filter(|it| is_left(it.number)).cloned().collect();
-        self.members.retain(|_, member| !is_left(member.number));
+        let is_left = |it: &Member| it.node.has_had_slots() && !owners.contains(&it.number);
+        changes.left = self.members.values().filter(|it| is_left(it)).cloned().collect();
+        self.members.retain(|_, member| !is_left(member));
         changes
     }
 

@@ -1,7 +1,7 @@
 //! One node of a cluster, for as long as it has slots there.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use super::epochs::{Epoch, Epochs};
 use super::place::Place;
@@ -10,8 +10,10 @@ use crate::types::slot::Slot;
 /// A node that is, or was, a master of the cluster.
 pub(crate) struct Node {
     pub(crate) place: Place,
-    /// The index of a slot that it had last, with whose keys a new connection is tried.
+    /// The number of a slot that it had last, with whose keys a new connection is tried.
     slot: AtomicU16,
+    /// Whether it ever had one; other nodes may have been asked for a slot that moves there.
+    has_had_slots: AtomicBool,
     epochs: Arc<Epochs>,
     /// In which it has slots.
     epoch: Epoch,
@@ -21,7 +23,8 @@ impl Node {
     pub(crate) fn new(place: Place, slot: Slot) -> Self {
         let epochs = Arc::<Epochs>::default();
         let epoch = epochs.current();
-        Self { place, slot: AtomicU16::new(slot.number()), epochs, epoch }
+        let (slot, has_had_slots) = (AtomicU16::new(slot.number()), AtomicBool::new(false));
+        Self { place, slot, has_had_slots, epochs, epoch }
     }
 
     pub(crate) fn slot(&self) -> Slot {
@@ -31,6 +34,11 @@ impl Node {
     /// It has this slot now.
     pub(crate) fn has(&self, slot: Slot) {
         self.slot.store(slot.number(), Ordering::Relaxed);
+        self.has_had_slots.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_had_slots(&self) -> bool {
+        self.has_had_slots.load(Ordering::Relaxed)
     }
 
     /// It has no slot any more: what it was asked counts for nothing.
