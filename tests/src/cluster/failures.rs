@@ -1,6 +1,9 @@
 //! What happens to the nodes of a cluster.
 
-use super::{Cluster, View};
+use std::time::Duration;
+
+use super::view::{LIMIT, View};
+use super::{Cluster, is_master};
 use crate::server::Server;
 use crate::wait;
 
@@ -25,6 +28,12 @@ impl Cluster {
         frozen
     }
 
+    /// Waits until a replica takes itself for a master, which it does once most masters have voted for it.
+    pub async fn promoted(&self, replica: &Server) {
+        let admin = replica.admin();
+        wait::until_async(LIMIT, async || is_master(&admin)).await;
+    }
+
     /// Makes a replica the master of a key's slot while the master is there, and returns it when all nodes
     /// name it.
     ///
@@ -33,11 +42,10 @@ impl Cluster {
         let before = self.master_of(name);
         let replica = self.replica_of(name).admin();
         // It takes up to a second until a replica that has just been linked can be promoted.
-        wait::until(super::LIMIT, || {
-            let is_master = || replica.info("replication").contains("role:master");
-            is_master() || {
+        wait::until(LIMIT, || {
+            is_master(&replica) || {
                 drop(replica.try_command(&["CLUSTER", "FAILOVER"]));
-                wait::poll(ELECTION, || is_master().then_some(())).is_some()
+                wait::poll(ELECTION, || is_master(&replica).then_some(())).is_some()
             }
         });
         self.other_than(name, before)
@@ -45,4 +53,4 @@ impl Cluster {
 }
 
 /// The server gives a planned failover up after five seconds.
-const ELECTION: std::time::Duration = std::time::Duration::from_secs(6);
+const ELECTION: Duration = Duration::from_secs(6);

@@ -94,6 +94,12 @@ impl Cluster {
         self.servers().take(self.shards)
     }
 
+    /// The nodes that run and are masters, as they say themselves.
+    pub fn masters(&self) -> impl Iterator<Item = &Server> {
+        let is_master = |server: &&Server| is_master(&server.admin());
+        self.running().map(|node| &node.server).filter(is_master)
+    }
+
     /// The master of a key's slot, when all nodes that answer name the same.
     ///
     /// The name is that in the server, with all prefixes.
@@ -174,6 +180,11 @@ impl Cluster {
         let addr = self.service_addr(server);
         if self.is_tls { format!("localhost:{}", addr.port()) } else { addr.to_string() }
     }
+}
+
+/// Whether it takes itself for a master.
+fn is_master(admin: &Admin) -> bool {
+    admin.info("replication").contains("role:master")
 }
 
 impl Node {

@@ -87,7 +87,6 @@ impl Cluster {
         let target = self.node(to);
         let is_other = |node: &&Node| node.id != source.id && node.id != target.id;
         let others = self.running().filter(is_other).map(Node::admin);
-        let is_master = |admin: &Admin| admin.info("replication").contains("role:master");
         Transfer {
             slot: slot.to_string(),
             address: self.service_addr(to).ip().to_string(),
@@ -96,7 +95,7 @@ impl Cluster {
             source_id: source.id.clone(),
             target: target.admin(),
             target_id: target.id.clone(),
-            others: others.filter(is_master).collect(),
+            others: others.filter(super::is_master).collect(),
         }
     }
 
