@@ -4,7 +4,5 @@ mod answers;
 mod crowds;
 mod frozen;
 mod isolated;
-mod load;
 mod lossy;
 mod runtimes;
-mod support;

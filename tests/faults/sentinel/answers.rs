@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockable_runtime::Locker;
 use lockable_tests::{Pace, Proxy, Sentinels, Server};
 
-use super::support::{SOON, is_clean, renewed};
+use crate::sections::{SOON, is_clean, renewed};
 use crate::support::{KEY, connect, elapse, impatient};
 
 #[tokio::test]

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use lockable_tests::{Pace, Sentinels};
 
-use super::load::Load;
-use super::support::{SOON, Sections, is_clean};
+use crate::load::{Crowd, Load};
+use crate::sections::{SOON, Sections, is_clean};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_primary_costs_no_lease_and_little_waiting() {
     let group = Sentinels::start();
-    let load = Load::start(&group.url()).await;
+    let load = Load::start(&group.url(), CROWD).await;
     let mut switches = group.switches();
     let before = group.kill_primary();
     switches.next().await;
@@ -31,7 +31,7 @@ async fn a_killed_primary_costs_no_lease_and_little_waiting() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_planned_failover_costs_no_lease_and_no_pause() {
     let group = Sentinels::builder().at_usual_periods().start();
-    let load = Load::start(&group.url()).await;
+    let load = Load::start(&group.url(), CROWD).await;
     let mut switches = group.switches();
     let before = group.primary();
     load.sections.take_longest_pause();
@@ -52,6 +52,9 @@ async fn a_planned_failover_costs_no_lease_and_no_pause() {
     sections.assert_sound_but_for_lost_grants();
     is_clean(group.other_than(before)).await;
 }
+
+const CROWD: Crowd =
+    Crowd { holders: 100, lease: Duration::from_secs(10), waiters: 1_000, lines: 20, tasks: 0 };
 
 /// The longest time in which none of the calls is served.
 const MOST: Duration = Duration::from_millis(500);

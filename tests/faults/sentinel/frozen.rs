@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lockable_tests::{Pace, Sentinels};
 
-use super::support::{SOON, Sections, is_clean, renewed};
+use crate::sections::{SOON, Sections, is_clean, renewed};
 use crate::support::{KEY, connect};
 
 /// Goal: connections that neither break nor answer cost no lease, and are left for good.

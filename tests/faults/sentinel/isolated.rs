@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Pace, Sentinels, SentinelsBuilder};
 
-use super::support::{SWITCH, Sections, is_clean, renewed};
+use crate::sections::{SWITCH, Sections, is_clean, renewed};
 use crate::support::{MARGIN, usable};
 
 /// A lease that lasts longer than a failover.

@@ -4,7 +4,7 @@ use lockable_runtime::{LockGuard, LockRequest, Locker};
 use lockable_tests::{Pace, Proxy, Sentinels, Server, wait};
 use tokio::runtime::{Builder, Runtime};
 
-use super::support::{SOON, Sections, is_clean};
+use crate::sections::{SOON, Sections, is_clean};
 use crate::support::{FENCE, LIMIT, connect};
 
 /// Goal: no holder continues with a lock that the new primary has never heard of.

@@ -6,7 +6,7 @@ use lockable_runtime::LockGuard;
 use lockable_tests::{Proxy, Sentinels, Server};
 use tokio::runtime::Builder;
 
-use super::support::is_clean;
+use crate::sections::is_clean;
 use crate::support::{KEY, connect, elapse};
 
 /// Goal: a switch between the openings of two runtimes leads both to the new primary.

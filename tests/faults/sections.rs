@@ -1,4 +1,4 @@
-//! What the tests share: who is in a critical section, which fencing tokens came, and what is left.
+//! What tests of failovers share: who is in a critical section, which fencing tokens came, and what is left.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,15 +10,15 @@ use lockable_tests::{Pace, Server, wait};
 use crate::support::LIMIT;
 
 /// How long a failover may take before a test hangs.
-pub(super) const SWITCH: Duration = Duration::from_secs(30);
+pub(crate) const SWITCH: Duration = Duration::from_secs(30);
 
 /// What must come soon after a switch, as a [`Pace`] measures it.
-pub(super) const SOON: Duration = Duration::from_secs(1);
+pub(crate) const SOON: Duration = Duration::from_secs(1);
 
 /// The critical sections of a test: two at a time for one key are an overlap, and each has a larger fencing
 /// token than the one before.
 #[derive(Debug, Default)]
-pub(super) struct Sections(Mutex<State>);
+pub(crate) struct Sections(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -37,6 +37,16 @@ struct Key {
     inside: HashMap<u64, Holder>,
     token: u64,
     finished: u64,
+    latest: Option<Pace>,
+    longest_pause: Duration,
+}
+
+impl Key {
+    /// The longest time without an end, until now.
+    fn pause(&self) -> Duration {
+        let pause = self.latest.map_or(Duration::ZERO, |latest| latest.elapsed());
+        self.longest_pause.max(pause)
+    }
 }
 
 #[derive(Debug)]
@@ -59,7 +69,7 @@ struct Overlap {
 
 impl Sections {
     /// A holder begins. Any other one that is inside must have noticed by now that its lease is over.
-    pub(super) fn enter(&self, guard: &LockGuard) {
+    pub(crate) fn enter(&self, guard: &LockGuard) {
         let (name, token) = (guard.key().as_str(), u64::from(guard.fencing_token()));
         let mut state = self.state();
         let State { keys, overlaps, old_tokens, is_failing_over, .. } = &mut *state;
@@ -80,12 +90,14 @@ impl Sections {
     }
 
     /// A holder has ended, by itself or because its lease was lost.
-    pub(super) fn leave(&self, guard: &LockGuard) {
+    pub(crate) fn leave(&self, guard: &LockGuard) {
         let (name, token) = (guard.key().as_str(), u64::from(guard.fencing_token()));
         let mut state = self.state();
         let key = state.keys.get_mut(name).expect("it has entered");
         key.inside.remove(&token);
         key.finished += 1;
+        key.longest_pause = key.pause();
+        key.latest = Some(Pace::start());
         state.finished += 1;
         let own = |overlap: &&mut Overlap| overlap.token == token && overlap.key == name;
         for overlap in state.overlaps.iter_mut().filter(own) {
@@ -97,29 +109,42 @@ impl Sections {
     }
 
     /// From now on the primary may grant what the next one does not hear of.
-    pub(super) fn fails_over(&self) {
+    pub(crate) fn fails_over(&self) {
         self.state().is_failing_over = true;
     }
 
     /// How many have ended.
-    pub(super) fn finished(&self) -> u64 {
+    pub(crate) fn finished(&self) -> u64 {
         self.state().finished
     }
 
     /// How many have ended of each key.
-    pub(super) fn finished_of(&self, key: &str) -> u64 {
+    pub(crate) fn finished_of(&self, key: &str) -> u64 {
         self.state().keys.get(key).map_or(0, |key| key.finished)
     }
 
     /// The longest time without an end of a section, since the first one or since the last call.
-    pub(super) fn take_longest_pause(&self) -> Duration {
+    pub(crate) fn take_longest_pause(&self) -> Duration {
         let mut state = self.state();
         let pause = state.latest.map_or(Duration::ZERO, |latest| latest.elapsed());
         std::mem::take(&mut state.longest_pause).max(pause)
     }
 
+    /// The longest time in which none of the sections of one lock ended, since its first one or since the
+    /// last call; of the locks of which the condition holds.
+    pub(crate) fn take_longest_pause_of(&self, condition: impl Fn(&str) -> bool) -> Duration {
+        let mut state = self.state();
+        let keys = state.keys.iter_mut().filter(|(name, _)| condition(name));
+        let pauses = keys.map(|(_, key)| {
+            let pause = key.pause();
+            key.longest_pause = Duration::ZERO;
+            pause
+        });
+        pauses.max().unwrap_or_default()
+    }
+
     /// No two holders at a time, and tokens that rise.
-    pub(super) fn assert_sound(&self) {
+    pub(crate) fn assert_sound(&self) {
         let state = self.state();
         assert!(state.overlaps.is_empty(), "{:?}", state.overlaps);
         assert_eq!(state.old_tokens, [""; 0]);
@@ -127,7 +152,7 @@ impl Sections {
 
     /// The same, but for grants of the failover that the new primary never heard of: their holders may be
     /// inside until they have noticed.
-    pub(super) fn assert_sound_but_for_lost_grants(&self) {
+    pub(crate) fn assert_sound_but_for_lost_grants(&self) {
         let state = self.state();
         println!("{} overlaps {:?}", state.overlaps.len(), state.overlaps.first());
         for overlap in &state.overlaps {
@@ -143,7 +168,7 @@ impl Sections {
 }
 
 /// Waits until the lease was renewed, on another connection than the caller's.
-pub(super) async fn renewed(guard: &LockGuard) {
+pub(crate) async fn renewed(guard: &LockGuard) {
     let mut before = guard.remaining();
     wait::until_async(LIMIT, async || {
         let now = guard.remaining();
@@ -153,7 +178,7 @@ pub(super) async fn renewed(guard: &LockGuard) {
 }
 
 /// Nothing is left but fence counters that have an end.
-pub(super) async fn is_clean(server: &Server) {
+pub(crate) async fn is_clean(server: &Server) {
     let admin = server.admin();
     let left = || {
         let is_left = |key: &&String| !key.starts_with("lockable:fence:") || admin.pttl(key) == -1;

@@ -1,0 +1,253 @@
+//! Many locks that are held and renewed, and many calls that wait for a few others.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lockable_runtime::{LockError, LockGuard, Locker};
+use lockable_tests::wait;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::sections::{SWITCH, Sections};
+use crate::support::elapse;
+
+/// Each stands for a process.
+const LOCKERS: usize = 4;
+
+/// How many calls there are, of each kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crowd {
+    /// Locks that are held until the end, and renewed.
+    pub(crate) holders: usize,
+    /// The lease of the renewed locks.
+    pub(crate) lease: Duration,
+    /// Calls that wait for a few locks, one after the other, again and again.
+    pub(crate) waiters: usize,
+    /// The locks that they wait for.
+    pub(crate) lines: usize,
+    /// Calls that acquire a lock which no one else wants, again and again.
+    pub(crate) tasks: usize,
+}
+
+/// How long a call that is served holds its lock: in every other line so long that a failover finds it.
+fn hold(line: usize) -> Duration {
+    Duration::from_millis(if line.is_multiple_of(2) { 20 } else { 100 })
+}
+
+pub(crate) struct Load {
+    pub(crate) sections: Arc<Sections>,
+    crowd: Crowd,
+    /// How often a waiter of each locker was served, in each line.
+    served: Arc<Vec<AtomicU64>>,
+    stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+    faults: Arc<Mutex<Faults>>,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Faults {
+    /// Renewed locks that were lost.
+    pub(crate) lost: Vec<Fault>,
+    /// Calls that waited in vain, or found a lock busy or unavailable that no one else wants.
+    pub(crate) refused: Vec<Fault>,
+    /// Locks of those who were served that were lost in their short time.
+    pub(crate) interrupted: Vec<Fault>,
+    /// Releases that failed.
+    pub(crate) unreleased: Vec<Fault>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fault {
+    /// The lock's name in the server.
+    pub(crate) name: String,
+    error: String,
+}
+
+impl Faults {
+    pub(crate) fn counts(&self) -> String {
+        let Self { lost, refused, interrupted, unreleased } = self;
+        let [lost, refused, interrupted, unreleased] =
+            [lost, refused, interrupted, unreleased].map(Vec::len);
+        format!(
+            "{lost} lost, {refused} refused, {interrupted} interrupted, {unreleased} unreleased"
+        )
+    }
+
+    /// Those of locks of which the condition holds.
+    pub(crate) fn of(&self, condition: impl Fn(&str) -> bool) -> Vec<&Fault> {
+        let Self { lost, refused, interrupted, unreleased } = self;
+        let all = [lost, refused, interrupted, unreleased].into_iter().flatten();
+        all.filter(|fault| condition(&fault.name)).collect()
+    }
+}
+
+impl Load {
+    /// Returns when all locks are held and each line moves, in which calls of every locker wait.
+    pub(crate) async fn start(url: &str, crowd: Crowd) -> Self {
+        let load = Self {
+            sections: Arc::default(),
+            crowd,
+            served: Arc::new((0..LOCKERS * crowd.lines).map(|_| AtomicU64::new(0)).collect()),
+            stop: watch::Sender::new(false),
+            tasks: JoinSet::new(),
+            faults: Arc::default(),
+        };
+        load.started(url).await
+    }
+
+    async fn started(mut self, url: &str) -> Self {
+        let Crowd { holders, lease, waiters, lines, tasks } = self.crowd;
+        for number in 0..LOCKERS {
+            let locker = Locker::builder().url(url).expire(lease).connect().await.unwrap();
+            let of_locker = |count: usize| (number..count).step_by(LOCKERS);
+            for holder in of_locker(holders) {
+                let guard = locker.lock(held(holder)).renew().acquire().await.unwrap();
+                self.tasks.spawn(self.client().hold(guard));
+            }
+            for waiter in of_locker(waiters) {
+                let line = waiter / LOCKERS % lines;
+                let place = Place { locker: locker.clone(), line, number: number * lines + line };
+                self.tasks.spawn(self.client().wait(place));
+            }
+            for task in of_locker(tasks) {
+                self.tasks.spawn(self.client().alone(locker.clone(), task));
+            }
+        }
+        // The second one of a locker was in a queue, as all behind it are.
+        let is_queued = |served: &AtomicU64| served.load(Ordering::Relaxed) > 1;
+        wait::until_async(SWITCH, async || self.served.iter().all(is_queued)).await;
+        self
+    }
+
+    /// Waits until in each line another holder has ended, or begun and ended.
+    pub(crate) async fn each_line_moves(&self) {
+        let finished = || {
+            let lines = (0..self.crowd.lines).map(|number| name(&line(number)));
+            lines.map(|line| self.sections.finished_of(&line)).collect::<Vec<_>>()
+        };
+        let before = finished();
+        let moved = || finished().iter().zip(&before).all(|(after, before)| after > before);
+        wait::until_async(SWITCH, async || moved()).await;
+    }
+
+    /// The names in the server of all locks that are held until the end.
+    pub(crate) fn held(&self) -> impl Iterator<Item = String> {
+        (0..self.crowd.holders).map(|number| name(&held(number)))
+    }
+
+    /// What has gone wrong until now.
+    pub(crate) fn faults(&self) -> Faults {
+        self.faults.lock().unwrap().clone()
+    }
+
+    /// Ends all calls and returns what went wrong.
+    pub(crate) async fn end(mut self) -> Faults {
+        self.stop.send_replace(true);
+        while let Some(ended) = self.tasks.join_next().await {
+            ended.unwrap();
+        }
+        self.faults()
+    }
+
+    fn client(&self) -> Client {
+        let (sections, faults) = (Arc::clone(&self.sections), Arc::clone(&self.faults));
+        let served = Arc::clone(&self.served);
+        Client { sections, served, stop: self.stop.subscribe(), faults }
+    }
+}
+
+fn held(number: usize) -> String {
+    format!("held:{number}")
+}
+
+fn line(number: usize) -> String {
+    format!("line:{number}")
+}
+
+fn name(key: &str) -> String {
+    format!("disLock:{key}")
+}
+
+/// Where a call waits.
+struct Place {
+    locker: Locker,
+    line: usize,
+    /// Of the line and the locker together.
+    number: usize,
+}
+
+struct Client {
+    sections: Arc<Sections>,
+    served: Arc<Vec<AtomicU64>>,
+    stop: watch::Receiver<bool>,
+    faults: Arc<Mutex<Faults>>,
+}
+
+impl Client {
+    async fn hold(self, guard: LockGuard) {
+        self.sections.enter(&guard);
+        tokio::select! {
+            error = guard.lost() => self.note(|faults| &mut faults.lost, guard.key().as_str(), &error),
+            () = self.stopped() => {}
+        }
+        self.end(guard).await;
+    }
+
+    async fn wait(self, place: Place) {
+        let key = line(place.line);
+        loop {
+            let request = place.locker.lock(&key).wait_at_most(2 * SWITCH);
+            let acquired = tokio::select! {
+                acquired = request.acquire() => acquired,
+                () = self.stopped() => return,
+            };
+            match acquired {
+                Ok(guard) => self.served(guard, hold(place.line)).await,
+                Err(error) => self.note(|faults| &mut faults.refused, &name(&key), &error),
+            }
+            self.served[place.number].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    async fn alone(self, locker: Locker, number: usize) {
+        let key = format!("task:{number}");
+        while !*self.stop.borrow() {
+            match locker.lock(&key).acquire().await {
+                Ok(guard) => self.served(guard, hold(1)).await,
+                Err(error) => {
+                    self.note(|faults| &mut faults.refused, &name(&key), &error);
+                    // It may have been refused at once.
+                    elapse(hold(1)).await;
+                }
+            }
+        }
+    }
+
+    async fn served(&self, guard: LockGuard, hold: Duration) {
+        self.sections.enter(&guard);
+        tokio::select! {
+            error = guard.lost() => self.note(|faults| &mut faults.interrupted, guard.key().as_str(), &error),
+            () = elapse(hold) => {}
+        }
+        self.end(guard).await;
+    }
+
+    async fn stopped(&self) {
+        drop(self.stop.clone().wait_for(|stop| *stop).await);
+    }
+
+    async fn end(&self, guard: LockGuard) {
+        self.sections.leave(&guard);
+        let name = guard.key().as_str().to_owned();
+        if let Err(error) = guard.release().await {
+            self.note(|faults| &mut faults.unreleased, &name, &error);
+        }
+    }
+
+    fn note(&self, list: fn(&mut Faults) -> &mut Vec<Fault>, name: &str, error: &LockError) {
+        let fault = Fault { name: name.to_owned(), error: error.to_string() };
+        list(&mut self.faults.lock().unwrap()).push(fault);
+    }
+}
