@@ -1,3 +1,9 @@
 //! Locks on a cluster: masters that fail, slots that change hands, and the ways in.
 
 mod channels;
+mod crowds;
+mod frozen;
+mod moving;
+mod seeds;
+mod support;
+mod tls;

@@ -1,0 +1,144 @@
+//! A slot that is left in the middle of its move, key by key.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, Locker};
+use lockable_tests::cluster::slot;
+use lockable_tests::{Cluster, Pace, Server, wait};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::support::{Shard, is_clean_everywhere};
+use crate::sections::{SOON, SWITCH, Sections};
+use crate::support::{LIMIT, connect, elapse};
+
+/// Goal: a migration that no one ends costs no lease and blocks no free lock.
+/// Method: slots with a held lock, its queue and their fence counter are moved halfway, each with another
+/// part of these keys, and left so for three leases.
+#[tokio::test(flavor = "multi_thread")]
+async fn locks_live_in_a_slot_that_is_between_two_masters() {
+    let cluster = Arc::new(Cluster::builder().replicas(0).start());
+    let lockers = [connect(&cluster.url()).await, connect(&cluster.url()).await];
+    let sections = Arc::new(Sections::default());
+    let mut trials = JoinSet::new();
+    for number in 0..16 {
+        let trial = Trial {
+            number,
+            cluster: Arc::clone(&cluster),
+            lockers: lockers.clone(),
+            sections: Arc::clone(&sections),
+        };
+        trials.spawn(trial.run());
+    }
+    while let Some(ended) = trials.join_next().await {
+        ended.unwrap();
+    }
+    sections.assert_sound();
+    cluster.wait_until_healthy();
+    is_clean_everywhere(&cluster).await;
+}
+
+const LEASE: Duration = Duration::from_secs(2);
+
+/// One slot.
+struct Trial {
+    /// Its bits are what is moved, and when the held lock is released.
+    number: u8,
+    cluster: Arc<Cluster>,
+    lockers: [Locker; 2],
+    sections: Arc<Sections>,
+}
+
+impl Trial {
+    async fn run(self) {
+        let [from, to] = self.masters();
+        let tag = self.tag_at(from);
+        let (held, free) = (format!("{tag}held"), format!("{tag}free"));
+        let guard = self.lockers[0].lock(&held).expire(LEASE).renew().acquire().await.unwrap();
+        self.sections.enter(&guard);
+        let early = self.waiter(&held);
+        wait_until_queued(from, &tag);
+        self.cluster.begin_move(slot(&tag), to);
+        self.move_some(from, &tag);
+        let late = self.waiter(&held);
+        for _ in 0..6 {
+            self.use_free(&free).await;
+            elapse(LEASE / 2).await;
+        }
+        assert!(guard.is_held(), "{}: {guard:?}", self.number);
+        self.sections.leave(&guard);
+        let guard = if self.is_released_early() {
+            guard.release().await.unwrap();
+            None
+        } else {
+            Some(guard)
+        };
+        self.cluster.end_move(slot(&tag)).unwrap();
+        let pace = Pace::start();
+        if let Some(guard) = guard {
+            guard.release().await.unwrap();
+        }
+        for waiter in [early, late] {
+            waiter.await.unwrap();
+        }
+        let served = pace.elapsed();
+        assert!(served <= SOON, "{}: {served:?}", self.number);
+        self.use_free(&free).await;
+    }
+
+    /// Half of the trials release the lock while its slot is in the middle of the move.
+    fn is_released_early(&self) -> bool {
+        self.number & 8 != 0
+    }
+
+    /// Moves those keys of the slot that the number says.
+    fn move_some(&self, from: &Server, tag: &str) {
+        let words = ["CLUSTER", "GETKEYSINSLOT", &slot(tag).to_string(), "10"];
+        let mut names: Vec<String> = from.admin().command(&words);
+        names.sort();
+        // The names of a lock, of a fence counter and of a queue begin like this, in this order.
+        let starts = ["disLock:", "lockable:fence:", "lockable:queue:"];
+        let are_those = names.iter().zip(starts).all(|(name, start)| name.starts_with(start));
+        assert!(names.len() == starts.len() && are_those, "{names:?}");
+        let moved = names.iter().enumerate().filter(|(place, _)| self.number & (1 << place) != 0);
+        for (_, name) in moved {
+            assert_eq!(self.cluster.move_key(name), Ok(true));
+        }
+    }
+
+    /// Acquires the lock as soon as it can, for a moment.
+    fn waiter(&self, key: &str) -> JoinHandle<()> {
+        let request = self.lockers[1].lock(key).wait_at_most(SWITCH);
+        let sections = Arc::clone(&self.sections);
+        tokio::spawn(async move { visit(request.acquire().await.unwrap(), &sections).await })
+    }
+
+    async fn use_free(&self, key: &str) {
+        for locker in &self.lockers {
+            visit(locker.lock(key).acquire().await.unwrap(), &self.sections).await;
+        }
+    }
+
+    fn masters(&self) -> [&Server; 2] {
+        let masters: Vec<_> = self.cluster.first_masters().take(2).collect();
+        masters.try_into().unwrap()
+    }
+
+    /// A hash tag with a slot of this master.
+    fn tag_at(&self, master: &Server) -> String {
+        let shard = Shard::of(&self.cluster, master);
+        let mut tags = (0..).map(|number: u32| format!("{{{}:{number}}}", self.number));
+        tags.find(|tag| shard.has(tag)).unwrap()
+    }
+}
+
+fn wait_until_queued(master: &Server, tag: &str) {
+    let (admin, pattern) = (master.admin(), format!("lockable:queue:*{tag}*"));
+    tokio::task::block_in_place(|| wait::until(LIMIT, || !admin.keys(&pattern).is_empty()));
+}
+
+async fn visit(guard: LockGuard, sections: &Sections) {
+    sections.enter(&guard);
+    sections.leave(&guard);
+    guard.release().await.unwrap();
+}

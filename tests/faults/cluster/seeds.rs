@@ -1,0 +1,79 @@
+//! The nodes that a URL names, and those that it does not.
+
+use std::time::Duration;
+
+use lockable_tests::{Cluster, Server, wait};
+
+use crate::support::{LIMIT, connect, impatient, in_time};
+
+#[tokio::test]
+async fn each_node_alone_leads_to_all_masters() {
+    let cluster = Cluster::shared();
+    for (number, seed) in cluster.servers().enumerate() {
+        locks(&format!("{}?prefix=alone{number}:", cluster.url_of([seed]))).await;
+    }
+}
+
+#[tokio::test]
+async fn a_name_in_place_of_an_address_is_a_seed() {
+    let cluster = Cluster::shared();
+    let seed = cluster.servers().next().unwrap();
+    let url = format!("redis-cluster://localhost:{}?prefix=named:", seed.addr().port());
+    locks(&url).await;
+}
+
+/// No one waits for a seed that gives no answer while another one has given it.
+#[tokio::test]
+async fn a_dead_and_a_frozen_seed_cost_nothing() {
+    let cluster = Cluster::shared();
+    let (dead, frozen) = (Server::start(), Server::start());
+    dead.kill();
+    frozen.pause();
+    let last = cluster.servers().last().unwrap();
+    let url = format!("{}?prefix=dead:", cluster.url_of([&dead, &frozen, last]));
+    in_time(Duration::ZERO, locks(&url)).await;
+}
+
+#[tokio::test]
+async fn dead_seeds_alone_are_unavailable() {
+    let (one, other) = (Server::start(), Server::start());
+    one.kill();
+    other.kill();
+    let url = format!("redis-cluster://{},{}", one.addr(), other.addr());
+    let error = impatient(&url).connect().await.unwrap_err();
+    assert!(error.is_unavailable(), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(&one.addr().to_string()), "{text}");
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_down_can_be_connected_to_later() {
+    let cluster = Cluster::builder().shards(2).replicas(0).start();
+    let [lost, left] = cluster.first_masters().collect::<Vec<_>>()[..] else { panic!() };
+    lost.kill();
+    let admin = left.admin();
+    let is_down = || admin.command::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:fail");
+    wait::until(LIMIT, is_down);
+    let error = impatient(&cluster.url()).connect().await.unwrap_err();
+    assert!(error.is_unavailable(), "{error}");
+    lost.restart();
+    cluster.wait_until_healthy();
+    locks(&cluster.url()).await;
+}
+
+/// A node that is not part of a cluster yet has no slots.
+#[tokio::test]
+async fn a_node_without_slots_is_no_cluster_yet() {
+    let node = Server::builder().config("cluster-enabled", "yes").start();
+    let url = format!("redis-cluster://{}", node.addr());
+    let error = impatient(&url).connect().await.unwrap_err();
+    assert!(error.is_unavailable(), "{error}");
+}
+
+/// Locks of many slots, so that every master has some.
+async fn locks(url: &str) {
+    let locker = connect(url).await;
+    for number in 0..20 {
+        locker.lock(format!("k{number}")).try_run(async {}).await.unwrap().unwrap();
+    }
+}
