@@ -4,6 +4,7 @@ mod channels;
 mod crowds;
 mod frozen;
 mod moving;
+mod replicas;
 mod seeds;
 mod support;
 mod tls;

@@ -38,7 +38,7 @@ async fn locks_live_in_a_slot_that_is_between_two_masters() {
     is_clean_everywhere(&cluster).await;
 }
 
-const LEASE: Duration = Duration::from_secs(2);
+const LEASE: Duration = Duration::from_secs(4);
 
 /// One slot.
 struct Trial {

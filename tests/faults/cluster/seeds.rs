@@ -1,10 +1,8 @@
 //! The nodes that a URL names, and those that it does not.
 
-use std::time::Duration;
-
 use lockable_tests::{Cluster, Server, wait};
 
-use crate::support::{LIMIT, connect, impatient, in_time};
+use crate::support::{LIMIT, MARGIN, connect, impatient, in_time, patient};
 
 #[tokio::test]
 async fn each_node_alone_leads_to_all_masters() {
@@ -31,7 +29,9 @@ async fn a_dead_and_a_frozen_seed_cost_nothing() {
     frozen.pause();
     let last = cluster.servers().last().unwrap();
     let url = format!("{}?prefix=dead:", cluster.url_of([&dead, &frozen, last]));
-    in_time(Duration::ZERO, locks(&url)).await;
+    let locker = patient(&url).connect_deadline(LIMIT).connect();
+    let locker = in_time(MARGIN, locker).await.unwrap();
+    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
 }
 
 #[tokio::test]
