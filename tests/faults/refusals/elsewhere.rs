@@ -143,8 +143,10 @@ async fn a_node_of_several_is_refused_with_its_clusters_url() {
         let error = refusal(&node.url_with("", CANARY, 0)).await;
         assert!(error.to_string().contains("one node of a cluster of 2 shards"), "{error}");
         assert_eq!(url_in(&error), format!("redis-cluster://{}", node.addr()));
-        let error = refusal(&node.url_with("", CANARY, 3)).await;
-        assert!(url_in(&error).starts_with("redis-cluster://"), "{error}");
+        // Valkey 9 would have other databases in a cluster, if it was set to.
+        let error = refusal(&node.url_with("", CANARY, 3)).await.to_string();
+        let words = ["write `redis-cluster://", "DB index is out of range"];
+        assert!(words.iter().any(|words| error.contains(words)), "{error}");
     }
 }
 
