@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::Value;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 use super::table::Member;
@@ -16,25 +17,32 @@ use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::reach::place::Place;
 use crate::backend::redis::reach::shards::shards;
 use crate::backend::redis::wire::command::{self, pipeline};
+use crate::types::clock::{boot_time, timer_on, within};
 use crate::types::slot::Slot;
 
-/// Waits until most of those that are asked have answered, or none is left.
+/// Waits until most of those that are asked have answered, or none is left; and a moment at most from the first
+/// answer on, because one that hangs says nothing until its limit.
 pub(super) async fn collect(
     asking: &mut JoinSet<Answer>,
-    count: usize,
-    maps: &mut Vec<Map>,
-    faults: &mut Vec<Fault>,
+    (maps, faults): (&mut Vec<Map>, &mut Vec<Fault>),
+    timers: &Handle,
 ) {
-    let enough = maps.len() + count / 2 + 1;
-    while maps.len() < enough
-        && let Some(asked) = asking.join_next().await
-    {
+    let enough = maps.len() + asking.len() / 2 + 1;
+    let mut rest = Duration::MAX;
+    while maps.len() < enough {
+        let begun = boot_time();
+        let asked = within(|| timer_on(timers, rest), asking.join_next()).await;
+        let Some(Some(asked)) = asked else { return };
         match asked {
-            Ok(Ok(map)) => maps.push(map),
+            Ok(Ok(map)) => {
+                maps.push(map);
+                rest = rest.min(GRACE);
+            }
             Ok(Err(fault)) => faults.push(fault),
             // It was cancelled with its runtime.
             Err(_) => {}
         }
+        rest = rest.saturating_sub(boot_time().since(begun));
     }
 }
 
@@ -65,6 +73,9 @@ pub(super) async fn ask_place(opener: Opener, place: Place, limit: Duration) -> 
     let answer = opener.within(limit, asked).await;
     answer.unwrap_or_else(|| Err(Fault::no_answer(&opener.server, limit)))
 }
+
+/// How long the others are waited for once a node has answered.
+const GRACE: Duration = Duration::from_millis(100);
 
 /// What a node says.
 pub(super) type Answer = Result<Map, Fault>;

@@ -38,25 +38,19 @@ impl Cluster {
 
     /// Asks the masters, or where most of them give no answer, the replicas and the nodes of the URL as well.
     async fn refresh(&self) -> Result<(), Fault> {
-        let masters = self.table().masters();
-        let count = masters.len().min(MAX_ASKED);
-        let limit = self.opener.command_deadline / 2;
-        let mut asking = JoinSet::new();
-        for member in masters.into_iter().take(MAX_ASKED) {
-            asking.spawn(ask_member(member, limit));
-        }
         let (mut maps, mut faults) = (Vec::new(), Vec::new());
-        collect(&mut asking, count, &mut maps, &mut faults).await;
+        let masters = self.table().masters();
+        let limit = self.opener.command_deadline / 2;
+        let mut asking: JoinSet<_> =
+            masters.into_iter().take(MAX_ASKED).map(|master| ask_member(master, limit)).collect();
+        let count = asking.len();
+        collect(&mut asking, (&mut maps, &mut faults), &self.opener.timers).await;
         if maps.len() * 2 <= count {
-            let others = self.others();
-            let count = others.len();
-            let limit = self.opener.connect_deadline / 2;
-            let mut asking = JoinSet::new();
-            for place in others {
-                asking.spawn(ask_place(self.opener.clone(), place, limit));
-            }
             // One of them may be cut off from the others.
-            collect(&mut asking, count, &mut maps, &mut faults).await;
+            let limit = self.opener.connect_deadline / 2;
+            let ask = |place| ask_place(self.opener.clone(), place, limit);
+            let mut asking: JoinSet<_> = self.others().into_iter().map(ask).collect();
+            collect(&mut asking, (&mut maps, &mut faults), &self.opener.timers).await;
         }
         if maps.is_empty() {
             return Err(cluster::unknown(&self.opener.server, faults));
