@@ -155,7 +155,7 @@ impl Report {
     }
 
     /// The address of the primary that Sentinels name, as `host:port`; `None` where the URL itself leads to the
-    /// server, and where no Sentinel named one.
+    /// server, where no Sentinel named one, and in a cluster.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         self.address.as_deref()
@@ -222,7 +222,6 @@ impl Finding {
         self
     }
 
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no address"))]
     pub(crate) fn at(mut self, address: &str) -> Self {
         self.address = Some(address.to_owned());
         self

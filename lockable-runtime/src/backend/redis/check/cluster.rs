@@ -25,7 +25,7 @@ const AT_ONCE: usize = 8;
 /// See "What does the check ask of a cluster?" in DESIGN.md.
 pub(super) async fn check(opener: &Opener, prefix: &str, seeds: &[Place]) -> Report {
     let mut report = Report::new(&opener.server);
-    let ask = |place: &Place| Seed::ask(of_node(opener, place, Slot::new(0)), place.clone());
+    let ask = |place: &Place| Seed::ask(of_node(opener, place, Slot::default()), place.clone());
     let seeds = each(seeds.iter().map(ask).collect()).await;
     let shards = seeds::of_most(&seeds);
     report.add(seeds::findings(&seeds, shards));
@@ -76,7 +76,7 @@ async fn reach(opener: &Opener) -> Result<(), Finding> {
 }
 
 fn first(shard: &Shard) -> Slot {
-    shard.slots().next().unwrap_or(Slot::new(0))
+    shard.slots().next().unwrap_or_default()
 }
 
 /// What all masters together are.
@@ -111,4 +111,28 @@ where
         outputs.extend(one.await);
     }
     outputs
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn at_most_eight_nodes_are_asked_at_a_time() {
+        let (asked, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let ask = |number: usize| {
+            let (asked, most) = (Arc::clone(&asked), Arc::clone(&most));
+            async move {
+                most.fetch_max(asked.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+                asked.fetch_sub(1, Ordering::Relaxed);
+                number
+            }
+        };
+        let answers = each((0..50).map(ask).collect()).await;
+        assert_eq!(answers, (0..50).collect::<Vec<_>>());
+        assert_eq!(most.load(Ordering::Relaxed), AT_ONCE);
+    }
 }

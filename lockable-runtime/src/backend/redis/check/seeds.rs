@@ -1,7 +1,8 @@
 //! What the nodes of a URL say of their cluster.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 use ::redis::{Pipeline, Value};
 
@@ -60,11 +61,16 @@ const NAME: &str = "`CLUSTER SLOTS`";
 const RIGHT: &str = "+cluster|slots";
 const NO_NODE: &str = "this server is in no cluster";
 
-/// The cluster as the one of them has it that knows masters of the most slots.
+/// The cluster as most of those have it that know masters of the most slots.
 pub(super) fn of_most(seeds: &[Seed]) -> Option<&[Shard]> {
     let known = seeds.iter().filter_map(|seed| seed.shards.as_deref().ok());
-    // Of those that know as many, the first.
-    known.rev().max_by_key(|shards| covered(shards))
+    let agreeing = |shards| known.clone().filter(|other| masters(other) == masters(shards)).count();
+    // Of those of which there are as many, the first.
+    known.clone().rev().max_by_key(|shards| (covered(shards), agreeing(shards)))
+}
+
+fn masters(shards: &[Shard]) -> BTreeMap<&Place, &[RangeInclusive<u16>]> {
+    shards.iter().map(|shard| (&shard.master, &shard.ranges[..])).collect()
 }
 
 /// What the seeds, and what most of them say, have for findings.
@@ -209,7 +215,17 @@ mod tests {
         let seeds = [seed("a:1", cluster(TWO)), seed("c:1", cluster(other))];
         assert_eq!(found(&seeds), [(Severity::Error, Code::SeedsDisagree)]);
         // After a failover they know the same nodes.
-        let turned: &[&[&str]] = &[&["10.0.0.2:2", "10.0.0.1:1"], &["10.0.0.1:2", "10.0.0.2:1"]];
-        assert_eq!(found(&[seed("a:1", cluster(TWO)), seed("c:1", cluster(turned))]), []);
+        assert_eq!(found(&[seed("a:1", cluster(TWO)), seed("c:1", cluster(TURNED))]), []);
+    }
+
+    /// The same nodes after a failover.
+    const TURNED: &[&[&str]] = &[&["10.0.0.2:2", "10.0.0.1:1"], &["10.0.0.1:2", "10.0.0.2:1"]];
+
+    #[test]
+    fn a_node_that_was_cut_off_is_outvoted() {
+        let now = || seed("b:1", cluster(TURNED));
+        assert_eq!(of_most(&[seed("a:1", cluster(TWO)), now(), now()]), Some(&cluster(TURNED)[..]));
+        assert_eq!(of_most(&[seed("a:1", cluster(TWO)), now()]), Some(&cluster(TWO)[..]));
+        assert_eq!(of_most(&[silent_at("a:1")]), None);
     }
 }
