@@ -44,19 +44,26 @@ impl Cluster {
                     Err(fault) if fault.kind == LockErrorKind::Unavailable => fault,
                     Err(fault) => return Err(fault),
                 },
-                None => self.unserved(slot).await?,
+                None => match self.unserved(slot).await? {
+                    Some(fault) => fault,
+                    None => continue,
+                },
             };
             self.refresh_soon();
             hops.pause(fault, &self.opener).await?;
         }
     }
 
-    /// No node is known to have the slot: the first request waits for the nodes' answers.
-    async fn unserved(&self, slot: Slot) -> Result<Fault, Fault> {
+    /// No node is known to have the slot: the first request waits for the nodes' answers, however long they take.
+    /// `None` where they name one.
+    async fn unserved(&self, slot: Slot) -> Result<Option<Fault>, Fault> {
         if self.table().is_empty() {
             self.refreshed().await?;
+            if self.member(slot).is_some() {
+                return Ok(None);
+            }
         }
-        Ok(cluster::unserved(&self.opener.server, slot))
+        Ok(Some(cluster::unserved(&self.opener.server, slot)))
     }
 
     /// What follows from a fault of a node, whose request goes out again.
