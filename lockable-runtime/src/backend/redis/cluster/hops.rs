@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::backend::Fault;
+use crate::backend::redis::fault::cluster;
 use crate::backend::redis::reach::opener::Opener;
 use crate::types::clock::{Moment, boot_time, timer_on};
 
@@ -29,13 +30,14 @@ impl Hops {
     /// takes.
     ///
     /// # Errors
-    /// With the fault, when it has gone to too many.
+    /// When it has gone to too many. That fault says no more where the slot is, so it is not followed either where
+    /// the request was a part of a verb.
     pub(super) async fn redirect(&mut self, fault: Fault, opener: &Opener) -> Result<(), Fault> {
         self.redirects += 1;
         match self.redirects {
             1 | 2 => Ok(()),
             3..=MAX_REDIRECTS => self.pause(fault, opener).await,
-            _ => Err(fault),
+            _ => Err(cluster::circle(&fault)),
         }
     }
 

@@ -37,6 +37,11 @@ pub(crate) fn left(server: &str) -> Fault {
     Fault::unavailable(format!("{server}: the node has no slots any more"))
 }
 
+/// Nodes name each other for a slot; the fault is that of the last one.
+pub(crate) fn circle(last: &Fault) -> Fault {
+    Fault::unavailable(format!("{}; the nodes name each other for the slot", last.message))
+}
+
 /// An answer to `CLUSTER SLOTS` that is none; the URL is of the server alone.
 pub(crate) fn no_map(server: &str, url: &str, reply: Value) -> Fault {
     let Err(error) = reply.extract_error() else {
