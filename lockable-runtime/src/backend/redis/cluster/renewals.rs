@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio::task::JoinSet;
+
 use super::answers::Meaning;
 use super::nodes::Cluster;
 use super::table::Member;
@@ -26,20 +28,23 @@ impl Cluster {
         let mut outcomes: Vec<Outcome> = renewals.iter().map(unserved).collect();
         let mut open: Vec<usize> = (0..renewals.len()).collect();
         for _ in 0..ROUNDS {
-            let mut again = Vec::new();
+            let (mut again, mut moving) = (Vec::new(), JoinSet::new());
             for (member, places) in self.by_member(renewals, &open) {
                 let batch: Vec<_> =
                     places.iter().filter_map(|place| renewals.get(*place).cloned()).collect();
                 let renewed = self.renew_at(&member, &batch).await;
-                for ((place, renewal), outcome) in places.into_iter().zip(&batch).zip(renewed) {
-                    match self.settled(&member, renewal, outcome).await {
-                        Some(outcome) => {
-                            if let Some(of) = outcomes.get_mut(place) {
-                                *of = outcome;
-                            }
-                        }
-                        None => again.push(place),
+                for ((place, renewal), outcome) in places.into_iter().zip(batch).zip(renewed) {
+                    match self.next(&member, &renewal, outcome) {
+                        Next::Settled(outcome) => put(&mut outcomes, place, outcome),
+                        Next::Elsewhere => again.push(place),
+                        Next::InParts => self.start_in_parts(&mut moving, place, renewal),
                     }
+                }
+            }
+            while let Some(renewed) = moving.join_next().await {
+                // It is cancelled with its runtime alone.
+                if let Ok((place, outcome)) = renewed {
+                    put(&mut outcomes, place, outcome);
                 }
             }
             open = again;
@@ -48,6 +53,25 @@ impl Cluster {
             }
         }
         Ok(outcomes)
+    }
+
+    /// Renews a lease whose slot moves beside the others, and not for long: the node to which it moves may be slow,
+    /// or hang, and those of the batch that are renewed are not to wait for it. The next renewal asks it again.
+    fn start_in_parts(
+        &self,
+        moving: &mut JoinSet<(usize, Outcome)>,
+        place: usize,
+        renewal: Renewal,
+    ) {
+        let Some(this) = self.this.upgrade() else { return };
+        let ttl = renewal.ttl.unwrap_or(renewal.attempt.ttl).duration();
+        // Half of what the batch is waited for.
+        let limit = self.opener.command_deadline.min(ttl / 9) / 2;
+        let renewed = async move {
+            let renewed = this.opener.within(limit, this.renew_in_parts(&renewal)).await;
+            (place, renewed.unwrap_or_else(|| Err(Fault::no_answer(&this.opener.server, limit))))
+        };
+        moving.spawn_on(renewed, &self.opener.timers);
     }
 
     /// The places of the renewals for each node.
@@ -81,25 +105,39 @@ impl Cluster {
         batch.iter().map(|_| Err(fault.clone())).collect()
     }
 
-    /// The outcome of a lease; `None` where it has to be asked for elsewhere.
-    async fn settled(
-        &self,
-        member: &Member,
-        renewal: &Renewal,
-        outcome: Outcome,
-    ) -> Option<Outcome> {
-        let Err(fault) = outcome else { return Some(outcome) };
+    /// What follows from the answer about a lease.
+    fn next(&self, member: &Member, renewal: &Renewal, outcome: Outcome) -> Next {
+        let Err(fault) = outcome else { return Next::Settled(outcome) };
         let slot = renewal.attempt.slot;
         match Meaning::of(&fault, member.place()) {
             Meaning::Moved(place) => {
                 self.move_slot(slot, member.place(), &place);
-                None
+                Next::Elsewhere
             }
-            Meaning::Asks(_) | Meaning::Split => Some(self.renew_in_parts(renewal).await),
+            Meaning::Asks(_) | Meaning::Split => Next::InParts,
             Meaning::Stays if self.member(slot).is_none_or(|now| now.number != member.number) => {
-                None
+                Next::Elsewhere
             }
-            Meaning::Passes | Meaning::Stays => Some(Err(fault)),
+            Meaning::Passes => {
+                // The node may be cut off from the others, which have its slots by now.
+                self.refresh_soon();
+                Next::Settled(Err(fault))
+            }
+            Meaning::Stays => Next::Settled(Err(fault)),
         }
+    }
+}
+
+/// What follows from an answer.
+enum Next {
+    Settled(Outcome),
+    /// It is asked for at another node.
+    Elsewhere,
+    InParts,
+}
+
+fn put(outcomes: &mut [Outcome], place: usize, outcome: Outcome) {
+    if let Some(of) = outcomes.get_mut(place) {
+        *of = outcome;
     }
 }
