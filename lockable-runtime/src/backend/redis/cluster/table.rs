@@ -155,7 +155,11 @@ impl Table {
 
     /// The numbers of the nodes that have slots.
     fn owners(&self) -> HashSet<usize> {
-        self.seats.iter().filter_map(|seat| Some(seat.owner.as_ref()?.number)).collect()
+        let number = |seat: &Seat| Some(seat.owner.as_ref()?.number);
+        let mut numbers: Vec<_> = self.seats.iter().filter_map(number).collect();
+        // Slots side by side mostly have the same node.
+        numbers.dedup();
+        numbers.into_iter().collect()
     }
 
     fn set_owner(

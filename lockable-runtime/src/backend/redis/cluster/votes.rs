@@ -40,6 +40,10 @@ fn table(map: &[Shard]) -> Vec<Option<&Place>> {
 }
 
 fn verdict<'a>(named: &[&'a Place]) -> Verdict<'a> {
+    let [first, others @ ..] = named else { return Verdict::Nothing };
+    if others.iter().all(|other| other == first) {
+        return Verdict::Has(first);
+    }
     let count = |place: &Place| named.iter().filter(|other| **other == place).count();
     let Some(most) = named.iter().max_by_key(|place| count(place)) else { return Verdict::Nothing };
     let is_tied = named.iter().any(|other| other != most && count(other) == count(most));
