@@ -7,6 +7,7 @@
 //! - [`Sentinels`] is a primary with its replicas and those who watch over it.
 //! - [`Proxy`] is between a client and a server; it counts what passes and can hold it back.
 //! - [`Spreader`] is a proxy that makes one server of several, each with a part of the keys.
+//! - [`Doors`] are in front of servers, and answer what nodes of a cluster answer.
 //! - [`Peer`] is another process that the test talks with.
 //! - [`Program`] is a process that does all its work by itself, and ends.
 //! - [`Pace`] measures what must come in time, and slows down with the machine.
@@ -23,6 +24,7 @@ pub mod python;
 pub mod wait;
 
 mod admin;
+mod doors;
 mod pace;
 mod peer;
 mod program;
@@ -38,6 +40,7 @@ mod spawner;
 
 pub use admin::Admin;
 pub use cluster::{Cluster, ClusterBuilder};
+pub use doors::{Answer, Cue, Doors, Host};
 pub use pace::Pace;
 pub use peer::Peer;
 pub use program::Program;

@@ -16,7 +16,7 @@ use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
-use crate::types::options::Ttl;
+use crate::types::options::{Deadlines, Ttl};
 use crate::types::slot::Slot;
 use crate::types::token::{Origin, OwnerToken, random};
 
@@ -96,7 +96,20 @@ impl Verbs {
     /// # Errors
     /// When the URL names none.
     pub fn open(url: &str) -> Result<Self, LockError> {
-        let backend = open(&Settings { url: url.to_owned(), ..Settings::default() })?;
+        Self::open_with(url, Deadlines::default())
+    }
+
+    /// The same with another command deadline, and ample time to connect.
+    ///
+    /// # Errors
+    /// When the URL names none.
+    pub fn open_impatient(url: &str, command: Duration) -> Result<Self, LockError> {
+        let deadlines = Deadlines { command, connect: Duration::from_secs(10) };
+        Self::open_with(url, deadlines)
+    }
+
+    fn open_with(url: &str, deadlines: Deadlines) -> Result<Self, LockError> {
+        let backend = open(&Settings { url: url.to_owned(), deadlines, ..Settings::default() })?;
         Ok(Self { backend, origin: Origin::draw()?, listener: None })
     }
 
@@ -134,6 +147,17 @@ impl Verbs {
         &self,
         batch: &[(VerbAttempt, Option<Duration>)],
     ) -> Result<Vec<impl Debug + use<>>, LockError> {
+        self.renew_each(batch).await?.into_iter().collect()
+    }
+
+    /// The same, with a fault of its own for each.
+    ///
+    /// # Errors
+    /// The backend's, or when a lease is invalid.
+    pub async fn renew_each(
+        &self,
+        batch: &[(VerbAttempt, Option<Duration>)],
+    ) -> Result<Vec<Result<impl Debug + use<>, LockError>>, LockError> {
         let now = self.backend.now();
         let renewal = |(attempt, ttl): &(VerbAttempt, Option<Duration>)| {
             let ttl = ttl.map(|ttl| Ttl::new("extend", ttl)).transpose()?;
@@ -141,7 +165,7 @@ impl Verbs {
         };
         let batch = batch.iter().map(renewal).collect::<Result<_, LockError>>()?;
         let outcomes = self.backend.renew(batch).await?;
-        outcomes.into_iter().map(|outcome| Ok(outcome?)).collect()
+        Ok(outcomes.into_iter().map(|outcome| Ok(outcome?)).collect())
     }
 
     /// Releases all of them, and leaves each lock taken for that long; each is asked for before any is

@@ -1,0 +1,84 @@
+//! What a test has a door answer, and to which commands.
+
+/// Which commands are meant, and how often.
+#[derive(Clone, Debug)]
+pub struct Cue {
+    names: Vec<String>,
+    word: Option<String>,
+    /// How many are meant.
+    times: usize,
+}
+
+/// What a door answers.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// An error, and the server does not get the command.
+    Error(String),
+    /// The connection ends before the command has come to the server.
+    BreakBefore,
+    /// The connection ends when the server has run the command.
+    BreakAfter,
+    /// The connection stays, and nothing passes on it any more, from this command on.
+    Silence,
+}
+
+/// How a node names its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// By its address.
+    Address,
+    /// By an empty text.
+    Empty,
+    /// A null, in `CLUSTER SLOTS`.
+    Nil,
+    /// A question mark.
+    Unknown,
+}
+
+impl Cue {
+    /// All commands of these names, and subcommands where a name has two words.
+    pub fn of<const N: usize>(names: [&str; N]) -> Self {
+        let names = names.into_iter().map(str::to_owned).collect();
+        Self { names, word: None, times: usize::MAX }
+    }
+
+    /// Only those with this word among their keys and arguments.
+    #[must_use]
+    pub fn about(mut self, word: impl Into<String>) -> Self {
+        self.word = Some(word.into());
+        self
+    }
+
+    /// Only the first so many.
+    #[must_use]
+    pub fn times(mut self, count: usize) -> Self {
+        self.times = count;
+        self
+    }
+
+    /// Whether the command is meant, the number of which counts not.
+    pub(super) fn is_of(&self, command: &[String]) -> bool {
+        let has_name = |name: &String| {
+            let mut words = name.split(' ').zip(command);
+            words.all(|(name, word)| name.eq_ignore_ascii_case(word))
+        };
+        let has_word = |word: &String| command.contains(word);
+        self.names.iter().any(has_name) && self.word.as_ref().is_none_or(has_word)
+    }
+
+    /// Whether this command is meant; if so, there is one less.
+    pub(super) fn takes(&mut self, command: &[String]) -> bool {
+        if self.times == 0 || !self.is_of(command) {
+            return false;
+        }
+        self.times -= 1;
+        true
+    }
+}
+
+impl Answer {
+    /// An error in the words of the protocol, without the dash.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self::Error(text.into())
+    }
+}

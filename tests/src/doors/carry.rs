@@ -1,0 +1,130 @@
+//! One connection through a door.
+
+use std::future::pending;
+use std::io;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::plan::Fate;
+use super::{Door, locked};
+use crate::resp::{Frames, is_push, words};
+
+impl Door {
+    pub(super) async fn serve(self, listener: TcpListener) {
+        while let Ok((client, _)) = listener.accept().await {
+            let door = self.clone();
+            // It ends when either side closes; that is no fault of the door's.
+            tokio::spawn(async move { drop(door.carry(client).await) });
+        }
+    }
+
+    async fn carry(self, client: TcpStream) -> io::Result<()> {
+        let server = TcpStream::connect(self.server).await?;
+        for stream in [&client, &server] {
+            stream.set_nodelay(true)?;
+        }
+        let (from_client, to_client) = client.into_split();
+        let (from_server, to_server) = server.into_split();
+        let replies = Replies { from_server, to_client, frames: Frames::default() };
+        let carried = Carried { door: self, to_server, replies, is_asking: false };
+        carried.run(from_client).await
+    }
+}
+
+struct Carried {
+    door: Door,
+    to_server: OwnedWriteHalf,
+    replies: Replies,
+    /// The last command was `ASKING`.
+    is_asking: bool,
+}
+
+/// What comes back.
+struct Replies {
+    from_server: OwnedReadHalf,
+    to_client: OwnedWriteHalf,
+    frames: Frames,
+}
+
+impl Carried {
+    async fn run(mut self, mut from_client: OwnedReadHalf) -> io::Result<()> {
+        let (mut commands, mut bytes) = (Frames::default(), Vec::with_capacity(1 << 14));
+        loop {
+            tokio::select! {
+                read = from_client.read_buf(&mut bytes) => {
+                    if read? == 0 {
+                        return Ok(());
+                    }
+                    for command in commands.feed(&bytes) {
+                        self.take(&command).await?;
+                    }
+                    bytes.clear();
+                }
+                frames = self.replies.next() => self.replies.pass(&frames?).await?,
+            }
+        }
+    }
+
+    async fn take(&mut self, command: &[u8]) -> io::Result<()> {
+        let words =
+            words(command).into_iter().map(|word| String::from_utf8_lossy(word).into_owned());
+        let words: Vec<_> = words.collect();
+        let name = words.first().map(|name| name.to_uppercase()).unwrap_or_default();
+        let door = self.door.number;
+        let fate = locked(&self.door.plan).fate(door, words, self.is_asking);
+        self.is_asking = name == "ASKING";
+        match fate {
+            Fate::Passes => {
+                self.to_server.write_all(command).await?;
+                // Those are answered by messages, of which any number comes.
+                if name.ends_with("SUBSCRIBE") { Ok(()) } else { self.replies.pass_one().await }
+            }
+            Fate::Answered(reply) => self.replies.to_client.write_all(&reply).await,
+            Fate::BreaksBefore => Err(io::ErrorKind::ConnectionReset.into()),
+            Fate::BreaksAfter => {
+                self.to_server.write_all(command).await?;
+                self.replies.take_one().await?;
+                Err(io::ErrorKind::ConnectionReset.into())
+            }
+            Fate::Silent => pending().await,
+        }
+    }
+}
+
+impl Replies {
+    /// Passes the server's reply on, with the messages that come before it.
+    async fn pass_one(&mut self) -> io::Result<()> {
+        loop {
+            let frames = self.next().await?;
+            self.pass(&frames).await?;
+            if frames.iter().any(|frame| !is_push(frame)) {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn pass(&mut self, frames: &[Vec<u8>]) -> io::Result<()> {
+        self.to_client.write_all(&frames.concat()).await
+    }
+
+    /// Takes the server's reply, and passes nothing on.
+    async fn take_one(&mut self) -> io::Result<()> {
+        while self.next().await?.iter().all(|frame| is_push(frame)) {}
+        Ok(())
+    }
+
+    /// What has come.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost.
+    async fn next(&mut self) -> io::Result<Vec<Vec<u8>>> {
+        let mut bytes = Vec::with_capacity(1 << 14);
+        if self.from_server.read_buf(&mut bytes).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(self.frames.feed(&bytes))
+    }
+}

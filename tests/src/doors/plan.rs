@@ -1,0 +1,144 @@
+//! What the doors of a test do, as plain state that every connection reads.
+
+use std::net::SocketAddr;
+
+use super::answers::{Answer, Cue, Host};
+use crate::cluster::{SLOTS, slot};
+
+/// What becomes of a command.
+#[derive(Debug)]
+pub(super) enum Fate {
+    /// The server answers it.
+    Passes,
+    /// The door answers it with these bytes.
+    Answered(Vec<u8>),
+    BreaksBefore,
+    BreaksAfter,
+    Silent,
+}
+
+#[derive(Debug)]
+pub(super) struct Plan {
+    addrs: Vec<SocketAddr>,
+    /// The door of each slot.
+    pub(super) owners: Vec<usize>,
+    pub(super) host: Host,
+    /// The doors that take commands behind `ASKING`.
+    pub(super) importing: Vec<usize>,
+    /// The first one that takes a command counts.
+    pub(super) scenes: Vec<(usize, Cue, Answer)>,
+    /// What has come, and to which door.
+    pub(super) seen: Vec<(usize, Vec<String>)>,
+    /// If not, it is a proxy that takes commands about one slot each.
+    pub(super) is_cluster: bool,
+}
+
+impl Plan {
+    pub(super) fn new(addrs: Vec<SocketAddr>) -> Self {
+        let importing = (0..addrs.len()).collect();
+        let owners = vec![0; usize::from(SLOTS)];
+        let (scenes, seen) = (Vec::new(), Vec::new());
+        Self { addrs, owners, host: Host::Address, importing, scenes, seen, is_cluster: true }
+    }
+
+    pub(super) fn fate(&mut self, door: usize, command: Vec<String>, is_asking: bool) -> Fate {
+        let answer = self.scenes.iter_mut().find_map(|(of, cue, answer)| {
+            (*of == door && cue.takes(&command)).then(|| answer.clone())
+        });
+        let fate = match answer {
+            Some(Answer::Error(text)) => Fate::Answered(error(&text)),
+            Some(Answer::BreakBefore) => Fate::BreaksBefore,
+            Some(Answer::BreakAfter) => Fate::BreaksAfter,
+            Some(Answer::Silence) => Fate::Silent,
+            None => self.usual(door, &command, is_asking),
+        };
+        self.seen.push((door, command));
+        fate
+    }
+
+    fn usual(&self, door: usize, command: &[String], is_asking: bool) -> Fate {
+        let is_slots = command.len() == 2
+            && command[0].eq_ignore_ascii_case("CLUSTER")
+            && command[1].eq_ignore_ascii_case("SLOTS");
+        if is_slots && self.is_cluster {
+            return Fate::Answered(self.slots());
+        }
+        let mut slots = keys(command).iter().map(|key| slot(key));
+        let Some(slot) = slots.next() else { return Fate::Passes };
+        if slots.any(|other| other != slot) {
+            return Fate::Answered(error("CROSSSLOT Keys in request don't hash to the same slot"));
+        }
+        let owner = self.owners[usize::from(slot)];
+        let is_taken = is_asking && self.importing.contains(&door);
+        if owner == door || is_taken || !self.is_cluster {
+            return Fate::Passes;
+        }
+        let addr = self.addrs[owner];
+        let host = match self.host {
+            Host::Address => addr.ip().to_string(),
+            Host::Unknown => "?".to_owned(),
+            Host::Empty | Host::Nil => String::new(),
+        };
+        Fate::Answered(error(&format!("MOVED {slot} {host}:{}", addr.port())))
+    }
+
+    fn slots(&self) -> Vec<u8> {
+        let mut ranges: Vec<(usize, usize, usize)> = Vec::new();
+        for (slot, owner) in self.owners.iter().enumerate() {
+            match ranges.last_mut() {
+                Some((_, last, of)) if of == owner => *last = slot,
+                _ => ranges.push((slot, slot, *owner)),
+            }
+        }
+        let entries = ranges.iter().map(|(first, last, owner)| {
+            let addr = self.addrs[*owner];
+            let host = match self.host {
+                Host::Address => bulk(&addr.ip().to_string()),
+                Host::Unknown => bulk("?"),
+                Host::Empty => bulk(""),
+                Host::Nil => "$-1\r\n".to_owned(),
+            };
+            let node = format!("*3\r\n{host}:{}\r\n{}", addr.port(), bulk(&owner.to_string()));
+            format!("*3\r\n:{first}\r\n:{last}\r\n{node}")
+        });
+        let entries: Vec<_> = entries.collect();
+        format!("*{}\r\n{}", entries.len(), entries.concat()).into_bytes()
+    }
+}
+
+fn error(text: &str) -> Vec<u8> {
+    format!("-{text}\r\n").into_bytes()
+}
+
+fn bulk(text: &str) -> String {
+    format!("${}\r\n{text}\r\n", text.len())
+}
+
+/// The keys of a command, or the shard channel, as far as locks have such commands.
+fn keys(command: &[String]) -> &[String] {
+    const ONE: [&str; 13] = [
+        "SET",
+        "GET",
+        "INCR",
+        "PTTL",
+        "PEXPIRE",
+        "LPOS",
+        "RPUSH",
+        "LPOP",
+        "LREM",
+        "LINDEX",
+        "SPUBLISH",
+        "SSUBSCRIBE",
+        "TYPE",
+    ];
+    let Some((name, rest)) = command.split_first() else { return &[] };
+    match name.to_uppercase().as_str() {
+        "EVAL" | "EVALSHA" => {
+            let count = rest.get(1).and_then(|count| count.parse::<usize>().ok());
+            count.and_then(|count| rest.get(2..2 + count)).unwrap_or_default()
+        }
+        "DEL" | "EXISTS" | "MGET" => rest,
+        name if ONE.contains(&name) => &rest[..rest.len().min(1)],
+        _ => &[],
+    }
+}
