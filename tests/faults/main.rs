@@ -2,6 +2,7 @@
 
 mod acquisitions;
 mod addresses;
+mod answers;
 mod cancellation;
 mod check;
 mod cluster;

@@ -1,0 +1,11 @@
+//! What follows from each answer that a node of a cluster can give, in each place.
+//!
+//! Doors in front of two servers, which have all slots each, give the answers.
+
+mod given;
+mod moves;
+mod one_shard;
+mod places;
+mod rows;
+mod scene;
+mod table;

@@ -1,0 +1,121 @@
+//! What a process knows of a slot and its locks, and what of it counts after the slot has moved.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockable_runtime::__internals::fence_counter;
+use lockable_runtime::Locker;
+use lockable_tests::cluster::SLOTS;
+use lockable_tests::{Answer, Cue, Doors, wait};
+
+use super::scene::{Nodes, Scene, fresh};
+use crate::support::{COMMAND, LIMIT, LONG, impatient, in_time};
+
+const AMPLE: Duration = Duration::from_secs(2);
+
+/// Goal: a token of a fence counter that was left at a node when its slot moved on, and came back.
+#[tokio::test]
+async fn tokens_rise_when_a_slot_moves_there_and_back() {
+    let mut scene = Scene::begin(AMPLE).await;
+    for door in [0, 1, 0, 1] {
+        // The counters stay where they are.
+        scene.doors.assign([scene.slot], door);
+        for _ in 0..2 {
+            let attempt = scene.verbs.attempt(&scene.key, LONG, None).unwrap();
+            let token = scene.verbs.acquire(&attempt).await.unwrap().unwrap();
+            assert!(token > scene.token, "{token} after {}", scene.token);
+            scene.token = token;
+            scene.verbs.release(&attempt, None, Duration::ZERO).await.unwrap();
+        }
+    }
+}
+
+/// Goal: a holder who hears of a failover only when its lease is due.
+/// Method: the slot moves without its data; another call learns that.
+#[tokio::test]
+async fn leases_are_checked_when_their_slot_moves() {
+    let (doors, _nodes) = doors();
+    let locker = connect(&doors).await;
+    let (key, slot) = fresh("held");
+    let guard = locker.lock(&key).renew().acquire().await.unwrap();
+    doors.assign([slot], 1);
+    let other = locker.lock(format!("{{{key}}}:other")).acquire().await.unwrap();
+    // It is renewed after a third of a minute.
+    in_time(COMMAND, guard.lost()).await;
+    other.release().await.unwrap();
+}
+
+/// Goal: a request that waits for the answer of a node that has no slots any more.
+#[tokio::test]
+async fn what_a_left_node_was_asked_is_asked_elsewhere() {
+    let mut scene = Scene::begin(AMPLE).await;
+    scene.verbs.inspect(&scene.key).await.unwrap();
+    scene.doors.answer(0, Cue::of(["SET"]).about(&scene.key), Answer::Silence);
+    let asked = scene.verbs.acquire(&scene.attempt);
+    let moved = async {
+        wait::until_async(LIMIT, async || {
+            scene.doors.count(0, &Cue::of(["SET"]).about(&scene.key)) > 0
+        })
+        .await;
+        scene.doors.assign(0..SLOTS, 1);
+    };
+    let (token, ()) = in_time(AMPLE, async { tokio::join!(asked, moved) }).await;
+    scene.token = token.unwrap().expect("the other node has no such lock");
+    assert!(scene.admin(1).get(&scene.key).is_some());
+    scene.verbs.release(&scene.attempt, None, Duration::ZERO).await.unwrap();
+}
+
+/// Goal: a node that was cut off says that the cluster is down for ever, and who only renews hears nothing else.
+#[tokio::test]
+async fn a_renewal_leaves_a_node_that_was_cut_off() {
+    let mut scene = Scene::begin(AMPLE).await;
+    scene.token = scene.verbs.acquire(&scene.attempt).await.unwrap().unwrap();
+    scene.move_slot();
+    let about = Cue::of(["EVALSHA", "EVAL"]).about(&scene.key);
+    scene.doors.answer(0, about, Answer::error("CLUSTERDOWN The cluster is down"));
+    let renewed = async || {
+        let renewed = scene.verbs.renew(&[(scene.attempt.clone(), Some(LONG))]).await;
+        renewed.is_ok_and(|renewed| format!("{renewed:?}") == "[Held]")
+    };
+    in_time(AMPLE, wait::until_async(LIMIT, renewed)).await;
+    scene.verbs.release(&scene.attempt, None, Duration::ZERO).await.unwrap();
+    scene.is_clean().await;
+}
+
+/// The lock was set, and its fencing token was not counted: the call has an error, and the lock no holder.
+#[tokio::test]
+async fn a_lock_without_a_token_is_released() {
+    let (doors, nodes) = doors();
+    let locker = connect(&doors).await;
+    let (key, _) = fresh("uncounted");
+    let fence = fence_counter(&key).unwrap();
+    let refused = Answer::error("NOREPLICAS Not enough good replicas to write.");
+    doors.answer(0, Cue::of(["EVALSHA"]).about(fence).times(1), refused);
+    let error = locker.lock(&key).try_acquire().await.unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains("NOREPLICAS"), "{error}");
+    let admin = nodes.servers()[0].admin();
+    wait::until_async(LIMIT, async || admin.get(&key).is_none()).await;
+}
+
+/// Goal: a connection that hangs keeps no call for longer than its deadline, and no later call.
+#[tokio::test]
+async fn a_silent_connection_is_replaced() {
+    let (doors, _nodes) = doors();
+    let locker = connect(&doors).await;
+    let (key, _) = fresh("silent");
+    let silent = Cue::of(["SET"]).about(&key).times(1);
+    doors.answer(0, silent, Answer::Silence);
+    let error = in_time(COMMAND, locker.lock(&key).try_acquire()).await.unwrap_err();
+    assert!(error.is_unavailable(), "{error}");
+    let granted = async || locker.lock(&key).try_acquire().await.is_ok_and(|guard| guard.is_some());
+    in_time(4 * COMMAND, wait::until_async(LIMIT, granted)).await;
+}
+
+fn doors() -> (Doors, Arc<Nodes>) {
+    let nodes = Nodes::shared();
+    (Doors::open(nodes.servers()), nodes)
+}
+
+async fn connect(doors: &Doors) -> Locker {
+    impatient(&doors.url()).prefix("").connect().await.unwrap()
+}

@@ -1,0 +1,57 @@
+//! Many renewed leases where commands about keys of several slots are refused.
+
+use std::time::Duration;
+
+use lockable_runtime::{LockGuard, LockRequest, Locker};
+use lockable_tests::{Doors, Server, cluster};
+use rstest::rstest;
+use tokio::task::JoinSet;
+
+use crate::support::elapse;
+
+/// What is asked for the locks, all of which are in one shard.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// By `redis://`, at the only node of a cluster.
+    Node,
+    /// By `redis-cluster://`, at the same.
+    Cluster,
+    /// By `redis://`, at a proxy that takes keys of one slot at a time.
+    Proxy,
+}
+
+/// Goal: leases that are renewed together, and lost together where that is refused.
+#[rstest]
+#[case::of_the_only_node(Way::Node)]
+#[case::of_a_cluster_of_one_node(Way::Cluster)]
+#[case::behind_a_proxy_of_single_slots(Way::Proxy)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_hundred_leases_are_renewed(#[case] way: Way) {
+    let server = match way {
+        Way::Node | Way::Cluster => cluster::start(&Server::builder(), 1).remove(0),
+        Way::Proxy => Server::start(),
+    };
+    let doors = Doors::of_one_slot_each(&server);
+    let url = match way {
+        Way::Node => server.url(),
+        Way::Cluster => server.url().replace("redis://", "redis-cluster://"),
+        Way::Proxy => doors.url_of(0),
+    };
+    let locker = Locker::builder().url(url).expire(LEASE).connect().await.unwrap();
+    let guards = hold(&locker).await;
+    elapse(5 * LEASE).await;
+    let lost: Vec<_> = guards.iter().filter(|guard| !guard.is_held()).collect();
+    assert!(lost.is_empty(), "{} of {LEASES} were lost", lost.len());
+    let released = guards.into_iter().map(LockGuard::release).collect::<JoinSet<_>>();
+    released.join_all().await.into_iter().for_each(Result::unwrap);
+    assert_eq!(server.admin().keys("disLock:*"), [""; 0]);
+}
+
+async fn hold(locker: &Locker) -> Vec<LockGuard> {
+    let locks = (0..LEASES).map(|number| locker.lock(format!("leases:{number}")).renew());
+    let acquired: JoinSet<_> = locks.map(LockRequest::acquire).collect();
+    acquired.join_all().await.into_iter().map(Result::unwrap).collect()
+}
+
+const LEASES: usize = 300;
+const LEASE: Duration = Duration::from_secs(4);

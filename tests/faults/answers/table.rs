@@ -1,0 +1,95 @@
+//! Each answer in each place.
+//!
+//! Goal: an answer of a node that a verb does not follow, follows for ever, or takes for another one.
+//! Method: the answer is given in the place of that to each request of each verb. What the caller gets is compared
+//! with what is expected. After that, another lock of the slot is still held, the next fencing token is larger,
+//! and nothing is left behind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockable_runtime::LockError;
+use lockable_tests::{Cue, Pace};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::given::Given;
+use super::places::Place;
+use super::rows::{RENEWALS, ROWS, Row};
+use super::scene::Scene;
+use crate::support::{LIMIT, MARGIN};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_answer_in_each_place_has_its_outcome() {
+    let at_once = Arc::new(Semaphore::new(16));
+    let mut cases = JoinSet::new();
+    for (row, Row { given, places, most, .. }) in ROWS.iter().enumerate() {
+        for (given, place) in places.iter().map(|place| (*given, *place)) {
+            let at_once = Arc::clone(&at_once);
+            cases.spawn(async move {
+                let _permit = at_once.acquire().await.unwrap();
+                let deadline = if *most == "late" { SHORT } else { AMPLE };
+                let running = tokio::spawn(run(given, place, deadline));
+                let word = timeout(3 * LIMIT, running).await.expect("the case ends");
+                (row, place, word.unwrap_or_else(|_| "panicked".to_owned()))
+            });
+        }
+    }
+    let mut mistakes = Vec::new();
+    while let Some(case) = cases.join_next().await {
+        let (row, place, found) = case.unwrap();
+        let expected = ROWS[row].expected(place);
+        if found != expected {
+            mistakes.push(format!("{:?} {place:?}: {found}, not {expected}", ROWS[row].given));
+        }
+    }
+    mistakes.sort();
+    assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
+}
+
+async fn run(given: Given, place: Place, deadline: Duration) -> String {
+    let mut scene = Scene::begin(deadline).await;
+    let ready = place.prepare(&mut scene).await;
+    let (door, cue) = place.cue(&scene);
+    let before = scene.doors.count(door, &cue);
+    given.play(&scene, door, cue.clone());
+    let begun = Pace::start();
+    let outcome = timeout(deadline + MARGIN, place.act(&scene, &ready)).await;
+    let elapsed = begun.elapsed();
+    let asked = scene.doors.count(door, &cue) - before;
+    let word = match outcome {
+        Ok(Ok(word)) => word,
+        Ok(Err(error)) => word_of(&error, elapsed > deadline / 2 && !RENEWALS.contains(&place)),
+        Err(_) => "without an end".to_owned(),
+    };
+    assert!(asked <= given.most_requests(), "{given:?} {place:?}: {asked} requests");
+    if matches!(given, Given::Asks | Given::Split) {
+        let counted = Cue::of(["EVALSHA", "EVAL", "INCR"]).about(scene.fence());
+        let led_astray = scene.doors.count(1, &counted);
+        assert_eq!(led_astray, 0, "{place:?}: the counter is where it was");
+    }
+    if given.is_over_with_the_case() {
+        scene.doors.take_back();
+    }
+    scene.doors.take_asking(1, true);
+    place.end(&scene, ready).await;
+    scene.other.leave(&scene.attempt).await.unwrap();
+    scene.other.release(&scene.attempt, None, Duration::ZERO).await.unwrap();
+    scene.is_clean().await;
+    word
+}
+
+fn word_of(error: &LockError, is_late: bool) -> String {
+    let text = error.to_string();
+    match (error.is_unavailable(), is_late) {
+        _ if text.contains("is unknown") => "unsure".to_owned(),
+        (true, true) => "late".to_owned(),
+        (true, false) => "fails".to_owned(),
+        (false, _) => text,
+    }
+}
+
+/// The command deadlines: where it passes, and where it must not.
+const SHORT: Duration = Duration::from_millis(500);
+const AMPLE: Duration = Duration::from_secs(2);
