@@ -60,7 +60,9 @@ fn is_half_done(error: &RedisError) -> bool {
 fn place(address: &str, asked: &Place) -> Option<Place> {
     let (host, port) = address.rsplit_once(':')?;
     let host = match host.trim_start_matches('[').trim_end_matches(']') {
-        "" | "?" => asked.host.clone(),
+        "" => asked.host.clone(),
+        // A name that no one knows; `CLUSTER SLOTS` may have the address.
+        "?" => return None,
         host => host.to_owned(),
     };
     Some(Place { host, port: port.parse().ok()? })
@@ -87,7 +89,7 @@ mod tests {
             ("MOVED 3999 ::1:6381", Meaning::Moved(at("::1", 6381))),
             ("MOVED 3999 [::1]:6381", Meaning::Moved(at("::1", 6381))),
             ("MOVED 3999 :6381", Meaning::Moved(at("asked", 6381))),
-            ("MOVED 3999 ?:6381", Meaning::Moved(at("asked", 6381))),
+            ("MOVED 3999 ?:6381", Meaning::Passes),
             ("MOVED 3999 nowhere", Meaning::Passes),
             ("ASK 3999 node.example:6381", Meaning::Asks(at("node.example", 6381))),
             ("TRYAGAIN Multiple keys request during rehashing of slot", Meaning::Split),

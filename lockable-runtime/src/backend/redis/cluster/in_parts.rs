@@ -56,6 +56,19 @@ impl OneKey for Plain {
     }
 }
 
+/// To take an attempt out of the queue.
+struct Leaving<'a>(&'a Attempt);
+
+impl OneKey for Leaving<'_> {
+    fn command(&self, names: &Names) -> Cmd {
+        command::leave_queue(&names.namespace, self.0)
+    }
+
+    fn by_text(&self, names: &Names) -> Cmd {
+        self.command(names)
+    }
+}
+
 /// An answer about one key.
 struct Answer {
     reply: Value,
@@ -69,16 +82,7 @@ impl Cluster {
     /// shows.
     pub(crate) async fn acquire(&self, attempt: &Attempt) -> Result<Acquisition, Fault> {
         let since = attempt.mark_sent(boot_time());
-        let locked = self.ask_for(attempt.slot, &Plain(command::set_lock(attempt))).await?;
-        let is_granted = command::is_granted(&locked.reply, attempt);
-        if !is_granted.map_err(|error| locked.connection.fault(&error))? {
-            return Ok(Acquisition::Busy);
-        }
-        let seeded = self.ask_for(attempt.slot, &Seed(attempt)).await?;
-        let token = command::integer(&seeded.reply).map_err(|error| {
-            let (fault, names) = (seeded.connection.fault(&error), &seeded.connection.names);
-            fault::of_fence(fault, &names.namespace, &attempt.key)
-        })?;
+        let Some(token) = self.lock(attempt).await? else { return Ok(Acquisition::Busy) };
         let owner = self.ask_for(attempt.slot, &Plain(command::owner(attempt))).await?;
         let is_own = command::is_own(&owner.reply, attempt);
         Ok(if is_own.map_err(|error| owner.connection.fault(&error))? {
@@ -89,15 +93,47 @@ impl Cluster {
     }
 
     /// Acquires the lock, or waits in no queue: the call asks again within a second.
-    pub(crate) async fn enqueue(&self, attempt: &Attempt) -> Result<Enqueued, Fault> {
+    ///
+    /// The lock may be the attempt's since long ago: it was handed off, or an earlier request took it. So the last
+    /// look makes it last, as a place in the queue that is granted does, and the lease counts from there.
+    pub(crate) async fn enqueue(&self, attempt: &Arc<Attempt>) -> Result<Enqueued, Fault> {
+        attempt.mark_sent(boot_time());
+        let busy = Enqueued::Queued { remaining: None };
+        let Some(first) = self.lock(attempt).await? else { return Ok(busy) };
         let sent = boot_time();
-        Ok(match self.acquire(attempt).await? {
-            Acquisition::Granted { fencing_token, .. } => {
-                let fence = Reserved { first: u64::from(fencing_token), passes: 0 };
+        let renewal = Renewal::new(attempt, Some(attempt.ttl), sent);
+        Ok(match self.renew_in_parts(&renewal).await? {
+            Renewed::Held => {
+                self.leave_queue(attempt).await;
+                let fence = Reserved { first, passes: 0 };
                 Enqueued::Granted(Grant::answered(attempt, fence, sent, attempt.ttl))
             }
-            Acquisition::Busy => Enqueued::Queued { remaining: None },
+            Renewed::Absent | Renewed::Taken => busy,
         })
+    }
+
+    /// Sets the lock and counts its fencing token; `None` where another holder has it.
+    async fn lock(&self, attempt: &Attempt) -> Result<Option<u64>, Fault> {
+        let locked = self.ask_for(attempt.slot, &Plain(command::set_lock(attempt))).await?;
+        let is_granted = command::is_granted(&locked.reply, attempt);
+        if !is_granted.map_err(|error| locked.connection.fault(&error))? {
+            return Ok(None);
+        }
+        let seeded = self.ask_for(attempt.slot, &Seed(attempt)).await?;
+        let token = command::integer(&seeded.reply).map_err(|error| {
+            let (fault, names) = (seeded.connection.fault(&error), &seeded.connection.names);
+            fault::of_fence(fault, &names.namespace, &attempt.key)
+        })?;
+        Ok(Some(token))
+    }
+
+    /// Takes the attempt out of the queue, if that is soon done. What is left there would be granted some time,
+    /// unwanted, and stop the others until it is released.
+    async fn leave_queue(&self, attempt: &Attempt) {
+        let leave = Leaving(attempt);
+        let left = self.ask_for(attempt.slot, &leave);
+        let limit = self.opener.command_deadline / 4;
+        let _left: Option<Result<Answer, Fault>> = self.opener.within(limit, left).await;
     }
 
     /// Frees the lock; the calls that wait for it ask within a second.
@@ -113,9 +149,9 @@ impl Cluster {
         }
     }
 
-    /// Frees a lock that was granted meanwhile. What is left in the queue is granted some time, unwanted, and
-    /// released then.
+    /// Frees a lock that was granted meanwhile.
     pub(crate) async fn leave(&self, attempt: &Attempt) -> Result<(), Fault> {
+        self.leave_queue(attempt).await;
         let free = FreeOne { attempt, taken_for: None };
         let Answer { reply, connection, .. } = self.ask_for(attempt.slot, &free).await?;
         free.outcome(reply).map(drop).map_err(|error| connection.fault(&error))
@@ -146,7 +182,10 @@ impl Cluster {
         loop {
             let is_asking = next.is_some();
             let connection = match next.take() {
-                Some(place) => self.member_at(&place, slot).connections.ready().await?,
+                Some(place) => {
+                    let member = self.member_at(&place, slot);
+                    self.doubting(member.connections.ready()).await?
+                }
                 None => self.ready(slot, &mut hops).await?,
             };
             let reply = match connection.unless_left(send(&connection, request, is_asking)).await {

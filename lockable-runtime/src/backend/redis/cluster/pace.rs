@@ -12,6 +12,10 @@ use crate::types::clock::{Moment, boot_time};
 /// Two questions are at least this far apart, however many calls need an answer.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// The pause doubles with each answer that has no news, up to this: a node that hangs makes every process ask. A
+/// failover is found within that time.
+const LONGEST_PAUSE: Duration = Duration::from_millis(400);
+
 /// Whether a question is under way.
 #[derive(Default)]
 pub(super) struct Pace {
@@ -26,6 +30,8 @@ struct State {
     /// Whether an answer was needed since the last question was sent.
     is_needed: bool,
     asked: Moment,
+    /// Before the next question.
+    pause: Duration,
 }
 
 impl Pace {
@@ -34,6 +40,10 @@ impl Pace {
     pub(super) fn need(&self) -> bool {
         let mut state = self.state();
         state.is_needed = true;
+        // A new trouble, a while after the last one.
+        if !state.is_running && boot_time().since(state.asked) > LONGEST_PAUSE {
+            state.pause = PAUSE;
+        }
         !mem::replace(&mut state.is_running, true)
     }
 
@@ -41,18 +51,16 @@ impl Pace {
     pub(super) fn begin(&self) -> Duration {
         let mut state = self.state();
         let now = boot_time();
-        let pause = if state.asked == Moment::default() {
-            Duration::ZERO
-        } else {
-            PAUSE.saturating_sub(now.since(state.asked))
-        };
+        let pause = state.pause.saturating_sub(now.since(state.asked));
         (state.is_needed, state.asked) = (false, now.after(pause));
         pause
     }
 
-    /// Whether an answer was needed since; if not, the task that asks has ended.
-    pub(super) fn is_needed(&self) -> bool {
+    /// The nodes were asked. Returns whether another answer was needed since; if not, the task that asks has ended.
+    pub(super) fn is_needed(&self, has_news: bool) -> bool {
         let mut state = self.state();
+        let next = if has_news { PAUSE } else { 2 * state.pause };
+        state.pause = next.clamp(PAUSE, LONGEST_PAUSE);
         state.is_running = state.is_needed;
         state.is_running
     }

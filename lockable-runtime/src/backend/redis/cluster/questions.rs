@@ -20,29 +20,43 @@ use crate::backend::redis::wire::command::{self, pipeline};
 use crate::types::clock::{boot_time, timer_on, within};
 use crate::types::slot::Slot;
 
-/// Waits until most of those that are asked have answered, or none is left; and a moment at most from the first
-/// answer on, because one that hangs says nothing until its limit.
-pub(super) async fn collect(
+/// Waits until most of those that are asked have answered, or none is left.
+pub(super) async fn collect_most(
     asking: &mut JoinSet<Answer>,
     (maps, faults): (&mut Vec<Map>, &mut Vec<Fault>),
-    timers: &Handle,
 ) {
     let enough = maps.len() + asking.len() / 2 + 1;
-    let mut rest = Duration::MAX;
-    while maps.len() < enough {
-        let begun = boot_time();
-        let asked = within(|| timer_on(timers, rest), asking.join_next()).await;
-        let Some(Some(asked)) = asked else { return };
+    while maps.len() < enough
+        && let Some(asked) = asking.join_next().await
+    {
         match asked {
-            Ok(Ok(map)) => {
-                maps.push(map);
-                rest = rest.min(GRACE);
-            }
+            Ok(Ok(map)) => maps.push(map),
             Ok(Err(fault)) => faults.push(fault),
             // It was cancelled with its runtime.
             Err(_) => {}
         }
-        rest = rest.saturating_sub(boot_time().since(begun));
+    }
+}
+
+/// The same, but from the first answer on only a moment: one that hangs would say nothing until its limit.
+pub(super) async fn collect_soon(
+    asking: &mut JoinSet<Answer>,
+    (maps, faults): (&mut Vec<Map>, &mut Vec<Fault>),
+    timers: &Handle,
+) {
+    let enough = asking.len() / 2 + 1;
+    let mut rest = Duration::MAX;
+    while maps.len() < enough {
+        let begun = boot_time();
+        let asked = within(|| timer_on(timers, rest), asking.join_next()).await;
+        match asked.flatten() {
+            Some(Ok(Ok(map))) => maps.push(map),
+            Some(Ok(Err(fault))) => faults.push(fault),
+            Some(Err(_)) => {}
+            None => return,
+        }
+        let limit = if maps.is_empty() { Duration::MAX } else { GRACE };
+        rest = rest.min(limit).saturating_sub(boot_time().since(begun));
     }
 }
 

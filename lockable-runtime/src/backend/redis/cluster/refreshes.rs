@@ -3,15 +3,17 @@
 //! See "How does a process learn which node has a slot?" in DESIGN.md.
 
 use std::sync::Weak;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
 use super::nodes::Cluster;
-use super::questions::{ask_member, ask_place, collect};
+use super::questions::{Answer, ask_member, ask_place, collect_most, collect_soon};
+use super::votes::{Map, verdicts};
 use crate::backend::Fault;
 use crate::backend::redis::fault::cluster;
 use crate::backend::redis::reach::place::Place;
-use crate::types::clock::timer_on;
+use crate::types::clock::{boot_time, timer_on};
 
 /// The most masters that are asked at once: enough for a majority that is not of one rack.
 const MAX_ASKED: usize = 16;
@@ -36,36 +38,66 @@ impl Cluster {
         self.opener.connecting(refreshed).await
     }
 
-    /// Asks the masters, or where most of them give no answer, the replicas and the nodes of the URL as well.
-    async fn refresh(&self) -> Result<(), Fault> {
-        let (mut maps, mut faults) = (Vec::new(), Vec::new());
+    /// Asks the masters, or where most of them give no answer, the replicas as well. Returns whether a slot was
+    /// elsewhere.
+    async fn refresh(&self) -> Result<bool, Fault> {
         let masters = self.table().masters();
+        if masters.is_empty() {
+            return self.refresh_by_seeds().await;
+        }
+        let (mut maps, mut faults) = (Vec::new(), Vec::new());
         let limit = self.opener.command_deadline / 2;
         let mut asking: JoinSet<_> =
             masters.into_iter().take(MAX_ASKED).map(|master| ask_member(master, limit)).collect();
-        let count = asking.len();
-        collect(&mut asking, (&mut maps, &mut faults), &self.opener.timers).await;
+        let mut count = asking.len();
+        collect_most(&mut asking, (&mut maps, &mut faults)).await;
+        let has_master = !maps.is_empty();
         if maps.len() * 2 <= count {
-            // One of them may be cut off from the others.
-            let limit = self.opener.connect_deadline / 2;
-            let ask = |place| ask_place(self.opener.clone(), place, limit);
-            let mut asking: JoinSet<_> = self.others().into_iter().map(ask).collect();
-            collect(&mut asking, (&mut maps, &mut faults), &self.opener.timers).await;
+            let mut asking = self.ask(self.others(), self.opener.connect_deadline / 2);
+            count += asking.len();
+            collect_most(&mut asking, (&mut maps, &mut faults)).await;
         }
+        // Some that are cut off from the others may claim their slots still.
+        if maps.is_empty() || (has_master && maps.len() * 2 <= count) {
+            return Err(cluster::unknown(&self.opener.server, faults));
+        }
+        Ok(self.learn(&maps))
+    }
+
+    /// The first answers: which masters there are is known by one of them, and who has the slots soon after.
+    async fn refresh_by_seeds(&self) -> Result<bool, Fault> {
+        let (mut maps, mut faults) = (Vec::new(), Vec::new());
+        let seeds = self.opener.seeds().unwrap_or_default().to_vec();
+        let mut asking = self.ask(seeds, self.opener.connect_deadline / 2);
+        collect_soon(&mut asking, (&mut maps, &mut faults), &self.opener.timers).await;
         if maps.is_empty() {
             return Err(cluster::unknown(&self.opener.server, faults));
         }
-        self.change(|table, now| table.apply(&maps, now));
-        Ok(())
+        Ok(self.learn(&maps))
     }
 
-    /// The replicas, and the nodes of the URL.
+    fn ask(&self, places: Vec<Place>, limit: Duration) -> JoinSet<Answer> {
+        places.into_iter().map(|place| ask_place(self.opener.clone(), place, limit)).collect()
+    }
+
+    /// The replicas; the nodes of the URL where none is known.
     fn others(&self) -> Vec<Place> {
-        let mut others: Vec<_> = self.opener.seeds().unwrap_or_default().to_vec();
-        let table = self.table();
-        let replicas: Vec<_> = table.replicas().filter(|place| !others.contains(place)).collect();
-        others.extend(replicas.into_iter().take(MAX_ASKED).cloned());
-        others
+        let replicas: Vec<_> = self.table().replicas().take(MAX_ASKED).cloned().collect();
+        if replicas.is_empty() {
+            return self.opener.seeds().unwrap_or_default().to_vec();
+        }
+        replicas
+    }
+
+    /// Takes in what most of the maps say. The votes are counted outside of the table's lock.
+    fn learn(&self, maps: &[Map]) -> bool {
+        let verdicts: Vec<_> = verdicts(maps).collect();
+        let news = self.table().news(verdicts.into_iter(), boot_time());
+        self.change(|table, now| {
+            table.set_replicas(maps);
+            table.apply(&news, now)
+        });
+        !news.is_empty()
     }
 }
 
@@ -76,11 +108,12 @@ async fn refresh_while_needed(cluster: Weak<Cluster>) {
         let pause = this.pace.begin();
         timer_on(&this.opener.timers, pause).await;
         let outcome = this.refresh().await;
+        let has_news = matches!(outcome, Ok(true));
         this.pace.ended.send_modify(|(count, fault)| {
             *count += 1;
             *fault = outcome.err();
         });
-        if !this.pace.is_needed() {
+        if !this.pace.is_needed(has_news) {
             return;
         }
     }

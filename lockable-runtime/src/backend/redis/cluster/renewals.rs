@@ -23,9 +23,7 @@ impl Cluster {
         if self.table().is_empty() {
             self.refreshed().await?;
         }
-        let unserved =
-            |renewal: &Renewal| Err(cluster::unserved(&self.opener.server, renewal.attempt.slot));
-        let mut outcomes: Vec<Outcome> = renewals.iter().map(unserved).collect();
+        let mut outcomes: Vec<Option<Outcome>> = renewals.iter().map(|_| None).collect();
         let mut open: Vec<usize> = (0..renewals.len()).collect();
         for _ in 0..ROUNDS {
             let (mut again, mut moving) = (Vec::new(), JoinSet::new());
@@ -36,7 +34,10 @@ impl Cluster {
                 for ((place, renewal), outcome) in places.into_iter().zip(batch).zip(renewed) {
                     match self.next(&member, &renewal, outcome) {
                         Next::Settled(outcome) => put(&mut outcomes, place, outcome),
-                        Next::Elsewhere => again.push(place),
+                        Next::Elsewhere(fault) => {
+                            put(&mut outcomes, place, Err(fault));
+                            again.push(place);
+                        }
                         Next::InParts => self.start_in_parts(&mut moving, place, renewal),
                     }
                 }
@@ -52,7 +53,9 @@ impl Cluster {
                 break;
             }
         }
-        Ok(outcomes)
+        let unserved = |slot| Err(cluster::unserved(&self.opener.server, slot));
+        let each = outcomes.into_iter().zip(renewals);
+        Ok(each.map(|(outcome, of)| outcome.unwrap_or_else(|| unserved(of.attempt.slot))).collect())
     }
 
     /// Renews a lease whose slot moves beside the others, and not for long: the node to which it moves may be slow,
@@ -112,11 +115,11 @@ impl Cluster {
         match Meaning::of(&fault, member.place()) {
             Meaning::Moved(place) => {
                 self.move_slot(slot, member.place(), &place);
-                Next::Elsewhere
+                Next::Elsewhere(fault)
             }
             Meaning::Asks(_) | Meaning::Split => Next::InParts,
             Meaning::Stays if self.member(slot).is_none_or(|now| now.number != member.number) => {
-                Next::Elsewhere
+                Next::Elsewhere(fault)
             }
             Meaning::Passes => {
                 // The node may be cut off from the others, which have its slots by now.
@@ -131,13 +134,13 @@ impl Cluster {
 /// What follows from an answer.
 enum Next {
     Settled(Outcome),
-    /// It is asked for at another node.
-    Elsewhere,
+    /// It is asked for at another node, because of this fault.
+    Elsewhere(Fault),
     InParts,
 }
 
-fn put(outcomes: &mut [Outcome], place: usize, outcome: Outcome) {
+fn put(outcomes: &mut [Option<Outcome>], place: usize, outcome: Outcome) {
     if let Some(of) = outcomes.get_mut(place) {
-        *of = outcome;
+        *of = Some(outcome);
     }
 }

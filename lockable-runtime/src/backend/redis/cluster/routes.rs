@@ -19,16 +19,23 @@ use crate::types::token::Origin;
 
 impl Cluster {
     /// Makes sure that the cluster can be used from the calling task: that some node says which nodes there are,
-    /// and one of these is connected to.
+    /// and one of these is connected to. Another one may be away.
     pub(crate) async fn connect(&self) -> Result<(), Fault> {
         if self.table().is_empty() {
             self.refreshed().await?;
         }
-        let first = Slot::all().find_map(|slot| self.member(slot));
-        match first {
-            Some(member) => member.connections.ready().await.map(drop),
-            None => Err(cluster::without_slots(&self.opener.server)),
+        let (masters, limit) = (self.table().masters(), self.opener.connect_deadline / 2);
+        let mut failed = cluster::without_slots(&self.opener.server);
+        for master in masters {
+            let connected = self.opener.within(limit, master.connections.ready()).await;
+            match connected.unwrap_or_else(|| Err(master.connections.opener.late())) {
+                Ok(_) => return Ok(()),
+                Err(fault) if fault.kind == LockErrorKind::Unavailable => failed = fault,
+                Err(fault) => return Err(fault),
+            }
+            self.refresh_soon();
         }
+        Err(failed)
     }
 
     /// The connection of the calling task's runtime to the node of this slot.
@@ -39,7 +46,7 @@ impl Cluster {
     ) -> Result<Arc<Connection>, Fault> {
         loop {
             let fault = match self.member(slot) {
-                Some(member) => match member.connections.ready().await {
+                Some(member) => match self.doubting(member.connections.ready()).await {
                     Ok(connection) => return Ok(connection),
                     Err(fault) if fault.kind == LockErrorKind::Unavailable => fault,
                     Err(fault) => return Err(fault),

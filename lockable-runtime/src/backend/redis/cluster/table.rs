@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use super::votes::{Map, Verdict, verdicts};
+use super::votes::{Map, Verdict};
 use crate::backend::redis::connections::Connections;
 use crate::backend::redis::reach::node::Node;
 use crate::backend::redis::reach::opener::Opener;
@@ -133,24 +133,40 @@ impl Table {
         changes
     }
 
-    /// What most nodes say. A node without slots is left: what it was asked is asked elsewhere.
-    pub(super) fn apply(&mut self, maps: &[Map], now: Moment) -> Changes {
+    /// What most nodes say that is news here, as far as it may be.
+    pub(super) fn news<'a>(
+        &self,
+        verdicts: impl Iterator<Item = (Slot, Verdict<'a>)>,
+        now: Moment,
+    ) -> Vec<(Slot, &'a Place)> {
+        let is_news = |slot, place: &Place| {
+            let is_known = self.owner(slot).is_some_and(|owner| owner.node.place == *place);
+            !is_known && !self.is_outdated(slot, place, now)
+        };
+        let news = verdicts.filter_map(|(slot, verdict)| match verdict {
+            Verdict::Has(place) if is_news(slot, place) => Some((slot, place)),
+            Verdict::Has(_) | Verdict::Tied | Verdict::Nothing => None,
+        });
+        news.collect()
+    }
+
+    /// Nodes have said where these slots are. A node without slots is left: what it was asked is asked elsewhere.
+    pub(super) fn apply(&mut self, news: &[(Slot, &Place)], now: Moment) -> Changes {
         let mut changes = Changes::default();
-        for (slot, verdict) in verdicts(maps) {
-            match verdict {
-                Verdict::Has(place) if !self.is_outdated(slot, place, now) => {
-                    self.set_owner(slot, place, now, None, &mut changes);
-                }
-                Verdict::Has(_) | Verdict::Tied | Verdict::Nothing => {}
-            }
+        for (slot, place) in news {
+            self.set_owner(*slot, place, now, None, &mut changes);
         }
-        self.replicas =
-            maps.iter().flatten().flat_map(|shard| shard.replicas.iter().cloned()).collect();
         let owners = self.owners();
         let is_left = |it: &Member| it.node.has_had_slots() && !owners.contains(&it.number);
         changes.left = self.members.values().filter(|it| is_left(it)).cloned().collect();
         self.members.retain(|_, member| !is_left(member));
         changes
+    }
+
+    /// The replicas of all masters, as nodes have named them.
+    pub(super) fn set_replicas(&mut self, maps: &[Map]) {
+        let named = maps.iter().flatten().flat_map(|shard| shard.replicas.iter().cloned());
+        self.replicas = named.collect();
     }
 
     /// The numbers of the nodes that have slots.

@@ -40,6 +40,19 @@ pub(crate) fn of_missing(server: &str, error: &RedisError, otherwise: &'static s
     in_words(server, error, (kind, cause, advice))
 }
 
+/// An error about something that locks need of a node of a cluster.
+pub(crate) fn of_missing_at_node(
+    server: &str,
+    error: &RedisError,
+    otherwise: &'static str,
+) -> Fault {
+    if !is_missing_right(error) {
+        return of_missing(server, error, otherwise);
+    }
+    let (kind, cause, _) = explain(error);
+    in_words(server, error, (kind, cause, &rights::ADVICE_OF_NODES))
+}
+
 /// The same of a login; the advice is for one that is refused and not in the URL.
 pub(crate) fn of_login(server: &str, error: &RedisError, advice: &'static str) -> Fault {
     in_words(server, error, explain_login(error, advice))
@@ -211,7 +224,10 @@ fn passing(code: &str) -> Option<&'static str> {
         "LOADING" => "the server loads its data, and has locks when that is done",
         "BUSY" => "a script that runs for long blocks the server; `SCRIPT KILL` ends it",
         "MASTERDOWN" => "this server is a replica, and its primary is away",
-        "CLUSTERDOWN" => "the cluster is down, or no node of it has the slot of the key",
+        "CLUSTERDOWN" => {
+            "too few nodes of the cluster agree, or none has the slot of the key; see \
+             `redis-cli --cluster check` and `cluster-require-full-coverage`"
+        }
         "TRYAGAIN" => "the cluster moves the slot of the key to another node",
         "READONLY" => "this server is a replica now; the next call connects again",
         "MOVED" | "ASK" => {

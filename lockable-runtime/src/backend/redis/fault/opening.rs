@@ -56,7 +56,7 @@ pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
     let cause = io_error(error)?.get_ref()?.downcast_ref::<Unanswered>()?;
     Some(match cause.stage {
         Stage::Plain => {
-            "if the server speaks TLS, write `rediss://`, and of Sentinels `rediss-sentinel://`"
+            "if the server speaks TLS, write `rediss://`, `rediss-sentinel://` or `rediss-cluster://`"
         }
         Stage::Handshake => NO_TLS,
         Stage::Encrypted => {
@@ -67,8 +67,8 @@ pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
 }
 
 /// What to do where TLS is not understood.
-pub(super) const NO_TLS: &str = "if the server speaks no TLS there, write `redis://`, and of Sentinels \
-                                 `redis-sentinel://`";
+pub(super) const NO_TLS: &str = "if the server speaks no TLS there, write `redis://`, `redis-sentinel://` \
+                                 or `redis-cluster://`";
 
 /// The error of the system, or of a layer on the way to it, that is inside.
 pub(super) fn io_error(error: &RedisError) -> Option<&io::Error> {

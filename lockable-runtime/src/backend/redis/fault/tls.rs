@@ -50,7 +50,8 @@ fn of_server(error: &CertificateError) -> &'static str {
         }
         Is::NotValidForName | Is::NotValidForNameContext { .. } => {
             "write a host into the URL that the certificate names, or let the Sentinels name such hosts \
-             (`sentinel announce-hostnames yes`, and `replica-announce-ip` with a host)"
+             (`sentinel announce-hostnames yes`, and `replica-announce-ip` with a host), or the nodes of a \
+             cluster (`cluster-announce-hostname`, and `cluster-preferred-endpoint-type hostname`)"
         }
         Is::Expired | Is::ExpiredContext { .. } => {
             "give the server a new certificate (`tls-cert-file`), or correct this machine's clock"

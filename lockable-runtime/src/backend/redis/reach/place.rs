@@ -9,6 +9,13 @@ pub(crate) struct Place {
     pub(crate) port: u16,
 }
 
+impl Place {
+    /// Whether the server can be connected to at all.
+    pub(crate) fn has_port(&self) -> bool {
+        self.port > 0
+    }
+}
+
 impl fmt::Display for Place {
     /// As a URL has it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -35,12 +35,17 @@ pub(crate) fn shards(reply: &Value, asked: &Place) -> Option<Vec<Shard>> {
         let number = |value: &Value| u16::from_redis_value_ref(value).ok();
         let range = number(first)?..=number(last)?;
         let master = place(master, asked)?;
+        if !master.has_port() {
+            // The others have forgotten where it is.
+            continue;
+        }
         if let Some(shard) = shards.iter_mut().find(|shard| shard.master == master) {
             shard.ranges.push(range);
             continue;
         }
         let replicas = replicas.iter().map(|replica| place(replica, asked));
-        let replicas = replicas.collect::<Option<_>>()?;
+        let mut replicas = replicas.collect::<Option<Vec<_>>>()?;
+        replicas.retain(Place::has_port);
         shards.push(Shard { ranges: vec![range], master, replicas });
     }
     Some(shards)
@@ -111,6 +116,15 @@ mod tests {
             let found = parsed(&format!("*1\r\n{}", entry(0, 1, &[node(host, 7001)]))).unwrap();
             assert_eq!(found[0].master, at("asked", 7001), "{host}");
         }
+    }
+
+    /// A node that was reset is named so by the others.
+    #[test]
+    fn a_node_without_an_address_has_no_slots() {
+        let entries = [entry(0, 1, &[node("", 0)]), entry(2, 3, &[node("a", 1), node("", 0)])];
+        let found = parsed(&format!("*2\r\n{}", entries.concat())).unwrap();
+        assert_eq!((found.len(), found[0].replicas.len()), (1, 0));
+        assert_eq!(found[0].ranges, [2..=3]);
     }
 
     #[test]

@@ -26,6 +26,10 @@ const SWEEP: Duration = Duration::from_secs(5);
 /// other cost one connection.
 const SHORT_PAUSE: Duration = Duration::from_millis(10);
 
+/// How many connections in a row may end with a slot that has moved before one was of use: others may have
+/// moved meanwhile.
+const MAX_UNSUBSCRIBED: u32 = 3;
+
 /// How often the pause doubles between two connections that fail.
 const MAX_DOUBLED: u32 = 4;
 
@@ -306,7 +310,8 @@ impl Subscriber {
         let Some(mut state) = self.current(number) else { return false };
         let slots = state.channels.start_again(|listener| !listener.is_closed());
         state.task = Some(Task { number, is_left: false });
-        let is_hopeless = end == End::Broken && state.in_vain > 0;
+        let tolerated = if end == End::Broken { 0 } else { MAX_UNSUBSCRIBED };
+        let is_hopeless = state.in_vain > tolerated;
         state.in_vain += 1;
         drop(state);
         if is_hopeless {

@@ -111,6 +111,13 @@ pub(crate) fn is_own(reply: &Value, attempt: &Attempt) -> Result<bool, RedisErro
     }
 }
 
+/// Takes an attempt out of the queue of its lock.
+pub(crate) fn leave_queue(namespace: &Namespace, attempt: &Attempt) -> Cmd {
+    let mut leave = command("LREM", 4, namespace.queue(&attempt.key));
+    leave.arg(0).arg(attempt.entry());
+    leave
+}
+
 /// Has the command behind it be run by a node to which its slot moves.
 pub(crate) fn asking() -> Cmd {
     Cmd::with_capacity(1, 16).arg("ASKING").to_owned()

@@ -221,7 +221,8 @@ impl Trial {
             if is_dispensable(step.name, &error) || (is_node && fault::is_redirect(&error)) {
                 continue;
             }
-            let fault = fault::of_missing(server, &error, step.advice);
+            let of = if is_node { fault::of_missing_at_node } else { fault::of_missing };
+            let fault = of(server, &error, step.advice);
             if fault.kind != LockErrorKind::Unavailable {
                 return Err(fault);
             }

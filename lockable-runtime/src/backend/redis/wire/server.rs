@@ -26,6 +26,9 @@ pub(crate) fn elsewhere(hello: &Value, role: &Value, target: &Target) -> Finding
     }
     let message = "this server is a replica, which takes no writes";
     let finding = Finding::new(Severity::Error, Code::Replica, message);
+    if target.node.is_some() {
+        return finding.advise("the next request goes to the primary that the other nodes name");
+    }
     if Mode::of(hello) == Mode::Cluster {
         return finding.advise(of_cluster(target));
     }
