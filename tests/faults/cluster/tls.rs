@@ -5,7 +5,7 @@ use lockable_tests::{Cluster, Tls};
 
 use super::support::is_clean_everywhere;
 use crate::sections::{SWITCH, Sections};
-use crate::support::patient;
+use crate::support::{LIMIT, patient};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn locks_of_a_cluster_over_tls_survive_a_failover() {
@@ -27,8 +27,9 @@ async fn a_client_certificate_reaches_every_node() {
     survives_a_failover(&cluster, locker).await;
 }
 
-/// Locks of every shard, held and waited for.
+/// Locks of every shard, held and waited for. Handshakes take long in a debug build.
 async fn survives_a_failover(cluster: &Cluster, builder: LockerBuilder) {
+    let builder = builder.command_deadline(LIMIT).connect_deadline(LIMIT);
     let lockers = [builder.clone().connect().await.unwrap(), builder.connect().await.unwrap()];
     let sections = Sections::default();
     let mut held = Vec::new();
