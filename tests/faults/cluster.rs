@@ -1,6 +1,7 @@
 //! Locks on a cluster: masters that fail, slots that change hands, and the ways in.
 
 mod channels;
+mod claims;
 mod crowds;
 mod frozen;
 mod moving;
