@@ -26,6 +26,8 @@ pub(crate) struct Attempt {
     pub(crate) min_hold: MinHold,
     /// Whether it was handed the lock, and so its turn releases it.
     had_turn: AtomicBool,
+    /// Whether no call waits for it any more: it may not be queued again.
+    is_withdrawn: AtomicBool,
 }
 
 impl Attempt {
@@ -45,6 +47,7 @@ impl Attempt {
             sent_at: AtomicU64::default(),
             lapses_at: AtomicU64::default(),
             had_turn: AtomicBool::default(),
+            is_withdrawn: AtomicBool::default(),
         }
     }
 
@@ -81,6 +84,17 @@ impl Attempt {
     /// Notes that the lock was handed to it.
     pub(crate) fn mark_turn(&self) {
         self.had_turn.store(true, Ordering::Release);
+    }
+
+    /// Notes that it leaves its queue. A request for its place that was not sent by then comes too late: it
+    /// would arrive behind the one that leaves.
+    pub(crate) fn mark_withdrawn(&self) {
+        self.is_withdrawn.store(true, Ordering::Release);
+    }
+
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "only Redis asks"))]
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        self.is_withdrawn.load(Ordering::Acquire)
     }
 
     #[cfg_attr(not(any(feature = "redis", test)), expect(dead_code, reason = "only Redis asks"))]

@@ -111,6 +111,7 @@ impl Lines {
         if attempt.sent_at().is_none() {
             return;
         }
+        attempt.mark_withdrawn();
         let (this, pending) = (Arc::clone(self), self.releaser.pending());
         self.link.backend.detach(Box::pin(async move {
             let _until_the_end = pending;

@@ -174,7 +174,7 @@ impl Backend for Redis {
             next.mark_sent(sent);
             let of = Arc::clone(&attempt);
             let release = async move |servers: &Servers, connection: &Arc<Connection>| {
-                servers.listen_for(&next).await;
+                servers.start_listening_for(&next);
                 let (found, handed) =
                     match releases::release_one(connection, &of, Some(&next)).await {
                         // The next attempt waits in no queue, and asks within a second.
@@ -202,6 +202,9 @@ impl Backend for Redis {
         let (this, slot) = (self.clone(), attempt.slot);
         let enqueue = async move |servers: &Servers, connection: &Arc<Connection>| {
             servers.listen_for(&attempt).await;
+            if attempt.is_withdrawn() {
+                return Ok(Enqueued::Queued { remaining: None });
+            }
             let sent = boot_time();
             attempt.mark_sent(sent);
             let (place, time) = match connection.run(&Enqueue(&attempt)).await {

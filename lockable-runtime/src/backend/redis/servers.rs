@@ -191,6 +191,14 @@ impl Servers {
         }
     }
 
+    /// The same without waiting, where a release would wait. A grant that is not heard is found when its line asks.
+    pub(super) fn start_listening_for(&self, attempt: &Attempt) {
+        match self {
+            Self::One(_) => {}
+            Self::Cluster(cluster) => cluster.start_listening_for(attempt),
+        }
+    }
+
     pub(super) fn when_connected(&self, hook: Hook) {
         match self {
             Self::One(one) => one.connections.when_connected(hook),

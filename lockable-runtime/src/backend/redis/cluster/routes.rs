@@ -133,6 +133,15 @@ impl Cluster {
             self.opener.within(self.opener.command_deadline / 2, heard).await;
     }
 
+    /// The same without waiting.
+    pub(crate) fn start_listening_for(&self, attempt: &Attempt) {
+        let origin = Origin::of(&attempt.owner);
+        let (Some(origin), Some(listener)) = (origin, self.listener.get()) else { return };
+        if let Some(member) = self.member(attempt.slot) {
+            member.grants.start_listening(attempt.slot, origin, listener);
+        }
+    }
+
     /// Whether the fault says that the slot of its request moves key by key: the verb has to be done in parts.
     pub(crate) fn is_moving(fault: &Fault) -> bool {
         let nowhere = Place { host: String::new(), port: 0 };

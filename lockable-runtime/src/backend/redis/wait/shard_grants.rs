@@ -105,6 +105,11 @@ impl ShardGrants {
         }
     }
 
+    /// The same without waiting for the answer.
+    pub(crate) fn start_listening(&self, slot: Slot, origin: Origin, hook: &Weak<dyn Listener>) {
+        let _found: Found = self.0.find(Channel { slot, origin }, hook);
+    }
+
     /// The node has no slots any more: the subscription ends, and every line there asks. The next call that listens
     /// starts another one.
     pub(crate) fn leave(&self) {
