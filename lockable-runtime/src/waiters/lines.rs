@@ -108,10 +108,10 @@ impl Lines {
     /// Has the backend forget an attempt that no call waits for any more.
     fn withdraw(self: &Arc<Self>, attempt: Arc<Attempt>) {
         // An attempt that is about to be asked for is a leftover until the answer comes.
+        attempt.mark_withdrawn();
         if attempt.sent_at().is_none() {
             return;
         }
-        attempt.mark_withdrawn();
         let (this, pending) = (Arc::clone(self), self.releaser.pending());
         self.link.backend.detach(Box::pin(async move {
             let _until_the_end = pending;
