@@ -2,8 +2,8 @@
 //! a deployment, and for a look at a server.
 //!
 //! Run it with `LOCKABLE_URL=redis://user:password@host:6379 cargo run --example check`, or with the URL of
-//! Sentinels, each of which is examined too: `redis-sentinel://s1,s2,s3/NAME`. Without the variable it
-//! looks at the locks in memory. It ends with 1 where there is an error. With `LOCKABLE_PREFIX` it looks
+//! Sentinels, each of which is examined too: `redis-sentinel://s1,s2,s3/NAME`, or that of a cluster, each of
+//! whose primaries is: `redis-cluster://n1,n2,n3`. Without the variable it looks at the locks in memory. It ends with 1 where there is an error. With `LOCKABLE_PREFIX` it looks
 //! for locks that begin with another prefix than `disLock:`. With `-- --json` it prints one line of JSON in
 //! place of the text.
 

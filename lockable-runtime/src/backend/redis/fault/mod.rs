@@ -261,7 +261,7 @@ fn of_database(error: &RedisError) -> (LockErrorKind, &'static str) {
 const CREDENTIALS: &str = "put the right user and password into the URL";
 
 const ONE_DATABASE: &str =
-    "a cluster has database 0 alone; write `redis-cluster://host:6379`, without a number";
+    "in a cluster locks use database 0 alone; write `redis-cluster://host:6379`, without a number";
 
 const NO_CLUSTER: &str = "this is no node of a cluster; write `redis://host:6379/0` if it is a server, and \
                           `redis-sentinel://host:26379/NAME` if it is a Sentinel";

@@ -178,7 +178,7 @@ fn is_name(text: &str) -> bool {
 const SEVERAL: &str = "several hosts are named; of a cluster write `redis-cluster://host:6379,host:6379`, of \
                        Sentinels `redis-sentinel://host:26379,host:26379/NAME/0`, and of one server its host";
 
-const DATABASE: &str = "a cluster has database 0 alone; leave the number out of the URL";
+const DATABASE: &str = "in a cluster locks use database 0 alone; leave the number out of the URL";
 
 const PATH: &str = "a path is behind the hosts of a cluster; write `redis-cluster://host:6379,host:6379`, \
                     without one";

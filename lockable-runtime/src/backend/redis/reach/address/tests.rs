@@ -152,7 +152,7 @@ fn a_flaw_in_a_cluster_url_is_named() {
     }
     assert!(refusal("redis-cluster://a,a:6379").contains("a node is named twice"));
     for url in ["redis-cluster://a/1", "redis-cluster://a,b/15?prefix=x"] {
-        assert!(refusal(url).contains("a cluster has database 0 alone"), "{url}");
+        assert!(refusal(url).contains("locks use database 0 alone"), "{url}");
     }
     for url in ["redis-cluster://a/mm", "redis-cluster://a/mm/0", "redis-cluster://a/0/"] {
         assert!(refusal(url).contains("a path is behind the hosts of a cluster"), "{url}");
