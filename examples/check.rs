@@ -3,9 +3,9 @@
 //!
 //! Run it with `LOCKABLE_URL=redis://user:password@host:6379 cargo run --example check`, or with the URL of
 //! Sentinels, each of which is examined too: `redis-sentinel://s1,s2,s3/NAME`, or that of a cluster, each of
-//! whose primaries is: `redis-cluster://n1,n2,n3`. Without the variable it looks at the locks in memory. It ends with 1 where there is an error. With `LOCKABLE_PREFIX` it looks
-//! for locks that begin with another prefix than `disLock:`. With `-- --json` it prints one line of JSON in
-//! place of the text.
+//! whose primaries is: `redis-cluster://n1,n2,n3`. Without the variable it looks at the locks in memory. It
+//! ends with 1 where there is an error. With `LOCKABLE_PREFIX` it looks for locks that begin with another
+//! prefix than `disLock:`. With `-- --json` it prints one line of JSON in place of the text.
 
 use std::env;
 use std::error::Error;
