@@ -20,6 +20,7 @@ use self::world::World;
 mod companions;
 mod dice;
 mod messages;
+mod nodes;
 mod other_data;
 mod server;
 mod side;

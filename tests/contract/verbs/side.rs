@@ -212,6 +212,18 @@ impl Side {
         }
     }
 
+    /// The number of the attempt with this entry.
+    pub(super) fn queued(&self, entry: &str) -> String {
+        let Some((millis, owner)) = entry.split_once(' ') else { return entry.to_owned() };
+        let number = self.number(owner);
+        let ttl = number.parse().map(|number: usize| self.asked[number].ttl.as_millis());
+        if ttl.is_ok_and(|ttl| ttl.min(1_000).to_string() == millis) {
+            number
+        } else {
+            entry.to_owned()
+        }
+    }
+
     /// Who has a lock, by the backend's own word.
     pub(super) fn holder(&self, key: usize) -> String {
         let held = self.wait(self.processes[0].inspect(&self.keys[key]));

@@ -326,23 +326,11 @@ impl World {
                 .remove(name)
                 .map(|(life, text)| (self.redis.number(&text.concat()), Life::from_pttl(life)));
             let (companion, entries) = Companions::take(name, &mut found, now);
-            let queue = entries.iter().map(|entry| self.queued(entry)).collect();
+            let queue = entries.iter().map(|entry| self.redis.queued(entry)).collect();
             companions[key] = companion;
             places[key] = Place { lock, queue };
         }
         (State { places, others: found.into_keys().collect() }, companions)
-    }
-
-    /// The number of the attempt with this entry.
-    fn queued(&self, entry: &str) -> String {
-        let Some((millis, owner)) = entry.split_once(' ') else { return entry.to_owned() };
-        let number = self.redis.number(owner);
-        let ttl = number.parse().map(|number: usize| self.redis.asked[number].ttl.as_millis());
-        if ttl.is_ok_and(|ttl| ttl.min(1_000).to_string() == millis) {
-            number
-        } else {
-            entry.to_owned()
-        }
     }
 
     /// The rest of a minimum hold is computed by the client's clock, which runs: what went by on that one
