@@ -31,18 +31,26 @@ async fn tokens_rise_when_a_slot_moves_there_and_back() {
 }
 
 /// Goal: a holder who hears of a failover only when its lease is due.
-/// Method: the slot moves without its data; another call learns that.
+/// Method: the slot moves without its data; another call learns that. All connections are open by then, because a
+/// new one makes all leases of its node be checked, too.
 #[tokio::test]
 async fn leases_are_checked_when_their_slot_moves() {
     let (doors, _nodes) = doors();
+    let ((key, slot), (renewed, other_slot)) = (fresh("held"), fresh("renewed"));
+    doors.assign([other_slot], 1);
     let locker = connect(&doors).await;
-    let (key, slot) = fresh("held");
     let guard = locker.lock(&key).renew().acquire().await.unwrap();
+    let often = locker.lock(&renewed).expire(Duration::from_secs(1)).renew();
+    let often = often.acquire().await.unwrap();
+    let renewals = Cue::of(["EVALSHA", "EVAL"]).about(&renewed);
+    wait::until_async(LIMIT, async || doors.count(1, &renewals) > 1).await;
     doors.assign([slot], 1);
     let other = locker.lock(format!("{{{key}}}:other")).acquire().await.unwrap();
     // It is renewed after a third of a minute.
     in_time(COMMAND, guard.lost()).await;
-    other.release().await.unwrap();
+    for guard in [often, other] {
+        guard.release().await.unwrap();
+    }
 }
 
 /// Goal: a request that waits for the answer of a node that has no slots any more.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lockable_runtime::LockError;
-use lockable_tests::{Cue, Pace};
+use lockable_tests::Cue;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ use super::given::Given;
 use super::places::Place;
 use super::rows::{RENEWALS, ROWS, Row};
 use super::scene::Scene;
-use crate::support::{LIMIT, MARGIN};
+use crate::support::{LIMIT, MARGIN, now};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_answer_in_each_place_has_its_outcome() {
@@ -54,7 +54,7 @@ async fn run(given: Given, place: Place, deadline: Duration) -> String {
     let (door, cue) = place.cue(&scene);
     let before = scene.doors.count(door, &cue);
     given.play(&scene, door, cue.clone());
-    let begun = Pace::start();
+    let begun = now();
     let outcome = timeout(deadline + MARGIN, place.act(&scene, &ready)).await;
     let elapsed = begun.elapsed();
     let asked = scene.doors.count(door, &cue) - before;
