@@ -41,7 +41,7 @@ const STATES: [State; 11] = [
         set_at_start("min-replicas-to-write", "1", "0")
     }),
     passing("misconf", &["MISCONF", "cannot save"], misconf),
-    passing("clusterdown", &["CLUSTERDOWN", "the cluster is down"], clusterdown),
+    passing("clusterdown", &["CLUSTERDOWN", "too few nodes of the cluster agree"], clusterdown),
     passing("oom", &["OOM", "maxmemory"], || set_at_start("maxmemory", "1", "0")),
 ];
 
