@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use lockable_runtime::__internals::MemoryStore;
-use lockable_tests::clock;
+use lockable_tests::{clock, wait};
 
 use self::rules::broken;
 use self::store::Nodes;
@@ -17,7 +17,7 @@ use super::side::Side;
 use super::state::{Place, State};
 use super::step::{Scene, Step, What};
 use super::{KEYS, Story};
-use crate::fixture::{Fixture, Memory, Redis};
+use crate::fixture::{Fixture, LIMIT, Memory, Redis};
 
 mod rules;
 mod store;
@@ -103,12 +103,38 @@ impl Both {
     fn take(&mut self, what: &What) {
         let answers = [self.memory.ask(what), self.redis.ask(what)];
         self.intervene(what);
+        self.all_listen();
         let granted = self.memory.published(0);
         let heard = self.redis.published(granted.len());
         assert_eq!(answers[0], answers[1], "the answers of memory and of the nodes");
         assert_eq!(granted, heard, "the grants of memory and of the nodes");
         assert_eq!(self.in_memory(), self.nodes.look(&self.redis));
         assert!(self.redis.tokens.rise, "the tokens do not rise");
+    }
+
+    /// A release that queues another attempt does not wait until its process listens at the node, and one that has
+    /// lost its subscription there listens when it asks. Until then a hand-off passes it over, unlike in memory. So
+    /// those that wait ask, as they do once in a while.
+    fn all_listen(&mut self) {
+        wait::until(LIMIT, || {
+            let deaf = self.deaf();
+            if let Some(attempt) = deaf {
+                let ask = What::Ask { attempt };
+                assert_eq!(self.memory.ask(&ask), self.redis.ask(&ask));
+            }
+            deaf.is_none()
+        });
+    }
+
+    /// One that waits, and whose process hears of no grant, although it listens.
+    fn deaf(&self) -> Option<usize> {
+        let channels = self.redis.channels();
+        self.nodes.look(&self.redis).queued().into_iter().find(|attempt| {
+            let asked = &self.redis.asked[*attempt];
+            let name = &self.redis.keys[asked.key];
+            let channel = channels.get(asked.process);
+            channel.is_some_and(|channel| !self.nodes.has_listener(name, channel))
+        })
     }
 
     fn intervene(&self, what: &What) {

@@ -90,6 +90,13 @@ impl Nodes {
         State { places, others: others.collect() }
     }
 
+    /// Whether the process with this channel hears of grants of the lock.
+    pub(super) fn has_listener(&self, name: &str, channel: &str) -> bool {
+        let fence = companions::fence(name);
+        let channel = format!("{channel}:{}", &fence[fence.find('{').unwrap()..]);
+        channels(&self.cluster.master_of(name).admin()).contains(&channel)
+    }
+
     /// For how many milliseconds all queues are there.
     pub(super) fn patience(&self, redis: &Side) -> u64 {
         let life = |key: &String| {
