@@ -1,6 +1,6 @@
 //! The nodes that a URL names, and those that it does not.
 
-use lockable_tests::{Cluster, Server, wait};
+use lockable_tests::{Cluster, Proxy, Server, wait};
 
 use crate::support::{LIMIT, MARGIN, connect, impatient, in_time, patient};
 
@@ -18,6 +18,37 @@ async fn a_name_in_place_of_an_address_is_a_seed() {
     let seed = cluster.servers().next().unwrap();
     let url = format!("redis-cluster://localhost:{}?prefix=named:", seed.addr().port());
     locks(&url).await;
+}
+
+/// Goal: a service outlives a cluster whose nodes are all replaced by others, behind one name.
+#[tokio::test]
+async fn new_nodes_are_found_by_the_seeds_name() {
+    let of_one = || Cluster::builder().shards(1).replicas(0).start();
+    let (old, new) = (of_one(), of_one());
+    let [old, new] = [&old, &new].map(|cluster| cluster.servers().next().unwrap());
+    let name = Proxy::start(old);
+    let locker = connect(&format!("redis-cluster://{}", name.addr())).await;
+    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
+    old.kill();
+    name.redirect(new);
+    let works = async || matches!(locker.lock("k").try_run(async {}).await, Ok(Some(())));
+    wait::until_async(LIMIT, works).await;
+}
+
+/// Goal: a locker connects while one of the masters is away.
+/// Method: often enough that no order of the masters hides the dead one.
+#[tokio::test]
+async fn a_dead_master_hinders_no_connection() {
+    let builder = Cluster::builder().shards(2).replicas(0);
+    let cluster = builder.config("cluster-require-full-coverage", "no").start();
+    let [dead, other] = cluster.first_masters().collect::<Vec<_>>()[..] else { unreachable!() };
+    let name = cluster.name_at(other, "disLock:");
+    dead.kill();
+    for _ in 0..10 {
+        let locker = connect(&cluster.url_of([other])).await;
+        let key = name.trim_start_matches("disLock:");
+        locker.lock(key).try_run(async {}).await.unwrap().unwrap();
+    }
 }
 
 /// No one waits for a seed that gives no answer while another one has given it.

@@ -67,7 +67,7 @@ impl Cluster {
         }
     }
 
-    /// Makes a change that nodes have told of. What was known of the slots that changed hands counts no more: their
+    /// Makes a change that nodes have reported. What was known of the slots that changed hands counts no more: their
     /// fence counters are seeded again, and their leases checked.
     pub(super) fn change(&self, change: impl FnOnce(&mut Table, Moment) -> Changes) {
         let changes = change(&mut self.table_mut(), boot_time());

@@ -17,7 +17,7 @@ use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::reach::place::Place;
 use crate::backend::redis::reach::shards::shards;
 use crate::backend::redis::wire::command::{self, pipeline};
-use crate::types::clock::{boot_time, timer_on, within};
+use crate::types::clock::{Moment, boot_time, timer_on, within};
 use crate::types::slot::Slot;
 
 /// Waits until most of those that are asked have answered, or none is left.
@@ -45,18 +45,19 @@ pub(super) async fn collect_soon(
     timers: &Handle,
 ) {
     let enough = asking.len() / 2 + 1;
-    let mut rest = Duration::MAX;
+    let mut end = None;
     while maps.len() < enough {
-        let begun = boot_time();
+        let rest = end.map_or(Duration::MAX, |end: Moment| end.since(boot_time()));
         let asked = within(|| timer_on(timers, rest), asking.join_next()).await;
         match asked.flatten() {
-            Some(Ok(Ok(map))) => maps.push(map),
+            Some(Ok(Ok(map))) => {
+                maps.push(map);
+                end.get_or_insert_with(|| boot_time().after(GRACE));
+            }
             Some(Ok(Err(fault))) => faults.push(fault),
             Some(Err(_)) => {}
             None => return,
         }
-        let limit = if maps.is_empty() { Duration::MAX } else { GRACE };
-        rest = rest.min(limit).saturating_sub(boot_time().since(begun));
     }
 }
 

@@ -53,18 +53,24 @@ impl Cluster {
         collect_most(&mut asking, (&mut maps, &mut faults)).await;
         let has_master = !maps.is_empty();
         if maps.len() * 2 <= count {
-            let mut asking = self.ask(self.others(), self.opener.connect_deadline / 2);
+            let replicas = self.table().replicas().take(MAX_ASKED).cloned().collect();
+            let mut asking = self.ask(replicas, self.opener.connect_deadline / 2);
             count += asking.len();
             collect_most(&mut asking, (&mut maps, &mut faults)).await;
         }
+        if maps.is_empty() {
+            // All nodes may have other addresses now, which the names of the URL lead to.
+            return self.refresh_by_seeds().await;
+        }
         // Some that are cut off from the others may claim their slots still.
-        if maps.is_empty() || (has_master && maps.len() * 2 <= count) {
+        if has_master && maps.len() * 2 <= count {
             return Err(cluster::unknown(&self.opener.server, faults));
         }
         Ok(self.learn(&maps))
     }
 
-    /// The first answers: which masters there are is known by one of them, and who has the slots soon after.
+    /// The first answers of the nodes in the URL: which masters there are is known by one of them, and who has the
+    /// slots soon after.
     async fn refresh_by_seeds(&self) -> Result<bool, Fault> {
         let (mut maps, mut faults) = (Vec::new(), Vec::new());
         let seeds = self.opener.seeds().unwrap_or_default().to_vec();
@@ -78,15 +84,6 @@ impl Cluster {
 
     fn ask(&self, places: Vec<Place>, limit: Duration) -> JoinSet<Answer> {
         places.into_iter().map(|place| ask_place(self.opener.clone(), place, limit)).collect()
-    }
-
-    /// The replicas; the nodes of the URL where none is known.
-    fn others(&self) -> Vec<Place> {
-        let replicas: Vec<_> = self.table().replicas().take(MAX_ASKED).cloned().collect();
-        if replicas.is_empty() {
-            return self.opener.seeds().unwrap_or_default().to_vec();
-        }
-        replicas
     }
 
     /// Takes in what most of the maps say. The votes are counted outside of the table's lock.
