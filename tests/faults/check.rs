@@ -6,6 +6,7 @@ mod rights;
 mod sentinel_rights;
 mod sentinels;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use lockable_runtime::Locker;
@@ -15,6 +16,18 @@ use lockable_tests::{Proxy, Server, ServerBuilder, Tls, cluster, wait};
 use crate::support::{
     COMMAND, CONNECT, LIMIT, connect, impatient, in_time, patient, server_and_proxy,
 };
+
+/// What the server's `ACL LOG` says that the user may not do: a command, or a channel.
+fn refused(server: &Server, user: &str) -> Vec<String> {
+    let log = server.admin().command::<Vec<HashMap<String, redis::Value>>>(&["ACL", "LOG"]);
+    let field = |entry: &HashMap<_, _>, name| {
+        redis::from_redis_value_ref::<String>(&entry[name]).unwrap_or_default()
+    };
+    let of_user = log.iter().filter(|entry| field(entry, "username") == user);
+    let objects = of_user.map(|entry| field(entry, "object"));
+    // The client library names itself, as far as it may.
+    objects.filter(|object| object != "client|setinfo").collect()
+}
 
 /// A server without a fault, as the harness starts none by itself.
 fn sound() -> ServerBuilder {

@@ -1,12 +1,10 @@
 //! The least rights of a user of a cluster, and how a report names each that is missing.
 
-use std::collections::HashMap;
-
 use lockable_runtime::check::{Code, Finding, Report, Severity};
 use lockable_tests::cluster::Cluster;
-use lockable_tests::{Server, wait};
+use lockable_tests::wait;
 
-use super::{check, codes, shown};
+use super::{check, codes, refused, shown};
 use crate::support::{LIMIT, LONG, acl_line_of_nodes, connect, rights};
 
 /// Two masters with the user of the documented line.
@@ -47,18 +45,6 @@ async fn the_documented_line_of_a_cluster_allows_everything() {
     for server in cluster.servers() {
         assert_eq!(refused(server, "app"), Vec::<String>::new());
     }
-}
-
-/// What the server's `ACL LOG` says that the user may not do: a command, or a channel.
-fn refused(server: &Server, user: &str) -> Vec<String> {
-    let log = server.admin().command::<Vec<HashMap<String, redis::Value>>>(&["ACL", "LOG"]);
-    let field = |entry: &HashMap<_, _>, name| {
-        redis::from_redis_value_ref::<String>(&entry[name]).unwrap_or_default()
-    };
-    let of_user = log.iter().filter(|entry| field(entry, "username") == user);
-    let objects = of_user.map(|entry| field(entry, "object"));
-    // The client library names itself, as far as it may.
-    objects.filter(|object| object != "client|setinfo").collect()
 }
 
 #[tokio::test]

@@ -1,12 +1,10 @@
 //! The least rights of a user of Sentinels, and how a report names each that is missing.
 
-use std::collections::HashMap;
-
 use lockable_runtime::check::{Code, Finding, Report};
 use lockable_runtime::{LockError, Locker};
 use lockable_tests::{Sentinels, Server, wait};
 
-use super::{check, codes, only};
+use super::{check, codes, only, refused};
 use crate::support::{LIMIT, LONG, acl_line, acl_line_of_sentinels, connect, rights};
 
 /// A group with the users of the documented lines.
@@ -54,18 +52,6 @@ async fn subscribed(group: &Sentinels) {
     let list = ["CLIENT", "LIST", "TYPE", "pubsub"];
     let all = || admins.iter().all(|admin| is_subscribed(&admin.command::<String>(&list)));
     wait::until_async(LIMIT, async || all()).await;
-}
-
-/// What the server's `ACL LOG` says that the user may not do: a command, or a channel.
-fn refused(server: &Server, user: &str) -> Vec<String> {
-    let log = server.admin().command::<Vec<HashMap<String, redis::Value>>>(&["ACL", "LOG"]);
-    let field = |entry: &HashMap<_, _>, name| {
-        redis::from_redis_value_ref::<String>(&entry[name]).unwrap_or_default()
-    };
-    let of_user = log.iter().filter(|entry| field(entry, "username") == user);
-    let objects = of_user.map(|entry| field(entry, "object"));
-    // The client library names itself, as far as it may.
-    objects.filter(|object| object != "client|setinfo").collect()
 }
 
 #[tokio::test]
