@@ -32,7 +32,7 @@ impl Cluster {
         self.transfer_under_way(slot).end()
     }
 
-    /// Moves so many slots key by key from one master to another one.
+    /// Moves that number of slots key by key from one master to another one.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Moves so many slots from one master to another one at once, with all their keys, where the servers
+    /// Moves that number of slots from one master to another one at once, with all their keys, where the servers
     /// can; otherwise as [`reshard`](Self::reshard).
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use crate::program::Program;
 use crate::server::{ADMIN, Server};
 
 impl Cluster {
-    /// Moves so many slots from one master to another one as operators do, by `redis-cli --cluster reshard`.
+    /// Moves that number of slots from one master to another one as operators do, by `redis-cli --cluster reshard`.
     ///
     /// # Errors
     ///

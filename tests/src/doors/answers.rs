@@ -49,7 +49,7 @@ impl Cue {
         self
     }
 
-    /// Only the first so many.
+    /// Only this number of them, the first ones.
     #[must_use]
     pub fn times(mut self, count: usize) -> Self {
         self.times = count;

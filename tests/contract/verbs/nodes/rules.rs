@@ -1,7 +1,7 @@
 //! What is promised of a lock whose slot moves key by key.
 //!
-//! - Whoever holds a lock keeps it, until the holder releases it or it ends; so there are never two holders.
-//! - Whoever is granted a lock has it.
+//! - A holder keeps its lock until it releases the lock, or the lock ends; so there are never two holders.
+//! - An attempt that is granted a lock has it.
 //! - Fencing tokens rise.
 //! - No verb fails, and nothing is at both nodes or anywhere else.
 
