@@ -30,9 +30,11 @@ impl Given {
         !matches!(self, Self::Moved(_) | Self::Asks | Self::Split)
     }
 
-    /// A request and five redirects, or as many as there are pauses within the command deadline.
+    /// A request and five redirects, or as many as there are pauses within the command deadline: a host that no one
+    /// knows is waited for.
     pub(super) fn most_requests(self) -> usize {
         match self {
+            Self::Moved(Host::Unknown) => 20,
             Self::Names(..) | Self::AsksInVain | Self::Moved(_) => 7,
             _ => 20,
         }
