@@ -4,7 +4,8 @@
 //! Run it with `cargo run --example prometheus`; it runs some calls that contend for one lock, asks
 //! its own `/metrics`, and ends. With `-- serve` it keeps running, on the port `PORT`, for a Prometheus
 //! to scrape. Set `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis. Watch for `lockable_handoff_total`: with
-//! several calls in one process most grants are local.
+//! several calls in one process most grants are local. And for the label `lock`, by which the dashboard shows
+//! each lock on its own: it is the key template, so the two functions share it, and never the key.
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -21,15 +22,15 @@ use tokio::task::JoinSet;
 /// Where the histograms are cut: from a pass within the process to a long lease.
 const SECONDS: [f64; 8] = [0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0];
 
-#[distributed_lock(key = "stock", wait = "5s", renew, expire = "900ms", locker = locks)]
-async fn sell(locks: &Locker, takes: Duration) -> Result<(), LockError> {
+#[distributed_lock(key = "stock:{sku}", wait = "5s", renew, expire = "900ms", locker = locks)]
+async fn sell(locks: &Locker, sku: u32, takes: Duration) -> Result<(), LockError> {
     tokio::time::sleep(takes).await;
     Ok(())
 }
 
 /// The same lock in one try, and with work that takes longer than its lease.
-#[distributed_lock(key = "stock", expire = "50ms", locker = locks)]
-async fn count(locks: &Locker) -> Result<(), LockError> {
+#[distributed_lock(key = "stock:{sku}", expire = "50ms", locker = locks)]
+async fn count(locks: &Locker, sku: u32) -> Result<(), LockError> {
     tokio::time::sleep(Duration::from_secs(1)).await;
     Ok(())
 }
@@ -39,13 +40,13 @@ async fn contend(locks: &Locker) -> Result<(), LockError> {
     let mut sales = JoinSet::new();
     for _ in 0..20 {
         let locks = locks.clone();
-        sales.spawn(async move { sell(&locks, Duration::from_millis(1)).await });
+        sales.spawn(async move { sell(&locks, 7, Duration::from_millis(1)).await });
     }
     sales.join_all().await.into_iter().collect::<Result<(), LockError>>()?;
-    let (sold, busy) = tokio::join!(sell(locks, Duration::from_millis(500)), count(locks));
+    let (sold, busy) = tokio::join!(sell(locks, 7, Duration::from_millis(500)), count(locks, 7));
     assert!(busy.is_err_and(|error| error.is_busy()));
-    assert!(count(locks).await.is_err_and(|error| error.is_lost()));
-    drop(locks.lock("stock:aborted").acquire().await?);
+    assert!(count(locks, 7).await.is_err_and(|error| error.is_lost()));
+    drop(locks.lock("report:2026-11-22").label("report:{day}").acquire().await?);
     sold
 }
 
@@ -69,6 +70,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for name in names(include_str!("grafana.json")) {
         assert!(scrape.contains(name), "the dashboard draws {name}, which is not there");
     }
+    assert!(scrape.contains(r#"lock="stock:{sku}""#) && scrape.contains(r#"lock="report:{day}""#));
     if std::env::args().any(|argument| argument == "serve") {
         println!("serving http://{address}/metrics");
         service.await??;

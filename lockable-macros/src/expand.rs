@@ -19,6 +19,7 @@ use crate::output;
 
 mod answers;
 mod call;
+mod label;
 mod parameters;
 mod tokens;
 

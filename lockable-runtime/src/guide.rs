@@ -34,6 +34,14 @@ pub mod failover {}
 pub mod operating {}
 
 #[doc = include_str!("../links.md")]
+#[doc = include_str!("../guide/incident.md")]
+pub mod incident {}
+
+#[doc = include_str!("../links.md")]
+#[doc = include_str!("../guide/shell_script.md")]
+pub mod shell_script {}
+
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/limits.md")]
 pub mod limits {}
 

@@ -19,6 +19,7 @@
 // What needs a feature shows it on its page, on docs.rs and in `cargo xtask lint`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod admin;
 mod attribute;
 mod backend;
 mod background;
@@ -43,9 +44,10 @@ mod types;
 mod waiters;
 mod worker;
 
+pub use admin::Holder;
 pub use hold::guard::LockGuard;
 pub use lease::Lease;
-pub use locker::{Locker, LockerBuilder, global::install, inspect::Holder, request::LockRequest};
+pub use locker::{Locker, LockerBuilder, global::install, request::LockRequest};
 pub use releaser::shutdown;
 #[cfg(feature = "tower")]
 pub use request_id::tower;
@@ -69,7 +71,7 @@ pub use types::{key::LockKey, options::OnLost};
 ///
 /// | option | meaning | default |
 /// |---|---|---|
-/// | `key = "…{name}…"`, `key("…{}…", expr, …)` | the key template, checked at compile time; rendered once a call, before the body and before anything is moved | required |
+/// | `key = "…{name}…"`, `key("…{}…", expr, …)` | the key template, checked at compile time; rendered once a call, before the body and before anything is moved; logs and metrics call the lock [by it](telemetry#which-lock) | required |
 /// | `key = expr` | exactly a [`LockKey`]; text is never converted into one | |
 /// | `prefix = "…"` | replaces the locker's prefix, which is put before every key | the locker's, itself `"disLock:"` |
 /// | `expire = 10`, `"1500ms"`, `"1m30s"`, or a [`Duration`](std::time::Duration) expression | how long the lease is; an integer is seconds, the least is 10 ms; an expression is evaluated once a call | the locker's, itself 10 s |
@@ -193,13 +195,15 @@ pub use types::{key::LockKey, options::OnLost};
 ///
 /// Without `renew` a body has `expire` to end in, and is stopped midway then. With it, the lease ends
 /// only when the body does, when a renewal finds that the lock is gone, when none is answered until the
-/// deadline, or after `max_hold`. The body is not polled after that, and the call gives an error:
+/// deadline, or after `max_hold`. Then, and when an operator asks the holder to stop, the body is not polled any more,
+/// and the call gives an error:
 ///
 /// | what happened | the error |
 /// |---|---|
 /// | the lease was lost, and the body was stopped | [`is_lost`](LockError::is_lost) |
 /// | the lease was lost, and the body completed before it could be stopped | both that and [`is_completed`](LockError::is_completed) |
 /// | `max_hold` was over | [`is_max_hold_reached`](LockError::is_max_hold_reached) |
+/// | an operator asked the holder to stop | [`is_revoked`](LockError::is_revoked) |
 /// | `max_hold` was zero, or `min_hold` longer than `expire`, and the body did not run | [`is_invalid_option`](LockError::is_invalid_option) |
 ///
 /// With `on_lost = finish` a body that has started completes: its value is returned, an error event
@@ -299,7 +303,8 @@ pub use types::{key::LockKey, options::OnLost};
 ///
 /// `renew` keeps the lease alive from the thread of this crate, however long the body blocks its own.
 /// `max_hold` ends that: `is_held` is false from then on, and the lock is lost when its last lease is
-/// over. A body that ends before gives its value.
+/// over. A body that ends before gives its value. When an operator asks the holder to stop, `is_held` is false, too, and
+/// the lease is renewed until the body has ended.
 ///
 /// ```
 /// # use lockable_runtime::{LockError, Locker, distributed_lock};
@@ -404,8 +409,8 @@ pub use lockable_macros::distributed_lock;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::attribute::{
-        Call, FromLockError, IntoExpire, IntoHold, IntoLockKey, IntoWait, Lease, LeaseCell, Part,
-        Refused, Returned, Run, RunsUnderTheLock, Skip, Value, absent, run, run_blocking,
+        Call, FromLockError, IntoExpire, IntoHold, IntoLockKey, IntoWait, Label, Lease, LeaseCell,
+        Part, Refused, Returned, Run, RunsUnderTheLock, Skip, Value, absent, run, run_blocking,
         run_blocking_even_when_busy, start, value,
     };
 }

@@ -12,18 +12,19 @@ use crate::support::{elapse, hold, locker, poll_once};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What a test on this thread counted, as `name[label]=value`.
-struct Counted(Vec<String>);
+/// What a test on this thread counted, as `name[outcome]=value`, and `name{lock}[outcome]=value` where the lock
+/// has a label.
+pub(crate) struct Counted(pub(crate) Vec<String>);
 
 impl Counted {
-    fn of(&self, name: &str) -> Vec<&str> {
+    pub(crate) fn of(&self, name: &str) -> Vec<&str> {
         let start = format!("{name}[");
         let found = self.0.iter().filter_map(|line| line.strip_prefix(&start));
         found.collect()
     }
 }
 
-fn counted(test: impl AsyncFnOnce(Locker)) -> Counted {
+pub(crate) fn counted(test: impl AsyncFnOnce(Locker)) -> Counted {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
     let mut runtime = Builder::new_current_thread();
@@ -35,11 +36,15 @@ fn counted(test: impl AsyncFnOnce(Locker)) -> Counted {
     let counted = snapshotter.snapshot().into_vec().into_iter();
     let counted = counted.filter(|(.., value)| *value != DebugValue::Counter(0));
     let counted = counted.map(|(key, unit, description, value)| {
-        let (name, labels) = (key.key().name(), key.key().labels().map(metrics::Label::value));
+        let (name, labels) = (key.key().name(), key.key().labels());
         assert!(description.is_some(), "{name} is not described");
         assert_eq!(unit == Some(Unit::Seconds), matches!(value, DebugValue::Histogram(_)));
-        let labels: Vec<_> = labels.collect();
-        format!("{name}[{}]={}", labels.join(","), text(&value))
+        let (locks, others): (Vec<_>, Vec<_>) = labels.partition(|label| label.key() == "lock");
+        assert_eq!(locks.len(), 1, "{name} does not say which lock");
+        let lock = locks.into_iter().map(metrics::Label::value).find(|lock| !lock.is_empty());
+        let lock = lock.map(|lock| format!("{{{lock}}}")).unwrap_or_default();
+        let others: Vec<_> = others.into_iter().map(metrics::Label::value).collect();
+        format!("{name}{lock}[{}]={}", others.join(","), text(&value))
     });
     let mut counted: Vec<_> = counted.collect();
     counted.sort();
@@ -171,7 +176,8 @@ fn a_renewal_that_finds_no_holder_is_counted() {
             store.flush();
             pending::<()>().await;
         };
-        locks.lock("k").renew().run(body).await.unwrap_err();
+        // Short enough to be renewed before it is looked at.
+        locks.lock("k").expire(SECOND).renew().run(body).await.unwrap_err();
     });
     assert_eq!(counted.of("lockable.renewal"), ["absent]=1"]);
     assert_eq!(counted.of("lockable.hold.lost"), ["absent]=1"]);
@@ -185,7 +191,7 @@ fn rare_events_are_counted_from_zero_on() {
     metrics::with_local_recorder(&recorder, crate::support::locker_now);
     let initial = snapshotter.snapshot().into_vec();
     let names: Vec<_> = initial.iter().map(|(key, ..)| key.key().name()).collect();
-    let rare = ["hold.lost", "hold.completed_after_loss", "release.abandoned"];
+    let rare = ["hold.lost", "hold.revoked", "hold.completed_after_loss", "release.abandoned"];
     for name in rare.map(|name| format!("lockable.{name}")) {
         assert!(names.contains(&&*name), "{name} in {names:?}");
     }

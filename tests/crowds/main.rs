@@ -1,6 +1,8 @@
-//! What thousands of locks cost that one process holds, or has dropped while the server is away.
+//! What thousands of locks cost that one process holds, or has dropped while the server is away, and how crowds of
+//! calls come through failovers.
 //!
-//! One test at a time: the memory that is counted is the whole process's, and so is `shutdown`.
+//! One test at a time: the memory that is counted is the whole process's, and so is `shutdown`; and two crowds would
+//! measure each other.
 
 use std::alloc::System;
 use std::future::Future;
@@ -12,9 +14,12 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
+mod cluster;
+mod load;
 mod pairs;
 mod releases;
 mod renewals;
+mod sentinel;
 mod waiters;
 
 #[global_allocator]
@@ -66,6 +71,11 @@ const TASKS: usize = 50;
 const LIMIT: Duration = Duration::from_secs(20);
 
 const TEST_LIMIT: Duration = Duration::from_secs(60);
+
+#[expect(clippy::disallowed_methods, reason = "how long a lock is held is real time")]
+async fn elapse(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}
 
 #[expect(clippy::disallowed_methods, reason = "limits are real time")]
 fn now() -> Instant {

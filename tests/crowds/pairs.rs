@@ -1,6 +1,7 @@
 //! What acquiring and releasing allocates without a subscriber or a recorder.
 
 use lockable_runtime::Locker;
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use tokio::runtime::Builder;
 
 use crate::{MEMORY, alone_with};
@@ -25,6 +26,58 @@ fn an_uncontended_pair_allocates_as_little_as_ever() {
         println!("{each} allocations a pair");
         assert!(each <= ALLOCATIONS, "{each} allocations a pair");
     });
+}
+
+/// Goal: counting by lock costs no allocation either, with a recorder and with one that comes late, of few labels
+/// and of many.
+/// Method: the recorder is one that allocates nothing itself. The first pairs store the names of each label's metrics.
+#[test]
+fn counting_by_lock_allocates_nothing() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let labels: Vec<&'static str> = (0..200).map(|n| &*format!("pair:{n}").leak()).collect();
+    let allocated = || {
+        let mut each = 0;
+        alone_with(&runtime, async {
+            let locker = Locker::connect("memory://").await.unwrap();
+            labeled_pairs(&locker, &labels).await;
+            let before = MEMORY.stats().allocations;
+            labeled_pairs(&locker, &labels).await;
+            each = (MEMORY.stats().allocations - before) / PAIRS;
+        });
+        each
+    };
+    let each = [allocated(), metrics::with_local_recorder(&Silent, allocated)];
+    println!("{each:?} allocations a pair, without a recorder and with one");
+    assert!(each.iter().all(|each| *each <= ALLOCATIONS), "{each:?} allocations a pair");
+}
+
+/// A recorder that forgets everything.
+struct Silent;
+
+impl Recorder for Silent {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, _: &Key, _: &Metadata<'_>) -> Counter {
+        Counter::noop()
+    }
+
+    fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
+        Gauge::noop()
+    }
+
+    fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+        Histogram::noop()
+    }
+}
+
+async fn labeled_pairs(locker: &Locker, labels: &[&'static str]) {
+    for label in labels.iter().cycle().take(PAIRS) {
+        locker.lock("pair").label(label).acquire().await.unwrap().release().await.unwrap();
+    }
 }
 
 async fn pairs(locker: &Locker) {

@@ -7,8 +7,13 @@ use std::path::{Path, PathBuf};
 use crate::{files, read, root};
 
 /// Where a comment that names a question may be.
-const CODE: [&str; 4] =
-    ["lockable-runtime/src", "lockable-runtime/scripts", "lockable-macros/src", "xtask/src"];
+const CODE: [&str; 5] = [
+    "lockable-runtime/src",
+    "lockable-runtime/scripts",
+    "lockable-macros/src",
+    "lockable-cli/src",
+    "xtask/src",
+];
 
 /// What comes after the question, which is in quotation marks.
 const MENTION: &str = " in DESIGN.md";

@@ -1,5 +1,6 @@
 //! What the project's texts ask a reader to write, to run and to read exists, and works.
 
+mod board;
 mod design;
 mod first_function;
 mod links;
@@ -26,7 +27,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// What readers see beside the code, by the paths from the workspace.
 fn texts() -> Vec<String> {
-    let folders = ["", "lockable-macros", "lockable-runtime/guide", "examples", "benches"];
+    let folders =
+        ["", "lockable-macros", "lockable-cli", "lockable-runtime/guide", "examples", "benches"];
     folders.into_iter().flat_map(markdown).collect()
 }
 

@@ -26,7 +26,7 @@ fn exists(command: &str) -> bool {
         }
         ["bench", "--bench", name, ..] => has_target("benches/Cargo.toml", name),
         ["xtask", name] => read("xtask/src/main.rs").contains(&format!("Some(\"{name}\")")),
-        ["test" | "add", ..] => true,
+        ["test" | "add", ..] | ["install", "lockable-cli", ..] => true,
         _ => false,
     }
 }

@@ -266,19 +266,6 @@ async fn a_proxy_is_found() {
     assert!(finding.message().contains(&server.addr().to_string()), "{report}");
 }
 
-#[tokio::test]
-async fn a_subscriber_to_all_channels_is_a_warning() {
-    let server = sound().start();
-    let client = redis::Client::open(server.url()).unwrap();
-    let mut monitor = client.get_async_pubsub().await.unwrap();
-    monitor.psubscribe("__keyspace@0__:*").await.unwrap();
-    assert_eq!(codes(&check(&server.url()).await), []);
-    monitor.psubscribe("*").await.unwrap();
-    let report = check(&server.url()).await;
-    assert_eq!(codes(&report), [Code::PatternSubscriber], "{report}");
-    assert_eq!(only(&report, Code::PatternSubscriber).severity(), Severity::Warning);
-}
-
 /// Goal: a cluster of one shard, or a proxy in front of several, is known by what it refuses.
 /// Method: the same cluster is asked with a prefix that puts all locks into one slot.
 #[tokio::test]

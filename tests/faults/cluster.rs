@@ -2,10 +2,8 @@
 
 mod channels;
 mod claims;
-mod crowds;
 mod frozen;
 mod moving;
 mod replicas;
 mod seeds;
-mod support;
 mod tls;

@@ -5,8 +5,8 @@ use std::future::pending;
 use std::time::Duration;
 
 use lockable_runtime::LockErrorKind::{
-    Busy, HeldByCaller, InvalidKey, InvalidOption, Lost, MaxHoldReached, Refused, Unavailable,
-    WaitLimitReached, WrongType,
+    Busy, HeldByCaller, InvalidKey, InvalidOption, Lost, MaxHoldReached, Refused, Revoked,
+    Unavailable, WaitLimitReached, WrongType,
 };
 use lockable_runtime::{
     LockError, LockErrorKind, LockGuard, LockRequest, Locker, RequestId, distributed_lock, shutdown,
@@ -63,6 +63,29 @@ async fn no_secret_is_shown_of_busy_or_lost_locks() {
         let hanging = nest.lock().renew().max_hold(SHORT).run(pending::<()>());
         nest.fails(MaxHoldReached, hanging.await);
         nest.fails(Lost, nest.lock().expire(SHORT).run(pending::<()>()).await);
+    })
+    .await;
+}
+
+/// The operator's words name the key.
+#[tokio::test]
+async fn no_secret_is_shown_of_holders_that_are_asked() {
+    as_a_request(async |nest: Nest| {
+        let guard = nest.lock().renew().acquire().await.unwrap();
+        let (admin, reason) = (nest.locker.admin(), format!("{KEY} is stuck"));
+        let held = admin.holder(NAME).await.unwrap().unwrap();
+        let is_asked = async || {
+            admin.revoke(&held, &reason).grace(Duration::ZERO).await.unwrap();
+            !guard.is_held()
+        };
+        wait::until_async(LIMIT, is_asked).await;
+        let error = nest.fails(Revoked, Err::<(), _>(guard.lost().await));
+        assert!(error.contains(" is stuck"), "{error}");
+        nest.fails(Revoked, guard.extend(LIMIT).await);
+        admin.force_release(&held, &reason).await.unwrap();
+        wait::until_async(LIMIT, async || guard.is_lost()).await;
+        nest.fails(Lost, Err::<(), _>(guard.lost().await));
+        nest.fails(Lost, guard.release().await);
     })
     .await;
 }

@@ -1,7 +1,6 @@
 //! Locks over failovers of a server that Sentinels watch, and over failures of the Sentinels.
 
 mod answers;
-mod crowds;
 mod frozen;
 mod isolated;
 mod lossy;

@@ -9,6 +9,7 @@ pub(crate) mod late_claims;
 mod late_grants;
 mod longest_lease;
 mod minimum_hold;
+mod one_address;
 mod orphans;
 mod random_kills;
 mod subscriptions;

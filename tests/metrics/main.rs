@@ -10,7 +10,7 @@ use lockable_runtime::Locker;
 use lockable_tests::{Proxy, Server, wait};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 
-/// The sums of the counters, and the highest levels of the gauges, as `name[label]`.
+/// The sums of the counters, and the highest levels of the gauges, as `name[lock, outcome]`.
 struct Numbers {
     snapshotter: Snapshotter,
     seen: BTreeMap<String, f64>,
@@ -40,28 +40,32 @@ impl Numbers {
 }
 
 #[tokio::test]
-async fn what_goes_unanswered_is_counted() {
+async fn what_goes_unanswered_is_counted_by_lock() {
     let mut numbers = Numbers::install();
     let server = Server::start();
     let proxy = Proxy::start(&server);
     let locks =
         Locker::builder().url(proxy.url()).command_deadline(COMMAND).connect_deadline(COMMAND);
     let locks = locks.connect().await.unwrap();
-    let dropped = locks.lock("numbers:dropped").expire(LEASE).acquire().await.unwrap();
-    let renewed = locks.lock("numbers:renewed").expire(LEASE).renew().acquire().await.unwrap();
+    let request = |key| locks.lock(key).expire(LEASE);
+    let dropped = request("numbers:dropped").label("dropped").acquire().await.unwrap();
+    let renewed = request("numbers:renewed").label("renewed").renew().acquire().await.unwrap();
+    // Renewed by the same command.
+    let again = request("numbers:again").label("again").renew().acquire().await.unwrap();
     proxy.turn_away();
     proxy.cut();
     drop(dropped);
     for name in [
-        "lockable.release.backlog[]",
-        r#"lockable.renewal["unanswered"]"#,
-        r#"lockable.release["unanswered"]"#,
-        "lockable.release.abandoned[]",
-        r#"lockable.hold.lost["deadline"]"#,
+        r#"lockable.release.backlog["dropped"]"#,
+        r#"lockable.renewal["renewed", "unanswered"]"#,
+        r#"lockable.renewal["again", "unanswered"]"#,
+        r#"lockable.release["dropped", "unanswered"]"#,
+        r#"lockable.release.abandoned["dropped"]"#,
+        r#"lockable.hold.lost["renewed", "deadline"]"#,
     ] {
         wait::until_async(LIMIT, async || numbers.has(name, 1.0)).await;
     }
-    drop(renewed);
+    drop((renewed, again));
 }
 
 /// Short enough to wait for its end.

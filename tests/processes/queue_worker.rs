@@ -31,6 +31,12 @@ fn main() {
     println!("{} {} {}", count(&worker.served), count(&worker.retries), count(&worker.failures));
 }
 
+/// More than a hundred processes start at once, and the last ones wait long for a processor.
+async fn locker(url: &str) -> Locker {
+    let builder = Locker::builder().url(url).connect_deadline(Duration::from_secs(30));
+    builder.connect().await.unwrap()
+}
+
 struct Worker {
     locks: Locker,
     redis: MultiplexedConnection,
@@ -44,7 +50,7 @@ impl Worker {
     async fn open(url: &str, is_queued: bool) -> Arc<Self> {
         let client = Client::open(url).unwrap();
         Arc::new(Self {
-            locks: Locker::connect(url).await.unwrap(),
+            locks: locker(url).await,
             redis: client.get_multiplexed_async_connection().await.unwrap(),
             is_queued,
             served: AtomicU64::new(0),

@@ -43,6 +43,12 @@ async fn sell_all(shop: &Shop, tasks: usize, sales: usize, is_locked: bool) {
     work.join_all().await;
 }
 
+/// More than a hundred processes start at once, and the last ones wait long for a processor.
+async fn locker(url: &str) -> Locker {
+    let builder = Locker::builder().url(url).connect_deadline(Duration::from_secs(30));
+    builder.connect().await.unwrap()
+}
+
 #[derive(Clone)]
 struct Shop {
     redis: MultiplexedConnection,
@@ -50,7 +56,7 @@ struct Shop {
 
 impl Shop {
     async fn open(url: &str) -> Self {
-        install(Locker::connect(url).await.unwrap()).unwrap();
+        install(locker(url).await).unwrap();
         let client = Client::open(url).unwrap();
         Self { redis: client.get_multiplexed_async_connection().await.unwrap() }
     }

@@ -109,6 +109,15 @@ impl Admin {
         wait::until(PATIENCE, || self.info("replication").contains("master_link_status:up"));
     }
 
+    /// Returns when a replica has all that was written before.
+    pub fn wait_for_replica(&self) {
+        // WAIT is about what its own connection has written.
+        self.set("harness:written", "");
+        self.del("harness:written");
+        let copied = self.command::<usize>(&["WAIT", "1", "10000"]);
+        assert!(copied >= 1, "no replica has it");
+    }
+
     /// Makes a replica a server of its own, with the data that it has.
     pub fn promote(&self) {
         self.command::<()>(&["REPLICAOF", "NO", "ONE"]);

@@ -11,6 +11,9 @@
 //! - [`Peer`] is another process that the test talks with.
 //! - [`Program`] is a process that does all its work by itself, and ends.
 //! - [`Pace`] measures what must come in time, and slows down with the machine.
+//! - [`long_form`] says how often a test repeats what only shows in many tries.
+//! - [`Sections`] finds two holders at a time and tokens that do not rise; [`sections`] has what tests of failovers
+//!   share beside it.
 //! - [`wait`] polls for a state that has no event.
 //! - [`Tls`] makes the certificates of a test server.
 //! - [`clock`] says whether the clock of a server can be set here.
@@ -21,6 +24,7 @@
 pub mod clock;
 pub mod cluster;
 pub mod python;
+pub mod sections;
 pub mod wait;
 
 mod admin;
@@ -29,6 +33,7 @@ mod pace;
 mod peer;
 mod program;
 mod proxy;
+mod repeat;
 mod sentinels;
 mod server;
 mod spreader;
@@ -45,6 +50,8 @@ pub use pace::Pace;
 pub use peer::Peer;
 pub use program::Program;
 pub use proxy::{Proxy, traffic::ConnectionTraffic};
+pub use repeat::long_form;
+pub use sections::Sections;
 pub use sentinels::{Sentinels, SentinelsBuilder, Switches};
 pub use server::{Server, ServerBuilder};
 pub use spreader::Spreader;

@@ -5,12 +5,14 @@
 //! - `cargo xtask lint` installs what the checks need, and runs the complete list of them.
 //! - `cargo xtask api` writes the list of what is public in `lockable-runtime` again.
 //! - `cargo xtask simulate` runs the simulation of the client with many seeds, or shows one.
+//! - `cargo xtask operations` runs the tests of an operator's commands with their full counts.
 
 mod api;
 mod apt;
 mod check;
 mod dependencies;
 mod lint;
+mod operations;
 mod packages;
 mod python;
 mod redis;
@@ -41,7 +43,11 @@ fn run() -> Result<bool, String> {
         Some("test") => test::run(),
         Some("lint") => Ok(lint::run()),
         Some("api") => api::write(),
+        Some("operations") => Ok(operations::run()),
         Some("simulate") => simulate::run(env::args().skip(2)),
-        _ => Err(format!("usage: cargo xtask <test | lint | api | {}>", simulate::USAGE)),
+        _ => Err(format!(
+            "usage: cargo xtask <test | lint | api | operations | {}>",
+            simulate::USAGE
+        )),
     }
 }

@@ -3,7 +3,7 @@
 use crate::check::Outcome;
 use crate::{shell, workspace};
 
-/// Both packages are complete, and build from their archives without a warning.
+/// All packages are complete, and build from their archives without a warning.
 ///
 /// This is what `cargo publish --dry-run` does, but for the questions to the registry.
 pub(crate) fn archives() -> Result<Outcome, String> {
@@ -42,8 +42,8 @@ pub(crate) fn badges() -> Result<Outcome, String> {
     Ok(Outcome::passed())
 }
 
-/// The one that the other depends on is first.
-const PACKAGES: [&str; 2] = ["lockable-macros", "lockable-runtime"];
+/// What another one depends on comes before it.
+const PACKAGES: [&str; 3] = ["lockable-macros", "lockable-runtime", "lockable-cli"];
 
 const FILES: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 

@@ -6,6 +6,7 @@ use syn::Ident;
 use syn::spanned::Spanned;
 
 use crate::args::{Key, KeyArgument, LeaseArgs, OnLost, Wait, WaitArgs, WrittenDuration};
+use crate::expand::label::label;
 use crate::expand::tokens::{mixed, private, private_at};
 use crate::key::{KeyTemplate, Source};
 use crate::model::LockedFn;
@@ -15,18 +16,18 @@ use crate::names;
 ///
 /// ```text
 /// Input:  key = "order:{id}", expire = 10
-/// Output: Call::new("order:{id}", KEY).expire(Duration::from_millis(10000))
+/// Output: Call::new(LABEL, KEY).expire(Duration::from_millis(10000))
 /// ```
 pub(super) fn call(locked: &LockedFn) -> TokenStream {
     let private = private(locked);
+    let label = label(locked);
     let mut call = match &locked.key {
         Key::Value(value) => {
-            quote_spanned!(mixed()=> #private::Call::with_key(#value))
+            quote_spanned!(mixed()=> #private::Call::with_key(#label, #value))
         }
         Key::Template(template, arguments) => {
-            let text = template.literal.value();
             let key = key(template, arguments, locked);
-            quote_spanned!(mixed()=> #private::Call::new(#text, #key))
+            quote_spanned!(mixed()=> #private::Call::new(#label, #key))
         }
     };
     if let Some(prefix) = &locked.prefix {

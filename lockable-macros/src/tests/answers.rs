@@ -2,7 +2,11 @@
 async fn answer(id: String, _permit: Permit) -> Reply { Reply::ok(id, lock) }
 // ---------------------------------------- becomes
 async fn answer(id:String, _permit:Permit)-> Reply {
-    let call = ::lockable_runtime::__private::Call::new("a", ::core::format_args!("a"));
+    let call = ::lockable_runtime::__private::Call::new( {
+        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("a", ::core::concat!(::core::module_path!(), "::answer"));
+        &LABEL
+    }
+    , ::core::format_args!("a"));
     let cell = ::lockable_runtime::__private::LeaseCell::default();
     #[allow (clippy :: async_yields_async)]let body =  {
         let cell = ::core::clone::Clone::clone(&cell);

@@ -3,7 +3,11 @@ fn settle<'a>(&'a self, id: u64) -> ::core::pin::Pin<Box<dyn Future<Output = Opt
 // ---------------------------------------- becomes
 fn settle <'a> (&'a self, id:u64)-> ::core::pin::Pin <Box <dyn Future <Output = Option <u64>> +Send+'a>>  {
     ::std::boxed::Box::pin(async move {
-        let call = ::lockable_runtime::__private::Call::new("order:{id}", ::core::format_args!("order:{id}", id = ::lockable_runtime::__private::Part::new(&id, "")));
+        let call = ::lockable_runtime::__private::Call::new( {
+            static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("order:{id}", ::core::concat!(::core::module_path!(), "::settle"));
+            &LABEL
+        }
+        , ::core::format_args!("order:{id}", id = ::lockable_runtime::__private::Part::new(&id, "")));
         let cell = ::lockable_runtime::__private::LeaseCell::default();
         let body =  {
             let cell = ::core::clone::Clone::clone(&cell);

@@ -2,7 +2,11 @@
 async fn report(day: u32) -> Option<Report> { gather(day).await }
 // ---------------------------------------- becomes
 async fn report(day:u32)-> Option <Report>  {
-    let call = ::lockable_runtime::__private::Call::new("report:{day}", ::core::format_args!("report:{day}", day = ::lockable_runtime::__private::Part::new(&day, ""))).expire(::core::time::Duration::from_millis(60000u64)).renew().max_hold(LONGEST).min_hold(::core::time::Duration::from_millis(3000u64)).on_lost_finish();
+    let call = ::lockable_runtime::__private::Call::new( {
+        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("report:{day}", ::core::concat!(::core::module_path!(), "::report"));
+        &LABEL
+    }
+    , ::core::format_args!("report:{day}", day = ::lockable_runtime::__private::Part::new(&day, ""))).expire(::core::time::Duration::from_millis(60000u64)).renew().max_hold(LONGEST).min_hold(::core::time::Duration::from_millis(3000u64)).on_lost_finish();
     let body = async move {
         if false {
             return::lockable_runtime::__private::absent::<Option <Report> > ();

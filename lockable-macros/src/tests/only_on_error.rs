@@ -2,7 +2,11 @@
 async fn only() -> Option<u8> { Some(1) }
 // ---------------------------------------- becomes
 async fn only()-> Option <u8>  {
-    let call = ::lockable_runtime::__private::Call::new("a", ::core::format_args!("a"));
+    let call = ::lockable_runtime::__private::Call::new( {
+        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("a", ::core::concat!(::core::module_path!(), "::only"));
+        &LABEL
+    }
+    , ::core::format_args!("a"));
     let body = async move {
         if false {
             return::lockable_runtime::__private::absent::<Option <u8> > ();

@@ -3,7 +3,11 @@
 async fn hidden() -> Result<Option<impl Iterator<Item = u8>>, E> { #![allow(unused)] Ok(None) }
 // ---------------------------------------- becomes
 #[must_use]async fn hidden()-> Result <Option <impl Iterator <Item = u8>>, E>  {
-    #![allow (unused)]let call = ::shop::locks::__private::Call::with_key(KEY).prefix("jobs:");
+    #![allow (unused)]let call = ::shop::locks::__private::Call::with_key( {
+        static LABEL:::shop::locks::__private::Label = ::shop::locks::__private::Label::new("KEY", ::core::concat!(::core::module_path!(), "::hidden"));
+        &LABEL
+    }
+    , KEY).prefix("jobs:");
     let body = async move {
         if false {
             return::shop::locks::__private::absent::<Result <Option <_> , E> > ();

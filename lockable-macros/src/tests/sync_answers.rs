@@ -2,7 +2,11 @@
 fn answer(id: String) -> Reply { Reply::ok(id) }
 // ---------------------------------------- becomes
 fn answer(id:String)-> Reply {
-    let call = ::lockable_runtime::__private::Call::new("a", ::core::format_args!("a"));
+    let call = ::lockable_runtime::__private::Call::new( {
+        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("a", ::core::concat!(::core::module_path!(), "::answer"));
+        &LABEL
+    }
+    , ::core::format_args!("a"));
     let error = match::lockable_runtime::__private::run_blocking_even_when_busy(call, move |lease:::core::option::Option <::lockable_runtime::__private::Lease> | {
         if false {
             return::lockable_runtime::__private::absent::<Reply> ();

@@ -2,7 +2,11 @@
 fn work() -> Option<u8> { Some(1) }
 // ---------------------------------------- becomes
 fn work()-> Option <u8>  {
-    let call = ::lockable_runtime::__private::Call::new("a", ::core::format_args!("a")).wait_forever().blocking();
+    let call = ::lockable_runtime::__private::Call::new( {
+        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("a", ::core::concat!(::core::module_path!(), "::work"));
+        &LABEL
+    }
+    , ::core::format_args!("a")).wait_forever().blocking();
     let error = match::lockable_runtime::__private::run_blocking(call, move |_:::lockable_runtime::__private::Lease | {
         if false {
             return::lockable_runtime::__private::absent::<Option <u8> > ();

@@ -2,7 +2,11 @@
 async fn report() -> Option<Report> { gather().await }
 // ---------------------------------------- becomes
 async fn report()-> Option <Report>  {
-    let call = ::lockable_runtime::__private::Call::new("report", ::core::format_args!("report")).wait(::core::time::Duration::from_millis(3000u64)).fair().expire(::core::time::Duration::from_millis(20000u64));
+    let call = ::lockable_runtime::__private::Call::new( {
+        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("report", ::core::concat!(::core::module_path!(), "::report"));
+        &LABEL
+    }
+    , ::core::format_args!("report")).wait(::core::time::Duration::from_millis(3000u64)).fair().expire(::core::time::Duration::from_millis(20000u64));
     let body = async move {
         if false {
             return::lockable_runtime::__private::absent::<Option <Report> > ();

@@ -18,6 +18,7 @@ use crate::telemetry;
 use crate::types::error::{LockError, LockErrorKind};
 pub use crate::types::key::Part;
 use crate::types::key::render;
+pub use crate::types::label::Label;
 use crate::types::options::{OnLost, Terms, Wait};
 
 mod answers;
@@ -40,21 +41,22 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call whose key is rendered from a template, at once.
-    pub fn new(template: &'static str, key: fmt::Arguments<'_>) -> Self {
+    /// A call whose key is rendered from the template in its label, at once.
+    pub fn new(label: &'static Label, key: fmt::Arguments<'_>) -> Self {
         let key = render(key).map_err(|(so_far, flaw)| {
+            let template = label.lock().unwrap_or_default();
             LockError::invalid_key(&so_far, format!("{flaw}, in the key template `{template}`"))
         });
-        Self::with(key)
+        Self::with(label, key)
     }
 
     /// A call whose key was made by the user.
-    pub fn with_key(key: impl IntoLockKey) -> Self {
-        Self::with(Ok(key.into_lock_key().as_str().to_owned()))
+    pub fn with_key(label: &'static Label, key: impl IntoLockKey) -> Self {
+        Self::with(label, Ok(key.into_lock_key().as_str().to_owned()))
     }
 
-    fn with(key: Result<String, LockError>) -> Self {
-        let terms = Terms { wait: Wait::Never, ..Terms::default() };
+    fn with(label: &'static Label, key: Result<String, LockError>) -> Self {
+        let terms = Terms { wait: Wait::Never, label, ..Terms::default() };
         Self { key, prefix: None, expire: None, terms, blocking: false, locker: None }
     }
 
@@ -134,9 +136,11 @@ impl Call {
     }
 
     fn request(self) -> Result<LockRequest, LockError> {
-        let locker = self.locker.map_or_else(default_locker, Ok)?;
+        let label = self.terms.label;
+        let locker = self.locker.map_or_else(default_locker, Ok);
+        let locker = locker.map_err(|error| error.labeled(label))?;
         let prefix = self.prefix.unwrap_or(locker.prefix());
-        let key = self.key.map_err(|error| locker.link().reporting.redact(error))?;
+        let key = self.key.map_err(|error| locker.link().reporting.redact(error).labeled(label))?;
         let request = locker.request(prefix, &key, self.terms);
         Ok(match self.expire {
             Some(expire) => request.expire(expire),

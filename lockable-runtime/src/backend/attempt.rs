@@ -1,11 +1,15 @@
 //! One acquisition, as its backend knows it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::min_hold::MinHold;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
+use crate::types::label::Label;
 use crate::types::options::Ttl;
+use crate::types::redact::DisplayKey;
+use crate::types::reporting::Reporting;
 use crate::types::slot::Slot;
 use crate::types::token::OwnerToken;
 
@@ -28,6 +32,10 @@ pub(crate) struct Attempt {
     had_turn: AtomicBool,
     /// Whether no call waits for it any more: it may not be queued again.
     is_withdrawn: AtomicBool,
+    /// Whether its holder wants to hear what others do with the lock.
+    is_watched: AtomicBool,
+    /// Of the call that it is for: the one that it was made for, until it is another one's turn. Read by events.
+    label: Mutex<&'static Label>,
 }
 
 impl Attempt {
@@ -48,7 +56,27 @@ impl Attempt {
             lapses_at: AtomicU64::default(),
             had_turn: AtomicBool::default(),
             is_withdrawn: AtomicBool::default(),
+            is_watched: AtomicBool::default(),
+            label: Mutex::default(),
         }
+    }
+
+    pub(crate) fn labeled(self, label: &'static Label) -> Self {
+        Self { label: Mutex::new(label), ..self }
+    }
+
+    /// Notes that it is for a call with this label from now on.
+    pub(crate) fn set_label(&self, label: &'static Label) {
+        *self.label.lock().unwrap_or_else(PoisonError::into_inner) = label;
+    }
+
+    /// Its key as events show it, with its label.
+    pub(crate) fn shown(&self, reporting: &Reporting) -> DisplayKey<'_> {
+        reporting.show(&self.key).labeled(self.label())
+    }
+
+    pub(crate) fn label(&self) -> &'static Label {
+        *self.label.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its entry in a queue: for how many milliseconds it is granted, and its owner token.
@@ -97,6 +125,16 @@ impl Attempt {
         self.is_withdrawn.load(Ordering::Acquire)
     }
 
+    /// Notes that its holder wants to hear what others do with the lock. Each request that is sent from now on to
+    /// renew it, or to look at it, sees to that.
+    pub(crate) fn mark_watched(&self) {
+        self.is_watched.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_watched(&self) -> bool {
+        self.is_watched.load(Ordering::Acquire)
+    }
+
     #[cfg_attr(not(any(feature = "redis", test)), expect(dead_code, reason = "only Redis asks"))]
     pub(crate) fn had_turn(&self) -> bool {
         self.had_turn.load(Ordering::Acquire)
@@ -108,6 +146,17 @@ fn moment(nanos: &AtomicU64) -> Option<Moment> {
         0 => None,
         nanos => Some(Moment::from_nanos(nanos)),
     }
+}
+
+/// What a release found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Release {
+    /// The lock was this attempt's and is free now.
+    Released,
+    /// The lock has no holder: it expired or was deleted.
+    Absent,
+    /// Another holder has the lock, or other data is there; it was left alone.
+    Taken,
 }
 
 #[cfg(test)]

@@ -1,11 +1,16 @@
 //! Why a backend gave no usable answer.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use crate::types::error::{Cause, LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::redact::DisplayKey;
 use crate::types::reporting::Reporting;
+
+/// An answer that is on its way. It borrows nothing, so it can outlive the call that asked.
+pub(crate) type Reply<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
 
 /// A backend that gave no usable answer.
 #[derive(Clone, Debug)]

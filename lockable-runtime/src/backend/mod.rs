@@ -13,9 +13,11 @@ use crate::check::Report;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
+use crate::types::owner::LockValue;
 use crate::types::slot::Slot;
 use crate::types::token::{FencingToken, Origin, OwnerToken};
 
+mod administration;
 mod attempt;
 mod fault;
 mod link;
@@ -23,10 +25,12 @@ mod memory;
 mod min_hold;
 #[cfg(feature = "redis")]
 mod redis;
+mod revoking;
 mod url;
 
-pub(crate) use attempt::Attempt;
-pub(crate) use fault::Fault;
+pub(crate) use administration::{Administration, Client, Page, Queued, Rest, Seen};
+pub(crate) use attempt::{Attempt, Release};
+pub(crate) use fault::{Fault, Reply};
 pub(crate) use link::{Link, Outcome, Question, Stage};
 pub(crate) use memory::Memory;
 #[cfg(feature = "__internals")]
@@ -35,13 +39,27 @@ pub use memory::MemoryStore;
 pub(crate) use redis::Redis;
 #[cfg(all(test, feature = "redis"))]
 pub(crate) use redis::Times;
+pub(crate) use revoking::{Audience, Hearer, Revocation, Revoking, Verb};
 pub(crate) use url::{Settings, open};
-
-/// An answer that is on its way. It borrows nothing, so it can outlive the call that asked.
-pub(crate) type Reply<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
 
 /// Hears whose server may be another one now, or have lost its data: which slots' locks.
 pub(crate) type Hook = Box<dyn Fn(&dyn Fn(Slot) -> bool) + Send + Sync>;
+
+/// Hears which locks others may have changed; it may not block.
+pub(crate) type ChangeHook = Box<dyn for<'a> Fn(Changed<'a>) + Send + Sync>;
+
+/// What others may have changed.
+pub(crate) enum Changed<'a> {
+    /// The lock of this key.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory says nothing"))]
+    Key(&'a str),
+    /// All locks of these slots.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory says nothing"))]
+    All(&'a dyn Fn(Slot) -> bool),
+    /// Nothing is heard of the locks of these slots, until their leases are looked at again.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory says nothing"))]
+    Unheard(&'a dyn Fn(Slot) -> bool),
+}
 
 /// What a check finds, on its way.
 pub(crate) type Checkup = Pin<Box<dyn Future<Output = Report> + Send>>;
@@ -61,7 +79,7 @@ pub(crate) type Checkup = Pin<Box<dyn Future<Output = Report> + Send>>;
 /// # Cancel safety
 /// A dropped `Reply` may or may not have had its effect. [`Attempt::sent_at`] says whether it can
 /// have; the caller keeps such replies until they are answered.
-pub(crate) trait Backend: Environment {
+pub(crate) trait Backend: Environment + Administration + Revoking {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition>;
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release>;
@@ -119,6 +137,10 @@ pub(crate) trait Environment: Send + Sync + 'static {
     /// lost its data, since the others were.
     fn when_connected(&self, hook: Hook);
 
+    /// Has this called when locks that are renewed here may have been changed by others, where the backend
+    /// hears of that. It is a hint: silence says nothing.
+    fn when_changed(&self, _: ChangeHook) {}
+
     /// When the server of these locks was last left for another one, which may lack what was granted before;
     /// zero if never.
     fn left_at(&self, _: Slot) -> Moment {
@@ -129,6 +151,9 @@ pub(crate) trait Environment: Send + Sync + 'static {
     fn place(&self, _: Slot) -> usize {
         0
     }
+
+    /// Begins to hear what others do with the locks that are held here, where it does not yet; never waits.
+    fn watch_holders(&self) {}
 
     /// The fault of a request for such a lock on whose answer the calling task gave up after this time.
     fn unanswered(&self, slot: Slot, waited: Duration) -> Fault;
@@ -143,17 +168,6 @@ pub(crate) enum Acquisition {
     Granted { fencing_token: FencingToken, since: Moment },
     /// Another holder has it.
     Busy,
-}
-
-/// What a release found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Release {
-    /// The lock was this attempt's and is free now.
-    Released,
-    /// The lock has no holder: it expired or was deleted.
-    Absent,
-    /// Another holder has the lock, or other data is there; it was left alone.
-    Taken,
 }
 
 /// A lease that is to be renewed.
@@ -265,7 +279,7 @@ pub(crate) trait Listener: Send + Sync {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Held {
     /// What the holder wrote there; it is never shown.
-    pub(crate) owner: String,
+    pub(crate) owner: LockValue,
     /// How long it lasts; `None` is without an end.
     pub(crate) remaining: Option<Duration>,
 }

@@ -14,6 +14,8 @@ pub(crate) struct Settings {
     pub(crate) url: String,
     /// Of what is in Redis beside the locks; in memory that has no names.
     pub(crate) namespace: Namespace,
+    /// What this process is called at a server.
+    pub(crate) service: Option<String>,
     pub(crate) deadlines: Deadlines,
     #[cfg(feature = "tls")]
     pub(crate) root_certificate: Option<Vec<u8>>,
@@ -37,7 +39,7 @@ pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn Backend>, LockError> {
         return Err(invalid(format!("the URL has no scheme; write one of {SCHEMES}")));
     };
     match scheme {
-        "memory" => Ok(Arc::new(Memory::open(rest)?)),
+        "memory" => Ok(Arc::new(Memory::open_as(rest, settings.service.as_deref())?)),
         scheme if is_of_redis(scheme) => open_redis(settings),
         other => Err(invalid(format!("unknown scheme `{other}://`; write one of {SCHEMES}"))),
     }

@@ -80,6 +80,10 @@ codes! {
     ClocksDifferBetween = "clocks-differ-between":
         "synchronize the clocks: where a slot gets another primary, leases end earlier or later, and fencing \
          tokens can repeat",
+    /// the server does not send which locks others have changed, so that a holder notices a deletion when its lease
+    /// is renewed.
+    Untracked = "untracked":
+        "nothing; to have deletions noticed at once, use a server, and a proxy, that has `CLIENT TRACKING`",
     /// the server refuses a command with the keys of several locks, so each lease is renewed, and each
     /// lock released, by a command of its own.
     CrossSlotRefused =
@@ -89,9 +93,6 @@ codes! {
     /// a grant that was published did not arrive.
     GrantNotReceived =
         "grant-not-received": "let a proxy forward subscriptions to the same server as commands",
-    /// a subscription to a pattern matches the channels of grants, so that a waiter that died in the
-    /// queue costs the others a second.
-    PatternSubscriber = "pattern-subscriber": "replace `PSUBSCRIBE *` by narrower patterns",
     /// something seems to be between, which may hide a failover; an error where two connections led to
     /// two servers, or where the keys of one lock are on several. All but the last is checked as far as the
     /// user may `HELLO`, `CLIENT INFO` and `INFO`.

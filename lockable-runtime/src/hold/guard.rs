@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::backend::{Fault, Release};
 use crate::lease::{Ended, Lease, Loss, Status};
 use crate::releaser::{Known, Releaser, try_release};
-use crate::telemetry::{self, Acquiring, Hold};
+use crate::telemetry::{self, Acquiring, Hold, HoldEnd};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::token::FencingToken;
@@ -131,7 +131,7 @@ impl LockGuard {
     ///
     /// # Errors
     /// [`is_lost`](LockError::is_lost), [`is_max_hold_reached`](LockError::is_max_hold_reached),
-    /// [`is_unavailable`](LockError::is_unavailable) and
+    /// [`is_revoked`](LockError::is_revoked), [`is_unavailable`](LockError::is_unavailable) and
     /// [`is_invalid_option`](LockError::is_invalid_option), as [`Lease::extend`].
     ///
     /// # Cancel safety
@@ -206,11 +206,15 @@ impl LockGuard {
     /// that the next waiter of this process may have is passed to it without a request.
     fn end(&mut self) -> Option<Release> {
         self.stake = None;
-        let Ended { status, at, used } = self.lease.end();
+        let Ended { status, at, used, is_revoked } = self.lease.end();
         let is_lost = matches!(status, Status::Lost(_));
         if let Some(hold) = self.hold.take() {
-            let used = (!is_lost).then_some(used);
-            hold.end(self.lease.shown_key(), self.lease.fencing_token(), at, used);
+            let end = match (is_lost, is_revoked) {
+                (true, _) => HoldEnd::Lost,
+                (false, true) => HoldEnd::Revoked,
+                (false, false) => HoldEnd::Released { used },
+            };
+            hold.end(self.lease.shown_key(), self.lease.fencing_token(), at, end);
         }
         if let Some(turn) = self.turn.take_if(|_| is_lost) {
             turn.lose();
@@ -218,13 +222,14 @@ impl LockGuard {
         let found = match status {
             Status::Lost(Loss::Absent) => Release::Absent,
             Status::Lost(Loss::Taken) => Release::Taken,
-            Status::Lost(Loss::Deadline | Loss::Forked) => {
+            Status::Lost(Loss::Deadline | Loss::Forced | Loss::Forked) => {
                 self.duty = self.duty.map(|known| known.max(Known::Releasing));
                 return None;
             }
-            Status::Held(_) | Status::MaxHoldReached | Status::Released => {
-                let stays_taken = self.lease.attempt().min_hold.is_set();
-                if stays_taken || !self.turn.as_mut().is_some_and(Turn::pass) {
+            Status::Held(_) | Status::MaxHoldReached | Status::Revoked | Status::Released => {
+                // A minimum hold keeps it taken, and an operator waits for another owner token.
+                let leaves_process = self.lease.attempt().min_hold.is_set() || is_revoked;
+                if leaves_process || !self.turn.as_mut().is_some_and(Turn::pass) {
                     return None;
                 }
                 telemetry::handed_off_locally(self.lease.shown_key());

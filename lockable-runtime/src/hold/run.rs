@@ -212,6 +212,7 @@ pub(crate) fn refuse_start(guard: &LockGuard) -> Option<LockError> {
     match lease.status_here() {
         Status::Held(_) | Status::Released => None,
         Status::MaxHoldReached => Some(lease.max_hold_reached()),
+        Status::Revoked => Some(lease.revoked()),
         Status::Lost(loss) => Some(lease.lost_error(loss)),
     }
 }
@@ -226,6 +227,7 @@ fn stop_reason(guard: &LockGuard) -> Option<LockError> {
         }
         (Status::Held(_) | Status::Released, _) | (Status::Lost(_), OnLost::Finish) => None,
         (Status::MaxHoldReached, _) => Some(lease.max_hold_reached()),
+        (Status::Revoked, _) => Some(lease.revoked()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a lease says when it cannot be counted on.
 
+use std::borrow::Cow;
+
 use super::{Lease, Loss};
 use crate::backend::Fault;
 use crate::types::error::{Cause, LockError};
@@ -28,11 +30,15 @@ impl Lease {
     }
 
     fn error_of(&self, loss: Loss, what: &str) -> LockError {
-        let unrenewed = self.unrenewed();
-        let why = loss.why(self.0.renews, unrenewed.as_deref());
+        let why = self.why(loss);
         let error = self.about(|key| LockError::lost(key, format!("{what}: {why}")));
-        let cause = unrenewed.filter(|_| loss == Loss::Deadline).map(|cause| cause as Cause);
+        let cause = self.unrenewed().filter(|_| loss == Loss::Deadline).map(|cause| cause as Cause);
         error.with_taken(loss == Loss::Taken).with_source(cause)
+    }
+
+    /// Why the lock was lost, in a sentence.
+    pub(super) fn why(&self, loss: Loss) -> Cow<'static, str> {
+        loss.why(self.0.renews, self.unrenewed().as_deref(), self.reason().as_ref())
     }
 
     pub(crate) fn max_hold_reached(&self) -> LockError {
@@ -41,16 +47,18 @@ impl Lease {
 
     /// The error of a release that found the lock gone.
     pub(crate) fn released_too_late(&self, taken: bool) -> LockError {
-        self.about(|key| LockError::released_too_late(key, taken))
+        let forced = self.state().loss().filter(|loss| *loss == Loss::Forced);
+        let known = forced.map(|loss| self.lost_error(loss).with_taken(taken));
+        known.unwrap_or_else(|| self.about(|key| LockError::released_too_late(key, taken)))
     }
 
     /// An error of the backend about this lock.
     pub(crate) fn fault(&self, fault: Fault) -> LockError {
-        fault.about(self.key(), &self.link().reporting)
+        fault.about(self.key(), &self.link().reporting).labeled(self.0.label)
     }
 
     /// An error about this lock, as it may be shown.
     pub(super) fn about(&self, error: impl FnOnce(&str) -> LockError) -> LockError {
-        self.link().reporting.redact(error(self.key().as_str()))
+        self.link().reporting.redact(error(self.key().as_str())).labeled(self.0.label)
     }
 }

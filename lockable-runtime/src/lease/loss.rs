@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::types::error::LockError;
+use crate::types::reason::Reason;
 
 /// How a lock was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(crate) enum Loss {
     Absent,
     /// Another holder has the lock.
     Taken,
+    /// An operator took the lock away, and said so.
+    Forced,
     /// The process was forked, and the lock is its parent's. No state has this: it is known without one.
     Forked,
 }
@@ -24,17 +27,27 @@ impl Loss {
             Self::Deadline => "deadline",
             Self::Absent => "absent",
             Self::Taken => "taken",
+            Self::Forced => "forced",
             Self::Forked => "forked",
         }
     }
 
     /// The same in a sentence, and what the holder can do about it, where it can.
     ///
-    /// `unrenewed` is why the last renewal failed, if it did.
-    pub(super) fn why(self, renews: bool, unrenewed: Option<&LockError>) -> Cow<'static, str> {
+    /// `unrenewed` is why the last renewal failed, if it did, and `reason` the operator's, if there is one.
+    pub(super) fn why(
+        self,
+        renews: bool,
+        unrenewed: Option<&LockError>,
+        reason: Option<&Reason>,
+    ) -> Cow<'static, str> {
         let why = match (self, unrenewed) {
             (Self::Deadline, Some(cause)) => {
                 return format!("its lease ended, because it could not be renewed: {cause}").into();
+            }
+            (Self::Deadline, None) if reason.is_some() => {
+                let what = "its lease ended, because it was not released when an operator asked";
+                return reason.map_or_else(|| what.into(), |reason| reason.after(what).into());
             }
             (Self::Deadline, None) if renews => {
                 "its lease ended before a renewal was answered, as when the process was paused"
@@ -46,6 +59,10 @@ impl Loss {
                 "no one holds it any more, because it was deleted or its server lost it"
             }
             (Self::Taken, _) => "another holder has it",
+            (Self::Forced, _) => {
+                let what = "an operator took it away";
+                return reason.map_or_else(|| what.into(), |reason| reason.after(what).into());
+            }
             (Self::Forked, _) => {
                 "the process was forked while it was held, and the lock is its parent's"
             }

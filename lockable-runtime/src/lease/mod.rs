@@ -1,6 +1,5 @@
 //! The right to hold a lock until a time.
 
-use std::fmt;
 use std::future::pending;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +13,7 @@ use crate::telemetry;
 use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::label::Label;
 use crate::types::options::{OnLost, Terms, Ttl};
 use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
@@ -23,9 +23,11 @@ use self::state::LeaseState;
 pub(crate) use self::loss::Loss;
 pub(crate) use self::state::{Ended, Status, Tenure};
 
+mod display;
 mod errors;
 mod loss;
 pub(crate) mod renewal;
+mod revoking;
 pub(crate) mod schedule;
 mod state;
 
@@ -57,6 +59,7 @@ struct Shared {
     ttl: Ttl,
     renews: bool,
     on_lost: OnLost,
+    label: &'static Label,
     /// Whether it was granted for another time than the terms say. Written by the first renewal that is
     /// answered.
     is_unclaimed: AtomicBool,
@@ -84,13 +87,15 @@ impl Lease {
         let state = Mutex::new(LeaseState::new(tenure, hold_until));
         let lost = Notify::new();
         let is_unclaimed = AtomicBool::new(tenure.ttl != terms.ttl);
-        let Terms { ttl, renew: renews, on_lost, .. } = *terms;
+        attempt.set_label(terms.label);
+        let Terms { ttl, renew: renews, on_lost, label, .. } = *terms;
         Self(Arc::new(Shared {
             attempt,
             fencing_token,
             ttl,
             renews,
             on_lost,
+            label,
             is_unclaimed,
             state,
             lost,
@@ -120,7 +125,9 @@ impl Lease {
     pub fn remaining(&self) -> Duration {
         match self.status() {
             Status::Held(rest) => rest,
-            Status::MaxHoldReached | Status::Lost(_) | Status::Released => Duration::ZERO,
+            Status::MaxHoldReached | Status::Revoked | Status::Lost(_) | Status::Released => {
+                Duration::ZERO
+            }
         }
     }
 
@@ -137,8 +144,8 @@ impl Lease {
     /// Whether the lock was lost: its deadline passed, or a renewal found it gone. A loss is final. In a
     /// process that was forked while the lock was held it is lost, and the parent holds it undisturbed.
     ///
-    /// A lock that was released before is not lost, and neither is one whose `max_hold` is over, until
-    /// its lease ends without having been released.
+    /// A lock that was released before is not lost. Neither is one whose `max_hold` is over, or whose holder an
+    /// operator asked to stop, until its lease ends without having been released.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         matches!(self.status(), Status::Lost(_))
@@ -146,8 +153,8 @@ impl Lease {
 
     /// Waits until the holder may no longer count on the lock; returns the error that says why.
     ///
-    /// That is when its deadline passes, when a renewal finds that it was deleted or taken over, and
-    /// when `max_hold` is over. Without `renew`, a lock that disappears from the backend shows at
+    /// That is when its deadline passes, when a renewal finds that it was deleted or taken over, when `max_hold` is
+    /// over, and when an operator asks the holder to stop. Without `renew`, a lock that disappears from the backend shows at
     /// its deadline only, or when a connection was opened again. It never ends once the lock was released.
     ///
     /// # Cancel safety
@@ -187,6 +194,7 @@ impl Lease {
                     let _notified: Option<()> = within(timer, notified).await;
                 }
                 Status::MaxHoldReached => return self.max_hold_reached(),
+                Status::Revoked => return self.revoked(),
                 Status::Lost(loss) => return self.lost_error(loss),
                 Status::Released => pending().await,
             }
@@ -201,6 +209,7 @@ impl Lease {
     /// - [`is_lost`](LockError::is_lost) when the lock is not held any more: its deadline had passed,
     ///   or the backend says that no holder or another one has it. Nothing is ever acquired again.
     /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) when `max_hold` is over.
+    /// - [`is_revoked`](LockError::is_revoked) when an operator asked the holder to stop.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer in time: the
     ///   lease lasts as long as it did before, by this holder's own count.
     /// - [`is_invalid_option`](LockError::is_invalid_option) for a duration under 10 ms.
@@ -242,6 +251,7 @@ impl Lease {
         match self.status() {
             Status::Held(_) => Ok(()),
             Status::MaxHoldReached => Err(self.max_hold_reached()),
+            Status::Revoked => Err(self.revoked()),
             Status::Lost(loss) => Err(self.lost_error(loss)),
             Status::Released => {
                 Err(self.about(|key| LockError::lost(key, "the lock was released")))
@@ -314,13 +324,14 @@ impl Lease {
     pub(crate) fn end(&self) -> Ended {
         self.update(|state, now| {
             state.release(now);
-            Ended { status: state.status(now), at: now, used: state.used(now) }
+            let is_revoked = state.is_revoked();
+            Ended { status: state.status(now), at: now, used: state.used(now), is_revoked }
         })
     }
 
-    /// The key as messages and events show it.
+    /// The key as messages and events show it, with the lock's label.
     pub(crate) fn shown_key(&self) -> DisplayKey<'_> {
-        self.0.link.reporting.show(self.key())
+        self.0.link.reporting.show(self.key()).labeled(self.0.label)
     }
 
     /// Why the last renewal failed, until one is answered.
@@ -342,27 +353,11 @@ impl Lease {
         let found = state.loss();
         drop(state);
         if let (None, Some(loss)) = (known, found) {
-            let why = loss.why(self.0.renews, self.unrenewed().as_deref());
+            let why = self.why(loss);
             telemetry::lost(self.shown_key(), self.fencing_token(), loss.reason(), &why);
             self.0.lost.notify_waiters();
         }
         result
-    }
-
-    /// The lock in one line, for [`Debug`](fmt::Debug).
-    ///
-    /// All is read before anything is written, so a slow writer holds up no renewal. A deadline that has
-    /// passed is left for others to find: the event of that loss could land inside of one being written.
-    ///
-    /// See "Why does a guard show so little of itself?" in DESIGN.md.
-    pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let status = || self.state().look(self.link().backend.now());
-        let is_held = !self.link().is_inherited() && matches!(status(), Status::Held(_));
-        f.debug_struct(name)
-            .field("key", &self.shown_key().text())
-            .field("fencing_token", &u64::from(self.fencing_token()))
-            .field("is_held", &is_held)
-            .finish()
     }
 
     /// How long the lease is, once it is claimed or renewed.
@@ -385,11 +380,5 @@ impl Lease {
 
     pub(crate) fn attempt(&self) -> &Arc<Attempt> {
         &self.0.attempt
-    }
-}
-
-impl fmt::Debug for Lease {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.describe("Lease", f)
     }
 }

@@ -19,6 +19,14 @@ const TRIES: u32 = 9;
 /// See "Why are all leases checked when a connection opens?" in DESIGN.md.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(100);
 
+/// From when on the deletion of a renewed lock is noticed at once: shorter bodies cost nothing.
+///
+/// See "How does a holder notice that its lock was deleted?" in DESIGN.md.
+const UNWATCHED: Duration = Duration::from_secs(1);
+
+/// The longest pause between looks at one lease.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+
 /// When a lease is due that was granted, or last renewed, by a request of that moment.
 ///
 /// Moments are rounded up to a grid, at most a sixteenth of the lease wide, so that the leases of a
@@ -26,6 +34,19 @@ const BETWEEN_CHECKS: Duration = Duration::from_millis(100);
 pub(crate) fn due(sent: Moment, ttl: Ttl) -> Moment {
     let third = sent.after(ttl.duration() / FIRST);
     third.round_up(ttl.duration() / 16)
+}
+
+/// When a lease that is granted now is looked at first. Moments are rounded up as for [`due`].
+pub(crate) fn first_look(now: Moment) -> Moment {
+    now.after(UNWATCHED).round_up(UNWATCHED / 8)
+}
+
+/// When a lease is looked at whose lock is changed now, as it was so often before: at once, and then in pauses
+/// that grow to a second. A client that changes a lock in a loop causes a look a second.
+pub(crate) fn look(latest: Moment, looks: u32, now: Moment) -> Moment {
+    let Some(doublings) = looks.checked_sub(1) else { return now };
+    let pause = BETWEEN_CHECKS.saturating_mul(1 << doublings.min(4)).min(BETWEEN_LOOKS);
+    now.max(latest.after(pause))
 }
 
 /// How long a try waits for its answer before the next one is made.
@@ -38,14 +59,34 @@ pub(crate) fn retry(sent: Moment, now: Moment, ttl: Ttl, command_deadline: Durat
     now.max(sent.after(patience(ttl, command_deadline)))
 }
 
+/// Why all leases are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// A connection was opened, or slots have moved.
+    Connected,
+    /// All data of a database were deleted, which may be another one than that of the locks.
+    Flushed,
+}
+
+impl Cause {
+    /// How long after the latest check the next one is made. Someone may flush a cache in a loop.
+    fn pause(self) -> Duration {
+        match self {
+            Self::Connected => BETWEEN_CHECKS,
+            Self::Flushed => BETWEEN_LOOKS,
+        }
+    }
+}
+
 /// When a check of all leases is made that is asked for now; `latest` is when they were, or will be.
 ///
 /// At once, unless they were checked just before; and one check serves all that ask before it.
-pub(crate) fn check(latest: Option<Moment>, now: Moment) -> Moment {
+pub(crate) fn check(latest: Option<Moment>, now: Moment, cause: Cause) -> Moment {
     match latest {
         None => now,
-        Some(planned) if planned > now => planned,
-        Some(latest) => now.max(latest.after(BETWEEN_CHECKS)),
+        Some(planned) if planned > now && cause == Cause::Flushed => planned,
+        Some(planned) if planned > now => planned.min(now.after(BETWEEN_CHECKS)),
+        Some(latest) => now.max(latest.after(cause.pause())),
     }
 }
 
@@ -80,11 +121,33 @@ mod tests {
     #[test]
     fn the_first_check_is_made_without_a_pause() {
         let later = |millis| at(5).after(Duration::from_millis(millis));
-        assert_eq!(check(None, at(5)), at(5));
-        assert_eq!(check(Some(at(5)), later(1)), later(100));
-        assert_eq!(check(Some(later(100)), later(99)), later(100));
-        assert_eq!(check(Some(later(100)), later(101)), later(200));
-        assert_eq!(check(Some(later(100)), later(300)), later(300));
+        let after = |latest, now| check(latest, now, Cause::Connected);
+        assert_eq!(after(None, at(5)), at(5));
+        assert_eq!(after(Some(at(5)), later(1)), later(100));
+        assert_eq!(after(Some(later(100)), later(99)), later(100));
+        assert_eq!(after(Some(later(100)), later(101)), later(200));
+        assert_eq!(after(Some(later(100)), later(300)), later(300));
+    }
+
+    #[test]
+    fn flushes_in_a_loop_cause_one_check_a_second() {
+        let later = |millis| at(5).after(Duration::from_millis(millis));
+        assert_eq!(check(None, at(5), Cause::Flushed), at(5));
+        assert_eq!(check(Some(at(5)), later(1), Cause::Flushed), later(1_000));
+        assert_eq!(check(Some(later(1_000)), later(2), Cause::Flushed), later(1_000));
+        // A connection does not wait for it.
+        assert_eq!(check(Some(later(1_000)), later(2), Cause::Connected), later(102));
+    }
+
+    #[test]
+    fn leases_of_one_moment_are_looked_at_together() {
+        let looks: Vec<_> =
+            (0..50).map(|n| first_look(at(1 << 26).after(SECOND / 50 * n))).collect();
+        let mut moments = looks.clone();
+        moments.dedup();
+        assert!(looks.iter().all(|look| look.since(at(1 << 26)) >= SECOND));
+        assert!(looks.first().unwrap().since(at(1 << 26)) <= SECOND * 9 / 8);
+        assert!(moments.len() <= 17, "{} moments", moments.len());
     }
 
     proptest! {

@@ -9,6 +9,7 @@ use super::loss::Loss;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::options::Ttl;
+use crate::types::reason::Reason;
 
 /// One lease from its grant to its end. Every method is given the time, or needs none.
 ///
@@ -23,6 +24,10 @@ pub(crate) struct LeaseState {
     valid_until: Moment,
     /// The end that `max_hold` sets; renewals do not move it.
     hold_until: Option<Moment>,
+    /// Whether an operator asked the holder to stop, before any other end.
+    is_revoked: bool,
+    /// Why an operator did that, or took the lock away.
+    pub(super) reason: Option<Reason>,
     /// Lost or released, once it is.
     end: Option<Status>,
     /// Why the last renewal failed; nothing when it was answered.
@@ -55,6 +60,10 @@ pub(crate) enum Status {
     ///
     /// See "Why is `max_hold` no loss?" in DESIGN.md.
     MaxHoldReached,
+    /// An operator asked the holder to stop: the body has to, and the lock is released then.
+    ///
+    /// See "How is a holder asked to stop?" in DESIGN.md.
+    Revoked,
     Lost(Loss),
     /// The release has begun.
     Released,
@@ -68,6 +77,8 @@ pub(crate) struct Ended {
     pub(crate) at: Moment,
     /// How much of the lease had gone by.
     pub(crate) used: f64,
+    /// Whether an operator asked for it.
+    pub(crate) is_revoked: bool,
 }
 
 impl LeaseState {
@@ -75,8 +86,16 @@ impl LeaseState {
     pub(crate) fn new(tenure: Tenure, hold_until: Option<Moment>) -> Self {
         let Tenure { confirmed_at, since, ttl } = tenure;
         let valid_until = since.after(ttl.usable());
-        let (end, unrenewed) = (None, None);
-        Self { counted_from: since, confirmed_at, valid_until, hold_until, end, unrenewed }
+        Self {
+            counted_from: since,
+            confirmed_at,
+            valid_until,
+            hold_until,
+            is_revoked: false,
+            reason: None,
+            end: None,
+            unrenewed: None,
+        }
     }
 
     /// What holds now. A deadline that is found passed is a loss from then on.
@@ -93,6 +112,7 @@ impl LeaseState {
         match (self.end, self.hold_until) {
             (Some(end), _) => end,
             (None, _) if now >= self.valid_until => Status::Lost(Loss::Deadline),
+            (None, _) if self.is_revoked => Status::Revoked,
             (None, Some(end)) if now >= end => Status::MaxHoldReached,
             (None, end) => {
                 Status::Held(end.unwrap_or(self.valid_until).min(self.valid_until).since(now))
@@ -112,7 +132,17 @@ impl LeaseState {
 
     /// Whether the lock is held as far as is known here, and its release has not begun.
     pub(crate) fn is_holding(&self, now: Moment) -> bool {
-        matches!(self.look(now), Status::Held(_) | Status::MaxHoldReached)
+        is_holding(self.look(now))
+    }
+
+    /// Whether renewals may make it longer: also for a holder that was asked to stop and has not, because to ask
+    /// takes nothing away.
+    pub(crate) fn may_renew(&mut self, now: Moment) -> bool {
+        match self.status(now) {
+            Status::Held(_) => true,
+            Status::Revoked => self.hold_until.is_none_or(|end| now < end),
+            Status::MaxHoldReached | Status::Lost(_) | Status::Released => false,
+        }
     }
 
     /// A renewal that was sent then was answered now: the lock is this holder's for `ttl` from there.
@@ -148,6 +178,29 @@ impl LeaseState {
         }
     }
 
+    /// An operator asks the holder to stop; returns whether that is news. What has ended or was asked before
+    /// stays as it is.
+    pub(crate) fn revoke(&mut self, reason: &Reason, now: Moment) -> bool {
+        let is_news = matches!(self.status(now), Status::Held(_));
+        if is_news {
+            self.is_revoked = true;
+            self.reason = Some(reason.clone());
+        }
+        is_news
+    }
+
+    /// An operator took the lock away.
+    pub(crate) fn force(&mut self, reason: &Reason, now: Moment) {
+        if self.is_on(now) {
+            self.reason = Some(reason.clone());
+            self.end = Some(Status::Lost(Loss::Forced));
+        }
+    }
+
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.is_revoked
+    }
+
     /// The release begins. What was lost before stays lost.
     pub(crate) fn release(&mut self, now: Moment) {
         if self.is_on(now) {
@@ -161,8 +214,12 @@ impl LeaseState {
     }
 
     fn is_on(&mut self, now: Moment) -> bool {
-        matches!(self.status(now), Status::Held(_) | Status::MaxHoldReached)
+        is_holding(self.status(now))
     }
+}
+
+fn is_holding(status: Status) -> bool {
+    matches!(status, Status::Held(_) | Status::MaxHoldReached | Status::Revoked)
 }
 
 #[cfg(test)]

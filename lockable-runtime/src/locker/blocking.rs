@@ -62,7 +62,7 @@ pub(crate) fn acquire_blocking(
     may_block: bool,
 ) -> Result<LockGuard, LockError> {
     let link = Arc::clone(request.link());
-    let (backend, reporting) = (&*link.backend, link.reporting);
+    let (backend, reporting, label) = (&*link.backend, link.reporting, request.terms().label);
     let ended = || LockError::new(LockErrorKind::Unavailable, "the background thread has ended");
     let request = request.blocking()?;
     let Some(key) = request.waits_for().cloned() else {
@@ -71,10 +71,11 @@ pub(crate) fn acquire_blocking(
     let start = backend.now();
     let wait = || wait_elsewhere(backend, request.acquire()).unwrap_or_else(|| Err(ended()));
     let outcome = if may_block { Some(wait()) } else { where_blocking_is_allowed(wait) };
-    let refused = || reporting.redact(LockError::would_block_runtime(key.as_str()));
+    let refused = || reporting.redact(LockError::would_block_runtime(key.as_str())).labeled(label);
     let outcome = outcome.unwrap_or_else(|| Err(refused()));
     if outcome.as_ref().is_err_and(LockError::is_wait_limit_reached) {
-        telemetry::wait_limit_reached(reporting.show(&key), backend.now().since(start));
+        let key = reporting.show(&key).labeled(label);
+        telemetry::wait_limit_reached(key, backend.now().since(start));
     }
     outcome
 }

@@ -105,6 +105,33 @@ impl LockerBuilder {
         self
     }
 
+    /// What this process is called at the server, where operators look for the holder of a lock: such as the name of
+    /// the service. By default it is that of `OTEL_SERVICE_NAME`, or else the file name of the program.
+    ///
+    /// Each connection that locks is named `lockable:<process>:<name>@<host>:<pid>` by `CLIENT SETNAME`, with
+    /// its greeting; characters that servers refuse in a name are percent-encoded, and of a name 64 bytes are taken.
+    /// [`Admin::processes`](crate::admin::Admin::processes) reads that.
+    ///
+    /// # What this does not guarantee
+    /// A user without the right `+client|setname` locks all the same, on connections without a name.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// use lockable_runtime::Locker;
+    ///
+    /// let locker = Locker::builder().url("memory://").name("checkout").connect().await?;
+    /// let processes = locker.admin().processes().await?;
+    /// assert_eq!(processes[0].service(), "checkout");
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.settings.service = Some(name.into());
+        self
+    }
+
     /// The lease of locks that set none of their own; 10 s by default, at least 10 ms. It has priority over that of
     /// the URL; see [`Locker::connect`].
     pub fn expire(mut self, expire: Duration) -> Self {

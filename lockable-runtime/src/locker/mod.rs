@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use self::builder::LockerBuilder;
+use crate::admin::{Admin, Holder};
 use crate::backend::Link;
 use crate::check::{Code, Finding, Report, Severity};
 use crate::locker::acquire::Acquirer;
-use crate::locker::inspect::{Holder, inspect};
+use crate::locker::inspect::inspect;
 use crate::locker::request::LockRequest;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
@@ -129,6 +130,25 @@ impl Locker {
         inspect(link, key.map_err(|error| link.reporting.redact(error))?).await
     }
 
+    /// What operators see and do with the locks of this locker's prefix.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// let _guard = locker.lock("order:7").acquire().await?;
+    /// let first = locker.admin().locks().next().await.transpose()?;
+    /// assert_eq!(first.unwrap().name(), "order:7");
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    #[must_use]
+    pub fn admin(&self) -> Admin {
+        let Shared { acquirer, prefix, namespace, .. } = &*self.0;
+        Admin::new(Arc::clone(&acquirer.link), prefix.clone(), namespace.clone())
+    }
+
     /// Checks whether locks can work, and what endangers them: for a log at start-up, and for a
     /// pipeline that should stop before a deployment.
     ///
@@ -170,10 +190,14 @@ impl Locker {
     #[doc = include_str!("../../acl.md")]
     ///
     /// On the server, `+select` is for a URL that names another database than 0. Where no call waits for a lock,
-    /// `+publish`, `+subscribe`, `+ping` and `&lockable:*` can be left out there, and the report says so. In a
+    /// `+publish`, `+subscribe`, `+pubsub|numsub`, `+ping` and `&lockable:*` can be left out there, and the report says so. In a
     /// cluster, calls wait without `+spublish`, `+ssubscribe`, `+sunsubscribe`, `+pubsub|shardnumsub` and
     /// `&lockable:*` too, and ask about once a second; `+asking` is for slots that are moved to another node. On a
     /// Sentinel, `+sentinel|master` lets the check count Sentinels and replicas; locks do not need it.
+    ///
+    /// Locks do not need `+client|setname`, by which listings say which process has a lock, nor `+client|tracking`
+    /// and `+client|caching`, by which a lock that is deleted stops its body at once. In a cluster `+exists` belongs to
+    /// those, and `+publish` and `+subscribe` are for holders that are asked to stop.
     ///
     /// # Cancel safety
     /// The check continues in the background, and cleans up.

@@ -15,6 +15,7 @@ use crate::request_id::RequestId;
 use crate::telemetry::{self, Acquiring};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::label::Label;
 use crate::types::options::{OnLost, Terms, Wait};
 use crate::types::redact::DisplayKey;
 
@@ -60,6 +61,16 @@ impl LockRequest {
 
     pub(crate) fn link(&self) -> &Arc<Link> {
         &self.acquirer.link
+    }
+
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Makes an error one of this request, as it may be shown.
+    fn explain(&self) -> impl Fn(LockError) -> LockError + use<> {
+        let (reporting, label) = (self.link().reporting, self.terms.label);
+        move |error| reporting.redact(error).labeled(label)
     }
 
     /// How long the lease is, in whole milliseconds; the locker's `expire` by default, at least
@@ -141,6 +152,28 @@ impl LockRequest {
         self
     }
 
+    /// Names the locks of this place in the code, for [telemetry](crate::telemetry): the label `lock` of their
+    /// metrics, and the field `lock` of their spans and events. The attribute gives its key template.
+    ///
+    /// A constant, such as `"order:{id}"` for the locks of all orders, and never the key: each new text would be
+    /// a new time series. It is stored for as long as the program runs, once for each text.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// # let id = 7;
+    /// let guard = locker.lock(format!("order:{id}")).label("order:{id}").acquire().await?;
+    /// # guard.release().await?;
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn label(mut self, lock: &'static str) -> Self {
+        self.terms.label = Label::by_hand(lock);
+        self
+    }
+
     /// Tries once instead of waiting.
     fn once(self) -> Self {
         self.with(Terms::try_once)
@@ -177,7 +210,7 @@ impl LockRequest {
         link.usable_here()?;
         match &self.key {
             Ok(key) if holds(link.backend.store(), key) => {
-                Err(link.reporting.redact(LockError::held_by_caller(key.as_str())))
+                Err(self.explain()(LockError::held_by_caller(key.as_str())))
             }
             _ => Ok(()),
         }
@@ -214,10 +247,10 @@ impl LockRequest {
     /// Dropping the future leaves the queue, and no lock behind: what a request on its way is granted is
     /// released in the background. When the connection breaks as well, the lock can remain for `expire`.
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
-        let reporting = self.link().reporting;
+        let explain = self.explain();
         match self.ask().await? {
             Tried::Granted(guard) => Ok(guard),
-            Tried::Busy(key) => Err(reporting.redact(LockError::busy(key.as_str()))),
+            Tried::Busy(key) => Err(explain(LockError::busy(key.as_str()))),
         }
     }
 
@@ -257,15 +290,14 @@ impl LockRequest {
 
     /// Acquires as the terms say, in the span of that.
     async fn ask(self) -> Result<Tried, LockError> {
-        let reporting = self.link().reporting;
-        let redact = |error| reporting.redact(error);
-        let (acquirer, key, terms) = self.checked().map_err(redact)?;
-        let acquiring = Acquiring::start(reporting.show(&key));
+        let (reporting, explain) = (self.link().reporting, self.explain());
+        let (acquirer, key, terms) = self.checked().map_err(&explain)?;
+        let acquiring = Acquiring::start(reporting.show(&key).labeled(terms.label));
         let asking = pin!(acquire(&acquirer, key, &terms));
-        match telemetry::inside(&acquiring.span, asking).await.map_err(redact) {
+        match telemetry::inside(&acquiring.span, asking).await.map_err(explain) {
             Ok(Tried::Granted(guard)) => Ok(Tried::Granted(guard.begin(acquiring))),
             Ok(Tried::Busy(key)) => {
-                acquiring.busy(reporting.show(&key));
+                acquiring.busy(reporting.show(&key).labeled(terms.label));
                 Ok(Tried::Busy(key))
             }
             Err(error) => {
@@ -296,6 +328,7 @@ impl LockRequest {
     /// - [`is_lost`](LockError::is_lost) when the lock was lost before the body ended; with
     ///   [`is_completed`](LockError::is_completed) when that was found after its end.
     /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) when `max_hold` was over first.
+    /// - [`is_revoked`](LockError::is_revoked) when an operator asked the holder to stop first.
     ///
     /// # Panics
     /// When the body does; the release is deferred to the background first.

@@ -10,6 +10,7 @@ use crate::backend::{Acquisition, Attempt, Fault, Link, Release, Reply};
 use crate::telemetry;
 use crate::types::clock::{Moment, within};
 use crate::types::key::LockKey;
+use crate::types::label::Label;
 use crate::types::process::PerProcess;
 use crate::types::token::OwnerToken;
 use crate::worker::{Agent, InFlight, Worklist};
@@ -127,7 +128,7 @@ impl Releaser {
             true
         });
         if !is_accepted {
-            let key = self.link.reporting.show(&shown.key);
+            let key = shown.shown(&self.link.reporting);
             telemetry::release_abandoned(key, "too many releases wait already");
         }
         is_accepted
@@ -166,12 +167,12 @@ impl Releaser {
         });
         drop(in_flight);
         if let Some((next, ..)) = &next {
-            self.report(&attempt.key, next, outcome);
+            self.report(&attempt, next, outcome);
         }
     }
 
-    fn report(&self, key: &LockKey, next: &Next, outcome: Result<Release, Fault>) {
-        let key = self.link.reporting.show(key);
+    fn report(&self, attempt: &Attempt, next: &Next, outcome: Result<Release, Fault>) {
+        let key = attempt.shown(&self.link.reporting);
         match (next, outcome) {
             (Next::WasGone, Ok(found)) => {
                 telemetry::released_too_late(key, found == Release::Taken);
@@ -188,20 +189,23 @@ pub(crate) struct Deferred {
     /// None once a try was answered, or given up.
     untried: Option<Untried>,
     pending: Pending,
+    /// That under which it is counted.
+    label: &'static Label,
 }
 
 impl Deferred {
     fn new(backlog: &Arc<Backlog>, attempt: Arc<Attempt>, known: Known) -> Self {
-        telemetry::change(BACKLOG, 1.0);
+        let label = attempt.label();
+        telemetry::change(label, BACKLOG, 1.0);
         let untried = Some(Untried::begin(backlog, &attempt));
-        Self { duty: Duty::new(attempt, known), untried, pending: Pending::begin(backlog) }
+        Self { duty: Duty::new(attempt, known), untried, pending: Pending::begin(backlog), label }
     }
 }
 
 impl Drop for Deferred {
     fn drop(&mut self) {
         if self.pending.is_own() {
-            telemetry::change(BACKLOG, -1.0);
+            telemetry::change(self.label, BACKLOG, -1.0);
         }
     }
 }
@@ -233,7 +237,7 @@ impl Agent for Releaser {
 /// One release, within one command deadline.
 pub(crate) async fn try_release(link: &Link, attempt: &Arc<Attempt>) -> Result<Release, Fault> {
     let answer = pin!(link.ask(attempt.slot, link.backend.release(Arc::clone(attempt))));
-    telemetry::releasing(link.reporting.show(&attempt.key), answer).await
+    telemetry::releasing(attempt.shown(&link.reporting), answer).await
 }
 
 #[cfg(test)]

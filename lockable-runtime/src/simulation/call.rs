@@ -66,6 +66,7 @@ fn terms(dice: &mut Dice) -> Terms {
         fair: wait != Wait::Never && dice.chance(200),
         identity: dice.chance(100).then(|| RequestId::new("checkout")),
         caller_blocks: false,
+        label: Default::default(),
     }
 }
 

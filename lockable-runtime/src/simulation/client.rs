@@ -13,11 +13,13 @@ use super::life::sleep;
 use super::process::Process;
 use super::subscription::listen;
 use crate::backend::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Hook,
-    Listener, Memory, Release, Renewal, Renewed, Reply, Reserved,
+    self, Acquisition, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,
+    Fault, Grant, Hearer, Held, Hook, Listener, Memory, Page, Queued, Release, Renewal, Renewed,
+    Reply, Reserved, Revocation, Revoking, Seen,
 };
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
+use crate::types::selection::Selection;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
@@ -191,6 +193,46 @@ fn known<T: Send + 'static>(
         }
         Ok(found)
     })
+}
+
+impl Administration for Client {
+    fn sweep(&self, selection: Selection) -> Reply<Page> {
+        self.0.world.store.sweep(selection)
+    }
+
+    fn look(&self, key: LockKey) -> Reply<Option<Seen>> {
+        self.0.world.store.look(key)
+    }
+
+    fn queue(&self, key: LockKey) -> Reply<Vec<Queued>> {
+        Administration::queue(&self.0.world.store, key)
+    }
+
+    fn clients(&self) -> Reply<Vec<backend::Client>> {
+        self.0.world.store.clients()
+    }
+
+    fn clock_difference(&self) -> Reply<Option<Duration>> {
+        self.0.world.store.clock_difference()
+    }
+
+    fn size(&self) -> Reply<u64> {
+        self.0.world.store.size()
+    }
+}
+
+impl Revoking for Client {
+    fn when_revoked(&self, hearer: Weak<dyn Hearer>) {
+        self.0.world.store.when_revoked(hearer);
+    }
+
+    fn send(&self, revocation: Revocation) -> Reply<Audience> {
+        self.0.world.store.send(revocation)
+    }
+
+    fn force(&self, key: LockKey, owner: Vec<u8>) -> Reply<Release> {
+        self.0.world.store.force(key, owner)
+    }
 }
 
 impl Environment for Client {

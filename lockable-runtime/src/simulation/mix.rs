@@ -51,6 +51,8 @@ pub(super) enum Fault {
     Flush,
     /// A lock is deleted.
     Delete,
+    /// An operator asks the holder of a lock to stop, which is no fault of anything.
+    Revoke,
 }
 
 impl Fault {
@@ -68,12 +70,13 @@ impl Fault {
             Self::SetBack => "clocks set back",
             Self::Flush => "flushes",
             Self::Delete => "deletions",
+            Self::Revoke => "revocations",
         }
     }
 }
 
 /// How probable each fault is in one step of a seed, in thousandths, at most.
-const FAULTS: [(Fault, u64); 11] = [
+const FAULTS: [(Fault, u64); 12] = [
     (Fault::Cut, 20),
     (Fault::Silence, 12),
     (Fault::Stop, 20),
@@ -85,6 +88,7 @@ const FAULTS: [(Fault, u64); 11] = [
     (Fault::SetBack, 8),
     (Fault::Flush, 12),
     (Fault::Delete, 12),
+    (Fault::Revoke, 60),
 ];
 
 /// How probable things are, in thousandths, and how long they may take, in milliseconds.
@@ -143,6 +147,7 @@ impl Mix {
         let is_mild = kind == Kind::Mild;
         let may_strike = |fault: &Fault| match fault {
             Fault::Flush | Fault::Delete => kind == Kind::Losing,
+            Fault::Revoke => true,
             _ => !is_mild,
         };
         let struck = FAULTS.into_iter().filter(|(fault, _)| may_strike(fault));

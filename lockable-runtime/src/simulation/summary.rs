@@ -13,7 +13,7 @@ use super::trial::Outcome;
 const ENOUGH: u64 = 500;
 
 /// What a run would be worth nothing without.
-const EXPECTED: [&str; 16] = [
+const EXPECTED: [&str; 17] = [
     "blocked runtimes",
     "calls behind a try",
     "calls cancelled",
@@ -23,6 +23,7 @@ const EXPECTED: [&str; 16] = [
     "grants used",
     "guards dropped",
     "guards released",
+    "holders stopped",
     "locks lost",
     "messages lost",
     "passes",

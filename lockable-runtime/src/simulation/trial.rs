@@ -235,6 +235,7 @@ impl Trial {
                 }
             }
             Fault::Delete => world.store.delete(&lock_key(KEYS[0])),
+            Fault::Revoke => world.revoke(KEYS[0]),
         }
     }
 

@@ -193,6 +193,7 @@ fn outcome_of(error: &LockError) -> &'static str {
         () if error.is_wait_limit_reached() => "wait limits reached",
         () if error.is_busy() => "calls busy",
         () if error.is_max_hold_reached() => "longest holds reached",
+        () if error.is_revoked() => "holders stopped",
         () if error.is_lost() => "locks lost",
         () => "calls without an answer",
     }

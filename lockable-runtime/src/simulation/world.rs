@@ -12,9 +12,10 @@ use super::history::{History, Names, Record};
 use super::life::sleep_until;
 use super::mix::{Mix, Way};
 use super::rules::{Hold, Rules};
-use crate::backend::{Backend, Memory, Reply, Reserved};
+use crate::backend::{Backend, Memory, Reply, Reserved, Revocation, Revoking, Verb};
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
+use crate::types::reason::Reason;
 
 /// The locks that all calls are about.
 pub(super) const KEYS: [&str; 2] = ["a", "b"];
@@ -144,7 +145,15 @@ impl World {
 
     /// The owner of a lock in the store, with the mark that shows a minimum hold.
     pub(super) fn owner(&self, key: &str) -> Option<String> {
-        answer(self.store.inspect(lock_key(key))).map(|held| held.owner)
+        answer(self.store.inspect(lock_key(key))).map(|held| held.owner.text().to_owned())
+    }
+
+    /// Asks the holder of a lock to stop, where there is one.
+    pub(super) fn revoke(&self, key: &str) {
+        if let Some(owner) = self.owner(key) {
+            let (verb, key, reason) = (Verb::Revoke, lock_key(key), Reason::new("an operator"));
+            answer(self.store.send(Revocation { verb, owner, key, reason }));
+        }
     }
 
     pub(super) fn queue(&self, key: &str) -> Vec<String> {

@@ -12,20 +12,23 @@ use super::span::TARGET;
 use crate::backend::Backend;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
+use crate::types::label::Label;
 use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
 
 /// A call that asks for a lock; cancelled if it is dropped before its answer.
 pub(crate) struct Acquiring {
     pub(crate) span: Span,
+    label: &'static Label,
     is_over: bool,
 }
 
 impl Acquiring {
     pub(crate) fn start(key: DisplayKey<'_>) -> Self {
-        let span = debug_span!(target: TARGET, "acquire", key = &*key.text(), outcome = Empty,
-            waited = Empty, fencing_token = Empty);
-        Self { span, is_over: false }
+        let label = key.label;
+        let span = debug_span!(target: TARGET, "acquire", key = &*key.text(), lock = label.lock(),
+            function = label.function(), outcome = Empty, waited = Empty, fencing_token = Empty);
+        Self { span, label, is_over: false }
     }
 
     /// The call has the lock, and holds it from now on.
@@ -33,8 +36,9 @@ impl Acquiring {
         let (waited, fencing_token) = (hold.waited.as_secs_f64(), u64::from(token));
         self.span.record("waited", waited).record("fencing_token", fencing_token);
         self.end("granted");
-        debug!(name: "acquire", target: TARGET, key = &*key.text(), outcome = "granted", waited,
-            fencing_token, "the lock was acquired");
+        debug!(name: "acquire", target: TARGET, key = &*key.text(), lock = self.label.lock(),
+            function = self.label.function(), outcome = "granted", waited, fencing_token,
+            "the lock was acquired");
         hold.begin(key, token);
     }
 
@@ -51,14 +55,15 @@ impl Acquiring {
 
     fn refuse(&mut self, key: Option<DisplayKey<'_>>, outcome: &'static str) {
         self.end(outcome);
-        debug!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(), outcome,
+        debug!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
+            lock = self.label.lock(), function = self.label.function(), outcome,
             "the lock was not acquired");
     }
 
     fn end(&mut self, outcome: &'static str) {
         self.is_over = true;
         self.span.record("outcome", outcome);
-        counters::acquired(outcome);
+        counters::acquired(self.label, outcome);
     }
 }
 
@@ -74,14 +79,17 @@ impl Drop for Acquiring {
 pub(crate) struct Waiting<'a> {
     backend: &'a Arc<dyn Backend>,
     since: Moment,
+    label: &'static Label,
     pub(crate) span: Span,
 }
 
 impl<'a> Waiting<'a> {
     pub(crate) fn start(backend: &'a Arc<dyn Backend>, key: DisplayKey<'_>) -> Self {
-        counters::change("lockable.waiters", 1.0);
-        let span = debug_span!(target: TARGET, "wait", key = &*key.text(), waited = Empty);
-        Self { backend, since: backend.now(), span }
+        let label = key.label;
+        counters::change(label, "lockable.waiters", 1.0);
+        let span = debug_span!(target: TARGET, "wait", key = &*key.text(), lock = label.lock(),
+            function = label.function(), waited = Empty);
+        Self { backend, since: backend.now(), label, span }
     }
 
     pub(crate) fn until(&self, end: Moment) -> Duration {
@@ -93,27 +101,30 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let waited = self.until(self.backend.now());
         self.span.record("waited", waited.as_secs_f64());
-        counters::change("lockable.waiters", -1.0);
-        counters::record("lockable.acquire.wait", waited);
+        counters::change(self.label, "lockable.waiters", -1.0);
+        counters::record(self.label, "lockable.acquire.wait", waited);
     }
 }
 
 /// A call has waited for longer than `warn_waited_over`, and is still waiting.
 pub(crate) fn waits_long(key: DisplayKey<'_>, waited: Duration) {
-    warn!(name: "wait", target: TARGET, key = &*key.text(), waited = waited.as_secs_f64(),
+    warn!(name: "wait", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+        function = key.label.function(), waited = waited.as_secs_f64(),
         "the call is still waiting; another holder has the lock");
 }
 
 /// A call stopped waiting at its limit.
 pub(crate) fn wait_limit_reached(key: DisplayKey<'_>, waited: Duration) {
-    warn!(name: "acquire", target: TARGET, key = &*key.text(), waited = waited.as_secs_f64(),
+    warn!(name: "acquire", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+        function = key.label.function(), waited = waited.as_secs_f64(),
         "the wait limit was reached; another holder has the lock");
 }
 
 /// A decorated call found another holder and skips its body.
 pub(crate) fn skipped(error: &LockError) {
-    let key = error.shown_key();
+    let (key, label) = (error.shown_key(), error.label());
     info!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
+        lock = label.lock(), function = label.function(),
         "another holder has the lock; the call is skipped");
 }
 
@@ -121,7 +132,8 @@ pub(crate) fn skipped(error: &LockError) {
 ///
 /// See "Why is `tracing` not optional?" in DESIGN.md.
 pub(crate) fn error_discarded(error: &LockError) {
-    let key = error.shown_key();
-    error!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(), %error,
+    let (key, label) = (error.shown_key(), error.label());
+    error!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
+        lock = label.lock(), function = label.function(), %error,
         "lock error discarded: the return type cannot carry it");
 }

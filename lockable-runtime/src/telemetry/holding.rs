@@ -11,6 +11,7 @@ use super::counters;
 use super::span::TARGET;
 use crate::backend::Renewed;
 use crate::types::clock::Moment;
+use crate::types::label::Label;
 use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
 
@@ -23,6 +24,19 @@ pub(crate) struct Hold {
     held_over: Option<f64>,
 }
 
+/// How a hold ended.
+#[derive(Clone, Copy)]
+pub(crate) enum HoldEnd {
+    /// Its release starts.
+    Released {
+        /// The share of the lease that was used.
+        used: f64,
+    },
+    /// The same, because an operator asked for it.
+    Revoked,
+    Lost,
+}
+
 impl Hold {
     /// Of a lock that was granted at `since`, after its holder had waited for `waited`.
     pub(crate) fn new(since: Moment, waited: Duration, held_over: Option<f64>) -> Self {
@@ -31,6 +45,7 @@ impl Hold {
 
     pub(super) fn begin(&mut self, key: DisplayKey<'_>, token: FencingToken) {
         self.span = debug_span!(target: TARGET, "hold", key = &*key.text(),
+            lock = key.label.lock(), function = key.label.function(),
             fencing_token = u64::from(token), held = Empty, outcome = Empty);
     }
 
@@ -39,25 +54,25 @@ impl Hold {
         self.span.in_scope(step)
     }
 
-    /// The release starts, and `used` is the share of the lease that was used; `None` after a loss.
-    pub(crate) fn end(
-        self,
-        key: DisplayKey<'_>,
-        token: FencingToken,
-        at: Moment,
-        used: Option<f64>,
-    ) {
+    /// The release starts, or the lock was lost.
+    pub(crate) fn end(self, key: DisplayKey<'_>, token: FencingToken, at: Moment, end: HoldEnd) {
         let held = at.since(self.since);
         let (seconds, fencing_token) = (held.as_secs_f64(), u64::from(token));
-        let outcome = if used.is_some() { "released" } else { "lost" };
+        let outcome = match end {
+            HoldEnd::Released { .. } => "released",
+            HoldEnd::Revoked => "revoked",
+            HoldEnd::Lost => "lost",
+        };
         self.span.record("held", seconds).record("outcome", outcome);
-        debug!(name: "hold", target: TARGET, key = &*key.text(), fencing_token, held = seconds,
-            outcome, "the lock was held");
-        counters::record("lockable.hold", held);
-        if let (Some(share), Some(most)) = (used, self.held_over)
+        debug!(name: "hold", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+            function = key.label.function(), fencing_token, held = seconds, outcome,
+            "the lock was held");
+        counters::record(key.label, "lockable.hold", held);
+        if let (HoldEnd::Released { used: share }, Some(most)) = (end, self.held_over)
             && share > most
         {
-            warn!(name: "hold", target: TARGET, key = &*key.text(), held = seconds, share,
+            warn!(name: "hold", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+                function = key.label.function(), held = seconds, share,
                 "most of the lease was used; give it a longer `expire`, or `renew` it");
         }
     }
@@ -75,28 +90,44 @@ pub(crate) fn renewed(key: DisplayKey<'_>, token: FencingToken, renewed: Renewed
         Renewed::Absent => "absent",
         Renewed::Taken => "taken",
     };
-    trace!(name: "renew", target: TARGET, key = &*key.text(), fencing_token = u64::from(token),
-        outcome, "a renewal was answered");
-    counters::renewed(outcome, 1);
+    trace!(name: "renew", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+        function = key.label.function(), fencing_token = u64::from(token), outcome,
+         "a renewal was answered");
+    counters::renewed(key.label, outcome);
 }
 
 /// Renewals without an answer: the leases are neither renewed nor lost, and it is tried again.
-pub(crate) fn renewal_unanswered(leases: usize, error: &str) {
-    warn!(name: "renew", target: TARGET, leases, error,
+pub(crate) fn renewal_unanswered(
+    leases: impl ExactSizeIterator<Item = &'static Label>,
+    error: &str,
+) {
+    warn!(name: "renew", target: TARGET, leases = leases.len(), error,
         "a renewal was not answered and is tried again");
-    counters::renewed("unanswered", u64::try_from(leases).unwrap_or(u64::MAX));
+    for label in leases {
+        counters::renewed(label, "unanswered");
+    }
 }
 
 /// A holder can no longer be sure that it holds; logged once a lease, when that is found.
 pub(crate) fn lost(key: DisplayKey<'_>, token: FencingToken, reason: &'static str, why: &str) {
-    warn!(name: "lost", target: TARGET, key = &*key.text(), fencing_token = u64::from(token), reason,
+    warn!(name: "lost", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+        function = key.label.function(), fencing_token = u64::from(token), reason,
         "the lock was lost: {why}");
-    counters::lost(reason);
+    counters::lost(key.label, reason);
+}
+
+/// An operator asks a holder to stop, which still has the lock; logged once a lease.
+pub(crate) fn revoked(key: DisplayKey<'_>, token: FencingToken, reason: &str) {
+    warn!(name: "revoked", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+        function = key.label.function(), fencing_token = u64::from(token), reason,
+        "an operator asked the holder to stop");
+    counters::count(key.label, "lockable.hold.revoked");
 }
 
 /// A body completed although its lock was lost: its effects may overlap with another holder's.
 pub(crate) fn completed_after_loss(key: DisplayKey<'_>) {
-    error!(name: "lost", target: TARGET, key = &*key.text(),
+    error!(name: "lost", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+        function = key.label.function(),
         "the body completed after the lock was lost");
-    counters::count("lockable.hold.completed_after_loss");
+    counters::count(key.label, "lockable.hold.completed_after_loss");
 }

@@ -5,36 +5,41 @@
 //!
 //! All have the target `lockable`. `waited` and `held` are seconds, as floating-point numbers.
 //!
+//! Those with a `key` have two more fields, which say [which lock](#which-lock) it is: `lock` and `function`, written
+//! as `…` below.
+//!
 //! | level | name | kind | fields | when |
 //! |---|---|---|---|---|
-//! | debug | `acquire` | span | `key`, `outcome`, `waited`, `fencing_token` | a call asks for its lock, until it has the lock or gives up |
+//! | debug | `acquire` | span | `key`, …, `outcome`, `waited`, `fencing_token` | a call asks for its lock, until it has the lock or gives up |
 //! | debug | `acquire` | event | the same | the end of that; without `waited` and `fencing_token` unless the lock was granted |
-//! | info | `acquire` | event | `key` | a decorated call found another holder and skips its body |
-//! | warn | `acquire` | event | `key`, `waited` | the wait limit was reached, and another holder has the lock |
-//! | error | `acquire` | event | `key`, `error` | a decorated call failed, and its return type cannot carry the error |
-//! | debug | `wait` | span | `key`, `waited` | a call waits in line, inside of its `acquire` |
-//! | warn | `wait` | event | `key`, `waited` | a call has waited for [a long time](crate::LockerBuilder::warn_waited_over), and waits on |
-//! | debug | `hold` | span | `key`, `fencing_token`, `held`, `outcome` | the lock is held; the body runs inside |
+//! | info | `acquire` | event | `key`, … | a decorated call found another holder and skips its body |
+//! | warn | `acquire` | event | `key`, …, `waited` | the wait limit was reached, and another holder has the lock |
+//! | error | `acquire` | event | `key`, …, `error` | a decorated call failed, and its return type cannot carry the error |
+//! | debug | `wait` | span | `key`, …, `waited` | a call waits in line, inside of its `acquire` |
+//! | warn | `wait` | event | `key`, …, `waited` | a call has waited for [a long time](crate::LockerBuilder::warn_waited_over), and waits on |
+//! | debug | `hold` | span | `key`, …, `fencing_token`, `held`, `outcome` | the lock is held; the body runs inside |
 //! | debug | `hold` | event | the same | the end of that: the release starts, or the lock was lost |
-//! | warn | `hold` | event | `key`, `held`, `share` | a body without `renew` used [most of its lease](crate::LockerBuilder::warn_held_over) |
+//! | warn | `revoked` | event | `key`, …, `fencing_token`, `reason` | an operator asked the holder to stop |
+//! | warn | `hold` | event | `key`, …, `held`, `share` | a body without `renew` used [most of its lease](crate::LockerBuilder::warn_held_over) |
 //! | debug | `renew` | span | `leases` | one command renews this count of leases |
-//! | trace | `renew` | event | `key`, `fencing_token`, `outcome` | the answer for one of them |
+//! | trace | `renew` | event | `key`, …, `fencing_token`, `outcome` | the answer for one of them |
 //! | warn | `renew` | event | `leases`, `error` | no answer came; the renewal is tried again |
-//! | debug | `release` | span | `key`, `outcome` | a release is under way, by the holder or in the background |
+//! | debug | `release` | span | `key`, …, `outcome` | a release is under way, by the holder or in the background |
 //! | debug | `release` | event | the same | the end of that, or the lock was handed off within this process, without a request |
-//! | debug | `release` | event | `key` | a guard was dropped, and its release is sent in the background |
-//! | warn | `release` | event | `key`, `outcome` | the lock that was to be released had been lost |
-//! | warn | `release` | event | `key`, `error` | a release was abandoned; the lock ends with its lease |
-//! | warn | `lost` | event | `key`, `fencing_token`, `reason` | the lock was lost |
-//! | error | `lost` | event | `key` | a body completed although its lock was lost |
+//! | debug | `release` | event | `key`, … | a guard was dropped, and its release is sent in the background |
+//! | warn | `release` | event | `key`, …, `outcome` | the lock that was to be released had been lost |
+//! | warn | `release` | event | `key`, …, `error` | a release was abandoned; the lock ends with its lease |
+//! | warn | `lost` | event | `key`, …, `fencing_token`, `reason` | the lock was lost |
+//! | error | `lost` | event | `key`, … | a body completed although its lock was lost |
 //!
 //! | of | values |
 //! |---|---|
 //! | `outcome` of `acquire` | `granted`, `busy`, `wait_limit`, `failed`, `cancelled` |
-//! | `outcome` of `hold` | `released`, `lost` |
+//! | `outcome` of `hold` | `released`, `revoked` (an operator asked for it), `lost` |
 //! | `outcome` of `renew` | `renewed`, `absent` (no holder has the lock), `taken` (another holder has it) |
 //! | `outcome` of `release` | `released`, `handed_off` (to the next waiter of this process), `absent`, `taken`, `unanswered` |
-//! | `reason` of `lost` | `deadline`, `absent`, `taken` |
+//! | `reason` of `lost` | `deadline`, `absent`, `taken`, `forced` (an operator took it away) |
+//! | `reason` of `revoked` | the operator's own words |
 //!
 //! The body of [`run`](crate::LockRequest::run) and of a decorated function runs inside the span `hold`,
 //! so that its own events can be read with the key and the fencing token. Code under a guard that is
@@ -46,9 +51,28 @@
 //! Each call that fails is an event of its own: while a server is down, a busy service writes a line for
 //! each call. A subscriber that limits repeated lines is the place to bound them.
 //!
+//! # Which lock
+//!
+//! The attribute gives its locks a label: its key template as it is written, without the prefix, such as `order:{id}`.
+//! Of `key = NIGHTLY`, or of another expression, the label is that code. Locks that are written by hand are given one by
+//! [`LockRequest::label`](crate::LockRequest::label). The label is a constant of the program and contains no value of
+//! a key, so it is shown as it is, also where keys are [redacted](#redacted-keys). So a template without
+//! a hole shows the key there too, all but its prefix.
+//!
+//! - Spans and events have it as the field `lock`, and the path of the decorated function as the field `function`:
+//!   its module and its name, such as `shop::orders::settle`. Where there is none, there is no such field.
+//! - Metrics have it as the label `lock`, which is empty where there is none. Functions with the same template share
+//!   it, because they contend for the same locks. So there are as many time series as places in the code, not as
+//!   locks.
+//!
+//! What the background does is reported for the call that it does it for: the release of a guard that was dropped, of
+//! a call that was cancelled, the renewals of a lease, and its loss.
+//!
 //! # Metrics
 //!
-//! | metric | kind | labels | counts |
+//! All have the label `lock`.
+//!
+//! | metric | kind | other labels | counts |
 //! |---|---|---|---|
 //! | `lockable.acquire` | counter | `outcome` as above | calls that asked for a lock |
 //! | `lockable.acquire.wait` | histogram, seconds | | how long calls waited that found another holder, however that ended |
@@ -56,6 +80,7 @@
 //! | `lockable.handoff` | counter | `by`: `queue`, `local` | grants that came by the queue, or from the holder before in this process |
 //! | `lockable.hold` | histogram, seconds | | how long locks were held, from the grant to the start of the release |
 //! | `lockable.hold.lost` | counter | `reason` as above | locks that were lost |
+//! | `lockable.hold.revoked` | counter | | holders that an operator asked to stop |
 //! | `lockable.hold.completed_after_loss` | counter | | bodies that completed although their lock was lost |
 //! | `lockable.renewal` | counter | `outcome` as above, and `unanswered` | renewals, one for each lease and try |
 //! | `lockable.release` | counter | `outcome` as above | releases, one for each try |
@@ -63,7 +88,8 @@
 //! | `lockable.release.backlog` | gauge | | releases that wait in the background now |
 //!
 //! The key is never a label: each order would make a new time series. Units and texts are described to
-//! the recorder when a locker is made, so install the recorder before.
+//! the recorder when a locker is made, so install the recorder before. Rare events are counted from zero on: for each
+//! lock from the end of its first call.
 //!
 //! # Redacted keys
 //!
@@ -104,14 +130,15 @@
 //! Nothing that can be measured, while no subscriber is installed: a span or an event that no subscriber
 //! wants is a load of one atomic number, and its fields are not computed. Times are taken from the
 //! lease, so an uncontended lock reads the clock no more often than without telemetry. A test counts the
-//! allocations of an acquisition and its release.
+//! allocations of an acquisition and its release: counting adds none, with a recorder or without, but for those that
+//! store the names of a label's metrics when each is counted for the first time.
 
 pub(crate) use self::acquiring::{
     Acquiring, Waiting, error_discarded, skipped, wait_limit_reached, waits_long,
 };
 pub(crate) use self::counters::{change, describe, handed_off};
 pub(crate) use self::holding::{
-    Hold, completed_after_loss, lost, renewal_unanswered, renewed, renewing,
+    Hold, HoldEnd, completed_after_loss, lost, renewal_unanswered, renewed, renewing, revoked,
 };
 pub(crate) use self::releasing::{
     handed_off_locally, release_abandoned, release_deferred, released_too_late, releasing,

@@ -2,20 +2,22 @@
 
 use std::time::Duration;
 
+use crate::types::label::Label;
+
 pub(crate) fn describe() {}
 
-pub(super) fn acquired(_: &'static str) {}
+pub(super) fn acquired(_: &Label, _: &'static str) {}
 
-pub(super) fn count(_: &'static str) {}
+pub(super) fn count(_: &Label, _: &'static str) {}
 
-pub(super) fn record(_: &'static str, _: Duration) {}
+pub(super) fn record(_: &Label, _: &'static str, _: Duration) {}
 
-pub(crate) fn change(_: &'static str, _: f64) {}
+pub(crate) fn change(_: &Label, _: &'static str, _: f64) {}
 
-pub(crate) fn handed_off(_: bool) {}
+pub(crate) fn handed_off(_: &Label, _: bool) {}
 
-pub(super) fn lost(_: &'static str) {}
+pub(super) fn lost(_: &Label, _: &'static str) {}
 
-pub(super) fn renewed(_: &'static str, _: u64) {}
+pub(super) fn renewed(_: &Label, _: &'static str) {}
 
-pub(super) fn released(_: &'static str) {}
+pub(super) fn released(_: &Label, _: &'static str) {}

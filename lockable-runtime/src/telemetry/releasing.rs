@@ -16,7 +16,8 @@ pub(crate) async fn releasing(
     key: DisplayKey<'_>,
     release: Pin<&mut impl Future<Output = Result<Release, Fault>>>,
 ) -> Result<Release, Fault> {
-    let span = debug_span!(target: TARGET, "release", key = &*key.text(), outcome = Empty);
+    let span = debug_span!(target: TARGET, "release", key = &*key.text(), lock = key.label.lock(),
+        function = key.label.function(), outcome = Empty);
     let found = inside(&span, release).await;
     let outcome = match &found {
         Ok(Release::Released) => "released",
@@ -35,8 +36,9 @@ pub(crate) fn handed_off_locally(key: DisplayKey<'_>) {
 }
 
 fn released(key: DisplayKey<'_>, outcome: &'static str) {
-    debug!(name: "release", target: TARGET, key = &*key.text(), outcome, "a release ended");
-    counters::released(outcome);
+    debug!(name: "release", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+        function = key.label.function(), outcome, "a release ended");
+    counters::released(key.label, outcome);
 }
 
 /// A release found that the holder had lost the lock before.
@@ -46,12 +48,14 @@ pub(crate) fn released_too_late(key: DisplayKey<'_>, is_taken: bool) {
     } else {
         ("absent", "the lock that was to be released had expired or was deleted")
     };
-    warn!(name: "release", target: TARGET, key = &*key.text(), outcome, "{message}");
+    warn!(name: "release", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+        function = key.label.function(), outcome, "{message}");
 }
 
 /// A guard was dropped: its caller does not wait for the release.
 pub(crate) fn release_deferred(key: DisplayKey<'_>) {
-    debug!(name: "release", target: TARGET, key = &*key.text(),
+    debug!(name: "release", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+        function = key.label.function(),
         "the guard was dropped, and its release is sent in the background; `release().await`, or \
          `shutdown` at the end of `main`, waits for it");
 }
@@ -59,7 +63,8 @@ pub(crate) fn release_deferred(key: DisplayKey<'_>) {
 /// A release is not tried again: the lock stays until its lease ends in the backend.
 pub(crate) fn release_abandoned(key: DisplayKey<'_>, error: &str) {
     let error = &*key.redact_in(error);
-    warn!(name: "release", target: TARGET, key = &*key.text(), error,
+    warn!(name: "release", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+        function = key.label.function(), error,
         "the lock could not be released and ends with its lease");
-    counters::count("lockable.release.abandoned");
+    counters::count(key.label, "lockable.release.abandoned");
 }

@@ -17,8 +17,9 @@ use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
 use crate::types::options::{Deadlines, Ttl};
+use crate::types::random::random;
 use crate::types::slot::Slot;
-use crate::types::token::{Origin, OwnerToken, random};
+use crate::types::token::{Origin, OwnerToken};
 
 /// The verbs of the backend at a URL, as one process has them, to be compared with those of another
 /// backend.
@@ -247,6 +248,6 @@ impl Verbs {
         key: &str,
     ) -> Result<Option<(String, Option<Duration>)>, LockError> {
         let held = self.backend.inspect(LockKey::prefixed("", key)?).await?;
-        Ok(held.map(|held| (held.owner, held.remaining)))
+        Ok(held.map(|held| (held.owner.text().to_owned(), held.remaining)))
     }
 }

@@ -5,16 +5,17 @@ use std::future::Future;
 use std::sync::Arc;
 
 use super::staged::{Counts, Staged};
+use crate::admin::Holder;
 use crate::backend::{Acquisition, Attempt, Backend as _, Link, Memory, Stage};
 use crate::lease::Loss;
 use crate::locker::Locker;
 use crate::locker::blocking::wait_for;
-use crate::locker::inspect::Holder;
 use crate::locker::scope::{LockerScope, scope, sync_scope};
 use crate::request_id::RequestId;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{Deadlines, Ttl};
+use crate::types::reason::Reason;
 use crate::types::reporting::Reporting;
 use crate::types::token::OwnerToken;
 
@@ -159,6 +160,47 @@ impl TestLocks {
         }
         let was_held = self.memory.evict(key.clone());
         assert!(was_held, "the lock `{key}` has no holder");
+    }
+
+    /// Asks the holder to stop, as an operator does.
+    ///
+    /// The holder knows it when this returns, and has the lock still: an async body is not polled again and is dropped
+    /// under its lock, and its call gives [`is_revoked`](LockError::is_revoked); a sync body, or code under a guard,
+    /// finds that out by [`is_held`](crate::LockGuard::is_held). The first who waits has the lock once it is released.
+    ///
+    /// # Panics
+    /// When no call of this locker has the lock; an [`OtherHolder`] cannot be asked.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() {
+    /// use lockable_runtime::testing::TestLocks;
+    /// use lockable_runtime::{LockError, distributed_lock};
+    ///
+    /// #[distributed_lock(key = "import:{day}", renew)]
+    /// async fn import(day: u32) -> Result<(), LockError> {
+    ///     std::future::pending().await
+    /// }
+    ///
+    /// let locks = TestLocks::new();
+    /// let revoked = async {
+    ///     tokio::task::yield_now().await;
+    ///     locks.revoke("import:7", "maintenance");
+    /// };
+    /// let (outcome, ()) = tokio::join!(locks.scope(import(7)), revoked);
+    /// assert!(outcome.unwrap_err().is_revoked());
+    /// assert!(locks.holder("import:7").is_none());
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
+    /// ```
+    #[track_caller]
+    pub fn revoke(&self, key: impl AsRef<str>, reason: impl AsRef<str>) {
+        let (key, reason) = (self.key(key.as_ref()), Reason::new(reason.as_ref()));
+        let leases = self.locker.acquirer().leases(&key);
+        assert!(!leases.is_empty(), "no call of this locker has the lock `{key}`");
+        for lease in leases {
+            lease.revoke(&reason);
+        }
     }
 
     /// Who has the lock now, and for how long; `None` when it has no holder.

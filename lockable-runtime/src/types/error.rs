@@ -6,6 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::types::label::Label;
+use crate::types::reason::Reason;
 use crate::types::redact::DisplayKey;
 
 /// A foreign cause, for [`Error::source`].
@@ -43,6 +45,7 @@ struct Inner {
     completed: bool,
     taken: bool,
     source: Option<Cause>,
+    label: &'static Label,
 }
 
 /// What kind of thing went wrong.
@@ -59,6 +62,8 @@ pub enum LockErrorKind {
     Lost,
     /// The lock was held for as long as `max_hold` allows, and its body was stopped.
     MaxHoldReached,
+    /// An operator asked the holder to stop, and its body was stopped under the lock.
+    Revoked,
     /// The backend gave no answer in time, or cannot serve now.
     Unavailable,
     /// The backend answered and refused, or is not trusted: a wrong password, a missing right, a version too old, a
@@ -83,7 +88,8 @@ impl LockError {
     pub(crate) fn new(kind: LockErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();
         let (key, redacts_key, completed, taken, source) = (None, false, false, false, None);
-        Self(Box::new(Inner { kind, key, redacts_key, message, completed, taken, source }))
+        let label = Default::default();
+        Self(Box::new(Inner { kind, key, redacts_key, message, completed, taken, source, label }))
     }
 
     pub(crate) fn with_key(mut self, key: impl Into<String>) -> Self {
@@ -95,6 +101,16 @@ impl LockError {
     pub(crate) fn redacting_key(mut self, redacts_key: bool) -> Self {
         self.0.redacts_key = redacts_key;
         self
+    }
+
+    /// The label of the lock that it is about, for events.
+    pub(crate) fn labeled(mut self, label: &'static Label) -> Self {
+        self.0.label = label;
+        self
+    }
+
+    pub(crate) fn label(&self) -> &'static Label {
+        self.0.label
     }
 
     pub(crate) fn with_source(mut self, source: Option<Cause>) -> Self {
@@ -143,6 +159,11 @@ impl LockError {
     pub(crate) fn max_hold_reached(key: &str) -> Self {
         let message = "the lock was held for as long as `max_hold` allows";
         Self::new(LockErrorKind::MaxHoldReached, message).with_key(key)
+    }
+
+    pub(crate) fn revoked(key: &str, reason: &Reason) -> Self {
+        let message = reason.after("an operator asked the holder to stop");
+        Self::new(LockErrorKind::Revoked, message).with_key(key)
     }
 
     pub(crate) fn with_completed(mut self, completed: bool) -> Self {
@@ -220,6 +241,15 @@ impl LockError {
     #[must_use]
     pub fn is_max_hold_reached(&self) -> bool {
         self.0.kind == LockErrorKind::MaxHoldReached
+    }
+
+    /// An operator asked the holder to stop, and the body was stopped: do not simply repeat it. The message has the
+    /// operator's reason.
+    ///
+    /// The lock was held until then, so nothing overlaps with the next holder's work.
+    #[must_use]
+    pub fn is_revoked(&self) -> bool {
+        self.0.kind == LockErrorKind::Revoked
     }
 
     /// The lease ended before the work did: what the work has done may overlap with the next holder's.

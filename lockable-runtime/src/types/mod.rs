@@ -1,18 +1,31 @@
 //! Values that all modules share: keys, tokens and options, which their constructors check.
 
+pub(crate) mod client_name;
 pub(crate) mod clock;
 pub(crate) mod credentials;
 pub(crate) mod duration;
 pub(crate) mod error;
+pub(crate) mod grow_only;
 pub(crate) mod key;
+pub(crate) mod label;
+#[cfg(feature = "metrics")]
+pub(crate) mod metric_keys;
+#[cfg(not(feature = "metrics"))]
+#[path = "no_metric_keys.rs"]
+pub(crate) mod metric_keys;
 pub(crate) mod namespace;
 pub(crate) mod options;
+pub(crate) mod owner;
 pub(crate) mod parameters;
+pub(crate) mod percent;
 pub(crate) mod process;
+pub(crate) mod random;
+pub(crate) mod reason;
 pub(crate) mod redact;
 pub(crate) mod reporting;
 #[cfg(test)]
 pub(crate) mod seeded;
+pub(crate) mod selection;
 pub(crate) mod slot;
 #[cfg(any(feature = "redis", feature = "__internals", test))]
 pub(crate) mod tag;

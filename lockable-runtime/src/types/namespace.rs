@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::types::error::{LockError, LockErrorKind};
 #[cfg(any(feature = "redis", feature = "__internals", test))]
-use crate::types::{key::LockKey, slot::Slot, tag::tag, token::Origin};
+use crate::types::{key::LockKey, owner::ProcessId, slot::Slot, tag::tag, token::Origin};
 
 /// What the names begin with of companion keys, of the channels of grants, and of the keys of trials.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,13 @@ impl Namespace {
 
     pub(crate) fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether a key has a name of the forms below.
+    pub(crate) fn is_companion(&self, key: &str) -> bool {
+        let forms = [":fence:{", ":queue:{", ":queue::", ":probe:"];
+        let rest = key.strip_prefix(&*self.0);
+        rest.is_some_and(|rest| forms.iter().any(|form| rest.starts_with(form)))
     }
 }
 
@@ -69,6 +76,11 @@ impl Namespace {
     /// Where the grants of that origin are published; the scripts write the same name.
     pub(crate) fn channel(&self, origin: Origin) -> String {
         format!("{self}:grant:{origin}")
+    }
+
+    /// Where operators send messages to the holders of that process.
+    pub(crate) fn revocations(&self, process: ProcessId) -> String {
+        format!("{self}:revoke:{process}")
     }
 
     /// Where the grants of that origin are published for the locks of a slot, on that slot.

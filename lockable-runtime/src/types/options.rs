@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::request_id::RequestId;
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::label::Label;
 
 /// Redis keeps the end of a life in 63 bits of milliseconds since 1970; half of that is left for
 /// the time that has gone by.
@@ -115,6 +116,7 @@ pub(crate) struct Terms {
     pub(crate) identity: Option<RequestId>,
     /// Whether the caller's thread does nothing else while the lock is held.
     pub(crate) caller_blocks: bool,
+    pub(crate) label: &'static Label,
 }
 
 /// How long a call waits for a lock that another holder has.

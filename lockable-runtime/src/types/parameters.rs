@@ -1,6 +1,7 @@
 //! The parameters of a URL: what is behind its question mark.
 
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::percent::unescaped;
 
 /// One `name=value` of a URL.
 pub(crate) struct Parameter<'a> {
@@ -56,19 +57,6 @@ impl<'a> Parameter<'a> {
             Some(_) => Err(invalid(&format!("`{}` occurs twice", self.name))),
         }
     }
-}
-
-/// The text without percent-encoding.
-pub(crate) fn unescaped(text: &str) -> Option<String> {
-    let mut pieces = text.split('%');
-    let mut bytes = pieces.next()?.as_bytes().to_vec();
-    for piece in pieces {
-        let (digits, rest) = piece.split_at_checked(2)?;
-        let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-        bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)?);
-        bytes.extend_from_slice(rest.as_bytes());
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// The error of a URL, which names what is wrong with it and shows nothing of it.

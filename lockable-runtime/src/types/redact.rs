@@ -9,16 +9,23 @@ use std::fmt::Display;
 use std::hash::BuildHasher;
 use std::sync::LazyLock;
 
-/// A lock key on its way into an event or a message.
+use crate::types::label::Label;
+
+/// A lock key on its way into an event or a message, and the label of its lock.
 #[derive(Clone, Copy)]
 pub(crate) struct DisplayKey<'a> {
     key: &'a str,
     is_redacted: bool,
+    pub(crate) label: &'static Label,
 }
 
 impl<'a> DisplayKey<'a> {
     pub(crate) fn new(key: &'a str, is_redacted: bool) -> Self {
-        Self { key, is_redacted }
+        Self { key, is_redacted, label: Default::default() }
+    }
+
+    pub(crate) fn labeled(self, label: &'static Label) -> Self {
+        Self { label, ..self }
     }
 
     /// The key, or its pseudonym: made only where it is read.

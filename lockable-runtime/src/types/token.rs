@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use crate::request_id::RequestId;
 use crate::types::clock::Moment;
-use crate::types::error::{LockError, LockErrorKind};
+use crate::types::error::LockError;
+use crate::types::owner::{ProcessId, number_of_try};
+use crate::types::random::random;
 
 /// The text stored under a lock key: proves that one acquisition, and no other, is the holder's.
 ///
-/// It reads `<16 hex digits>.<number>`, and ` <request id>` behind that where there is one.
+/// It reads `<16 hex digits>.<number>`, and ` <request id>` behind that where there is one. The first six digits are
+/// the process, and the number begins with the time of the attempt: [`TokenParts`] reads them.
 ///
 /// Never shown in messages or logs: to know it is enough to release the lock.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,14 +27,18 @@ impl OwnerToken {
     /// # Errors
     /// When the system gives no randomness.
     pub(crate) fn draw(identity: Option<&RequestId>) -> Result<Self, LockError> {
-        Ok(Self::at(Origin::draw()?, next_count(), identity))
+        Ok(Self::at(Origin::draw()?, number_of_try(), identity))
     }
 
     /// The token of this origin and number. No other token of the origin may have the number.
-    pub(crate) fn at(origin: Origin, number: u64, identity: Option<&RequestId>) -> Self {
+    pub(crate) fn at(
+        origin: Origin,
+        number: impl fmt::Display,
+        identity: Option<&RequestId>,
+    ) -> Self {
         let (blank, identity) = identity.map_or(("", ""), |identity| (" ", identity.as_str()));
-        // The origin, a point, a count that stays below a billion, and a blank.
-        let mut text = String::with_capacity(27 + identity.len());
+        // The origin, a point, the number of a waiter, and a blank.
+        let mut text = String::with_capacity(44 + identity.len());
         // Writing to a string never fails.
         write!(text, "{origin}.{number}{blank}{identity}").unwrap_or_default();
         Self(text)
@@ -54,6 +61,7 @@ impl OwnerToken {
 /// See "What if two processes start from one image?" in DESIGN.md.
 #[derive(Debug)]
 pub(crate) struct Prefix {
+    process: ProcessId,
     origin: AtomicU64,
     /// When that was drawn, at the earliest, by the clock of the backend.
     drawn: AtomicU64,
@@ -66,8 +74,9 @@ impl Prefix {
     /// # Errors
     /// When the system gives no randomness.
     pub(crate) fn draw(now: Moment) -> Result<Self, LockError> {
-        let (Origin(origin), drawn) = (Origin::draw()?, now.as_nanos());
-        Ok(Self { origin: AtomicU64::new(origin), drawn: AtomicU64::new(drawn) })
+        let process = ProcessId::current()?;
+        let (Origin(origin), drawn) = (Origin::draw_in(process)?, now.as_nanos());
+        Ok(Self { process, origin: AtomicU64::new(origin), drawn: AtomicU64::new(drawn) })
     }
 
     /// Makes a token that no other acquisition has.
@@ -79,7 +88,7 @@ impl Prefix {
         now: Moment,
         identity: Option<&RequestId>,
     ) -> Result<OwnerToken, LockError> {
-        Ok(OwnerToken::at(self.origin(now)?, next_count(), identity))
+        Ok(OwnerToken::at(self.origin(now)?, number_of_try(), identity))
     }
 
     fn origin(&self, now: Moment) -> Result<Origin, LockError> {
@@ -89,7 +98,7 @@ impl Prefix {
         if now.since(drawn) <= LONGEST_USE {
             return Ok(Origin(origin));
         }
-        let fresh = Origin::draw()?;
+        let fresh = Origin::draw_in(self.process)?;
         // An origin that another thread has stored meanwhile is as fresh.
         let (set, order) = (Ordering::AcqRel, Ordering::Acquire);
         match self.origin.compare_exchange(origin, fresh.0, set, order) {
@@ -102,32 +111,6 @@ impl Prefix {
     }
 }
 
-/// Distinguishes the tokens of this process that have the same prefix.
-fn next_count() -> u64 {
-    static COUNTER: AtomicU64 = AtomicU64::new(1);
-    #[cfg(test)]
-    if let Some(bits) = crate::types::seeded::bits() {
-        return bits;
-    }
-    COUNTER.fetch_add(1, Ordering::Relaxed)
-}
-
-/// Random bits of the operating system. The standard library's seed would be the same in a process that was
-/// forked.
-///
-/// # Errors
-/// When the system gives none: a token that could be guessed, or repeated, would be worse than no lock.
-pub(crate) fn random() -> Result<u64, LockError> {
-    #[cfg(test)]
-    if let Some(bits) = crate::types::seeded::bits() {
-        return Ok(bits);
-    }
-    getrandom::u64().map_err(|error| {
-        let message = format!("the system gives no randomness: {error}");
-        LockError::new(LockErrorKind::Unavailable, message)
-    })
-}
-
 /// What the tokens of one locker's waiters begin with, and the address that their grants are sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Origin(u64);
@@ -138,7 +121,12 @@ impl Origin {
     /// # Errors
     /// When the system gives no randomness.
     pub(crate) fn draw() -> Result<Self, LockError> {
-        random().map(Self)
+        Self::draw_in(ProcessId::current()?)
+    }
+
+    /// The same in this process, which was asked for before.
+    fn draw_in(process: ProcessId) -> Result<Self, LockError> {
+        random().map(|bits| Self(process.origin(bits)))
     }
 
     /// The origin of a token that this crate made.
@@ -158,35 +146,6 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
     }
-}
-
-/// The request id in the value of a lock; `None` also for a value that another library wrote.
-///
-/// A `~` in front marks a lock that is kept only until its minimum hold is over, and a `=` one that is kept
-/// for those who wait, too.
-pub(crate) fn identity_of(owner: &str) -> Option<&str> {
-    let owner = owner.strip_prefix(['~', '=']).unwrap_or(owner);
-    let (acquisition, identity) = owner.split_once(' ')?;
-    (is_ours(acquisition) && !identity.is_empty()).then_some(identity)
-}
-
-/// Whether a lock that stays taken is kept for those who wait, for a second longer than its holder asked.
-#[cfg_attr(
-    not(any(feature = "redis", test)),
-    expect(dead_code, reason = "in memory it has no mark")
-)]
-pub(crate) fn is_reserved_for_waiters(owner: &str) -> bool {
-    let token = owner.strip_prefix('=');
-    token.is_some_and(|token| is_ours(token.split_once(' ').map_or(token, |(first, _)| first)))
-}
-
-fn is_ours(acquisition: &str) -> bool {
-    let Some((process, count)) = acquisition.split_once('.') else { return false };
-    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    process.len() == 16
-        && process.bytes().all(is_hex)
-        && !count.is_empty()
-        && count.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The origin of one locker's waiters, which is drawn again after each break of their subscription.

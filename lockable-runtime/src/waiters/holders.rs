@@ -11,6 +11,7 @@ use super::table::{At, Held, Left, Role, Stakes, Table, Way};
 use crate::backend::Link;
 use crate::lease::Lease;
 use crate::lease::renewal::Renewals;
+use crate::lease::schedule::Cause;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::options::Wait;
@@ -65,15 +66,27 @@ impl Holders {
         self.table.leases(key)
     }
 
+    /// Others may have changed the lock of this key: looks at its leases. Nothing happens where none is held.
+    pub(super) fn look(&self, key: &str) {
+        for look in self.table.lookers(key, self.link.backend.now()) {
+            look();
+        }
+    }
+
+    /// Looks at the watched leases of these slots, so that what happens to their locks is heard of again.
+    pub(super) fn look_again(&self, concerns: &dyn Fn(Slot) -> bool) {
+        self.renewals.look_again(&self.link.backend.home(false), concerns);
+    }
+
     /// Checks every lease of these slots at once, because their server may have lost it.
-    pub(super) fn check_all(&self, concerns: &dyn Fn(Slot) -> bool) {
+    pub(super) fn check_all(&self, concerns: &dyn Fn(Slot) -> bool, cause: Cause) {
         let mut leases = self.table.all();
         leases.retain(|(_, lease, _)| concerns(lease.attempt().slot));
         if leases.is_empty() {
             return;
         }
         let home = self.link.backend.home(false);
-        let due = self.renewals.check_all(&home, concerns);
+        let due = self.renewals.check_all(&home, concerns, cause);
         leases.retain(|(_, _, is_scheduled)| !is_scheduled);
         // The table has no order. A check has one, so that a simulation can repeat it.
         leases.sort_unstable_by(|(at, one, _), (other_at, other, _)| {

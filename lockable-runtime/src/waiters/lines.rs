@@ -7,13 +7,17 @@ use tokio::sync::oneshot;
 
 use super::holders::Holders;
 use super::line::{Actions, GIVE_UP_AFTER, Granted, Line, RECHECK_INTERVAL, Waiter};
-use crate::backend::{Attempt, Enqueued, Fault, Grant, Link, Listener};
+use crate::backend::{
+    Attempt, Changed, Enqueued, Fault, Grant, Hearer, Link, Listener, Revocation, Verb,
+};
+use crate::lease::schedule::Cause;
 use crate::releaser::{Known, Releaser};
 use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
+use crate::types::owner::NumberOfWaiter;
 use crate::types::slot::Slot;
-use crate::types::token::{CurrentOrigin, Origin, OwnerToken, random};
+use crate::types::token::{CurrentOrigin, Origin, OwnerToken};
 use crate::worker::{Agent, InFlight, Worklist};
 
 pub(super) struct Lines {
@@ -41,9 +45,20 @@ impl Lines {
         let this = Weak::clone(&lines.this);
         lines.link.backend.when_connected(Box::new(move |concerns| {
             if let Some(lines) = this.upgrade() {
-                lines.holders.check_all(concerns);
+                lines.holders.check_all(concerns, Cause::Connected);
             }
         }));
+        let this = Weak::clone(&lines.this);
+        lines.link.backend.when_changed(Box::new(move |changed| {
+            let Some(lines) = this.upgrade() else { return };
+            match changed {
+                Changed::Key(key) => lines.holders.look(key),
+                Changed::All(concerns) => lines.holders.check_all(concerns, Cause::Flushed),
+                Changed::Unheard(concerns) => lines.holders.look_again(concerns),
+            }
+        }));
+        let hearer = Weak::clone(&lines.this) as Weak<dyn Hearer>;
+        lines.link.backend.when_revoked(hearer);
         lines
     }
 
@@ -122,8 +137,7 @@ impl Lines {
         }));
     }
 
-    /// Makes the next attempt, if one is needed. The number of its owner token is random, because another
-    /// process may have the same origin for a while: one that was started from the same image.
+    /// Makes the next attempt, if one is needed.
     ///
     /// # Errors
     /// When the system gives no randomness.
@@ -131,10 +145,10 @@ impl Lines {
         &self,
         key: &LockKey,
     ) -> Result<impl FnOnce(&Waiter<Answer>) -> Arc<Attempt>, LockError> {
-        let (origin, number) = (self.origin.get()?, random()?);
+        let (origin, number) = (self.origin.get()?, NumberOfWaiter::draw()?);
         Ok(move |first: &Waiter<Answer>| {
             let owner = OwnerToken::at(origin, number, first.identity.as_ref());
-            Arc::new(Attempt::owned(key.clone(), first.ttl, owner))
+            Arc::new(Attempt::owned(key.clone(), first.ttl, owner).labeled(first.label))
         })
     }
 
@@ -238,8 +252,28 @@ impl Listener for Lines {
             this.origin.set(origin);
         }
         let now = this.link.backend.now();
-        let waits_there = |line: &Line<Answer>| line.slot().is_none_or(concerns);
+        let waits_there = |line: &mut Line<Answer>| line.slot().is_none_or(concerns);
         this.change(|agenda| agenda.schedule_where(now, waits_there));
+    }
+}
+
+impl Hearer for Lines {
+    /// The call that has the lock now is the one that is meant, also where others of its process had it before
+    /// under the same owner token: for the server and for operators that is one hold.
+    fn on_revocation(&self, revocation: &Revocation) {
+        if self.link.is_inherited() {
+            return;
+        }
+        let Revocation { verb, owner, key, reason } = revocation;
+        for lease in self.holders.leases(key) {
+            if lease.attempt().owner.as_ref() != owner {
+                continue;
+            }
+            match verb {
+                Verb::Revoke => lease.revoke(reason),
+                Verb::Forced => lease.force(reason),
+            }
+        }
     }
 }
 

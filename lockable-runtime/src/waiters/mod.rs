@@ -89,9 +89,9 @@ impl Waiters {
         unclaimed: Option<Turn>,
     ) -> impl Future<Output = Result<Turn, LockError>> + Send + use<'a> {
         let (sender, answer) = oneshot::channel();
-        let (number, Terms { ttl, fair: is_fair, identity, .. }) = (stake.number(), terms);
-        let (ttl, is_fair) = (*ttl, *is_fair);
-        let waiter = Waiter { number, ttl, is_fair, identity: identity.clone(), answer: sender };
+        let Terms { ttl, fair: is_fair, label, .. } = *terms;
+        let (number, identity) = (stake.number(), terms.identity.clone());
+        let waiter = Waiter { number, ttl, is_fair, identity, label, answer: sender };
         self.lines.on(key, |line, now| {
             // Under the lock of the line: a try that ends later finds the call there.
             let is_first = line.len() == 0 && matches!(heard, Heard::Nothing);

@@ -138,6 +138,16 @@ impl Table {
         stakes.into_iter().flat_map(|stakes| stakes.leases(key)).cloned().collect()
     }
 
+    /// What looks at the leases of this lock that are held and renewed.
+    pub(super) fn lookers(&self, key: &str, now: Moment) -> Vec<impl FnOnce() + use<>> {
+        let hash = self.hasher.hash_one(key);
+        let entries = self.part(hash);
+        let held = entries.of_keys.get(&hash).into_iter().flat_map(Stakes::held);
+        let of_key = held.filter(|held| held.lease.key().as_str() == key);
+        let renewed = of_key.filter(|held| held.lease.renews() && held.lease.is_holding(now));
+        renewed.filter_map(|held| held.schedule.as_ref().map(Schedule::looker)).collect()
+    }
+
     /// How many calls ask for this lock now.
     #[cfg(test)]
     pub(super) fn asking(&self, key: &LockKey) -> usize {

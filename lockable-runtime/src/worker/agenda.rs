@@ -54,10 +54,18 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
         self.due.insert((due, key.clone()));
     }
 
-    /// Makes these entries due at that moment at the latest, those as well that are being done.
-    pub(crate) fn schedule_where(&mut self, due: Moment, which: impl Fn(&T) -> bool) {
-        for entry in self.entries.values_mut().filter(|entry| which(&entry.item)) {
-            entry.due = Some(entry.due.map_or(due, |former| former.min(due)));
+    /// Makes an entry due at that moment at the latest, one as well that is being done.
+    pub(crate) fn schedule_by(&mut self, key: &K, due: Moment) {
+        let former = self.entries.get(key).and_then(|entry| entry.due);
+        self.schedule(key, former.map_or(due, |former| former.min(due)));
+    }
+
+    /// The same with all entries that are chosen.
+    pub(crate) fn schedule_where(&mut self, due: Moment, choose: impl Fn(&mut T) -> bool) {
+        for entry in self.entries.values_mut() {
+            if choose(&mut entry.item) {
+                entry.due = Some(entry.due.map_or(due, |former| former.min(due)));
+            }
         }
         let dues = self.entries.iter().filter_map(|(key, entry)| Some((entry.due?, key.clone())));
         self.due = dues.collect();
@@ -133,6 +141,7 @@ mod tests {
         Insert(u8, Option<u64>),
         Remove(u8),
         Schedule(u8, u64),
+        ScheduleBy(u8, u64),
         ScheduleAll(u64),
         TakeDue(u64, usize),
     }
@@ -143,7 +152,8 @@ mod tests {
             (keys.clone(), option::of(moments.clone()))
                 .prop_map(|(key, due)| Step::Insert(key, due)),
             keys.clone().prop_map(Step::Remove),
-            (keys, moments.clone()).prop_map(|(key, due)| Step::Schedule(key, due)),
+            (keys.clone(), moments.clone()).prop_map(|(key, due)| Step::Schedule(key, due)),
+            (keys, moments.clone()).prop_map(|(key, due)| Step::ScheduleBy(key, due)),
             moments.clone().prop_map(Step::ScheduleAll),
             (moments, 0..4_usize).prop_map(|(now, limit)| Step::TakeDue(now, limit)),
         ]
@@ -177,6 +187,13 @@ mod tests {
                     Step::Schedule(key, due) => {
                         agenda.schedule(&key, at(due));
                         plain.entry(key).and_modify(|former| *former = Some(due));
+                    }
+                    Step::ScheduleBy(key, due) => {
+                        agenda.schedule_by(&key, at(due));
+                        let sooner = |former: &mut Option<u64>| {
+                            *former = Some(former.map_or(due, |former| former.min(due)));
+                        };
+                        plain.entry(key).and_modify(sooner);
                     }
                     Step::ScheduleAll(due) => {
                         agenda.schedule_where(at(due), |()| true);

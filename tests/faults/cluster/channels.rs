@@ -116,12 +116,11 @@ async fn slots_move_among_a_thousand_waiters() {
     let listen = async || listened_to(&admins) >= LINES * 9 / 10;
     wait::until_async(LIMIT, listen).await;
     within("a thousand hand-offs", RECHECK, async {
-        for guard in guards {
-            guard.release().await.unwrap();
-        }
+        let mut releases: JoinSet<_> = guards.into_iter().map(LockGuard::release).collect();
         while let Some(served) = waiters.join_next().await {
-            served.unwrap().unwrap().release().await.unwrap();
+            releases.spawn(served.unwrap().unwrap().release());
         }
+        releases.join_all().await.into_iter().for_each(Result::unwrap);
     })
     .await;
     is_clean(&cluster).await;

@@ -32,11 +32,12 @@ async fn a_claim_in_a_moving_slot_lengthens_the_lock() {
     connect_another_runtime(&process, cluster.name_at(from, "disLock:other"));
     guard.release().await.unwrap();
     let guard = waiting.await.unwrap();
+    // On a busy machine the call may have asked once more, which dates the message: then it claims in the background.
+    wait::until_async(LIMIT, async || guard.remaining() > LEASE / 2).await;
     // What is left of the lease is read first, so that the lock's rest may only be smaller.
     let (counted, left) = (guard.remaining(), admin.pttl(&name));
     let left = Duration::from_millis(left.try_into().expect("the lock is there, with an end"));
     assert!(counted <= left, "{counted:?} of a lock that lasts for {left:?}");
-    assert!(counted > LEASE / 2, "{counted:?}");
     guard.release().await.unwrap();
     cluster.end_move(slot(&name)).unwrap();
 }

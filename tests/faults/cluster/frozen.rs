@@ -1,59 +1,23 @@
-//! A shard that stops to answer and comes back.
+//! A master that stops to answer and comes back.
 
-use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
-use lockable_tests::{Cluster, Pace, Server, wait};
+use lockable_tests::sections::{SOON, SWITCH, is_clean_everywhere, renewed};
+use lockable_tests::{Cluster, Pace, Sections};
 
-use super::support::{CROWD, Shard, alone, is_clean_everywhere};
-use crate::load::{Crowd, Load};
-use crate::sections::{SOON, SWITCH, Sections, renewed};
-use crate::support::{MARGIN, connect, usable};
-
-/// Goal: locks of other shards do not notice.
-/// Method: a master and its replica are frozen until all of their renewed locks are lost.
-#[tokio::test(flavor = "multi_thread")]
-async fn exactly_the_leases_of_a_frozen_shard_end() {
-    let _alone = alone().await;
-    let cluster = Cluster::builder().config("cluster-require-full-coverage", "no").start();
-    let load = Load::start(&cluster.url(), Crowd { lease: LEASE, ..CROWD }).await;
-    let name = "disLock:line:0";
-    let shard = Shard::of(&cluster, cluster.master_of(name));
-    let elsewhere = |name: &str| !shard.has(name);
-    let doomed: HashSet<_> = load.held().filter(|name| shard.has(name)).collect();
-    load.sections.take_longest_pause_of(|_| true);
-    let (frozen, pace) = (cluster.freeze_shard(name), Pace::start());
-    let lost = || load.faults().lost.len();
-    wait::until_async(SWITCH, async || lost() >= doomed.len()).await;
-    let most = usable(LEASE) + MARGIN;
-    assert!(pace.elapsed() <= most, "{:?} of {most:?}", pace.elapsed());
-    // Those of the others are renewed, and would have ended too by now.
-    let pause = load.sections.take_longest_pause_of(elsewhere);
-    frozen.into_iter().for_each(Server::resume);
-    cluster.wait_until_healthy();
-    load.each_line_moves().await;
-    println!("{} lost; other shards paused {pause:?}", doomed.len());
-    assert!(pause <= SOON, "{pause:?}");
-    let sections = Arc::clone(&load.sections);
-    let faults = load.end().await;
-    println!("{}", faults.counts());
-    let lost: HashSet<_> = faults.lost.iter().map(|fault| fault.name.clone()).collect();
-    assert_eq!(lost, doomed);
-    assert!(faults.of(elsewhere).is_empty(), "{:?}", faults.of(elsewhere));
-    sections.assert_sound();
-    is_clean_everywhere(&cluster).await;
-}
+use crate::support::patient;
 
 /// Goal: connections that neither break nor answer cost no lease, and are left for good.
 /// Method: the master is frozen while one lock is renewed and another is free. After the promotion of its
 /// replica, the free one is acquired. Once the old master runs again, nothing leads there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_frozen_master_costs_no_lease_and_is_left() {
-    let cluster = Cluster::start();
-    let (locker, sections) = (connect(&cluster.url()).await, Sections::default());
+    let (cluster, sections) = (Cluster::start(), Sections::default());
+    // On a busy machine the other masters may need longer than the usual second to say who has the slot.
+    let builder = patient(&cluster.url()).command_deadline(DEADLINE);
+    let locker = builder.connect().await.unwrap();
     let (kept, free) = (format!("{SLOT}kept"), format!("{SLOT}free"));
-    let guard = locker.lock(&kept).expire(LONGER).renew().acquire().await.unwrap();
+    let guard = locker.lock(&kept).expire(LEASE).renew().acquire().await.unwrap();
     sections.enter(&guard);
     let (before, replica) = (cluster.master_of(SLOT), cluster.replica_of(SLOT));
     before.pause();
@@ -79,8 +43,8 @@ async fn a_frozen_master_costs_no_lease_and_is_left() {
 /// What the keys have in common, and so their slot.
 const SLOT: &str = "{one}";
 
-/// It is over before the frozen nodes are.
-const LEASE: Duration = Duration::from_secs(4);
+/// The nodes are asked who has the slot after a quarter of it.
+const DEADLINE: Duration = Duration::from_secs(4);
 
 /// It outlasts the failover.
-const LONGER: Duration = Duration::from_secs(8);
+const LEASE: Duration = Duration::from_secs(8);

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::cluster::slot;
-use lockable_tests::{Cluster, Pace, Server, wait};
+use lockable_tests::sections::{SOON, SWITCH, is_clean_everywhere};
+use lockable_tests::{Cluster, Pace, Sections, Server, wait};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::support::{Shard, is_clean_everywhere};
-use crate::sections::{SOON, SWITCH, Sections};
 use crate::support::{LIMIT, connect, elapse};
 
 /// Goal: a migration that no one ends costs no lease and blocks no free lock.
@@ -126,7 +125,7 @@ impl Trial {
 
     /// A hash tag with a slot of this master.
     fn tag_at(&self, master: &Server) -> String {
-        let shard = Shard::of(&self.cluster, master);
+        let shard = self.cluster.shard_of(master);
         let mut tags = (0..).map(|number: u32| format!("{{{}:{number}}}", self.number));
         tags.find(|tag| shard.has(tag)).unwrap()
     }

@@ -3,9 +3,9 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use lockable_tests::sections::is_clean_everywhere;
 use lockable_tests::{Cluster, Server};
 
-use super::support::is_clean_everywhere;
 use crate::support::{LIMIT, connect};
 
 /// Goal: a waiter that a hand-off passes over hears of no grant. It would be a second holder, with the fencing

@@ -1,10 +1,9 @@
 //! Clusters whose nodes speak TLS.
 
 use lockable_runtime::LockerBuilder;
-use lockable_tests::{Cluster, Tls};
+use lockable_tests::sections::{SWITCH, is_clean_everywhere};
+use lockable_tests::{Cluster, Sections, Tls};
 
-use super::support::is_clean_everywhere;
-use crate::sections::{SWITCH, Sections};
 use crate::support::{LIMIT, patient};
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use lockable_runtime::Locker;
+use lockable_tests::sections::{SOON, is_clean, renewed};
 use lockable_tests::{Pace, Proxy, Sentinels, Server};
 
-use crate::sections::{SOON, is_clean, renewed};
 use crate::support::{KEY, connect, elapse, impatient};
 
 #[tokio::test]

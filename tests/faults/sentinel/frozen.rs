@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use lockable_tests::{Pace, Sentinels};
+use lockable_tests::sections::{SOON, is_clean, renewed};
+use lockable_tests::{Pace, Sections, Sentinels};
 
-use crate::sections::{SOON, Sections, is_clean, renewed};
 use crate::support::{KEY, connect};
 
 /// Goal: connections that neither break nor answer cost no lease, and are left for good.

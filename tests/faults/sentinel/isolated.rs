@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
-use lockable_tests::{Pace, Sentinels, SentinelsBuilder};
+use lockable_tests::sections::{SWITCH, is_clean, renewed};
+use lockable_tests::{Pace, Sections, Sentinels, SentinelsBuilder};
 
-use crate::sections::{SWITCH, Sections, is_clean, renewed};
 use crate::support::{MARGIN, usable};
 
 /// A lease that lasts longer than a failover.

@@ -1,10 +1,10 @@
 //! Failovers to a replica that did not receive the latest grants.
 
 use lockable_runtime::{LockGuard, LockRequest, Locker};
-use lockable_tests::{Pace, Proxy, Sentinels, Server, wait};
+use lockable_tests::sections::{SOON, is_clean};
+use lockable_tests::{Pace, Proxy, Sections, Sentinels, Server, wait};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::sections::{SOON, Sections, is_clean};
 use crate::support::{FENCE, LIMIT, connect};
 
 /// Goal: no holder continues with a lock that the new primary has never heard of.

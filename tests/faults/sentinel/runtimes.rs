@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use lockable_runtime::LockGuard;
+use lockable_tests::sections::is_clean;
 use lockable_tests::{Proxy, Sentinels, Server};
 use tokio::runtime::Builder;
 
-use crate::sections::is_clean;
 use crate::support::{KEY, connect, elapse};
 
 /// Goal: a switch between the openings of two runtimes leads both to the new primary.

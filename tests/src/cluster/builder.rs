@@ -150,9 +150,17 @@ impl ClusterBuilder {
 }
 
 impl Cluster {
+    /// Nodes give a handshake up that takes longer than a second, as on a machine that stalls: then they meet again.
+    fn introduce(&self) {
+        wait::until(LIMIT, || {
+            self.meet();
+            wait::poll(HANDSHAKES, || self.are_acquainted().then_some(())).is_some()
+        });
+    }
+
     /// Each meets all before it, so that none has to hear of another one by gossip. The first meets itself,
     /// and so learns its address also where it is alone.
-    fn introduce(&self) {
+    fn meet(&self) {
         for (number, node) in self.nodes.iter().enumerate() {
             let admin = node.admin();
             for other in &self.nodes[..number.max(1)] {
@@ -185,3 +193,6 @@ impl Cluster {
         }
     }
 }
+
+/// Longer than all of them take, and than what becomes of those that are given up.
+const HANDSHAKES: Duration = Duration::from_secs(4);

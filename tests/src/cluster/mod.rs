@@ -15,7 +15,7 @@ mod tool;
 mod view;
 
 pub use builder::ClusterBuilder;
-pub use slots::{SLOTS, slot};
+pub use slots::{SLOTS, Shard, slot};
 pub use tool::has_tool;
 
 use view::{LIMIT, View};

@@ -2,6 +2,7 @@
 
 use redis::{RedisResult, Value};
 
+use super::slots::Shard;
 use super::view::View;
 use super::{Cluster, Node};
 use crate::admin::Admin;
@@ -80,6 +81,11 @@ impl Cluster {
     /// The slots of a master, in order.
     pub fn slots_of(&self, master: &Server) -> Vec<u16> {
         View::of(&master.admin()).slots_of(&self.node(master).id).collect()
+    }
+
+    /// The same, to ask which keys are in them.
+    pub fn shard_of(&self, master: &Server) -> Shard {
+        Shard::new(self.slots_of(master))
     }
 
     fn transfer(&self, slot: u16, to: &Server) -> Transfer {

@@ -1,11 +1,28 @@
 //! Which slot a key belongs to, as the specification of Redis Cluster has it.
 
+use std::collections::HashSet;
+
 /// How many there are.
 pub const SLOTS: u16 = 16_384;
 
 /// The slot of a key, by its name in the server.
 pub fn slot(name: &str) -> u16 {
     crc16(tag(name)) % SLOTS
+}
+
+/// The slots that a master had when it was asked.
+#[derive(Debug)]
+pub struct Shard(HashSet<u16>);
+
+impl Shard {
+    pub(super) fn new(slots: impl IntoIterator<Item = u16>) -> Self {
+        Self(slots.into_iter().collect())
+    }
+
+    /// Whether the key is in one of them.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains(&slot(name))
+    }
 }
 
 /// The text between the first brace and the next closing one, if there is one, and else all of it.

@@ -97,6 +97,14 @@ fn leaving(text: &str) -> Option<(u16, String)> {
 }
 
 impl Cluster {
+    /// Whether each node knows and reaches all.
+    pub(super) fn are_acquainted(&self) -> bool {
+        self.nodes.iter().all(|node| {
+            let View(lines) = View::of(&node.admin());
+            lines.len() == self.nodes.len() && lines.iter().all(|line| line.is_well)
+        })
+    }
+
     /// What is still to come until the cluster is healthy.
     pub(super) fn flaw(&self) -> Option<String> {
         let nodes: Vec<_> = self.running().map(|node| (node, node.admin())).collect();

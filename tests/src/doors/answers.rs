@@ -14,6 +14,10 @@ pub struct Cue {
 pub enum Answer {
     /// An error, and the server does not get the command.
     Error(String),
+    /// A number, and the server does not get the command.
+    Number(i64),
+    /// A list of numbers, as a script's, and the server does not get the command.
+    Numbers(Vec<i64>),
     /// The connection ends before the command has come to the server.
     BreakBefore,
     /// The connection ends when the server has run the command.

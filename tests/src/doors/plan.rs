@@ -47,6 +47,8 @@ impl Plan {
         });
         let fate = match answer {
             Some(Answer::Error(text)) => Fate::Answered(error(&text)),
+            Some(Answer::Number(number)) => Fate::Answered(format!(":{number}\r\n").into_bytes()),
+            Some(Answer::Numbers(numbers)) => Fate::Answered(list(&numbers)),
             Some(Answer::BreakBefore) => Fate::BreaksBefore,
             Some(Answer::BreakAfter) => Fate::BreaksAfter,
             Some(Answer::Silence) => Fate::Silent,
@@ -108,6 +110,11 @@ impl Plan {
 
 fn error(text: &str) -> Vec<u8> {
     format!("-{text}\r\n").into_bytes()
+}
+
+fn list(numbers: &[i64]) -> Vec<u8> {
+    let each: Vec<_> = numbers.iter().map(|number| format!(":{number}\r\n")).collect();
+    format!("*{}\r\n{}", each.len(), each.concat()).into_bytes()
 }
 
 fn bulk(text: &str) -> String {

@@ -204,6 +204,15 @@ impl Proxy {
         self.shared.control.send_modify(|control| control.upstream = Some(server.addr()));
     }
 
+    /// Makes the replica of a server the primary, and the server its replica, behind this address.
+    pub fn fail_over(&self, old: &Server, new: &Server) {
+        // What the replica has not received yet would be lost.
+        old.admin().wait_for_replica();
+        self.redirect(new);
+        new.admin().promote();
+        old.admin().follow(new.addr());
+    }
+
     /// Passes commands of this name on under one that no server knows, so that the server refuses them
     /// and quotes their arguments; `None` ends it.
     pub fn misspell(&self, command: Option<&'static str>) {

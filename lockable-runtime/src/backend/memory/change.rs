@@ -106,14 +106,7 @@ impl<'a> Change<'a> {
     }
 
     pub(super) fn inspect(&self) -> Option<Held> {
-        let lock = self.place.lock.as_ref()?;
-        let mark = match lock.is_released {
-            false => "",
-            true if self.place.queue.is_empty() => "~",
-            true => "=",
-        };
-        let owner = [mark, lock.owner.as_ref()].concat();
-        Some(Held { owner, remaining: Some(lock.ends.since(self.now)) })
+        self.place.held(self.now)
     }
 
     /// Ends a grant before its time, as a server does that loses it, and hands the lock to the first

@@ -27,8 +27,10 @@ use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
 mod change;
+mod listing;
 #[cfg(feature = "__internals")]
 mod outside;
+mod revoking;
 mod state;
 
 #[cfg(feature = "__internals")]
@@ -41,6 +43,9 @@ pub(crate) struct Memory {
     store: String,
     /// For timers of callers outside any runtime.
     background: Handle,
+    /// What the first locker of the store calls its process.
+    service: Option<String>,
+    born: Moment,
     state: Mutex<State>,
 }
 
@@ -50,27 +55,35 @@ impl Memory {
     /// # Errors
     /// When the system gives no background thread.
     pub(crate) fn open(name: &str) -> Result<Arc<Self>, Fault> {
+        Self::open_as(name, None)
+    }
+
+    /// The same for a process that is called so.
+    ///
+    /// # Errors
+    /// When the system gives no background thread.
+    pub(crate) fn open_as(name: &str, service: Option<&str>) -> Result<Arc<Self>, Fault> {
         static SHARED: PerProcess<Mutex<HashMap<String, Weak<Memory>>>> = PerProcess::new();
         static COUNT: AtomicU64 = AtomicU64::new(1);
         if name.is_empty() {
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
-            return Self::new("memory://".to_owned(), format!("memory://#{number}"));
+            return Self::new("memory://".to_owned(), format!("memory://#{number}"), service);
         }
         let mut shared = SHARED.get().lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = shared.get(name).and_then(Weak::upgrade) {
             return Ok(store);
         }
         let url = format!("memory://{name}");
-        let store = Self::new(url.clone(), url)?;
+        let store = Self::new(url.clone(), url, service)?;
         shared.retain(|_, store| store.strong_count() > 0);
         shared.insert(name.to_owned(), Arc::downgrade(&store));
         Ok(store)
     }
 
-    fn new(name: String, store: String) -> Result<Arc<Self>, Fault> {
+    fn new(name: String, store: String, service: Option<&str>) -> Result<Arc<Self>, Fault> {
         let background = background().map_err(|error| Fault::unavailable(error.to_string()))?;
-        let state = Mutex::new(State::new());
-        Ok(Arc::new(Self { name, store, background, state }))
+        let (state, service) = (Mutex::new(State::new()), service.map(ToOwned::to_owned));
+        Ok(Arc::new(Self { name, store, background, service, born: tokio_time(), state }))
     }
 
     /// Ends a grant before its time, as a server does that loses it, and hands the lock to the first

@@ -4,10 +4,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use crate::backend::{Attempt, Listener, Reserved};
+use crate::backend::{Attempt, Hearer, Held, Listener, Reserved};
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
+use crate::types::owner::LockValue;
 use crate::types::slot::Slot;
 use crate::types::token::{Origin, OwnerToken};
 
@@ -26,14 +27,16 @@ pub(super) struct State {
     pub(super) counting: Counting,
     /// Who hears of grants, by the origin of the owner tokens.
     pub(super) listeners: Vec<(Origin, Weak<dyn Listener>)>,
+    /// Who hears what operators send.
+    pub(super) hearers: Vec<Weak<dyn Hearer>>,
     /// Unused places are swept when there are this many of all.
     sweep_at: usize,
 }
 
 impl State {
     pub(super) fn new() -> Self {
-        let (places, listeners) = (HashMap::new(), Vec::new());
-        Self { places, counting: Counting::start(), listeners, sweep_at: SMALL }
+        let (places, listeners, hearers) = (HashMap::new(), Vec::new(), Vec::new());
+        Self { places, counting: Counting::start(), listeners, hearers, sweep_at: SMALL }
     }
 
     /// Forgets all data. The calendar continues, as a server's clock does.
@@ -70,6 +73,19 @@ impl Place {
             Some(lock) if lock.is_released && !self.queue.is_empty() => lock.ends.after(GRACE),
             Some(lock) => lock.ends,
         }
+    }
+
+    /// The lock, if it has a holder.
+    pub(super) fn held(&self, now: Moment) -> Option<Held> {
+        let lock = self.lock.as_ref().filter(|_| now < self.expires())?;
+        let mark = match lock.is_released {
+            false => "",
+            true if self.queue.is_empty() => "~",
+            true => "=",
+        };
+        let owner = [mark, lock.owner.as_ref()].concat();
+        let owner = LockValue::new(owner.into_bytes());
+        Some(Held { owner, remaining: Some(lock.ends.since(now)) })
     }
 
     /// Queues the attempt behind the others, unless it is queued already.

@@ -11,8 +11,8 @@ use tokio::sync::watch;
 
 use crate::backend::redis::fault;
 use crate::backend::redis::reach::opener::Opener;
-use crate::backend::redis::wire::connection::Connection;
-use crate::backend::{Fault, Hook};
+use crate::backend::redis::wire::connection::{Connection, Hearing};
+use crate::backend::{ChangeHook, Fault, Hook};
 use crate::types::clock::{Moment, boot_time};
 
 /// What a caller that finds no connection waits for: `None` until the outcome is known.
@@ -31,6 +31,8 @@ pub(super) struct Connections {
     pub(super) background: Handle,
     openings: Mutex<Openings>,
     when_connected: Arc<OnceLock<Hook>>,
+    /// Hears what the background's connection hears, which renews.
+    when_changed: Hearing,
     /// When connections were last to lead to another server, in nanoseconds; zero if never.
     left_at: AtomicU64,
 }
@@ -42,6 +44,7 @@ impl Connections {
             background,
             openings: Mutex::default(),
             when_connected: Arc::default(),
+            when_changed: Arc::default(),
             left_at: AtomicU64::default(),
         }
     }
@@ -77,6 +80,11 @@ impl Connections {
     /// Has this called from now on; the first one stays.
     pub(super) fn when_connected(&self, hook: Hook) {
         drop(self.when_connected.set(hook));
+    }
+
+    /// The same with what others change; the first one stays.
+    pub(super) fn when_changed(&self, hook: ChangeHook) {
+        drop(self.when_changed.set(hook));
     }
 
     /// The connection of the calling task's runtime, opened by the first that comes.
@@ -153,8 +161,10 @@ impl Connections {
         let (outcome, opening) = watch::channel(None);
         let opener = self.opener.clone();
         let hook = Arc::clone(&self.when_connected);
+        let renews = runtime.id() == self.background.id() && !opener.is_for_reading;
+        let hearing = renews.then(|| Arc::clone(&self.when_changed));
         drop(runtime.spawn(async move {
-            let open = Box::pin(Connection::open(opener.clone()));
+            let open = Box::pin(Connection::open(opener.clone(), hearing));
             let connection = opener.connecting(open).await;
             let is_open = connection.is_ok();
             opener.times.forget();

@@ -17,8 +17,8 @@ use self::servers::{Before, Ran, Servers};
 use self::wire::connection::Connection;
 use self::wire::script::{Enqueue, Inspect, Leave, Place};
 use super::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Hook,
-    Listener, Release, Renewal, Renewed, Reply, Reserved, Settings,
+    Acquisition, Attempt, Backend, ChangeHook, Checkup, Enqueued, Environment, Fault, Grant, Held,
+    Hook, Listener, Release, Renewal, Renewed, Reply, Reserved, Settings,
 };
 use crate::background::background;
 use crate::types::clock::{Moment, boot_time, timer_on};
@@ -28,6 +28,7 @@ use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
 mod acquire;
+mod admin;
 mod batch;
 mod check;
 mod cluster;
@@ -36,8 +37,10 @@ mod fault;
 mod fence;
 mod latest_releases;
 mod reach;
+mod revoking;
 mod servers;
 mod times;
+mod tracking;
 mod wait;
 mod wire;
 
@@ -77,6 +80,7 @@ impl Redis {
             while changes.changed().await.is_ok() {
                 let Some(one) = one.upgrade() else { return };
                 one.connections.leave();
+                one.readers.drop_retired();
                 drop(tokio::spawn(Self { servers: Servers::One(one) }.move_in()));
             }
         }));
@@ -307,12 +311,20 @@ impl Environment for Redis {
         self.servers.when_connected(hook);
     }
 
+    fn when_changed(&self, hook: ChangeHook) {
+        self.servers.when_changed(hook);
+    }
+
     fn left_at(&self, slot: Slot) -> Moment {
         self.servers.left_at(slot)
     }
 
     fn place(&self, slot: Slot) -> usize {
         self.servers.place(slot)
+    }
+
+    fn watch_holders(&self) {
+        self.revocations().start(self.servers.opener());
     }
 
     fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {

@@ -6,13 +6,14 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use super::batch::renewals;
-use super::cluster::{Cluster, Hops};
+use super::cluster::{Cluster, Hops, Member};
 use super::connections::Connections;
 use super::latest_releases::LatestReleases;
 use super::reach::opener::Opener;
 use super::wait::grants::Grants;
+use super::wait::revocations::Revocations;
 use super::wire::connection::Connection;
-use crate::backend::{Attempt, Fault, Hook, Listener, Renewal, Renewed};
+use crate::backend::{Attempt, ChangeHook, Fault, Hook, Listener, Renewal, Renewed};
 use crate::types::clock::Moment;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
@@ -28,9 +29,34 @@ pub(super) enum Servers {
 
 pub(super) struct One {
     pub(super) connections: Connections,
+    /// Those that look at locks.
+    pub(super) readers: Connections,
     grants: Grants,
+    pub(super) revocations: Revocations,
     /// Only where Sentinels name the server.
     latest_releases: Option<LatestReleases>,
+}
+
+/// A server that has locks of its own.
+#[derive(Clone)]
+pub(super) enum Primary {
+    One(Arc<One>),
+    Node(Arc<Member>),
+}
+
+impl Primary {
+    /// The connections that look at its locks.
+    pub(super) fn readers(&self) -> &Connections {
+        match self {
+            Self::One(one) => &one.readers,
+            Self::Node(member) => &member.readers,
+        }
+    }
+
+    /// Where it is, without credentials.
+    pub(super) fn server(&self) -> &str {
+        &self.readers().opener.server
+    }
 }
 
 /// What a verb found, and what became of the request before the one that counts.
@@ -53,9 +79,12 @@ impl Servers {
         if opener.seeds().is_some() {
             return Self::Cluster(Cluster::new(opener, background));
         }
+        let place = opener.clone();
         Self::One(Arc::new(One {
+            revocations: Revocations::new(Arc::new(move |_| Some(place.clone()))),
             grants: Grants::new(opener.clone()),
             latest_releases: opener.changes().map(|_| LatestReleases::default()),
+            readers: Connections::new(opener.for_reading(), background.clone()),
             connections: Connections::new(opener, background),
         }))
     }
@@ -199,10 +228,42 @@ impl Servers {
         }
     }
 
+    /// All servers that have locks.
+    pub(super) async fn primaries(&self) -> Result<Vec<Primary>, Fault> {
+        Ok(match self {
+            Self::One(one) => vec![Primary::One(Arc::clone(one))],
+            Self::Cluster(cluster) => nodes(Box::pin(cluster.masters()).await?),
+        })
+    }
+
+    /// Those that have locks which were elsewhere before.
+    pub(super) async fn moved_since(&self, moment: Moment) -> Result<Vec<Primary>, Fault> {
+        Ok(match self {
+            Self::One(_) => Vec::new(),
+            Self::Cluster(cluster) => nodes(Box::pin(cluster.moved_since(moment)).await?),
+        })
+    }
+
+    /// Whether it has no locks any more.
+    pub(super) async fn is_left(&self, primary: &Primary) -> bool {
+        let Primary::Node(node) = primary else { return false };
+        let Ok(primaries) = self.primaries().await else { return false };
+        let is_it =
+            |other: &Primary| matches!(other, Primary::Node(it) if it.number == node.number);
+        !primaries.iter().any(is_it)
+    }
+
     pub(super) fn when_connected(&self, hook: Hook) {
         match self {
             Self::One(one) => one.connections.when_connected(hook),
             Self::Cluster(cluster) => cluster.when_connected(hook),
+        }
+    }
+
+    pub(super) fn when_changed(&self, hook: ChangeHook) {
+        match self {
+            Self::One(one) => one.connections.when_changed(hook),
+            Self::Cluster(cluster) => cluster.when_changed(hook),
         }
     }
 
@@ -252,6 +313,10 @@ impl Servers {
     pub(super) fn background(&self) -> &Handle {
         &self.opener().timers
     }
+}
+
+fn nodes(members: Vec<Arc<Member>>) -> Vec<Primary> {
+    members.into_iter().map(Primary::Node).collect()
 }
 
 impl<T> Before<T> {

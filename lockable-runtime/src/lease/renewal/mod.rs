@@ -8,12 +8,14 @@ use tokio::runtime::Handle;
 
 use crate::backend::Link;
 use crate::lease::Lease;
+use crate::lease::schedule::Cause;
 use crate::types::clock::Moment;
 use crate::types::slot::Slot;
 use crate::worker::Agent as _;
 
-use self::task::RenewalTask;
+use self::task::{RenewalTask, Scheduled};
 
+mod plan;
 mod task;
 
 /// The leases of one locker that are due some time.
@@ -37,8 +39,18 @@ impl Renewals {
     }
 
     /// Makes the leases of these slots due at once; returns when that is.
-    pub(crate) fn check_all(&self, home: &Handle, concerns: &dyn Fn(Slot) -> bool) -> Moment {
-        self.task(home).check_all(concerns)
+    pub(crate) fn check_all(
+        &self,
+        home: &Handle,
+        concerns: &dyn Fn(Slot) -> bool,
+        cause: Cause,
+    ) -> Moment {
+        self.task(home).check_all(concerns, cause)
+    }
+
+    /// Looks at the watched leases of these slots, as soon as all might be checked.
+    pub(crate) fn look_again(&self, home: &Handle, concerns: &dyn Fn(Slot) -> bool) {
+        self.task(home).look_again(concerns);
     }
 
     fn task(&self, home: &Handle) -> Arc<RenewalTask> {
@@ -65,9 +77,17 @@ pub(crate) struct Schedule {
     id: u64,
 }
 
+impl Schedule {
+    /// What looks at the lease, for a caller who has to give this back first.
+    pub(crate) fn looker(&self) -> impl FnOnce() + use<> {
+        let (task, id) = (Arc::clone(&self.task), self.id);
+        move || task.look(id)
+    }
+}
+
 impl Drop for Schedule {
     fn drop(&mut self) {
         // Dropped outside of the agenda's lock: the lease may be the last to know its locker.
-        let _lease: Option<Lease> = self.task.worklist().look(|agenda| agenda.remove(&self.id));
+        let _lease: Option<Scheduled> = self.task.worklist().look(|agenda| agenda.remove(&self.id));
     }
 }

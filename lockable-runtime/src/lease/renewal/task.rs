@@ -8,8 +8,10 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tracing::Instrument;
 
+use super::plan::{Due, Plan};
 use crate::backend::{Fault, Link, Renewal, Renewed};
-use crate::lease::{Lease, schedule};
+use crate::lease::Lease;
+use crate::lease::schedule::{self, Cause};
 use crate::telemetry;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
@@ -28,7 +30,13 @@ pub(super) struct RenewalTask {
     next_id: AtomicU64,
     /// When all leases were, or will be, checked at once; never before the first connection.
     checked: Mutex<Option<Moment>>,
-    worklist: Worklist<u64, Lease>,
+    worklist: Worklist<u64, Scheduled>,
+}
+
+/// A lease on the agenda.
+pub(super) struct Scheduled {
+    lease: Lease,
+    plan: Plan,
 }
 
 /// A lease that is asked for.
@@ -36,9 +44,10 @@ pub(super) struct RenewalTask {
 struct Asked {
     id: u64,
     lease: Lease,
+    due: Due,
     /// How long the request makes it last where it renews the lease; without one it only checks the lease.
     ttl: Option<Ttl>,
-    /// What a check restores: the rest of the lease.
+    /// What a check restores, but no look: the rest of the lease.
     ///
     /// See "Why does a check restore the end of a lease?" in DESIGN.md.
     rest: Option<Ttl>,
@@ -55,23 +64,70 @@ impl RenewalTask {
         })
     }
 
-    pub(super) fn schedule_new(self: &Arc<Self>, lease: &Lease, due: Moment) -> u64 {
+    pub(super) fn schedule_new(self: &Arc<Self>, lease: &Lease, renewal: Moment) -> u64 {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        self.change(|agenda| drop(agenda.insert(id, lease.clone(), Some(due))));
+        let look = lease.renews().then(|| schedule::first_look(self.link.backend.now()));
+        let scheduled = Scheduled { lease: lease.clone(), plan: Plan::new(renewal, look) };
+        let due = scheduled.plan.due();
+        self.change(|agenda| drop(agenda.insert(id, scheduled, Some(due))));
         id
+    }
+
+    /// The lock of this lease may have been changed: it is looked at soon.
+    pub(super) fn look(self: &Arc<Self>, id: u64) {
+        let now = self.link.backend.now();
+        self.change(|agenda| {
+            if let Some(scheduled) = agenda.get_mut(&id) {
+                let due = scheduled.plan.changed(now);
+                agenda.schedule_by(&id, due);
+            }
+        });
     }
 
     /// Checks every lease of these slots at once; returns when that is. Connections that open one right after
     /// the other share a check, a moment later.
-    pub(super) fn check_all(self: &Arc<Self>, concerns: &dyn Fn(Slot) -> bool) -> Moment {
+    pub(super) fn check_all(
+        self: &Arc<Self>,
+        concerns: &dyn Fn(Slot) -> bool,
+        cause: Cause,
+    ) -> Moment {
+        let due = self.next_check(cause);
+        self.change(|agenda| {
+            agenda.schedule_where(due, |Scheduled { lease, plan }| {
+                let is_concerned = concerns(lease.attempt().slot);
+                if is_concerned {
+                    plan.renew_by(due);
+                }
+                is_concerned
+            });
+        });
+        due
+    }
+
+    /// Looks at the watched leases of these slots then, too.
+    pub(super) fn look_again(self: &Arc<Self>, concerns: &dyn Fn(Slot) -> bool) {
+        if self.worklist.look(|agenda| agenda.len()) == 0 {
+            return;
+        }
+        let due = self.next_check(Cause::Connected);
+        self.change(|agenda| {
+            agenda.schedule_where(due, |Scheduled { lease, plan }| {
+                let attempt = lease.attempt();
+                let is_concerned = attempt.is_watched() && concerns(attempt.slot);
+                if is_concerned {
+                    plan.look_by(due);
+                }
+                is_concerned
+            });
+        });
+    }
+
+    /// When all leases are checked that are to be checked now.
+    fn next_check(&self, cause: Cause) -> Moment {
         // One assignment, so a panic elsewhere leaves it sound.
         let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = schedule::check(*checked, self.link.backend.now());
+        let due = schedule::check(*checked, self.link.backend.now(), cause);
         *checked = Some(due);
-        drop(checked);
-        self.change(|agenda| {
-            agenda.schedule_where(due, |lease| concerns(lease.attempt().slot));
-        });
         due
     }
 
@@ -80,24 +136,35 @@ impl RenewalTask {
     /// A batch waits for its answer as long as its shortest lease may, so leases of very different
     /// lengths go apart; and so do those of different servers, of which one may give no answer.
     fn batches(&self, due: &[u64]) -> Vec<(Duration, Vec<Asked>)> {
+        let now = self.link.backend.now();
         let leases: Vec<_> = self.worklist.look(|agenda| {
-            due.iter().filter_map(|id| Some((*id, agenda.get_mut(id)?.clone()))).collect()
+            let mut take = |id: &u64| {
+                let Scheduled { lease, plan } = agenda.get_mut(id)?;
+                Some((*id, lease.clone(), plan.take(now)))
+            };
+            due.iter().filter_map(&mut take).collect()
         });
         let mut alike: BTreeMap<_, (Duration, Vec<Asked>)> = BTreeMap::new();
-        for (id, lease) in leases.into_iter().filter(|(_, lease)| lease.is_held()) {
+        for (id, lease, due) in leases.into_iter().filter(|(_, lease, _)| lease.may_renew()) {
             let patience = schedule::patience(lease.pace(), self.link.command_deadline);
             let class = patience.as_nanos().checked_ilog2().unwrap_or_default();
             let place = self.link.backend.place(lease.attempt().slot);
             let (shortest, batch) = alike.entry((place, class)).or_insert((patience, Vec::new()));
             *shortest = patience.min(*shortest);
-            let ttl = lease.needs_renewal().then_some(lease.ttl());
-            let rest = Ttl::with_usable(lease.remaining());
-            batch.push(Asked { id, lease, ttl, rest });
+            let (ttl, rest) = match due {
+                Due::Renewal => (
+                    lease.needs_renewal().then_some(lease.ttl()),
+                    Ttl::with_usable(lease.remaining()),
+                ),
+                Due::Look => (None, None),
+            };
+            batch.push(Asked { id, lease, due, ttl, rest });
         }
         alike.into_values().collect()
     }
 
     async fn renew(self: Arc<Self>, patience: Duration, batch: Vec<Asked>) {
+        self.watch(&batch);
         // Before the request enters any queue: the new deadline counts from here.
         let sent = self.link.backend.now();
         let request =
@@ -121,6 +188,17 @@ impl RenewalTask {
                     let _retried = self.settle(&batch, sent, outcomes);
                 }
             }
+        }
+    }
+
+    /// From now on the holders of renewed leases hear what others do with their locks, where they can.
+    fn watch(&self, batch: &[Asked]) {
+        let mut renewed = batch.iter().filter(|asked| asked.lease.renews()).peekable();
+        if renewed.peek().is_some() {
+            self.link.backend.watch_holders();
+        }
+        for asked in renewed {
+            asked.lease.attempt().mark_watched();
         }
     }
 
@@ -148,7 +226,10 @@ impl RenewalTask {
                 }
             }
         }
-        self.schedule(renewed, |lease| schedule::due(sent, lease.ttl()));
+        self.schedule(renewed, |asked, plan| match asked.due {
+            Due::Renewal => plan.renewed(schedule::due(sent, asked.lease.ttl())),
+            Due::Look => plan.due(),
+        });
         failed.into_values()
     }
 
@@ -157,25 +238,34 @@ impl RenewalTask {
     fn retry(self: &Arc<Self>, batch: &[Asked], sent: Moment, fault: Fault) {
         let redact = |fault: Fault, asked: &Asked| fault.shown(asked.lease.shown_key());
         let fault = batch.iter().fold(fault, redact);
-        telemetry::renewal_unanswered(batch.len(), &fault.message);
+        let labels = batch.iter().map(|asked| asked.lease.shown_key().label);
+        telemetry::renewal_unanswered(labels, &fault.message);
         let cause = Arc::new(LockError::from(fault));
         for asked in batch.iter().filter(|asked| asked.ttl.is_some()) {
             asked.lease.update(|state, _| state.unanswered(&cause));
         }
         let (now, deadline) = (self.link.backend.now(), self.link.command_deadline);
-        self.schedule(batch, |lease| schedule::retry(sent, now, lease.pace(), deadline));
+        self.schedule(batch, |asked, plan| {
+            plan.due_by(schedule::retry(sent, now, asked.lease.pace(), deadline))
+        });
     }
 
     /// Makes those of the leases due again that are still held.
     fn schedule<'a>(
         self: &Arc<Self>,
         leases: impl IntoIterator<Item = &'a Asked>,
-        due: impl Fn(&Lease) -> Moment,
+        due: impl Fn(&Asked, &mut Plan) -> Moment,
     ) {
-        let held = leases.into_iter().filter(|asked| asked.lease.is_held());
         // Looked at outside of the table's lock: a waker that hears of a loss may drop other leases.
-        let dues: Vec<_> = held.map(|asked| (asked.id, due(&asked.lease))).collect();
-        self.change(|agenda| dues.iter().for_each(|(id, due)| agenda.schedule(id, *due)));
+        let held: Vec<_> = leases.into_iter().filter(|asked| asked.lease.may_renew()).collect();
+        self.change(|agenda| {
+            for asked in held {
+                if let Some(Scheduled { plan, .. }) = agenda.get_mut(&asked.id) {
+                    let due = due(asked, plan);
+                    agenda.schedule(&asked.id, due);
+                }
+            }
+        });
     }
 }
 
@@ -192,9 +282,9 @@ impl Asked {
 
 impl Agent for RenewalTask {
     type Key = u64;
-    type Item = Lease;
+    type Item = Scheduled;
 
-    fn worklist(&self) -> &Worklist<u64, Lease> {
+    fn worklist(&self) -> &Worklist<u64, Scheduled> {
         &self.worklist
     }
 
@@ -267,7 +357,8 @@ mod tests {
         while tokio_time() < end {
             thread::park_timeout(Duration::from_millis(1));
         }
-        let batch = vec![Asked { id, lease: ended, ttl: Some(Ttl::DEFAULT), rest: None }];
+        let ttl = Some(Ttl::DEFAULT);
+        let batch = vec![Asked { id, lease: ended, due: Due::Renewal, ttl, rest: None }];
         let (done, is_done) = mpsc::channel();
         let settling = Arc::clone(&task);
         thread::spawn(move || {

@@ -95,6 +95,59 @@ fn the_longest_hold_stops_a_renewed_lease() {
     assert_eq!(lease.status(at(99_999)), Status::Released);
 }
 
+#[test]
+fn a_revoked_lease_is_held_until_its_release() {
+    let mut lease = lease();
+    assert!(lease.revoke(&Reason::new("first"), at(5)));
+    assert!(!lease.revoke(&Reason::new("again"), at(6)));
+    assert_eq!(lease.status(at(6)), Status::Revoked);
+    assert_eq!(lease.reason, Some(Reason::new("first")));
+    assert!(lease.is_holding(at(6)) && lease.may_renew(at(6)));
+    lease.release(at(7));
+    assert_eq!(lease.status(at(99_999)), Status::Released);
+    assert!(lease.is_revoked() && !lease.may_renew(at(8)));
+}
+
+#[test]
+fn a_holder_that_was_asked_and_stays_is_renewed() {
+    let mut lease = LeaseState::new(Tenure::whole(at(0), TTL), Some(at(12_000)));
+    lease.revoke(&Reason::new("why"), at(5));
+    lease.renewed(at(9_000), TTL, at(9_001));
+    assert_eq!(lease.status(at(11_999)), Status::Revoked);
+    assert!(lease.may_renew(at(11_999)) && !lease.may_renew(at(12_000)));
+    assert_eq!(lease.status(at(12_000)), Status::Revoked);
+    assert_eq!(lease.status(at(18_898)), Status::Lost(Loss::Deadline));
+}
+
+#[test]
+fn what_has_ended_is_not_revoked() {
+    let ends: [fn(&mut LeaseState); 3] = [
+        |lease| lease.refused(Loss::Absent, at(5)),
+        |lease| lease.release(at(5)),
+        |lease| lease.force(&Reason::new("taken"), at(5)),
+    ];
+    for end in ends {
+        let mut lease = lease();
+        end(&mut lease);
+        let before = lease.status(at(5));
+        assert!(!lease.revoke(&Reason::new("late"), at(6)) && !lease.is_revoked());
+        assert_eq!(lease.status(at(6)), before);
+        assert_ne!(lease.reason, Some(Reason::new("late")));
+    }
+    let mut lease = LeaseState::new(Tenure::whole(at(0), TTL), Some(at(5)));
+    assert!(!lease.revoke(&Reason::new("late"), at(5)));
+    assert_eq!(lease.status(at(5)), Status::MaxHoldReached);
+}
+
+#[test]
+fn a_lock_that_was_taken_away_is_lost_at_once() {
+    let mut lease = lease();
+    lease.revoke(&Reason::new("please"), at(5));
+    lease.force(&Reason::new("now"), at(6));
+    assert_eq!(lease.status(at(6)), Status::Lost(Loss::Forced));
+    assert_eq!(lease.reason, Some(Reason::new("now")));
+}
+
 /// What can happen to a lease. Renewals are answered when they arrive, or never.
 #[derive(Clone, Debug)]
 enum Event {
@@ -102,6 +155,8 @@ enum Event {
     /// Sent this many milliseconds before its answer.
     Renewed(u64, Ttl),
     Refused(Loss),
+    Revoke,
+    Force,
     Release,
 }
 
@@ -114,6 +169,8 @@ fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
         4 => Just(Event::Look),
         8 => (0_u64..6_000, ttl).prop_map(|(ago, ttl)| Event::Renewed(ago, ttl)),
         1 => loss.prop_map(Event::Refused),
+        1 => Just(Event::Revoke),
+        1 => Just(Event::Force),
         1 => Just(Event::Release),
     ];
     proptest::collection::vec((0_u64..6_000, event), 0..40)
@@ -124,6 +181,7 @@ fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
 struct Model {
     valid_until: Moment,
     hold_until: Option<Moment>,
+    is_revoked: bool,
     over: Option<Status>,
 }
 
@@ -142,6 +200,10 @@ impl Model {
                 self.valid_until = self.valid_until.max(end);
             }
             Event::Refused(loss) => self.over = Some(Status::Lost(*loss)),
+            Event::Revoke => {
+                self.is_revoked |= self.hold_until.is_none_or(|end| now < end);
+            }
+            Event::Force => self.over = Some(Status::Lost(Loss::Forced)),
             Event::Release => self.over = Some(Status::Released),
         }
     }
@@ -149,6 +211,17 @@ impl Model {
 
 fn before(now: Moment, millis: u64) -> Moment {
     Moment::from_nanos(now.as_nanos().saturating_sub(millis * 1_000_000))
+}
+
+fn befalls(lease: &mut LeaseState, event: &Event, now: Moment) {
+    match event {
+        Event::Look => {}
+        Event::Renewed(ago, ttl) => lease.renewed(before(now, *ago), *ttl, now),
+        Event::Refused(loss) => lease.refused(*loss, now),
+        Event::Revoke => drop(lease.revoke(&Reason::new("why"), now)),
+        Event::Force => lease.force(&Reason::new("why"), now),
+        Event::Release => lease.release(now),
+    }
 }
 
 proptest! {
@@ -159,20 +232,17 @@ proptest! {
     ) {
         let hold_until = most.map(at);
         let mut lease = LeaseState::new(Tenure::whole(at(0), TTL), hold_until);
-        let mut model = Model { valid_until: at(0).after(TTL.usable()), hold_until, over: None };
+        let valid_until = at(0).after(TTL.usable());
+        let mut model = Model { valid_until, hold_until, is_revoked: false, over: None };
         let mut now = 0;
         for (pause, event) in &events {
             now += pause;
             let moment = at(now);
-            match event {
-                Event::Look => {}
-                Event::Renewed(ago, ttl) => lease.renewed(before(moment, *ago), *ttl, moment),
-                Event::Refused(loss) => lease.refused(*loss, moment),
-                Event::Release => lease.release(moment),
-            }
+            befalls(&mut lease, event, moment);
             model.happens(moment, event);
             let expected = match (model.over, model.hold_until) {
                 (Some(over), _) => over,
+                (None, _) if model.is_revoked => Status::Revoked,
                 (None, Some(end)) if moment >= end => Status::MaxHoldReached,
                 (None, end) => {
                     let end = end.map_or(model.valid_until, |end| end.min(model.valid_until));
@@ -191,15 +261,10 @@ proptest! {
         for (pause, event) in events {
             now += pause;
             let moment = at(now);
-            match event {
-                Event::Look => {}
-                Event::Renewed(ago, ttl) => lease.renewed(before(moment, ago), ttl, moment),
-                Event::Refused(loss) => lease.refused(loss, moment),
-                Event::Release => lease.release(moment),
-            }
+            befalls(&mut lease, &event, moment);
             let status = lease.status(moment);
             prop_assert_eq!(end.unwrap_or(status), status);
-            if !matches!(status, Status::Held(_)) {
+            if matches!(status, Status::Lost(_) | Status::Released) {
                 end = Some(status);
             }
         }

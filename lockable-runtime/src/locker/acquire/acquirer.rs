@@ -85,7 +85,7 @@ impl Acquirer {
         self.releaser.settled(&key).await;
         let owner = self.prefix.token(self.link.backend.now(), terms.identity.as_ref());
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
-        let attempt = Arc::new(Attempt::owned(key, terms.ttl, owner));
+        let attempt = Arc::new(Attempt::owned(key, terms.ttl, owner).labeled(terms.label));
         match Asked::new(self, &attempt).answer().await {
             Ok(Acquisition::Busy) => Ok(Answer::Busy(attempt.key.clone(), stake)),
             Ok(Acquisition::Granted { fencing_token, since }) => {
@@ -109,7 +109,8 @@ impl Acquirer {
         let waited = self.link.backend.now().since(start);
         // A call that blocks logs it on its own thread and in its own span.
         if !terms.caller_blocks {
-            telemetry::wait_limit_reached(self.link.reporting.show(key), waited);
+            let key = self.link.reporting.show(key).labeled(terms.label);
+            telemetry::wait_limit_reached(key, waited);
         }
         LockError::wait_limit_reached(key.as_str(), limit, waited)
     }

@@ -15,6 +15,7 @@ use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::options::Terms;
+use crate::types::redact::DisplayKey;
 use crate::waiters::{Granted, Heard, Stake, Turn};
 
 /// A call that was granted this count of whole leases, each of which was over when the answer came, has
@@ -105,7 +106,7 @@ impl<'a> InLine<'a> {
     /// Waits for a turn that lasts until the call has it.
     async fn turns(&mut self) -> Result<LockGuard, LockError> {
         let (link, waiters) = (&self.acquirer.link, &self.acquirer.waiters);
-        let waiting = Waiting::start(&link.backend, link.reporting.show(self.key));
+        let waiting = Waiting::start(&link.backend, self.shown_key());
         let mut unclaimed = None;
         while self.lost_turns < LOST_TURNS {
             let heard = if self.has_heard() { Heard::Busy } else { Heard::Nothing };
@@ -156,7 +157,7 @@ impl<'a> InLine<'a> {
         debug_assert!(now < since.after(ttl.usable()), "a guard of a lock that is not held");
         let tenure = self.at_most_ttl(Tenure::whole(since, ttl));
         let hold = self.acquirer.hold(now, waiting.until(now), self.terms);
-        telemetry::handed_off(is_passed_on);
+        telemetry::handed_off(self.terms.label, is_passed_on);
         let attempt = Arc::clone(&turn.granted.attempt);
         let lease = self.acquirer.lease(attempt, fencing_token, tenure, self.terms);
         let stake = self.stake.take();
@@ -196,6 +197,11 @@ impl<'a> InLine<'a> {
     /// Whether a call of this locker holds the lock.
     fn holds(&self) -> bool {
         self.acquirer.leases(self.key).iter().any(Lease::is_held)
+    }
+
+    /// The key as events show it, with the label of the call's lock.
+    pub(super) fn shown_key(&self) -> DisplayKey<'a> {
+        self.acquirer.link.reporting.show(self.key).labeled(self.terms.label)
     }
 
     fn waited(&self) -> Duration {

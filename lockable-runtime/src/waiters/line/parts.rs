@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::backend::{Attempt, Fault, Grant};
 use crate::request_id::RequestId;
 use crate::types::clock::Moment;
+use crate::types::label::Label;
 use crate::types::options::Ttl;
 use crate::types::token::FencingToken;
 
@@ -40,6 +41,7 @@ pub(crate) struct Waiter<C> {
     pub(crate) ttl: Ttl,
     pub(crate) is_fair: bool,
     pub(crate) identity: Option<RequestId>,
+    pub(crate) label: &'static Label,
     pub(crate) answer: C,
 }
 

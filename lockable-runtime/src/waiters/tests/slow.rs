@@ -9,11 +9,13 @@ use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 use crate::backend::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Hook,
-    Listener, Memory, Release, Renewal, Renewed, Reply,
+    self, Acquisition, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,
+    Fault, Grant, Hearer, Held, Hook, Listener, Memory, Page, Queued, Release, Renewal, Renewed,
+    Reply, Revocation, Revoking, Seen,
 };
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
+use crate::types::selection::Selection;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
@@ -90,6 +92,46 @@ impl Backend for Arc<Slow> {
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         self.memory.inspect(key)
+    }
+}
+
+impl Administration for Arc<Slow> {
+    fn sweep(&self, selection: Selection) -> Reply<Page> {
+        self.memory.sweep(selection)
+    }
+
+    fn look(&self, key: LockKey) -> Reply<Option<Seen>> {
+        self.memory.look(key)
+    }
+
+    fn queue(&self, key: LockKey) -> Reply<Vec<Queued>> {
+        Administration::queue(&self.memory, key)
+    }
+
+    fn clients(&self) -> Reply<Vec<backend::Client>> {
+        self.memory.clients()
+    }
+
+    fn clock_difference(&self) -> Reply<Option<Duration>> {
+        self.memory.clock_difference()
+    }
+
+    fn size(&self) -> Reply<u64> {
+        self.memory.size()
+    }
+}
+
+impl Revoking for Arc<Slow> {
+    fn when_revoked(&self, hearer: Weak<dyn Hearer>) {
+        self.memory.when_revoked(hearer);
+    }
+
+    fn send(&self, revocation: Revocation) -> Reply<Audience> {
+        self.memory.send(revocation)
+    }
+
+    fn force(&self, key: LockKey, owner: Vec<u8>) -> Reply<Release> {
+        self.memory.force(key, owner)
     }
 }
 

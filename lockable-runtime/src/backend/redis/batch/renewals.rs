@@ -1,15 +1,20 @@
 //! Renewals in one command, or one by one where the server refuses that.
 
 use std::slice;
+use std::sync::Arc;
 
 use ::redis::RedisError;
 
+use crate::backend::redis::tracking::{Reads, Shown};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::script::Renew;
 use crate::backend::{Fault, Renewal, Renewed};
 use crate::types::error::LockErrorKind;
 
-/// Returns an outcome for each: what the server refuses for one lease fails no other.
+type Outcome = Result<Renewed, Fault>;
+
+/// Returns an outcome for each: what the server refuses for one lease fails no other. On a connection that hears
+/// of it, whatever others do with these locks from then on is heard of.
 ///
 /// # Errors
 /// When the connection broke, or leads away from where these locks are now.
@@ -19,32 +24,86 @@ use crate::types::error::LockErrorKind;
 pub(crate) async fn renew(
     connection: &Connection,
     renewals: &[Renewal],
-) -> Result<Vec<Result<Renewed, Fault>>, Fault> {
+) -> Result<Vec<Outcome>, Fault> {
+    let (mut outcomes, shown) = ask(connection, renewals).await?;
+    if shown == Shown::Gone {
+        // Deleted between the renewal and the read, which no one will hear of.
+        let looks: Vec<_> = renewals.iter().map(look).collect();
+        let looked = ask(connection, &looks).await?.0;
+        let found = outcomes.iter_mut().zip(looked).filter(|(_, looked)| looked.is_ok());
+        found.for_each(|(outcome, looked)| *outcome = looked);
+    }
+    Ok(outcomes)
+}
+
+fn look(renewal: &Renewal) -> Renewal {
+    Renewal { ttl: None, attempt: Arc::clone(&renewal.attempt) }
+}
+
+/// Asks for all in one command, or for each where the server refuses that.
+async fn ask(
+    connection: &Connection,
+    renewals: &[Renewal],
+) -> Result<(Vec<Outcome>, Shown), Fault> {
     if renewals.len() > 1 && !connection.is_sharded() {
-        match connection.run(&Renew(renewals)).await {
-            Ok(outcomes) => return each(connection, outcomes),
-            Err(fault) if connection.is_retired() => return Err(fault),
-            // It may do later what it cannot do now; one command for each would load it more.
-            Err(fault) if fault.kind == LockErrorKind::Unavailable && !connection.is_sharded() => {
-                return Err(fault);
+        let (asked, shown) = run(connection, renewals, &[Renew(renewals)]).await?;
+        // One call has one outcome.
+        for outcomes in asked {
+            match outcomes.map_err(|error| connection.fault(&error)) {
+                Ok(outcomes) => return Ok((each(connection, outcomes)?, shown)),
+                Err(fault) if connection.is_retired() => return Err(fault),
+                // It may do later what it cannot do now; one command for each would load it more.
+                Err(fault)
+                    if fault.kind == LockErrorKind::Unavailable && !connection.is_sharded() =>
+                {
+                    return Err(fault);
+                }
+                // What the server refuses to do for all, it may do for each.
+                Err(_) => {}
             }
-            // What the server refuses to do for all, it may do for each.
-            Err(_) => {}
         }
     }
     let single: Vec<_> = renewals.iter().map(|one| Renew(slice::from_ref(one))).collect();
-    let outcomes = connection.run_each(&single).await?;
+    let (asked, shown) = run(connection, renewals, &single).await?;
     // One renewal has one outcome.
     let only = |outcome: Result<_, _>| outcome.unwrap_or_else(|error| vec![Err(error)]);
-    each(connection, outcomes.into_iter().flat_map(only))
+    Ok((each(connection, asked.into_iter().flat_map(only))?, shown))
 }
+
+/// Runs the calls for these renewals, and what has their locks be tracked.
+async fn run(
+    connection: &Connection,
+    renewals: &[Renewal],
+    calls: &[Renew<'_>],
+) -> Result<(Vec<Asked>, Shown), Fault> {
+    let reads = if connection.tracks() {
+        Reads::of(renewals, calls.len() < renewals.len() || renewals.len() == 1)
+    } else {
+        Reads::none()
+    };
+    let (asked, replies) = connection.run_each(calls, reads.commands()).await?;
+    let shown = reads.shown(replies, asked.iter().flat_map(are_there));
+    if shown == Shown::Refused {
+        connection.tracks_nothing();
+    }
+    Ok((asked, shown))
+}
+
+/// Which of the locks of a call were there.
+fn are_there(asked: &Asked) -> Vec<bool> {
+    let is_there = |found: &Result<_, _>| matches!(found, Ok(Renewed::Held | Renewed::Taken));
+    asked.as_ref().map_or(vec![false], |found| found.iter().map(is_there).collect())
+}
+
+/// What a call brought for each of its renewals.
+type Asked = Result<Vec<Result<Renewed, RedisError>>, RedisError>;
 
 /// Each outcome with its fault; where all failed because this connection leads to the wrong server, that
 /// is no outcome of theirs.
 fn each(
     connection: &Connection,
     outcomes: impl IntoIterator<Item = Result<Renewed, RedisError>>,
-) -> Result<Vec<Result<Renewed, Fault>>, Fault> {
+) -> Result<Vec<Outcome>, Fault> {
     let fault = |error: RedisError| connection.fault(&error);
     let outcomes: Vec<_> = outcomes.into_iter().map(|outcome| outcome.map_err(fault)).collect();
     match outcomes.first() {

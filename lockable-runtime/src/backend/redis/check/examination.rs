@@ -40,7 +40,7 @@ async fn steps(
     let target = Session::target(opener).await?;
     report.address = target.named();
     let session = Session::connect(opener, target).await?;
-    let Introduced { hello, names } = session.greet().await?;
+    let Introduced { hello, names, .. } = session.greet().await?;
     report.server = server::name(&hello);
     let elsewhere = elsewhere(&session, &hello, standing).await?;
     if let Some(unfit) = server::unfit_by_greeting(&hello) {

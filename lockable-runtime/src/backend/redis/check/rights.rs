@@ -11,15 +11,17 @@ use super::failures;
 use super::session::{Probe, Session};
 use crate::backend::redis::fault;
 use crate::backend::redis::fault::rights::{channels, companions};
+use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::wire::command::pipeline;
 use crate::check::{Code, Finding, Report, Severity};
-use crate::types::namespace::Channels;
+use crate::types::namespace::{Channels, Namespace};
 use crate::types::slot::Slot;
+use crate::types::token::Origin;
 
 /// How each command is tried, with a word in capitals for a key or a channel.
 ///
 /// Each kind of key is read and written, because a rule may allow the one without the other.
-const TRIED: [&str; 21] = [
+const TRIED: [&str; 25] = [
     "time",
     // A script that does nothing, and one that no server has: the rehearsal runs those of the verbs.
     "eval return 0",
@@ -41,22 +43,30 @@ const TRIED: [&str; 21] = [
     "lindex QUEUE 0",
     "lrem QUEUE 0 probe",
     "lpop QUEUE",
-    // The last two only clean up.
+    // These two only clean up.
     "del FENCE",
     "del QUEUE",
+    "client|setname NAME",
+    "client|tracking ON OPTIN NOLOOP",
+    "client|caching YES",
+    "client|tracking OFF",
 ];
 
 /// What is tried besides. A cluster frees the locks of a batch one by one, and `mget` and `exists` are needed for
 /// those that are freed together.
 fn tried(channels: Channels) -> impl Iterator<Item = &'static str> {
     let others: &[_] = match channels {
-        Channels::Plain => &["mget LOCK", "exists QUEUE", "publish CHANNEL probe"],
+        Channels::Plain => {
+            &["mget LOCK", "exists QUEUE", "publish CHANNEL probe", "pubsub|numsub CHANNEL"]
+        }
         Channels::Sharded => &[
             "spublish CHANNEL probe",
             "pubsub|shardnumsub CHANNEL",
             "sunsubscribe CHANNEL",
             "asking",
             "cluster|slots",
+            "exists LOCK",
+            "publish REVOKED probe",
         ],
     };
     TRIED.into_iter().chain(others.iter().copied())
@@ -68,6 +78,8 @@ pub(super) struct Missing {
     channels: Channels,
     /// Whether the server publishes no grants.
     is_mute: bool,
+    /// Whether the server tracks no keys.
+    is_untracked: bool,
 }
 
 impl Missing {
@@ -77,13 +89,11 @@ impl Missing {
         report: &mut Report,
     ) -> Result<Self, Finding> {
         let channels = session.opener.channels;
-        let mut missing = Self { rules: BTreeSet::new(), channels, is_mute: false };
-        let commands = pipeline(tried(channels).map(|tried| command(probe, tried, channels)));
+        let (is_mute, is_untracked) = (false, false);
+        let mut missing = Self { rules: BTreeSet::new(), channels, is_mute, is_untracked };
+        let commands = tried(channels).map(|tried| command(probe, tried, session.opener));
+        let commands = pipeline(commands);
         for (tried, reply) in tried(channels).zip(session.call(&commands).await?) {
-            // It is published where no locker listens; no pattern matches channels of a shard.
-            if let ("publish CHANNEL probe", Value::Int(count @ 1..)) = (tried, &reply) {
-                report.add([pattern_subscriber(probe, *count)]);
-            }
             report.add(missing.take(probe, tried, reply)?);
         }
         Ok(missing)
@@ -100,11 +110,18 @@ impl Missing {
         let name = name(tried);
         if fault::is_missing_right(&error) {
             self.rules.insert(rule(probe, tried, &error));
+        } else if name == "sunsubscribe" && error.code() == Some("NOSUB") {
+            // It may be sent where something is subscribed to: so Valkey 8.0 answers.
         } else if let "spublish" | "pubsub|shardnumsub" | "sunsubscribe" = name
             && !fault::is_redirect(&error)
         {
             self.is_mute = true;
             return Ok(Some(failures::no_channel(name, &fault::explain(&error).1)));
+        } else if name == "client|tracking" && !self.is_untracked {
+            self.is_untracked = true;
+            return Ok(Some(untracked(&fault::explain(&error).1)));
+        } else if name.starts_with("client|") {
+            // What is no right and no tracking makes no difference.
         } else if error.kind() == ServerErrorKind::ResponseError.into()
             // Without names of scripts there is nothing that it could call.
             && (name != "evalsha" || probe.names.are_cached())
@@ -128,7 +145,18 @@ impl Missing {
 
     /// Whether one of these, which is a finding already, keeps grants from arriving.
     pub(super) fn explains_silence(&self) -> bool {
-        self.is_mute || self.rules.iter().any(|rule| is_of_grants(rule))
+        self.is_mute || self.rules.iter().any(|rule| self.is_of_grants(rule))
+    }
+
+    /// Whether grants need this right, and nothing else does.
+    fn is_of_grants(&self, rule: &str) -> bool {
+        let commands: &[_] = match self.channels {
+            Channels::Plain => &["+publish", "+subscribe", "+pubsub|numsub"],
+            Channels::Sharded => {
+                &["+spublish", "+ssubscribe", "+sunsubscribe", "+pubsub|shardnumsub"]
+            }
+        };
+        commands.contains(&rule) || rule.starts_with('&')
     }
 
     pub(super) fn findings(&self, user: &str, are_scripts_cached: bool) -> Vec<Finding> {
@@ -149,12 +177,18 @@ impl Missing {
                 (Severity::Warning, "nothing is released once the server forgets its scripts")
             }
             "+lpush" => (Severity::Warning, "a waiter that cannot be reached now loses its place"),
+            "+client|setname" => (Severity::Info, "no listing says which process has a lock"),
+            "+client|tracking" | "+client|caching" => (Severity::Info, UNTRACKED),
+            "+exists" if self.channels == Channels::Sharded => (Severity::Info, UNTRACKED),
+            "+publish" | "+subscribe" if !self.is_of_grants(rule) => {
+                (Severity::Info, "no holder can be asked to stop")
+            }
             "+mget" | "+exists" => (Severity::Warning, "many releases at once go one by one"),
             "+ping" => (Severity::Warning, "a call that waits fills the server's `ACL LOG`"),
             "+asking" => {
                 (Severity::Warning, "a lock is unavailable while its slot moves to another node")
             }
-            rule if is_of_grants(rule) => match self.channels {
+            rule if self.is_of_grants(rule) => match self.channels {
                 Channels::Plain => (Severity::Error, "waiters receive no grant"),
                 Channels::Sharded => (Severity::Warning, "calls that wait ask about once a second"),
             },
@@ -163,25 +197,22 @@ impl Missing {
     }
 }
 
-/// Whether grants need this right, and nothing else does.
-fn is_of_grants(rule: &str) -> bool {
-    const COMMANDS: [&str; 6] = [
-        "+publish",
-        "+subscribe",
-        "+spublish",
-        "+ssubscribe",
-        "+sunsubscribe",
-        "+pubsub|shardnumsub",
-    ];
-    COMMANDS.contains(&rule) || rule.starts_with('&')
+/// What follows where the server does not send which locks others have changed.
+const UNTRACKED: &str =
+    "a holder notices that its lock was deleted after up to a third of the lease";
+
+fn untracked(cause: &str) -> Finding {
+    let message = format!("{UNTRACKED}: `CLIENT TRACKING` failed: {cause}");
+    Finding::new(Severity::Info, Code::Untracked, message)
 }
 
 fn name(tried: &str) -> &str {
     tried.split(' ').next().unwrap_or_default()
 }
 
-fn command(probe: &Probe, tried: &str, channels: Channels) -> Cmd {
+fn command(probe: &Probe, tried: &str, opener: &Opener) -> Cmd {
     let (slot, namespace) = (Slot::of(&probe.tried), &probe.namespace);
+    let channels = opener.channels;
     let mut command = Cmd::new();
     for word in tried.split([' ', '|']) {
         match word {
@@ -192,10 +223,17 @@ fn command(probe: &Probe, tried: &str, channels: Channels) -> Cmd {
                 command.arg(namespace.channel(probe.origin))
             }
             "CHANNEL" => command.arg(namespace.shard_channel(probe.origin, slot)),
+            "REVOKED" => command.arg(revocations(namespace, probe.origin)),
+            "NAME" => command.arg(&*opener.client_name),
             word => command.arg(word),
         };
     }
     command
+}
+
+/// A channel as those on which holders are asked to stop.
+pub(super) fn revocations(namespace: &Namespace, origin: Origin) -> String {
+    format!("{namespace}:revoke:{origin}")
 }
 
 /// The rule that would allow it. Only the server's words say whether it forbids the command, the key
@@ -205,16 +243,9 @@ fn rule(probe: &Probe, tried: &str, error: &RedisError) -> String {
     match tried.split(' ').nth(1) {
         Some("LOCK") if !is_command => format!("~{}*", probe.prefix),
         Some("FENCE" | "QUEUE") if !is_command => companions(&probe.namespace),
-        Some("CHANNEL") if !is_command => channels(&probe.namespace),
+        Some("CHANNEL" | "REVOKED") if !is_command => channels(&probe.namespace),
         _ => format!("+{}", name(tried)),
     }
-}
-
-/// See "How does the check find a pattern subscriber?" in DESIGN.md.
-fn pattern_subscriber(probe: &Probe, count: i64) -> Finding {
-    let matched = format!("`{}:grant:*`", probe.namespace);
-    let message = format!("{count} connections subscribe to a pattern that matches {matched}");
-    Finding::new(Severity::Warning, Code::PatternSubscriber, message).about("PSUBSCRIBE")
 }
 
 fn scripts_not_cached(user: &str) -> Finding {
@@ -242,7 +273,7 @@ mod tests {
         // What a subscription does, and what connecting does.
         let of_server = all(Channels::Plain, &["subscribe", "ping", "script|load", "select"]);
         assert_eq!(of_server, least().map(str::to_owned).collect());
-        let of_node = all(Channels::Sharded, &["ssubscribe", "ping", "script|load"]);
+        let of_node = all(Channels::Sharded, &["ssubscribe", "subscribe", "ping", "script|load"]);
         assert_eq!(of_node, least_of_nodes().map(str::to_owned).collect());
     }
 
@@ -250,7 +281,8 @@ mod tests {
     fn one_way_to_run_scripts_suffices_with_a_warning() {
         let severity = |rules: &[&str], rule, is_cached| {
             let rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
-            let missing = Missing { rules, channels: Channels::Plain, is_mute: false };
+            let (is_mute, is_untracked) = (false, false);
+            let missing = Missing { rules, channels: Channels::Plain, is_mute, is_untracked };
             missing.effect(rule, is_cached).map(|(severity, _)| severity)
         };
         assert_eq!(severity(&["+evalsha"], "+evalsha", true), Some(Severity::Error));

@@ -84,7 +84,7 @@ impl<'a> Session<'a> {
 
     pub(super) async fn greet(&self) -> Result<Introduced, Finding> {
         let mut commands = self.driven.commands.clone();
-        self.answer(introduce(&mut commands, self.opener)).await
+        self.answer(introduce(&mut commands, self.opener, false)).await
     }
 
     /// What is there instead of a server for locks.

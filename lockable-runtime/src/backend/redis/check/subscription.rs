@@ -2,7 +2,7 @@
 
 use ::redis::{RedisResult, Value};
 
-use super::rights::Missing;
+use super::rights::{Missing, revocations};
 use super::session::{Probe, Session};
 use super::shard_channel::ShardChannel;
 use crate::backend::redis::fault;
@@ -30,6 +30,7 @@ impl Subscription {
         match session.opener.channels {
             Channels::Plain => open(session, probe, missing, report).await.map(Self::Plain),
             Channels::Sharded => {
+                hear_requests(session, probe, missing).await;
                 ShardChannel::open(session, probe, missing, report).await.map(Self::Sharded)
             }
         }
@@ -68,6 +69,19 @@ async fn open(
     let pong = pong.map(|answer| answer.and_then(Value::extract_error));
     succeeded("ping", pong, probe, missing, report);
     Some(subscription)
+}
+
+/// Subscribes as a locker does whose holders may be asked to stop. Only a missing right is a finding: no lock
+/// depends on it.
+async fn hear_requests(session: &Session<'_>, probe: &Probe, missing: &mut Missing) {
+    let channel = revocations(&probe.namespace, probe.origin);
+    let subscribing = subscription::Subscription::open(&session.target.client, channel);
+    let answer = session.opener.within(session.opener.connect_deadline, subscribing).await;
+    if let Some(Err(error)) = answer
+        && fault::is_missing_right(&error)
+    {
+        missing.add_of_subscription(probe, "subscribe", &error);
+    }
 }
 
 /// The answer; where there is none, or an error, the reason is added.

@@ -11,6 +11,7 @@ use ::redis::{Cmd, Value};
 use super::answers::Meaning;
 use super::hops::Hops;
 use super::nodes::Cluster;
+use super::routes::Lines;
 use crate::backend::redis::fault;
 use crate::backend::redis::wire::command;
 use crate::backend::redis::wire::connection::Connection;
@@ -163,6 +164,12 @@ impl Cluster {
         inspect.outcome(reply).map_err(|error| connection.fault(&error))
     }
 
+    /// The answer to a plain command about one key of the slot, over the connections that look at locks.
+    pub(crate) async fn answer(&self, slot: Slot, command: Cmd) -> Result<Value, Fault> {
+        let asked = self.ask_over(|member| &member.readers, slot, &Plain(command)).await;
+        asked.map(|answer| answer.reply)
+    }
+
     pub(super) async fn renew_in_parts(&self, renewal: &Renewal) -> Result<Renewed, Fault> {
         let renew = Renew(slice::from_ref(renewal));
         let Answer { reply, connection, .. } = self.ask_for(renewal.attempt.slot, &renew).await?;
@@ -177,6 +184,10 @@ impl Cluster {
     /// Only its own answer says that. A fence counter that another key's answer leads to the next node would be
     /// made there, and then the operator's `MIGRATE` of the old one would fail.
     async fn ask_for(&self, slot: Slot, request: &dyn OneKey) -> Result<Answer, Fault> {
+        self.ask_over(|member| &member.connections, slot, request).await
+    }
+
+    async fn ask_over(&self, of: Lines, slot: Slot, request: &dyn OneKey) -> Result<Answer, Fault> {
         let (mut hops, mut next) = (Hops::begin(), None);
         let (mut is_repeated, mut has_broken) = (false, false);
         loop {
@@ -184,9 +195,9 @@ impl Cluster {
             let connection = match next.take() {
                 Some(place) => {
                     let member = self.member_at(&place, slot);
-                    self.doubting(member.connections.ready()).await?
+                    self.doubting(of(&member).ready()).await?
                 }
-                None => self.ready(slot, &mut hops).await?,
+                None => self.ready_over(of, slot, &mut hops).await?,
             };
             let reply = match connection.unless_left(send(&connection, request, is_asking)).await {
                 Some(Ok(reply)) => reply,

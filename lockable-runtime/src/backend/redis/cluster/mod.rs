@@ -14,3 +14,4 @@ mod votes;
 
 pub(super) use self::hops::Hops;
 pub(super) use self::nodes::Cluster;
+pub(super) use self::table::Member;

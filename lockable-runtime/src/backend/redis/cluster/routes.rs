@@ -9,6 +9,8 @@ use std::time::Duration;
 use super::answers::Meaning;
 use super::hops::Hops;
 use super::nodes::Cluster;
+use super::table::Member;
+use crate::backend::redis::connections::Connections;
 use crate::backend::redis::fault::cluster;
 use crate::backend::redis::reach::place::Place;
 use crate::backend::redis::wire::connection::Connection;
@@ -16,6 +18,9 @@ use crate::backend::{Attempt, Fault, Listener};
 use crate::types::error::LockErrorKind;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
+
+/// Which of its connections a node is asked over.
+pub(super) type Lines = fn(&Member) -> &Connections;
 
 impl Cluster {
     /// Makes sure that the cluster can be used from the calling task: that some node says which nodes there are,
@@ -44,9 +49,19 @@ impl Cluster {
         slot: Slot,
         hops: &mut Hops,
     ) -> Result<Arc<Connection>, Fault> {
+        self.ready_over(|member| &member.connections, slot, hops).await
+    }
+
+    /// The same of other connections.
+    pub(super) async fn ready_over(
+        &self,
+        of: Lines,
+        slot: Slot,
+        hops: &mut Hops,
+    ) -> Result<Arc<Connection>, Fault> {
         loop {
             let fault = match self.member(slot) {
-                Some(member) => match self.doubting(member.connections.ready()).await {
+                Some(member) => match self.doubting(of(&member).ready()).await {
                     Ok(connection) => return Ok(connection),
                     Err(fault) if fault.kind == LockErrorKind::Unavailable => fault,
                     Err(fault) => return Err(fault),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use super::votes::{Map, Verdict};
+use crate::backend::Changed;
 use crate::backend::redis::connections::Connections;
 use crate::backend::redis::reach::node::Node;
 use crate::backend::redis::reach::opener::Opener;
@@ -25,6 +26,8 @@ pub(crate) struct Member {
     pub(crate) number: usize,
     pub(super) node: Arc<Node>,
     pub(crate) connections: Connections,
+    /// Those that look at locks.
+    pub(crate) readers: Connections,
     pub(super) grants: ShardGrants,
 }
 
@@ -43,6 +46,9 @@ pub(super) struct Table {
 pub(super) trait Events: Send + Sync {
     /// A connection to the node of this number was opened.
     fn on_opened(&self, number: usize);
+
+    /// Others have changed locks of the node of this number.
+    fn on_changed(&self, number: usize, changed: Changed<'_>);
 
     /// A subscription has ended: the slots may be elsewhere.
     fn on_unsubscribed(&self);
@@ -107,9 +113,12 @@ impl Table {
         let connections = Connections::new(opener, self.background.clone());
         let (number, events) = (self.next_number, Arc::clone(&self.events));
         connections.when_connected(Box::new(move |_| events.on_opened(number)));
+        let events = Arc::clone(&self.events);
+        connections.when_changed(Box::new(move |changed| events.on_changed(number, changed)));
         let (opener, events) = (connections.opener.clone(), Arc::clone(&self.events));
+        let readers = Connections::new(opener.for_reading(), self.background.clone());
         let grants = ShardGrants::new(opener, Box::new(move || events.on_unsubscribed()));
-        let member = Arc::new(Member { number, node, connections, grants });
+        let member = Arc::new(Member { number, node, connections, readers, grants });
         self.next_number += 1;
         self.members.insert(place.clone(), Arc::clone(&member));
         member
@@ -224,6 +233,7 @@ impl Member {
     pub(super) fn leave(&self) {
         self.node.leave();
         self.connections.drop_retired();
+        self.readers.drop_retired();
         self.grants.leave();
     }
 }

@@ -24,7 +24,7 @@ pub(crate) use tls::NoRootCertificates;
 use crate::backend::Fault;
 use crate::types::error::{Cause, LockError, LockErrorKind};
 use crate::types::key::LockKey;
-use crate::types::namespace::Namespace;
+use crate::types::namespace::{Channels, Namespace};
 use crate::types::slot::Slot;
 
 /// An error of the connection, or one that the server answered.
@@ -51,6 +51,19 @@ pub(crate) fn of_missing_at_node(
     }
     let (kind, cause, _) = explain(error);
     in_words(server, error, (kind, cause, &rights::ADVICE_OF_NODES))
+}
+
+/// An error about something that looking at locks needs.
+pub(crate) fn of_look(server: &str, error: &RedisError, channels: Channels) -> Fault {
+    if !is_missing_right(error) {
+        return of(server, error);
+    }
+    let (kind, cause, _) = explain(error);
+    let advice = match channels {
+        Channels::Plain => &rights::ADVICE_OF_READERS,
+        Channels::Sharded => &rights::ADVICE_OF_READERS_OF_NODES,
+    };
+    in_words(server, error, (kind, cause, advice))
 }
 
 /// The same of a login; the advice is for one that is refused and not in the URL.

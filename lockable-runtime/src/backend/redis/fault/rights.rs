@@ -1,10 +1,12 @@
-//! What an ACL has to allow. The one list of that is `acl.md`, which the documentation shows.
+//! What an ACL has to allow. The lists of that are `acl.md` and `acl_operators.md`, which the documentation
+//! shows.
 
 use std::sync::LazyLock;
 
 use crate::types::namespace::Namespace;
 
 const DOCUMENTED: &str = include_str!("../../../../acl.md");
+const DOCUMENTED_OF_OPERATORS: &str = include_str!("../../../../acl_operators.md");
 
 /// Of the keys beside a lock.
 pub(crate) fn companions(namespace: &Namespace) -> String {
@@ -29,6 +31,21 @@ pub(crate) static ADVICE_OF_SENTINELS: LazyLock<String> = LazyLock::new(|| {
 pub(crate) static ADVICE_OF_NODES: LazyLock<String> =
     LazyLock::new(|| advice("in a cluster ", least_of_nodes()));
 
+/// The same about a right that looking at locks needs.
+pub(crate) static ADVICE_OF_READERS: LazyLock<String> = LazyLock::new(|| advice_of_readers(0));
+
+/// The same where a node of a cluster is looked at.
+pub(crate) static ADVICE_OF_READERS_OF_NODES: LazyLock<String> =
+    LazyLock::new(|| advice_of_readers(1));
+
+fn advice_of_readers(number: usize) -> String {
+    let rights = rules(DOCUMENTED_OF_OPERATORS, number).collect::<Vec<_>>().join(" ");
+    format!(
+        "grant it with `ACL SETUSER`, with your prefix in place of `disLock:` and your namespace in place of \
+         `lockable`: to look at locks needs `{rights}`"
+    )
+}
+
 fn advice(place: &str, rights: impl Iterator<Item = &'static str>) -> String {
     format!(
         "grant it with `ACL SETUSER`, with your prefix in place of `disLock:` and your namespace in place of \
@@ -46,24 +63,24 @@ pub(crate) fn are_of_nodes(words: &str) -> bool {
 
 /// The least rights of a user, each a rule of `ACL SETUSER`.
 pub(crate) fn least() -> impl Iterator<Item = &'static str> {
-    rules(0)
+    rules(DOCUMENTED, 0)
 }
 
 /// The same of a user of Sentinels.
 pub(crate) fn least_of_sentinels() -> impl Iterator<Item = &'static str> {
-    rules(1)
+    rules(DOCUMENTED, 1)
 }
 
 /// The same of a user of a cluster.
 pub(crate) fn least_of_nodes() -> impl Iterator<Item = &'static str> {
-    rules(2)
+    rules(DOCUMENTED, 2)
 }
 
 /// Those of the documented line with that number.
-fn rules(number: usize) -> impl Iterator<Item = &'static str> {
-    let mut lines = DOCUMENTED.lines().filter(|line| line.starts_with("ACL SETUSER "));
+fn rules(text: &'static str, number: usize) -> impl Iterator<Item = &'static str> {
+    let mut lines = text.lines().filter(|line| line.starts_with("ACL SETUSER "));
     let words = lines.nth(number).unwrap_or_default().split_whitespace();
-    words.filter(|word| word.starts_with(['+', '~', '&']))
+    words.filter(|word| word.starts_with(['+', '~', '&', '%']))
 }
 
 #[cfg(test)]

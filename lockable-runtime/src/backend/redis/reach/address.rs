@@ -9,7 +9,8 @@ use super::place::{Place, host_and_port};
 use crate::backend::redis::fault;
 use crate::types::credentials::Credentials;
 use crate::types::error::LockError;
-use crate::types::parameters::{Parameter, invalid, take_from, unescaped};
+use crate::types::parameters::{Parameter, invalid, take_from};
+use crate::types::percent::unescaped;
 
 /// What a URL says.
 #[derive(Debug)]

@@ -6,6 +6,7 @@
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::Poll;
 
 use ::redis::aio::MultiplexedConnection;
@@ -42,12 +43,31 @@ impl Driven {
         client: &Client,
         hear: impl Fn(PushInfo) + Send + Sync + 'static,
     ) -> RedisResult<Self> {
-        let settings = client.info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
-        let config = config().set_push_sender(move |push: PushInfo| {
-            hear(push);
-            Ok::<(), Infallible>(())
-        });
-        Self::open_with(client, &settings, config).await
+        Self::open_with(client, &hearing(client), heard_by(hear)).await
+    }
+
+    /// The same where the server knows that version; the flag is whether it does.
+    pub(crate) async fn open_hearing_if_offered(
+        client: &Client,
+        offer: &Offer,
+        hear: impl Fn(PushInfo) + Send + Sync + 'static,
+    ) -> RedisResult<(Self, bool)> {
+        if !offer.is_tried() {
+            return Ok((Self::open(client).await?, false));
+        }
+        let settings = hearing(client);
+        match Self::login(client, client.connect().await?, &settings, heard_by(hear)).await {
+            Ok(driven) => {
+                offer.works();
+                Ok((driven, true))
+            }
+            Err(error) if error.is_io_error() => {
+                offer.fails();
+                Err(error)
+            }
+            // The other version's error is the one that counts.
+            Err(_) => Ok((Self::open(client).await?, false)),
+        }
     }
 
     async fn open_with(
@@ -55,7 +75,16 @@ impl Driven {
         settings: &RedisConnectionInfo,
         config: AsyncConnectionConfig,
     ) -> RedisResult<Self> {
-        let driven = match client.connect().await? {
+        Self::login(client, client.connect().await?, settings, config).await
+    }
+
+    async fn login(
+        client: &Client,
+        transport: Transport,
+        settings: &RedisConnectionInfo,
+        config: AsyncConnectionConfig,
+    ) -> RedisResult<Self> {
+        let driven = match transport {
             Transport::Plain(stream) => Self::over(stream, settings, config).await,
             Transport::Encrypted(stream) => Self::over(stream, settings, config).await,
             #[cfg(unix)]
@@ -79,6 +108,48 @@ impl Driven {
     }
 }
 
+/// Whether a server may take the version of the protocol in which it sends what was not asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Offer {
+    /// Never unset.
+    has_worked: AtomicBool,
+    /// How many connections in a row have ended at the first command of that version.
+    failures: AtomicU32,
+}
+
+impl Offer {
+    fn works(&self) {
+        self.has_worked.store(true, Ordering::Relaxed);
+        self.failures.store(0, Ordering::Relaxed);
+    }
+
+    fn fails(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether the next connection is opened by that version. After failures one is opened by the other: after two
+    /// where that version has worked, because then the server may just be down.
+    fn is_tried(&self) -> bool {
+        let most = if self.has_worked.load(Ordering::Relaxed) { 2 } else { 1 };
+        let gives_up = self.failures.load(Ordering::Relaxed) >= most;
+        if gives_up {
+            self.failures.store(0, Ordering::Relaxed);
+        }
+        !gives_up
+    }
+}
+
+fn hearing(client: &Client) -> RedisConnectionInfo {
+    client.info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3)
+}
+
+fn heard_by(hear: impl Fn(PushInfo) + Send + Sync + 'static) -> AsyncConnectionConfig {
+    config().set_push_sender(move |push: PushInfo| {
+        hear(push);
+        Ok::<(), Infallible>(())
+    })
+}
+
 /// Deadlines are ours: the client's would run on the caller's clock, which may be paused.
 fn config() -> AsyncConnectionConfig {
     AsyncConnectionConfig::new()
@@ -98,4 +169,24 @@ impl Drop for Driven {
 fn in_this_process<F: Future>(driver: F) -> impl Future<Output = F::Output> {
     let (process, mut driver) = (Process::current(), Box::pin(driver));
     poll_fn(move |cx| if process.is_current() { driver.as_mut().poll(cx) } else { Poll::Pending })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_hangs_up_gets_the_other_version() {
+        let offer = Offer::default();
+        let after_failure = |offer: &Offer| {
+            offer.fails();
+            offer.is_tried()
+        };
+        assert!(offer.is_tried() && !after_failure(&offer) && offer.is_tried());
+        offer.works();
+        assert!(after_failure(&offer) && !after_failure(&offer) && offer.is_tried());
+        assert!(after_failure(&offer));
+        offer.works();
+        assert!(after_failure(&offer));
+    }
 }

@@ -4,6 +4,7 @@ pub(super) mod address;
 #[cfg(feature = "tls")]
 mod certificates;
 mod client;
+mod demotion;
 pub(super) mod driven;
 mod elections;
 mod epochs;

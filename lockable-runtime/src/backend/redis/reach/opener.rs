@@ -14,6 +14,8 @@ use super::address::{self, Address, Group, Seeds, Way};
 #[cfg(feature = "tls")]
 use super::certificates::Certificates;
 use super::client::Client;
+use super::demotion::Demotion;
+use super::driven::Offer;
 use super::elections::Election;
 use super::epochs::Epoch;
 use super::login::{Login, Logins, with_credentials};
@@ -27,6 +29,7 @@ use crate::backend::redis::fault::{self, sentinel};
 use crate::backend::redis::fence::LostCounters;
 use crate::backend::redis::times::Times;
 use crate::backend::{Fault, Settings};
+use crate::types::client_name::ClientName;
 use crate::types::clock::{timer_on, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::namespace::{Channels, Namespace};
@@ -43,6 +46,8 @@ pub(crate) struct Opener {
     /// The same for every locker that leads there.
     pub(crate) store: Arc<str>,
     pub(crate) namespace: Namespace,
+    /// What its connections are called.
+    pub(crate) client_name: Arc<str>,
     /// The kind of channels on which grants are published.
     pub(crate) channels: Channels,
     /// The runtime whose timers keep the deadlines.
@@ -56,6 +61,10 @@ pub(crate) struct Opener {
     pub(crate) times: Arc<Times>,
     /// Set when a connection was opened; never unset.
     pub(crate) was_connected: Arc<AtomicBool>,
+    pub(crate) offer: Arc<Offer>,
+    pub(crate) demotion: Arc<Demotion>,
+    /// Whether its connections look at locks alone, and so may be of a user who may not lock.
+    pub(crate) is_for_reading: bool,
 }
 
 /// How the server is found.
@@ -127,6 +136,7 @@ impl Opener {
             server,
             store: address.store.into(),
             namespace: settings.namespace.clone(),
+            client_name: ClientName::current(settings.service.as_deref())?.to_string().into(),
             channels: if is_sharded { Channels::Sharded } else { Channels::Plain },
             timers,
             connect_deadline: settings.deadlines.connect,
@@ -135,6 +145,9 @@ impl Opener {
             lost_counters: LostCounters::default(),
             times: Arc::default(),
             was_connected: Arc::default(),
+            offer: Arc::default(),
+            demotion: Arc::default(),
+            is_for_reading: false,
         })
     }
 
@@ -185,8 +198,17 @@ impl Opener {
             server: self.server_at(&node.place).into(),
             times: Arc::default(),
             was_connected: Arc::default(),
+            offer: Arc::default(),
+            demotion: Arc::default(),
             ..self.clone()
         }
+    }
+
+    /// The same for connections that look at locks.
+    ///
+    /// See "Why does looking have connections of its own?" in DESIGN.md.
+    pub(crate) fn for_reading(&self) -> Self {
+        Self { times: Arc::default(), is_for_reading: true, ..self.clone() }
     }
 
     fn server_at(&self, place: &Place) -> String {

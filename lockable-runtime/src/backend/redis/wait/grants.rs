@@ -99,6 +99,7 @@ impl Subscriber {
                 hook.upgrade().map_or_else(BTreeSet::new, |hook| hook.waiting_origins());
             // A call may come to wait before the waiters know the new one.
             origins.extend(last.into_iter().chain([current]));
+            let epoch = self.opener.demotion.epoch();
             match self.opener.connecting(self.subscribe(origins)).await {
                 Ok((target, mut subscription)) => {
                     (last, pause) = (Some(current), PAUSE);
@@ -107,7 +108,8 @@ impl Subscriber {
                     if let Some(waiters) = hook.upgrade() {
                         waiters.on_resubscribed(Some(current), &|_| true);
                     }
-                    let end = target.unless_over(self.receive(&mut subscription, &hook)).await;
+                    let receiving = self.receive(&mut subscription, &hook);
+                    let end = epoch.unless_over(target.unless_over(receiving)).await.flatten();
                     confirmed.send_replace(None);
                     keeps_origin = end.is_none() && self.lives(&mut subscription).await;
                     if end.is_none() {

@@ -4,9 +4,10 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ::redis::{Cmd, Pipeline, RedisError, Value};
+use ::redis::{Cmd, Pipeline, PushInfo, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 
 use super::command::pipeline;
@@ -14,12 +15,13 @@ use super::command::pipeline;
 use super::greeting::{greet, not_let_in};
 use super::outbox::Outbox;
 use super::script::{Call, Names, is_unknown_script};
-use crate::backend::Fault;
 use crate::backend::redis::fault;
 use crate::backend::redis::fence::FenceCounters;
 use crate::backend::redis::reach::driven::Driven;
 use crate::backend::redis::reach::opener::{Opener, Target};
 use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::tracking;
+use crate::backend::{ChangeHook, Fault};
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::LockErrorKind;
 
@@ -49,19 +51,27 @@ pub(crate) struct Connection {
     /// Set by the first call that finds the connection unusable; never unset. New calls connect again.
     retired: AtomicBool,
     unanswered: AtomicU32,
+    /// Whether the server sends which of the locks that are renewed here others have changed. Unset by the first
+    /// answer that says otherwise.
+    tracks: AtomicBool,
 }
+
+/// Hears what the server of a connection sends unasked.
+pub(crate) type Hearing = Arc<OnceLock<ChangeHook>>;
 
 impl Connection {
     /// Connects, logs in and greets, without a limit of its own.
     ///
     /// During a failover Sentinels may name a server that is gone, or is not yet promoted: such a one is
     /// tried again for half of the connect deadline.
-    pub(crate) async fn open(opener: Opener) -> Result<Self, Fault> {
+    ///
+    /// The hook is for the connection that renews.
+    pub(crate) async fn open(opener: Opener, hearing: Option<Hearing>) -> Result<Self, Fault> {
         let begun = boot_time();
         let login = opener.login().await?;
         loop {
             let target = opener.target(&login).await?;
-            match target.unless_over(Self::open_at(&opener, &target)).await {
+            match target.unless_over(Self::open_at(&opener, &target, hearing.as_ref())).await {
                 Some(Err(fault)) if may_pass(&fault, &target) => {
                     if boot_time().since(begun) > opener.connect_deadline / 2 {
                         return Err(fault);
@@ -75,13 +85,18 @@ impl Connection {
         }
     }
 
-    async fn open_at(opener: &Opener, target: &Target) -> Result<Self, Fault> {
-        let mut driven = match Driven::open(&target.client).await {
+    async fn open_at(
+        opener: &Opener,
+        target: &Target,
+        hearing: Option<&Hearing>,
+    ) -> Result<Self, Fault> {
+        let (mut driven, hears) = match drive(opener, target, hearing).await {
             Ok(driven) => driven,
             Err(error) => return Err(not_let_in(opener, target, &error).await),
         };
-        let names = greet(&mut driven.commands, opener, target).await?;
+        let (names, tracks) = greet(&mut driven.commands, opener, target, hears).await?;
         opener.was_connected.store(true, Ordering::Relaxed);
+        opener.demotion.end();
         target.works();
         Ok(Self {
             fences: FenceCounters::new(opener.lost_counters.clone()),
@@ -94,6 +109,7 @@ impl Connection {
             runtime: Handle::current(),
             retired: AtomicBool::new(false),
             unanswered: AtomicU32::new(0),
+            tracks: AtomicBool::new(tracks),
         })
     }
 
@@ -133,25 +149,30 @@ impl Connection {
         call.outcome(reply).map_err(|error| self.fault(&error))
     }
 
-    /// Runs calls of scripts in one go; an error of the server's is one of the outcomes.
+    /// Runs calls of scripts in one go, and these commands behind them; an error of the server's is one of the
+    /// outcomes, and of the replies to the commands. Those are sent again where a call is: they come behind all calls.
     pub(crate) async fn run_each<C: Call>(
         &self,
         calls: &[C],
-    ) -> Result<Vec<Result<C::Outcome, RedisError>>, Fault> {
+        last: &[Cmd],
+    ) -> Result<(Vec<Result<C::Outcome, RedisError>>, Vec<Value>), Fault> {
         if calls.is_empty() {
             // The client takes no empty pipeline.
-            return Ok(Vec::new());
+            return Ok((Vec::new(), Vec::new()));
         }
-        let by_name = pipeline(calls.iter().map(|call| self.names.command(call)));
-        let mut replies = self.call(&by_name).await?;
+        let by_name = calls.iter().map(|call| self.names.command(call));
+        let mut replies = self.call(&pipeline(by_name.chain(last.iter().cloned()))).await?;
+        let mut behind = replies.split_off(calls.len());
         let is_missed = |(_, reply): &(&C, &mut Value)| is_unknown_script(reply);
         let missed: Vec<_> = calls.iter().zip(&mut replies).filter(is_missed).collect();
         if !missed.is_empty() {
-            let by_text = pipeline(missed.iter().map(|(call, _)| self.names.by_text(*call)));
-            let again = self.call(&by_text).await?;
+            let by_text = missed.iter().map(|(call, _)| self.names.by_text(*call));
+            let mut again = self.call(&pipeline(by_text.chain(last.iter().cloned()))).await?;
+            behind = again.split_off(missed.len());
             missed.into_iter().zip(again).for_each(|((_, reply), again)| *reply = again);
         }
-        Ok(calls.iter().zip(replies).map(|(call, reply)| call.outcome(reply)).collect())
+        let outcomes = calls.iter().zip(replies).map(|(call, reply)| call.outcome(reply));
+        Ok((outcomes.collect(), behind))
     }
 
     async fn evaluate(&self, command: &Cmd) -> Result<Value, Fault> {
@@ -171,6 +192,7 @@ impl Connection {
     pub(crate) fn fault(&self, error: &RedisError) -> Fault {
         let is_about_slot = self.target.node.is_some() && fault::is_redirect(error);
         if fault::leads_away(error) && !is_about_slot {
+            self.opener.demotion.notice();
             self.retire();
         }
         if fault::is_cross_slot(error) {
@@ -187,6 +209,16 @@ impl Connection {
     /// Whether commands with the keys of several locks are refused here.
     pub(crate) fn is_sharded(&self) -> bool {
         self.opener.is_sharded.load(Ordering::Relaxed)
+    }
+
+    /// Whether the server sends which of the locks that are renewed here others have changed.
+    pub(crate) fn tracks(&self) -> bool {
+        self.tracks.load(Ordering::Relaxed)
+    }
+
+    /// It does not, although it seemed to.
+    pub(crate) fn tracks_nothing(&self) {
+        self.tracks.store(false, Ordering::Relaxed);
     }
 
     /// No call gets an answer any more.
@@ -229,6 +261,23 @@ impl Connection {
     pub(crate) fn is_left(&self) -> bool {
         self.target.is_over()
     }
+}
+
+/// Connects and logs in; the flag is whether the server may send what was not asked for.
+async fn drive(
+    opener: &Opener,
+    target: &Target,
+    hearing: Option<&Hearing>,
+) -> RedisResult<(Driven, bool)> {
+    let Some(hearing) = hearing.cloned() else {
+        return Ok((Driven::open(&target.client).await?, false));
+    };
+    let hear = move |push: PushInfo| {
+        if let Some(hook) = hearing.get() {
+            tracking::hear(&push, hook);
+        }
+    };
+    Driven::open_hearing_if_offered(&target.client, &opener.offer, hear).await
 }
 
 /// Whether it may be the failover's fault that the primary could not be used; from now on it is asked for.

@@ -17,27 +17,34 @@ use crate::backend::Fault;
 use crate::backend::redis::fault;
 use crate::backend::redis::reach::driven::Driven;
 use crate::backend::redis::reach::opener::{Opener, Target};
+use crate::backend::redis::tracking;
 use crate::check::{Code, Finding};
 use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
-/// Greets a server that has just been connected to; returns the names to write calls with.
+/// Greets a server that has just been connected to; returns the names to write calls with, and whether it sends what
+/// others do with locks, where that is heard.
 pub(crate) async fn greet(
     commands: &mut MultiplexedConnection,
     opener: &Opener,
     target: &Target,
-) -> Result<Names, Fault> {
+    hears: bool,
+) -> Result<(Names, bool), Fault> {
     let server = &*target.server;
     let failed = |error: RedisError| fault::of(server, &error);
-    let Introduced { hello, names } = introduce(commands, opener).await.map_err(failed)?;
+    let introduced = introduce(commands, opener, hears).await.map_err(failed)?;
+    let Introduced { hello, tracks, names } = introduced;
     let mode = Mode::of(&hello);
     if let Some(elsewhere) = elsewhere(commands, &hello, target).await.map_err(failed)? {
         return Err(misdirected(&elsewhere, opener, target));
     }
     judge(hello, server)?;
     let names = names.map_err(failed)?;
+    if opener.is_for_reading {
+        return Ok((names, tracks));
+    }
     let origin = Origin::draw()?;
     let slot = target.node.as_ref().map(|node| node.slot());
     let stage = slot.map_or(Stage::Alone(mode), Stage::Node);
@@ -47,7 +54,7 @@ pub(crate) async fn greet(
         trial = rehearse(commands, &uncached, origin, stage).await.map_err(failed)?;
     }
     trial.judge(target)?;
-    Ok(names)
+    Ok((names, tracks))
 }
 
 /// Why a server is the wrong one for locks, with the URL of the right one; it is asked for that where its
@@ -108,32 +115,45 @@ fn misdirected(elsewhere: &Finding, opener: &Opener, target: &Target) -> Fault {
 /// What a server answered to its greeting.
 pub(crate) struct Introduced {
     pub(crate) hello: Value,
+    /// Whether it sends what others do with locks.
+    tracks: bool,
     /// With what it calls the scripts; the error is one that passes, after which it may cache them.
     pub(crate) names: Result<Names, RedisError>,
 }
 
-/// Asks for the version, and loads the scripts into the server's cache.
+/// Asks for the version, names the connection, and loads the scripts into the server's cache.
 ///
-/// A user who may do neither can still lock: the scripts are then sent whole each time.
+/// A user who may do none of these can still lock: the scripts are then sent whole each time.
 pub(crate) async fn introduce(
     commands: &mut MultiplexedConnection,
     opener: &Opener,
+    hears: bool,
 ) -> Result<Introduced, RedisError> {
-    let Opener { namespace, channels, .. } = opener;
+    let Opener { namespace, channels, client_name, .. } = opener;
     let mut pipeline = Pipeline::new();
     pipeline.cmd("HELLO");
-    for script in Script::needed(*channels) {
-        pipeline.cmd("SCRIPT").arg("LOAD").arg(script.source(*channels));
+    // Who only looks is asked for nothing more, and needs no script.
+    if !opener.is_for_reading {
+        pipeline.cmd("CLIENT").arg("SETNAME").arg(&**client_name);
+        if hears {
+            pipeline.add_command(tracking::turn_on());
+        }
+        for script in Script::needed(*channels) {
+            pipeline.cmd("SCRIPT").arg("LOAD").arg(script.source(*channels));
+        }
     }
     let count = pipeline.len();
     let mut replies = commands.send_packed_commands(&pipeline, 0, count).await?.into_iter();
     let hello = replies.next().unwrap_or(Value::Nil);
+    // Whether it has a name now makes no difference to locks.
+    drop(replies.next());
+    let tracks = hears && replies.next().is_some_and(|reply| reply.extract_error().is_ok());
     let mut errors = replies.clone().filter_map(|reply| reply.extract_error().err());
     let names = match errors.find(fault::passes) {
         Some(error) => Err(error),
         None => Ok(Names::from_replies(namespace.clone(), *channels, replies)),
     };
-    Ok(Introduced { hello, names })
+    Ok(Introduced { hello, tracks, names })
 }
 
 /// Whether a server with locks gives that reply to a greeting; unknown of one that the user may not

@@ -11,7 +11,8 @@ use crate::backend::{self, Attempt, Held, Renewal, Renewed};
 use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::options::FENCE_LIFE;
-use crate::types::token::{Origin, is_reserved_for_waiters};
+use crate::types::owner::LockValue;
+use crate::types::token::Origin;
 
 /// The names that a call is written with: of the script, and of the companion keys.
 #[derive(Clone)]
@@ -110,6 +111,28 @@ impl Call for Release<'_> {
         }
         let handed = FromRedisValue::from_redis_value(reply)?;
         Ok((backend::Release::Released, Some(handed)))
+    }
+}
+
+/// Ends a hold whose owner is any bytes, as a release does.
+pub(crate) struct Force<'a> {
+    /// Whose owner counts for nothing.
+    pub(crate) of: &'a Attempt,
+    pub(crate) owner: &'a [u8],
+}
+
+impl Call for Force<'_> {
+    type Outcome = backend::Release;
+    const SCRIPT: Script = Script::Release;
+
+    fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
+        let mut command = with_keys(namespace, verb, text, self.of, 1);
+        command.arg(self.owner);
+        command
+    }
+
+    fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
+        found(&reply.extract_error()?).ok_or_else(unexpected)
     }
 }
 
@@ -262,7 +285,7 @@ impl Call for Renew<'_> {
 
     fn command(&self, _: &Namespace, verb: &str, text: &str) -> Cmd {
         let count = self.0.len();
-        let mut command = Cmd::with_capacity(3 + 3 * count, text.len() + 96 * count + 32);
+        let mut command = Cmd::with_capacity(3 + 3 * count, text.len() + 112 * count + 32);
         command.arg(verb).arg(text).arg(count);
         for renewal in self.0 {
             command.arg(renewal.attempt.key.as_str());
@@ -310,12 +333,10 @@ impl Call for Inspect<'_> {
         let Some((owner, remaining)) = Option::from_redis_value(reply.extract_error()?)? else {
             return Ok(None);
         };
-        // Another client's value may be no text at all.
-        let owner = String::from_utf8_lossy(&Vec::<u8>::from_redis_value(owner)?).into_owned();
+        let owner = LockValue::new(Vec::from_redis_value(owner)?);
         let remaining = u64::try_from(i64::from_redis_value(remaining)?).ok();
-        let longer = if is_reserved_for_waiters(&owner) { 1_000 } else { 0 };
-        let rest = |millis: u64| Duration::from_millis(millis.saturating_sub(longer));
-        Ok(Some(Held { owner, remaining: remaining.map(rest) }))
+        let remaining = remaining.map(|rest| owner.lasts(Duration::from_millis(rest)));
+        Ok(Some(Held { owner, remaining }))
     }
 }
 

@@ -47,22 +47,20 @@ impl Case {
     }
 
     fn joins_as(&mut self, number: u64, name: &'static str, is_fair: bool) {
-        let waiter = Waiter { number, ttl: Ttl::DEFAULT, is_fair, identity: None, answer: name };
+        let waiter = waiter(number, name, is_fair);
         self.line.joined(waiter, Heard::Nothing, Behind::Holder, self.now);
     }
 
     /// A call joins that has tried, and found another holder.
     fn joins_after_try(&mut self, number: u64, name: &'static str) {
-        let ttl = Ttl::DEFAULT;
-        let waiter = Waiter { number, ttl, is_fair: false, identity: None, answer: name };
+        let waiter = waiter(number, name, false);
         self.line.joined(waiter, Heard::Busy, Behind::Holder, self.now);
     }
 
     /// A call joins that waits for a try of another one.
     fn joins_behind_try(&mut self, number: u64, name: &'static str) {
-        let (ttl, behind) = (Ttl::DEFAULT, Behind::Try(DEADLINE));
-        let waiter = Waiter { number, ttl, is_fair: false, identity: None, answer: name };
-        self.line.joined(waiter, Heard::Nothing, behind, self.now);
+        let waiter = waiter(number, name, false);
+        self.line.joined(waiter, Heard::Nothing, Behind::Try(DEADLINE), self.now);
     }
 
     /// The line asks about this attempt, or about the one it has a place for.
@@ -103,6 +101,11 @@ impl Case {
         let ending = self.line.ending(attempt, Some(|_: &Waiter<_>| Arc::clone(next)), self.now);
         Ending { is_answered: true, ..ending }
     }
+}
+
+fn waiter(number: u64, name: &'static str, is_fair: bool) -> Waiter<&'static str> {
+    let (ttl, label) = (Ttl::DEFAULT, Default::default());
+    Waiter { number, ttl, is_fair, identity: None, label, answer: name }
 }
 
 fn delivered(actions: &Actions<&'static str>) -> Option<&'static str> {

@@ -76,7 +76,14 @@ impl Process {
 
     pub(super) fn joins(&mut self, number: u64, is_fair: bool, behind: Behind, now: Moment) {
         let ttl = Ttl::DEFAULT;
-        let waiter = Waiter { number, ttl, is_fair, identity: None, answer: number };
+        let waiter = Waiter {
+            number,
+            ttl,
+            is_fair,
+            identity: None,
+            label: Default::default(),
+            answer: number,
+        };
         // Without a try to wait for, it has tried itself.
         let heard = if matches!(behind, Behind::Holder) { Heard::Busy } else { Heard::Nothing };
         self.line.joined(waiter, heard, behind, now);

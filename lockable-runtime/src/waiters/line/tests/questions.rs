@@ -210,8 +210,14 @@ fn a_fault_of_a_leftover_withdraws_it() {
 fn what_a_newcomer_has_heard_is_known_to_the_line() {
     let mut case = case();
     let heard = |case: &mut Case, number, heard| {
-        let waiter =
-            Waiter { number, ttl: Ttl::DEFAULT, is_fair: false, identity: None, answer: "" };
+        let waiter = Waiter {
+            number,
+            ttl: Ttl::DEFAULT,
+            is_fair: false,
+            identity: None,
+            label: Default::default(),
+            answer: "",
+        };
         case.line.joined(waiter, heard, Behind::Holder, case.now);
     };
     heard(&mut case, 0, Heard::Nothing);

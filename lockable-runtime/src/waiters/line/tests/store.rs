@@ -75,7 +75,7 @@ impl Store {
     }
 
     pub(super) fn owner(&self) -> Option<String> {
-        answer(self.memory.inspect(KEY)).map(|held| held.owner)
+        answer(self.memory.inspect(KEY)).map(|held| held.owner.text().to_owned())
     }
 
     /// The grants that were published to a process since the last time.

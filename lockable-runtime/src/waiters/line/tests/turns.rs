@@ -119,7 +119,14 @@ fn a_lock_that_is_not_surely_held_is_not_passed_on() {
     for since in [None, Some(start)] {
         let mut line = Line::default();
         for number in 0..2 {
-            let waiter = Waiter { number, ttl: short, is_fair: false, identity: None, answer: "a" };
+            let waiter = Waiter {
+                number,
+                ttl: short,
+                is_fair: false,
+                identity: None,
+                label: Default::default(),
+                answer: "a",
+            };
             line.joined(waiter, Heard::Nothing, Behind::Holder, start);
         }
         let attempt = line.came_due(|_| sent()).unwrap();

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lockable_runtime::{LockError, LockGuard, Locker};
-use lockable_tests::wait;
+use lockable_tests::sections::SWITCH;
+use lockable_tests::{Sections, wait};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::sections::{SWITCH, Sections};
-use crate::support::elapse;
+use crate::elapse;
 
 /// Each stands for a process.
 const LOCKERS: usize = 4;

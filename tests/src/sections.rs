@@ -1,24 +1,23 @@
-//! What tests of failovers share: who is in a critical section, which fencing tokens came, and what is left.
+//! Who is in a critical section, which fencing tokens came, and what is left.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lockable_runtime::{Lease, LockGuard};
-use lockable_tests::{Pace, Server, wait};
 
-use crate::support::LIMIT;
+use crate::{Cluster, Pace, Server, wait};
 
 /// How long a failover may take before a test hangs.
-pub(crate) const SWITCH: Duration = Duration::from_secs(30);
+pub const SWITCH: Duration = Duration::from_secs(30);
 
 /// What must come soon after a switch, as a [`Pace`] measures it.
-pub(crate) const SOON: Duration = Duration::from_secs(1);
+pub const SOON: Duration = Duration::from_secs(1);
 
 /// The critical sections of a test: two at a time for one key are an overlap, and each has a larger fencing
 /// token than the one before.
 #[derive(Debug, Default)]
-pub(crate) struct Sections(Mutex<State>);
+pub struct Sections(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -69,7 +68,7 @@ struct Overlap {
 
 impl Sections {
     /// A holder begins. Any other one that is inside must have noticed by now that its lease is over.
-    pub(crate) fn enter(&self, guard: &LockGuard) {
+    pub fn enter(&self, guard: &LockGuard) {
         let (name, token) = (guard.key().as_str(), u64::from(guard.fencing_token()));
         let mut state = self.state();
         let State { keys, overlaps, old_tokens, is_failing_over, .. } = &mut *state;
@@ -90,7 +89,7 @@ impl Sections {
     }
 
     /// A holder has ended, by itself or because its lease was lost.
-    pub(crate) fn leave(&self, guard: &LockGuard) {
+    pub fn leave(&self, guard: &LockGuard) {
         let (name, token) = (guard.key().as_str(), u64::from(guard.fencing_token()));
         let mut state = self.state();
         let key = state.keys.get_mut(name).expect("it has entered");
@@ -109,22 +108,22 @@ impl Sections {
     }
 
     /// From now on the primary may grant what the next one does not hear of.
-    pub(crate) fn fails_over(&self) {
+    pub fn fails_over(&self) {
         self.state().is_failing_over = true;
     }
 
     /// How many have ended.
-    pub(crate) fn finished(&self) -> u64 {
+    pub fn finished(&self) -> u64 {
         self.state().finished
     }
 
     /// How many have ended of each key.
-    pub(crate) fn finished_of(&self, key: &str) -> u64 {
+    pub fn finished_of(&self, key: &str) -> u64 {
         self.state().keys.get(key).map_or(0, |key| key.finished)
     }
 
     /// The longest time without an end of a section, since the first one or since the last call.
-    pub(crate) fn take_longest_pause(&self) -> Duration {
+    pub fn take_longest_pause(&self) -> Duration {
         let mut state = self.state();
         let pause = state.latest.map_or(Duration::ZERO, |latest| latest.elapsed());
         std::mem::take(&mut state.longest_pause).max(pause)
@@ -132,7 +131,7 @@ impl Sections {
 
     /// The longest time in which none of the sections of one lock ended, since its first one or since the
     /// last call; of the locks of which the condition holds.
-    pub(crate) fn take_longest_pause_of(&self, condition: impl Fn(&str) -> bool) -> Duration {
+    pub fn take_longest_pause_of(&self, condition: impl Fn(&str) -> bool) -> Duration {
         let mut state = self.state();
         let keys = state.keys.iter_mut().filter(|(name, _)| condition(name));
         let pauses = keys.map(|(_, key)| {
@@ -144,7 +143,7 @@ impl Sections {
     }
 
     /// No two holders at a time, and tokens that rise.
-    pub(crate) fn assert_sound(&self) {
+    pub fn assert_sound(&self) {
         let state = self.state();
         assert!(state.overlaps.is_empty(), "{:?}", state.overlaps);
         assert_eq!(state.old_tokens, [""; 0]);
@@ -152,7 +151,7 @@ impl Sections {
 
     /// The same, but for grants of the failover that the new primary never heard of: their holders may be
     /// inside until they have noticed.
-    pub(crate) fn assert_sound_but_for_lost_grants(&self) {
+    pub fn assert_sound_but_for_lost_grants(&self) {
         let state = self.state();
         println!("{} overlaps {:?}", state.overlaps.len(), state.overlaps.first());
         for overlap in &state.overlaps {
@@ -168,9 +167,9 @@ impl Sections {
 }
 
 /// Waits until the lease was renewed, on another connection than the caller's.
-pub(crate) async fn renewed(guard: &LockGuard) {
+pub async fn renewed(guard: &LockGuard) {
     let mut before = guard.remaining();
-    wait::until_async(LIMIT, async || {
+    wait::until_async(SWITCH, async || {
         let now = guard.remaining();
         now > std::mem::replace(&mut before, now)
     })
@@ -178,11 +177,18 @@ pub(crate) async fn renewed(guard: &LockGuard) {
 }
 
 /// Nothing is left but fence counters that have an end.
-pub(crate) async fn is_clean(server: &Server) {
+pub async fn is_clean(server: &Server) {
     let admin = server.admin();
     let left = || {
         let is_left = |key: &&String| !key.starts_with("lockable:fence:") || admin.pttl(key) == -1;
         admin.keys("*").iter().filter(is_left).cloned().collect::<Vec<_>>()
     };
     wait::until_async(SWITCH, async || left().is_empty()).await;
+}
+
+/// The same of all masters of a cluster.
+pub async fn is_clean_everywhere(cluster: &Cluster) {
+    for master in cluster.masters() {
+        is_clean(master).await;
+    }
 }

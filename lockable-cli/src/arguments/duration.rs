@@ -1,0 +1,1 @@
+../../../lockable-runtime/src/types/duration.rs

@@ -1,0 +1,154 @@
+//! What can be written on the command line.
+#![allow(clippy::doc_markdown, reason = "these comments are the texts of `--help`")]
+
+mod check;
+mod connection;
+mod duration;
+mod operator;
+mod run;
+mod span;
+
+use std::env;
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+pub(crate) use self::check::Check;
+pub(crate) use self::connection::Connection;
+pub(crate) use self::operator::{Ls, Release, Show};
+pub(crate) use self::run::{Command, End, Run, Wait, Watcher};
+pub(crate) use self::span::Span;
+
+use crate::failure::Failure;
+
+/// What was typed.
+///
+/// # Errors
+/// With the exit code 2, and for a question, such as --help, with its answer and 0.
+pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Arguments, Answer> {
+    let words: Vec<_> = words.into_iter().collect();
+    let has_dashes = words.iter().any(|word| word == "--");
+    let is = |name: &str| words.iter().take_while(|word| *word != "--").any(|word| word == name);
+    let (runs, json) = (is("run") && !has_dashes, is("--json"));
+    let parsed = Arguments::try_parse_from(&words).map(Arguments::complete);
+    parsed.map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        | ErrorKind::DisplayVersion => Answer::Help(error),
+        ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument if runs => {
+            Answer::Mistake(Failure::usage(format!("{}; {DASHES}", first_line(&error))))
+        }
+        _ if json => Answer::Mistake(Failure::usage(first_line(&error))),
+        _ => Answer::Help(error),
+    })
+}
+
+/// What is said in place of what a command does.
+pub(crate) enum Answer {
+    /// As the parser says it, with its exit code.
+    Help(clap::Error),
+    Mistake(Failure),
+}
+
+fn first_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).trim_end_matches(':').to_owned()
+}
+
+impl Arguments {
+    /// An empty variable is none: a crontab may set one from another that is not set.
+    fn complete(mut self) -> Self {
+        let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
+        let Connection { prefix, namespace, .. } = &mut self.connection;
+        *prefix = prefix.take().or_else(|| variable("LOCKABLE_PREFIX"));
+        *namespace = namespace.take().or_else(|| variable("LOCKABLE_NAMESPACE"));
+        if let Verb::Run(run) = &mut self.verb {
+            run.request_id = run.request_id.take().or_else(|| variable("LOCKABLE_REQUEST_ID"));
+        }
+        self
+    }
+}
+
+const DASHES: &str = "write `--` before the command: lockable run --key KEY -- COMMAND";
+
+/// Looks at distributed locks in Redis, asks their holders to stop, and runs programs under them.
+#[derive(Debug, Parser)]
+#[command(name = "lockable", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+    /// Writes JSON for programs: one object a line, and errors on standard error too.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Ls(Ls),
+    Show(Show),
+    Release(Release),
+    Check(Check),
+    Run(Run),
+    #[command(name = Watcher::NAME, hide = true)]
+    Watcher(Watcher),
+    #[command(name = Command::NAME, hide = true)]
+    Command(Command),
+    #[command(name = End::NAME, hide = true)]
+    End(End),
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+    0      done; `run`: the command's own code, or 128 and the number of the signal that ended it
+    1      `check`: something is wrong
+    2      the arguments cannot be used
+    3      `show`, `release`: no one has the lock
+    4      `release`: the lock was not released
+   69      Redis gives no answer, or refuses
+   75      `run`: another holder has the lock
+  124      `run`: the lock was lost or revoked, or --max-hold was over, and the command was ended
+  125      lockable itself failed
+  126/127  `run`: the command cannot be run, or was not found";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn mistake(line: &str) -> String {
+        let parsed = parse(line.split(' ').map(OsString::from));
+        let Err(Answer::Mistake(failure)) = parsed else { return String::new() };
+        failure.line(false)
+    }
+
+    #[test]
+    fn a_command_without_dashes_is_answered_by_how_to_write_it() {
+        assert!(mistake("lockable run --key job true").contains("-- COMMAND"));
+        assert!(mistake("lockable run --key job").contains("-- COMMAND"));
+        assert_eq!(mistake("lockable run --key job --nonsense -- true"), "");
+        assert!(mistake("lockable show --json").starts_with("lockable: the following required"));
+    }
+
+    #[test]
+    fn a_wait_takes_its_limit_in_both_forms() {
+        let wait = |line: &str| match parse(line.split(' ').map(OsString::from)).map(|it| it.verb) {
+            Ok(Verb::Run(run)) => run.wait,
+            _ => None,
+        };
+        let second = Some(Wait::AtMost(Span(std::time::Duration::from_secs(1))));
+        assert_eq!(wait("lockable run --key job --wait 1s -- true"), second);
+        assert_eq!(wait("lockable run --key job --wait=1s -- true"), second);
+        assert_eq!(wait("lockable run --key job --wait -- true"), Some(Wait::Forever));
+        assert_eq!(wait("lockable run --wait --key job -- true"), Some(Wait::Forever));
+    }
+
+    #[test]
+    fn the_arguments_do_not_contradict_each_other() {
+        Arguments::command().debug_assert();
+    }
+}

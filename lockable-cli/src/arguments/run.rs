@@ -1,0 +1,127 @@
+//! The arguments of `lockable run`.
+
+use std::ffi::OsString;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Span;
+
+/// Runs a command while a lock is held, and ends it before the lock does.
+///
+/// The lock is renewed for as long as the command runs. It is released when no process that the command
+/// started is alive: what it leaves behind is ended first.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "The lock and the command", after_help = ENVIRONMENT)]
+pub(crate) struct Run {
+    /// The lock's key, without the prefix.
+    #[arg(long)]
+    pub(crate) key: String,
+    /// Waits for a busy lock, without a limit or at most this long.
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) wait: Option<Wait>,
+    /// The lease: for how long at most the lock stays taken when this machine dies.
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub(crate) expire: Span,
+    /// The lock passes to another process after this holder, where one waits.
+    #[arg(long, requires = "wait")]
+    pub(crate) fair: bool,
+    /// Ends the command after this time.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_hold: Option<Span>,
+    /// Leaves the lock taken until this time is over, for machines whose clocks differ; at most --expire.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) min_hold: Option<Span>,
+    /// From SIGTERM to SIGKILL, at most a third of --expire [default: a third of --expire, at most 5s].
+    #[arg(long, value_name = "TIME")]
+    pub(crate) kill_after: Option<Span>,
+    /// The exit code for a busy lock, such as 0 in a crontab.
+    #[arg(long, value_name = "CODE", default_value_t = crate::failure::code::BUSY)]
+    pub(crate) busy_code: u8,
+    /// Who holds the lock, as others see it [default: LOCKABLE_REQUEST_ID, else the command and its process].
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) request_id: Option<String>,
+    /// Leaves the command in the terminal's foreground, so that it can read from it.
+    #[arg(long)]
+    pub(crate) foreground: bool,
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl Run {
+    /// How long before the end of its lease a command is asked to end.
+    pub(crate) fn kill_after(&self) -> Duration {
+        let usual = MOST_PATIENCE.min(self.expire.0 / 3);
+        self.kill_after.map_or(usual, |patience| patience.0)
+    }
+}
+
+/// How long a busy lock is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Forever,
+    AtMost(Span),
+}
+
+impl FromStr for Wait {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() { Ok(Self::Forever) } else { text.parse().map(Self::AtMost) }
+    }
+}
+
+const ENVIRONMENT: &str = "\
+The command's environment:
+  LOCKABLE_KEY            the lock's key, as --key names it
+  LOCKABLE_FENCING_TOKEN  grows with every holder: what the lock protects refuses a smaller one
+  LOCKABLE_REQUEST_ID     who holds the lock, as others see it";
+
+const MOST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The process between `lockable run` and the command.
+#[derive(Args, Debug)]
+pub(crate) struct Watcher {
+    /// When the lease ends, in nanoseconds since boot.
+    #[arg(long)]
+    pub(crate) deadline: u64,
+    /// From SIGTERM to SIGKILL, in milliseconds.
+    #[arg(long)]
+    pub(crate) kill_after: u64,
+    /// The process group for the command; one of its own where there is none.
+    #[arg(long)]
+    pub(crate) group: Option<i32>,
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// The process that becomes the command.
+#[derive(Args, Debug)]
+pub(crate) struct Command {
+    /// The watcher.
+    #[arg(long)]
+    pub(crate) parent: i32,
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl Command {
+    pub(crate) const NAME: &str = "__command";
+}
+
+/// The process that ends as a command did.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct End {
+    #[arg(long)]
+    pub(crate) signal: i32,
+}
+
+impl End {
+    pub(crate) const NAME: &str = "__end";
+}
+
+impl Watcher {
+    pub(crate) const NAME: &str = "__watcher";
+}

@@ -1,0 +1,31 @@
+//! What an operator asks: one command a file.
+
+mod check;
+mod ls;
+mod release;
+mod show;
+mod silence;
+
+pub(crate) use self::check::check;
+pub(crate) use self::ls::ls;
+pub(crate) use self::release::release;
+pub(crate) use self::show::show;
+
+use crate::arguments::Connection;
+use crate::connect;
+use crate::failure::{Failure, code};
+
+/// A free lock, for a command that is about its holder: which lock was looked at, and where.
+fn free(connection: &Connection, key: &str) -> Failure {
+    let (prefix, place) = (connect::prefix(connection), connect::place(connection));
+    let (prefix, place) = (prefix.unwrap_or_default(), place.unwrap_or_default());
+    let advice = if !prefix.is_empty() && key.starts_with(&prefix) {
+        "; give the key without its prefix".to_owned()
+    } else if key.contains(['*', '?']) {
+        format!("; all of that form: {}", connect::command(connection, "ls", &[key]))
+    } else {
+        String::new()
+    };
+    let message = format!("no one has the lock `{prefix}{key}` on {place}{advice}");
+    Failure::new("free", code::FREE, message)
+}

@@ -1,0 +1,231 @@
+//! `lockable release`: asks the holder of a lock to stop, and takes the lock away only where that is ordered.
+
+use std::env;
+use std::time::Duration;
+
+use lockable_runtime::admin::{Admin, Forced, HeldLock, HolderId, HolderKind, Revoked};
+use rustix::system::uname;
+use serde::Serialize;
+
+use crate::arguments::{Connection, Release};
+use crate::commands::free;
+use crate::commands::silence::{self, Silence};
+use crate::connect;
+use crate::directory::{Directory, Known};
+use crate::failure::{Failure, code};
+use crate::output::escape::printable;
+use crate::output::shell::quoted;
+use crate::output::times::{milliseconds, short};
+use crate::output::{json, write_line};
+
+pub(crate) async fn release(
+    connection: &Connection,
+    arguments: Release,
+    json: bool,
+) -> Result<u8, Failure> {
+    let admin = connect::locker(connection)?.admin();
+    let held = admin.holder(&arguments.key).await?;
+    let held = held.ok_or_else(|| free(connection, &arguments.key))?;
+    if held.holder().kind() == HolderKind::NoLock {
+        return Err(no_lock(&arguments.key));
+    }
+    check_id(&held, &arguments)?;
+    let reason = arguments.reason.clone().unwrap_or_else(usual_reason);
+    let outcome = if arguments.force {
+        force(&admin, &held, &reason).await?
+    } else {
+        let asked = admin.revoke(&held, &reason).grace(arguments.grace.0).await?;
+        answer(&admin, &held, connection, asked).await?
+    };
+    outcome.print(&held, json);
+    Ok(0)
+}
+
+/// # Errors
+/// When another hold is meant, or none is named where the lock is to be taken away.
+fn check_id(held: &HeldLock, arguments: &Release) -> Result<(), Failure> {
+    let now = held.holder().id();
+    match arguments.id {
+        None if arguments.force => {
+            let message = "--force needs the --id of the hold, so that it is not the next one's";
+            Err(Failure::usage(format!("{message}; it is now {now}: {}", forced(now))))
+        }
+        Some(id) if id != now => {
+            Err(kept(format!("the lock has another holder now, with --id {now}")).about(held))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// # Errors
+/// When the holder has the lock still.
+async fn answer(
+    admin: &Admin,
+    held: &HeldLock,
+    connection: &Connection,
+    asked: Revoked,
+) -> Result<Outcome, Failure> {
+    let force = || forced(held.holder().id());
+    let message = match asked {
+        Revoked::Released { after } => return Ok(released(admin, held, after).await),
+        Revoked::Changed => return Ok(Outcome::new("changed", None)),
+        Revoked::NotListening { remaining } => {
+            let directory = Directory::of(admin).await;
+            let Silence { why, force: what } = Silence::of(held.holder(), connection, &directory);
+            let end = silence::end(remaining);
+            format!("the holder cannot be asked: {why}; {end}; {what}: {}", force())
+        }
+        Revoked::NotReleased { waited } => {
+            let why =
+                format!("the holder was asked, and still has the lock after {}", short(waited));
+            let directory = Directory::of(admin).await;
+            // A node of a cluster does not know who listens.
+            match directory.find(held.holder().process()) {
+                Known::NotConnected => {
+                    let Silence { why: gone, force: what } =
+                        Silence::of(held.holder(), connection, &directory);
+                    format!("{why}; {gone}; {what}: {}", force())
+                }
+                _ => format!(
+                    "{why}; wait longer with --grace, or, {}: {}",
+                    silence::AT_WORK,
+                    force()
+                ),
+            }
+        }
+        other => format!("{other:?}"),
+    };
+    Err(kept(message).about(held))
+}
+
+/// A lock with `min_hold` stays taken when its holder has stopped.
+async fn released(admin: &Admin, held: &HeldLock, after: Duration) -> Outcome {
+    // Without an answer it is released all the same.
+    let now = admin.holder(held.name()).await.ok().flatten();
+    let is_kept = |now: &HeldLock| {
+        now.holder().kind() == HolderKind::KeptByMinHold
+            && now.holder().process() == held.holder().process()
+            && now.holder().attempted_at() == held.holder().attempted_at()
+    };
+    let kept = now.filter(is_kept).and_then(|now| now.holder().remaining());
+    Outcome { kept_ms: kept.map(milliseconds), kept, ..Outcome::new("released", Some(after)) }
+}
+
+async fn force(admin: &Admin, held: &HeldLock, reason: &str) -> Result<Outcome, Failure> {
+    if admin.force_release(held, reason).await? == Forced::Released {
+        return Ok(Outcome::new("forced", None));
+    }
+    let message = "the lock has changed hands meanwhile, and was left as it is";
+    Err(kept(message.to_owned()).about(held))
+}
+
+fn kept(message: String) -> Failure {
+    Failure::new("not-released", code::UNANSWERED, message)
+}
+
+fn no_lock(key: &str) -> Failure {
+    let message = format!("`{key}` is data that is no lock, and was left as it is");
+    Failure::new("wrong-type", code::USAGE, message)
+}
+
+/// What was typed, with what takes the lock away.
+fn forced(id: HolderId) -> String {
+    // A path may be no text; then it has to be typed again.
+    let typed = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    forced_as_typed(&typed.collect::<Vec<_>>(), id)
+}
+
+/// Behind `--` there is the key alone.
+fn forced_as_typed(typed: &[String], id: HolderId) -> String {
+    let is_option = |word: &&String| *word != "--";
+    let (options, key) = typed.split_at(typed.iter().take_while(is_option).count());
+    let options = options.iter().filter(|word| *word != "--force");
+    let mut words: Vec<_> = ["lockable".to_owned()].into_iter().chain(options.cloned()).collect();
+    if !words.iter().any(|word| word == "--id" || word.starts_with("--id=")) {
+        words.extend(["--id".to_owned(), id.to_string()]);
+    }
+    words.push("--force".to_owned());
+    words.iter().chain(key).map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// What becomes of a holder whose lock was taken away.
+fn hears(kind: HolderKind) -> &'static str {
+    match kind {
+        HolderKind::Foreign => ", which is another library's and does not hear of it",
+        HolderKind::KeptByMinHold => ", which had released it",
+        _ => ", which is stopped when it hears of it",
+    }
+}
+
+fn usual_reason() -> String {
+    let user = env::var("USER").unwrap_or_else(|_| "someone".to_owned());
+    let system = uname();
+    format!("{user}@{}, by `lockable release`", system.nodename().to_string_lossy())
+}
+
+/// What became of the lock.
+#[derive(Serialize)]
+struct Outcome {
+    #[serde(rename = "outcome")]
+    what: &'static str,
+    after_ms: Option<u64>,
+    #[serde(skip)]
+    after: Option<Duration>,
+    /// For how long the lock stays taken by its `min_hold`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_ms: Option<u64>,
+    #[serde(skip)]
+    kept: Option<Duration>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    key: &'a str,
+    name: &'a str,
+    id: String,
+    #[serde(flatten)]
+    outcome: &'a Outcome,
+}
+
+impl Outcome {
+    fn new(what: &'static str, after: Option<Duration>) -> Self {
+        Self { what, after_ms: after.map(milliseconds), after, kept_ms: None, kept: None }
+    }
+
+    fn print(&self, held: &HeldLock, json: bool) {
+        let (name, id) = (held.name(), held.holder().id().to_string());
+        if json {
+            json::print(&Line { key: held.key().as_str(), name, id, outcome: self });
+            return;
+        }
+        let name = printable(name);
+        write_line(&match (self.what, self.after) {
+            ("forced", _) => format!("{name}: taken away from {id}{}", hears(held.holder().kind())),
+            ("changed", _) => format!("{name}: {id} does not have it any more"),
+            (_, after) => {
+                let after = short(after.unwrap_or_default());
+                let kept = self.kept.map(short).map_or_else(String::new, |kept| {
+                    format!("; it stays taken for {kept}, because of its `min_hold`")
+                });
+                format!("{name}: released by {id} after {after}{kept}")
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_typed_is_offered_with_force() {
+        let offered = |typed: &str| {
+            let typed: Vec<_> = typed.split(' ').map(str::to_owned).collect();
+            forced_as_typed(&typed, "3fa91c02".parse().unwrap())
+        };
+        let plain = "lockable release order:7 --id 3fa91c02 --force";
+        assert_eq!(offered("release order:7"), plain);
+        assert_eq!(offered("release order:7 --force --id 3fa91c02"), plain);
+        assert_eq!(offered("release -- -k"), "lockable release --id 3fa91c02 --force -- -k");
+    }
+}

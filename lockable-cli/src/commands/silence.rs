@@ -1,0 +1,77 @@
+//! Why a holder cannot be asked, as far as can be known.
+
+use std::time::Duration;
+
+use lockable_runtime::admin::{Holder, HolderKind};
+
+use crate::arguments::Connection;
+use crate::directory::{Directory, Known};
+use crate::output::lock::place;
+use crate::output::times::short;
+
+/// The reasons in a sentence, and what it means to take the lock away.
+pub(super) struct Silence {
+    pub(super) why: String,
+    pub(super) force: &'static str,
+}
+
+impl Silence {
+    pub(super) fn of(holder: &Holder, connection: &Connection, directory: &Directory) -> Self {
+        let (why, force) = match holder.kind() {
+            HolderKind::Foreign => ("it is another library's lock".to_owned(), AT_WORK),
+            HolderKind::KeptByMinHold => {
+                ("it has released the lock, which is kept by `min_hold`".to_owned(), KEPT)
+            }
+            _ => of_process(holder, connection, directory),
+        };
+        Self { why, force }
+    }
+}
+
+fn of_process(
+    holder: &Holder,
+    connection: &Connection,
+    directory: &Directory,
+) -> (String, &'static str) {
+    let Some(id) = holder.process() else {
+        let why = "its process has an older version of the library, or a wrong clock";
+        return (why.to_owned(), AT_WORK);
+    };
+    let known = directory.find(Some(id));
+    let causes = causes(connection);
+    match known {
+        Known::NotConnected => (NOT_CONNECTED.to_owned(), IF_ALIVE),
+        Known::Connected(_) => {
+            (format!("{} does not listen for it: {causes}", place(known)), AT_WORK)
+        }
+        Known::Unknown => {
+            (format!("its process does not listen for it, or has ended: {causes}"), AT_WORK)
+        }
+    }
+}
+
+/// Why a process does not listen that may be alive.
+fn causes(connection: &Connection) -> String {
+    let namespace = connection.namespace.as_ref().map(|name| format!(" than `{name}`"));
+    let namespace = namespace.unwrap_or_default();
+    format!(
+        "the lock has no `renew`, its service has another --namespace{namespace}, or it has just lost its connection"
+    )
+}
+
+const NOT_CONNECTED: &str = "its process is not seen among the connections of this server: it has ended, is cut off, or \
+    its user may not name connections (`+client|setname`)";
+
+pub(super) const AT_WORK: &str = "to take it away now, with two at work until the holder notices";
+
+const IF_ALIVE: &str = "to take it away now, with two at work if that process is alive";
+
+const KEPT: &str = "to end that now";
+
+/// When a lock ends by itself.
+pub(super) fn end(remaining: Option<Duration>) -> String {
+    remaining.map_or_else(
+        || "the lock never ends by itself".to_owned(),
+        |rest| format!("the lock ends by itself in {}, unless it is renewed", short(rest)),
+    )
+}

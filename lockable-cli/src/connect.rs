@@ -1,0 +1,231 @@
+//! The locker that the arguments and the environment name.
+
+use std::convert::Infallible;
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lockable_runtime::{Credentials, Locker, LockerBuilder};
+
+use crate::arguments::Connection;
+use crate::failure::Failure;
+use crate::output::shell::quoted;
+
+/// Makes the locker, which connects at its first use.
+pub(crate) fn locker(connection: &Connection) -> Result<Locker, Failure> {
+    Ok(builder(connection)?.connect_lazy()?)
+}
+
+/// What every lock's key begins with.
+pub(crate) fn prefix(connection: &Connection) -> Result<String, Failure> {
+    Ok(locker(connection)?.admin().prefix().to_owned())
+}
+
+/// Where the locks are, without users, passwords and settings.
+pub(crate) fn place(connection: &Connection) -> Result<String, Failure> {
+    let url = without_user(&url(connection)?);
+    Ok(url.split('?').next().unwrap_or_default().to_owned())
+}
+
+/// A command of `lockable` about these words, for the same locks.
+pub(crate) fn command(connection: &Connection, verb: &str, words: &[&str]) -> String {
+    // What begins with a dash would be taken for an option.
+    let dashes = words.iter().any(|word| word.starts_with('-')).then(|| "--".to_owned());
+    let words = dashes.into_iter().chain(words.iter().map(|word| quoted(word)));
+    let words = [verb.to_owned()].into_iter().chain(options(connection)).chain(words);
+    words.fold("lockable".to_owned(), |line, word| line + " " + &word)
+}
+
+/// Those that say where the locks are.
+fn options(connection: &Connection) -> impl Iterator<Item = String> {
+    let Connection { url, prefix, namespace, .. } = connection;
+    let Connection { password_file, ca_file, cert_file, key_file, .. } = connection;
+    let texts = [("--url", url), ("--prefix", prefix), ("--namespace", namespace)];
+    let texts = texts.map(|(name, text)| (name, text.clone()));
+    let files = [
+        ("--password-file", password_file),
+        ("--ca-file", ca_file),
+        ("--cert-file", cert_file),
+        ("--key-file", key_file),
+    ];
+    let text = |file: &Option<PathBuf>| Some(file.as_ref()?.to_string_lossy().into_owned());
+    let files = files.map(|(name, file)| (name, text(file)));
+    let given = texts.into_iter().chain(files).filter_map(|(name, value)| Some((name, value?)));
+    given.flat_map(|(name, value)| [name.to_owned(), quoted(&value)])
+}
+
+fn builder(connection: &Connection) -> Result<LockerBuilder, Failure> {
+    if connection.timeout.0 < SHORTEST {
+        return Err(Failure::usage("--timeout must be at least 10ms"));
+    }
+    let url = url(connection)?;
+    let mut builder = Locker::builder().url(&url).command_deadline(connection.timeout.0);
+    builder = builder.connect_deadline(connection.timeout.0);
+    if let Some(prefix) = &connection.prefix {
+        builder = builder.prefix(prefix);
+    }
+    if let Some(namespace) = &connection.namespace {
+        builder = builder.namespace(namespace);
+    }
+    if let Some(file) = &connection.password_file {
+        builder = with_password(builder, &url, file)?;
+    }
+    with_certificates(builder, connection)
+}
+
+fn url(connection: &Connection) -> Result<String, Failure> {
+    if connection.url.as_deref().is_some_and(has_password) {
+        return Err(Failure::usage(PASSWORD_IN_ARGUMENT));
+    }
+    let mut variables = ["LOCKABLE_URL", "REDIS_URL"].into_iter();
+    let set = |name| env::var(name).ok().filter(|url| !url.is_empty());
+    let url = connection.url.clone().or_else(|| variables.find_map(set));
+    let url = url.ok_or_else(|| Failure::usage(NO_URL))?;
+    if url.starts_with("memory:") { Err(Failure::usage(MEMORY)) } else { Ok(url) }
+}
+
+/// Whether everyone on this machine could read a password in the list of processes.
+fn has_password(url: &str) -> bool {
+    let (start, query) = url.split_once('?').unwrap_or((url, ""));
+    let user = user_info(start).is_some_and(|info| info.contains(':'));
+    let mut names = query.split('&').filter_map(|setting| setting.split('=').next());
+    user || names.any(|name| decoded(name).to_lowercase().contains("pass"))
+}
+
+/// What is before the last `@` of the part of a URL that names users and hosts.
+fn user_info(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    authority.rsplit_once('@').map(|(info, _)| info)
+}
+
+/// A user in a URL has a password in it too, or is refused.
+fn without_user(url: &str) -> String {
+    let user = user_info(url).map(|user| format!("://{user}@"));
+    user.map_or_else(|| url.to_owned(), |user| url.replacen(&user, "://", 1))
+}
+
+/// The file is read for each connection, so that a password may change.
+fn with_password(builder: LockerBuilder, url: &str, file: &Path) -> Result<LockerBuilder, Failure> {
+    let unreadable = |error| Failure::usage(format!("--password-file {}: {error}", file.display()));
+    let first = password(file).map_err(unreadable)?;
+    if first.is_empty() {
+        return Err(Failure::usage(format!("--password-file {}: it is empty", file.display())));
+    }
+    let user = user_info(url).and_then(|info| info.split(':').next());
+    let user = user.filter(|user| !user.is_empty()).map(decoded);
+    let file = PathBuf::from(file);
+    Ok(builder.url(without_user(url)).credentials(move || {
+        // A pipe is empty when it is read again.
+        let now = password(&file).ok().filter(|password| !password.is_empty());
+        let password = now.unwrap_or_else(|| first.clone());
+        let credentials = match &user {
+            Some(user) => Credentials::new(user, password),
+            None => Credentials::of_default_user(password),
+        };
+        async { Ok::<_, Infallible>(credentials) }
+    }))
+}
+
+/// Without the end of the line, which editors and `echo` leave.
+fn password(file: &Path) -> io::Result<String> {
+    let text = fs::read_to_string(file)?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// A user's name in a URL is percent-encoded.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        match part.split_at_checked(2).map(|(hex, rest)| (u8::from_str_radix(hex, 16), rest)) {
+            Some((Ok(byte), rest)) => {
+                bytes.push(byte);
+                bytes.extend(rest.bytes());
+            }
+            _ => bytes.extend([b"%", part.as_bytes()].concat()),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn with_certificates(
+    mut builder: LockerBuilder,
+    connection: &Connection,
+) -> Result<LockerBuilder, Failure> {
+    let read = |option: &str, file: &Path| {
+        fs::read(file)
+            .map_err(|error| Failure::usage(format!("{option} {}: {error}", file.display())))
+    };
+    if let Some(file) = &connection.ca_file {
+        builder = builder.root_certificate(read("--ca-file", file)?);
+    }
+    if let (Some(certificate), Some(key)) = (&connection.cert_file, &connection.key_file) {
+        let certificate = read("--cert-file", certificate)?;
+        builder = builder.client_certificate(certificate, read("--key-file", key)?);
+    }
+    Ok(builder)
+}
+
+const PASSWORD_IN_ARGUMENT: &str = "a password in --url can be read by everyone in the list of \
+    processes; put the URL into LOCKABLE_URL, or the password into a file for --password-file";
+
+const NO_URL: &str = "where are the locks? Set LOCKABLE_URL, or give --url redis://HOST:6379";
+
+const MEMORY: &str = "locks in `memory://` live inside of one process, so no other program can see \
+    them; give the URL of a Redis server";
+
+/// No server answers sooner over a network.
+const SHORTEST: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::arguments::parse;
+
+    #[test]
+    fn a_password_in_a_url_is_found() {
+        for url in [
+            "redis://:secret@host",
+            "rediss://app:se@cret@host:6379/0",
+            "redis-sentinel://s1,s2/main?sentinel_password=x",
+            "redis+unix:///run/redis.sock?db=0&%70ass=x",
+        ] {
+            assert!(has_password(url), "{url}");
+        }
+        for url in ["redis://host:6379", "redis://app@host:6379/0", "redis+unix:///run/a:b@c"] {
+            assert!(!has_password(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_user_is_read_as_the_url_encodes_it() {
+        assert_eq!(user_info("redis://a%40b@host/"), Some("a%40b"));
+        assert_eq!(without_user("redis://a%40b@h:1/0"), "redis://h:1/0");
+        assert_eq!(without_user("redis://h:1/0"), "redis://h:1/0");
+        assert_eq!(decoded("a%40b%zz%4"), "a@b%zz%4");
+    }
+
+    fn offered(typed: &str, key: &str) -> String {
+        let typed = format!("lockable show {typed} job");
+        let parsed = parse(typed.split_whitespace().map(OsString::from));
+        let Ok(arguments) = parsed else { unreachable!() };
+        command(&arguments.connection, "show", &[key])
+    }
+
+    #[test]
+    fn a_key_like_an_option_is_behind_dashes() {
+        assert_eq!(offered("", "order:7"), "lockable show order:7");
+        assert_eq!(offered("--prefix p:", "-k"), "lockable show --prefix p: -- -k");
+    }
+
+    #[test]
+    fn what_leads_to_the_server_is_offered_too() {
+        let typed = "--ca-file ca.pem --cert-file a.pem --key-file b.pem";
+        assert_eq!(offered(typed, "k"), format!("lockable show {typed} k"));
+    }
+}

@@ -1,0 +1,29 @@
+//! Which process is behind an id.
+
+use lockable_runtime::admin::{Admin, Process, ProcessId};
+
+/// The processes that are connected, if the server says so.
+pub(crate) struct Directory(Option<Vec<Process>>);
+
+/// What is known of one.
+#[derive(Clone, Copy)]
+pub(crate) enum Known<'a> {
+    Connected(&'a Process),
+    /// It has ended, or cannot reach the server.
+    NotConnected,
+    /// The server does not say, or the lock has no id.
+    Unknown,
+}
+
+impl Directory {
+    /// A user without the right to see it, or a service that hides it, is no failure.
+    pub(crate) async fn of(admin: &Admin) -> Self {
+        Self(admin.processes().await.ok())
+    }
+
+    pub(crate) fn find(&self, id: Option<ProcessId>) -> Known<'_> {
+        let (Some(processes), Some(id)) = (&self.0, id) else { return Known::Unknown };
+        let found = processes.iter().find(|process| process.id() == id);
+        found.map_or(Known::NotConnected, Known::Connected)
+    }
+}

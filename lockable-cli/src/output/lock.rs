@@ -1,0 +1,136 @@
+//! One lock, its holder and those who wait for it, as words and as JSON.
+
+use lockable_runtime::admin::{HeldLock, Holder, HolderKind, Process, Waiter};
+use serde::Serialize;
+
+use super::times::{iso, milliseconds, short, since};
+use crate::directory::{Directory, Known};
+
+/// A lock of a listing as JSON. Of a lock that came by the queue, `held_ms` is the most that it can be.
+#[derive(Serialize)]
+pub(crate) struct LockLine<'a> {
+    key: &'a str,
+    name: &'a str,
+    id: String,
+    kind: &'static str,
+    request_id: Option<&'a str>,
+    process: Option<ProcessLine<'a>>,
+    attempted_at: Option<String>,
+    held_ms: Option<u64>,
+    from_queue: bool,
+    remaining_ms: Option<u64>,
+    waiting: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<Vec<WaiterLine<'a>>>,
+}
+
+#[derive(Serialize)]
+struct WaiterLine<'a> {
+    request_id: Option<&'a str>,
+    process: Option<ProcessLine<'a>>,
+    attempted_at: Option<String>,
+    waited_ms: Option<u64>,
+    listening: Option<bool>,
+}
+
+/// Where the server does not say who is connected, `connected` is `null`.
+#[derive(Serialize)]
+struct ProcessLine<'a> {
+    id: String,
+    connected: Option<bool>,
+    service: Option<&'a str>,
+    host: Option<&'a str>,
+    pid: Option<u32>,
+    address: Option<&'a str>,
+}
+
+impl<'a> LockLine<'a> {
+    pub(crate) fn new(lock: &'a HeldLock, directory: &'a Directory) -> Self {
+        let holder = lock.holder();
+        let attempted_at = holder.attempted_at();
+        Self {
+            key: lock.key().as_str(),
+            name: lock.name(),
+            id: holder.id().to_string(),
+            kind: kind(holder.kind()),
+            request_id: holder.identity(),
+            process: holder.process().map(|id| process(id.to_string(), directory.find(Some(id)))),
+            attempted_at: attempted_at.map(iso),
+            held_ms: attempted_at.map(|moment| milliseconds(since(moment))),
+            from_queue: holder.is_from_queue(),
+            remaining_ms: holder.remaining().map(milliseconds),
+            waiting: lock.queued(),
+            queue: None,
+        }
+    }
+
+    pub(crate) fn with_queue(mut self, queue: &'a [Waiter], directory: &'a Directory) -> Self {
+        let line = |waiter: &'a Waiter| WaiterLine {
+            request_id: waiter.identity(),
+            process: waiter.process().map(|id| process(id.to_string(), directory.find(Some(id)))),
+            attempted_at: waiter.attempted_at().map(iso),
+            waited_ms: waiter.attempted_at().map(|moment| milliseconds(since(moment))),
+            listening: waiter.is_listening(),
+        };
+        self.queue = Some(queue.iter().map(line).collect());
+        self
+    }
+}
+
+fn process(id: String, known: Known<'_>) -> ProcessLine<'_> {
+    let (found, connected) = match known {
+        Known::Connected(process) => (Some(process), Some(true)),
+        Known::NotConnected => (None, Some(false)),
+        Known::Unknown => (None, None),
+    };
+    ProcessLine {
+        id,
+        connected,
+        service: found.map(Process::service),
+        host: found.map(Process::host),
+        pid: found.map(Process::pid),
+        address: found.and_then(Process::address),
+    }
+}
+
+pub(crate) fn kind(kind: HolderKind) -> &'static str {
+    match kind {
+        HolderKind::Exclusive => "exclusive",
+        HolderKind::KeptByMinHold => "kept-by-min-hold",
+        HolderKind::Foreign => "foreign",
+        HolderKind::NoLock => "no-lock",
+        _ => "other",
+    }
+}
+
+/// Who has it, in the words of a column.
+pub(crate) fn holder(holder: &Holder) -> String {
+    match holder.kind() {
+        HolderKind::KeptByMinHold => "kept by min_hold".to_owned(),
+        HolderKind::Foreign => "another library".to_owned(),
+        HolderKind::NoLock => "data that is no lock".to_owned(),
+        _ => holder.identity().unwrap_or("-").to_owned(),
+    }
+}
+
+/// `5.0s`, or `<5.0s` for a lock that was waited for.
+pub(crate) fn held(holder: &Holder) -> String {
+    let most = if holder.is_from_queue() { "<" } else { "" };
+    let held = holder.attempted_at().map(|moment| format!("{most}{}", short(since(moment))));
+    held.unwrap_or_else(|| "unknown".to_owned())
+}
+
+pub(crate) fn left(holder: &Holder) -> String {
+    holder.remaining().map_or_else(|| "no end".to_owned(), short)
+}
+
+/// `shop@web-3:4711`, where its connections say so.
+pub(crate) fn place(known: Known<'_>) -> String {
+    match known {
+        Known::Connected(process) => {
+            format!("{}@{}:{}", process.service(), process.host(), process.pid())
+        }
+        Known::NotConnected => "not connected".to_owned(),
+        Known::Unknown => "unknown".to_owned(),
+    }
+}

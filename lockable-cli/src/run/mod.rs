@@ -1,0 +1,247 @@
+//! `lockable run`: a command that runs only while a lock is held.
+
+mod alarm;
+mod channel;
+mod command;
+mod ending;
+mod family;
+mod orders;
+mod signals;
+mod stdin;
+mod supervision;
+mod watched;
+mod watcher;
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::path::Path;
+use std::process;
+use std::time::Duration;
+
+use lockable_runtime::{LockError, LockGuard, LockRequest, Locker, RequestId, shutdown};
+
+pub(crate) use self::command::become_command;
+pub(crate) use self::watcher::watch;
+
+use self::signals::Signals;
+use self::supervision::{Outcome, Stop, Supervision, deadline};
+use self::watched::Watched;
+use crate::arguments::{Connection, Run, Wait};
+use crate::connect;
+use crate::exit::Exit;
+use crate::failure::{Failure, code};
+use crate::output::note;
+use crate::output::times::short;
+
+/// Acquires the lock, runs the command, and ends as that did.
+pub(crate) async fn run(
+    connection: &Connection,
+    arguments: Run,
+    json: bool,
+) -> Result<Exit, Failure> {
+    check(&arguments, &connect::prefix(connection)?)?;
+    let mut signals = Signals::listen().map_err(|error| failed("no signals", &error))?;
+    let locker = connect::locker(connection)?;
+    let id = request_id(&arguments);
+    let outcome = tokio::select! {
+        outcome = id.scope(acquire(&locker, &arguments)) => outcome,
+        number = ending(&mut signals) => return Ok(give_up(number).await),
+    };
+    let guard = match outcome {
+        Ok(guard) => guard,
+        // Nothing is written where that is as good as success: the lines of a crontab are mailed.
+        Err(error) if error.is_busy() && arguments.busy_code == 0 => {
+            return Ok(Exit::Code(0));
+        }
+        Err(error) if error.is_busy() => return Err(busy(connection, &arguments)),
+        Err(error) => {
+            let_go().await;
+            return Err(error.into());
+        }
+    };
+    // A panic would drop it, and with it release the lock, while the command runs.
+    let guard = ManuallyDrop::new(guard);
+    let (outcome, watched) = under_lock(&guard, &arguments, &id, &mut signals, json).await;
+    release(ManuallyDrop::into_inner(guard), &outcome, &arguments.key, json).await;
+    if let Some(watched) = watched {
+        watched.reap().await;
+    }
+    exit(outcome?, &arguments.key, json)
+}
+
+fn check(arguments: &Run, prefix: &str) -> Result<(), Failure> {
+    if !prefix.is_empty() && arguments.key.starts_with(prefix) {
+        let (whole, key) = (&arguments.key, arguments.key.replacen(prefix, "", 1));
+        let why = format!("--key takes the key without its prefix: `{key}` for `{whole}`");
+        let other = "if it begins so itself, write --prefix '' and the whole key";
+        return Err(Failure::usage(format!("{why}; {other}")));
+    }
+    if arguments.expire.0 < SHORTEST {
+        return Err(Failure::usage("--expire must be at least 1s for a program"));
+    }
+    // A healthy lease is renewed, and the command learns of it, before two thirds of it are left.
+    if arguments.kill_after() > arguments.expire.0 / 3 {
+        return Err(Failure::usage("--kill-after must be at most a third of --expire"));
+    }
+    Ok(())
+}
+
+/// Who holds the lock, as others see it.
+fn request_id(arguments: &Run) -> RequestId {
+    let program = arguments.command.first().map(Path::new).and_then(Path::file_name);
+    let program = program.unwrap_or_default().to_string_lossy();
+    let usual = || format!("{program}:{}", process::id());
+    RequestId::new(arguments.request_id.clone().unwrap_or_else(usual))
+}
+
+async fn acquire(locker: &Locker, arguments: &Run) -> Result<LockGuard, LockError> {
+    let mut request = locker.lock(&arguments.key).expire(arguments.expire.0).renew();
+    if let Some(least) = arguments.min_hold {
+        request = request.min_hold(least.0);
+    }
+    if arguments.fair {
+        request = request.fair();
+    }
+    let guard = waiting(request, arguments).acquire().await?;
+    // A lease that came by the queue is short until its first renewal.
+    if guard.remaining() < arguments.expire.0 / 10 * 9 {
+        guard.extend(arguments.expire.0).await?;
+    }
+    Ok(guard)
+}
+
+fn busy(connection: &Connection, arguments: &Run) -> Failure {
+    let show = connect::command(connection, "show", &[&arguments.key]);
+    let (what, advice) = match arguments.wait {
+        None => (
+            "another holder has the lock, or it is kept by --min-hold",
+            "wait for it with --wait, or see",
+        ),
+        Some(_) => ("another holder still has the lock", "see"),
+    };
+    let message = format!("{what}; {advice} who: {show}");
+    Failure::new("busy", arguments.busy_code, message).of_lock(&arguments.key)
+}
+
+/// A limit of zero is one try.
+fn waiting(request: LockRequest, arguments: &Run) -> LockRequest {
+    match arguments.wait {
+        None => request.wait_at_most(Duration::ZERO),
+        Some(Wait::AtMost(limit)) => request.wait_at_most(limit.0),
+        Some(Wait::Forever) => request,
+    }
+}
+
+/// A signal that ends a call which still waits.
+async fn ending(signals: &mut Signals) -> i32 {
+    loop {
+        let number = signals.next().await;
+        if signals::ends(number) {
+            return number;
+        }
+    }
+}
+
+async fn give_up(number: i32) -> Exit {
+    let_go().await;
+    Exit::Signal(number)
+}
+
+/// What a call was granted that is given up is released in the background; otherwise it ends with its lease.
+async fn let_go() {
+    // What is left then ends by itself too.
+    shutdown(PATIENCE).await.ok();
+}
+
+async fn under_lock(
+    guard: &LockGuard,
+    arguments: &Run,
+    id: &RequestId,
+    signals: &mut Signals,
+    json: bool,
+) -> (Result<Outcome, Failure>, Option<Watched>) {
+    let deadline = deadline(guard, arguments.expire.0);
+    let variables = [
+        ("LOCKABLE_KEY", arguments.key.clone()),
+        ("LOCKABLE_FENCING_TOKEN", guard.fencing_token().to_string()),
+        ("LOCKABLE_REQUEST_ID", id.as_str().to_owned()),
+    ];
+    let watched = match Watched::start(arguments, deadline, variables, json) {
+        Ok(watched) => watched,
+        Err(error) if error.kind() == io::ErrorKind::ArgumentListTooLong => {
+            let why = "the command with its arguments is too long to be started";
+            return (Err(Failure::new("cannot-run", code::CANNOT_RUN, why)), None);
+        }
+        Err(error) => return (Err(failed("cannot start the watcher", &error)), None),
+    };
+    let supervision = Supervision::new(guard, arguments, json, watched, deadline);
+    let (outcome, watched) = supervision.stay(signals).await;
+    (outcome.map_err(|error| failed("cannot watch the command", &error)), Some(watched))
+}
+
+/// The lock is released behind the last process. What comes of it changes nothing for the command.
+async fn release(guard: LockGuard, outcome: &Result<Outcome, Failure>, key: &str, json: bool) {
+    // A lock that is lost needs none, and its server may be the reason.
+    if guard.is_lost() {
+        return;
+    }
+    let stop = outcome.as_ref().ok().and_then(|outcome| outcome.stop.as_ref());
+    if matches!(stop, Some(Stop::RunsOut)) {
+        // A server that did not renew is not waited for as long as another.
+        drop(guard);
+        return let_go().await;
+    }
+    let left = guard.remaining();
+    if let Err(error) = guard.release().await
+        && outcome.as_ref().is_ok_and(|outcome| outcome.stop.is_none())
+    {
+        let why = Failure::from(error).line(false).replacen("lockable: ", "", 1);
+        let left = short(left);
+        let what = "the command has run, but the lock was not released and ends in";
+        note(json, &format!("lock `{key}`: {what} {left} at most: {why}"));
+    }
+}
+
+fn exit(outcome: Outcome, key: &str, json: bool) -> Result<Exit, Failure> {
+    if let Some(stop) = outcome.stop {
+        return Err(stopped(stop, key));
+    }
+    if outcome.unwatched {
+        let why =
+            "the watcher process has ended or was stopped, and the command was killed with it";
+        return Err(Failure::internal(why).of_lock(key));
+    }
+    if outcome.left_behind {
+        let what = "the command left processes behind, which were ended before the release";
+        note(json, &format!("lock `{key}`: {what}"));
+    }
+    outcome.exit.ok_or_else(|| stopped(Stop::RunsOut, key))
+}
+
+fn stopped(stop: Stop, key: &str) -> Failure {
+    match stop {
+        Stop::Lock(error) if error.is_lost() => {
+            Failure::new("lost", code::LOST, format!("{error}; the command was killed"))
+        }
+        Stop::Lock(error) => {
+            Failure::new("revoked", code::LOST, format!("{error}; the command was ended"))
+        }
+        Stop::MaxHold => {
+            let why = "--max-hold is over; the command was ended";
+            Failure::new("max-hold", code::LOST, why).of_lock(key)
+        }
+        Stop::RunsOut => Failure::new("lost", code::LOST, RUNS_OUT).of_lock(key),
+    }
+}
+
+fn failed(what: &str, error: &io::Error) -> Failure {
+    Failure::internal(format!("{what}: {error}"))
+}
+
+const RUNS_OUT: &str = "Redis did not renew the lease in time; the command was ended";
+
+/// A process needs time to start, and to be ended.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// For the release of what was granted to a call that is not wanted any more.
+const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,0 +1,148 @@
+//! What is shown of other people's texts, and what is not.
+
+use lockable_tests::{Server, clock};
+use serde_json::{Value, json};
+
+use super::holders::{incident, service};
+use crate::program::{lockable, outcome, with};
+
+/// Everything that can be asked about the lock `order:7`.
+const QUESTIONS: [&[&str]; 6] = [
+    &["ls"],
+    &["ls", "--json"],
+    &["show", "order:7"],
+    &["show", "order:7", "--json"],
+    &["release", "order:7", "--id", "00000000"],
+    &["release", "order:7", "--id", "00000000", "--json"],
+];
+
+#[test]
+fn no_output_has_an_owner_token() {
+    let server = Server::start();
+    let running = incident(&server);
+    let owner = server.admin().get("disLock:order:7").unwrap();
+    let token = owner.split(' ').next().unwrap();
+    for question in QUESTIONS {
+        let (_, said, why) = with(&server.url(), question);
+        assert!(!said.is_empty() || !why.is_empty());
+        for part in token.split('.') {
+            assert!(!said.contains(part) && !why.contains(part), "{question:?}: {said}{why}");
+        }
+    }
+    drop(running);
+}
+
+/// Another library writes what it likes, and a request id is what a client sent.
+#[test]
+fn no_escape_sequence_reaches_the_terminal() {
+    let server = Server::start();
+    let (admin, evil) = (server.admin(), "\u{1b}]0;x\u{7}\u{9b}31m");
+    let owner = format!("0123456789abcdef.1764000000000000 {evil}");
+    admin.set(&format!("disLock:{evil}"), &owner);
+    admin.set("disLock:order:7", &owner);
+    for question in QUESTIONS.into_iter().chain([&["show", evil][..], &["release", evil]]) {
+        let (_, said, why) = with(&server.url(), question);
+        let is_bad = |c: char| c.is_control() && c != '\n';
+        assert!(!said.contains(is_bad) && !why.contains(is_bad), "{question:?}: {said:?}{why:?}");
+    }
+}
+
+#[test]
+fn a_listing_as_json_is_an_object_a_lock() {
+    let server = Server::start();
+    let running = incident(&server);
+    let (code, said, _) = with(&server.url(), &["ls", "order:*", "--json"]);
+    assert_eq!((code, said.lines().count()), (0, 1), "{said}");
+    let lock: Value = serde_json::from_str(&said).unwrap();
+    let expected = json!({
+        "schema": 1, "key": "disLock:order:7", "name": "order:7", "kind": "exclusive",
+        "request_id": "checkout-7", "from_queue": false, "waiting": 1,
+    });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&lock[name], value, "{name}");
+    }
+    assert!(lock["held_ms"].as_u64() < Some(60_000) && lock["remaining_ms"].is_u64(), "{said}");
+    let process = &lock["process"];
+    assert_eq!((&process["service"], &process["connected"]), (&"checkout".into(), &true.into()));
+    let attempted_at = lock["attempted_at"].as_str().unwrap();
+    assert!(attempted_at.ends_with('Z') && attempted_at.len() == 24, "{attempted_at}");
+    drop(running);
+}
+
+#[test]
+fn a_process_is_unknown_where_the_server_hides_it() {
+    let rules = "on >secret ~* &* +@all -client|list";
+    let server = Server::builder().user("app", rules).start();
+    let holder = service(&server, "shop", "order:7", &[]);
+    let url = server.url_with("app", "secret", 0);
+    let (code, said, _) = with(&url, &["show", "order:7"]);
+    assert!(code == 0 && said.contains("process  unknown\n"), "{said}");
+    let (_, said, _) = with(&url, &["ls", "--json"]);
+    let lock: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(lock["process"]["connected"], Value::Null);
+    drop(holder);
+}
+
+#[test]
+fn a_holder_without_a_connection_is_not_connected() {
+    let server = Server::start();
+    server.admin().set("disLock:order:7", "0123456789abcdef.1764000000000000 gone");
+    let (_, said, _) = with(&server.url(), &["ls"]);
+    let row: Vec<_> =
+        said.lines().nth(1).unwrap().split("  ").filter(|it| !it.is_empty()).collect();
+    let row: Vec<_> = row.into_iter().map(str::trim).collect();
+    assert_eq!(row[..3], ["order:7", "gone", "not connected"], "{said}");
+    assert_eq!(row[4].trim(), "no end");
+}
+
+#[test]
+fn a_check_ends_with_one_where_something_is_wrong() {
+    let server = Server::builder().config("maxmemory-policy", "allkeys-lru").start();
+    let url = server.url();
+    assert_eq!(with(&url, &["check"]).0, 0);
+    assert_eq!(with(&url, &["check", "--strict"]).0, 1);
+    let (code, said, _) = with(&url, &["check", "--json"]);
+    let report: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &report["schema"], &report["ok"]), (0, &1.into(), &true.into()));
+    server.kill();
+    let (code, said, _) = with(&url, &["check"]);
+    assert!(code == 1 && said.contains("not ok"), "{said}");
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_failure() {
+    let (server, count) = (Server::start(), 50_000);
+    let admin = server.admin();
+    let make = "for i = 1, ARGV[1] do redis.call('SET', 'disLock:' .. i, 'another') end";
+    admin.command::<()>(&["EVAL", make, "0", &count.to_string()]);
+    for (options, first) in [("", "KEY"), ("--json", "{")] {
+        admin.reset_statistics();
+        let mut command = std::process::Command::new("bash");
+        let script = format!("\"$0\" ls {options} | head -1; echo ${{PIPESTATUS[0]}}");
+        command.args(["-c", &script]).arg(lockable("").get_program());
+        let (_, said, why) = outcome(command.env("LOCKABLE_URL", server.url()));
+        let (line, code) = said.split_once('\n').unwrap();
+        assert!(line.starts_with(first) && code == "0\n" && why.is_empty(), "{said}{why}");
+        // No more than fits into the pipe; a page has 250 keys.
+        let pages = admin.command_calls("scan");
+        assert!(pages < count / 250 / 2, "{pages} pages");
+    }
+}
+
+#[test]
+fn a_clock_that_differs_is_said_with_the_times() {
+    if !clock::can_be_set() {
+        return;
+    }
+    let server = Server::builder().clock().start();
+    server.admin().set("disLock:order:7", "another");
+    let clocks = || {
+        let (_, said, _) = with(&server.url(), &["show", "order:7"]);
+        said.lines().find(|line| line.starts_with("clocks ")).map(str::to_owned)
+    };
+    assert_eq!(clocks(), None);
+    server.set_clock_back(std::time::Duration::from_secs(7_200));
+    // A little less, or more.
+    let line = clocks().unwrap();
+    assert!(line.contains(" differ by 2h") || line.contains(" differ by 1h59m"), "{line}");
+}

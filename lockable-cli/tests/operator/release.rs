@@ -1,0 +1,167 @@
+//! Asking, and taking away.
+
+use lockable_tests::{Server, wait};
+use serde_json::Value;
+
+use super::holders::{listening, service};
+use crate::program::{LIMIT, lockable, outcome, with};
+
+fn id(server: &Server, key: &str) -> String {
+    let (_, said, _) = with(&server.url(), &["show", key, "--json"]);
+    let lock: Value = serde_json::from_str(&said).unwrap();
+    lock["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_holder_that_is_asked_ends_before_its_lock() {
+    let server = Server::start();
+    let holder = service(&server, "shop", "order:7", &[]);
+    listening(&server, 1);
+    let (code, said, _) = with(&server.url(), &["release", "order:7", "--reason", "a \u{1b}[31m"]);
+    assert!(!holder.is_alive());
+    assert_eq!(code, 0);
+    assert!(said.contains("order:7: released by "), "{said}");
+    let (code, why) = holder.end();
+    assert_eq!(code, Some(124));
+    assert!(why.contains("asked the holder to stop") && !why.contains('\u{1b}'), "{why}");
+}
+
+#[test]
+fn a_lock_that_min_hold_keeps_is_said() {
+    let server = Server::start();
+    let options = ["--expire", "1h", "--min-hold", "1h"];
+    let holder = service(&server, "cron", "nightly", &options);
+    listening(&server, 1);
+    let (code, said, _) = with(&server.url(), &["release", "nightly"]);
+    assert!(code == 0 && said.contains("it stays taken for "), "{said}");
+    assert_eq!(holder.end().0, Some(124));
+    let id = id(&server, "nightly");
+    let force = ["release", "nightly", "--json", "--id", &id, "--force"];
+    let (code, said, _) = with(&server.url(), &force);
+    let forced: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &forced["outcome"]), (0, &"forced".into()));
+    assert_eq!(server.admin().get("disLock:nightly"), None);
+}
+
+#[test]
+fn who_cannot_be_asked_is_said_with_the_line_that_forces() {
+    let server = Server::start();
+    server.admin().command::<()>(&["SET", "disLock:order:7", "another", "PX", "60000"]);
+    let (code, said, why) = with(&server.url(), &["release", "order:7", "--reason", "it's old"]);
+    assert_eq!((code, said.as_str()), (4, ""));
+    let line = format!(
+        r"lockable release order:7 --reason 'it'\''s old' --id {} --force",
+        id(&server, "order:7")
+    );
+    assert!(why.contains("cannot be asked: it is another library's lock"), "{why}");
+    assert!(why.contains("ends by itself in ") && why.trim_end().ends_with(&line), "{why}");
+    assert_eq!(server.admin().get("disLock:order:7").as_deref(), Some("another"));
+}
+
+#[test]
+fn the_true_cause_is_named_where_it_is_known() {
+    let server = Server::start();
+    let (url, admin) = (server.url(), server.admin());
+    let gone = "abcdef0123456789.1700000000000000";
+    admin.command::<()>(&["SET", "disLock:gone", gone, "PX", "60000"]);
+    admin.command::<()>(&["SET", "disLock:kept", &format!("~{gone}"), "PX", "60000"]);
+    admin.command::<()>(&["SET", "disLock:endless", gone]);
+    let holder = service(&server, "shop", "order:7", &[]);
+    listening(&server, 1);
+    for (arguments, cause) in [
+        (
+            ["release", "gone"].as_slice(),
+            "its process is not seen among the connections of this server",
+        ),
+        (&["release", "gone"], "with two at work if that process is alive"),
+        (&["release", "kept"], "it has released the lock, which is kept by `min_hold`"),
+        (&["release", "endless"], "the lock never ends by itself"),
+        (&["release", "order:7", "--namespace", "other"], "shop@"),
+        (&["release", "order:7", "--namespace", "other"], "another --namespace than `other`"),
+    ] {
+        let (code, _, why) = with(&url, arguments);
+        assert!(code == 4 && why.contains(cause), "{why}");
+        assert!(!why.contains("another library"), "{why}");
+    }
+    assert!(holder.is_alive());
+}
+
+#[test]
+fn what_is_no_lock_is_refused_at_once() {
+    let server = Server::start();
+    server.admin().command::<()>(&["LPUSH", "disLock:list", "data"]);
+    let id = id(&server, "list");
+    for arguments in [["release", "list"].as_slice(), &["release", "list", "--force", "--id", &id]]
+    {
+        let (code, _, why) = with(&server.url(), arguments);
+        assert!(code == 2 && why.contains("`list` is data that is no lock"), "{why}");
+        assert!(!why.contains("--force"), "{why}");
+    }
+}
+
+#[test]
+fn a_lock_of_another_library_is_taken_without_its_knowing() {
+    let server = Server::start();
+    server.admin().command::<()>(&["SET", "disLock:x", "another"]);
+    let id = id(&server, "x");
+    let (code, said, _) = with(&server.url(), &["release", "x", "--force", "--id", &id]);
+    assert!(code == 0 && said.contains("does not hear of it"), "{said}");
+}
+
+#[test]
+fn a_lock_that_stays_is_an_object_with_its_hold() {
+    let server = Server::start();
+    server.admin().command::<()>(&["SET", "disLock:x", "another", "PX", "60000"]);
+    let id = id(&server, "x");
+    let (code, _, why) = with(&server.url(), &["release", "x", "--json"]);
+    let error: Value = serde_json::from_str(&why).unwrap();
+    assert_eq!((code, &error["error"], &error["id"]), (4, &"not-released".into(), &id.into()));
+    assert_eq!((&error["name"], &error["key"]), (&"x".into(), &"disLock:x".into()));
+    assert!(error["remaining_ms"].as_u64().is_some_and(|rest| rest <= 60_000));
+}
+
+/// A path may be any bytes.
+#[test]
+fn an_argument_that_is_no_text_is_no_panic() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let server = Server::start();
+    server.admin().set("disLock:order:7", "another");
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join(OsStr::from_bytes(b"\xff"));
+    std::fs::write(&file, "secret").unwrap();
+    server.admin().command::<()>(&["CONFIG", "SET", "requirepass", "secret"]);
+    let mut command = lockable(&server.url());
+    let (code, _, why) = outcome(command.args(["release", "order:7", "--password-file"]).arg(file));
+    assert!(code == 4 && why.contains("--force"), "{why}");
+}
+
+#[test]
+fn force_needs_the_id_of_this_hold() {
+    let server = Server::start();
+    let holder = service(&server, "shop", "order:7", &[]);
+    let (url, id) = (server.url(), id(&server, "order:7"));
+    let (code, _, why) = with(&url, &["release", "order:7", "--force"]);
+    assert!(code == 2 && why.contains(&id), "{why}");
+    let (code, _, why) = with(&url, &["release", "order:7", "--force", "--id", "00000000"]);
+    assert!(code == 4 && why.contains("another holder"), "{why}");
+    assert!(holder.is_alive());
+    let (code, said, _) = with(&url, &["release", "order:7", "--force", "--id", &id]);
+    assert!(code == 0 && said.contains("taken away"), "{said}");
+    wait::until(LIMIT, || !holder.is_alive());
+    assert_eq!(holder.end().0, Some(124));
+    assert_eq!(with(&url, &["release", "order:7"]).0, 3);
+}
+
+#[test]
+fn a_release_as_json_is_one_object() {
+    let server = Server::start();
+    let holder = service(&server, "shop", "order:7", &[]);
+    let id = id(&server, "order:7");
+    listening(&server, 1);
+    let (_, said, _) = with(&server.url(), &["release", "order:7", "--json"]);
+    let outcome: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((&outcome["outcome"], &outcome["id"]), (&"released".into(), &id.into()));
+    assert!(outcome["after_ms"].is_u64());
+    drop(holder);
+}

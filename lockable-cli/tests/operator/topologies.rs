@@ -1,0 +1,62 @@
+//! The same where several servers have the locks: in a cluster, and behind Sentinels.
+
+use lockable_tests::{Cluster, Sentinels, Server};
+
+use super::holders::service_at;
+use crate::program::{outcome, run, with};
+
+#[test]
+fn the_locks_of_every_node_are_shown_and_released() {
+    let cluster = Cluster::builder().shards(2).replicas(0).start();
+    let url = cluster.url();
+    let masters: Vec<_> = cluster.first_masters().collect();
+    let keys: Vec<_> = masters.iter().map(|master| key_at(&cluster, master)).collect();
+    let holders: Vec<_> = keys.iter().map(|key| service_at(&url, "shop", key, &[])).collect();
+    let (code, said, _) = with(&url, &["ls"]);
+    let listed = |key: &String| said.lines().any(|row| row.starts_with(&format!("{key} ")));
+    assert!(code == 0 && keys.iter().all(listed), "{said}");
+    for (key, holder) in keys.iter().zip(holders) {
+        let (code, said, _) = with(&url, &["show", key]);
+        assert!(code == 0 && said.contains("process  shop@"), "{said}");
+        let (code, said, why) = with(&url, &["release", key]);
+        assert!(code == 0 && said.contains(&format!("{key}: released by ")), "{said}{why}");
+        assert_eq!(holder.end().0, Some(124));
+        assert_eq!(with(&url, &["show", key]).0, 3);
+    }
+}
+
+#[test]
+fn a_dead_node_hides_no_other_nodes_locks() {
+    let cluster = Cluster::builder().shards(2).replicas(0);
+    let cluster = cluster.config("cluster-require-full-coverage", "no").start();
+    let [dead, alive] = cluster.first_masters().collect::<Vec<_>>()[..] else { panic!("two") };
+    let [lost, there] = [dead, alive].map(|master| key_at(&cluster, master));
+    let holders = [&lost, &there].map(|key| service_at(&cluster.url(), "shop", key, &[]));
+    dead.kill();
+    for options in [&["ls"][..], &["ls", "--json"]] {
+        let (code, said, why) = with(&cluster.url(), options);
+        assert_eq!(code, 69, "{said}{why}");
+        assert!(said.contains(&there) && !said.contains(&lost), "{said}");
+        assert!(!why.is_empty());
+    }
+    drop(holders);
+}
+
+/// The name of a lock that this node has.
+fn key_at(cluster: &Cluster, master: &Server) -> String {
+    cluster.name_at(master, "disLock:order:").replacen("disLock:", "", 1)
+}
+
+#[test]
+fn a_command_runs_under_a_lock_of_any_topology() {
+    let (cluster, sentinels) = (Cluster::builder().replicas(0).start(), Sentinels::start());
+    for url in [cluster.url(), sentinels.url()] {
+        assert_eq!(outcome(&mut run(&url, &[], "exit 7")).0, 7);
+        assert_eq!(with(&url, &["show", "job"]).0, 3, "it is released");
+        assert_eq!(outcome(&mut run(&url, &["--min-hold", "20s"], "true")).0, 0);
+        let (code, said, _) = with(&url, &["show", "job"]);
+        assert!(code == 0 && said.contains("min_hold"), "{said}");
+        let (code, said, _) = with(&url, &["ls"]);
+        assert!(code == 0 && said.contains("\njob "), "{said}");
+    }
+}

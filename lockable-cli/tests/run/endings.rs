@@ -1,0 +1,299 @@
+//! Goal: no process of a command is alive when its lease has ended on the server, however that comes.
+//! Method: the command starts processes that ignore SIGTERM, one of them outside of its group. At random moments the
+//! lock is deleted, the server stopped, `lockable` killed or stopped. The server is asked, or the clock
+//! read, before the processes are looked at: so a slow test finds nothing that is not so.
+
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use lockable_tests::{Proxy, Server, long_form, wait};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::program::{LIMIT, Running, is_alive, lockable, run, send, state, with};
+
+#[test]
+fn a_deleted_lock_ends_the_command() {
+    repeat(|server, running| {
+        let end = end_of_lease(server);
+        server.admin().del("disLock:job");
+        assert_ended_by(end, &running);
+        let (code, why) = running.end();
+        assert_eq!(code, Some(124));
+        assert!(why.contains("lock was lost"), "{why}");
+    });
+}
+
+/// Long before the next renewal, which is due after twenty minutes.
+#[test]
+fn a_deletion_is_noticed_without_a_renewal() {
+    let server = Server::start();
+    let running = Running::start(&server.url(), &["--expire", "1h"]);
+    let admin = server.admin();
+    wait::until(LIMIT, || admin.info("stats").contains("tracking_total_items:1\r"));
+    admin.del("disLock:job");
+    wait::until(LIMIT, || !running.is_alive());
+    let (code, why) = running.end();
+    assert!(code == Some(124) && why.contains("lock was lost"), "{why}");
+}
+
+#[test]
+fn a_command_does_not_outlive_its_stopped_lockable() {
+    repeat(|server, running| {
+        running.send(Signal::STOP);
+        assert_ended_in_time(server, &running);
+        running.send(Signal::CONT);
+        assert_eq!(running.end().0, Some(124));
+    });
+}
+
+#[test]
+fn a_command_does_not_outlive_its_killed_lockable() {
+    repeat(|server, running| {
+        running.send(Signal::KILL);
+        assert_ended_in_time(server, &running);
+    });
+}
+
+#[test]
+fn a_command_does_not_outlive_its_killed_watcher() {
+    repeat(|server, running| {
+        let watcher = running.watcher();
+        send(watcher, Signal::KILL);
+        assert_ended_in_time(server, &running);
+        let (code, why) = running.end();
+        assert_eq!(code, Some(125));
+        assert!(why.contains("watcher") && !is_alive(watcher), "{why}");
+    });
+}
+
+#[test]
+fn a_stopped_watcher_is_replaced() {
+    repeat(|server, running| {
+        send(running.watcher(), Signal::STOP);
+        let end = end_of_lease(server);
+        server.admin().del("disLock:job");
+        assert_ended_by(end, &running);
+        // By what was noticed first.
+        assert!(matches!(running.end().0, Some(124 | 125)));
+    });
+}
+
+/// It does not say that the command has ended, and the lease of the lock is renewed for an hour.
+#[test]
+fn a_stopped_watcher_keeps_no_lock() {
+    let server = Server::start();
+    let options = ["--expire", "1h"];
+    let running = Running::of(run(&server.url(), &options, "echo $$; read line"), 1);
+    send(running.watcher(), Signal::STOP);
+    let (code, why) = running.end();
+    assert!(code == Some(125) && why.contains("watcher"), "{why}");
+    assert_eq!(server.admin().get("disLock:job"), None);
+}
+
+/// A watcher that does not read is stopped, and signals fill what it should read.
+#[test]
+fn a_watcher_that_does_not_read_holds_no_one_up() {
+    let server = Server::start();
+    let script = "trap '' USR1; echo $$; while :; do sleep 0.1; done";
+    let running = Running::of(run(&server.url(), &["--expire", "1h"], script), 1);
+    send(running.watcher(), Signal::STOP);
+    wait::until(LIMIT, || {
+        running.send(Signal::USR1);
+        !running.is_alive()
+    });
+    assert_eq!(running.end().0, Some(125));
+}
+
+/// A `lockable` that does not read is stopped, and what becomes of the command does not wait for it.
+#[test]
+fn a_lockable_that_does_not_read_holds_no_one_up() {
+    let server = Server::start();
+    let running = Running::of(run(&server.url(), &OPTIONS, "echo $$; exec sleep 1000"), 1);
+    running.send(Signal::STOP);
+    for _ in 0..1_000 {
+        send(running.family[0], Signal::STOP);
+        send(running.family[0], Signal::CONT);
+    }
+    assert_ended_in_time(&server, &running);
+}
+
+#[test]
+fn nothing_is_left_of_the_watcher() {
+    let server = Server::start();
+    let running = Running::of(run(&server.url(), &[], "echo $$; read line"), 1);
+    let watcher = running.watcher();
+    running.end();
+    assert_eq!(state(watcher), None);
+}
+
+#[test]
+fn a_command_does_not_outlive_both_of_its_guards() {
+    let server = Server::start();
+    let running = Running::of(run(&server.url(), &OPTIONS, "echo $$; exec sleep 1000"), 1);
+    let watcher = running.watcher();
+    for signal in [Signal::STOP, Signal::KILL] {
+        send(running.id(), signal);
+        send(watcher, signal);
+    }
+    wait::until(LIMIT, || !running.is_alive());
+}
+
+/// An operator asks first, and takes the lock away where that is not enough.
+#[test]
+fn a_lock_that_is_taken_while_the_command_ends_kills_it() {
+    let server = Server::start();
+    let running = Running::start(&server.url(), &["--expire", "1h", "--kill-after", "20m"]);
+    let admin = server.admin();
+    wait::until(LIMIT, || {
+        !admin.command::<Vec<String>>(&["PUBSUB", "CHANNELS", "lockable:revoke:*"]).is_empty()
+    });
+    assert_eq!(with(&server.url(), &["release", "job", "--grace", "100ms"]).0, 4);
+    assert!(running.is_alive());
+    let (_, said, _) = with(&server.url(), &["show", "job", "--json"]);
+    let lock: Value = serde_json::from_str(&said).unwrap();
+    let force = ["release", "job", "--force", "--id", lock["id"].as_str().unwrap()];
+    assert_eq!(with(&server.url(), &force).0, 0);
+    wait::until(LIMIT, || !running.is_alive());
+    let (code, why) = running.end();
+    assert!(code == Some(124) && why.contains("lost"), "{why}");
+}
+
+/// A shell that became `lockable` may have started processes before.
+#[test]
+fn what_is_not_of_the_command_lives_on() {
+    let server = Server::start();
+    let script = "sleep 1000 >/dev/null 2>&1 & echo $!; exec \"$0\" run --key job -- sh -c 'echo $$; exec sleep 1000'";
+    let mut command = Command::new("sh");
+    let program = lockable(&server.url()).get_program().to_owned();
+    command.args(["-c", script]).arg(program).env("LOCKABLE_URL", server.url());
+    let running = Running::of(command, 2);
+    let [foreign, own] = running.family[..] else { panic!("{:?}", running.family) };
+    send(running.watcher(), Signal::KILL);
+    wait::until(LIMIT, || !is_alive(own));
+    assert_eq!(running.end().0, Some(125));
+    assert!(is_alive(foreign));
+    send(foreign, Signal::KILL);
+}
+
+#[test]
+fn a_command_does_not_outlive_its_lease_on_a_stopped_server() {
+    while_the_server_stands(|_| {});
+}
+
+#[test]
+fn a_stopped_watcher_and_a_stopped_server_are_no_way_out() {
+    while_the_server_stands(|running| send(running.watcher(), Signal::STOP));
+}
+
+/// The proxy lets no renewal pass that would move the end behind what was read.
+fn while_the_server_stands(before: impl Fn(&Running) + Sync) {
+    in_threads(|| {
+        let server = Server::start();
+        let proxy = Proxy::start(&server);
+        let running = Running::start(&proxy.url(), &OPTIONS);
+        pause();
+        before(&running);
+        proxy.hold_requests();
+        let end = end_of_lease(&server);
+        server.pause();
+        assert_ended_by(end, &running);
+        let (code, why) = running.end();
+        assert!(matches!(code, Some(124 | 125)), "{why}");
+    });
+}
+
+fn end_of_lease(server: &Server) -> Duration {
+    Duration::from_millis(server.admin().command(&["PEXPIRETIME", "disLock:job"]))
+}
+
+/// The clock is read before the processes are looked at.
+fn assert_ended_by(end: Duration, running: &Running) {
+    let mut stalls = Stalls::start();
+    wait::until(LIMIT, || {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let is_alive = running.is_alive();
+        assert!(!is_alive || now <= end + stalls.so_far(), "alive after the lease");
+        !is_alive
+    });
+}
+
+/// Who is alive was asked after the server had said that the lease is over.
+fn assert_ended_in_time(server: &Server, running: &Running) {
+    let (admin, mut over, mut stalls) = (server.admin(), None, Stalls::start());
+    wait::until(LIMIT, || {
+        if over.is_none() && admin.get("disLock:job").is_none() {
+            over = Some(now());
+        }
+        let is_alive = running.is_alive();
+        let is_late = over.is_some_and(|over| over.elapsed() >= stalls.so_far());
+        assert!(!(is_late && is_alive), "alive after the lease");
+        !is_alive
+    });
+}
+
+/// How long the machine has given nothing to this process, and so may have given nothing to others. On a machine
+/// that does not stall that is no time at all.
+struct Stalls {
+    latest: Instant,
+    all: Duration,
+}
+
+impl Stalls {
+    fn start() -> Self {
+        Self { latest: now(), all: Duration::ZERO }
+    }
+
+    /// Asked every few milliseconds; what is more than that is a stall.
+    fn so_far(&mut self) -> Duration {
+        let pause = self.latest.elapsed();
+        self.latest = now();
+        self.all += pause.saturating_sub(STALL);
+        self.all
+    }
+}
+
+const STALL: Duration = Duration::from_millis(50);
+
+/// Does that to a command that has run for a random part of its lease.
+fn repeat(part: impl Fn(&Server, Running) + Sync) {
+    in_threads(|| {
+        let server = Server::start();
+        let running = Running::start(&server.url(), &OPTIONS);
+        pause();
+        part(&server, running);
+    });
+}
+
+/// Two at a time, as often as the form of the test says.
+fn in_threads(part: impl Fn() + Sync) {
+    for _ in 0..long_form(1, 100) {
+        thread::scope(|scope| {
+            for _ in 0..SIDE_BY_SIDE {
+                scope.spawn(&part);
+            }
+        });
+    }
+}
+
+/// A random moment, before and after the first renewal.
+#[expect(clippy::disallowed_methods, reason = "the moment of a fault is what the test varies")]
+fn pause() {
+    use std::hash::{BuildHasher, RandomState};
+    let random = RandomState::new().hash_one(0);
+    let most = u64::try_from(LEASE.as_millis()).unwrap() * 2 / 3;
+    thread::sleep(Duration::from_millis(random % most));
+}
+
+const LEASE: Duration = Duration::from_secs(5);
+
+/// A machine that stalls for a second before a renewal has time for it still.
+const OPTIONS: [&str; 4] = ["--expire", "5s", "--kill-after", "500ms"];
+
+#[expect(clippy::disallowed_methods, reason = "processes run in real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+const SIDE_BY_SIDE: usize = 2;

@@ -1,0 +1,220 @@
+//! What a command gets, and what becomes of its exit code.
+
+use std::fs::File;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use lockable_tests::{Server, wait};
+
+use crate::program::{LIMIT, Running, lockable, outcome, run};
+
+#[test]
+fn the_exit_code_is_the_commands_own() {
+    let server = Server::start();
+    let code = |command: &[&str]| {
+        let mut lockable = lockable(&server.url());
+        outcome(lockable.args(["run", "--key", "job", "--"]).args(command)).0
+    };
+    assert_eq!(code(&["true"]), 0);
+    assert_eq!(code(&["sh", "-c", "exit 7"]), 7);
+    assert_eq!(code(&["sh", "-c", "kill -9 $$"]), 128 + 9);
+    assert_eq!(code(&["no-such-command"]), 127);
+    assert_eq!(code(&["/etc/passwd"]), 126);
+    assert_eq!(server.admin().get("disLock:job"), None);
+}
+
+#[test]
+fn a_busy_lock_has_a_code_of_its_own() {
+    let server = Server::start();
+    let holder = Running::start(&server.url(), &[]);
+    let busy = |options: &[&str]| outcome(&mut run(&server.url(), options, "echo ran"));
+    let (code, said, why) = busy(&[]);
+    assert_eq!((code, said.as_str()), (75, ""));
+    assert!(why.contains("another holder has the lock"), "{why}");
+    assert_eq!(busy(&["--wait=100ms"]).0, 75);
+    assert_eq!(busy(&["--busy-code", "0"]), (0, String::new(), String::new()));
+    drop(holder);
+}
+
+#[test]
+fn a_command_that_waits_runs_after_the_holder() {
+    let server = Server::start();
+    let admin = server.admin();
+    for options in [&["--wait"][..], &["--wait", "--fair"]] {
+        let holder = Running::of(run(&server.url(), &[], "echo $$; read line; echo $line"), 1);
+        let waiter = run(&server.url(), options, "echo ran").stdout(Stdio::piped()).spawn();
+        wait::until(LIMIT, || admin.command::<i64>(&["LLEN", "lockable:queue:{disLock:job}"]) == 1);
+        assert_eq!(holder.end().0, Some(0));
+        let output = waiter.unwrap().wait_with_output().unwrap();
+        assert_eq!((output.status.code(), output.stdout), (Some(0), b"ran\n".to_vec()));
+    }
+}
+
+#[test]
+fn a_server_that_is_down_is_69() {
+    let server = Server::start();
+    server.kill();
+    let (code, said, why) = outcome(&mut run(&server.url(), &[], "echo ran"));
+    assert_eq!((code, said.as_str(), why.lines().count()), (69, "", 1), "{why}");
+}
+
+#[test]
+fn errors_that_cannot_be_written_change_no_code() {
+    let server = Server::start();
+    let full = || File::options().write(true).open("/dev/full").unwrap();
+    let code = |command: &mut Command| command.stderr(full()).status().unwrap().code();
+    assert_eq!(code(lockable(&server.url()).args(["show", "free"])), Some(3));
+    assert_eq!(code(&mut run(&server.url(), &[], "setsid sleep 60 & exit 7")), Some(7));
+}
+
+#[test]
+fn a_command_has_the_input_and_knows_its_lock() {
+    let server = Server::start();
+    let script = "cat; echo $LOCKABLE_KEY $LOCKABLE_REQUEST_ID $LOCKABLE_FENCING_TOKEN";
+    let mut command = run(&server.url(), &["--request-id", "me"], script);
+    let input = File::open("/etc/hostname").unwrap();
+    let (code, said, _) = outcome(command.stdin(input));
+    let (host, rest) = said.split_once('\n').unwrap();
+    assert_eq!((code, host), (0, std::fs::read_to_string("/etc/hostname").unwrap().trim_end()));
+    let words: Vec<_> = rest.split_whitespace().collect();
+    assert_eq!(words[..2], ["job", "me"]);
+    assert!(words[2].parse::<u64>().is_ok());
+}
+
+/// What reads the command's output ends when it has read all of it, as the `tee` of a script that logs.
+#[test]
+fn what_ends_with_the_command_is_left_alone() {
+    let server = Server::start();
+    let mut command = run(&server.url(), &[], "(sleep 0.1; echo tail) & exit 5");
+    assert_eq!(outcome(&mut command), (5, "tail\n".to_owned(), String::new()));
+}
+
+#[test]
+fn what_a_command_leaves_behind_is_ended_before_the_release() {
+    let server = Server::start();
+    let script = "trap '' TERM; sleep 1000 & echo $!; setsid sleep 1000 & echo $!; exit 5";
+    let options = ["--kill-after", "200ms"];
+    let running = Running::of(run(&server.url(), &options, script), 2);
+    assert_released_behind(&server, &running);
+    let (code, why) = running.end();
+    assert_eq!(code, Some(5));
+    assert!(why.contains("left processes behind"), "{why}");
+}
+
+#[test]
+fn a_command_is_ended_when_max_hold_is_over() {
+    let server = Server::start();
+    let options = ["--kill-after", "200ms", "--max-hold", "300ms"];
+    let running = Running::start(&server.url(), &options);
+    assert_released_behind(&server, &running);
+    let (code, why) = running.end();
+    assert_eq!(code, Some(124));
+    assert!(why.contains("--max-hold is over"), "{why}");
+}
+
+/// Who is alive is asked after the server has said that the lock is free.
+fn assert_released_behind(server: &Server, running: &Running) {
+    let admin = server.admin();
+    wait::until(LIMIT, || {
+        let is_free = admin.get("disLock:job").is_none();
+        assert!(!(is_free && running.is_alive()), "the lock was released before");
+        is_free
+    });
+}
+
+#[test]
+fn mistakes_are_said_before_anything_runs() {
+    let server = Server::start();
+    let mistake = |url: &str, options: &[&str]| {
+        let (code, said, why) = outcome(&mut run(url, options, "echo ran"));
+        assert_eq!((code, said.as_str()), (2, ""), "{why}");
+        why
+    };
+    let url = server.url();
+    let why = mistake(&url, &["--url", "redis://:secret@host"]);
+    assert!(why.contains("--password-file") && !why.contains("secret"), "{why}");
+    assert!(mistake("memory://", &[]).contains("inside of one process"));
+    assert!(mistake("", &[]).contains("Set LOCKABLE_URL"));
+    assert!(mistake(&url, &["--expire", "500ms"]).contains("at least 1s"));
+    assert!(mistake(&url, &["--kill-after", "20s"]).contains("a third of --expire"));
+    assert!(mistake(&url, &["--wait=soon"]).contains("1m30s"));
+    assert!(mistake(&url, &["--fair"]).contains("--wait"));
+    assert!(mistake(&url, &["--prefix", "jo"]).contains("`b` for `job`"));
+    assert!(mistake(&format!("{url}?prefix=jo"), &[]).contains("without its prefix"));
+}
+
+#[test]
+fn a_password_comes_from_a_file() {
+    let server = Server::builder().user("app", "on >secret ~* &* +@all").start();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "secret\n").unwrap();
+    let url = format!("redis://app@{}", server.addr());
+    let file = file.path().to_str().unwrap();
+    let mut command = run(&url, &["--password-file", file], "echo ran; env | grep -c secret");
+    // The command does not have it.
+    assert_eq!(outcome(&mut command), (1, "ran\n0\n".to_owned(), String::new()));
+}
+
+#[test]
+fn errors_are_json_where_it_is_asked_for() {
+    let server = Server::start();
+    let holder = Running::start(&server.url(), &[]);
+    let (_, _, why) = outcome(&mut run(&server.url(), &["--json"], "true"));
+    let error: serde_json::Value = serde_json::from_str(&why).unwrap();
+    assert_eq!((&error["schema"], &error["error"]), (&1.into(), &"busy".into()));
+    assert_eq!(error["exit_code"], 75);
+    drop(holder);
+}
+
+#[test]
+fn a_lock_is_held_for_min_hold_although_the_command_has_ended() {
+    let server = Server::start();
+    let options = ["--expire", "60s", "--min-hold", "60s"];
+    let (code, ..) = outcome(&mut run(&server.url(), &options, "true"));
+    assert_eq!(code, 0);
+    let rest = u64::try_from(server.admin().pttl("disLock:job")).unwrap();
+    assert!(Duration::from_millis(rest) > LIMIT, "{rest}");
+}
+
+#[test]
+fn an_empty_variable_is_none() {
+    let server = Server::start();
+    let mut command = run(&server.url(), &["--min-hold", "20s"], "true");
+    for name in ["LOCKABLE_PREFIX", "LOCKABLE_NAMESPACE", "LOCKABLE_REQUEST_ID"] {
+        command.env(name, "");
+    }
+    assert_eq!(outcome(&mut command).0, 0);
+    assert!(server.admin().get("disLock:job").is_some());
+}
+
+#[test]
+fn a_release_that_fails_does_not_hide_that_the_command_ran() {
+    let server = Server::start();
+    let running = Running::of(run(&server.url(), &[], "echo $$; read line; exit 7"), 1);
+    server.kill();
+    let (code, why) = running.end();
+    assert_eq!(code, Some(7));
+    assert!(why.contains("the command has run") && why.lines().count() == 1, "{why}");
+}
+
+/// As by an upgrade while the call waits.
+#[test]
+fn a_program_whose_file_is_gone_runs_its_command() {
+    let server = Server::start();
+    let holder = Running::start(&server.url(), &[]);
+    let program = std::path::PathBuf::from(lockable("").get_program());
+    // Not a copy, which cannot be executed while another thread's new process has it open.
+    let folder = tempfile::TempDir::new_in(program.parent().unwrap()).unwrap();
+    let copy = folder.path().join("lockable");
+    std::fs::hard_link(program, &copy).unwrap();
+    let mut command = Command::new(&copy);
+    command.env("LOCKABLE_URL", server.url());
+    command.args(["run", "--key", "job", "--wait", "--", "sh", "-c", "exit 7"]);
+    let waiter = Running::of(command, 0);
+    let admin = server.admin();
+    wait::until(LIMIT, || admin.command::<i64>(&["LLEN", "lockable:queue:{disLock:job}"]) == 1);
+    std::fs::remove_file(copy).unwrap();
+    drop(holder);
+    server.admin().del("disLock:job");
+    assert_eq!(waiter.end().0, Some(7));
+}

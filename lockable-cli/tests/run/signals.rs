@@ -1,0 +1,107 @@
+//! Signals to `lockable` are the command's.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+use lockable_tests::{Server, wait};
+use rustix::process::Signal;
+
+use crate::program::{LIMIT, Running, group, lockable, outcome, run, state};
+
+#[test]
+fn a_signal_is_passed_on_and_the_command_decides() {
+    let server = Server::start();
+    // The whole group gets it, and so does `sleep`.
+    let script = "trap '' USR1; sleep 1000 & trap 'echo usr1' USR1; trap 'exit 3' TERM; \
+                  echo $$; while :; do wait; done";
+    let mut running = Running::of(run(&server.url(), &[], script), 1);
+    running.send(Signal::USR1);
+    assert_eq!(running.line(), "usr1");
+    running.send(Signal::TERM);
+    assert_eq!(running.end().0, Some(3));
+    assert_eq!(server.admin().get("disLock:job"), None);
+}
+
+/// As one is that reads from a terminal in the background.
+#[test]
+fn a_stopped_command_hears_that_it_should_end() {
+    let server = Server::start();
+    let script = "echo $$; kill -TTIN $$; sleep 1000";
+    let mut running = Running::of(run(&server.url(), &[], script), 1);
+    let why = running.complaint();
+    assert!(why.contains("--foreground"), "{why}");
+    assert_eq!(state(running.family[0]).as_deref(), Some("T"));
+    running.send(Signal::TERM);
+    assert_eq!(running.end().0, Some(128 + 15));
+}
+
+#[test]
+fn a_call_that_waits_ends_by_a_signal() {
+    let server = Server::start();
+    let (holder, admin) = (Running::start(&server.url(), &[]), server.admin());
+    let queued = || admin.command::<i64>(&["LLEN", "lockable:queue:{disLock:job}"]);
+    for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
+        // Where the test runs in the background, some of them are ignored.
+        let mut command = Command::new("env");
+        command.arg("--default-signal").arg(lockable("").get_program());
+        command
+            .env("LOCKABLE_URL", server.url())
+            .args(["run", "--key", "job", "--wait", "--", "true"]);
+        let waiter = Running::of(command, 0);
+        wait::until(LIMIT, || queued() == 1);
+        waiter.send(signal);
+        assert_eq!(waiter.end().0, Some(128 + signal.as_raw()));
+        assert_eq!(queued(), 0, "{signal:?}");
+    }
+    drop(holder);
+}
+
+#[test]
+fn a_signal_that_is_ignored_stays_ignored() {
+    let server = Server::start();
+    let program = lockable(&server.url()).get_program().to_owned();
+    let mut command = Command::new("sh");
+    let script = "trap '' HUP; exec \"$0\" run --key job -- sh -c 'echo $$; read line; echo done'";
+    command.args(["-c", script]).arg(program).env("LOCKABLE_URL", server.url());
+    let mut running = Running::of(command, 1);
+    running.send(Signal::HUP);
+    running.send(Signal::TERM);
+    assert_eq!(running.line(), "");
+    assert_eq!(running.end().0, Some(128 + 15));
+}
+
+#[test]
+fn a_command_in_the_foreground_stays_in_the_group() {
+    let server = Server::start();
+    let script = "sleep 1000 & echo $!; echo $$; wait";
+    let [own, foreground] =
+        [&[][..], &["--foreground", "--wait"]].map(|options| run(&server.url(), options, script));
+    let running = Running::of(own, 2);
+    assert_eq!(group(running.family[0]), group(running.family[1]));
+    assert_ne!(group(running.family[1]), group(running.id()));
+    running.send(Signal::TERM);
+    assert_eq!(running.end().0, Some(128 + 15));
+
+    let running = Running::of(foreground, 2);
+    assert_eq!(group(running.family[1]), group(running.id()));
+    assert_ne!(group(running.watcher()), group(running.id()));
+    server.admin().del("disLock:job");
+    wait::until(LIMIT, || !running.is_alive());
+    assert_eq!(running.end().0, Some(124));
+}
+
+/// A shell ends a script only if what it runs has died by a signal. Not by SIGINT here: a job in the background ignores
+/// that.
+#[test]
+fn lockable_dies_as_its_command_did() {
+    let server = Server::start();
+    let ours = lockable(&server.url()).get_program().to_owned();
+    let mut command = Command::new("bash");
+    let script = "\"$0\" run --key job -- sh -c 'kill -TERM $$'; echo $?; echo after";
+    command.args(["-c", script]).arg(ours).env("LOCKABLE_URL", server.url());
+    let (code, said, _) = outcome(&mut command);
+    assert_eq!((code, said.as_str()), (0, "143\nafter\n"));
+    let status = run(&server.url(), &[], "kill -TERM $$").status().unwrap();
+    assert_eq!(status.signal(), Some(15));
+    assert_eq!(server.admin().get("disLock:job"), None);
+}

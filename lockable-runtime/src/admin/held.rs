@@ -1,0 +1,70 @@
+//! One line of a listing.
+
+use std::fmt;
+
+use super::holder::Holder;
+use crate::backend::Seen;
+use crate::types::key::LockKey;
+use crate::types::owner::LockValue;
+use crate::types::redact::DisplayKey;
+use crate::types::reporting::Reporting;
+
+/// A lock that has a holder, as a listing found it.
+///
+/// [`Admin::revoke`](super::Admin::revoke) and [`Admin::force_release`](super::Admin::force_release) are about exactly
+/// this hold: the next holder of the same lock is left alone.
+#[derive(Clone)]
+pub struct HeldLock {
+    key: LockKey,
+    /// Where the name begins in the key.
+    name_at: usize,
+    holder: Holder,
+    queued: usize,
+    /// Whether `{:?}` shows no key.
+    is_redacted: bool,
+    /// What the holder wrote; it is never shown.
+    pub(super) owner: Option<LockValue>,
+}
+
+impl HeldLock {
+    pub(super) fn of(seen: Seen, prefix: &str, reporting: &Reporting) -> Self {
+        let (holder, is_redacted) = (Holder::seen(&seen), reporting.redacts_keys);
+        let Seen { key, owner, queued, .. } = seen;
+        Self { key, name_at: prefix.len(), holder, queued, is_redacted, owner }
+    }
+
+    /// The whole name of the lock.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        &self.key
+    }
+
+    /// The name without the locker's prefix: what [`Locker::lock`](crate::Locker::lock) takes.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.key.as_str().get(self.name_at..).unwrap_or_default()
+    }
+
+    /// Who has it.
+    #[must_use]
+    pub fn holder(&self) -> &Holder {
+        &self.holder
+    }
+
+    /// How long its queue is. Each entry is one process, and the server does not know how many of its calls wait.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.queued
+    }
+}
+
+impl fmt::Debug for HeldLock {
+    /// Without the owner token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeldLock")
+            .field("key", &DisplayKey::new(self.key.as_str(), self.is_redacted).text())
+            .field("holder", &self.holder)
+            .field("queued", &self.queued)
+            .finish_non_exhaustive()
+    }
+}

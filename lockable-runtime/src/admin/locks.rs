@@ -1,0 +1,189 @@
+//! A listing, page by page, with pauses.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{HashSet, VecDeque};
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::hash::BuildHasher;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_core::Stream;
+use tokio::time::Sleep;
+
+use super::held::HeldLock;
+use crate::backend::{Link, Page, Reply, Rest};
+use crate::types::clock::Moment;
+use crate::types::error::LockError;
+use crate::types::namespace::Namespace;
+use crate::types::selection::Selection;
+
+/// All locks of a locker's prefix that have a holder: see [`Admin::locks`](super::Admin::locks).
+///
+/// A [`Stream`]; [`next`](Locks::next) is for those who have no library for these.
+#[must_use = "nothing is listed before the first lock is asked for"]
+pub struct Locks {
+    link: Arc<Link>,
+    prefix: String,
+    namespace: Namespace,
+    glob: String,
+    pace: Pace,
+    state: State,
+    found: VecDeque<HeldLock>,
+    /// Of the page that was found last.
+    failed: Option<LockError>,
+    /// The hashes of the keys that were listed: a server may name a key more than once.
+    listed: HashSet<u64>,
+    hashes: RandomState,
+}
+
+/// How fast a listing goes.
+#[derive(Clone, Copy, Debug)]
+enum Pace {
+    Gentle,
+    Fast,
+}
+
+enum State {
+    Start,
+    /// Since then, a page is asked for.
+    Asking(Reply<Page>, Moment),
+    Pausing(Pin<Box<Sleep>>, Rest),
+    Ready(Rest),
+    End,
+}
+
+impl Locks {
+    pub(super) fn new(link: Arc<Link>, prefix: String, namespace: Namespace) -> Self {
+        Self {
+            link,
+            prefix,
+            namespace,
+            glob: "*".to_owned(),
+            pace: Pace::Gentle,
+            state: State::Start,
+            found: VecDeque::new(),
+            failed: None,
+            listed: HashSet::new(),
+            hashes: RandomState::new(),
+        }
+    }
+
+    /// Only locks whose names have this form: `*` is any text, `?` any character of one byte, `[a-c]` one of these,
+    /// and `\` makes the character behind it stand for itself. The name is the key without the prefix.
+    ///
+    /// The server goes through all its keys all the same.
+    pub fn matching(mut self, glob: impl Into<String>) -> Self {
+        self.glob = glob.into();
+        self
+    }
+
+    /// Without pauses, for a server that has time.
+    pub fn fast(mut self) -> Self {
+        self.pace = Pace::Fast;
+        self
+    }
+
+    /// The next lock; `None` when all were listed.
+    ///
+    /// # Errors
+    /// - [`is_unavailable`](LockError::is_unavailable) when a server gives no answer, or an unusable one. In a
+    ///   cluster the locks of the other servers follow; otherwise that is the end.
+    /// - [`is_refused`](LockError::is_refused) when the user may not list: see [the rights](super#rights).
+    /// - [`is_not_configured`](LockError::is_not_configured) [after a fork](crate::Locker#after-a-fork).
+    ///
+    /// # Cancel safety
+    /// No lock is lost: the next call returns it.
+    pub async fn next(&mut self) -> Option<Result<HeldLock, LockError>> {
+        poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+
+    fn start(&self) -> Result<State, LockError> {
+        self.link.usable_here()?;
+        let selection = Selection::new(&self.prefix, &self.glob, &self.namespace);
+        let backend = &self.link.backend;
+        Ok(State::Asking(backend.sweep(selection), backend.now()))
+    }
+
+    /// Takes in a page that was asked for then.
+    fn turn(&mut self, page: Page, asked: Moment) -> State {
+        self.failed = page.fault.map(LockError::from);
+        for seen in page.seen {
+            if self.listed.insert(self.hashes.hash_one(seen.key.as_str())) {
+                self.found.push_back(HeldLock::of(seen, &self.prefix, &self.link.reporting));
+            }
+        }
+        let Some(rest) = page.rest else { return State::End };
+        let took = self.link.backend.now().since(asked);
+        match self.pace {
+            Pace::Gentle if !took.is_zero() => {
+                let pause = took.saturating_mul(PAUSE).min(LONGEST_PAUSE);
+                State::Pausing(Box::pin(self.link.backend.timer(pause)), rest)
+            }
+            Pace::Gentle | Pace::Fast => State::Ready(rest),
+        }
+    }
+
+    fn asking(&self, rest: Rest) -> State {
+        let now = self.link.backend.now();
+        State::Asking(rest(), now)
+    }
+}
+
+/// How many times as long as a page took is the pause behind it: so a listing takes a fifth of the server's time at
+/// most.
+const PAUSE: u32 = 4;
+
+/// What has taken so long that more would be longer was no work of the server's.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+impl Stream for Locks {
+    type Item = Result<HeldLock, LockError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            if let Some(lock) = this.found.pop_front() {
+                return Poll::Ready(Some(Ok(lock)));
+            }
+            if let Some(error) = this.failed.take() {
+                return Poll::Ready(Some(Err(error)));
+            }
+            this.state = match std::mem::replace(&mut this.state, State::End) {
+                State::Start => match this.start() {
+                    Ok(started) => started,
+                    Err(error) => return Poll::Ready(Some(Err(error))),
+                },
+                State::Asking(mut reply, asked) => match reply.as_mut().poll(cx) {
+                    Poll::Ready(Ok(page)) => this.turn(page, asked),
+                    Poll::Ready(Err(fault)) => return Poll::Ready(Some(Err(fault.into()))),
+                    Poll::Pending => {
+                        this.state = State::Asking(reply, asked);
+                        return Poll::Pending;
+                    }
+                },
+                State::Pausing(mut pause, rest) => match pause.as_mut().poll(cx) {
+                    Poll::Ready(()) => State::Ready(rest),
+                    Poll::Pending => {
+                        this.state = State::Pausing(pause, rest);
+                        return Poll::Pending;
+                    }
+                },
+                State::Ready(rest) => this.asking(rest),
+                State::End => return Poll::Ready(None),
+            };
+        }
+    }
+}
+
+impl fmt::Debug for Locks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Locks")
+            .field("prefix", &self.prefix)
+            .field("matching", &self.glob)
+            .field("pace", &self.pace)
+            .finish_non_exhaustive()
+    }
+}

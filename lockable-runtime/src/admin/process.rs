@@ -1,0 +1,81 @@
+//! The processes that are connected.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::backend::Client;
+use crate::types::client_name::ClientName;
+use crate::types::owner::ProcessId;
+
+/// A process that locks, as its connections name it.
+///
+/// It is gone from the server's list when its connections are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    name: ClientName,
+    address: Option<String>,
+    connected_for: Duration,
+    connections: usize,
+}
+
+impl Process {
+    /// What its owner tokens begin with: [`Holder::process`](super::Holder::process) and
+    /// [`Waiter::process`](super::Waiter::process) are the same.
+    #[must_use]
+    pub fn id(&self) -> ProcessId {
+        self.name.process
+    }
+
+    /// What it calls itself: see [`LockerBuilder::name`](crate::LockerBuilder::name).
+    #[must_use]
+    pub fn service(&self) -> &str {
+        &self.name.service
+    }
+
+    /// The name of its machine or container, as that knows it.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.name.host
+    }
+
+    /// Its number there.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.name.pid
+    }
+
+    /// Where the server saw the oldest of its connections come from; `None` in memory. Behind a proxy it is the
+    /// proxy's.
+    #[must_use]
+    pub fn address(&self) -> Option<&str> {
+        self.address.as_deref()
+    }
+
+    /// How long the oldest of its connections is open.
+    #[must_use]
+    pub fn connected_for(&self) -> Duration {
+        self.connected_for
+    }
+
+    /// How many connections it has that carry its name, on all nodes of a cluster.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.connections
+    }
+
+    /// One for each process, those of one service side by side.
+    pub(super) fn all_of(clients: Vec<Client>) -> Vec<Self> {
+        let mut processes = BTreeMap::<_, Self>::new();
+        for Client { name, address, age } in clients {
+            let key = (name.service.clone(), name.host.clone(), name.pid, name.process);
+            let new =
+                || Self { name, address: None, connected_for: Duration::ZERO, connections: 0 };
+            let process = processes.entry(key).or_insert_with(new);
+            if process.connections == 0 || process.connected_for < age {
+                (process.address, process.connected_for) = (address, age);
+            }
+            process.connections += 1;
+        }
+        processes.into_values().collect()
+    }
+}

@@ -1,0 +1,364 @@
+//! Asking a holder to stop, and taking its lock away.
+//!
+//! See "What overlaps when a lock is taken away?" in DESIGN.md.
+
+use std::fmt;
+use std::future::{Future, IntoFuture, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use super::{Admin, HeldLock};
+use crate::backend::{Audience, Fault, Release, Revocation, Seen, Verb};
+use crate::types::error::{LockError, LockErrorKind};
+use crate::types::owner::TokenParts;
+use crate::types::reason::Reason;
+use crate::types::slot::Slot;
+
+impl Admin {
+    /// Asks the holder to stop: its body is dropped under the lock, then the lock is released to the next, and the
+    /// call of the holder gives [`is_revoked`](LockError::is_revoked) with this reason.
+    ///
+    /// The reason is shown in one line of at most 200 characters, where the holder logs. [`Revoke::grace`] says how
+    /// long the answer is waited for.
+    ///
+    /// # Guarantees
+    /// - To ask takes nothing away: no two bodies overlap because of it.
+    /// - Exactly this hold is asked. Where the lock has changed hands since it was looked at, no one is.
+    ///
+    /// # What this does not guarantee
+    /// - Only a process that listens can be asked: one that has held a lock with `renew` for a second, and whose
+    ///   server lets it subscribe. [`Revoked::NotListening`] says so, after three seconds: a younger hold, or one that has
+    ///   just lost its connection, listens by then. A lock without `renew` ends by itself.
+    /// - Nothing can stop a sync body, or code under a guard that is held by hand. It sees
+    ///   [`is_held`](crate::LockGuard::is_held) become false, and its lock is renewed until it ends.
+    /// - Calls of one process may pass a lock on under one owner token. For the server that is one hold, and the call
+    ///   that has the lock when the message arrives is the one that is stopped.
+    /// - A lock with `min_hold` stays taken until that is over, also when its holder has stopped.
+    ///
+    /// # Errors
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer.
+    /// - [`is_refused`](LockError::is_refused) when the user may not publish or look: see [the rights](super#rights).
+    /// - [`is_not_configured`](LockError::is_not_configured) [after a fork](crate::Locker#after-a-fork).
+    ///
+    /// # Cancel safety
+    /// Once it was polled, the holder may have been asked.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// # let body = locker.lock("order:7").renew().run(std::future::pending::<()>());
+    /// # let operator = async {
+    /// use lockable_runtime::admin::Revoked;
+    /// use std::time::Duration;
+    ///
+    /// let admin = locker.admin();
+    /// if let Some(held) = admin.holder("order:7").await? {
+    ///     match admin.revoke(&held, "migration 42").grace(Duration::from_secs(2)).await? {
+    ///         Revoked::Released { after } => println!("released after {after:.0?}"),
+    ///         Revoked::NotReleased { waited } => println!("still held after {waited:.0?}"),
+    ///         Revoked::NotListening { remaining } => println!("ends in {remaining:?}"),
+    ///         other => println!("{other:?}"),
+    ///     }
+    /// }
+    /// # Ok::<_, lockable_runtime::LockError>(())
+    /// # };
+    /// # let (stopped, asked) = tokio::join!(body, operator);
+    /// # assert!(stopped.unwrap_err().is_revoked());
+    /// # asked
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn revoke(&self, held: &HeldLock, reason: impl AsRef<str>) -> Revoke {
+        let (admin, held, reason) = (self.clone(), held.clone(), Reason::new(reason.as_ref()));
+        Revoke { admin, held, reason, grace: GRACE }
+    }
+
+    /// Takes the lock away from any kind of holder, and hands it on as a release does; the holder gets a message, and
+    /// its body is stopped when that arrives, with [`is_lost`](LockError::is_lost) and the reason.
+    ///
+    /// It works for every kind of holder: one that does not listen, a lock that is kept by `min_hold`, and one of
+    /// another library. So [ask](Admin::revoke) first.
+    ///
+    /// # Guarantees
+    /// The whole owner token is compared, in one step with the release. Where the lock has changed hands since it was
+    /// looked at, the new holder has it undisturbed: [`Forced::Changed`].
+    ///
+    /// # What this does not guarantee
+    /// Two bodies may be at work at once: the next holder begins at once, and the one before it is stopped when the
+    /// message arrives, at its next renewal, or at its deadline, whichever is first. What it notices by itself before
+    /// the message is there has no reason. Only a resource that checks
+    /// [fencing tokens](crate::FencingToken) is safe from that.
+    ///
+    /// # Errors
+    /// As [`revoke`](Admin::revoke), and
+    /// - [`is_wrong_type`](LockError::is_wrong_type) when the key holds data that is no lock.
+    ///
+    /// # Cancel safety
+    /// Once it was polled, the lock may have been taken away. That is so after an error of the backend, too.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// use lockable_runtime::admin::Forced;
+    ///
+    /// let guard = locker.lock("order:7").acquire().await?;
+    /// let admin = locker.admin();
+    /// let held = admin.holder("order:7").await?.expect("it is held");
+    /// assert_eq!(admin.force_release(&held, "its host is gone").await?, Forced::Released);
+    /// assert!(guard.is_lost() && locker.inspect("order:7").await?.is_none());
+    /// assert_eq!(admin.force_release(&held, "again").await?, Forced::Changed);
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn force_release(
+        &self,
+        held: &HeldLock,
+        reason: impl AsRef<str>,
+    ) -> Result<Forced, LockError> {
+        self.link.usable_here()?;
+        let Some(owner) = &held.owner else { return Err(self.no_lock(held)) };
+        let reason = Reason::new(reason.as_ref());
+        let message = self.send(held, Verb::Forced, &reason);
+        let (found, sent) = both(self.take(held, owner.clone().into_bytes()), message).await;
+        // The lock is taken away, whether its holder hears of it now or later.
+        drop(sent);
+        let mut found = found?;
+        // Its holder may have released it meanwhile, so that it is kept by its `min_hold`; or a waiter has changed the
+        // mark of such a lock.
+        if found != Release::Absent
+            && let Some(now) = self.seen(held).await?.and_then(|seen| seen.owner)
+            && is_kept_of(owner.text(), now.text())
+        {
+            found = self.take(held, now.into_bytes()).await?;
+        }
+        Ok(if found == Release::Released { Forced::Released } else { Forced::Changed })
+    }
+
+    async fn take(&self, held: &HeldLock, owner: Vec<u8>) -> Result<Release, LockError> {
+        let (link, key) = (&self.link, held.key());
+        let forced = link.ask(Slot::of(key), link.backend.force(key.clone(), owner)).await;
+        forced.map_err(|fault| self.fault(held, fault))
+    }
+
+    async fn send(
+        &self,
+        held: &HeldLock,
+        verb: Verb,
+        reason: &Reason,
+    ) -> Result<Audience, LockError> {
+        let owner = held.owner.as_ref().map(|owner| owner.text().to_owned());
+        let Some(owner) = owner.filter(|owner| has_process(owner)) else {
+            return Ok(Audience::Silence);
+        };
+        let (key, reason) = (held.key().clone(), reason.clone());
+        let (link, slot) = (&self.link, Slot::of(&key));
+        let sent = link.ask(slot, link.backend.send(Revocation { verb, owner, key, reason })).await;
+        sent.map_err(|fault| self.fault(held, fault))
+    }
+
+    /// What is under the key now.
+    async fn seen(&self, held: &HeldLock) -> Result<Option<Seen>, LockError> {
+        let seen = self.link.backend.look(held.key().clone()).await;
+        seen.map_err(|fault| self.fault(held, fault))
+    }
+
+    /// The same where that is this hold.
+    async fn still_held(&self, held: &HeldLock) -> Result<Option<Seen>, LockError> {
+        let is_same = |seen: &Seen| match (&held.owner, &seen.owner) {
+            (Some(listed), Some(now)) => listed.is_of(now),
+            (listed, now) => listed == now,
+        };
+        Ok(self.seen(held).await?.filter(is_same))
+    }
+
+    fn fault(&self, held: &HeldLock, fault: Fault) -> LockError {
+        fault.about(held.key(), &self.link.reporting)
+    }
+
+    fn no_lock(&self, held: &HeldLock) -> LockError {
+        let message = "the key holds data that is no lock; it was left as it is";
+        let error = LockError::new(LockErrorKind::WrongType, message);
+        self.link.reporting.redact(error.with_key(held.key().as_str()))
+    }
+}
+
+/// How long an answer is waited for, unless [`Revoke::grace`] says otherwise.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A holder listens a second after its grant, once it has connected for that, and about a second after its subscription
+/// has broken, as in a failover. Both take longer on a busy machine.
+const LISTENS_WITHIN: Duration = Duration::from_secs(3);
+
+/// The pause between two looks at the owner grows from this.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+
+/// It doubles with each look, up to this.
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// A request to a holder, which is sent when this is awaited; made by [`Admin::revoke`].
+#[must_use = "no one is asked until it is awaited"]
+pub struct Revoke {
+    admin: Admin,
+    held: HeldLock,
+    reason: Reason,
+    grace: Duration,
+}
+
+impl Revoke {
+    /// How long the holder has to let go of the lock, 5 s unless this says otherwise. With zero, it is asked, and no
+    /// answer is waited for.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    async fn ask(self) -> Result<Revoked, LockError> {
+        let Self { admin, held, reason, grace } = self;
+        admin.link.usable_here()?;
+        let backend = &admin.link.backend;
+        let may_listen = held.owner.as_ref().is_some_and(|owner| has_process(owner.text()));
+        let patience = if may_listen { LISTENS_WITHIN.min(grace) } else { Duration::ZERO };
+        let (start, mut pause) = (backend.now(), FIRST_PAUSE);
+        let Some(_) = admin.still_held(&held).await? else { return Ok(Revoked::Changed) };
+        loop {
+            // Asked again, it changes nothing; a message may be lost.
+            let audience = admin.send(&held, Verb::Revoke, &reason).await?;
+            let seen = admin.still_held(&held).await?;
+            let waited = backend.now().since(start);
+            let Some(seen) = seen else { return Ok(Revoked::Released { after: waited }) };
+            if audience == Audience::Silence && waited >= patience {
+                return Ok(Revoked::NotListening { remaining: seen.remaining });
+            }
+            if waited >= grace {
+                return Ok(Revoked::NotReleased { waited });
+            }
+            backend.timer(pause.min(grace.saturating_sub(waited))).await;
+            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+impl IntoFuture for Revoke {
+    type Output = Result<Revoked, LockError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.ask())
+    }
+}
+
+impl fmt::Debug for Revoke {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Revoke")
+            .field("held", &self.held)
+            .field("grace", &self.grace)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What became of a request to a holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Revoked {
+    /// The holder has released the lock, and the next one may have it. With `min_hold` it stays taken until that is
+    /// over.
+    Released {
+        /// How long that took.
+        after: Duration,
+    },
+    /// The holder was asked, as far as is known, and has the lock still: its body does not look, or waits in code
+    /// that cannot be dropped. It may also be that the locker of this lock does not listen: another one of its process
+    /// does, or it is a cluster, where no server counts who listens.
+    NotReleased {
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// The holder cannot be asked, because no process listens: the lock has no `renew`, is kept by `min_hold`, or is one
+    /// of an older version or of another library; its process has ended, has another namespace, or is not subscribed at the
+    /// moment; or the grace was over before it listened.
+    NotListening {
+        /// When the lock ends by itself; `None` is without an end, unless it is renewed.
+        remaining: Option<Duration>,
+    },
+    /// The lock had changed hands before, and no one was asked.
+    Changed,
+}
+
+/// What became of a lock that was to be taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Forced {
+    /// The holder does not have it any more, and the first who waited has it.
+    Released,
+    /// The lock had changed hands before, and was left as it is.
+    Changed,
+}
+
+/// What both give. The first one sends first; neither waits for the other.
+async fn both<A: Future, B: Future>(first: A, second: B) -> (A::Output, B::Output) {
+    let (mut first, mut second) = (pin!(first), pin!(second));
+    let (mut of_first, mut of_second) = (None, None);
+    poll_fn(|cx| {
+        if of_first.is_none() {
+            of_first = ready(first.as_mut().poll(cx));
+        }
+        if of_second.is_none() {
+            of_second = ready(second.as_mut().poll(cx));
+        }
+        match (of_first.take(), of_second.take()) {
+            (Some(first), Some(second)) => Poll::Ready((first, second)),
+            (first, second) => {
+                (of_first, of_second) = (first, second);
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}
+
+fn ready<T>(poll: Poll<T>) -> Option<T> {
+    match poll {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+/// Whether a holder is of this library, and may listen.
+fn has_process(owner: &str) -> bool {
+    let acquired = TokenParts::parse(owner);
+    acquired.is_some_and(|acquired| acquired.mark.is_none() && acquired.process.is_some())
+}
+
+/// Whether it is kept now by its `min_hold`, and was acquired by that owner.
+fn is_kept_of(owner: &str, now: &str) -> bool {
+    let is_kept = |owner| TokenParts::parse(owner).is_some_and(|acquired| acquired.mark.is_some());
+    let token = if is_kept(owner) { owner.get(1..) } else { Some(owner) };
+    is_kept(now) && now.get(1..) == token
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_kept_with_and_without_waiters() {
+        let token = "0123456789abcdef.1700000000000000";
+        let marked = |mark: &str| format!("{mark}{token} req-1");
+        for owner in ["", "~", "="].map(marked) {
+            assert!(is_kept_of(&owner, &marked("~")) && is_kept_of(&owner, &marked("=")));
+            assert!(!is_kept_of(&owner, &marked("")) && !is_kept_of(&owner, "~another"));
+        }
+        assert!(has_process(token) && !has_process(&marked("~")) && !has_process("another"));
+    }
+
+    #[test]
+    fn bounds() {
+        fn check<T: Send + Sync + Unpin + 'static>() {}
+        check::<Revoke>();
+        check::<Revoked>();
+    }
+}

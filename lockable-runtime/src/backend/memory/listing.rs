@@ -1,0 +1,75 @@
+//! What operators ask a store in memory for.
+
+use std::future::ready;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Memory;
+use super::state::Place;
+use crate::backend::administration::{Administration, Client, Page, Queued, Seen};
+use crate::backend::{Held, Reply};
+use crate::types::client_name::ClientName;
+use crate::types::clock::{Moment, tokio_time};
+use crate::types::key::LockKey;
+use crate::types::selection::Selection;
+
+impl Administration for Arc<Memory> {
+    fn sweep(&self, selection: Selection) -> Reply<Page> {
+        let store = Arc::clone(self);
+        Box::pin(async move {
+            let (state, now) = (store.state(), tokio_time());
+            let selected = state.places.iter().filter(|(key, _)| selection.has(key.as_str()));
+            let seen = selected.filter_map(|(key, place)| seen(key, place, now)).collect();
+            Ok(Page { seen, fault: None, rest: None })
+        })
+    }
+
+    fn look(&self, key: LockKey) -> Reply<Option<Seen>> {
+        let store = Arc::clone(self);
+        Box::pin(async move {
+            let (state, now) = (store.state(), tokio_time());
+            Ok(state.places.get(&key).and_then(|place| seen(&key, place, now)))
+        })
+    }
+
+    fn queue(&self, key: LockKey) -> Reply<Vec<Queued>> {
+        let store = Arc::clone(self);
+        Box::pin(async move {
+            let state = store.state();
+            let queued = |owner: &str| {
+                let mut listeners = state.listeners.iter();
+                let listener = listeners.find(|(origin, _)| origin.is_of(owner));
+                let is_listening = listener.is_some_and(|(_, hook)| hook.strong_count() > 0);
+                Queued { owner: owner.to_owned(), is_listening: Some(is_listening) }
+            };
+            let place = state.places.get(&key);
+            let waiting = place.into_iter().flat_map(|place| &place.queue);
+            Ok(waiting.map(|attempt| queued(attempt.owner.as_ref())).collect())
+        })
+    }
+
+    /// This process, which alone can have the store.
+    fn clients(&self) -> Reply<Vec<Client>> {
+        let age = tokio_time().since(self.born);
+        let name = ClientName::current(self.service.as_deref());
+        let client = name.map(|name| vec![Client { name, address: None, age }]);
+        Box::pin(ready(client.map_err(Into::into)))
+    }
+
+    fn clock_difference(&self) -> Reply<Option<Duration>> {
+        Box::pin(ready(Ok(None)))
+    }
+
+    fn size(&self) -> Reply<u64> {
+        let now = tokio_time();
+        let state = self.state();
+        let count = state.places.values().filter(|place| now < place.expires()).count();
+        Box::pin(ready(Ok(u64::try_from(count).unwrap_or(u64::MAX))))
+    }
+}
+
+fn seen(key: &LockKey, place: &Place, now: Moment) -> Option<Seen> {
+    let Held { owner, remaining } = place.held(now)?;
+    let key = key.clone();
+    Some(Seen { key, owner: Some(owner), remaining, queued: place.queue.len() })
+}

@@ -1,0 +1,35 @@
+//! Commands that look at locks, each with a limit of its own.
+
+use ::redis::{Cmd, RedisError, Value};
+
+use crate::backend::Fault;
+use crate::backend::redis::fault;
+use crate::backend::redis::reach::opener::Opener;
+use crate::backend::redis::servers::Primary;
+use crate::backend::redis::wire::command::pipeline;
+use crate::backend::redis::wire::connection::Connection;
+
+/// Sends the commands in one go. A connection that gives no answer in time is not used again.
+pub(super) async fn call(
+    connection: &Connection,
+    commands: impl IntoIterator<Item = Cmd>,
+) -> Result<Vec<Value>, Fault> {
+    let replies = connection.call_in_time(&pipeline(commands)).await;
+    replies.inspect_err(|_| connection.retire())
+}
+
+/// Asks a primary one thing.
+pub(super) async fn ask(primary: &Primary, command: &Cmd) -> Result<Value, Fault> {
+    let connection = primary.readers().ready().await?;
+    call(&connection, [command.clone()]).await.map(first)
+}
+
+/// An error that the server answered.
+pub(super) fn fault(opener: &Opener, error: &RedisError) -> Fault {
+    fault::of_look(&opener.server, error, opener.channels)
+}
+
+/// The reply to the only command.
+pub(super) fn first(replies: Vec<Value>) -> Value {
+    replies.into_iter().next().unwrap_or(Value::Nil)
+}

@@ -1,0 +1,102 @@
+//! Which processes have connections, and how many keys there are.
+
+use std::time::{Duration, SystemTime};
+
+use ::redis::{Cmd, FromRedisValue};
+
+use super::call::{self, ask};
+use crate::backend::redis::fault;
+use crate::backend::redis::servers::{Primary, Servers};
+use crate::backend::redis::wire::command::integer;
+use crate::backend::{Client, Fault};
+use crate::types::client_name::ClientName;
+use crate::types::clock::boot_time;
+use crate::types::error::LockErrorKind;
+
+/// Our connections at all primaries that answer.
+pub(super) async fn clients(servers: &Servers) -> Result<Vec<Client>, Fault> {
+    let lists = each(servers, async |primary| {
+        let reply = ask(primary, Cmd::new().arg("CLIENT").arg("LIST")).await?;
+        let list = reply.extract_error().and_then(|reply| Ok(Vec::from_redis_value(reply)?));
+        let list: Vec<u8> = list.map_err(|error| {
+            let fault = call::fault(&primary.readers().opener, &error);
+            // A service that hides them says so in words of its own.
+            let kind = if fault::passes(&error) { fault.kind } else { LockErrorKind::Refused };
+            Fault { kind, ..fault }
+        })?;
+        Ok(String::from_utf8_lossy(&list).lines().filter_map(client).collect::<Vec<_>>())
+    });
+    Ok(lists.await?.concat())
+}
+
+/// How many keys there are at all primaries that answer.
+pub(super) async fn size(servers: &Servers) -> Result<u64, Fault> {
+    let sizes = each(servers, async |primary| {
+        let reply = ask(primary, Cmd::new().arg("DBSIZE")).await?;
+        integer(&reply).map_err(|error| call::fault(&primary.readers().opener, &error))
+    });
+    Ok(sizes.await?.into_iter().fold(0, u64::saturating_add))
+}
+
+/// What the primaries answer. One that gives no answer hides nothing of the others.
+async fn each<T>(
+    servers: &Servers,
+    asked: impl AsyncFn(&Primary) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let (mut answers, mut silent) = (Vec::new(), None);
+    for primary in servers.primaries().await? {
+        match asked(&primary).await {
+            Ok(answer) => answers.push(answer),
+            Err(fault) if fault.kind == LockErrorKind::Unavailable => silent = Some(fault),
+            Err(fault) => return Err(fault),
+        }
+    }
+    silent.filter(|_| answers.is_empty()).map_or(Ok(answers), Err)
+}
+
+/// How far the clock of a primary is from that of this machine, at most.
+pub(super) async fn clock_difference(servers: &Servers) -> Result<Duration, Fault> {
+    let mut greatest = Duration::ZERO;
+    for primary in servers.primaries().await? {
+        let (asked, sent) = (SystemTime::now(), boot_time());
+        let reply = ask(&primary, Cmd::new().arg("TIME")).await?;
+        let half = boot_time().since(sent) / 2;
+        let time =
+            reply.extract_error().and_then(|reply| Ok(<(u64, u32)>::from_redis_value(reply)?));
+        let (seconds, micros) =
+            time.map_err(|error| call::fault(&primary.readers().opener, &error))?;
+        let there = Duration::from_secs(seconds) + Duration::from_micros(micros.into());
+        let here = asked.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + half;
+        greatest = greatest.max(there.abs_diff(here));
+    }
+    Ok(greatest)
+}
+
+/// One line of the list; `None` for a connection that is not ours.
+fn client(line: &str) -> Option<Client> {
+    let field = |name: &str| {
+        let mut fields = line.split(' ').filter_map(|field| field.split_once('='));
+        fields.find_map(|(of, value)| (of == name).then_some(value))
+    };
+    let name = ClientName::parse(field("name")?)?;
+    let age = field("age").and_then(|age| age.parse().ok()).unwrap_or_default();
+    let address = field("addr").map(ToOwned::to_owned);
+    Some(Client { name, address, age: Duration::from_secs(age) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_names_a_connection_of_ours() {
+        let line = "id=7 addr=10.0.0.7:4711 laddr=10.0.0.1:6379 fd=8 \
+                    name=lockable:0a1b2c:shop@web-3:88 age=12 idle=0 flags=N db=0";
+        let found = client(line).unwrap();
+        assert_eq!(found.name.service, "shop");
+        assert_eq!(found.address.as_deref(), Some("10.0.0.7:4711"));
+        assert_eq!(found.age, Duration::from_secs(12));
+        assert!(client("id=7 addr=10.0.0.7:4711 name= age=12").is_none());
+        assert!(client("").is_none());
+    }
+}

@@ -1,0 +1,62 @@
+//! Who waits for a lock.
+
+use std::collections::{BTreeSet, HashMap};
+
+use ::redis::{Cmd, FromRedisValue, Value};
+
+use super::call::{fault, first};
+use super::look::ask;
+use crate::backend::redis::servers::Servers;
+use crate::backend::{Fault, Queued};
+use crate::types::key::LockKey;
+use crate::types::namespace::Channels;
+use crate::types::slot::Slot;
+use crate::types::token::{Origin, OwnerToken};
+
+/// The entries of a lock's queue, the next one first.
+pub(super) async fn queue(servers: &Servers, key: &LockKey) -> Result<Vec<Queued>, Fault> {
+    let namespace = &servers.opener().namespace;
+    let range = Cmd::new().arg("LRANGE").arg(namespace.queue(key)).arg(0).arg(-1).to_owned();
+    let replies = ask(servers, Slot::of(key), &[range]).await?;
+    let entries = first(replies).extract_error();
+    let entries = entries.and_then(|entries| Ok(Vec::<Vec<u8>>::from_redis_value(entries)?));
+    let entries = entries.map_err(|error| fault(servers.opener(), &error))?;
+    let owners: Vec<_> = entries.iter().map(|entry| owner_of(entry)).collect();
+    let origins = owners.iter().filter_map(|owner| Origin::of(&OwnerToken::received(owner)));
+    let listening = listening(servers, Slot::of(key), &origins.collect()).await;
+    let queued = |owner: String| {
+        let origin = Origin::of(&OwnerToken::received(&owner));
+        let is_listening = origin.and_then(|origin| listening.get(&origin).copied());
+        Queued { owner, is_listening }
+    };
+    Ok(owners.into_iter().map(queued).collect())
+}
+
+/// An entry is for how many milliseconds it is granted, and its owner token.
+fn owner_of(entry: &[u8]) -> String {
+    let entry = String::from_utf8_lossy(entry);
+    entry.split_once(' ').map_or_else(|| entry.to_string(), |(_, owner)| owner.to_owned())
+}
+
+/// Whether each of these origins is listened for; none of those of which that is unknown.
+async fn listening(
+    servers: &Servers,
+    slot: Slot,
+    origins: &BTreeSet<Origin>,
+) -> HashMap<Origin, bool> {
+    if origins.is_empty() {
+        return HashMap::new();
+    }
+    let (opener, mut numsub) = (servers.opener(), Cmd::new());
+    let is_sharded = opener.channels == Channels::Sharded;
+    numsub.arg("PUBSUB").arg(if is_sharded { "SHARDNUMSUB" } else { "NUMSUB" });
+    for origin in origins {
+        numsub.arg(match opener.channels {
+            Channels::Plain => opener.namespace.channel(*origin),
+            Channels::Sharded => opener.namespace.shard_channel(*origin, slot),
+        });
+    }
+    let Ok(replies) = ask(servers, slot, &[numsub]).await else { return HashMap::new() };
+    let counts = Vec::<(Value, u64)>::from_redis_value(first(replies)).unwrap_or_default();
+    origins.iter().zip(counts).map(|(origin, (_, count))| (*origin, count > 0)).collect()
+}

@@ -1,0 +1,187 @@
+//! A listing: one cursor for each primary, and behind each page what is under its keys.
+
+use std::sync::Arc;
+
+use ::redis::{Cmd, FromRedisValue, RedisError};
+
+use super::call::{self, call, first};
+
+use super::look::{self, Extent};
+use crate::backend::redis::fault;
+use crate::backend::redis::servers::{Primary, Servers};
+use crate::backend::redis::wire::connection::Connection;
+use crate::backend::{Fault, Page, Reply, Rest, Seen};
+use crate::types::clock::{Moment, boot_time};
+use crate::types::error::LockErrorKind;
+use crate::types::key::LockKey;
+use crate::types::selection::Selection;
+
+/// How many keys the server goes through for one page: about 200 µs.
+const COUNT: usize = 250;
+
+/// Of how many keys the locks are read in one go: about 100 µs.
+const READ: usize = 64;
+
+/// How often a server is gone through from the start, because its connection broke: a cursor is good for one run
+/// of one server.
+const RESTARTS: u32 = 3;
+
+/// How often the nodes of slots that have moved meanwhile are gone through again.
+const ROUNDS: u32 = 3;
+
+/// A listing under way.
+struct Sweep {
+    servers: Servers,
+    selection: Selection,
+    /// What is to be gone through; the last one is under way.
+    primaries: Vec<Primary>,
+    at: Option<At>,
+    restarts: u32,
+    rounds: u32,
+    /// What has moved since then may have been missed.
+    since: Moment,
+}
+
+/// How far the server under way is gone through.
+struct At {
+    connection: Arc<Connection>,
+    cursor: u64,
+}
+
+/// The first page.
+pub(super) async fn begin(servers: Servers, selection: Selection) -> Result<Page, Fault> {
+    let since = boot_time();
+    let primaries = servers.primaries().await?;
+    let (at, restarts, rounds) = (None, 0, 0);
+    Sweep { servers, selection, primaries, at, restarts, rounds, since }.page().await
+}
+
+impl Sweep {
+    async fn page(mut self) -> Result<Page, Fault> {
+        let Some(primary) = self.primaries.last().cloned() else { return Ok(self.rest()) };
+        let begun = boot_time();
+        match self.scan(&primary).await {
+            Ok(seen) => {
+                let ended = if self.at.is_none() { self.next_primary().await } else { Ok(()) };
+                Ok(Page { seen, fault: ended.err(), ..self.rest() })
+            }
+            Err(fault) => {
+                let hangs = boot_time().since(begun) > self.servers.opener().command_deadline;
+                self.failed(fault, &primary, hangs).await
+            }
+        }
+    }
+
+    /// What is on the next page of this server; no place is left where that was the last one.
+    async fn scan(&mut self, primary: &Primary) -> Result<Vec<Seen>, Fault> {
+        let At { connection, cursor } = match self.at.take() {
+            Some(at) if at.connection.is_retired() => {
+                return Err(Fault::unavailable(format!(
+                    "{}: the connection broke",
+                    primary.server()
+                )));
+            }
+            Some(at) => at,
+            None => At { connection: primary.readers().ready().await?, cursor: 0 },
+        };
+        let (cursor, keys) = self.keys(&connection, cursor).await?;
+        let mut seen = Vec::new();
+        for keys in keys.chunks(READ) {
+            seen.extend(self.read(&connection, keys).await?);
+        }
+        self.at = (cursor != 0).then_some(At { connection, cursor });
+        Ok(seen)
+    }
+
+    /// The keys of locks on the next page, and where the one behind it begins.
+    async fn keys(
+        &self,
+        connection: &Connection,
+        cursor: u64,
+    ) -> Result<(u64, Vec<LockKey>), Fault> {
+        let mut scan = Cmd::new();
+        scan.arg("SCAN").arg(cursor).arg("MATCH").arg(self.selection.pattern());
+        scan.arg("COUNT").arg(COUNT);
+        let reply = first(call(connection, [scan]).await?);
+        let page = reply.extract_error().map_err(|error| self.fault(connection, &error))?;
+        let page = <(u64, Vec<Vec<u8>>)>::from_redis_value(page);
+        let (cursor, keys) = page.map_err(|error| self.fault(connection, &error.into()))?;
+        let keys = keys.into_iter().filter_map(|key| self.lock_key(key)).collect();
+        Ok((cursor, keys))
+    }
+
+    /// `None` for a key that no lock can have.
+    fn lock_key(&self, key: Vec<u8>) -> Option<LockKey> {
+        let key = String::from_utf8(key).ok().filter(|key| self.selection.may_be_lock(key))?;
+        LockKey::new(key).ok()
+    }
+
+    /// What is under these keys, which the server has just named.
+    async fn read(&self, connection: &Connection, keys: &[LockKey]) -> Result<Vec<Seen>, Fault> {
+        let namespace = &connection.names.namespace;
+        let commands =
+            keys.iter().flat_map(|key| look::commands(namespace, key, Extent::Beginning));
+        let mut replies = call(connection, commands).await?.into_iter();
+        let mut seen = Vec::new();
+        for key in keys {
+            let of_key: Vec<_> = replies.by_ref().take(3).collect();
+            let found = if look::redirect(&of_key).is_some() {
+                // Its slot has moved, or moves.
+                look::look(&self.servers, key.clone()).await?
+            } else {
+                let found = look::seen(key.clone(), &mut of_key.into_iter());
+                let found = found.map_err(|error| self.fault(connection, &error))?;
+                let is_between = look::is_between(found.as_ref());
+                if is_between { look::look(&self.servers, key.clone()).await? } else { found }
+            };
+            seen.extend(found);
+        }
+        Ok(seen)
+    }
+
+    /// An error that the server answered, after which it may have to be left.
+    fn fault(&self, connection: &Connection, error: &RedisError) -> Fault {
+        if fault::is_missing_right(error) {
+            return call::fault(self.servers.opener(), error);
+        }
+        connection.fault(error)
+    }
+
+    /// The server is gone through, or cannot be.
+    async fn next_primary(&mut self) -> Result<(), Fault> {
+        self.primaries.pop();
+        (self.at, self.restarts) = (None, 0);
+        if self.primaries.is_empty() && self.rounds < ROUNDS {
+            self.rounds += 1;
+            let now = boot_time();
+            self.primaries = self.servers.moved_since(self.since).await?;
+            self.since = now;
+        }
+        Ok(())
+    }
+
+    /// A broken connection is made again, and a node without slots is left. Else the others are listed without this
+    /// one.
+    async fn failed(mut self, fault: Fault, primary: &Primary, hangs: bool) -> Result<Page, Fault> {
+        self.at = None;
+        let may_pass = fault.kind == LockErrorKind::Unavailable && !hangs;
+        if may_pass && self.restarts < RESTARTS {
+            self.restarts += 1;
+            return Ok(self.rest());
+        }
+        let ended = self.next_primary().await;
+        let is_left = self.servers.is_left(primary).await;
+        let fault = if is_left { ended.err() } else { Some(fault) };
+        Ok(Page { fault, ..self.rest() })
+    }
+
+    /// An empty page, with those behind it.
+    fn rest(self) -> Page {
+        let rest: Option<Rest> = if self.primaries.is_empty() {
+            None
+        } else {
+            Some(Box::new(|| -> Reply<Page> { Box::pin(self.page()) }))
+        };
+        Page { seen: Vec::new(), fault: None, rest }
+    }
+}

@@ -1,0 +1,45 @@
+//! What an operator does to a lease.
+//!
+//! See "How is a holder asked to stop?" in DESIGN.md.
+
+use super::Lease;
+use super::state::LeaseState;
+use crate::telemetry;
+use crate::types::error::LockError;
+use crate::types::reason::Reason;
+
+impl Lease {
+    /// Asks the holder to stop while it still holds the lock; asked again, it changes nothing.
+    pub(crate) fn revoke(&self, reason: &Reason) {
+        let reason = self.shown(reason);
+        if self.update(|state, now| state.revoke(&reason, now)) {
+            telemetry::revoked(self.shown_key(), self.fencing_token(), reason.as_ref());
+            self.0.lost.notify_waiters();
+        }
+    }
+
+    /// The lock was taken away.
+    pub(crate) fn force(&self, reason: &Reason) {
+        let reason = self.shown(reason);
+        self.update(|state, now| state.force(&reason, now));
+    }
+
+    /// Whether it is renewed still, as far as is known here.
+    pub(crate) fn may_renew(&self) -> bool {
+        self.update(LeaseState::may_renew)
+    }
+
+    pub(crate) fn revoked(&self) -> LockError {
+        let reason = self.reason().unwrap_or_else(|| Reason::new(""));
+        self.about(|key| LockError::revoked(key, &reason))
+    }
+
+    pub(super) fn reason(&self) -> Option<Reason> {
+        self.state().reason.clone()
+    }
+
+    /// An operator may have named the key.
+    fn shown(&self, reason: &Reason) -> Reason {
+        Reason::new(&self.shown_key().redact_in(reason.as_ref()))
+    }
+}

@@ -1,0 +1,357 @@
+//! What an owner token says to those who may not see it: whose it is, and when its lock was asked for.
+//!
+//! See "How does an operator find the process that holds a lock?" in DESIGN.md.
+
+use std::error::Error;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use crate::types::error::LockError;
+use crate::types::process::PerProcess;
+use crate::types::random::{of_system, random};
+
+/// One process that locks: six hexadecimal digits, with which its owner tokens begin.
+///
+/// Each process draws its own at its first use of a lock, a forked one too. So the holder of a lock, an entry in its
+/// queue and a connection in the server's list are known to be of one process.
+///
+/// # What this does not guarantee
+/// They are no secret, and not unique for ever: of 500 processes, two have the same in one case of a hundred.
+///
+/// # Examples
+/// ```
+/// # fn example() -> Result<(), lockable_runtime::admin::IdError> {
+/// use lockable_runtime::admin::ProcessId;
+///
+/// let process: ProcessId = "0a1b2c".parse()?;
+/// assert_eq!(process.to_string(), "0a1b2c");
+/// # Ok(())
+/// # }
+/// # example().unwrap();
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProcessId(u32);
+
+impl ProcessId {
+    /// That of this process.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn current() -> Result<Self, LockError> {
+        /// Zero until it was drawn.
+        static CURRENT: PerProcess<AtomicU32> = PerProcess::new();
+        #[cfg(test)]
+        if crate::types::seeded::start().is_some() {
+            return Ok(Self(0x005E_EDED));
+        }
+        let current = CURRENT.get();
+        let known = current.load(Ordering::Acquire);
+        if known != 0 {
+            return Ok(Self(known));
+        }
+        let Self(drawn) = Self::leading(of_system()?);
+        let (set, order) = (Ordering::AcqRel, Ordering::Acquire);
+        let first = current.compare_exchange(0, drawn.max(1), set, order);
+        Ok(Self(first.map_or_else(|known| known, |_| drawn.max(1))))
+    }
+
+    /// That of an origin.
+    pub(super) fn leading(origin: u64) -> Self {
+        Self(u32::try_from(origin >> REST_BITS).unwrap_or_default())
+    }
+
+    /// These random bits behind its digits.
+    pub(super) fn origin(self, random: u64) -> u64 {
+        (u64::from(self.0) << REST_BITS) | (random & ((1 << REST_BITS) - 1))
+    }
+}
+
+/// How many bits of an origin do not say which process it is of.
+const REST_BITS: u32 = 40;
+
+/// With the digits that are meant everywhere else.
+impl fmt::Debug for ProcessId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ProcessId({self})")
+    }
+}
+
+impl fmt::Display for ProcessId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:06x}", self.0)
+    }
+}
+
+/// From what [`Display`](fmt::Display) wrote.
+impl FromStr for ProcessId {
+    type Err = IdError;
+
+    /// # Errors
+    /// When the text is not six hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        hex(text, 6).map(Self)
+    }
+}
+
+/// One hold of one lock: eight hexadecimal digits, a hash of what the holder wrote.
+///
+/// With it an operator names the hold that is meant, and never handles the owner token. Two processes compute
+/// the same.
+///
+/// # What this does not guarantee
+/// It is short, to be typed: two holds have the same in one case of four thousand million. What compares for real
+/// compares the whole owner token.
+///
+/// # Examples
+/// ```
+/// # fn example() -> Result<(), lockable_runtime::admin::IdError> {
+/// use lockable_runtime::admin::HolderId;
+///
+/// let id: HolderId = "3fa91c02".parse()?;
+/// assert_eq!(id.to_string(), "3fa91c02");
+/// assert!("3fa9".parse::<HolderId>().is_err());
+/// # Ok(())
+/// # }
+/// # example().unwrap();
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HolderId(u32);
+
+impl HolderId {
+    /// FNV-1a, folded: other versions have to find the same. Of a long value only as much counts as a listing reads.
+    pub(crate) fn of(owner: &LockValue) -> Self {
+        let add =
+            |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
+        let hash = owner.0.iter().take(LockValue::MAX_BYTES).fold(0xCBF2_9CE4_8422_2325, add);
+        let folded = (hash >> 32) ^ (hash & u64::from(u32::MAX));
+        Self(u32::try_from(folded).unwrap_or_default())
+    }
+}
+
+/// With the digits that are meant everywhere else.
+impl fmt::Debug for HolderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HolderId({self})")
+    }
+}
+
+impl fmt::Display for HolderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+/// From what [`Display`](fmt::Display) wrote.
+impl FromStr for HolderId {
+    type Err = IdError;
+
+    /// # Errors
+    /// When the text is not eight hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        hex(text, 8).map(Self)
+    }
+}
+
+/// A text that is no [`ProcessId`] or no [`HolderId`].
+///
+/// # Examples
+/// ```
+/// use lockable_runtime::admin::HolderId;
+///
+/// let error = "order:7".parse::<HolderId>().unwrap_err();
+/// assert_eq!(error.to_string(), "an id of this kind is 8 hexadecimal digits");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdError(usize);
+
+impl fmt::Display for IdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an id of this kind is {} hexadecimal digits", self.0)
+    }
+}
+
+impl Error for IdError {}
+
+fn hex(text: &str, digits: usize) -> Result<u32, IdError> {
+    let is_hex = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number = is_hex.then(|| u32::from_str_radix(text, 16).ok());
+    number.flatten().ok_or(IdError(digits))
+}
+
+/// The value of a lock, which another library may have written: an owner token, other text, or any bytes. Of a long one
+/// it may be the beginning.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct LockValue(Vec<u8>);
+
+impl LockValue {
+    /// A listing reads no more bytes: no owner token has as many.
+    pub(crate) const MAX_BYTES: usize = 1_024;
+
+    pub(crate) fn new(value: Vec<u8>) -> Self {
+        Self(value)
+    }
+
+    /// Whether this, which may be the beginning of a long value, is of that one.
+    pub(crate) fn is_of(&self, whole: &Self) -> bool {
+        self == whole || self.0.len() == Self::MAX_BYTES && whole.0.starts_with(&self.0)
+    }
+
+    /// Whether there is nothing, as under a key that was deleted before it was read.
+    #[cfg(feature = "redis")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What may be an owner token; nothing where it is no text.
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// How long the lock lasts whose key lasts for that long: one that is kept for its waiters, without their second.
+    #[cfg(feature = "redis")]
+    pub(crate) fn lasts(&self, rest: Duration) -> Duration {
+        let parts = TokenParts::parse(self.text());
+        let is_for_waiters = parts.is_some_and(|parts| parts.mark == Some(Mark::KeptForWaiters));
+        rest.saturating_sub(if is_for_waiters { FOR_WAITERS } else { Duration::ZERO })
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// What the owner token in the value of a lock says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TokenParts<'a> {
+    pub(crate) mark: Option<Mark>,
+    /// `None` where an older version wrote it.
+    pub(crate) process: Option<ProcessId>,
+    /// By the clock of the process; `None` where that cannot be.
+    pub(crate) attempted_at: Option<SystemTime>,
+    /// Whether the attempt was one of a waiter.
+    pub(crate) is_from_queue: bool,
+    pub(crate) identity: Option<&'a str>,
+}
+
+/// For so much longer a lock stays taken after its minimum hold, while calls wait for it.
+#[cfg(feature = "redis")]
+const FOR_WAITERS: Duration = Duration::from_secs(1);
+
+/// What is in front of the owner token of a lock that was released before its minimum hold was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// `~`: it is kept only until then.
+    Kept,
+    /// `=`: for those who wait, a second longer.
+    KeptForWaiters,
+}
+
+impl<'a> TokenParts<'a> {
+    /// `None` for a value that another library wrote.
+    pub(crate) fn parse(value: &'a str) -> Option<Self> {
+        let (mark, owner) = match value.split_at_checked(1) {
+            Some(("~", owner)) => (Some(Mark::Kept), owner),
+            Some(("=", owner)) => (Some(Mark::KeptForWaiters), owner),
+            _ => (None, value),
+        };
+        let (acquisition, identity) = match owner.split_once(' ') {
+            Some((acquisition, identity)) => (acquisition, Some(identity)),
+            None => (owner, None),
+        };
+        let (origin, number) = acquisition.split_once('.')?;
+        if !is_origin(origin) || number.is_empty() || !number.bytes().all(|it| it.is_ascii_digit())
+        {
+            return None;
+        }
+        let attempted_at = attempted_at(number);
+        let origin = u64::from_str_radix(origin, 16).ok()?;
+        Some(Self {
+            mark,
+            // An older version's token has other digits there, and a count for the time.
+            process: attempted_at.map(|_| ProcessId::leading(origin)),
+            attempted_at,
+            is_from_queue: attempted_at.is_some() && number.len() == TIME_DIGITS + RANDOM_DIGITS,
+            identity: identity.filter(|identity| !identity.is_empty()),
+        })
+    }
+}
+
+fn is_origin(text: &str) -> bool {
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    text.len() == 16 && text.bytes().all(is_hex)
+}
+
+/// The time in the number of an owner token, if that is one.
+fn attempted_at(number: &str) -> Option<SystemTime> {
+    if number.len() != TIME_DIGITS && number.len() != TIME_DIGITS + RANDOM_DIGITS {
+        return None;
+    }
+    let micros = number.get(..TIME_DIGITS)?.parse().ok()?;
+    let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_micros(micros))?;
+    let latest = SystemTime::now().checked_add(Duration::from_secs(86_400))?;
+    (micros >= EARLIEST && time <= latest).then_some(time)
+}
+
+/// Microseconds of a time have that many digits until the year 2286.
+const TIME_DIGITS: usize = 16;
+
+/// What is behind the time in the number of a waiter.
+const RANDOM_DIGITS: usize = 10;
+
+/// The year 2020: there was no lock of ours before.
+const EARLIEST: u64 = 1_577_836_800_000_000;
+
+/// The number in the owner token of a single try: the time, and above any number that this process had before.
+pub(super) fn number_of_try() -> u64 {
+    static LATEST: AtomicU64 = AtomicU64::new(0);
+    #[cfg(test)]
+    if let Some(bits) = crate::types::seeded::bits() {
+        return bits;
+    }
+    let now = micros();
+    let next = |latest: u64| Some(now.max(latest.saturating_add(1)));
+    let before = LATEST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    now.max(before.unwrap_or_default().saturating_add(1))
+}
+
+/// The number in the owner token of a waiter: the time, and ten random digits behind it. Another process may have
+/// the same origin for a while: one that was started from the same image.
+#[derive(Clone, Copy)]
+pub(crate) struct NumberOfWaiter {
+    micros: u64,
+    random: u64,
+}
+
+impl NumberOfWaiter {
+    /// # Errors
+    /// When the system gives no randomness.
+    pub(crate) fn draw() -> Result<Self, LockError> {
+        Ok(Self { micros: micros(), random: random()? % 10_u64.pow(10) })
+    }
+}
+
+impl fmt::Display for NumberOfWaiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:0TIME_DIGITS$}{:0RANDOM_DIGITS$}", self.micros, self.random)
+    }
+}
+
+/// Microseconds since 1970; in a simulation by its own clock.
+fn micros() -> u64 {
+    #[cfg(test)]
+    if let Some(start) = crate::types::seeded::start() {
+        let passed = tokio::time::Instant::now().saturating_duration_since(start);
+        return EARLIEST + u64::try_from(passed.as_micros()).unwrap_or_default();
+    }
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

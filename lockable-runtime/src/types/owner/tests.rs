@@ -1,0 +1,105 @@
+use super::*;
+use crate::request_id::RequestId;
+use crate::types::token::{Origin, OwnerToken};
+
+/// How far apart two readings of the clock in one test are at most.
+const TEST: Duration = Duration::from_secs(60);
+
+fn is_now(time: Option<SystemTime>) -> bool {
+    time.is_some_and(|time| SystemTime::now().duration_since(time).is_ok_and(|ago| ago < TEST))
+}
+
+#[test]
+fn a_token_says_its_process_and_its_time() {
+    let process = ProcessId::current().unwrap();
+    let token = OwnerToken::draw(Some(&RequestId::new("a b"))).unwrap();
+    let said = TokenParts::parse(token.as_ref()).unwrap();
+    assert_eq!((said.process, said.identity, said.mark), (Some(process), Some("a b"), None));
+    assert!(!said.is_from_queue && is_now(said.attempted_at));
+}
+
+#[test]
+fn the_token_of_a_waiter_says_so() {
+    let number = NumberOfWaiter::draw().unwrap();
+    let token = OwnerToken::at(Origin::draw().unwrap(), number, None);
+    let said = TokenParts::parse(token.as_ref()).unwrap();
+    assert_eq!(said.process, Some(ProcessId::current().unwrap()));
+    assert!(said.is_from_queue && is_now(said.attempted_at));
+}
+
+#[test]
+fn marks_of_kept_locks_are_read() {
+    let token = OwnerToken::draw(None).unwrap();
+    for (mark, text) in [(Mark::Kept, "~"), (Mark::KeptForWaiters, "=")] {
+        let value = [text, token.as_ref()].concat();
+        let said = TokenParts::parse(&value).unwrap();
+        assert_eq!(said.mark, Some(mark));
+        assert_eq!(TokenParts { mark: None, ..said }, TokenParts::parse(token.as_ref()).unwrap());
+    }
+}
+
+#[test]
+fn an_implausible_time_is_unknown() {
+    let tomorrow = micros() + 2 * 86_400_000_000;
+    let numbers = [
+        "1".to_owned(),
+        "18446744073709551615".to_owned(),
+        "1577836799999999".to_owned(),
+        tomorrow.to_string(),
+        format!("{tomorrow}0000000000"),
+        format!("{}000000000", micros()),
+    ];
+    for number in numbers {
+        let value = format!("0123456789abcdef.{number} x");
+        let said = TokenParts::parse(&value).unwrap();
+        assert_eq!((said.process, said.attempted_at), (None, None), "{number}");
+        assert_eq!((said.is_from_queue, said.identity), (false, Some("x")), "{number}");
+    }
+}
+
+#[test]
+fn numbers_of_tries_rise() {
+    let numbers: Vec<_> = (0..1_000).map(|_| number_of_try()).collect();
+    assert!(numbers.is_sorted_by(|one, next| one < next));
+}
+
+fn id_of(owner: &str) -> HolderId {
+    HolderId::of(&LockValue::new(owner.as_bytes().to_vec()))
+}
+
+#[test]
+fn bytes_are_no_text() {
+    assert_eq!(LockValue::new(vec![0xFF, 0xFE]).text(), "");
+}
+
+#[test]
+fn ids_are_read_as_they_are_written() {
+    let process = ProcessId::current().unwrap();
+    assert_eq!(process.to_string().parse(), Ok(process));
+    let holder = id_of("0123456789abcdef.1");
+    assert_eq!(holder.to_string().parse(), Ok(holder));
+    for text in ["", "+12345", "12345", "1234567", "12345g", "é1234"] {
+        assert_eq!(text.parse::<ProcessId>(), Err(IdError(6)), "{text:?}");
+    }
+}
+
+/// Another hash would be another id, which other versions do not know.
+#[test]
+fn the_id_of_a_hold_never_changes() {
+    let id = |owner| id_of(owner).to_string();
+    assert_eq!(id("0123456789abcdef.1750000000000001"), "10658835");
+    assert_eq!(id(""), "4fd0bfc1");
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn a_lock_that_is_kept_for_waiters_ends_a_second_earlier() {
+    let lasts = |owner: &str| {
+        LockValue::new(owner.as_bytes().to_vec()).lasts(Duration::from_millis(2_500)).as_millis()
+    };
+    let token = OwnerToken::draw(None).unwrap();
+    for (mark, millis) in [("", 2_500), ("~", 2_500), ("=", 1_500)] {
+        assert_eq!(lasts(&[mark, token.as_ref()].concat()), millis);
+    }
+    assert_eq!(lasts("=theirs"), 2_500);
+}

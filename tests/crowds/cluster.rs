@@ -1,0 +1,170 @@
+//! Sixty-four busy tasks, a hundred renewed locks and two hundred waiters, while the masters of a cluster change.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockable_tests::sections::{SOON, SWITCH, is_clean_everywhere};
+use lockable_tests::{Cluster, Pace, Sections, Server, cluster, wait};
+
+use crate::alone;
+use crate::load::{Crowd, Fault, Faults, Load};
+
+/// Without `cluster-require-full-coverage no` the servers themselves stop all shards between the moment at
+/// which they take the master for dead and the promotion.
+#[test]
+fn a_killed_master_stalls_its_shard_alone() {
+    alone(async {
+        let cluster = Cluster::builder().config("cluster-require-full-coverage", "no").start();
+        let load = Load::start(&cluster.url(), CROWD).await;
+        let shard = cluster.shard_of(cluster.master_of(LINE));
+        let elsewhere = |name: &str| !shard.has(name);
+        let replica = cluster.replica_of(LINE);
+        load.sections.take_longest_pause_of(|_| true);
+        let before = cluster.kill_master(LINE);
+        cluster.promoted(replica).await;
+        let pace = Pace::start();
+        load.each_line_moves().await;
+        // The first ones may have been served before, and have ended after it.
+        load.each_line_moves().await;
+        let (moved, pause) = (pace.elapsed(), load.sections.take_longest_pause_of(elsewhere));
+        println!("every line moves twice {moved:?} after it; other shards paused {pause:?}");
+        assert!(moved <= SOON, "{moved:?}");
+        assert!(pause <= SOON, "{pause:?}");
+        let (sections, faults) = ended(load).await;
+        assert_eq!(faults.lost, []);
+        assert_eq!(faults.of(elsewhere), NONE);
+        sections.assert_sound();
+        assert_ne!(cluster.other_than(LINE, before).addr(), before.addr());
+        is_clean_everywhere(&cluster).await;
+    });
+}
+
+#[test]
+fn a_planned_failover_costs_no_lease_and_little_waiting() {
+    alone(async {
+        let cluster = Cluster::start();
+        let load = Load::start(&cluster.url(), CROWD).await;
+        load.sections.take_longest_pause_of(|_| true);
+        for line in 0..FAILOVERS {
+            cluster.fail_over(&format!("disLock:line:{line}"));
+            load.each_line_moves().await;
+        }
+        let pause = load.sections.take_longest_pause_of(|_| true);
+        println!("longest pause {pause:?}");
+        assert!(pause <= SOON, "{pause:?}");
+        ended_well(load).await;
+        is_clean_everywhere(&cluster).await;
+    });
+}
+
+/// Goal: locks of other shards do not notice.
+/// Method: a master and its replica are frozen until all of their renewed locks are lost.
+#[test]
+fn exactly_the_leases_of_a_frozen_shard_end() {
+    alone(async {
+        let cluster = Cluster::builder().config("cluster-require-full-coverage", "no").start();
+        let load = Load::start(&cluster.url(), Crowd { lease: LEASE, ..CROWD }).await;
+        let shard = cluster.shard_of(cluster.master_of(LINE));
+        let elsewhere = |name: &str| !shard.has(name);
+        let doomed: HashSet<_> = load.held().filter(|name| shard.has(name)).collect();
+        load.sections.take_longest_pause_of(|_| true);
+        let (frozen, pace) = (cluster.freeze_shard(LINE), Pace::start());
+        let lost = || load.faults().lost.len();
+        wait::until_async(SWITCH, async || lost() >= doomed.len()).await;
+        assert!(pace.elapsed() <= LEASE + SOON, "{:?}", pace.elapsed());
+        // Those of the others are renewed, and would have ended too by now.
+        let pause = load.sections.take_longest_pause_of(elsewhere);
+        frozen.into_iter().for_each(Server::resume);
+        cluster.wait_until_healthy();
+        load.each_line_moves().await;
+        println!("{} lost; other shards paused {pause:?}", doomed.len());
+        assert!(pause <= SOON, "{pause:?}");
+        let (sections, faults) = ended(load).await;
+        let lost: HashSet<_> = faults.lost.iter().map(|fault| fault.name.clone()).collect();
+        assert_eq!(lost, doomed);
+        assert_eq!(faults.of(elsewhere), NONE);
+        sections.assert_sound();
+        is_clean_everywhere(&cluster).await;
+    });
+}
+
+/// Goal: the operator's tool is not disturbed by keys that appear where it moves them, and no one is by it.
+#[test]
+fn a_third_of_the_slots_moves_to_and_fro() {
+    alone(async {
+        let cluster = Cluster::start();
+        let load = Load::start(&cluster.url(), CROWD).await;
+        let [one, .., other] = cluster.first_masters().collect::<Vec<_>>()[..] else {
+            unreachable!()
+        };
+        let count = if moves_slots_fast(one) { THIRD } else { FEW };
+        for (from, to) in [(other, one), (one, other)] {
+            if cluster::has_tool() {
+                cluster.reshard_by_tool(count, from, to).unwrap();
+            } else {
+                cluster.reshard(count, from, to).unwrap();
+            }
+            load.each_line_moves().await;
+        }
+        ended_well(load).await;
+        is_clean_everywhere(&cluster).await;
+    });
+}
+
+/// Goal: nothing is lost where the servers move slots with all that is in them, as some since 2025 can.
+/// Method: those that cannot move them one by one, without the tool.
+#[test]
+fn slots_that_move_at_once_cost_no_lease() {
+    alone(async {
+        let cluster = Cluster::start();
+        let load = Load::start(&cluster.url(), CROWD).await;
+        let [one, other, _] = cluster.first_masters().collect::<Vec<_>>()[..] else {
+            unreachable!()
+        };
+        for (from, to) in [(one, other), (other, one)] {
+            cluster.move_at_once(FEW, from, to).unwrap();
+            load.each_line_moves().await;
+        }
+        ended_well(load).await;
+        is_clean_everywhere(&cluster).await;
+    });
+}
+
+const CROWD: Crowd =
+    Crowd { holders: 100, lease: Duration::from_secs(10), waiters: 200, lines: 20, tasks: 64 };
+
+/// Its shard is the one that fails.
+const LINE: &str = "disLock:line:0";
+
+/// The lines belong to all shards.
+const FAILOVERS: usize = 6;
+
+/// It is over before the frozen nodes are.
+const LEASE: Duration = Duration::from_secs(4);
+
+/// A third of all slots, and less than the last master has: one that has none would become a replica.
+const THIRD: usize = 5_461;
+
+const FEW: usize = 500;
+
+/// Servers since 7.2 take several milliseconds for each slot.
+fn moves_slots_fast(server: &Server) -> bool {
+    server.admin().info("server").contains("redis_version:7.0.")
+}
+
+async fn ended(load: Load) -> (Arc<Sections>, Faults) {
+    let sections = Arc::clone(&load.sections);
+    let faults = load.end().await;
+    println!("{} sections, {}", sections.finished(), faults.counts());
+    (sections, faults)
+}
+
+/// No renewed lock was lost, no call failed, and no two had a lock at the same time.
+async fn ended_well(load: Load) {
+    let (sections, faults) = ended(load).await;
+    assert_eq!(faults.of(|_| true), NONE);
+    sections.assert_sound();
+}
+
+const NONE: [&Fault; 0] = [];

@@ -1,0 +1,211 @@
+//! The rights of readers and operators, and what fails where one is missing.
+
+use std::collections::BTreeSet;
+use std::future::pending;
+
+use lockable_runtime::admin::{Forced, Revoked};
+use lockable_runtime::{LockError, Locker, LockerBuilder};
+use lockable_tests::cluster::slot;
+use lockable_tests::{Admin, Cluster, Server, wait};
+
+use crate::support::{LIMIT, LONG, PATIENCE};
+
+/// What can be looked at.
+const LOOKS: [&str; 7] = ["clock", "count", "holder", "listening", "locks", "processes", "queue"];
+
+/// What fails without a right.
+fn without(right: &str) -> &'static [&'static str] {
+    match right {
+        "%R~disLock:*" | "+getrange" | "+pttl" | "+llen" => &["holder", "locks"],
+        "%R~lockable:*" => &["holder", "listening", "locks", "queue"],
+        "+scan" => &["locks"],
+        "+lrange" => &["listening", "queue"],
+        "+dbsize" => &["count"],
+        "+time" => &["clock"],
+        "+client|list" => &["processes"],
+        "+pubsub|numsub" | "+pubsub|shardnumsub" => &["listening"],
+        "+select" | "+cluster|slots" => &LOOKS,
+        other => panic!("`{other}` is a right for nothing"),
+    }
+}
+
+/// The documented line of that number, word by word, for a user of this name.
+fn line(number: usize, user: &str) -> Vec<String> {
+    let text = include_str!("../../../lockable-runtime/acl_operators.md");
+    words_of(text, number, user)
+}
+
+/// The rights among the words of the app's line.
+fn rights_of_app(number: usize) -> Vec<String> {
+    let mut words = words_of(include_str!("../../../lockable-runtime/acl.md"), number, "app");
+    words.retain(|word| is_right(word));
+    words
+}
+
+fn words_of(text: &str, number: usize, user: &str) -> Vec<String> {
+    let line = text.lines().filter(|line| line.starts_with("ACL SETUSER ")).nth(number).unwrap();
+    let mut words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+    user.clone_into(&mut words[2]);
+    words
+}
+
+fn is_right(word: &str) -> bool {
+    word.starts_with(['+', '%', '~', '&'])
+}
+
+fn set(admin: &Admin, line: &[String]) {
+    admin.command::<()>(&line.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+fn builder(url: &str) -> LockerBuilder {
+    Locker::builder().url(url).expire(LONG).command_deadline(PATIENCE)
+}
+
+/// A lock `k` that is held, and waited for.
+async fn busy(url: &str) -> (Locker, tokio::task::JoinHandle<Result<(), LockError>>) {
+    let holder = builder(url).connect().await.unwrap();
+    let held = holder.clone();
+    let call = tokio::spawn(async move { held.lock("k").renew().run(pending()).await });
+    let found = async || holder.inspect("k").await.unwrap().is_some();
+    wait::until_async(LIMIT, found).await;
+    let waits = builder(url).connect().await.unwrap();
+    drop(tokio::spawn(
+        async move { waits.lock("k").wait_at_most(LONG).run(pending::<()>()).await },
+    ));
+    let queued = async || holder.admin().queue("k").await.unwrap().len() == 1;
+    wait::until_async(LIMIT, queued).await;
+    (holder, call)
+}
+
+/// What fails of all that a user can look at.
+async fn failures(url: &str) -> BTreeSet<&'static str> {
+    let admin = builder(url).connect_lazy().unwrap().admin();
+    let queue = admin.queue("k").await;
+    let listens = queue.as_ref().is_ok_and(|queue| queue[0].is_listening() == Some(true));
+    let looks: [(_, Option<LockError>); 6] = [
+        ("clock", admin.clock_difference().await.err()),
+        ("count", admin.count().await.err()),
+        ("holder", admin.holder("k").await.err()),
+        ("locks", admin.locks().next().await.unwrap().err()),
+        ("processes", admin.processes().await.err()),
+        ("queue", queue.err()),
+    ];
+    let failed = looks.into_iter().filter_map(|(name, error)| {
+        if let Some(error) = &error {
+            assert!(error.is_refused(), "{name}: {error:?}");
+            let shown = error.to_string();
+            // A user who cannot connect at all needs other advice.
+            let connects = !["'select'", "'cluster|slots'"].iter().any(|it| shown.contains(it));
+            let is_advised = shown.contains("to look at locks needs `%R~disLock:* ");
+            assert!(is_advised || !connects, "{shown}");
+        }
+        error.map(|_| name)
+    });
+    failed.chain((!listens).then_some("listening")).collect()
+}
+
+#[tokio::test]
+async fn each_right_of_a_reader_is_needed() {
+    let server = Server::start();
+    let (_holder, _call) = busy(&server.url_with("default", "", 1)).await;
+    let admin = server.admin();
+    set(&admin, &line(0, "reader"));
+    let url = server.url_with("reader", "secret", 1);
+    assert!(failures(&url).await.is_empty());
+    // The client introduces itself, where a server lets it.
+    let refused: Vec<Vec<redis::Value>> = admin.command(&["ACL", "LOG"]);
+    let objects = refused.iter().map(|entry| redis::from_redis_value(entry[7].clone()).unwrap());
+    let others: Vec<String> = objects.filter(|object| object != "client|setinfo").collect();
+    assert_eq!(others, [""; 0], "nothing else is tried");
+    let lock = Locker::connect(&url).await.unwrap_err();
+    assert!(lock.is_refused(), "a reader cannot lock: {lock}");
+    for right in line(0, "reader").iter().filter(|word| is_right(word)) {
+        let mut line = line(0, "poor");
+        line.retain(|word| word != right);
+        set(&admin, &line);
+        let failed = failures(&server.url_with("poor", "secret", 1)).await;
+        assert_eq!(failed, without(right).iter().copied().collect(), "{right}");
+    }
+}
+
+#[tokio::test]
+async fn each_right_of_a_reader_is_needed_in_a_cluster() {
+    let cluster = Cluster::builder().shards(2).replicas(0).start();
+    let (_holder, _call) = busy(&cluster.url()).await;
+    let set = |line: &[String]| cluster.servers().for_each(|node| set(&node.admin(), line));
+    set(&line(1, "reader"));
+    assert!(failures(&cluster.url_with("reader", "secret")).await.is_empty());
+    for right in
+        line(1, "reader").iter().filter(|word| is_right(word)).filter(|right| *right != "+asking")
+    {
+        let mut line = line(1, "poor");
+        line.retain(|word| word != right);
+        set(&line);
+        let failed = failures(&cluster.url_with("poor", "secret")).await;
+        assert_eq!(failed, without(right).iter().copied().collect(), "{right}");
+    }
+    // The lock is at the other node already.
+    let name = "disLock:k";
+    let to = cluster.masters().find(|it| it.addr() != cluster.master_of(name).addr()).unwrap();
+    cluster.begin_move(slot(name), to);
+    assert!(cluster.move_key(name).unwrap());
+    for (line_of, may_ask) in [(line(1, "reader"), true), (line(1, "poor"), false)] {
+        let line: Vec<_> =
+            line_of.iter().filter(|word| may_ask || *word != "+asking").cloned().collect();
+        set(&line);
+        let locker = builder(&cluster.url_with(&line[2], "secret"));
+        let holder = locker.connect_lazy().unwrap().admin().holder("k").await;
+        assert_eq!(holder.is_ok_and(|lock| lock.is_some()), may_ask);
+    }
+    cluster.end_move(slot(name)).unwrap();
+}
+
+#[tokio::test]
+async fn each_right_of_an_operator_is_needed() {
+    let server = Server::start();
+    let (_holder, call) = busy(&server.url_with("default", "", 1)).await;
+    let admin = server.admin();
+    let url = |user| server.url_with(user, "secret", 1);
+    let app = rights_of_app(0);
+    assert!(app.iter().all(|right| line(2, "operator").contains(right)));
+    // The others are needed for locks: `tests/faults` takes each of them away.
+    let more = |word: &&String| is_right(word) && !app.contains(word);
+    for right in line(2, "poor").iter().filter(more) {
+        let mut line = line(2, "poor");
+        line.retain(|word| word != right);
+        set(&admin, &line);
+        let failed = failures(&url("poor")).await;
+        assert_eq!(failed, without(right).iter().copied().collect(), "{right}");
+    }
+    set(&admin, &line(2, "operator"));
+    assert!(failures(&url("operator")).await.is_empty());
+    operates(&url("operator"), call).await;
+}
+
+#[tokio::test]
+async fn an_operator_of_a_cluster_can_do_everything() {
+    let cluster = Cluster::builder().shards(2).replicas(0).start();
+    let (_holder, call) = busy(&cluster.url()).await;
+    assert!(rights_of_app(2).iter().all(|right| line(3, "operator").contains(right)));
+    for node in cluster.servers() {
+        set(&node.admin(), &line(3, "operator"));
+    }
+    assert!(failures(&cluster.url_with("operator", "secret")).await.is_empty());
+    operates(&cluster.url_with("operator", "secret"), call).await;
+}
+
+/// Asks the holder to stop, and takes the lock away from the next one.
+async fn operates(url: &str, call: tokio::task::JoinHandle<Result<(), LockError>>) {
+    let admin = builder(url).connect().await.unwrap().admin();
+    let asked = async || {
+        let held = admin.holder("k").await.unwrap().unwrap();
+        // Its process listens a second after it has the lock.
+        matches!(admin.revoke(&held, "tried").grace(LIMIT).await.unwrap(), Revoked::Released { .. })
+    };
+    wait::until_async(LIMIT, asked).await;
+    assert!(call.await.unwrap().unwrap_err().is_revoked());
+    let found = async || admin.holder("k").await.unwrap().is_some();
+    wait::until_async(LIMIT, found).await;
+    let held = admin.holder("k").await.unwrap().unwrap();
+    assert_eq!(admin.force_release(&held, "tried").await.unwrap(), Forced::Released);
+}

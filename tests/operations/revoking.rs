@@ -1,0 +1,206 @@
+//! Holders are asked to stop, and locks are taken away.
+
+mod hearing;
+mod load;
+mod support;
+
+use std::time::Duration;
+
+use lockable_runtime::admin::{Forced, HolderKind, Revoked};
+use lockable_tests::{Proxy, Server};
+
+use self::support::{LIMIT, LONG, ask, connect, heard, held, listens};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn an_asked_holder_releases_under_its_lock() {
+    let server = Server::start();
+    let (holder, operator) = (connect(&server.url()).await, connect(&server.url()).await);
+    let guard = holder.lock("k").renew().acquire().await.unwrap();
+    let seen = listens(&server, &operator, "k").await;
+    let waiting = operator.lock("k").acquire();
+    let body = async {
+        let error = guard.lost().await;
+        assert!(error.is_revoked() && error.to_string().ends_with(": migration 42"), "{error}");
+        assert!(!guard.is_held() && !guard.is_lost());
+        assert_eq!(held(&operator, "k").await.holder().id(), seen.holder().id());
+        guard.release().await.unwrap();
+    };
+    let admin = operator.admin();
+    let asking = async { admin.revoke(&seen, "migration 42").grace(LIMIT).await.unwrap() };
+    let (waiting, (), revoked) = tokio::join!(waiting, body, asking);
+    assert!(matches!(revoked, Revoked::Released { .. }), "{revoked:?}");
+    let next = waiting.unwrap();
+    // The next holder is another one.
+    assert_eq!(admin.revoke(&seen, "late").await.unwrap(), Revoked::Changed);
+    assert!(next.is_held());
+    next.release().await.unwrap();
+    assert_eq!(admin.revoke(&seen, "late").await.unwrap(), Revoked::Changed);
+}
+
+/// Method: no connection can be opened at first, so that a slow test does not find that it listens already.
+#[tokio::test]
+async fn a_young_hold_is_asked_once_it_listens() {
+    let server = Server::start();
+    let proxy = Proxy::start(&server);
+    let (holder, operator) = (connect(&proxy.url()).await, connect(&server.url()).await);
+    proxy.turn_away();
+    let guard = holder.lock("k").renew().acquire().await.unwrap();
+    let (admin, seen) = (operator.admin(), held(&operator, "k").await);
+    let at_once = admin.revoke(&seen, "why").grace(Duration::ZERO).await.unwrap();
+    assert!(matches!(at_once, Revoked::NotListening { .. }), "{at_once:?}");
+    proxy.accept();
+    ask(&operator, &seen, guard).await;
+}
+
+#[tokio::test]
+async fn a_holder_that_stays_keeps_its_lock() {
+    let server = Server::start();
+    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let guard = locker.lock("k").expire(3 * SECOND).renew().acquire().await.unwrap();
+    let seen = listens(&server, &locker, "k").await;
+    let asked = locker.admin().revoke(&seen, "why").grace(SECOND).await.unwrap();
+    assert!(matches!(asked, Revoked::NotReleased { waited } if waited >= SECOND), "{asked:?}");
+    // It is renewed as before.
+    let renewals = admin.command_calls("pexpire");
+    heard(async || admin.command_calls("pexpire") >= renewals + 2).await;
+    assert!(!guard.is_held() && !guard.is_lost());
+    assert_eq!(held(&locker, "k").await.holder().id(), seen.holder().id());
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_holder_that_cannot_be_asked_is_named() {
+    let server = Server::start();
+    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let guard = locker.lock("unrenewed").acquire().await.unwrap();
+    let kept = locker.lock("kept").min_hold(LONG).acquire().await.unwrap();
+    kept.release().await.unwrap();
+    admin.command::<()>(&["SET", "disLock:foreign", "another library's", "PX", "60000"]);
+    admin.command::<()>(&["SET", "disLock:endless", "another library's"]);
+    let kinds = [
+        ("unrenewed", HolderKind::Exclusive),
+        ("kept", HolderKind::KeptByMinHold),
+        ("foreign", HolderKind::Foreign),
+        ("endless", HolderKind::Foreign),
+    ];
+    for (key, kind) in kinds {
+        let seen = held(&locker, key).await;
+        assert_eq!(seen.holder().kind(), kind, "{key}");
+        let asked = locker.admin().revoke(&seen, "why").await.unwrap();
+        let Revoked::NotListening { remaining } = asked else { panic!("{key}: {asked:?}") };
+        assert_eq!(remaining.is_none(), key == "endless");
+        assert!(remaining.is_none_or(|rest| rest <= LONG && rest > LONG / 2), "{remaining:?}");
+    }
+    assert!(guard.is_held());
+    assert_eq!(admin.command_calls("subscribe"), 0);
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lock_that_is_taken_away_goes_to_the_queue() {
+    // A holder that notices the loss by itself may be faster than the message.
+    let rules = "on >secret ~* &* +@all -client|tracking";
+    let server = Server::builder().user("app", rules).start();
+    let holder = connect(&server.url_with("app", "secret", 0)).await;
+    let operator = connect(&server.url()).await;
+    let guard = holder.lock("k").renew().acquire().await.unwrap();
+    let seen = listens(&server, &operator, "k").await;
+    let waiting = tokio::spawn(operator.lock("k").acquire());
+    heard(async || held(&operator, "k").await.queued() == 1).await;
+    let admin = operator.admin();
+    assert_eq!(admin.force_release(&seen, "its host is gone").await.unwrap(), Forced::Released);
+    let next = waiting.await.unwrap().unwrap();
+    let error = guard.lost().await;
+    assert!(error.is_lost() && !error.is_taken(), "{error}");
+    assert!(error.to_string().ends_with("an operator took it away: its host is gone"), "{error}");
+    let error = guard.release().await.unwrap_err();
+    assert!(error.is_lost() && error.to_string().contains("an operator"), "{error}");
+    // The present holder is not meant.
+    assert_eq!(admin.force_release(&seen, "again").await.unwrap(), Forced::Changed);
+    assert!(next.is_held());
+    next.release().await.unwrap();
+    assert_eq!(admin.force_release(&seen, "again").await.unwrap(), Forced::Changed);
+    assert_eq!(server.admin().keys("*"), server.admin().keys("lockable:fence:*"));
+}
+
+#[tokio::test]
+async fn every_kind_of_lock_can_be_taken_away() {
+    let server = Server::start();
+    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let kept = locker.lock("kept").min_hold(LONG).acquire().await.unwrap();
+    kept.release().await.unwrap();
+    let waited_for = locker.lock("waited_for").min_hold(LONG).acquire().await.unwrap();
+    waited_for.release().await.unwrap();
+    let seen = held(&locker, "waited_for").await;
+    let waiting = tokio::spawn(locker.lock("waited_for").acquire());
+    heard(async || held(&locker, "waited_for").await.queued() == 1).await;
+    // Its mark is another one since it is waited for, and its holder none.
+    assert_ne!(held(&locker, "waited_for").await.holder().id(), seen.holder().id());
+    admin.command::<()>(&["SET", "disLock:foreign", "another library's"]);
+    let forced = locker.admin().force_release(&seen, "why").await.unwrap();
+    assert_eq!(forced, Forced::Released);
+    waiting.await.unwrap().unwrap().release().await.unwrap();
+    for key in ["kept", "foreign"] {
+        let seen = held(&locker, key).await;
+        let forced = locker.admin().force_release(&seen, "why").await.unwrap();
+        assert_eq!(forced, Forced::Released, "{key}");
+        locker.lock(key).try_acquire().await.unwrap().unwrap().release().await.unwrap();
+    }
+    admin.command::<()>(&["LPUSH", "disLock:other", "data"]);
+    let seen = held(&locker, "other").await;
+    let error = locker.admin().force_release(&seen, "why").await.unwrap_err();
+    assert!(error.is_wrong_type() && error.key() == Some("disLock:other"), "{error}");
+}
+
+/// Goal: a message that comes late, or that others send, stops no one who is not meant.
+#[tokio::test]
+async fn messages_of_others_stop_no_one() {
+    let server = Server::start();
+    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let guard = locker.lock("k").renew().acquire().await.unwrap();
+    let process = listens(&server, &locker, "k").await.holder().process().unwrap();
+    let owner = admin.get("disLock:k").unwrap();
+    let channel = format!("lockable:revoke:{process}");
+    let before = owner.replacen('.', ".1", 1);
+    let long = format!("revoke\n{owner}\n{}\ndisLock:k", "x".repeat(10_000));
+    let texts = [
+        String::new(),
+        "\n\n\n".to_owned(),
+        long,
+        format!("stop\n{owner}\nwhy\ndisLock:k"),
+        format!("revoke\n{owner}\nwhy\ndisLock:other"),
+        format!("revoke\n{before}\nwhy\ndisLock:k"),
+        format!("taken\n{before}\nwhy\ndisLock:k"),
+        format!("taken\n{owner}"),
+    ];
+    for text in &texts {
+        assert_eq!(admin.command::<u64>(&["PUBLISH", &channel, text]), 1);
+    }
+    let elsewhere = format!("other:revoke:{process}");
+    let text = format!("revoke\n{owner}\nwhy\ndisLock:k");
+    assert_eq!(admin.command::<u64>(&["PUBLISH", &elsewhere, &text]), 0);
+    // Messages arrive in their order: this one would be the last.
+    let other = locker.lock("last").renew().acquire().await.unwrap();
+    let last = admin.get("disLock:last").unwrap();
+    admin.command::<()>(&["PUBLISH", &channel, &format!("revoke\n{last}\n\ndisLock:last")]);
+    assert!(other.lost().await.is_revoked());
+    assert!(guard.is_held() && guard.release().await.is_ok());
+    other.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_sync_body_hears_that_it_is_asked() {
+    let server = Server::start();
+    let (locker, operator) = (connect(&server.url()).await, connect(&server.url()).await);
+    let body = tokio::task::spawn_blocking({
+        let locker = locker.clone();
+        move || support::works_while_held(&locker)
+    });
+    heard(async || operator.admin().holder("sync").await.unwrap().is_some()).await;
+    let seen = listens(&server, &operator, "sync").await;
+    let asked = operator.admin().revoke(&seen, "why").grace(LIMIT).await.unwrap();
+    assert!(matches!(asked, Revoked::Released { .. }), "{asked:?}");
+    assert_eq!(body.await.unwrap().unwrap(), 7);
+}

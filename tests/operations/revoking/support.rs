@@ -1,0 +1,56 @@
+//! What the tests of asking and taking away share.
+
+use lockable_runtime::admin::{HeldLock, Revoked};
+use lockable_runtime::{LockError, LockGuard, Locker, distributed_lock};
+use lockable_tests::{Admin, Server, wait};
+
+pub(super) use crate::support::{LIMIT, LONG, PATIENCE};
+
+/// A locker whose leases no test outlives.
+pub(super) async fn connect(url: &str) -> Locker {
+    let builder = Locker::builder().url(url).expire(LONG).command_deadline(PATIENCE);
+    builder.connect().await.unwrap()
+}
+
+/// The hold of a lock that has a holder.
+pub(super) async fn held(locker: &Locker, key: &str) -> HeldLock {
+    locker.admin().holder(key).await.unwrap().expect("it has a holder")
+}
+
+/// The same, once its process listens.
+pub(super) async fn listens(server: &Server, locker: &Locker, key: &str) -> HeldLock {
+    let (seen, admin) = (held(locker, key).await, server.admin());
+    let process = seen.holder().process().unwrap();
+    heard(async || listeners(&admin, &format!("lockable:revoke:{process}")) > 0).await;
+    seen
+}
+
+/// How many clients are subscribed to a channel at this server.
+pub(super) fn listeners(admin: &Admin, channel: &str) -> u64 {
+    admin.command::<(String, u64)>(&["PUBSUB", "NUMSUB", channel]).1
+}
+
+/// Waits until the condition holds.
+pub(super) async fn heard(condition: impl AsyncFnMut() -> bool) {
+    wait::until_async(LIMIT, condition).await;
+}
+
+/// A body that looks whether it may go on.
+#[distributed_lock(key = "sync", expire = 60, renew, locker = locks, guard = lock)]
+pub(super) fn works_while_held(locks: &Locker) -> Result<u8, LockError> {
+    wait::until(LIMIT, || !lock.is_held());
+    Ok(if lock.is_lost() { 0 } else { 7 })
+}
+
+/// Asks the holder of what was seen, who lets go of it.
+pub(super) async fn ask(operator: &Locker, seen: &HeldLock, guard: LockGuard) {
+    let admin = operator.admin();
+    let asking = async { admin.revoke(seen, "why").grace(LIMIT).await.unwrap() };
+    let let_go = async {
+        let error = tokio::time::timeout(2 * LIMIT, guard.lost()).await.expect("it hears of it");
+        assert!(error.is_revoked());
+        guard.release().await.unwrap();
+    };
+    let (revoked, ()) = tokio::join!(asking, let_go);
+    assert!(matches!(revoked, Revoked::Released { .. }), "{revoked:?}");
+}

@@ -1,0 +1,58 @@
+//! A connection that breaks is no end of hearing: the check of all leases that follows begins again.
+
+use lockable_tests::{Proxy, Server, wait};
+
+use super::support::{LIMIT, connect, end, held, looks, stopped, warm_up};
+
+#[tokio::test]
+async fn a_new_connection_hears_of_deletions() {
+    let server = Server::start();
+    let proxy = Proxy::start(&server);
+    let (locker, admin) = (connect(&proxy.url()).await, server.admin());
+    let body = held(&locker, "k", &admin).await;
+    let before = looks(&admin);
+    proxy.cut();
+    locker.lock("other").run(async {}).await.unwrap();
+    wait::until_async(LIMIT, async || looks(&admin) > before).await;
+    admin.del("disLock:k");
+    stopped(body).await;
+}
+
+/// Goal: silence is not read as "held".
+#[tokio::test]
+async fn a_lock_that_is_deleted_in_the_silence_stops_its_body() {
+    let server = Server::start();
+    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let body = held(&locker, "k", &admin).await;
+    admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
+    admin.del("disLock:k");
+    assert!(stopped(body).await.contains("no one holds it"));
+}
+
+#[tokio::test]
+async fn a_restart_stops_the_bodies_of_its_locks() {
+    let server = Server::start();
+    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let body = held(&locker, "k", &admin).await;
+    server.restart();
+    assert!(stopped(body).await.contains("no one holds it"));
+}
+
+/// Goal: a connection that breaks is opened again for held locks alone.
+#[tokio::test]
+async fn an_idle_process_does_not_reconnect() {
+    let server = Server::start();
+    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    warm_up(&locker, &admin).await;
+    let guard = locker.lock("unrenewed").acquire().await.unwrap();
+    let other = connect(&server.url()).await;
+    let body = held(&other, "k", &admin).await;
+    admin.reset_statistics();
+    admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
+    // The connection of one locker, and the check that follows.
+    let connections = || admin.command_calls("client|tracking");
+    wait::until_async(LIMIT, async || connections() > 0 && looks(&admin) > 0).await;
+    assert_eq!(connections(), 1);
+    guard.release().await.unwrap();
+    end(body).await;
+}
