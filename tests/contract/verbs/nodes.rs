@@ -199,7 +199,7 @@ fn verbs_of_slots_that_move_keep_their_promises() {
             let later = nodes.pass(&state, step.later);
             story.steps.push(format!("{later:?} later: {:?}", step.what));
             let before = nodes.look(&redis);
-            let answer = redis.ask(&step.what);
+            let answer = answer_in_time(&mut redis, &step.what);
             if let What::Delete { key } = &step.what {
                 nodes.delete(&redis.keys[*key]);
             }
@@ -212,6 +212,20 @@ fn verbs_of_slots_that_move_keep_their_promises() {
     }
     println!("{under_way} verbs while a slot moved");
     assert!(under_way > IN_PARTS, "hardly any verb came into a move");
+}
+
+/// What the nodes answer. A renewal in a slot that moves has a small part of its lease, which a busy machine may take
+/// longer for; it is asked once more, as the renewal task does.
+fn answer_in_time(redis: &mut Side, what: &What) -> String {
+    let mut answer = redis.ask(what);
+    wait::until(LIMIT, || {
+        let is_late = matches!(what, What::Renew { .. }) && answer.contains("no answer within");
+        if is_late {
+            answer = redis.ask(what);
+        }
+        !is_late
+    });
+    answer
 }
 
 /// One with a hash tag, one without, and one with what separates the parts of a message.
