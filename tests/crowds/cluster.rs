@@ -40,19 +40,24 @@ fn a_killed_master_stalls_its_shard_alone() {
     });
 }
 
+/// A primary stops all clients until its replica is elected: mostly for 50 ms, but for seconds where the machine stalls
+/// and the nodes give the election up. So long a line may pause, too.
 #[test]
 fn a_planned_failover_costs_no_lease_and_little_waiting() {
     alone(async {
         let cluster = Cluster::start();
         let load = Load::start(&cluster.url(), CROWD).await;
         load.sections.take_longest_pause_of(|_| true);
+        let mut failover = Duration::ZERO;
         for line in 0..FAILOVERS {
+            let pace = Pace::start();
             cluster.fail_over(&format!("disLock:line:{line}"));
+            failover = failover.max(pace.elapsed());
             load.each_line_moves().await;
         }
         let pause = load.sections.take_longest_pause_of(|_| true);
-        println!("longest pause {pause:?}");
-        assert!(pause <= SOON, "{pause:?}");
+        println!("longest pause {pause:?}, longest failover {failover:?}");
+        assert!(pause <= failover + SOON, "{pause:?}, {failover:?}");
         ended_well(load).await;
         is_clean_everywhere(&cluster).await;
     });
