@@ -2,19 +2,18 @@
 //!
 //! `cargo bench --bench listing` (`-- --quick`); README.md explains its output.
 
-mod pinging;
-
 use std::time::{Duration, Instant};
 
-use lockable_benches::{AwakeCores, Cores, Server, three_digits};
+use lockable_benches::{AwakeCores, Bound, Cores, Pinging, Server, Times, median, three_digits};
 use lockable_runtime::Locker;
 use lockable_runtime::admin::Locks;
 use redis::Connection;
 use tokio::runtime::Runtime;
 
-use pinging::{Pinging, Pings};
-
 const LOCKS: usize = 2_000;
+
+/// Of the client that pings.
+const BETWEEN_PINGS: Duration = Duration::from_millis(1);
 
 /// Slower commands are in the server's log.
 const SLOW: Duration = Duration::from_millis(1);
@@ -42,21 +41,23 @@ fn main() {
     alone.print("alone");
     gentle.print("during `locks()`");
     fast.print("during `locks().fast()`");
-    let (p50, p99) = (gentle.pings.at(0.5) / alone.pings.at(0.5), gentle.pings.at(0.99));
-    let more = (p99 - alone.pings.at(0.99)) / 1e6;
-    println!("\n| goal | |\n|---|---|");
-    println!("| p50 ≤ 1.2 times as long | {} {} |", three_digits(p50), met(p50 <= 1.2));
-    println!("| p99 ≤ 1 ms longer | {} ms {} |", three_digits(more), met(more <= 1.0));
+    println!("\n| during `locks()`, beside alone in the same round | goal | |\n|---|---|---|");
+    let each = || gentle.pings.iter().zip(&alone.pings);
+    let ratio = median(each().map(|(gentle, alone)| gentle.at(0.5) / alone.at(0.5)));
+    let more = median(each().map(|(gentle, alone)| (gentle.at(0.99) - alone.at(0.99)) / 1e6));
+    for (what, bound, result) in [
+        ("p50, times", Bound::AtMost(1.2), ratio),
+        ("p99, ms more", Bound::AtMost(1.0), more),
+    ] {
+        println!("| {what} | {bound} | {} |", bound.verdict(result));
+    }
 }
 
-fn met(is_met: bool) -> &'static str {
-    if is_met { "✓" } else { "✗" }
-}
-
-/// What other clients had to wait for, in all rounds.
+/// What other clients had to wait for.
 #[derive(Default)]
 struct Case {
-    pings: Pings,
+    /// Of each round.
+    pings: Vec<Times>,
     took: Duration,
     slow: usize,
     slowest: u64,
@@ -65,17 +66,19 @@ struct Case {
 impl Case {
     fn measure(&mut self, server: &Server, admin: &mut Connection, act: impl FnOnce()) {
         command::<()>(admin, &["SLOWLOG", "RESET"]);
-        let (pinging, begun) = (Pinging::start(connect(server)), Instant::now());
+        let (pinging, begun) = (Pinging::start(server, BETWEEN_PINGS), Instant::now());
         act();
         self.took += begun.elapsed();
-        self.pings.add(pinging.end());
+        self.pings.push(pinging.end());
         let slow: Vec<(u64, u64, u64)> = first_three(admin);
         self.slow += slow.len();
         self.slowest = slow.iter().map(|(_, _, micros)| *micros).fold(self.slowest, u64::max);
     }
 
     fn print(&self, name: &str) {
-        let at = |share| three_digits(self.pings.at(share) / 1e3);
+        let mut all = Times::default();
+        self.pings.iter().for_each(|pings| all.add(pings.clone()));
+        let at = |share| three_digits(all.at(share) / 1e3);
         let seconds = three_digits(self.took.as_secs_f64());
         let (p50, p99, most) = (at(0.5), at(0.99), at(1.0));
         println!(

@@ -1,28 +1,32 @@
-//! A client that does nothing but `PING`.
+//! A client that does nothing but `PING`, and how long its answers take.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use lockable_benches::monotonic;
 use redis::Connection;
 
-const BETWEEN: Duration = Duration::from_millis(1);
+use crate::{Server, monotonic};
 
+/// A thread with a connection of its own, which waits between two requests.
+#[derive(Debug)]
 pub struct Pinging {
     is_over: Arc<AtomicBool>,
     task: JoinHandle<Vec<u64>>,
 }
 
 impl Pinging {
-    pub fn start(mut connection: Connection) -> Self {
+    /// Begins at once.
+    #[must_use]
+    pub fn start(server: &Server, between: Duration) -> Self {
+        let mut connection = connect(server);
         let is_over = Arc::<AtomicBool>::default();
         let ends = Arc::clone(&is_over);
         let task = thread::spawn(move || {
             let mut times = Vec::new();
             while !ends.load(Ordering::Relaxed) {
-                thread::sleep(BETWEEN);
+                thread::sleep(between);
                 let sent = monotonic();
                 redis::cmd("PING").exec(&mut connection).expect("PONG");
                 times.push(monotonic() - sent);
@@ -32,23 +36,39 @@ impl Pinging {
         Self { is_over, task }
     }
 
-    pub fn end(self) -> Vec<u64> {
+    /// How long each answer took.
+    #[must_use]
+    pub fn end(self) -> Times {
         self.is_over.store(true, Ordering::Relaxed);
-        self.task.join().expect("no panic")
+        Times::of(self.task.join().expect("no panic"))
     }
 }
 
-/// How long the answers took, in nanoseconds.
-#[derive(Default)]
-pub struct Pings(Vec<u64>);
+fn connect(server: &Server) -> Connection {
+    let client = redis::Client::open(server.url()).expect("a URL");
+    client.get_connection().expect("the server answers")
+}
 
-impl Pings {
-    pub fn add(&mut self, more: Vec<u64>) {
-        self.0.extend(more);
+/// How long something took each time, in nanoseconds; the shortest first.
+#[derive(Clone, Debug, Default)]
+pub struct Times(Vec<u64>);
+
+impl Times {
+    /// In any order.
+    #[must_use]
+    pub fn of(mut nanos: Vec<u64>) -> Self {
+        nanos.sort_unstable();
+        Self(nanos)
+    }
+
+    /// Takes those of another measurement in.
+    pub fn add(&mut self, more: Self) {
+        self.0.extend(more.0);
         self.0.sort_unstable();
     }
 
-    /// The time within which this share of the answers came.
+    /// The nanoseconds that this share of them did not exceed; 0 where there are none.
+    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a time is short")]
     pub fn at(&self, share: f64) -> f64 {
         #[expect(
