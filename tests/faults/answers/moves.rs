@@ -48,9 +48,9 @@ async fn leases_are_checked_when_their_slot_moves() {
     let other = locker.lock(format!("{{{key}}}:other")).acquire().await.unwrap();
     // It is renewed after a third of a minute.
     in_time(COMMAND, guard.lost()).await;
-    for guard in [often, other] {
-        guard.release().await.unwrap();
-    }
+    other.release().await.unwrap();
+    // Its short lease may be over on a busy machine.
+    drop(often);
 }
 
 /// Goal: a request that waits for the answer of a node that has no slots any more.

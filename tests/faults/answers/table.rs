@@ -92,4 +92,4 @@ fn word_of(error: &LockError, is_late: bool) -> String {
 
 /// The command deadlines: where it passes, and where it must not.
 const SHORT: Duration = Duration::from_millis(500);
-const AMPLE: Duration = Duration::from_secs(2);
+const AMPLE: Duration = Duration::from_secs(5);
