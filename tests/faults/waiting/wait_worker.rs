@@ -111,6 +111,10 @@ fn watch(runtime: &Runtime, locker: &Locker, expire: Duration) {
         thread::yield_now();
     }
     drop(runtime.block_on(guard.release()));
+    // A lease that was lost is over before the order comes.
+    while !ends.load(Ordering::Relaxed) {
+        thread::yield_now();
+    }
     println!("over");
 }
 
