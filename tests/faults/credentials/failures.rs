@@ -5,6 +5,7 @@ use std::fmt;
 use std::future::pending;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use lockable_runtime::check::{Code, Severity};
 use lockable_runtime::{Credentials, LockError, Locker};
