@@ -45,10 +45,9 @@ fn main() {
     let each = || gentle.pings.iter().zip(&alone.pings);
     let ratio = median(each().map(|(gentle, alone)| gentle.at(0.5) / alone.at(0.5)));
     let more = median(each().map(|(gentle, alone)| (gentle.at(0.99) - alone.at(0.99)) / 1e6));
-    for (what, bound, result) in [
-        ("p50, times", Bound::AtMost(1.2), ratio),
-        ("p99, ms more", Bound::AtMost(1.0), more),
-    ] {
+    let goals =
+        [("p50, times", Bound::AtMost(1.2), ratio), ("p99, ms more", Bound::AtMost(1.0), more)];
+    for (what, bound, result) in goals {
         println!("| {what} | {bound} | {} |", bound.verdict(result));
     }
 }
