@@ -5,7 +5,7 @@ use lockable_tests::cluster::Cluster;
 use lockable_tests::wait;
 
 use super::{check, codes, refused, shown};
-use crate::support::{LIMIT, LONG, acl_line_of_nodes, connect, rights};
+use crate::support::{LIMIT, LONG, acl_line_of_nodes, connect, patient, rights};
 
 /// Two masters with the user of the documented line.
 fn documented() -> Cluster {
@@ -22,8 +22,9 @@ fn url(cluster: &Cluster, user: &str) -> String {
 #[tokio::test]
 async fn the_documented_line_of_a_cluster_allows_everything() {
     let cluster = documented();
-    let (locker, other) =
-        (connect(&url(&cluster, "app")).await, connect(&url(&cluster, "app")).await);
+    // What is asked for key by key takes longer, on a busy machine much longer.
+    let connect = async || patient(&url(&cluster, "app")).command_deadline(LIMIT).connect().await;
+    let (locker, other) = (connect().await.unwrap(), connect().await.unwrap());
     let key = "disLock:k";
     let guard = locker.lock("k").expire(LONG).renew().acquire().await.unwrap();
     guard.extend(2 * LONG).await.unwrap();
