@@ -25,6 +25,12 @@ impl Row {
         let other = self.others.iter().find(|(_, places)| places.contains(&place));
         other.map_or(self.most, |(word, _)| word)
     }
+
+    /// Whether the request is repeated until the command deadline, or until that of renewals.
+    pub(super) fn is_long(&self, place: Place) -> bool {
+        let ends_late = self.most == "late" && RENEWALS.contains(&place);
+        ends_late || self.expected(place) == "late"
+    }
 }
 
 /// `done` is what the verb is for, with a larger fencing token where it grants the lock. `fails` is an error at
