@@ -6,7 +6,7 @@
 
 use std::alloc::System;
 use std::future::Future;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lockable_runtime::{LockGuard, LockRequest, Locker};
@@ -31,16 +31,25 @@ fn in_use() -> usize {
     stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
 }
 
-/// Runs a test while no other one runs.
+/// Runs a test while no other one runs, or ends.
 fn alone(test: impl Future<Output = ()>) {
+    let _turn = turn();
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    alone_with(&runtime, test);
+    run(&runtime, test);
 }
 
 /// The same on a runtime of the test's own.
 fn alone_with(runtime: &Runtime, test: impl Future<Output = ()>) {
+    let _turn = turn();
+    run(runtime, test);
+}
+
+fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn run(runtime: &Runtime, test: impl Future<Output = ()>) {
     runtime.block_on(async { tokio::time::timeout(TEST_LIMIT, test).await }).expect("it ends");
 }
 

@@ -11,18 +11,18 @@ const ALLOCATIONS: usize = 9;
 
 const PAIRS: usize = 1_000;
 
+const ROUNDS: usize = 50;
+
 /// Goal: spans, events and metrics cost nothing while there is no subscriber and no recorder.
 /// Method: the allocations of pairs are counted, with both compiled in. Tables grow by doubling, so
-/// a thousand pairs may have a few more.
+/// a thousand pairs may have a few more. What the tests before have left in the background allocates too, for a while;
+/// so the least of several rounds counts.
 #[test]
 fn an_uncontended_pair_allocates_as_little_as_ever() {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     alone_with(&runtime, async {
         let locker = Locker::connect("memory://").await.unwrap();
-        pairs(&locker).await;
-        let before = MEMORY.stats().allocations;
-        pairs(&locker).await;
-        let each = (MEMORY.stats().allocations - before) / PAIRS;
+        let each = least(async || pairs(&locker).await).await;
         println!("{each} allocations a pair");
         assert!(each <= ALLOCATIONS, "{each} allocations a pair");
     });
@@ -39,16 +39,24 @@ fn counting_by_lock_allocates_nothing() {
         let mut each = 0;
         alone_with(&runtime, async {
             let locker = Locker::connect("memory://").await.unwrap();
-            labeled_pairs(&locker, &labels).await;
-            let before = MEMORY.stats().allocations;
-            labeled_pairs(&locker, &labels).await;
-            each = (MEMORY.stats().allocations - before) / PAIRS;
+            each = least(async || labeled_pairs(&locker, &labels).await).await;
         });
         each
     };
     let each = [allocated(), metrics::with_local_recorder(&Silent, allocated)];
     println!("{each:?} allocations a pair, without a recorder and with one");
     assert!(each.iter().all(|each| *each <= ALLOCATIONS), "{each:?} allocations a pair");
+}
+
+/// How often a pair has allocated in the round that did it least.
+async fn least(round: impl AsyncFn()) -> usize {
+    let mut least = usize::MAX;
+    for _ in 0..ROUNDS {
+        let before = MEMORY.stats().allocations;
+        round().await;
+        least = least.min((MEMORY.stats().allocations - before) / PAIRS);
+    }
+    least
 }
 
 /// A recorder that forgets everything.
