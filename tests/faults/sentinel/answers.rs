@@ -130,4 +130,4 @@ async fn hold(locker: &Locker) {
     locker.lock("k").acquire().await.unwrap().release().await.unwrap();
 }
 
-const LEASE: Duration = Duration::from_secs(1);
+const LEASE: Duration = Duration::from_secs(2);
