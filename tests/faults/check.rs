@@ -35,7 +35,8 @@ fn sound() -> ServerBuilder {
 }
 
 async fn check(url: &str) -> Report {
-    patient(url).connect_lazy().unwrap().check().await
+    let builder = patient(url).connect_deadline(LIMIT).command_deadline(LIMIT);
+    builder.connect_lazy().unwrap().check().await
 }
 
 /// The same with deadlines that a test can wait for.
