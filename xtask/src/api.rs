@@ -8,15 +8,17 @@ use std::fs;
 use public_api::{Builder, PublicApi, PublicItem};
 
 use crate::check::Outcome;
-use crate::{rustdoc, shell, workspace};
+use crate::{lint, rustdoc, workspace};
 
-/// Fails with the difference when the list is not what the code says.
+/// Fails with the difference when the list is not what the code says, of which the check before this one has made
+/// the documentation.
 pub(crate) fn check() -> Result<Outcome, String> {
     compare(&workspace::read(LIST)?, &generated()?)
 }
 
 /// `cargo xtask api`: writes the list again.
 pub(crate) fn write() -> Result<bool, String> {
+    lint::document(&["--package", "lockable-runtime"])?;
     let list = generated()?;
     fs::write(workspace::root().join(LIST), &list).map_err(|error| format!("{LIST}: {error}"))?;
     println!("{} lines in {LIST}", list.lines().count());
@@ -31,11 +33,7 @@ fn generated() -> Result<String, String> {
 
 /// What is public with all features, without the items under `#[doc(hidden)]`.
 fn public_api() -> Result<PublicApi, String> {
-    let arguments = ["rustdoc", "--package", "lockable-runtime", "--lib", "--all-features"];
-    let mut cargo = shell::cargo(&arguments);
-    cargo.args(["--", "-Z", "unstable-options", "--output-format", "json"]);
-    shell::output(rustdoc::unstable(&mut cargo)?)?;
-    let json = workspace::target().join("doc/lockable_runtime.json");
+    let json = workspace::target().join("doc").join(rustdoc::JSON);
     let api = Builder::from_rustdoc_json(json);
     let api = api.omit_blanket_impls(true).include_function_parameter_names(true).build();
     api.map_err(|error| {

@@ -13,8 +13,10 @@ pub(crate) struct Check {
 /// What must be installed for a check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Nothing but a Rust toolchain: the test command runs it too.
+    /// A Rust toolchain and a second: the test command runs it first.
     Toolchain,
+    /// A compiled workspace: the test command runs it beside the tests.
+    Build,
     /// Another tool, or more time than a test run should take.
     More,
 }
@@ -33,24 +35,37 @@ impl Outcome {
     }
 }
 
-/// Runs the wanted checks and prints a line for each; `false` when one has failed.
-pub(crate) fn run_all(checks: &[Check], is_wanted: impl Fn(&Check) -> bool) -> bool {
-    let failures = checks.iter().filter(|check| is_wanted(check)).filter(|check| !run(check));
-    failures.count() == 0
+/// Runs checks one after the other and prints a line for each; `false` when one has failed.
+pub(crate) fn run_all<'a>(checks: impl Iterator<Item = &'a Check>) -> bool {
+    checks.filter(|check| !run(check)).count() == 0
 }
 
 /// The name is printed first, because some checks take minutes.
 fn run(check: &Check) -> bool {
-    print!("{:.<28} ", format!("{} ", check.name));
+    print!("{}", dotted(check.name));
     // Without standard output there is no reader to inform.
     io::stdout().flush().ok();
     let outcome = (check.run)();
-    match &outcome {
-        Ok(Outcome::Passed(notes)) => println!("ok{}", indented(notes)),
-        Ok(Outcome::Skipped(why)) => println!("skipped ({why})"),
-        Err(report) => println!("failed{}", indented(report)),
-    }
+    println!("{}", described(&outcome));
     outcome.is_ok()
+}
+
+/// The whole line of a check that has ended.
+pub(crate) fn line(name: &str, outcome: &Result<Outcome, String>) -> String {
+    dotted(name) + &described(outcome)
+}
+
+/// The column of names.
+pub(crate) fn dotted(name: &str) -> String {
+    format!("{:.<28} ", format!("{name} "))
+}
+
+fn described(outcome: &Result<Outcome, String>) -> String {
+    match outcome {
+        Ok(Outcome::Passed(notes)) => format!("ok{}", indented(notes)),
+        Ok(Outcome::Skipped(why)) => format!("skipped ({why})"),
+        Err(report) => format!("failed{}", indented(report)),
+    }
 }
 
 fn indented(text: &str) -> String {

@@ -1,7 +1,7 @@
 //! The project's own commands.
 //!
 //! - `cargo xtask test` installs what the tests need, checks what every toolchain can check, and
-//!   runs every test.
+//!   runs every test; with a name, the tests that it matches.
 //! - `cargo xtask lint` installs what the checks need, and runs the complete list of them.
 //! - `cargo xtask api` writes the list of what is public in `lockable-runtime` again.
 //! - `cargo xtask simulate` runs the simulation of the client with many seeds, or shows one.
@@ -40,13 +40,14 @@ fn run() -> Result<bool, String> {
         return Ok(rustdoc::run());
     }
     match env::args().nth(1).as_deref() {
-        Some("test") => test::run(),
+        Some("test") => test::run(env::args().skip(2)),
         Some("lint") => Ok(lint::run()),
         Some("api") => api::write(),
         Some("operations") => Ok(operations::run()),
         Some("simulate") => simulate::run(env::args().skip(2)),
         _ => Err(format!(
-            "usage: cargo xtask <test | lint | api | operations | {}>",
+            "usage: cargo xtask <{} | lint | api | operations | {}>",
+            test::USAGE,
             simulate::USAGE
         )),
     }

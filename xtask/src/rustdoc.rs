@@ -19,9 +19,20 @@ pub(crate) fn is_this() -> bool {
     env::var_os(AS_RUSTDOC).is_some()
 }
 
+/// Writes the pages of a crate; for the one whose public API is a list, its JSON too.
 pub(crate) fn run() -> bool {
-    let mut rustdoc = Command::new("rustdoc");
-    shell::show(rustdoc.args(env::args_os().skip(1)).env("RUSTC_BOOTSTRAP", "1"))
+    let arguments: Vec<_> = env::args_os().skip(1).collect();
+    let rustdoc = |more: &[&str]| {
+        let mut rustdoc = Command::new("rustdoc");
+        shell::show(rustdoc.args(&arguments).args(more).env("RUSTC_BOOTSTRAP", "1"))
+    };
+    let is_listed = arguments.windows(2).any(|pair| pair == ["--crate-name", LISTED]);
+    rustdoc(&[]) && (!is_listed || rustdoc(&["-Zunstable-options", "--output-format", "json"]))
 }
+
+/// Where the JSON is, below the folder of the documentation.
+pub(crate) const JSON: &str = "lockable_runtime.json";
+
+const LISTED: &str = "lockable_runtime";
 
 const AS_RUSTDOC: &str = "LOCKABLE_XTASK_AS_RUSTDOC";

@@ -1,0 +1,114 @@
+//! `cargo xtask test`: everything that a fresh machine needs, the checks, and every test.
+//!
+//! The test binaries run side by side, and the checks that no test needs beside them: see "Why do the test binaries
+//! run side by side?" in DESIGN.md.
+
+mod build;
+mod durations;
+mod pool;
+mod report;
+mod suite;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::check::{Check, Needs};
+use crate::lint::CHECKS;
+use crate::{python, redis};
+
+use build::Build;
+use pool::Job;
+use report::Report;
+use suite::Suite;
+
+pub(crate) const USAGE: &str = "test [--full] [NAME]";
+
+/// Without a name the checks run too.
+pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<bool, String> {
+    let Request { is_full, name } = Request::parse(arguments)?;
+    redis::prepare()?;
+    let python = python::prepare()?;
+    let Some(name) = name else { return run_everything(&python, is_full) };
+    let wanted = named(&name, suites(&build::everything()?, &python, is_full)?);
+    if wanted.is_empty() {
+        return Err(format!("no test has `{name}` in its name"));
+    }
+    Ok(run_side_by_side(wanted, Vec::new(), Report::new()))
+}
+
+/// The suite of that name, or else all tests that have it in theirs.
+fn named(name: &str, mut suites: Vec<Suite>) -> Vec<Suite> {
+    match suites.iter().position(|suite| suite.is(name)) {
+        Some(place) => vec![suites.swap_remove(place)],
+        None => suites.into_iter().filter_map(|suite| suite.only(name)).collect(),
+    }
+}
+
+fn run_everything(python: &Path, is_full: bool) -> Result<bool, String> {
+    let report = Report::new();
+    let of = |needs| CHECKS.iter().filter(move |check| check.needs == needs);
+    of(Needs::Toolchain).for_each(|check| report.check(check.name, &(check.run)()));
+    let build = build::everything()?;
+    report.check("clippy", &build.outcome());
+    let suites = suites(&build, python, is_full)?;
+    Ok(run_side_by_side(suites, of(Needs::Build).collect(), report))
+}
+
+fn suites(build: &Build, python: &Path, is_full: bool) -> Result<Vec<Suite>, String> {
+    let suites = build.binaries.iter().map(|binary| Suite::of(binary, python, is_full));
+    let mut suites = suites.collect::<Result<Vec<_>, _>>()?;
+    suites.retain(Suite::has_tests);
+    suites.push(Suite::of_documentation());
+    Ok(suites)
+}
+
+/// Those that take long start first, so that none is left alone at the end.
+fn run_side_by_side(mut suites: Vec<Suite>, checks: Vec<&'static Check>, report: Report) -> bool {
+    suites.sort_by_key(Suite::rank);
+    report.expect(suites.iter().map(Suite::count).sum());
+    let report = Arc::new(report);
+    let mut jobs: Vec<_> = suites.into_iter().map(|suite| job(suite, &report)).collect();
+    if !checks.is_empty() {
+        jobs.insert(0, checks_job(checks, &report));
+    }
+    pool::run(jobs, pool::budget());
+    report.close()
+}
+
+fn job(suite: Suite, report: &Arc<Report>) -> Job {
+    let report = Arc::clone(report);
+    Job { weight: suite.weight(), run: Box::new(move || suite.run(&report)) }
+}
+
+/// One after the other, because cargo builds one thing at a time.
+fn checks_job(checks: Vec<&'static Check>, report: &Arc<Report>) -> Job {
+    let report = Arc::clone(report);
+    let run = move || checks.iter().for_each(|check| report.check(check.name, &(check.run)()));
+    Job { weight: CHECKS_WEIGHT, run: Box::new(run) }
+}
+
+/// What the command line asks for.
+#[derive(Default)]
+struct Request {
+    is_full: bool,
+    name: Option<String>,
+}
+
+impl Request {
+    fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut request = Self::default();
+        for argument in arguments {
+            match argument.as_str() {
+                "--full" => request.is_full = true,
+                _ if request.name.is_none() && !argument.starts_with('-') => {
+                    request.name = Some(argument);
+                }
+                _ => return Err(format!("usage: cargo xtask {USAGE}")),
+            }
+        }
+        Ok(request)
+    }
+}
+
+/// They compile for most of their time.
+const CHECKS_WEIGHT: usize = 4;
