@@ -42,11 +42,35 @@ fn run<F: Future<Output = Outcome>>(
     }
     let server = needs_server.then(Server::start);
     let url = server.as_ref().map_or("memory://".to_owned(), Server::url);
+    let (is_good, said) = start(name, &url)?;
+    assert!(is_good && said.contains(" 1 passed;"), "{said}");
+    Ok(())
+}
+
+/// Runs a block in a process of its own; gives whether it ended well, and what it said.
+fn start(name: &str, url: &str) -> Result<(bool, String), Box<dyn Error>> {
     let mut program = Command::new(env::current_exe()?);
     program.args([name, "--exact", "--nocapture"]).env(BLOCK, name).env("LOCKABLE_URL", url);
     let output = program.output()?;
-    let (out, err) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
-    assert!(output.status.success() && out.contains(" 1 passed;"), "{out}{err}");
+    let said = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
+    Ok((output.status.success(), said))
+}
+
+#[test]
+fn the_first_program_of_the_readme_locks() -> Outcome {
+    const KEY: &str = "disLock:order:7";
+    let server = Server::start();
+    let admin = server.admin();
+
+    let (is_good, said) = start("readme::lockable", &server.url())?;
+    assert!(is_good && said.contains("order 7 is settled\n"), "{said}");
+    assert_eq!(admin.get(KEY), None);
+    assert!(admin.pttl("lockable:fence:{4EB}") > 0, "it has locked something");
+
+    admin.set(KEY, "another");
+    let (is_good, said) = start("readme::lockable", &server.url())?;
+    assert!(!is_good && said.contains("WaitLimitReached"), "{said}");
+    assert_eq!(admin.get(KEY).as_deref(), Some("another"));
     Ok(())
 }
 
