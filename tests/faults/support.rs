@@ -32,9 +32,24 @@ pub(crate) fn patient(url: &str) -> LockerBuilder {
     Locker::builder().url(url).expire(LONG)
 }
 
+/// No deadline that a sound server misses, however busy the machine is.
+pub(crate) fn unhurried(url: &str) -> LockerBuilder {
+    patient(url).command_deadline(LIMIT).connect_deadline(LIMIT)
+}
+
+pub(crate) async fn connect_unhurried(url: &str) -> Locker {
+    unhurried(url).connect().await.unwrap()
+}
+
 /// Short deadlines and a long lease.
 pub(crate) fn impatient(url: &str) -> LockerBuilder {
     patient(url).command_deadline(COMMAND).connect_deadline(CONNECT)
+}
+
+pub(crate) async fn server_and_locker() -> (Server, Locker) {
+    let server = Server::start();
+    let locker = connect_unhurried(&server.url()).await;
+    (server, locker)
 }
 
 pub(crate) fn server_and_proxy() -> (Server, Proxy) {

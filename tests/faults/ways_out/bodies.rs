@@ -1,15 +1,16 @@
 //! Ways out of a body.
 
 use std::future::pending;
-use std::time::Duration;
+use std::sync::Arc;
 
 use lockable_runtime::{LockError, Locker, distributed_lock};
 use lockable_tests::{Server, wait};
+use rstest::rstest;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use crate::runtimes::{block_on, one_thread, two_threads};
-use crate::support::{KEY, LIMIT, connect, freed, freed_blocking, patient};
+use crate::support::{KEY, LIMIT, connect_unhurried, freed, server_and_locker, unhurried};
 
 /// How a body is left.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +36,7 @@ async fn leave(locker: &Locker, server: &Server, exit: Exit) -> Result<u32, Erro
 
 #[tokio::test]
 async fn a_body_that_returns_in_any_way_has_released() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let (server, locker) = server_and_locker().await;
     assert!(matches!(leave(&locker, &server, Exit::Value).await, Ok(1)));
     assert_eq!(server.admin().get(KEY), None);
     assert!(matches!(leave(&locker, &server, Exit::Return).await, Ok(2)));
@@ -47,11 +47,10 @@ async fn a_body_that_returns_in_any_way_has_released() {
 
 #[tokio::test]
 async fn a_panicking_body_frees_the_lock() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    let (ours, theirs) = (std::sync::Arc::new(server), locker.clone());
-    let server = std::sync::Arc::clone(&ours);
-    let call = tokio::spawn(async move { leave(&theirs, &ours, Exit::Panic).await });
+    let server = Arc::new(Server::start());
+    let locker = connect_unhurried(&server.url()).await;
+    let (theirs, looked_at) = (locker.clone(), Arc::clone(&server));
+    let call = tokio::spawn(async move { leave(&theirs, &looked_at, Exit::Panic).await });
     assert!(call.await.unwrap_err().is_panic());
     freed(&server).await;
     let ran = locker.lock("k").run(async { panic!("the body of the test panics") });
@@ -68,8 +67,7 @@ async fn stay(locker: Locker, started: oneshot::Sender<()>) -> Result<(), LockEr
 
 #[tokio::test]
 async fn an_aborted_task_frees_the_lock() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let (server, locker) = server_and_locker().await;
     let (started, has_started) = oneshot::channel();
     let call = tokio::spawn(stay(locker, started));
     has_started.await.unwrap();
@@ -81,8 +79,7 @@ async fn an_aborted_task_frees_the_lock() {
 
 #[tokio::test]
 async fn a_branch_that_was_not_selected_frees_the_lock() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let (server, locker) = server_and_locker().await;
     let (started, has_started) = oneshot::channel();
     tokio::select! {
         _ = stay(locker, started) => panic!("the body stays"),
@@ -91,43 +88,29 @@ async fn a_branch_that_was_not_selected_frees_the_lock() {
     freed(&server).await;
 }
 
-#[tokio::test]
-async fn a_timeout_around_a_call_frees_the_lock() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    let (started, mut has_started) = oneshot::channel();
-    let call = tokio::time::timeout(Duration::from_millis(300), stay(locker, started));
-    assert!(call.await.is_err());
-    // The body had started, where the machine was not too busy for it.
-    drop(has_started.try_recv());
-    freed(&server).await;
-}
-
-#[test]
-fn a_dropped_runtime_frees_its_bodies_locks() {
-    for runtime in [one_thread(), two_threads()] {
-        body_in(runtime, drop);
-    }
-}
-
-#[test]
-fn a_background_shutdown_frees_its_bodies_locks() {
-    for runtime in [one_thread(), two_threads()] {
-        body_in(runtime, Runtime::shutdown_background);
-    }
-}
-
-/// Ends a runtime in which a body runs.
-fn body_in(runtime: Runtime, end: impl FnOnce(Runtime)) {
-    let server = Server::start();
-    let locker = patient(&server.url()).connect_lazy().unwrap();
+/// A task has a guard, and another one a body under its lock.
+#[rstest]
+#[case::dropped(drop)]
+#[case::shut_down_in_the_background(Runtime::shutdown_background)]
+fn a_runtime_that_ends_frees_its_locks(
+    #[case] end: fn(Runtime),
+    #[values(one_thread, two_threads)] runtime: fn() -> Runtime,
+) {
+    let (server, runtime) = (Server::start(), runtime());
+    let (admin, locker) = (server.admin(), unhurried(&server.url()).connect_lazy().unwrap());
     let (started, has_started) = oneshot::channel();
     let call = runtime.spawn(stay(locker.clone(), started));
-    runtime.block_on(has_started).unwrap();
-    assert!(server.admin().get(KEY).is_some());
+    let (held, is_held) = oneshot::channel();
+    let guard = locker.lock("guard").acquire();
+    runtime.spawn(async move {
+        let _guard = guard.await.unwrap();
+        held.send(()).unwrap();
+        pending::<()>().await;
+    });
+    runtime.block_on(async { tokio::try_join!(has_started, is_held) }).unwrap();
+    assert_eq!(admin.keys("disLock:*").len(), 2);
     end(runtime);
-    freed_blocking(&server);
-    wait::until(LIMIT, || call.is_finished());
+    wait::until(LIMIT, || admin.keys("disLock:*").is_empty() && call.is_finished());
     block_on(locker.lock("k").run(async {})).unwrap();
 }
 
@@ -140,8 +123,7 @@ async fn a_dropped_body_is_gone_before_its_lock() {
             assert!(self.0.admin().get(KEY).is_some(), "the lock went first");
         }
     }
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let (server, locker) = server_and_locker().await;
     let body = async |is_left: bool| {
         let _transaction = LooksAt(&server);
         tokio::task::yield_now().await;

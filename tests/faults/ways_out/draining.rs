@@ -3,153 +3,121 @@
 
 use std::env;
 use std::process::{Command, exit};
+use std::thread;
 use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker, shutdown};
 use lockable_tests::Server;
 
 use crate::runtimes::{block_on, one_thread};
-use crate::support::{COMMAND, LIMIT, connect, impatient, in_time, patient};
+use crate::support::{
+    LIMIT, connect, connect_unhurried, in_time, server_and_locker, server_and_proxy, unhurried,
+};
 use crate::waiting::late_claims::{give_up, held_claim};
 use crate::waiting::support::{queued, waiter};
 
 #[tokio::test]
 async fn after_a_drain_no_lock_is_left() {
-    if !is_alone("after_a_drain_no_lock_is_left") {
+    if !is_alone() {
         return;
     }
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let (server, locker) = server_and_locker().await;
     for _ in 0..5 {
         drop(guards(&locker, 40).await);
-        shutdown(LIMIT).await.unwrap();
-        assert_eq!(server.admin().keys("disLock:*"), [""; 0]);
+        drains(&server).await;
     }
     locker.lock("k").run(async {}).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_drain_with_nothing_to_do_is_done() {
-    if !is_alone("a_drain_with_nothing_to_do_is_done") {
+    if !is_alone() {
         return;
     }
     shutdown(Duration::ZERO).await.unwrap();
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let (_server, locker) = server_and_locker().await;
     locker.lock("k").run(async {}).await.unwrap();
     let _held = locker.lock("k").acquire().await.unwrap();
     shutdown(Duration::ZERO).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_drain_of_a_stalled_server_ends_in_time() {
-    let name = "a_drain_of_a_stalled_server_ends_in_time";
-    if !is_alone(name) {
+async fn a_stalled_drain_ends_in_time_and_can_be_repeated() {
+    if !is_alone() {
         return;
     }
-    let server = Server::start();
-    let locker = impatient(&server.url()).connect().await.unwrap();
+    let (server, locker) = server_and_locker().await;
     let guards = guards(&locker, 3).await;
     server.pause();
     drop(guards);
-    let deadline = Duration::from_millis(300);
-    let error = in_time(deadline, shutdown(deadline)).await.unwrap_err();
+    let error = in_time(SHORT, shutdown(SHORT)).await.unwrap_err();
     assert!(error.is_unavailable() && error.to_string().contains("3 locks"), "{error}");
+    // One that is dropped takes nothing from the next one.
+    assert!(tokio::time::timeout(SHORT, shutdown(LIMIT)).await.is_err());
     server.resume();
-    shutdown(LIMIT).await.unwrap();
-    assert_eq!(server.admin().keys("disLock:*"), [""; 0]);
-}
-
-#[tokio::test]
-async fn a_drain_may_be_dropped_and_asked_for_again() {
-    if !is_alone("a_drain_may_be_dropped_and_asked_for_again") {
-        return;
-    }
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    let guards = guards(&locker, 10).await;
-    server.pause();
-    drop(guards);
-    assert!(tokio::time::timeout(COMMAND, shutdown(LIMIT)).await.is_err());
-    server.resume();
-    shutdown(LIMIT).await.unwrap();
-    assert_eq!(server.admin().keys("disLock:*"), [""; 0]);
+    drains(&server).await;
 }
 
 #[test]
 fn a_drain_needs_no_running_runtime() {
-    if !is_alone("a_drain_needs_no_running_runtime") {
+    if !is_alone() {
         return;
     }
     let server = Server::start();
-    let locker = patient(&server.url()).connect_lazy().unwrap();
+    let locker = unhurried(&server.url()).connect_lazy().unwrap();
     drop(one_thread().block_on(guards(&locker, 40)));
     drop(locker);
-    block_on(shutdown(LIMIT)).unwrap();
-    assert_eq!(server.admin().keys("disLock:*"), [""; 0]);
+    block_on(drains(&server));
 }
 
-/// Calls that were refused for certain hold nothing that a drain would have to wait for.
+/// Calls that were refused for certain, or that no server could have heard of, hold nothing.
 #[tokio::test]
-async fn a_drain_does_not_wait_for_refused_calls() {
-    if !is_alone("a_drain_does_not_wait_for_refused_calls") {
+async fn a_drain_does_not_wait_for_failed_calls() {
+    if !is_alone() {
         return;
     }
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let (server, locker) = server_and_locker().await;
     server.admin().command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
     assert!(locker.lock("k").acquire().await.unwrap_err().is_unavailable());
     in_time(Duration::ZERO, shutdown(LIMIT)).await.unwrap();
-}
-
-/// Calls that no server could have heard of hold nothing either.
-#[tokio::test]
-async fn a_drain_does_not_wait_for_unsent_calls() {
-    if !is_alone("a_drain_does_not_wait_for_unsent_calls") {
-        return;
-    }
-    let server = Server::start();
-    let locker = patient(&server.url()).connect_lazy().unwrap();
+    let unconnected = unhurried(&server.url()).connect_lazy().unwrap();
     server.kill();
-    assert!(locker.lock("k").acquire().await.unwrap_err().is_unavailable());
+    assert!(unconnected.lock("k").acquire().await.unwrap_err().is_unavailable());
     in_time(Duration::ZERO, shutdown(LIMIT)).await.unwrap();
 }
 
 /// A task that is aborted in the middle of its call counts as well.
 #[tokio::test]
 async fn a_drain_waits_for_aborted_calls() {
-    if !is_alone("a_drain_waits_for_aborted_calls") {
+    if !is_alone() {
         return;
     }
-    let server = Server::start();
-    let proxy = lockable_tests::Proxy::start(&server);
-    let locker = connect(&proxy.url()).await;
+    let (server, proxy) = server_and_proxy();
+    let locker = connect_unhurried(&proxy.url()).await;
     proxy.hold_open_requests();
     let call = tokio::spawn(locker.lock("k").acquire());
     proxy.wait_held(LIMIT).await;
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());
-    assert!(shutdown(COMMAND).await.unwrap_err().is_unavailable());
+    assert!(shutdown(SHORT).await.unwrap_err().is_unavailable());
     proxy.release_requests();
-    shutdown(LIMIT).await.unwrap();
-    assert_eq!(server.admin().get(crate::support::KEY), None);
+    drains(&server).await;
 }
 
 /// Otherwise the end of the process would cut that off, and the lock be handed off to no one.
 #[tokio::test]
 async fn a_drain_waits_until_dropped_waiters_leave_the_queue() {
-    if !is_alone("a_drain_waits_until_dropped_waiters_leave_the_queue") {
+    if !is_alone() {
         return;
     }
-    let server = Server::start();
-    let proxy = lockable_tests::Proxy::start(&server);
-    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
-    let waiter = waiter(&patient(&proxy.url()).connect().await.unwrap());
+    let (server, proxy) = server_and_proxy();
+    let guard = connect_unhurried(&server.url()).await.lock("k").acquire().await.unwrap();
+    let waiter = waiter(&connect_unhurried(&proxy.url()).await);
     queued(&server, 1).await;
     proxy.hold_open_requests();
     waiter.abort();
     assert!(waiter.await.unwrap_err().is_cancelled());
-    let error = shutdown(COMMAND).await.unwrap_err();
+    let error = shutdown(SHORT).await.unwrap_err();
     assert!(error.to_string().contains("a place in a queue"), "{error}");
     proxy.release_requests();
     shutdown(LIMIT).await.unwrap();
@@ -160,17 +128,15 @@ async fn a_drain_waits_until_dropped_waiters_leave_the_queue() {
 /// Its request may grant a lock that only this process can release.
 #[tokio::test]
 async fn a_drain_waits_for_a_dropped_claim() {
-    if !is_alone("a_drain_waits_for_a_dropped_claim") {
+    if !is_alone() {
         return;
     }
-    let server = Server::start();
-    let proxy = lockable_tests::Proxy::start(&server);
-    let locker = patient(&proxy.url()).connect().await.unwrap();
+    let (server, proxy) = server_and_proxy();
+    let locker = connect_unhurried(&proxy.url()).await;
     give_up(held_claim(&server, &proxy, &locker, LIMIT).await).await;
-    assert!(shutdown(COMMAND).await.unwrap_err().is_unavailable());
+    assert!(shutdown(SHORT).await.unwrap_err().is_unavailable());
     proxy.release_requests();
-    shutdown(LIMIT).await.unwrap();
-    assert_eq!(server.admin().get(crate::support::KEY), None);
+    drains(&server).await;
 }
 
 /// The first half is the process that ends, the second the one that looks.
@@ -181,8 +147,7 @@ fn a_process_that_drains_leaves_no_lock() {
         return one_thread().block_on(drop_drain_and_exit(&url));
     }
     let server = Server::start();
-    let name = "a_process_that_drains_leaves_no_lock";
-    assert!(again(name).env(URL, server.url()).status().unwrap().success());
+    assert!(again().env(URL, server.url()).status().unwrap().success());
     assert_eq!(server.admin().keys("disLock:*"), [""; 0]);
     assert!(server.admin().command_calls("del") >= 40);
 }
@@ -194,6 +159,15 @@ async fn drop_drain_and_exit(url: &str) {
     exit(0);
 }
 
+/// As long as a drain is asked for while it cannot end.
+const SHORT: Duration = Duration::from_millis(200);
+
+/// Then no lock is left.
+async fn drains(server: &Server) {
+    shutdown(LIMIT).await.unwrap();
+    assert_eq!(server.admin().keys("disLock:*"), [""; 0]);
+}
+
 async fn guards(locker: &Locker, count: usize) -> Vec<LockGuard> {
     let mut guards = Vec::new();
     for n in 0..count {
@@ -203,21 +177,21 @@ async fn guards(locker: &Locker, count: usize) -> Vec<LockGuard> {
 }
 
 /// Whether this is the test's own process; otherwise runs the test in one.
-fn is_alone(test: &str) -> bool {
+fn is_alone() -> bool {
     const ALONE: &str = "LOCKABLE_TEST_ALONE";
     if env::var_os(ALONE).is_some() {
         return true;
     }
-    let output = again(test).env(ALONE, "1").output().unwrap();
+    let output = again().env(ALONE, "1").output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("1 passed"), "{said}");
     false
 }
 
-/// This test program with one test.
-fn again(test: &str) -> Command {
+/// This test program with this test, which has given its name to its thread.
+fn again() -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", &format!("ways_out::draining::{test}"), "--nocapture"]);
+    command.args(["--exact", thread::current().name().unwrap(), "--nocapture"]);
     command
 }

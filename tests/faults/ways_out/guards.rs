@@ -1,51 +1,45 @@
 //! Ways to lose a guard that is held by hand.
 
 use std::cell::RefCell;
-use std::future::pending;
 use std::thread;
 
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::Server;
-use tokio::runtime::Runtime;
-use tokio::sync::oneshot;
+use rstest::rstest;
 
 use crate::runtimes::{block_on, one_thread, two_threads};
-use crate::support::{KEY, connect, freed, freed_blocking, patient};
+use crate::support::{KEY, connect_unhurried, freed, freed_blocking, server_and_locker};
 
+#[rstest]
+#[case::in_its_runtime(drop)]
+#[case::on_a_thread(drop_on_a_thread)]
+#[case::in_a_thread_local(drop_in_a_thread_local)]
+#[case::by_a_panic(drop_by_a_panic)]
 #[tokio::test]
-async fn a_guard_dropped_in_its_runtime_frees_the_lock() {
+async fn a_dropped_guard_frees_its_lock(#[case] drop: fn(LockGuard)) {
     let (server, guard) = held().await;
     drop(guard);
     freed(&server).await;
 }
 
-#[tokio::test]
-async fn a_guard_dropped_on_a_thread_frees_its_lock() {
-    let (server, guard) = held().await;
+fn drop_on_a_thread(guard: LockGuard) {
     thread::spawn(move || drop(guard)).join().unwrap();
-    freed(&server).await;
 }
 
 /// Thread-locals are dropped when the thread's own are partly gone.
-#[tokio::test]
-async fn a_guard_in_a_thread_local_frees_its_lock() {
+fn drop_in_a_thread_local(guard: LockGuard) {
     thread_local! {
         static GUARD: RefCell<Option<LockGuard>> = const { RefCell::new(None) };
     }
-    let (server, guard) = held().await;
     thread::spawn(move || GUARD.with_borrow_mut(|slot| *slot = Some(guard))).join().unwrap();
-    freed(&server).await;
 }
 
-#[tokio::test]
-async fn a_guard_dropped_by_a_panic_frees_the_lock() {
-    let (server, guard) = held().await;
+fn drop_by_a_panic(guard: LockGuard) {
     let thread = thread::spawn(move || {
         let _guard = guard;
         panic!("the thread of the test panics");
     });
     thread.join().unwrap_err();
-    freed(&server).await;
 }
 
 #[test]
@@ -68,36 +62,6 @@ fn a_guard_that_outlives_its_runtime_can_be_released() {
     }
 }
 
-#[test]
-fn a_dropped_runtime_frees_its_tasks_locks() {
-    for runtime in [one_thread(), two_threads()] {
-        guard_in(runtime, drop);
-    }
-}
-
-#[test]
-fn a_background_shutdown_frees_its_tasks_locks() {
-    for runtime in [one_thread(), two_threads()] {
-        guard_in(runtime, Runtime::shutdown_background);
-    }
-}
-
-/// Ends a runtime in which a task holds a guard.
-fn guard_in(runtime: Runtime, end: impl FnOnce(Runtime)) {
-    let server = Server::start();
-    let locker = patient(&server.url()).connect_lazy().unwrap();
-    let (held, is_held) = oneshot::channel();
-    runtime.spawn(async move {
-        let _guard = locker.lock("k").acquire().await.unwrap();
-        held.send(()).unwrap();
-        pending::<()>().await;
-    });
-    runtime.block_on(is_held).unwrap();
-    assert!(server.admin().get(KEY).is_some());
-    end(runtime);
-    freed_blocking(&server);
-}
-
 /// Another holder came after the lock was deleted from outside.
 #[tokio::test]
 async fn an_overtaken_guard_leaves_the_other_lock_alone() {
@@ -108,7 +72,7 @@ async fn an_overtaken_guard_leaves_the_other_lock_alone() {
     assert_eq!(admin.get(KEY).as_deref(), Some("theirs"));
     admin.del(KEY);
 
-    let locker = connect(&server.url()).await;
+    let locker = connect_unhurried(&server.url()).await;
     let guard = locker.lock("k").acquire().await.unwrap();
     admin.set(KEY, "theirs");
     drop(guard);
@@ -119,9 +83,8 @@ async fn an_overtaken_guard_leaves_the_other_lock_alone() {
 
 #[tokio::test]
 async fn a_call_after_a_dropped_guard_needs_one_try() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    for turn in 0..1_000 {
+    let (server, locker) = server_and_locker().await;
+    for turn in 0..200 {
         let guard = locker.lock("k").try_acquire().await.unwrap();
         drop(guard.unwrap_or_else(|| panic!("busy at turn {turn}")));
     }
@@ -131,9 +94,8 @@ async fn a_call_after_a_dropped_guard_needs_one_try() {
 /// As above, where the calls come from other tasks and threads than the drops.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_after_a_drop_elsewhere_needs_one_try() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    for turn in 0..300 {
+    let (_server, locker) = server_and_locker().await;
+    for turn in 0..100 {
         let guard = acquire_elsewhere(&locker).await;
         let guard = guard.unwrap_or_else(|| panic!("busy at turn {turn}"));
         if turn % 2 == 0 {
@@ -151,7 +113,7 @@ async fn acquire_elsewhere(locker: &Locker) -> Option<LockGuard> {
 
 async fn held() -> (Server, LockGuard) {
     let server = Server::start();
-    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    let guard = connect_unhurried(&server.url()).await.lock("k").acquire().await.unwrap();
     assert!(server.admin().get(KEY).is_some());
     (server, guard)
 }

@@ -5,6 +5,7 @@
 use std::env;
 use std::io;
 use std::process::exit;
+use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker, install};
 use tokio::runtime::{Builder, Runtime};
@@ -38,7 +39,14 @@ fn main() {
 }
 
 async fn held(url: &str) -> LockGuard {
-    Locker::connect(url).await.unwrap().lock("k").acquire().await.unwrap()
+    connect(url).await.lock("k").acquire().await.unwrap()
+}
+
+/// Its deadlines are those of a machine that stalls.
+async fn connect(url: &str) -> Locker {
+    let limit = Duration::from_secs(10);
+    let builder = Locker::builder().url(url).command_deadline(limit).connect_deadline(limit);
+    builder.connect().await.unwrap()
 }
 
 /// Dropped on a thread of the runtime, right before the end of `main`.
@@ -58,7 +66,7 @@ async fn aborted(url: &str) {
 
 /// A locker that lives as long as the process.
 async fn installed(url: &str) {
-    let locker = Locker::connect(url).await.unwrap();
+    let locker = connect(url).await;
     install(locker.clone()).unwrap();
     let _guard = locker.lock("k").acquire().await.unwrap();
 }
