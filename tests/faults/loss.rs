@@ -4,4 +4,3 @@ mod connections;
 mod lost_bodies;
 mod servers;
 mod stepping;
-mod takeovers;

@@ -1,20 +1,20 @@
 //! What a lost body can still do, poll by poll.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use lockable_runtime::{Locker, OnLost};
+use lockable_runtime::{LockError, OnLost};
 use lockable_tests::{Server, wait};
 use tracing::Level;
 
 use crate::events;
-use crate::support::{LIMIT, Runs, connect, patient};
+use crate::support::{LIMIT, Runs, server_and_locker, unhurried};
 
-const LEASE: Duration = Duration::from_millis(300);
+const LEASE: Duration = Duration::from_secs(1);
 
 /// Goal: no step after a refusal, however the poll comes about.
 /// Method: the future is polled by hand, once before the renewal is refused, and once after.
@@ -22,33 +22,22 @@ const LEASE: Duration = Duration::from_millis(300);
 fn the_body_is_not_polled_after_a_refusal() {
     events::listen();
     let server = Server::start();
-    let locker = patient(&server.url()).connect_lazy().unwrap();
-    let (runs, dropped) = (Runs::default(), AtomicBool::new(false));
+    let locker = unhurried(&server.url()).connect_lazy().unwrap();
+    let (runs, of_body) = (Runs::default(), Arc::new(()));
+    let is_there = Arc::downgrade(&of_body);
     let body = async {
-        let _dropped = OnDrop(&dropped);
-        poll_fn(|_| {
-            runs.add();
-            Poll::<()>::Pending
-        })
-        .await;
+        let _of_body = of_body;
+        counted(&runs).await;
     };
-    let mut call = pin!(locker.lock("loss:polled").expire(10 * LEASE).renew().run(body));
-    let mut context = Context::from_waker(Waker::noop());
-    wait::until(LIMIT, || {
-        assert!(call.as_mut().poll(&mut context).is_pending());
-        runs.count() > 0
-    });
-    let polls = runs.count();
+    let mut call = pin!(locker.lock("loss:polled").expire(3 * LEASE).renew().run(body));
+    let polls = begin(call.as_mut(), &runs);
     // The call is not polled meanwhile: the look at the lock, or its renewal, finds out.
     server.admin().set("disLock:loss:polled", "another's");
     let logged = || events::count("disLock:loss:polled", Level::WARN, "the lock was lost");
     wait::until(LIMIT, || logged() == 1);
-    let Poll::Ready(outcome) = call.as_mut().poll(&mut context) else {
-        panic!("the call has not ended")
-    };
-    assert!(outcome.unwrap_err().to_string().contains("another holder"));
+    assert!(ended(call.as_mut()).to_string().contains("another holder"));
     assert_eq!(runs.count(), polls);
-    assert!(dropped.load(Ordering::SeqCst));
+    assert_eq!(is_there.strong_count(), 0, "the body is dropped");
 }
 
 /// Goal: no step after the deadline.
@@ -56,33 +45,47 @@ fn the_body_is_not_polled_after_a_refusal() {
 #[test]
 fn the_body_is_not_polled_after_the_deadline() {
     let server = Server::start();
-    let locker = patient(&server.url()).connect_lazy().unwrap();
+    let locker = unhurried(&server.url()).connect_lazy().unwrap();
     let runs = Runs::default();
-    let body = poll_fn(|_| {
+    let mut call = pin!(locker.lock("k").expire(LEASE).run(counted(&runs)));
+    let polls = begin(call.as_mut(), &runs);
+    block_thread(LEASE);
+    let error = ended(call.as_mut());
+    assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert_eq!(runs.count(), polls);
+}
+
+/// A body that counts how often it is polled, and stays.
+fn counted(runs: &Runs) -> impl Future<Output = ()> {
+    poll_fn(|_| {
         runs.add();
-        Poll::<()>::Pending
-    });
-    let mut call = pin!(locker.lock("k").expire(LEASE).run(body));
+        Poll::Pending
+    })
+}
+
+/// Polls a call until its body is polled, and returns how often that was.
+fn begin<F: Future>(mut call: Pin<&mut F>, runs: &Runs) -> u64 {
     let mut context = Context::from_waker(Waker::noop());
     wait::until(LIMIT, || {
         assert!(call.as_mut().poll(&mut context).is_pending());
         runs.count() > 0
     });
-    let polls = runs.count();
-    block_thread(LEASE);
-    let Poll::Ready(outcome) = call.as_mut().poll(&mut context) else {
-        panic!("the call has not ended")
-    };
-    let error = outcome.unwrap_err();
-    assert!(error.is_lost() && !error.is_completed(), "{error}");
-    assert_eq!(runs.count(), polls);
+    runs.count()
+}
+
+/// Why a call has ended, which its next poll says.
+fn ended<F: Future<Output = Result<(), LockError>>>(call: Pin<&mut F>) -> LockError {
+    match call.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(outcome) => outcome.unwrap_err(),
+        Poll::Pending => panic!("the call has not ended"),
+    }
 }
 
 #[tokio::test]
 async fn a_completion_after_the_loss_is_distinguished() {
     events::listen();
     let (_server, locker) = server_and_locker().await;
-    let outcome = locker.lock("loss:completed").expire(LEASE).run(blocked(LEASE)).await;
+    let outcome = locker.lock("loss:completed").expire(LEASE).run(blocked()).await;
     let error = outcome.unwrap_err();
     assert!(error.is_lost() && error.is_completed(), "{error}");
     assert_logged("disLock:loss:completed");
@@ -93,7 +96,7 @@ async fn a_body_allowed_to_finish_logs_the_loss() {
     events::listen();
     let (_server, locker) = server_and_locker().await;
     let request = locker.lock("loss:finished").expire(LEASE).on_lost(OnLost::Finish);
-    assert_eq!(request.run(blocked(LEASE)).await.unwrap(), 7);
+    assert_eq!(request.run(blocked()).await.unwrap(), 7);
     assert_logged("disLock:loss:finished");
 }
 
@@ -101,8 +104,7 @@ async fn a_body_allowed_to_finish_logs_the_loss() {
 async fn a_body_allowed_to_finish_continues_after_a_refusal() {
     events::listen();
     let (server, locker) = server_and_locker().await;
-    let lease = LEASE * 3;
-    let request = locker.lock("loss:continues").expire(lease).renew().on_lost(OnLost::Finish);
+    let request = locker.lock("loss:continues").expire(3 * LEASE).renew().on_lost(OnLost::Finish);
     let body = async {
         server.admin().flush();
         let logged = || events::count("disLock:loss:continues", Level::WARN, "the lock was lost");
@@ -113,18 +115,10 @@ async fn a_body_allowed_to_finish_continues_after_a_refusal() {
     assert_logged("disLock:loss:continues");
 }
 
-async fn server_and_locker() -> (Server, Locker) {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    (server, locker)
-}
-
 /// A body that blocks its thread for longer than its lease.
-fn blocked(lease: Duration) -> impl Future<Output = u32> {
-    poll_fn(move |_| {
-        block_thread(lease + lease / 2);
-        Poll::Ready(7)
-    })
+async fn blocked() -> u32 {
+    block_thread(LEASE + LEASE / 4);
+    7
 }
 
 /// A loss, and that the body completed all the same, are logged once each.
@@ -137,12 +131,4 @@ fn assert_logged(key: &str) {
 #[expect(clippy::disallowed_methods, reason = "a blocked thread is the subject")]
 fn block_thread(duration: Duration) {
     thread::sleep(duration);
-}
-
-struct OnDrop<'a>(&'a AtomicBool);
-
-impl Drop for OnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }

@@ -1,81 +1,97 @@
-//! Losses that a server brings: it forgets, it pauses, it stalls, it is gone.
+//! Losses that a server brings: it forgets, it pauses, it stalls, it is gone; and those that another client
+//! brings, whose data is left alone.
 
 use std::time::Duration;
 
-use lockable_tests::Server;
+use lockable_tests::{Admin, Server};
+use rstest::rstest;
 
 use super::stepping::Stepping;
-use crate::support::{connect, elapse};
+use crate::support::{elapse, server_and_locker};
 
 const LEASE: Duration = Duration::from_secs(2);
 
+#[rstest]
+#[case::stalled("stalled", Server::pause)]
+#[case::killed("killed", Server::kill)]
+#[case::paused_for_longer("long-pause", |server: &Server| pause_clients(server, "6000"))]
+#[case::demoted_for_ever("replica-for-ever", demote)]
 #[tokio::test]
-async fn a_flush_stops_the_body_at_the_next_renewal() {
-    let (server, body) = at_work("flushed", 5 * LEASE).await;
-    server.admin().flush();
-    body.ends_by_refusal("no one holds it").await;
-}
-
-#[tokio::test]
-async fn a_stalled_server_stops_the_body_at_its_deadline() {
-    let (server, body) = at_work("stalled", LEASE).await;
-    server.pause();
+async fn a_silent_server_stops_the_body_at_its_deadline(
+    #[case] name: &str,
+    #[case] fault: fn(&Server),
+) {
+    let (server, body) = at_work(name, LEASE).await;
+    fault(&server);
     body.ends_at_its_deadline().await;
-    server.resume();
-}
-
-#[tokio::test]
-async fn a_killed_server_stops_the_body_at_its_deadline() {
-    let (server, body) = at_work("killed", LEASE).await;
-    server.kill();
-    body.ends_at_its_deadline().await;
-}
-
-/// The renewals find the new server long before the lease ends, and nothing there.
-#[tokio::test]
-async fn a_restart_without_data_stops_the_body_at_once() {
-    let (server, body) = at_work("restarted", 5 * LEASE).await;
-    server.restart();
-    body.ends_by_refusal("no one holds it").await;
 }
 
 #[tokio::test]
 async fn a_pause_shorter_than_the_lease_costs_nothing() {
     let (server, body) = at_work("short-pause", 2 * LEASE).await;
-    elapse(LEASE / 2).await;
-    server.admin().command::<()>(&["CLIENT", "PAUSE", "2000"]);
-    elapse(3 * LEASE).await;
-    assert!(body.is_at_work());
-    body.continues().await;
-}
-
-#[tokio::test]
-async fn a_pause_longer_than_the_lease_stops_the_body() {
-    let (server, body) = at_work("long-pause", LEASE).await;
-    server.admin().command::<()>(&["CLIENT", "PAUSE", "6000"]);
-    body.ends_at_its_deadline().await;
+    pause_clients(&server, "2000");
+    body.outlives_its_lease().await;
 }
 
 #[tokio::test]
 async fn a_temporary_demotion_costs_nothing() {
     let (server, body) = at_work("replica", 2 * LEASE).await;
-    server.admin().command::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
+    demote(&server);
     elapse(LEASE).await;
-    server.admin().command::<()>(&["REPLICAOF", "NO", "ONE"]);
-    elapse(3 * LEASE).await;
-    assert!(body.is_at_work());
+    server.admin().promote();
+    body.outlives_its_lease().await;
 }
 
-#[tokio::test]
-async fn a_lasting_demotion_stops_the_body_at_its_deadline() {
-    let (server, body) = at_work("replica-for-ever", LEASE).await;
+fn pause_clients(server: &Server, millis: &str) {
+    server.admin().command::<()>(&["CLIENT", "PAUSE", millis]);
+}
+
+fn demote(server: &Server) {
     server.admin().command::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
-    body.ends_at_its_deadline().await;
+}
+
+/// The renewals find what is there long before the lease ends.
+#[rstest]
+#[case::flushed("flushed", |server: &Server| server.admin().flush())]
+#[case::restarted_without_data("restarted", Server::restart)]
+#[tokio::test]
+async fn an_emptied_server_stops_the_body_at_once(#[case] name: &str, #[case] fault: fn(&Server)) {
+    let (server, body) = at_work(name, 5 * LEASE).await;
+    fault(&server);
+    body.ends_by_refusal("no one holds it").await;
+}
+
+#[rstest]
+#[case::deleted("deleted", Admin::del, "no one holds it", "none")]
+#[case::taken("taken", |admin: &Admin, key: &str| admin.set(key, "another"), "another holder has it", "string")]
+#[case::pushed("pushed", push, "another holder has it", "list")]
+#[tokio::test]
+async fn a_takeover_stops_the_body_at_once(
+    #[case] name: &str,
+    #[case] takeover: fn(&Admin, &str),
+    #[case] why: &str,
+    #[case] left: &str,
+) {
+    let (server, locker) = server_and_locker().await;
+    let admin = server.admin();
+    let body = Stepping::start(&locker, name, 3 * LEASE).await;
+    let key = body.key.clone();
+    takeover(&admin, &key);
+    body.ends_by_refusal(why).await;
+    // Also what the call hands to the background, if anything, is over then.
+    locker.lock("other").run(async {}).await.unwrap();
+    let life = admin.pttl(&key);
+    assert!(life < 0, "{key} was given {life} ms to live");
+    assert_eq!(admin.type_of(&key), left);
+}
+
+fn push(admin: &Admin, key: &str) {
+    admin.del(key);
+    admin.command::<()>(&["LPUSH", key, "another"]);
 }
 
 async fn at_work(name: &str, expire: Duration) -> (Server, Stepping) {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let (server, locker) = server_and_locker().await;
     let body = Stepping::start(&locker, name, expire).await;
     (server, body)
 }

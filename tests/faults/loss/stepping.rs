@@ -1,6 +1,5 @@
 //! A renewed body that takes one step after the other, and what became of it.
 
-use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,6 +18,8 @@ const STEP: Duration = Duration::from_millis(5);
 /// A body under the lock `loss:NAME`, in a task of its own.
 pub(super) struct Stepping {
     pub(super) key: String,
+    /// Since the start.
+    pace: Pace,
     seen: Arc<Seen>,
     task: JoinHandle<Result<(), LockError>>,
 }
@@ -86,7 +87,8 @@ impl Stepping {
         let (locker, text, seen) = (locker.clone(), name.to_owned(), Arc::<Seen>::default());
         let noted = Arc::clone(&seen);
         let task = tokio::spawn(async move { work(&locker, &text, expire, &noted).await });
-        let stepping = Self { key: format!("disLock:loss:{name}"), seen, task };
+        let (key, pace) = (format!("disLock:loss:{name}"), Pace::start());
+        let stepping = Self { key, pace, seen, task };
         wait::until_async(LIMIT, async || stepping.steps().count >= 3).await;
         stepping
     }
@@ -95,8 +97,16 @@ impl Stepping {
         self.seen.lease.lock().unwrap().clone().unwrap()
     }
 
-    pub(super) fn is_at_work(&self) -> bool {
-        !self.task.is_finished() && self.lease().is_held()
+    /// The body is at work after the moment at which its lease would have ended without a renewal, if the
+    /// machine has not taken a good part of that time away.
+    pub(super) async fn outlives_its_lease(&self) {
+        let rest = self.lease().remaining();
+        elapse(rest).await;
+        if !self.task.is_finished() && self.lease().is_held() {
+            self.continues().await;
+        } else {
+            assert!(self.pace.lag() > rest / 3, "lost, with a lag of {:?}", self.pace.lag());
+        }
     }
 
     /// Waits until the holder knows that its lease lasts longer.
@@ -108,7 +118,7 @@ impl Stepping {
     }
 
     /// Waits for more steps than were taken so far.
-    pub(super) async fn continues(&self) {
+    async fn continues(&self) {
         let before = self.steps().count;
         wait::until_async(LIMIT, async || self.steps().count > before + 3).await;
     }
@@ -137,13 +147,8 @@ impl Stepping {
     async fn ends(self) -> (LockError, Duration) {
         let lease = self.lease();
         let lost = async { (lease.lost().await, boot_time()) };
-        let (error, ended) = {
-            let mut lost = pin!(lost);
-            tokio::select! {
-                heard = &mut lost => heard,
-                () = elapse(LIMIT) => panic!("the lost signal never fires"),
-            }
-        };
+        let lost = tokio::time::timeout(LIMIT, lost).await;
+        let (error, ended) = lost.expect("the lost signal fires");
         assert!(error.is_lost(), "{error}");
         let outcome = tokio::time::timeout(LIMIT, self.task).await.expect("the call ends with it");
         let error = outcome.unwrap().unwrap_err();
