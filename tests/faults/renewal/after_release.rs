@@ -1,93 +1,76 @@
 //! After its release a lock is renewed no more, and a renewal makes nothing that is not there.
 
+use std::future::pending;
 use std::time::Duration;
 
-use lockable_tests::{Server, wait};
+use lockable_runtime::LockGuard;
+use lockable_tests::{Proxy, Server, wait};
+use rstest::rstest;
 
-use crate::support::{KEY, LIMIT, connect, elapse, freed, server_and_proxy};
+use crate::support::{
+    KEY, LIMIT, connect_unhurried, elapse, freed, server_and_locker, server_and_proxy,
+};
 
-const LEASE: Duration = Duration::from_millis(2_400);
+const LEASE: Duration = Duration::from_secs(3);
 
 #[tokio::test]
-async fn released_locks_are_not_renewed() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
+async fn released_and_dropped_locks_are_not_renewed() {
+    let (server, locker) = server_and_locker().await;
     let renewed = || locker.lock("k").expire(LEASE).renew();
-    for _ in 0..3 {
-        let guard = renewed().try_acquire().await.unwrap().unwrap();
-        is_renewed(&server).await;
-        guard.release().await.unwrap();
-        renewed().try_run(is_renewed(&server)).await.unwrap().unwrap();
-    }
-    assert_quiet(&server).await;
-}
-
-#[tokio::test]
-async fn dropped_locks_are_not_renewed() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    for _ in 0..3 {
-        let guard = locker.lock("k").expire(LEASE).renew().try_acquire().await.unwrap().unwrap();
-        is_renewed(&server).await;
-        drop(guard);
-        freed(&server).await;
-        let call = locker.lock("k").expire(LEASE).renew().run(std::future::pending::<()>());
-        let call = tokio::spawn(call);
-        is_renewed(&server).await;
-        call.abort();
-        freed(&server).await;
-    }
-    assert_quiet(&server).await;
-}
-
-/// Goal: a renewal that lands after the release makes no key.
-/// Method: renewals and the release go over different connections, and the older ones hang.
-#[tokio::test]
-async fn a_renewal_behind_its_release_makes_nothing() {
-    let (server, guard, proxy) = held_with_a_renewal_under_way().await;
+    let guard = renewed().try_acquire().await.unwrap().unwrap();
+    is_renewed(&server).await;
     guard.release().await.unwrap();
-    assert_eq!(server.admin().get(KEY), None);
-    let renewals = server.admin().command_calls("evalsha");
-    proxy.release_requests();
-    wait::until_async(LIMIT, async || server.admin().command_calls("evalsha") > renewals).await;
-    assert_eq!((server.admin().get(KEY), server.admin().pttl(KEY)), (None, -2));
+    renewed().try_run(is_renewed(&server)).await.unwrap().unwrap();
+    let guard = renewed().try_acquire().await.unwrap().unwrap();
+    is_renewed(&server).await;
+    drop(guard);
+    freed(&server).await;
+    let call = tokio::spawn(renewed().run(pending::<()>()));
+    is_renewed(&server).await;
+    call.abort();
+    freed(&server).await;
+    assert_quiet(&server).await;
 }
 
+/// Goal: a renewal that arrives after the release makes no key, and changes no lock of the next holder.
+/// Method: renewals and the release go over different connections, and the older ones hang.
+#[rstest]
+#[case::of_a_free_lock(None, -2)]
+#[case::of_the_next_holder(Some("next"), -1)]
 #[tokio::test]
-async fn a_renewal_behind_the_next_holder_changes_nothing() {
+async fn a_renewal_behind_its_release_changes_nothing(
+    #[case] next: Option<&str>,
+    #[case] life: i64,
+) {
     let (server, guard, proxy) = held_with_a_renewal_under_way().await;
     guard.release().await.unwrap();
     let admin = server.admin();
-    admin.set(KEY, "next");
+    assert_eq!(admin.get(KEY), None);
+    next.inspect(|next| admin.set(KEY, next));
     let renewals = admin.command_calls("evalsha");
     proxy.release_requests();
     wait::until_async(LIMIT, async || admin.command_calls("evalsha") > renewals).await;
-    assert_eq!((admin.get(KEY).as_deref(), admin.pttl(KEY)), (Some("next"), -1));
+    assert_eq!((admin.get(KEY).as_deref(), admin.pttl(KEY)), (next, life));
 }
 
 #[tokio::test]
 async fn a_renewal_of_a_deleted_lock_makes_nothing() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let (server, locker) = server_and_locker().await;
     let admin = server.admin();
-    for _ in 0..3 {
-        let guard = locker.lock("k").expire(LEASE).renew().try_acquire().await.unwrap().unwrap();
-        admin.del(KEY);
-        assert!(guard.lost().await.is_lost());
-        assert_eq!(admin.get(KEY), None);
-        assert!(guard.release().await.unwrap_err().is_lost());
-    }
+    let guard = locker.lock("k").expire(LEASE).renew().try_acquire().await.unwrap().unwrap();
+    admin.del(KEY);
+    assert!(guard.lost().await.is_lost());
+    assert_eq!(admin.get(KEY), None);
+    assert!(guard.release().await.unwrap_err().is_lost());
     assert_quiet(&server).await;
 }
 
 /// A lock whose guard lives on the test's runtime, and whose renewal hangs in the background's
 /// connection; the next connections do not.
-async fn held_with_a_renewal_under_way()
--> (Server, lockable_runtime::LockGuard, lockable_tests::Proxy) {
+async fn held_with_a_renewal_under_way() -> (Server, LockGuard, Proxy) {
     let (server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
-    let lease = Duration::from_secs(10);
-    let guard = locker.lock("k").expire(lease).renew().acquire().await.unwrap();
+    let locker = connect_unhurried(&proxy.url()).await;
+    let guard = locker.lock("k").expire(LIMIT).renew().acquire().await.unwrap();
     // A release over a connection of the test's own has to pass, so the background's is opened
     // first, and then a new one of the test.
     drop(locker.lock("other").acquire().await.unwrap());
@@ -105,12 +88,12 @@ async fn is_renewed(server: &Server) {
     wait::until_async(LIMIT, async || admin.command_calls("pexpire") > before).await;
 }
 
-/// Nothing is renewed, or even asked, for longer than several leases would go without.
+/// Nothing is renewed, or even asked, for a whole lease: renewals come after a third.
 async fn assert_quiet(server: &Server) {
     let admin = server.admin();
     let counts = || ["evalsha", "eval", "pexpire"].map(|name| admin.command_calls(name));
     let before = counts();
-    elapse(3 * LEASE).await;
+    elapse(LEASE).await;
     assert_eq!(counts(), before);
     assert_eq!(admin.get(KEY), None);
 }
