@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use lockable_tests::{Peer, Program, Server, Tls, wait};
+use rstest::rstest;
 
-use crate::support::{FENCE, KEY, LIMIT, connect, elapse, server_and_proxy};
+use crate::support::{FENCE, KEY, LIMIT, connect_unhurried, elapse, server_and_proxy};
 
 #[test]
 fn a_locker_of_the_parent_is_refused_at_once() {
@@ -41,13 +42,8 @@ fn a_guard_of_the_parent_leaves_its_lock_alone() {
     let owner = admin.get(KEY);
     assert!(owner.is_some());
     // The parent renews on, over the connection that it had.
-    let (mut rose, mut before) = (0, admin.pttl(KEY));
-    wait::until(LIMIT, || {
-        let now = admin.pttl(KEY);
-        rose += usize::from(now > before);
-        before = now;
-        rose > 3
-    });
+    let renewals = admin.command_calls("pexpire");
+    wait::until(LIMIT, || admin.command_calls("pexpire") > renewals + 3);
     assert_eq!(admin.get(KEY), owner);
     assert_eq!(worker.ask("continue"), "held: true");
     worker.finish();
@@ -56,20 +52,14 @@ fn a_guard_of_the_parent_leaves_its_lock_alone() {
 
 /// Goal: a child that only runs its parent's runtime takes no answers of the parent away, after which
 /// the next ones would go to the wrong calls.
-#[test]
-fn a_child_on_its_parents_runtime_reads_no_answers() {
-    let server = Server::start();
-    server.admin().set("disLock:busy", "another program");
-    let said = run("inherited runtime", &server);
-    assert!(said.contains("held by two: 0\n"), "{said}");
-}
-
-#[test]
-fn a_child_reads_no_answers_over_tls() {
+#[rstest]
+#[case::plain(Server::url)]
+#[case::over_tls(Server::tls_url)]
+fn a_child_on_its_parents_runtime_reads_no_answers(#[case] url: fn(&Server) -> String) {
     let tls = Tls::generate();
     let server = Server::builder().tls(&tls).start();
     server.admin().set("disLock:busy", "another program");
-    let worker = Program::new(WORKER).arg(&server.tls_url()).arg("inherited runtime");
+    let worker = Program::new(WORKER).arg(&url(&server)).arg("inherited runtime");
     let said = worker.env("SSL_CERT_FILE", tls.ca_file().to_str().unwrap()).run(6 * LIMIT).unwrap();
     assert!(said.contains("held by two: 0\n"), "{said}");
 }
@@ -106,21 +96,14 @@ fn forked_processes_have_different_owner_tokens() {
     assert_eq!(owners.len(), 3, "{owners:?}");
 }
 
-#[test]
-fn a_body_is_not_polled_in_a_child() {
+#[rstest]
+#[case::that_is_polled("body", "child: steps: 0\n")]
+#[case::that_forks_itself("sync body", "")]
+fn a_body_ends_in_the_parent_only(#[case] case: &str, #[case] steps: &str) {
     let server = Server::start();
-    let said = run("body", &server);
-    assert!(said.contains("child: body: Lost: "), "{said}");
-    assert!(said.contains("child: steps: 0\n") && said.contains("parent: true\n"), "{said}");
-    assert_eq!(server.admin().get(KEY), None);
-}
-
-#[test]
-fn a_forking_sync_body_completes_in_the_parent_only() {
-    let server = Server::start();
-    let said = run("sync body", &server);
-    assert!(said.contains("child: sync body: Lost: "), "{said}");
-    assert!(said.contains("parent: true\n"), "{said}");
+    let said = run(case, &server);
+    assert!(said.contains(&format!("child: {case}: Lost: ")), "{said}");
+    assert!(said.contains(steps) && said.contains("parent: true\n"), "{said}");
     assert_eq!(server.admin().get(KEY), None);
 }
 
@@ -131,7 +114,7 @@ fn a_forking_sync_body_completes_in_the_parent_only() {
 #[tokio::test]
 async fn after_a_lost_connection_tokens_begin_differently() {
     let (server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
+    let locker = connect_unhurried(&proxy.url()).await;
     let origin = async || {
         let guard = locker.lock("k").acquire().await.unwrap();
         let owner = server.admin().get(KEY).unwrap();

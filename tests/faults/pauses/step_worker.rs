@@ -23,7 +23,9 @@ fn main() {
     let [url, key, millis] = &arguments[..] else { panic!("{arguments:?}") };
     let expire = Duration::from_millis(millis.parse().unwrap());
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let locker = runtime.block_on(Locker::connect(url)).unwrap();
+    let locker = Locker::builder().url(url).connect_deadline(Duration::from_secs(10));
+    let locker = runtime.block_on(locker.command_deadline(Duration::from_secs(10)).connect());
+    let locker = locker.unwrap();
     while io::stdin().read_line(&mut String::new()).unwrap() > 0 {
         let mut steps = Steps::default();
         let polled = Cell::default();
