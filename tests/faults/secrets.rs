@@ -11,11 +11,13 @@ use lockable_runtime::LockErrorKind::{
 use lockable_runtime::{
     LockError, LockErrorKind, LockGuard, LockRequest, Locker, RequestId, distributed_lock, shutdown,
 };
-use lockable_tests::{Admin, Proxy, Server, wait};
+use lockable_tests::{Admin, Proxy, Server, ServerBuilder, wait};
 use tracing::Level;
 
 use crate::events;
-use crate::support::{LIMIT, acl_rights, everything, impatient, server_and_proxy};
+use crate::support::{
+    LIMIT, acl_rights, connect_unhurried, everything, server_and_proxy, unhurried,
+};
 
 /// Is in every key, and in the request id that is a part of every owner token.
 const CANARY: &str = "canary";
@@ -25,8 +27,11 @@ const KEY: &str = "disLock:mail:canary@nest";
 const FENCE: &str = "lockable:fence:{0mQ}";
 const QUEUE: &str = "lockable:queue:{disLock:mail:canary@nest}";
 
-/// A wait that is over soon, and a lease that is.
+/// A wait that is over soon.
 const SHORT: Duration = Duration::from_millis(300);
+
+/// A lease whose end is waited for.
+const LEASE: Duration = Duration::from_secs(2);
 
 #[tokio::test]
 async fn debug_output_shows_no_secret() {
@@ -62,7 +67,7 @@ async fn no_secret_is_shown_of_busy_or_lost_locks() {
         nest.fails(HeldByCaller, own);
         let hanging = nest.lock().renew().max_hold(SHORT).run(pending::<()>());
         nest.fails(MaxHoldReached, hanging.await);
-        nest.fails(Lost, nest.lock().expire(SHORT).run(pending::<()>()).await);
+        nest.fails(Lost, nest.lock().expire(LEASE).run(pending::<()>()).await);
     })
     .await;
 }
@@ -126,7 +131,7 @@ async fn no_secret_is_shown_beside_foreign_data() {
 
 #[tokio::test]
 async fn no_secret_is_shown_where_a_right_is_missing() {
-    let rights = [["-set"], ["-get"], ["-evalsha"], ["-incr"], ["resetkeys"], ["resetchannels"]];
+    let rights = ["-set", "-get", "-evalsha", "-incr", "resetkeys", "resetchannels"];
     let all = format!("on >secret {}", acl_rights().join(" "));
     let server = Server::builder().user("app", &all).start();
     let proxy = Proxy::start(&server);
@@ -134,7 +139,7 @@ async fn no_secret_is_shown_where_a_right_is_missing() {
     as_a_request_on(server, proxy, &url, async |mut nest: Nest| {
         for right in rights {
             let guard = nest.guard().await;
-            nest.admin.command::<()>(&["ACL", "SETUSER", "app", right[0]]);
+            nest.admin.command::<()>(&["ACL", "SETUSER", "app", right]);
             nest.shows(guard.extend(LIMIT).await);
             nest.shows(nest.lock().try_acquire().await);
             nest.shows(nest.lock().wait_at_most(SHORT).acquire().await);
@@ -177,7 +182,7 @@ async fn no_secret_is_shown_of_a_quoted_command() {
 #[tokio::test]
 async fn no_owner_token_is_quoted_where_keys_are_shown() {
     let (server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let locker = connect_unhurried(&proxy.url()).await;
     let request = RequestId::new("7 for all");
     let guard = request.scope(locker.lock("k").acquire()).await.unwrap();
     let owner = server.admin().get("disLock:k").unwrap();
@@ -194,16 +199,18 @@ async fn no_owner_token_is_quoted_where_keys_are_shown() {
 #[tokio::test]
 async fn no_secret_is_shown_by_a_failing_background() {
     as_a_request(async |nest: Nest| {
-        let first = nest.lock().expire(SHORT * 3).renew().acquire().await.unwrap();
-        let second = nest.locker.lock("mail:canary@tree").expire(SHORT * 3).renew();
+        let first = nest.lock().expire(LEASE).renew().acquire().await.unwrap();
+        let second = nest.locker.lock("mail:canary@tree").expire(2 * LEASE).renew();
         let second = second.acquire().await.unwrap();
         nest.proxy.misspell(Some("EVALSHA"));
         first.lost().await;
+        let logged = async |words: &[&str]| {
+            let is_logged = async || events::logged_with(Level::WARN, words) > 0;
+            wait::until_async(LIMIT, is_logged).await;
+        };
+        logged(&["a renewal was not answered", "EVALSH_"]).await;
         drop(second);
-        drop(nest.lock());
-        let dropped = ["could not be released", "EVALSH_", "redacted:"];
-        wait::until_async(LIMIT, async || events::logged_with(Level::WARN, &dropped) > 0).await;
-        assert!(events::logged_with(Level::WARN, &["a renewal was not answered", "EVALSH_"]) > 0);
+        logged(&["could not be released", "EVALSH_", "redacted:"]).await;
         nest.proxy.misspell(None);
     })
     .await;
@@ -213,8 +220,8 @@ async fn no_secret_is_shown_by_a_failing_background() {
 #[tokio::test]
 async fn no_secret_is_shown_where_a_server_lacks_commands() {
     for missing in [&["SET"][..], &["INCR"], &["EVALSHA"], &["EVAL", "EVALSHA"], &["TIME"]] {
-        let rename = |server, name: &&str| {
-            lockable_tests::ServerBuilder::config(server, "rename-command", &format!("{name} \"\""))
+        let rename = |server: ServerBuilder, name: &&str| {
+            server.config("rename-command", &format!("{name} \"\""))
         };
         let server = missing.iter().fold(Server::builder(), rename).start();
         let (proxy, url) = (Proxy::start(&server), server.url());
@@ -261,7 +268,7 @@ async fn as_a_request(test: impl AsyncFnOnce(Nest)) {
 /// Runs the test as a request, and looks through all events and spans behind it.
 async fn as_a_request_on(server: Server, proxy: Proxy, url: &str, test: impl AsyncFnOnce(Nest)) {
     events::keep_secret(CANARY);
-    let (admin, locker) = (server.admin(), impatient(url).redact_keys().connect_lazy().unwrap());
+    let (admin, locker) = (server.admin(), unhurried(url).redact_keys().connect_lazy().unwrap());
     let nest = Nest { server, proxy, admin, locker, origins: Vec::new() };
     RequestId::new("canary-request").scope(test(nest)).await;
     assert_eq!(events::leaks(), [""; 0]);
@@ -316,8 +323,7 @@ impl Nest {
 
     #[track_caller]
     fn check(&self, what: &str, text: &str) {
-        let secrets = self.origins.iter().map(String::as_str).chain([CANARY]);
-        for secret in secrets {
+        for secret in self.origins.iter().map(String::as_str).chain([CANARY]) {
             assert!(!text.contains(secret), "{what}: {text}");
         }
         assert!(!has_owner_token(text), "{what}: {text}");

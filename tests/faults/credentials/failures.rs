@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use lockable_runtime::check::{Code, Severity};
 use lockable_runtime::{Credentials, LockError, Locker};
-use lockable_tests::{Proxy, Server, wait};
+use lockable_tests::{Pace, Proxy, Server, wait};
 
 use super::{Calls, counted, disconnect, guarded, pair};
 use crate::events;
 use crate::support::{
-    COMMAND, CONNECT, KEY, LIMIT, connect, everything, impatient, in_time, patient,
+    COMMAND, CONNECT, LIMIT, connect_unhurried, everything, impatient, in_time, unhurried,
 };
 
 /// An error of the user's own.
@@ -37,7 +37,7 @@ fn failing(server: &Server, numbers: &'static [usize]) -> (Locker, Calls) {
         let fails = numbers.contains(&counter.next());
         async move { if fails { Err(NoToken) } else { Ok(Credentials::new("app", "word")) } }
     };
-    (impatient(&server.url()).credentials(source).connect_lazy().unwrap(), calls)
+    (unhurried(&server.url()).credentials(source).connect_lazy().unwrap(), calls)
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn a_callback_that_panics_leaves_no_call_hanging() {
             Ok::<_, LockError>(Credentials::new("app", "word"))
         }
     };
-    let locker = impatient(&server.url()).credentials(source).connect_lazy().unwrap();
+    let locker = unhurried(&server.url()).credentials(source).connect_lazy().unwrap();
     for _ in 0..2 {
         let error = in_time(CONNECT, locker.lock("k").acquire()).await.unwrap_err();
         assert!(error.is_refused(), "{error:?}");
@@ -105,9 +105,8 @@ async fn a_callback_that_panics_leaves_no_call_hanging() {
     let guard = locker.lock("k").acquire().await.unwrap();
     let error = in_time(CONNECT, locker.lock("k").acquire()).await.unwrap_err();
     assert!(error.is_refused(), "{error:?}");
-    wait::until_async(LIMIT, async || calls.count() == 5).await;
-    let waiter = locker.clone();
-    let waiting = tokio::spawn(async move { waiter.lock("k").acquire().await });
+    wait::until_async(LIMIT, async || calls.count() >= 5).await;
+    let waiting = tokio::spawn(locker.lock("k").acquire());
     guard.release().await.unwrap();
     waiting.await.unwrap().unwrap().release().await.unwrap();
 }
@@ -145,7 +144,7 @@ async fn a_callback_that_never_answers_is_given_up() {
 /// Method: it blocks for the subscription of a waiter, which the background opens, for more than a lease.
 #[tokio::test]
 async fn a_callback_that_blocks_delays_no_renewal() {
-    const LEASE: Duration = Duration::from_secs(2);
+    const LEASE: Duration = Duration::from_secs(3);
     let server = guarded("word").start();
     let (calls, (go, blocked)) = (Calls::default(), mpsc::channel::<()>());
     let (counter, blocked) = (calls.clone(), Arc::new(Mutex::new(blocked)));
@@ -155,25 +154,18 @@ async fn a_callback_that_blocks_delays_no_renewal() {
         }
         async { Ok::<_, LockError>(Credentials::new("app", "word")) }
     };
-    let locker = patient(&server.url()).connect_deadline(LIMIT).credentials(source);
+    let locker = unhurried(&server.url()).connect_deadline(2 * LIMIT).credentials(source);
     let locker = locker.connect().await.unwrap();
-    let other = connect(&server.url_with("app", "word", 0)).await;
+    let other = connect_unhurried(&server.url_with("app", "word", 0)).await;
     let guard = other.lock("k").expire(LEASE).renew().acquire().await.unwrap();
-    let waiting = tokio::spawn(async move { locker.lock("k").acquire().await });
+    let waiting = tokio::spawn(locker.lock("k").acquire());
     wait::until_async(LIMIT, async || calls.count() > 1).await;
-    let admin = server.admin();
-    let (mut rose, mut before) = (0, admin.pttl(KEY));
-    wait::until_async(LIMIT, async || {
-        let now = admin.pttl(KEY);
-        rose += usize::from(now > before);
-        before = now;
-        // They come after a third of a lease.
-        rose > 3
-    })
-    .await;
-    assert!(guard.is_held());
-    drop(go);
-    guard.release().await.unwrap();
+    // Renewals come after a third of a lease.
+    let (renewals, pace) = (|| server.admin().command_calls("pexpire"), Pace::start());
+    let before = renewals();
+    wait::until_async(LIMIT, async || renewals() > before + 3).await;
+    assert!(guard.is_held() || pace.lag() > LEASE / 3);
+    drop((go, guard));
     waiting.await.unwrap().unwrap().release().await.unwrap();
 }
 
@@ -182,7 +174,7 @@ async fn a_login_that_is_refused_names_the_callback() {
     const CANARY: &str = "canary-of-a-callback";
     events::keep_secret(CANARY);
     let server = guarded("word").start();
-    let locker = counted(patient(&server.url()), CANARY).0;
+    let locker = counted(unhurried(&server.url()), CANARY).0;
     let debug = format!("{locker:?} {:?}", Credentials::new("app", CANARY));
     let locker = locker.connect_lazy().unwrap();
     let error = locker.lock("k").acquire().await.unwrap_err();
@@ -204,6 +196,6 @@ async fn a_quoted_login_shows_no_password() {
     let server = Server::start();
     let proxy = Proxy::start(&server);
     proxy.misspell(Some("AUTH"));
-    let error = counted(patient(&proxy.url()), CANARY).0.connect().await.unwrap_err();
+    let error = counted(unhurried(&proxy.url()), CANARY).0.connect().await.unwrap_err();
     assert!(error.is_refused() && !everything(&error).contains(CANARY), "{}", everything(&error));
 }
