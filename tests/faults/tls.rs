@@ -5,13 +5,16 @@ mod roots;
 
 use lockable_runtime::check::Code;
 use lockable_runtime::{LockError, Locker, LockerBuilder};
-use lockable_tests::{Identity, Sentinels, Server, ServerBuilder, Tls, wait};
+use lockable_tests::{Identity, Sentinels, Server, Tls, wait};
+use rstest::rstest;
 
-use crate::support::{KEY, LIMIT, connect, everything, patient};
+use crate::support::{
+    CONNECT, KEY, LIMIT, connect_unhurried, everything, server_and_proxy, unhurried,
+};
 
 /// Trusts the authority, and shows a certificate where there is one.
 fn trusting(url: &str, tls: &Tls, own: Option<&Identity>) -> LockerBuilder {
-    let builder = patient(url).root_certificate(tls.ca_pem());
+    let builder = unhurried(url).root_certificate(tls.ca_pem());
     match own {
         Some(own) => builder.client_certificate(own.certificate.as_str(), own.key.as_str()),
         None => builder,
@@ -34,10 +37,9 @@ fn assert_refused(error: &LockError, url: &str, words: &[&str]) {
 
 /// Acquires, waits for another process's release, and releases: commands and a subscription.
 async fn assert_locks(locker: &Locker, server: &Server) {
-    let (admin, other) = (server.admin(), connect(&server.url()).await);
+    let (admin, other) = (server.admin(), connect_unhurried(&server.url()).await);
     let guard = other.lock("k").acquire().await.unwrap();
-    let waiter = locker.clone();
-    let waiting = tokio::spawn(async move { waiter.lock("k").acquire().await });
+    let waiting = tokio::spawn(locker.lock("k").acquire());
     wait::until_async(LIMIT, async || admin.pttl("lockable:queue:{disLock:k}") > 0).await;
     guard.release().await.unwrap();
     waiting.await.unwrap().unwrap().release().await.unwrap();
@@ -58,7 +60,7 @@ async fn one_of_several_roots_may_be_the_servers() {
     let (tls, stranger) = (Tls::generate(), Tls::generate());
     let server = Server::builder().tls(&tls).start();
     let both = stranger.ca_pem() + "\n" + &tls.ca_pem();
-    let locker = patient(&server.tls_url()).root_certificate(both).connect().await.unwrap();
+    let locker = unhurried(&server.tls_url()).root_certificate(both).connect().await.unwrap();
     assert_locks(&locker, &server).await;
 }
 
@@ -68,47 +70,25 @@ async fn a_server_of_another_authority_is_not_trusted() {
     let server = Server::builder().tls(&tls).start();
     let error = refusal(&server.tls_url(), &stranger, None).await;
     assert_refused(&error, &server.tls_url(), &["UnknownIssuer", "root_certificate`"]);
-    let error = Locker::connect(&server.tls_url()).await.unwrap_err();
+    let error = unhurried(&server.tls_url()).connect().await.unwrap_err();
     assert_refused(&error, &server.tls_url(), &["root_certificate`"]);
 }
 
-/// Versions of TLS in which a server asks for a certificate at different times.
-fn versions() -> [ServerBuilder; 2] {
-    ["TLSv1.2", "TLSv1.3"].map(|version| Server::builder().config("tls-protocols", version))
-}
-
+/// In each version of TLS a server asks for a certificate at another time.
+#[rstest]
 #[tokio::test]
-async fn a_certificate_opens_a_mutual_server() {
-    let tls = Tls::generate();
-    for builder in versions() {
-        let server = builder.mutual_tls(&tls).start();
-        let locker = trusting(&server.tls_url(), &tls, Some(&tls.client())).connect().await;
-        let locker = locker.unwrap();
-        assert_locks(&locker, &server).await;
-        assert!(locker.check().await.is_ok());
-    }
-}
-
-#[tokio::test]
-async fn a_missing_client_certificate_names_its_method() {
-    let tls = Tls::generate();
-    for builder in versions() {
-        let server = builder.mutual_tls(&tls).start();
-        let error = refusal(&server.tls_url(), &tls, None).await;
-        assert_refused(&error, &server.tls_url(), &["client_certificate`"]);
-    }
-}
-
-#[tokio::test]
-async fn a_refused_client_certificate_says_why() {
+async fn a_mutual_server_is_opened_by_a_certificate(#[values("TLSv1.2", "TLSv1.3")] version: &str) {
     let (tls, stranger) = (Tls::generate(), Tls::generate());
-    for builder in versions() {
-        let server = builder.mutual_tls(&tls).start();
-        for (own, reason) in [(tls.expired_client(), "expired"), (stranger.client(), "authority")] {
-            let error = refusal(&server.tls_url(), &tls, Some(&own)).await;
-            assert_refused(&error, &server.tls_url(), &[reason, "client_certificate`"]);
-            assert_hidden(&own, &everything(&error));
-        }
+    let server = Server::builder().config("tls-protocols", version).mutual_tls(&tls).start();
+    let locker = trusting(&server.tls_url(), &tls, Some(&tls.client())).connect().await.unwrap();
+    assert_locks(&locker, &server).await;
+    assert!(locker.check().await.is_ok());
+    let error = refusal(&server.tls_url(), &tls, None).await;
+    assert_refused(&error, &server.tls_url(), &["client_certificate`"]);
+    for (own, reason) in [(tls.expired_client(), "expired"), (stranger.client(), "authority")] {
+        let error = refusal(&server.tls_url(), &tls, Some(&own)).await;
+        assert_refused(&error, &server.tls_url(), &[reason, "client_certificate`"]);
+        assert_hidden(&own, &everything(&error));
     }
 }
 
@@ -119,23 +99,19 @@ fn assert_hidden(own: &Identity, text: &str) {
     }
 }
 
+#[rstest]
+#[case::expired(Tls::expire_server, &["expired", "tls-cert-file"])]
+#[case::of_another_name(
+    |tls: &Tls| tls.certify_server(&["cache.example.com"]),
+    &["localhost", "cache.example.com", "write a host into the URL"]
+)]
 #[tokio::test]
-async fn an_expired_server_says_so() {
+async fn a_servers_wrong_certificate_is_refused(#[case] certify: fn(&Tls), #[case] words: &[&str]) {
     let tls = Tls::generate();
-    tls.expire_server();
+    certify(&tls);
     let server = Server::builder().tls(&tls).start();
     let error = refusal(&server.tls_url(), &tls, None).await;
-    assert_refused(&error, &server.tls_url(), &["expired", "tls-cert-file"]);
-}
-
-#[tokio::test]
-async fn a_certificate_of_another_name_is_refused() {
-    let tls = Tls::generate();
-    tls.certify_server(&["cache.example.com"]);
-    let server = Server::builder().tls(&tls).start();
-    let error = refusal(&server.tls_url(), &tls, None).await;
-    let words = ["localhost", "cache.example.com", "write a host into the URL"];
-    assert_refused(&error, &server.tls_url(), &words);
+    assert_refused(&error, &server.tls_url(), words);
 }
 
 #[tokio::test]
@@ -143,37 +119,32 @@ async fn a_plain_url_to_a_tls_port_names_the_other() {
     let tls = Tls::generate();
     let server = Server::builder().mutual_tls(&tls).start();
     let url = server.tls_url().replace("rediss://", "redis://");
-    let error = Locker::connect(&url).await.unwrap_err();
-    assert!(error.is_unavailable() && error.to_string().contains("`rediss://`"), "{error}");
-    let report = patient(&url).connect_lazy().unwrap().check().await;
-    assert!(report.to_string().contains("`rediss://`"), "{report}");
+    assert_advised(unhurried(&url), "`rediss://`").await;
     let sentinel = url.replace("redis://", "redis-sentinel://") + "/mm";
-    let error = Locker::connect(&sentinel).await.unwrap_err();
-    assert!(
-        error.is_unavailable() && error.to_string().contains("`rediss-sentinel://`"),
-        "{error}"
-    );
+    assert_advised(unhurried(&sentinel), "`rediss-sentinel://`").await;
 }
 
 /// Such a server may answer, or wait for more of what it takes for a command.
 #[tokio::test]
 async fn a_tls_url_to_a_plain_port_names_the_other() {
-    let tls = Tls::generate();
     let server = Server::start();
     let url = server.url().replace("redis://", "rediss://");
-    let silent = patient(&url).root_certificate(tls.ca_pem());
-    let error = silent.clone().connect().await.unwrap_err();
-    assert!(error.is_unavailable() && error.to_string().contains("write `redis://`"), "{error}");
-    let report = silent.connect_lazy().unwrap().check().await;
-    assert!(report.to_string().contains("write `redis://`"), "{report}");
+    let silent = trusting(&url, &Tls::generate(), None).connect_deadline(CONNECT);
+    assert_advised(silent, "write `redis://`").await;
+}
+
+async fn assert_advised(builder: LockerBuilder, advice: &str) {
+    let error = builder.clone().connect().await.unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains(advice), "{error}");
+    let report = builder.connect_lazy().unwrap().check().await;
+    assert!(report.to_string().contains(advice), "{report}");
 }
 
 /// The server has answered before, so its URL is right.
 #[tokio::test]
 async fn a_server_that_breaks_later_gives_no_such_advice() {
-    let server = Server::start();
-    let proxy = lockable_tests::Proxy::start(&server);
-    let locker = connect(&proxy.url()).await;
+    let (server, proxy) = server_and_proxy();
+    let locker = connect_unhurried(&proxy.url()).await;
     server.kill();
     let error = locker.lock("k").acquire().await.unwrap_err();
     assert!(error.is_unavailable() && !error.to_string().contains("rediss"), "{error}");
@@ -187,9 +158,8 @@ async fn certificates_may_change_while_a_locker_lives() {
     tls.certify_server(&["localhost"]);
     server.restart();
     assert_locks(&locker, &server).await;
-    let files = [(stranger.certificate_file(), tls.certificate_file())];
-    for (from, to) in files.into_iter().chain([(stranger.key_file(), tls.key_file())]) {
-        std::fs::copy(from, to).unwrap();
+    for file in [Tls::certificate_file, Tls::key_file] {
+        std::fs::copy(file(&stranger), file(&tls)).unwrap();
     }
     server.restart();
     let error = locker.lock("k").try_acquire().await.unwrap_err();
@@ -197,21 +167,19 @@ async fn certificates_may_change_while_a_locker_lives() {
     tls.certify_server(&["localhost"]);
     server.restart();
     // Until it subscribes again, its waiters may get the reason of the last try.
-    wait::until_async(LIMIT, async || !subscribed(&server).is_empty()).await;
+    let admin = server.admin();
+    let subscribed = || admin.command::<Vec<String>>(&["PUBSUB", "CHANNELS", "lockable:*"]);
+    wait::until_async(LIMIT, async || !subscribed().is_empty()).await;
     assert_locks(&locker, &server).await;
-}
-
-fn subscribed(server: &Server) -> Vec<String> {
-    server.admin().command(&["PUBSUB", "CHANNELS", "lockable:*"])
 }
 
 #[tokio::test]
 async fn a_check_names_what_mends_tls() {
     let tls = Tls::generate();
     let server = Server::builder().mutual_tls(&tls).start();
-    let trusting = patient(&server.tls_url()).root_certificate(tls.ca_pem());
+    let trusting = unhurried(&server.tls_url()).root_certificate(tls.ca_pem());
     for (builder, method) in
-        [(patient(&server.tls_url()), "root_certificate`"), (trusting, "client_certificate`")]
+        [(unhurried(&server.tls_url()), "root_certificate`"), (trusting, "client_certificate`")]
     {
         let report = builder.connect_lazy().unwrap().check().await;
         let finding = report.findings().next().unwrap();
@@ -227,9 +195,9 @@ async fn sentinels_and_their_primary_see_one_certificate() {
     let locker = trusting(&group.url(), &tls, Some(&tls.client())).connect().await.unwrap();
     assert_locks(&locker, group.primary()).await;
     let strange = stranger.client();
-    for (own, words) in [(None, "client_certificate`"), (Some(&strange), "client_certificate`")] {
+    for own in [None, Some(&strange)] {
         let error = refusal(&group.url(), &tls, own).await;
-        assert_refused(&error, &group.url(), &[words]);
+        assert_refused(&error, &group.url(), &["client_certificate`"]);
     }
     let error = refusal(&group.url(), &stranger, Some(&tls.client())).await;
     assert_refused(&error, &group.url(), &["root_certificate`"]);

@@ -15,7 +15,7 @@ fn connected(server: &Server, [file, folder]: [&Path; 2], own: Option<&Path>) ->
         .env("SSL_CERT_DIR", folder.to_str().unwrap())
         .arg(&server.tls_url());
     let own = own.map(|file| file.to_str().unwrap());
-    own.into_iter().fold(program, Program::arg).run(LIMIT).unwrap()
+    own.into_iter().fold(program, Program::arg).run(3 * LIMIT).unwrap()
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_root_that_was_installed_later_is_trusted() {
     fs::write(&roots, stranger.ca_pem()).unwrap();
     let [roots, installed] = [roots, tls.ca_file()].map(|file| file.to_str().unwrap().to_owned());
     let program = Program::new(WORKER).env("SSL_CERT_FILE", &roots).arg(&server.tls_url());
-    let said = program.arg("install").arg(&installed).arg(&roots).run(LIMIT).unwrap();
+    let said = program.arg("install").arg(&installed).arg(&roots).run(3 * LIMIT).unwrap();
     assert!(said.contains("UnknownIssuer") && said.ends_with("connected\n"), "{said}");
 }
 

@@ -7,6 +7,7 @@
 
 use std::env;
 use std::fs;
+use std::time::Duration;
 
 use lockable_runtime::{LockError, Locker};
 use tokio::runtime::Builder;
@@ -15,7 +16,9 @@ fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let builder = Locker::builder().url(arguments[0]);
+    let limit = Duration::from_secs(10);
+    let builder = Locker::builder().url(arguments[0]).connect_deadline(limit);
+    let builder = builder.command_deadline(limit);
     let locker = match arguments[1..] {
         [file] => builder.root_certificate(fs::read(file).unwrap()),
         _ => builder,
