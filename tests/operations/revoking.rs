@@ -9,7 +9,8 @@ use std::time::Duration;
 use lockable_runtime::admin::{Forced, HolderKind, Revoked};
 use lockable_tests::{Proxy, Server};
 
-use self::support::{LIMIT, LONG, ask, connect, heard, held, listens};
+use self::support::{ask, held, listens};
+use crate::support::{LIMIT, LONG, connect, start, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -56,15 +57,14 @@ async fn a_young_hold_is_asked_once_it_listens() {
 
 #[tokio::test]
 async fn a_holder_that_stays_keeps_its_lock() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let (server, locker, admin) = start().await;
     let guard = locker.lock("k").expire(3 * SECOND).renew().acquire().await.unwrap();
     let seen = listens(&server, &locker, "k").await;
     let asked = locker.admin().revoke(&seen, "why").grace(SECOND).await.unwrap();
     assert!(matches!(asked, Revoked::NotReleased { waited } if waited >= SECOND), "{asked:?}");
     // It is renewed as before.
     let renewals = admin.command_calls("pexpire");
-    heard(async || admin.command_calls("pexpire") >= renewals + 2).await;
+    until(async || admin.command_calls("pexpire") >= renewals + 2).await;
     assert!(!guard.is_held() && !guard.is_lost());
     assert_eq!(held(&locker, "k").await.holder().id(), seen.holder().id());
     guard.release().await.unwrap();
@@ -72,12 +72,12 @@ async fn a_holder_that_stays_keeps_its_lock() {
 
 #[tokio::test]
 async fn a_holder_that_cannot_be_asked_is_named() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let (_server, locker, admin) = start().await;
     let guard = locker.lock("unrenewed").acquire().await.unwrap();
     let kept = locker.lock("kept").min_hold(LONG).acquire().await.unwrap();
     kept.release().await.unwrap();
-    admin.command::<()>(&["SET", "disLock:foreign", "another library's", "PX", "60000"]);
+    let life = LONG.as_millis().to_string();
+    admin.command::<()>(&["SET", "disLock:foreign", "another library's", "PX", &life]);
     admin.command::<()>(&["SET", "disLock:endless", "another library's"]);
     let kinds = [
         ("unrenewed", HolderKind::Exclusive),
@@ -108,7 +108,7 @@ async fn a_lock_that_is_taken_away_goes_to_the_queue() {
     let guard = holder.lock("k").renew().acquire().await.unwrap();
     let seen = listens(&server, &operator, "k").await;
     let waiting = tokio::spawn(operator.lock("k").acquire());
-    heard(async || held(&operator, "k").await.queued() == 1).await;
+    until(async || held(&operator, "k").await.queued() == 1).await;
     let admin = operator.admin();
     assert_eq!(admin.force_release(&seen, "its host is gone").await.unwrap(), Forced::Released);
     let next = waiting.await.unwrap().unwrap();
@@ -125,40 +125,10 @@ async fn a_lock_that_is_taken_away_goes_to_the_queue() {
     assert_eq!(server.admin().keys("*"), server.admin().keys("lockable:fence:*"));
 }
 
-#[tokio::test]
-async fn every_kind_of_lock_can_be_taken_away() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
-    let kept = locker.lock("kept").min_hold(LONG).acquire().await.unwrap();
-    kept.release().await.unwrap();
-    let waited_for = locker.lock("waited_for").min_hold(LONG).acquire().await.unwrap();
-    waited_for.release().await.unwrap();
-    let seen = held(&locker, "waited_for").await;
-    let waiting = tokio::spawn(locker.lock("waited_for").acquire());
-    heard(async || held(&locker, "waited_for").await.queued() == 1).await;
-    // Its mark is another one since it is waited for, and its holder none.
-    assert_ne!(held(&locker, "waited_for").await.holder().id(), seen.holder().id());
-    admin.command::<()>(&["SET", "disLock:foreign", "another library's"]);
-    let forced = locker.admin().force_release(&seen, "why").await.unwrap();
-    assert_eq!(forced, Forced::Released);
-    waiting.await.unwrap().unwrap().release().await.unwrap();
-    for key in ["kept", "foreign"] {
-        let seen = held(&locker, key).await;
-        let forced = locker.admin().force_release(&seen, "why").await.unwrap();
-        assert_eq!(forced, Forced::Released, "{key}");
-        locker.lock(key).try_acquire().await.unwrap().unwrap().release().await.unwrap();
-    }
-    admin.command::<()>(&["LPUSH", "disLock:other", "data"]);
-    let seen = held(&locker, "other").await;
-    let error = locker.admin().force_release(&seen, "why").await.unwrap_err();
-    assert!(error.is_wrong_type() && error.key() == Some("disLock:other"), "{error}");
-}
-
 /// Goal: a message that comes late, or that others send, stops no one who is not meant.
 #[tokio::test]
 async fn messages_of_others_stop_no_one() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let (server, locker, admin) = start().await;
     let guard = locker.lock("k").renew().acquire().await.unwrap();
     let process = listens(&server, &locker, "k").await.holder().process().unwrap();
     let owner = admin.get("disLock:k").unwrap();
@@ -194,11 +164,8 @@ async fn messages_of_others_stop_no_one() {
 async fn a_sync_body_hears_that_it_is_asked() {
     let server = Server::start();
     let (locker, operator) = (connect(&server.url()).await, connect(&server.url()).await);
-    let body = tokio::task::spawn_blocking({
-        let locker = locker.clone();
-        move || support::works_while_held(&locker)
-    });
-    heard(async || operator.admin().holder("sync").await.unwrap().is_some()).await;
+    let body = tokio::task::spawn_blocking(move || support::works_while_held(&locker));
+    until(async || operator.admin().holder("sync").await.unwrap().is_some()).await;
     let seen = listens(&server, &operator, "sync").await;
     let asked = operator.admin().revoke(&seen, "why").grace(LIMIT).await.unwrap();
     assert!(matches!(asked, Revoked::Released { .. }), "{asked:?}");

@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
-use lockable_tests::{Server, long_form, wait};
+use lockable_tests::long_form;
 use tokio::task::JoinSet;
 
-use self::support::{
-    LIMIT, LONG, connect, end, held, hold, looks, most_looks, stopped, tracked, warm_up,
-};
-use crate::support::now;
+use self::support::{end, held, hold, looks, most_looks, stopped, tracked, warm};
+use crate::support::{LIMIT, LONG, connect, now, start, until};
 
 mod cluster;
 mod reconnections;
@@ -20,8 +18,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
 async fn a_deleted_lock_stops_its_body() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let (_server, locker, admin) = start().await;
     for _ in 0..long_form(1, 100) {
         let body = held(&locker, "k", &admin).await;
         admin.del("disLock:k");
@@ -40,10 +37,9 @@ async fn every_way_to_lose_a_lock_stops_its_body() {
         ("flushed", &["FLUSHALL"], "no one holds it"),
         ("flushed too", &["FLUSHALL"], "no one holds it"),
     ];
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let (_server, locker, admin) = start().await;
     let bodies: Vec<_> = ways.iter().map(|(key, _, _)| hold(&locker, key)).collect();
-    wait::until_async(LIMIT, async || tracked(&admin) == ways.len() as u64).await;
+    until(async || tracked(&admin) == ways.len() as u64).await;
     for (body, (_, way, why)) in bodies.into_iter().zip(ways) {
         admin.try_command(way).unwrap();
         let error = stopped(body).await;
@@ -55,10 +51,9 @@ async fn every_way_to_lose_a_lock_stops_its_body() {
 #[tokio::test]
 async fn many_deletions_share_their_commands() {
     let count = long_form(1_000, 10_000);
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let (_server, locker, admin) = start().await;
     let guards = crowd(&locker, count).await;
-    wait::until_async(LIMIT, async || tracked(&admin) == count as u64).await;
+    until(async || tracked(&admin) == count as u64).await;
     admin.reset_statistics();
     let keys = admin.keys("disLock:*");
     let delete: Vec<_> = ["DEL"].into_iter().chain(keys.iter().map(String::as_str)).collect();
@@ -86,16 +81,14 @@ async fn crowd(locker: &Locker, count: usize) -> Vec<LockGuard> {
 
 #[tokio::test]
 async fn own_renewals_are_not_heard() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
-    warm_up(&locker, &admin).await;
+    let (_server, locker, admin) = warm().await;
     let guard = locker.lock("k").expire(3 * SECOND).renew().acquire().await.unwrap();
-    wait::until_async(LIMIT, async || looks(&admin) > 0).await;
+    until(async || looks(&admin) > 0).await;
     // The first look is over when the next renewal is.
     let before = admin.command_calls("pexpire");
-    wait::until_async(LIMIT, async || admin.command_calls("pexpire") > before).await;
+    until(async || admin.command_calls("pexpire") > before).await;
     admin.reset_statistics();
-    wait::until_async(LIMIT, async || admin.command_calls("pexpire") >= 2).await;
+    until(async || admin.command_calls("pexpire") >= 2).await;
     guard.release().await.unwrap();
     // A renewal is one, and the release is one; a look would be another.
     assert_eq!(admin.command_calls("evalsha"), admin.command_calls("pexpire") + 1);
@@ -104,29 +97,25 @@ async fn own_renewals_are_not_heard() {
 /// Goal: a renewal whose script the server does not know by its name is followed by a read all the same.
 #[tokio::test]
 async fn a_forgotten_script_does_not_end_tracking() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
-    warm_up(&locker, &admin).await;
+    let (_server, locker, admin) = warm().await;
     let guard = locker.lock("k").expire(3 * SECOND).renew().acquire().await.unwrap();
-    wait::until_async(LIMIT, async || tracked(&admin) == 1).await;
+    until(async || tracked(&admin) == 1).await;
     admin.command::<()>(&["SCRIPT", "FLUSH"]);
     let before = admin.command_calls("pexpire");
-    wait::until_async(LIMIT, async || admin.command_calls("pexpire") > before).await;
+    until(async || admin.command_calls("pexpire") > before).await;
     assert_eq!(tracked(&admin), 1);
     guard.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn extending_leads_to_few_looks() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
-    warm_up(&locker, &admin).await;
+    let (_server, locker, admin) = warm().await;
     let guard = locker.lock("k").renew().acquire().await.unwrap();
-    wait::until_async(LIMIT, async || tracked(&admin) == 1).await;
+    until(async || tracked(&admin) == 1).await;
     admin.reset_statistics();
     let start = now();
     guard.extend(2 * LONG).await.unwrap();
-    wait::until_async(LIMIT, async || looks(&admin) > 0).await;
+    until(async || looks(&admin) > 0).await;
     for times in 3..30 {
         guard.extend(times * LONG).await.unwrap();
     }
@@ -137,9 +126,7 @@ async fn extending_leads_to_few_looks() {
 
 #[tokio::test]
 async fn a_lock_that_is_changed_in_a_loop_is_looked_at_seldom() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
-    warm_up(&locker, &admin).await;
+    let (_server, locker, admin) = warm().await;
     let body = held(&locker, "k", &admin).await;
     let owner = admin.get("disLock:k").unwrap();
     admin.reset_statistics();
@@ -156,17 +143,15 @@ async fn a_lock_that_is_changed_in_a_loop_is_looked_at_seldom() {
 /// Goal: what a process reads for those that wait is not tracked, so no hand-off wakes another process.
 #[tokio::test]
 async fn waiting_calls_are_not_woken_by_tracking() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
-    warm_up(&locker, &admin).await;
+    let (server, locker, admin) = warm().await;
     let body = held(&locker, "k", &admin).await;
     let mut waiting = Vec::new();
     for _ in 0..3 {
         let other = connect(&server.url()).await;
-        waiting.push(tokio::spawn(async move { other.lock("k").renew().run(async {}).await }));
+        waiting.push(tokio::spawn(other.lock("k").renew().run(async {})));
     }
     let queue = ["LLEN", "lockable:queue:{disLock:k}"];
-    wait::until_async(LIMIT, async || admin.command::<u64>(&queue) == 3).await;
+    until(async || admin.command::<u64>(&queue) == 3).await;
     assert_eq!(tracked(&admin), 1);
     admin.reset_statistics();
     end(body).await;
@@ -180,9 +165,7 @@ async fn waiting_calls_are_not_woken_by_tracking() {
 
 #[tokio::test]
 async fn what_is_not_renewed_is_not_tracked() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
-    warm_up(&locker, &admin).await;
+    let (_server, locker, admin) = warm().await;
     let guard = locker.lock("unrenewed").acquire().await.unwrap();
     let body = held(&locker, "k", &admin).await;
     assert_eq!(tracked(&admin), 1);
@@ -193,12 +176,10 @@ async fn what_is_not_renewed_is_not_tracked() {
 /// Goal: what others do with a key that no one holds here any more costs nothing.
 #[tokio::test]
 async fn a_released_lock_is_not_looked_at() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
-    warm_up(&locker, &admin).await;
+    let (_server, locker, admin) = warm().await;
     let body = held(&locker, "other", &admin).await;
     let guard = locker.lock("k").renew().acquire().await.unwrap();
-    wait::until_async(LIMIT, async || tracked(&admin) == 2).await;
+    until(async || tracked(&admin) == 2).await;
     admin.reset_statistics();
     // Over the caller's connection, so that the other one hears of it.
     guard.release().await.unwrap();

@@ -4,10 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use lockable_runtime::admin::{Forced, HolderKind};
 use lockable_runtime::{Locker, LockerBuilder, RequestId};
-use lockable_tests::{Cluster, Server, wait};
+use lockable_tests::{Cluster, Server};
 
 use super::{all, names};
-use crate::support::{LIMIT, LONG, PATIENCE};
+use crate::support::{LIMIT, LONG, builder, until};
 
 /// A claim about a store that is empty, or whose other keys have other prefixes.
 macro_rules! every_backend {
@@ -15,7 +15,7 @@ macro_rules! every_backend {
         mod memory {
             $(#[tokio::test]
             async fn $claim() {
-                super::$claim(super::at(concat!("memory://", stringify!($claim)))).await;
+                super::$claim(super::builder(concat!("memory://", stringify!($claim)))).await;
             })*
         }
 
@@ -23,7 +23,7 @@ macro_rules! every_backend {
             $(#[tokio::test]
             async fn $claim() {
                 let server = super::Server::start();
-                super::$claim(super::at(&server.url())).await;
+                super::$claim(super::builder(&server.url())).await;
             })*
         }
 
@@ -31,7 +31,7 @@ macro_rules! every_backend {
             $(#[tokio::test]
             async fn $claim() {
                 let cluster = super::Cluster::shared();
-                super::$claim(super::at(&cluster.url())).await;
+                super::$claim(super::builder(&cluster.url())).await;
             })*
         }
     };
@@ -52,10 +52,6 @@ every_backend! {
     a_kept_lock_is_taken_away_for_its_waiter,
     a_lock_that_is_free_meanwhile_stays_free,
     a_lock_that_is_kept_meanwhile_is_taken_away,
-}
-
-fn at(url: &str) -> LockerBuilder {
-    Locker::builder().url(url).expire(LONG).command_deadline(PATIENCE)
 }
 
 async fn each_held_lock_is_listed_once(store: LockerBuilder) {
@@ -137,8 +133,8 @@ async fn a_lock_from_the_queue_says_so(store: LockerBuilder) {
     let other = store.prefix("queue:").connect().await.unwrap();
     let guard = locker.lock("a").acquire().await.unwrap();
     let waits = other.lock("a").wait_at_most(LIMIT);
-    let waiting = tokio::spawn(async move { waits.acquire().await });
-    wait::until_async(LIMIT, async || queued(&locker, "a").await == 1).await;
+    let waiting = tokio::spawn(waits.acquire());
+    until(async || queued(&locker, "a").await == 1).await;
     guard.release().await.unwrap();
     let _guard = waiting.await.unwrap().unwrap();
     let lock = locker.admin().holder("a").await.unwrap().unwrap();
@@ -172,7 +168,7 @@ async fn a_queue_is_listed_in_its_order(store: LockerBuilder) {
         waiting.push(tokio::spawn(
             id.scope(async move { other.lock("a").wait_at_most(LONG).acquire().await.map(drop) }),
         ));
-        wait::until_async(LIMIT, async || queued(&locker, "a").await == number).await;
+        until(async || queued(&locker, "a").await == number).await;
     }
     let queue = locker.admin().queue("a").await.unwrap();
     let ids: Vec<_> = queue.iter().map(|waiter| waiter.identity().unwrap()).collect();
@@ -185,7 +181,7 @@ async fn a_queue_is_listed_in_its_order(store: LockerBuilder) {
     // Only the lock is listed, and not its companions.
     assert_eq!(names(&locker).await, ["a"]);
     waiting.iter().for_each(tokio::task::JoinHandle::abort);
-    wait::until_async(LIMIT, async || queued(&locker, "a").await == 0).await;
+    until(async || queued(&locker, "a").await == 0).await;
 }
 
 async fn a_process_is_listed_by_its_name(store: LockerBuilder) {
@@ -239,7 +235,8 @@ async fn a_kept_lock_is_taken_away_for_its_waiter(store: LockerBuilder) {
     let admin = locker.admin();
     let seen = admin.holder("a").await.unwrap().unwrap();
     let waiting = tokio::spawn(other.lock("a").acquire());
-    wait::until_async(LIMIT, async || queued(&locker, "a").await == 1).await;
+    until(async || queued(&locker, "a").await == 1).await;
+    assert_ne!(admin.holder("a").await.unwrap().unwrap().holder().id(), seen.holder().id());
     assert_eq!(admin.force_release(&seen, "why").await.unwrap(), Forced::Released);
     waiting.await.unwrap().unwrap().release().await.unwrap();
 }

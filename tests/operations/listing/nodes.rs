@@ -1,24 +1,18 @@
 //! A listing of a cluster, while its slots move and its nodes fail.
 
-use lockable_runtime::Locker;
 use lockable_runtime::admin::Process;
-use lockable_tests::Cluster;
 use lockable_tests::cluster::slot;
+use lockable_tests::{Cluster, Server};
 
 use super::all;
-use crate::support::{LONG, PATIENCE};
-
-async fn connect(cluster: &Cluster) -> Locker {
-    let builder = Locker::builder().url(cluster.url()).expire(LONG).command_deadline(PATIENCE);
-    builder.connect().await.unwrap()
-}
+use crate::support::{builder, connect};
 
 /// Goal: a key that moves to a node that was gone through already is not missed, and one that moves the other
 /// way is listed once. Method: between two pages, slots change hands in both directions.
 #[tokio::test]
 async fn locks_that_move_meanwhile_are_listed_once() {
     let cluster = Cluster::builder().replicas(0).start();
-    let locker = connect(&cluster).await;
+    let locker = connect(&cluster.url()).await;
     let mut held = Vec::new();
     for number in 0..600 {
         held.push(locker.lock(format!("{number}")).acquire().await.unwrap());
@@ -43,7 +37,7 @@ async fn locks_that_move_meanwhile_are_listed_once() {
 #[tokio::test]
 async fn a_lock_whose_slot_moves_is_listed() {
     let cluster = Cluster::builder().replicas(0).start();
-    let locker = connect(&cluster).await;
+    let locker = connect(&cluster.url()).await;
     let _guard = locker.lock("a").acquire().await.unwrap();
     let name = "disLock:a";
     let to = cluster.masters().find(|it| it.addr() != cluster.master_of(name).addr()).unwrap();
@@ -65,9 +59,8 @@ async fn a_lock_whose_slot_moves_is_listed() {
 async fn a_dead_node_hides_no_other_nodes_locks() {
     let cluster =
         Cluster::builder().replicas(0).config("cluster-require-full-coverage", "no").start();
-    let locker = connect(&cluster).await;
-    let (dead, alive) =
-        (cluster.first_masters().next().unwrap(), cluster.first_masters().nth(1).unwrap());
+    let locker = connect(&cluster.url()).await;
+    let [dead, alive, _] = cluster.first_masters().collect::<Vec<_>>()[..] else { unreachable!() };
     let _lost = locker.lock(name_at(&cluster, dead)).acquire().await.unwrap();
     let name = name_at(&cluster, alive);
     let _guard = locker.lock(&name).acquire().await.unwrap();
@@ -85,14 +78,14 @@ async fn a_dead_node_hides_no_other_nodes_locks() {
     assert!(errors[0].is_unavailable());
 }
 
-fn name_at(cluster: &Cluster, master: &lockable_tests::Server) -> String {
+fn name_at(cluster: &Cluster, master: &Server) -> String {
     cluster.name_at(master, "disLock:").strip_prefix("disLock:").unwrap().to_owned()
 }
 
 #[tokio::test]
 async fn a_process_has_one_line_for_all_nodes() {
     let cluster = Cluster::shared();
-    let locker = Locker::builder().url(cluster.url()).name("three").connect().await.unwrap();
+    let locker = builder(&cluster.url()).name("three").connect().await.unwrap();
     for master in cluster.first_masters() {
         locker.lock(name_at(&cluster, master)).run(async {}).await.unwrap();
     }

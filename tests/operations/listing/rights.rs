@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::future::pending;
 
 use lockable_runtime::admin::{Forced, Revoked};
-use lockable_runtime::{LockError, Locker, LockerBuilder};
+use lockable_runtime::{LockError, Locker};
 use lockable_tests::cluster::slot;
-use lockable_tests::{Admin, Cluster, Server, wait};
+use lockable_tests::{Admin, Cluster, Server};
 
-use crate::support::{LIMIT, LONG, PATIENCE};
+use crate::support::{LIMIT, LONG, builder, connect, until};
 
 /// What can be looked at.
 const LOOKS: [&str; 7] = ["clock", "count", "holder", "listening", "locks", "processes", "queue"];
@@ -57,23 +57,14 @@ fn set(admin: &Admin, line: &[String]) {
     admin.command::<()>(&line.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-fn builder(url: &str) -> LockerBuilder {
-    Locker::builder().url(url).expire(LONG).command_deadline(PATIENCE)
-}
-
 /// A lock `k` that is held, and waited for.
 async fn busy(url: &str) -> (Locker, tokio::task::JoinHandle<Result<(), LockError>>) {
-    let holder = builder(url).connect().await.unwrap();
-    let held = holder.clone();
-    let call = tokio::spawn(async move { held.lock("k").renew().run(pending()).await });
-    let found = async || holder.inspect("k").await.unwrap().is_some();
-    wait::until_async(LIMIT, found).await;
-    let waits = builder(url).connect().await.unwrap();
-    drop(tokio::spawn(
-        async move { waits.lock("k").wait_at_most(LONG).run(pending::<()>()).await },
-    ));
-    let queued = async || holder.admin().queue("k").await.unwrap().len() == 1;
-    wait::until_async(LIMIT, queued).await;
+    let holder = connect(url).await;
+    let call = tokio::spawn(holder.lock("k").renew().run(pending()));
+    until(async || holder.inspect("k").await.unwrap().is_some()).await;
+    let waits = connect(url).await;
+    drop(tokio::spawn(waits.lock("k").wait_at_most(LONG).run(pending::<()>())));
+    until(async || holder.admin().queue("k").await.unwrap().len() == 1).await;
     (holder, call)
 }
 
@@ -104,6 +95,21 @@ async fn failures(url: &str) -> BTreeSet<&'static str> {
     failed.chain((!listens).then_some("listening")).collect()
 }
 
+/// Takes each of these rights away from the user of a line, one at a time.
+async fn each_is_needed(
+    whole: &[String],
+    is_tried: impl Fn(&str) -> bool,
+    set: impl Fn(&[String]),
+    url: &str,
+) {
+    for right in whole.iter().filter(|word| is_right(word) && is_tried(word)) {
+        let line: Vec<_> = whole.iter().filter(|word| *word != right).cloned().collect();
+        set(&line);
+        let failed = failures(url).await;
+        assert_eq!(failed, without(right).iter().copied().collect(), "{right}");
+    }
+}
+
 #[tokio::test]
 async fn each_right_of_a_reader_is_needed() {
     let server = Server::start();
@@ -119,13 +125,8 @@ async fn each_right_of_a_reader_is_needed() {
     assert_eq!(others, [""; 0], "nothing else is tried");
     let lock = Locker::connect(&url).await.unwrap_err();
     assert!(lock.is_refused(), "a reader cannot lock: {lock}");
-    for right in line(0, "reader").iter().filter(|word| is_right(word)) {
-        let mut line = line(0, "poor");
-        line.retain(|word| word != right);
-        set(&admin, &line);
-        let failed = failures(&server.url_with("poor", "secret", 1)).await;
-        assert_eq!(failed, without(right).iter().copied().collect(), "{right}");
-    }
+    let url = server.url_with("poor", "secret", 1);
+    each_is_needed(&line(0, "poor"), |_| true, |line| set(&admin, line), &url).await;
 }
 
 #[tokio::test]
@@ -135,15 +136,8 @@ async fn each_right_of_a_reader_is_needed_in_a_cluster() {
     let set = |line: &[String]| cluster.servers().for_each(|node| set(&node.admin(), line));
     set(&line(1, "reader"));
     assert!(failures(&cluster.url_with("reader", "secret")).await.is_empty());
-    for right in
-        line(1, "reader").iter().filter(|word| is_right(word)).filter(|right| *right != "+asking")
-    {
-        let mut line = line(1, "poor");
-        line.retain(|word| word != right);
-        set(&line);
-        let failed = failures(&cluster.url_with("poor", "secret")).await;
-        assert_eq!(failed, without(right).iter().copied().collect(), "{right}");
-    }
+    let url = cluster.url_with("poor", "secret");
+    each_is_needed(&line(1, "poor"), |right| right != "+asking", set, &url).await;
     // The lock is at the other node already.
     let name = "disLock:k";
     let to = cluster.masters().find(|it| it.addr() != cluster.master_of(name).addr()).unwrap();
@@ -169,14 +163,8 @@ async fn each_right_of_an_operator_is_needed() {
     let app = rights_of_app(0);
     assert!(app.iter().all(|right| line(2, "operator").contains(right)));
     // The others are needed for locks: `tests/faults` takes each of them away.
-    let more = |word: &&String| is_right(word) && !app.contains(word);
-    for right in line(2, "poor").iter().filter(more) {
-        let mut line = line(2, "poor");
-        line.retain(|word| word != right);
-        set(&admin, &line);
-        let failed = failures(&url("poor")).await;
-        assert_eq!(failed, without(right).iter().copied().collect(), "{right}");
-    }
+    let is_more = |right: &str| app.iter().all(|it| it != right);
+    each_is_needed(&line(2, "poor"), is_more, |line| set(&admin, line), &url("poor")).await;
     set(&admin, &line(2, "operator"));
     assert!(failures(&url("operator")).await.is_empty());
     operates(&url("operator"), call).await;
@@ -196,16 +184,15 @@ async fn an_operator_of_a_cluster_can_do_everything() {
 
 /// Asks the holder to stop, and takes the lock away from the next one.
 async fn operates(url: &str, call: tokio::task::JoinHandle<Result<(), LockError>>) {
-    let admin = builder(url).connect().await.unwrap().admin();
+    let admin = connect(url).await.admin();
     let asked = async || {
         let held = admin.holder("k").await.unwrap().unwrap();
         // Its process listens a second after it has the lock.
         matches!(admin.revoke(&held, "tried").grace(LIMIT).await.unwrap(), Revoked::Released { .. })
     };
-    wait::until_async(LIMIT, asked).await;
+    until(asked).await;
     assert!(call.await.unwrap().unwrap_err().is_revoked());
-    let found = async || admin.holder("k").await.unwrap().is_some();
-    wait::until_async(LIMIT, found).await;
+    until(async || admin.holder("k").await.unwrap().is_some()).await;
     let held = admin.holder("k").await.unwrap().unwrap();
     assert_eq!(admin.force_release(&held, "tried").await.unwrap(), Forced::Released);
 }

@@ -4,39 +4,33 @@ use std::time::{Duration, SystemTime};
 
 use lockable_runtime::Locker;
 use lockable_runtime::admin::{Forced, HolderKind, Process};
-use lockable_tests::{Admin, ConnectionTraffic, Proxy, Sentinels, Server, clock, long_form, wait};
+use lockable_tests::{Admin, ConnectionTraffic, Proxy, Sentinels, Server, clock, long_form};
 
 use super::{all, names};
-use crate::support::{LIMIT, LONG, PATIENCE};
-
-async fn connect(url: &str) -> Locker {
-    let builder = Locker::builder().url(url).expire(LONG).command_deadline(PATIENCE);
-    builder.connect().await.unwrap()
-}
+use crate::support::{LIMIT, builder, connect, start, statistic, until};
 
 #[tokio::test]
 async fn companion_keys_are_no_locks() {
     let server = Server::start();
-    let locker = Locker::builder().url(server.url()).prefix("").connect().await.unwrap();
+    let locker = builder(&server.url()).prefix("").connect().await.unwrap();
     let _guard = locker.lock("a").acquire().await.unwrap();
     let admin = server.admin();
     admin.command::<()>(&["RPUSH", "lockable:queue:{a}", "1000 0123456789abcdef.1"]);
     assert_eq!(admin.keys("lockable:*").len(), 2);
     assert_eq!(names(&locker).await, ["a"]);
     // A prefix may begin as the namespace does.
-    let near = Locker::builder().url(server.url()).prefix("lockable:").connect().await.unwrap();
+    let near = builder(&server.url()).prefix("lockable:").connect().await.unwrap();
     let _other = near.lock("order:7").acquire().await.unwrap();
     assert_eq!(names(&near).await, ["order:7"]);
     assert_eq!(names(&locker).await, ["a", "lockable:order:7"]);
-    let shop = Locker::builder().url(server.url()).prefix("").namespace("shop");
+    let shop = builder(&server.url()).prefix("").namespace("shop");
     let listed = names(&shop.connect().await.unwrap()).await;
     assert_eq!(listed.len(), 5, "they are another namespace's: {listed:?}");
 }
 
 #[tokio::test]
 async fn what_other_programs_wrote_is_listed_as_such() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let (_server, locker, admin) = start().await;
     admin.command::<()>(&["SET", "disLock:theirs", "8f14e45f", "PX", "60000"]);
     admin.command::<()>(&["RPUSH", "disLock:list", "1"]);
     admin.set("disLock:ours", "0123456789abcdef.7 old version");
@@ -57,13 +51,14 @@ async fn what_other_programs_wrote_is_listed_as_such() {
     let list = locker.admin().holder("list").await.unwrap().unwrap();
     assert_eq!(list.holder().kind(), HolderKind::NoLock);
     assert!(locker.inspect("list").await.unwrap_err().is_wrong_type());
+    let error = locker.admin().force_release(&list, "why").await.unwrap_err();
+    assert!(error.is_wrong_type() && error.key() == Some("disLock:list"), "{error}");
 }
 
 /// Goal: what has the prefix by chance costs the one who lists no memory, and any value can be taken away.
 #[tokio::test]
 async fn a_value_of_any_size_and_form_is_a_lock() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let (_server, locker, admin) = start().await;
     let operator = locker.admin();
     let long = "x".repeat(3_000_000);
     for key in ["disLock:long", "disLock:other"] {
@@ -72,10 +67,10 @@ async fn a_value_of_any_size_and_form_is_a_lock() {
     let set = "redis.call('SET', 'disLock:bytes', '\\255\\254abc')";
     admin.command::<()>(&["EVAL", set, "0"]);
     admin.set("disLock:empty", "");
-    let before = sent_bytes(&admin);
+    let before = statistic(&admin, SENT);
     let found = all(operator.locks()).await;
     assert_eq!(found.keys().collect::<Vec<_>>(), ["bytes", "empty", "long", "other"]);
-    assert!(sent_bytes(&admin) - before < 100_000);
+    assert!(statistic(&admin, SENT) - before < 100_000);
     for (name, lock) in &found {
         assert_eq!(lock.holder().kind(), HolderKind::Foreign, "{name}");
         let alone = operator.holder(name).await.unwrap().unwrap().holder().id();
@@ -97,17 +92,12 @@ async fn a_value_of_any_size_and_form_is_a_lock() {
     }
 }
 
-/// What the server has sent to its clients.
-fn sent_bytes(admin: &Admin) -> u64 {
-    let stats: String = admin.command(&["INFO", "stats"]);
-    let line = stats.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));
-    line.unwrap().parse().unwrap()
-}
+/// The bytes that the server has sent to its clients.
+const SENT: &str = "total_net_output_bytes";
 
 #[tokio::test]
 async fn an_entry_that_no_process_listens_to_says_so() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let (_server, locker, admin) = start().await;
     let queue = "lockable:queue:{disLock:a}";
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros();
     let gone = format!("1000 0a1b2c0123456789.{now}0123456789 gone");
@@ -199,28 +189,19 @@ async fn a_glob_means_the_same_on_a_server_and_in_memory() {
 }
 
 #[tokio::test]
-async fn the_primary_of_sentinels_is_listed() {
-    let sentinels = Sentinels::start();
-    let locker = connect(&sentinels.url()).await;
-    let _guard = locker.lock("a").acquire().await.unwrap();
-    assert_eq!(names(&locker).await, ["a"]);
-    assert_eq!(locker.admin().processes().await.unwrap().len(), 1);
-}
-
-#[tokio::test]
 async fn a_server_that_hangs_is_an_error_in_time() {
     let server = Server::start();
     let hurried = Locker::builder().url(server.url()).command_deadline(Duration::from_millis(300));
-    let admin = hurried.connect().await.unwrap().admin();
+    let admin = hurried.connect_lazy().unwrap().admin();
     // On a machine that stalls, no answer comes in time either.
     let answers = async || admin.holder("a").await.is_ok_and(|lock| lock.is_none());
-    wait::until_async(LIMIT, answers).await;
+    until(answers).await;
     server.pause();
     let asked = tokio::time::timeout(LIMIT, admin.holder("a"));
     assert!(asked.await.expect("it ends in time").unwrap_err().is_unavailable());
     server.resume();
-    wait::until_async(LIMIT, answers).await;
-    wait::until_async(LIMIT, async || admin.locks().next().await.is_none()).await;
+    until(answers).await;
+    until(async || admin.locks().next().await.is_none()).await;
 }
 
 #[tokio::test]
@@ -235,7 +216,7 @@ async fn the_difference_of_the_clocks_is_known() {
     let hour = Duration::from_secs(3_600);
     server.set_clock_back(hour);
     // Some servers read the clock once a second only.
-    wait::until_async(LIMIT, async || difference().await.abs_diff(hour) < LIMIT).await;
+    until(async || difference().await.abs_diff(hour) < LIMIT).await;
 }
 
 /// Goal: a new primary is listed from its start, because another's cursor means nothing to it.
@@ -243,6 +224,7 @@ async fn the_difference_of_the_clocks_is_known() {
 async fn a_listing_survives_a_failover() {
     let sentinels = Sentinels::start();
     let locker = connect(&sentinels.url()).await;
+    assert_eq!(locker.admin().processes().await.unwrap().len(), 1);
     locks(&sentinels.primary().admin(), 2_000);
     sentinels.primary().admin().wait_for_replica();
     let mut listing = locker.admin().locks().fast();
@@ -261,15 +243,12 @@ async fn a_listing_survives_a_failover() {
 #[tokio::test]
 async fn each_connection_has_the_name_of_its_process() {
     let server = Server::start();
-    let shop = Locker::builder().url(server.url()).name("shop").connect().await.unwrap();
-    let other = Locker::builder().url(server.url()).name("cron").connect().await.unwrap();
+    let shop = builder(&server.url()).name("shop").connect().await.unwrap();
+    let other = builder(&server.url()).name("cron").connect().await.unwrap();
     // A lease that is renewed has a connection of its own.
     let _guard = shop.lock("a").renew().acquire().await.unwrap();
     let renewed = async || shop.admin().processes().await.unwrap();
-    wait::until_async(LIMIT, async || {
-        renewed().await.iter().any(|process| process.connections() >= 2)
-    })
-    .await;
+    until(async || renewed().await.iter().any(|process| process.connections() >= 2)).await;
     let processes = other.admin().processes().await.unwrap();
     let services: Vec<_> = processes.iter().map(Process::service).collect();
     assert_eq!(services, ["cron", "shop"]);
@@ -279,7 +258,7 @@ async fn each_connection_has_the_name_of_its_process() {
     let name = format!("name=lockable:{}:shop@", processes[1].id());
     assert!(list.matches(&name).count() >= 2, "{list}");
     drop(other);
-    wait::until_async(LIMIT, async || renewed().await.len() == 1).await;
+    until(async || renewed().await.len() == 1).await;
 }
 
 /// The naming goes with the greeting.

@@ -4,7 +4,8 @@ use lockable_runtime::admin::Revoked;
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Cluster, Proxy, Sentinels, Server};
 
-use super::support::{ask, connect, heard, held, listeners, listens};
+use super::support::{ask, held, listeners, listens};
+use crate::support::{connect, until};
 
 /// Asks the holder of `k`, who lets go of it.
 async fn is_asked(operator: &Locker, guard: LockGuard) {
@@ -24,8 +25,8 @@ async fn a_subscription_that_breaks_is_opened_again() {
     let admin = server.admin();
     let subscribed = admin.command_calls("subscribe");
     proxy.cut();
-    heard(async || admin.command_calls("subscribe") > subscribed).await;
-    heard(async || listeners(&admin, &channel) == 1).await;
+    until(async || admin.command_calls("subscribe") > subscribed).await;
+    until(async || listeners(&admin, &channel) == 1).await;
     is_asked(&operator, guard).await;
 }
 
@@ -39,7 +40,7 @@ async fn a_locker_that_is_gone_listens_no_more() {
     drop(holder);
     assert_eq!(listeners(&server.admin(), &channel), 1, "a guard outlives its locker");
     guard.release().await.unwrap();
-    heard(async || listeners(&server.admin(), &channel) == 0).await;
+    until(async || listeners(&server.admin(), &channel) == 0).await;
 }
 
 #[tokio::test]
@@ -84,7 +85,7 @@ async fn a_holder_that_may_not_listen_is_named() {
         let mut lines = calls.lines().filter(|line| line.starts_with("cmdstat_subscribe:"));
         lines.any(|line| line.contains(&format!("rejected_calls={count},")))
     };
-    heard(async || refused(1)).await;
+    until(async || refused(1)).await;
     let asked = operator.admin().revoke(&held(&operator, "k").await, "why").await.unwrap();
     assert!(matches!(asked, Revoked::NotListening { remaining: Some(_) }), "{asked:?}");
     assert!(guard.is_held());
@@ -109,7 +110,7 @@ async fn a_process_listens_at_one_node_of_a_cluster() {
         }
         let process = held(&operator, &guards[0].1).await.holder().process().unwrap();
         let channel = format!("lockable:revoke:{process}");
-        heard(async || of_cluster(&channel) == 1).await;
+        until(async || of_cluster(&channel) == 1).await;
         for (guard, key) in guards {
             let seen = held(&operator, &key).await;
             ask(&operator, &seen, guard).await;

@@ -10,8 +10,8 @@ use lockable_runtime::admin::Revoked;
 use lockable_tests::{Cluster, Server, long_form};
 use tokio::task::JoinSet;
 
-use super::support::{LIMIT, connect, heard, held};
-use crate::support::now;
+use super::support::held;
+use crate::support::{LIMIT, connect, now, until};
 
 /// The calls that hold the locks or wait for them.
 const WAITERS: usize = 64;
@@ -132,7 +132,7 @@ async fn listener(url: &str, operator: &Locker, number: usize) -> Locker {
     let seen = held(operator, &key).await;
     let admin = operator.admin();
     let grace = Duration::ZERO;
-    heard(async || {
+    until(async || {
         admin.revoke(&seen, "begin").grace(grace).await.unwrap();
         !guard.is_held()
     })

@@ -4,13 +4,7 @@ use lockable_runtime::admin::{HeldLock, Revoked};
 use lockable_runtime::{LockError, LockGuard, Locker, distributed_lock};
 use lockable_tests::{Admin, Server, wait};
 
-pub(super) use crate::support::{LIMIT, LONG, PATIENCE};
-
-/// A locker whose leases no test outlives.
-pub(super) async fn connect(url: &str) -> Locker {
-    let builder = Locker::builder().url(url).expire(LONG).command_deadline(PATIENCE);
-    builder.connect().await.unwrap()
-}
+use crate::support::{LIMIT, until};
 
 /// The hold of a lock that has a holder.
 pub(super) async fn held(locker: &Locker, key: &str) -> HeldLock {
@@ -21,18 +15,13 @@ pub(super) async fn held(locker: &Locker, key: &str) -> HeldLock {
 pub(super) async fn listens(server: &Server, locker: &Locker, key: &str) -> HeldLock {
     let (seen, admin) = (held(locker, key).await, server.admin());
     let process = seen.holder().process().unwrap();
-    heard(async || listeners(&admin, &format!("lockable:revoke:{process}")) > 0).await;
+    until(async || listeners(&admin, &format!("lockable:revoke:{process}")) > 0).await;
     seen
 }
 
 /// How many clients are subscribed to a channel at this server.
 pub(super) fn listeners(admin: &Admin, channel: &str) -> u64 {
     admin.command::<(String, u64)>(&["PUBSUB", "NUMSUB", channel]).1
-}
-
-/// Waits until the condition holds.
-pub(super) async fn heard(condition: impl AsyncFnMut() -> bool) {
-    wait::until_async(LIMIT, condition).await;
 }
 
 /// A body that looks whether it may go on.

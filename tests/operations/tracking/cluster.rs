@@ -1,8 +1,9 @@
 //! The same in a cluster, where each node sends what happens there.
 
-use lockable_tests::{Cluster, wait};
+use lockable_tests::Cluster;
 
-use super::support::{LIMIT, connect, end, hold, stopped, tracked};
+use super::support::{end, hold, stopped, tracked};
+use crate::support::{connect, until};
 
 /// Goal: keys of several slots go into no read together, and each node is heard.
 #[tokio::test]
@@ -12,7 +13,7 @@ async fn deleted_locks_stop_their_bodies_at_every_node() {
     let names: Vec<_> = (0..20).map(|n| format!("k{n}")).collect();
     let bodies: Vec<_> = names.iter().map(|name| hold(&locker, name)).collect();
     let all = || cluster.masters().map(|master| tracked(&master.admin())).sum::<u64>();
-    wait::until_async(LIMIT, async || all() == 20).await;
+    until(async || all() == 20).await;
     let (mut at_first, mut elsewhere) = (Vec::new(), Vec::new());
     let first = cluster.master_of("disLock:k0");
     for (name, body) in names.iter().zip(bodies) {

@@ -1,8 +1,9 @@
 //! A connection that breaks is no end of hearing: the check of all leases that follows begins again.
 
-use lockable_tests::{Proxy, Server, wait};
+use lockable_tests::{Proxy, Server};
 
-use super::support::{LIMIT, connect, end, held, looks, stopped, warm_up};
+use super::support::{end, held, looks, stopped, warm};
+use crate::support::{connect, start, until};
 
 #[tokio::test]
 async fn a_new_connection_hears_of_deletions() {
@@ -13,7 +14,7 @@ async fn a_new_connection_hears_of_deletions() {
     let before = looks(&admin);
     proxy.cut();
     locker.lock("other").run(async {}).await.unwrap();
-    wait::until_async(LIMIT, async || looks(&admin) > before).await;
+    until(async || looks(&admin) > before).await;
     admin.del("disLock:k");
     stopped(body).await;
 }
@@ -21,8 +22,7 @@ async fn a_new_connection_hears_of_deletions() {
 /// Goal: silence is not read as "held".
 #[tokio::test]
 async fn a_lock_that_is_deleted_in_the_silence_stops_its_body() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let (_server, locker, admin) = start().await;
     let body = held(&locker, "k", &admin).await;
     admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
     admin.del("disLock:k");
@@ -31,8 +31,7 @@ async fn a_lock_that_is_deleted_in_the_silence_stops_its_body() {
 
 #[tokio::test]
 async fn a_restart_stops_the_bodies_of_its_locks() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
+    let (server, locker, admin) = start().await;
     let body = held(&locker, "k", &admin).await;
     server.restart();
     assert!(stopped(body).await.contains("no one holds it"));
@@ -41,9 +40,7 @@ async fn a_restart_stops_the_bodies_of_its_locks() {
 /// Goal: a connection that breaks is opened again for held locks alone.
 #[tokio::test]
 async fn an_idle_process_does_not_reconnect() {
-    let server = Server::start();
-    let (locker, admin) = (connect(&server.url()).await, server.admin());
-    warm_up(&locker, &admin).await;
+    let (server, locker, admin) = warm().await;
     let guard = locker.lock("unrenewed").acquire().await.unwrap();
     let other = connect(&server.url()).await;
     let body = held(&other, "k", &admin).await;
@@ -51,7 +48,7 @@ async fn an_idle_process_does_not_reconnect() {
     admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
     // The connection of one locker, and the check that follows.
     let connections = || admin.command_calls("client|tracking");
-    wait::until_async(LIMIT, async || connections() > 0 && looks(&admin) > 0).await;
+    until(async || connections() > 0 && looks(&admin) > 0).await;
     assert_eq!(connections(), 1);
     guard.release().await.unwrap();
     end(body).await;

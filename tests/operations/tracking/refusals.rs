@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use lockable_runtime::Locker;
 use lockable_runtime::check::{Code, Severity};
-use lockable_tests::{Admin, Answer, Cue, Doors, Server, wait};
+use lockable_tests::{Admin, Answer, Cue, Doors, Server};
 
-use super::support::{LIMIT, connect, end, hold, refused, stopped, tracked, warm_up};
+use super::support::{end, hold, refused, stopped, tracked, warm_up};
+use crate::support::{connect, until};
 
 /// Goal: a user with the rights that locks needed before has all but this, and is not refused again and again.
 #[tokio::test]
@@ -21,11 +23,7 @@ async fn a_user_without_the_rights_renews_all_the_same() {
 async fn renews_without(rules: impl AsRef<str>, refusal: &str) {
     let server = Server::builder().user("app", rules.as_ref()).start();
     let (locker, admin) = (connect(&server.url_with("app", "secret", 0)).await, server.admin());
-    warm_up(&locker, &admin).await;
-    let guard = locker.lock("k").expire(SHORT).renew().acquire().await.unwrap();
-    renewed(&admin, 3).await;
-    assert!(guard.is_held());
-    guard.release().await.unwrap();
+    renews(&locker, &admin).await;
     assert_eq!(refused(&admin), [refusal]);
 }
 
@@ -36,7 +34,7 @@ async fn rights_that_are_taken_away_cost_one_refusal() {
     let (locker, admin) = (connect(&server.url_with("app", "secret", 0)).await, server.admin());
     warm_up(&locker, &admin).await;
     let guard = locker.lock("k").expire(SHORT).renew().acquire().await.unwrap();
-    wait::until_async(LIMIT, async || tracked(&admin) == 1).await;
+    until(async || tracked(&admin) == 1).await;
     admin.command::<()>(&["ACL", "SETUSER", "app", "-exists"]);
     renewed(&admin, 2).await;
     guard.release().await.unwrap();
@@ -62,15 +60,9 @@ async fn a_server_that_offers_nothing_renews_as_ever() {
 
 /// Behind a door that answers so, which is not asked again.
 async fn renews_behind(cue: Cue, answer: Answer) {
-    let server = Server::start();
-    let doors = Doors::of_one_slot_each(&server);
-    let (locker, admin) = (connect(&doors.url_of(0)).await, server.admin());
+    let (_server, doors, locker, admin) = behind_a_door().await;
     doors.answer(0, cue.clone(), answer);
-    warm_up(&locker, &admin).await;
-    let guard = locker.lock("k").expire(SHORT).renew().acquire().await.unwrap();
-    renewed(&admin, 3).await;
-    assert!(guard.is_held());
-    guard.release().await.unwrap();
+    renews(&locker, &admin).await;
     assert_eq!(doors.count(0, &cue), 1);
 }
 
@@ -78,12 +70,10 @@ async fn renews_behind(cue: Cue, answer: Answer) {
 /// Method: a door answers for the server that the script has found the lock.
 #[tokio::test]
 async fn a_lock_deleted_before_its_read_is_lost() {
-    let server = Server::start();
-    let doors = Doors::of_one_slot_each(&server);
-    let (locker, admin) = (connect(&doors.url_of(0)).await, server.admin());
+    let (_server, doors, locker, admin) = behind_a_door().await;
     warm_up(&locker, &admin).await;
     let body = hold(&locker, "k");
-    wait::until_async(LIMIT, async || admin.get("disLock:k").is_some()).await;
+    until(async || admin.get("disLock:k").is_some()).await;
     let look = Cue::of(["EVALSHA"]).about("disLock:k");
     doors.answer(0, look.clone().times(1), Answer::Numbers(vec![1]));
     admin.del("disLock:k");
@@ -94,16 +84,30 @@ async fn a_lock_deleted_before_its_read_is_lost() {
 /// Goal: a read that finds nothing is no loss by itself.
 #[tokio::test]
 async fn a_lock_that_was_not_read_is_looked_at_again() {
-    let server = Server::start();
-    let doors = Doors::of_one_slot_each(&server);
-    let (locker, admin) = (connect(&doors.url_of(0)).await, server.admin());
+    let (_server, doors, locker, admin) = behind_a_door().await;
     warm_up(&locker, &admin).await;
     let read = Cue::of(["EXISTS"]);
     doors.answer(0, read.clone().times(1), Answer::Number(0));
     let body = hold(&locker, "k");
-    wait::until_async(LIMIT, async || doors.count(0, &read) >= 2).await;
+    until(async || doors.count(0, &read) >= 2).await;
     assert!(!body.is_finished());
     end(body).await;
+}
+
+async fn behind_a_door() -> (Server, Doors, Locker, Admin) {
+    let server = Server::start();
+    let doors = Doors::of_one_slot_each(&server);
+    let (locker, admin) = (connect(&doors.url_of(0)).await, server.admin());
+    (server, doors, locker, admin)
+}
+
+/// A short lease is renewed again and again.
+async fn renews(locker: &Locker, admin: &Admin) {
+    warm_up(locker, admin).await;
+    let guard = locker.lock("k").expire(SHORT).renew().acquire().await.unwrap();
+    renewed(admin, 3).await;
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
 }
 
 /// Renewed each second.
@@ -111,14 +115,12 @@ const SHORT: Duration = Duration::from_secs(3);
 
 async fn renewed(admin: &Admin, count: u64) {
     let before = admin.command_calls("pexpire");
-    wait::until_async(LIMIT, async || admin.command_calls("pexpire") >= before + count).await;
+    until(async || admin.command_calls("pexpire") >= before + count).await;
 }
 
 #[tokio::test]
 async fn a_check_says_that_deletions_are_noticed_late() {
-    let server = Server::start();
-    let doors = Doors::of_one_slot_each(&server);
-    let locker = connect(&doors.url_of(0)).await;
+    let (_server, doors, locker, _admin) = behind_a_door().await;
     let unknown = Answer::error("ERR unknown subcommand 'TRACKING'. Try CLIENT HELP.");
     doors.answer(0, Cue::of(["CLIENT TRACKING"]), unknown);
     let report = locker.check().await;

@@ -1,34 +1,39 @@
 //! What the tests of tracking share.
 
+use std::collections::HashMap;
 use std::future::pending;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use lockable_runtime::{LockError, Locker};
-use lockable_tests::{Admin, wait};
+use lockable_tests::{Admin, Server};
 use tokio::task::JoinHandle;
 
-pub(super) use crate::support::{LIMIT, PATIENCE};
+use crate::support::{LIMIT, start, statistic, until};
 
-/// A lease that no test outlives: its first renewal is due after minutes, long behind every limit.
-pub(super) const LONG: Duration = Duration::from_secs(600);
+/// A server, and a locker whose connection for renewals is open: to open it takes longer than a short lease waits
+/// for an answer.
+pub(super) async fn warm() -> (Server, Locker, Admin) {
+    let (server, locker, admin) = start().await;
+    warm_up(&locker, &admin).await;
+    (server, locker, admin)
+}
 
-/// A locker with a long lease. On a machine that stalls, it asks nothing twice.
-pub(super) async fn connect(url: &str) -> Locker {
-    let builder = Locker::builder().url(url).expire(LONG).command_deadline(PATIENCE);
-    builder.connect().await.unwrap()
+/// The same on a server that is there already.
+pub(super) async fn warm_up(locker: &Locker, admin: &Admin) {
+    drop(locker.lock("warm").acquire().await.unwrap());
+    until(async || admin.get("disLock:warm").is_none()).await;
 }
 
 /// A body that ends only with its lock, which is renewed.
 pub(super) fn hold(locker: &Locker, key: &str) -> Body {
-    let lock = locker.lock(key).renew();
-    tokio::spawn(async move { lock.run(pending::<()>()).await })
+    tokio::spawn(locker.lock(key).renew().run(pending()))
 }
 
 /// The same when the server was asked to track its lock.
 pub(super) async fn held(locker: &Locker, key: &str, admin: &Admin) -> Body {
     let before = looks(admin);
     let body = hold(locker, key);
-    wait::until_async(LIMIT, async || looks(admin) > before).await;
+    until(async || looks(admin) > before).await;
     body
 }
 
@@ -41,12 +46,6 @@ pub(super) fn looks(admin: &Admin) -> u64 {
 /// from a tenth of a second to a second.
 pub(super) fn most_looks(since: Instant) -> u64 {
     4 + 2 * since.elapsed().as_secs()
-}
-
-/// Opens the connection that renews, which takes longer than a short lease waits for an answer.
-pub(super) async fn warm_up(locker: &Locker, admin: &Admin) {
-    drop(locker.lock("warm").acquire().await.unwrap());
-    wait::until_async(LIMIT, async || admin.get("disLock:warm").is_none()).await;
 }
 
 pub(super) type Body = JoinHandle<Result<(), LockError>>;
@@ -67,15 +66,12 @@ pub(super) async fn end(body: Body) {
 
 /// How many keys the server tracks for anyone.
 pub(super) fn tracked(admin: &Admin) -> u64 {
-    let stats = admin.info("stats");
-    let count = stats.lines().find_map(|line| line.strip_prefix("tracking_total_items:"));
-    count.unwrap().parse().unwrap()
+    statistic(admin, "tracking_total_items")
 }
 
 /// What the server's `ACL LOG` says that the user may not do, each as often as it was tried.
 pub(super) fn refused(admin: &Admin) -> Vec<String> {
-    let log =
-        admin.command::<Vec<std::collections::HashMap<String, redis::Value>>>(&["ACL", "LOG"]);
+    let log: Vec<HashMap<String, redis::Value>> = admin.command(&["ACL", "LOG"]);
     let text = |value: &redis::Value| redis::from_redis_value_ref::<String>(value).unwrap();
     let tries = |value: &redis::Value| redis::from_redis_value_ref::<usize>(value).unwrap();
     let each = log.iter().map(|entry| (text(&entry["object"]), tries(&entry["count"])));
