@@ -5,19 +5,19 @@ use std::time::Duration;
 use lockable_runtime::{Locker, shutdown};
 use lockable_tests::{Admin, Pace, Proxy, Server, wait};
 
-use crate::{LIMIT, alone, hold, in_use, now};
+use crate::{LIMIT, alone, connect, hold, in_use, now};
 
-const COUNT: usize = 5_000;
+const COUNT: usize = 2_000;
 
 /// How many bytes more than its guard a waiting release may take.
 const MEMORY_EACH: usize = 512;
 
 #[test]
-fn five_thousand_releases_wait_out_an_outage() {
+fn thousands_of_releases_wait_out_an_outage() {
     alone(async {
-        let (server, proxy, locker) = start().await;
-        let admin = server.admin();
-        let guards = hold(&locker, COUNT, |request| request.expire(Duration::from_secs(60))).await;
+        let (server, proxy) = start();
+        let (admin, locker) = (server.admin(), connect(&proxy.url()).await);
+        let guards = hold(&locker, COUNT, |request| request.expire(5 * LIMIT)).await;
         let start = in_use();
         proxy.turn_away();
         proxy.cut();
@@ -30,7 +30,7 @@ fn five_thousand_releases_wait_out_an_outage() {
         let mut most = 0;
         wait::until_async(LIMIT, async || {
             most = most.max(in_use().saturating_sub(start));
-            begun.elapsed() > Duration::from_secs(4)
+            begun.elapsed() > Duration::from_millis(2_500)
         })
         .await;
         let connects = proxy.accepted() - accepted;
@@ -50,12 +50,13 @@ fn five_thousand_releases_wait_out_an_outage() {
 #[test]
 fn releases_end_with_their_leases_during_an_outage() {
     alone(async {
-        let (_server, proxy, locker) = start().await;
-        let guards = hold(&locker, 500, |request| request.expire(Duration::from_secs(5))).await;
+        let (_server, proxy) = start();
+        let locker = Locker::connect(&proxy.url()).await.unwrap();
+        let guards = hold(&locker, 50, |request| request.expire(Duration::from_secs(3))).await;
         proxy.refuse();
         proxy.cut();
         drop(guards);
-        is_not_over_within(Duration::from_millis(100), 500).await;
+        is_not_over_within(Duration::from_millis(100), 50).await;
         // The releaser gives up at the end of the lease and one command deadline.
         shutdown(LIMIT).await.unwrap();
     });
@@ -66,8 +67,8 @@ fn releases_end_with_their_leases_during_an_outage() {
 #[test]
 fn a_release_in_flight_twice_is_counted_once() {
     alone(async {
-        let (_server, proxy, locker) = start().await;
-        let guard = locker.lock("twice").acquire().await.unwrap();
+        let (_server, proxy) = start();
+        let guard = connect(&proxy.url()).await.lock("twice").acquire().await.unwrap();
         proxy.turn_away();
         proxy.hold_open_requests();
         drop(tokio::time::timeout(Duration::from_millis(50), guard.release()).await);
@@ -91,11 +92,10 @@ async fn is_not_over_within(deadline: Duration, count: usize) {
     assert!(passed >= deadline && counted < deadline + Duration::from_secs(1), "{passed:?}");
 }
 
-async fn start() -> (Server, Proxy, Locker) {
+fn start() -> (Server, Proxy) {
     let server = Server::start();
     let proxy = Proxy::start(&server);
-    let locker = Locker::connect(&proxy.url()).await.unwrap();
-    (server, proxy, locker)
+    (server, proxy)
 }
 
 fn held(admin: &Admin) -> usize {

@@ -5,11 +5,11 @@ use std::time::Duration;
 use lockable_runtime::{LockGuard, Locker, shutdown};
 use lockable_tests::{Admin, Server, wait};
 
-use crate::{LIMIT, alone, hold, in_use};
+use crate::{LIMIT, alone, connect, hold, in_use};
 
 const COUNT: usize = 10_000;
 const LEASE: Duration = Duration::from_secs(6);
-const INTERVALS: u64 = 3;
+const INTERVALS: u64 = 2;
 
 /// How many bytes a held lock may take, without its caller's future.
 const MEMORY_EACH: usize = 2 * 1024;
@@ -22,7 +22,7 @@ fn renewals_are_batched_and_locks_take_two_kibibytes() {
     alone(async {
         let server = Server::start();
         let admin = server.admin();
-        let locker = Locker::connect(&server.url()).await.unwrap();
+        let locker = connect(&server.url()).await;
         warm_up(&locker).await;
         let start = in_use();
         let mut guards = hold(&locker, COUNT, |request| request.expire(LEASE).renew()).await;
@@ -68,11 +68,6 @@ fn held(admin: &Admin) -> usize {
 
 /// How long the server took, in its own words.
 fn report(admin: &Admin) {
-    for section in ["commandstats", "latencystats"] {
-        let statistics = admin.info(section);
-        statistics
-            .lines()
-            .filter(|line| line.contains("evalsha"))
-            .for_each(|line| println!("{line}"));
-    }
+    let statistics = admin.info("commandstats") + &admin.info("latencystats");
+    statistics.lines().filter(|line| line.contains("evalsha")).for_each(|line| println!("{line}"));
 }

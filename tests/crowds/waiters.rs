@@ -4,25 +4,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use lockable_runtime::Locker;
 use lockable_tests::{Server, wait};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::{LIMIT, alone, hold, in_use};
+use crate::{LIMIT, alone, connect, hold, in_use};
 
 const KEYS: usize = 1_000;
 const WAITERS: usize = 10_000;
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_secs(300);
 
 #[test]
 fn ten_thousand_waiters_are_served_over_one_subscription() {
     alone(async {
         let server = Server::start();
         let admin = server.admin();
-        let holder = Locker::connect(&server.url()).await.unwrap();
+        let holder = connect(&server.url()).await;
         let held = hold(&holder, KEYS, |request| request.expire(LEASE)).await;
-        let locker = Locker::connect(&server.url()).await.unwrap();
+        let locker = connect(&server.url()).await;
         let (start, count) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
         let mut tasks = JoinSet::new();
         for n in 0..WAITERS {
