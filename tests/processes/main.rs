@@ -7,20 +7,13 @@ use lockable_tests::{Admin, Peer, Server};
 mod queue;
 
 #[test]
-fn what_eight_processes_sell_is_missing_from_the_stock() {
+fn eight_processes_lose_no_sale_and_tokens_rise() {
     let server = Server::start();
     let admin = server.admin();
     sell(&server, &admin, &[]);
     assert_eq!(stock(&admin), STOCK - SALES);
     let left = admin.keys("*");
     assert_eq!(left, ["lockable:fence:{0Z2}", "stock", "tokens"]);
-}
-
-#[test]
-fn tokens_of_eight_processes_rise_in_section_order() {
-    let server = Server::start();
-    let admin = server.admin();
-    sell(&server, &admin, &[]);
     let tokens: Vec<u64> = admin.command(&["LRANGE", "tokens", "0", "-1"]);
     assert_eq!(tokens.len() as u64, SALES);
     assert!(tokens.is_sorted_by(|earlier, later| earlier < later), "{tokens:?}");
@@ -46,13 +39,17 @@ const TASKS: u64 = 6;
 const SALES_OF_A_TASK: u64 = 6;
 const SALES: u64 = PROCESSES as u64 * TASKS * SALES_OF_A_TASK;
 
-/// Lets all processes begin at the same moment, and waits for their end.
 fn sell(server: &Server, admin: &Admin, more: &[&str]) {
     admin.set("stock", &STOCK.to_string());
     let (url, tasks, sales) = (server.url(), TASKS.to_string(), SALES_OF_A_TASK.to_string());
     let arguments = [&[url.as_str(), &tasks, &sales], more].concat();
-    let worker = || Peer::start(env!("CARGO_BIN_EXE_stock_worker"), &arguments);
-    let mut workers: Vec<Peer> = repeat_with(worker).take(PROCESSES).collect();
+    work(env!("CARGO_BIN_EXE_stock_worker"), PROCESSES, &arguments);
+}
+
+/// Lets all processes begin at the same moment, and waits for their end.
+fn work(program: &str, count: usize, arguments: &[&str]) {
+    let worker = || Peer::start(program, arguments);
+    let mut workers: Vec<Peer> = repeat_with(worker).take(count).collect();
     for worker in &workers {
         assert_eq!(worker.hear(), "ready");
     }

@@ -6,13 +6,14 @@
 
 use std::collections::hash_map::RandomState;
 use std::env;
+use std::error::Error;
 use std::hash::BuildHasher;
 use std::io;
 use std::time::Duration;
 
 use lockable_runtime::{Lease, LockError, Locker, distributed_lock, install};
 use redis::aio::MultiplexedConnection;
-use redis::{Client, RedisError};
+use redis::{AsyncConnectionConfig, Client, RedisError};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -43,34 +44,33 @@ async fn sell_all(shop: &Shop, tasks: usize, sales: usize, is_locked: bool) {
     work.join_all().await;
 }
 
-/// More than a hundred processes start at once, and the last ones wait long for a processor.
-async fn locker(url: &str) -> Locker {
-    let builder = Locker::builder().url(url).connect_deadline(Duration::from_secs(30));
-    builder.connect().await.unwrap()
-}
-
 #[derive(Clone)]
 struct Shop {
     redis: MultiplexedConnection,
 }
 
 impl Shop {
+    /// Many processes start at once, and the last ones wait long for a processor.
     async fn open(url: &str) -> Self {
-        install(locker(url).await).unwrap();
+        let locker = Locker::builder().url(url).connect_deadline(LIMIT).command_deadline(LIMIT);
+        install(locker.connect().await.unwrap()).unwrap();
+        let limits = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(LIMIT))
+            .set_response_timeout(Some(LIMIT));
         let client = Client::open(url).unwrap();
-        Self { redis: client.get_multiplexed_async_connection().await.unwrap() }
+        Self { redis: client.get_multiplexed_async_connection_with_config(&limits).await.unwrap() }
     }
 
     /// Tries again while others sell.
     async fn sell_in_turn(&self) {
         while let Err(error) = self.sell("tea").await {
-            assert!(error.is_busy(), "{error:?}");
+            assert!(error.downcast_ref().is_some_and(LockError::is_busy), "{error:?}");
             pause().await;
         }
     }
 
     #[distributed_lock(key = "stock:{sku}", guard = lock)]
-    async fn sell(&self, sku: &str) -> Result<(), SaleError> {
+    async fn sell(&self, sku: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
         self.note_sale(&lock).await?;
         Ok(self.take_one().await?)
     }
@@ -90,32 +90,8 @@ impl Shop {
     }
 }
 
-#[derive(Debug)]
-enum SaleError {
-    Lock(LockError),
-    Redis(#[expect(dead_code, reason = "for the message of a panic")] RedisError),
-}
-
-impl SaleError {
-    fn is_busy(&self) -> bool {
-        matches!(self, Self::Lock(error) if error.is_busy())
-    }
-}
-
-impl From<LockError> for SaleError {
-    fn from(error: LockError) -> Self {
-        Self::Lock(error)
-    }
-}
-
-impl From<RedisError> for SaleError {
-    fn from(error: RedisError) -> Self {
-        Self::Redis(error)
-    }
-}
-
 /// A random while, so that the tasks of all processes do not keep step.
-#[expect(clippy::disallowed_methods, reason = "the attribute has nothing yet that waits")]
+#[expect(clippy::disallowed_methods, reason = "a call that does not wait tries again")]
 async fn pause() {
     let random = RandomState::new().hash_one(());
     sleep(Duration::from_micros(500 + random % 8_000)).await;
