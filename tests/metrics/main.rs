@@ -44,9 +44,8 @@ async fn what_goes_unanswered_is_counted_by_lock() {
     let mut numbers = Numbers::install();
     let server = Server::start();
     let proxy = Proxy::start(&server);
-    let locks =
-        Locker::builder().url(proxy.url()).command_deadline(COMMAND).connect_deadline(COMMAND);
-    let locks = locks.connect().await.unwrap();
+    let locks = Locker::builder().url(proxy.url()).command_deadline(COMMAND);
+    let locks = locks.connect_deadline(LIMIT).connect().await.unwrap();
     let request = |key| locks.lock(key).expire(LEASE);
     let dropped = request("numbers:dropped").label("dropped").acquire().await.unwrap();
     let renewed = request("numbers:renewed").label("renewed").renew().acquire().await.unwrap();
@@ -71,7 +70,8 @@ async fn what_goes_unanswered_is_counted_by_lock() {
 /// Short enough to wait for its end.
 const LEASE: Duration = Duration::from_secs(4);
 
-const COMMAND: Duration = Duration::from_millis(800);
+/// A release is abandoned that long after its lease. Connections are turned away at once.
+const COMMAND: Duration = Duration::from_secs(2);
 
 /// How long the test waits for an event that must come.
 const LIMIT: Duration = Duration::from_secs(30);
