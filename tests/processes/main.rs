@@ -43,11 +43,12 @@ fn sell(server: &Server, admin: &Admin, more: &[&str]) {
     admin.set("stock", &STOCK.to_string());
     let (url, tasks, sales) = (server.url(), TASKS.to_string(), SALES_OF_A_TASK.to_string());
     let arguments = [&[url.as_str(), &tasks, &sales], more].concat();
-    work(env!("CARGO_BIN_EXE_stock_worker"), PROCESSES, &arguments);
+    let said = work(env!("CARGO_BIN_EXE_stock_worker"), PROCESSES, &arguments);
+    assert_eq!(said, ["done"; PROCESSES]);
 }
 
-/// Lets all processes begin at the same moment, and waits for their end.
-fn work(program: &str, count: usize, arguments: &[&str]) {
+/// Lets all processes begin at the same moment; returns what each says at its end.
+fn work(program: &str, count: usize, arguments: &[&str]) -> Vec<String> {
     let worker = || Peer::start(program, arguments);
     let mut workers: Vec<Peer> = repeat_with(worker).take(count).collect();
     for worker in &workers {
@@ -56,10 +57,12 @@ fn work(program: &str, count: usize, arguments: &[&str]) {
     for worker in &mut workers {
         worker.say("go");
     }
-    for worker in workers {
-        assert_eq!(worker.hear(), "done");
+    let end = |worker: Peer| {
+        let said = worker.hear();
         worker.finish();
-    }
+        said
+    };
+    workers.into_iter().map(end).collect()
 }
 
 fn stock(admin: &Admin) -> u64 {

@@ -1,69 +1,115 @@
 //! One of fifty processes that take from one stock in Redis: `processes/queue.rs` starts them.
 //!
-//! `queue_worker URL TASKS REQUESTS` prints that it is ready, waits for a line, lets `TASKS` tasks make
-//! `REQUESTS` requests each, and prints that it is done. A request waits for the lock, reads the stock, and
-//! writes back one less.
+//! `queue_worker URL TASKS REQUESTS queued|spinning` prints that it is ready, waits for a line, lets
+//! `TASKS` tasks make `REQUESTS` requests each, and prints how many requests got the lock, how often
+//! they tried again, and how many gave up. A request takes one while more than ten are left: it reads
+//! the stock, and writes back one less.
 
 use std::env;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use lockable_runtime::Locker;
+use lockable_runtime::{LockError, LockGuard, Locker};
+use redis::Client;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [url, tasks, requests] = &arguments[..] else { panic!("{arguments:?}") };
+    let [url, tasks, requests, kind] = &arguments[..] else { panic!("{arguments:?}") };
     let (tasks, requests) = (tasks.parse().unwrap(), requests.parse().unwrap());
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let worker = runtime.block_on(Worker::open(url));
+    let worker = runtime.block_on(Worker::open(url, kind == "queued"));
     println!("ready");
     io::stdin().read_line(&mut String::new()).unwrap();
     runtime.block_on(worker.work(tasks, requests));
-    println!("done");
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    println!("{} {} {}", count(&worker.served), count(&worker.retries), count(&worker.failures));
 }
 
-#[derive(Clone)]
+/// More than a hundred processes start at once, and the last ones wait long for a processor.
+async fn locker(url: &str) -> Locker {
+    let builder = Locker::builder().url(url).connect_deadline(Duration::from_secs(30));
+    builder.connect().await.unwrap()
+}
+
 struct Worker {
     locks: Locker,
     redis: MultiplexedConnection,
+    is_queued: bool,
+    served: AtomicU64,
+    retries: AtomicU64,
+    failures: AtomicU64,
 }
 
 impl Worker {
-    /// Many processes start at once, and the last ones wait long for a processor.
-    async fn open(url: &str) -> Self {
-        let locker = Locker::builder().url(url).connect_deadline(PATIENCE);
-        let limits = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(PATIENCE))
-            .set_response_timeout(Some(PATIENCE));
+    async fn open(url: &str, is_queued: bool) -> Arc<Self> {
         let client = Client::open(url).unwrap();
-        Self {
-            locks: locker.command_deadline(PATIENCE).connect().await.unwrap(),
-            redis: client.get_multiplexed_async_connection_with_config(&limits).await.unwrap(),
-        }
+        Arc::new(Self {
+            locks: locker(url).await,
+            redis: client.get_multiplexed_async_connection().await.unwrap(),
+            is_queued,
+            served: AtomicU64::new(0),
+            retries: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+        })
     }
 
-    async fn work(&self, tasks: usize, requests: usize) {
+    async fn work(self: &Arc<Self>, tasks: usize, requests: usize) {
         let mut all = JoinSet::new();
         for _ in 0..tasks {
-            let worker = self.clone();
+            let worker = Arc::clone(self);
             all.spawn(async move {
                 for _ in 0..requests {
-                    worker.locks.lock("stock").run(worker.take_one()).await.unwrap();
+                    worker.request().await;
                 }
             });
         }
         all.join_all().await;
     }
 
+    async fn request(&self) {
+        let guard = if self.is_queued { self.wait().await } else { self.spin().await };
+        let Some(guard) = guard else {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        self.take_one().await;
+        self.served.fetch_add(1, Ordering::Relaxed);
+        guard.release().await.unwrap();
+    }
+
+    async fn wait(&self) -> Option<LockGuard> {
+        let outcome = self.locks.lock("stock").wait_at_most(PATIENCE).acquire().await;
+        assert!(outcome.as_ref().err().is_none_or(LockError::is_wait_limit_reached), "{outcome:?}");
+        outcome.ok()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "what others do is compared with")]
+    async fn spin(&self) -> Option<LockGuard> {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if let Some(guard) = self.locks.lock("stock").try_acquire().await.unwrap() {
+                return Some(guard);
+            }
+            self.retries.fetch_add(1, Ordering::Relaxed);
+            sleep(Duration::from_millis(10)).await;
+        }
+        None
+    }
+
     async fn take_one(&self) {
         let mut redis = self.redis.clone();
         let stock: i64 = redis::cmd("GET").arg("stock").query_async(&mut redis).await.unwrap();
-        redis::cmd("SET").arg("stock").arg(stock - 1).exec_async(&mut redis).await.unwrap();
+        if stock > 10 {
+            redis::cmd("SET").arg("stock").arg(stock - 1).exec_async(&mut redis).await.unwrap();
+        }
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Far more than the whole load takes: no request should give up.
+const PATIENCE: Duration = Duration::from_secs(60);
