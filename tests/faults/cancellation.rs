@@ -1,4 +1,4 @@
 //! Calls that are given up while they are under way leave no lock behind.
 
-mod late_requests;
-mod polls;
+pub(crate) mod late_requests;
+pub(crate) mod polls;

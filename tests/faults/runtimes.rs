@@ -1,17 +1,19 @@
 //! One locker from many runtimes, and from none.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-use lockable_runtime::{LockError, Locker, distributed_lock};
-use lockable_tests::{Admin, Server, wait};
-use tokio::runtime::{Builder, Runtime};
+use lockable_runtime::{FencingToken, LockError, Locker, distributed_lock};
+use lockable_tests::{Sections, Server, wait};
+use rstest::rstest;
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::spawn_blocking;
 
-use crate::support::{KEY, LIMIT, patient};
+use crate::support::{KEY, LIMIT};
+use crate::waiting::support::ample;
 
 #[test]
 fn a_static_locker_outlives_the_runtimes_that_use_it() {
@@ -22,85 +24,66 @@ fn a_static_locker_outlives_the_runtimes_that_use_it() {
         Ok(n)
     }
     let server = Server::start();
-    LOCKER.set(patient(&server.url()).connect_lazy().unwrap()).unwrap();
+    LOCKER.set(ample(&server.url()).connect_lazy().unwrap()).unwrap();
+    let admin = server.admin();
     for n in 0..20 {
-        let runtime = if n % 2 == 0 { one_thread() } else { two_threads() };
-        assert_eq!(runtime.block_on(decorated(n)).unwrap(), n);
+        assert_eq!(either(n).block_on(decorated(n)).unwrap(), n);
+        // Ended runtimes leave no connections: one for the background at most, and the look itself.
+        let clients = || admin.command::<String>(&["CLIENT", "LIST"]).lines().count();
+        wait::until(LIMIT, || clients() <= 2);
     }
 }
 
 #[test]
 fn a_locker_outlives_the_runtime_that_connected_it() {
     let server = Server::start();
-    let locker = one_thread().block_on(patient(&server.url()).connect()).unwrap();
+    let locker = one_thread().block_on(ample(&server.url()).connect()).unwrap();
     two_threads().block_on(pair(&locker));
     block_on(pair(&locker));
-}
-
-#[test]
-fn ended_runtimes_leave_no_connections() {
-    let server = Server::start();
-    let locker = patient(&server.url()).connect_lazy().unwrap();
-    let admin = server.admin();
-    for n in 0..30 {
-        let runtime = if n % 2 == 0 { one_thread() } else { two_threads() };
-        runtime.block_on(pair(&locker));
-        drop(runtime);
-        // One for the background at most, and the look itself.
-        wait::until(LIMIT, || clients(&admin) <= 2);
-    }
 }
 
 #[test]
 fn eight_runtimes_side_by_side_exclude_each_other() {
     const TURNS: usize = 20;
     let server = Server::start();
-    let locker = patient(&server.url()).connect_lazy().unwrap();
-    let inside = std::sync::atomic::AtomicBool::new(false);
+    let locker = ample(&server.url()).connect_lazy().unwrap();
+    let sections = Sections::default();
     let turns = async || {
-        let mut done = 0;
-        while done < TURNS {
-            let Some(guard) = locker.lock("k").try_acquire().await.unwrap() else { continue };
-            assert!(!inside.swap(true, std::sync::atomic::Ordering::SeqCst));
+        for _ in 0..TURNS {
+            let guard = locker.lock("k").wait_at_most(LIMIT).acquire().await.unwrap();
+            sections.enter(&guard);
             tokio::task::yield_now().await;
-            assert!(inside.swap(false, std::sync::atomic::Ordering::SeqCst));
+            sections.leave(&guard);
             guard.release().await.unwrap();
-            done += 1;
         }
     };
     thread::scope(|scope| {
         for n in 0..8 {
-            let runtime = if n % 2 == 0 { one_thread() } else { two_threads() };
-            scope.spawn(move || runtime.block_on(turns()));
+            scope.spawn(move || either(n).block_on(turns()));
         }
     });
+    sections.assert_sound();
     assert_eq!(server.admin().get(KEY), None);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_blocking_task_can_lock_beside_many_threads() {
-    lock_from_blocking_tasks().await;
-}
-
-#[tokio::test]
-async fn a_blocking_task_can_lock_beside_one_thread() {
-    lock_from_blocking_tasks().await;
-}
-
-async fn lock_from_blocking_tasks() {
+#[rstest]
+#[case::of_one_thread(one_thread())]
+#[case::of_two_threads(two_threads())]
+fn a_blocking_task_can_lock_beside_a_runtime(#[case] runtime: Runtime) {
     let server = Server::start();
-    let locker = patient(&server.url()).connect().await.unwrap();
-    for _ in 0..10 {
-        let locker = locker.clone();
-        let handle = tokio::runtime::Handle::current();
-        spawn_blocking(move || handle.block_on(pair(&locker))).await.unwrap();
-    }
+    let locker = ample(&server.url()).connect_lazy().unwrap();
+    runtime.block_on(async {
+        for _ in 0..10 {
+            let (locker, handle) = (locker.clone(), Handle::current());
+            spawn_blocking(move || handle.block_on(pair(&locker))).await.unwrap();
+        }
+    });
 }
 
 #[test]
 fn a_call_needs_no_runtime() {
     let server = Server::start();
-    let locker = block_on(patient(&server.url()).connect()).unwrap();
+    let locker = block_on(ample(&server.url()).connect()).unwrap();
     for _ in 0..20 {
         block_on(pair(&locker));
         assert_eq!(block_on(locker.lock("k").try_run(async { 7 })).unwrap(), Some(7));
@@ -113,7 +96,7 @@ fn a_call_needs_no_runtime() {
 #[test]
 fn a_guard_may_be_released_in_another_runtime() {
     let server = Server::start();
-    let locker = patient(&server.url()).connect_lazy().unwrap();
+    let locker = ample(&server.url()).connect_lazy().unwrap();
     let (first, second) = (one_thread(), two_threads());
     for _ in 0..5 {
         let guard = first.block_on(locker.lock("k").try_acquire()).unwrap().unwrap();
@@ -129,14 +112,15 @@ fn a_guard_may_be_released_in_another_runtime() {
 #[test]
 fn a_call_may_move_between_runtimes() {
     let server = Server::start();
-    let locker = patient(&server.url()).connect_lazy().unwrap();
+    let locker = ample(&server.url()).connect_lazy().unwrap();
     let (first, second) = (two_threads(), two_threads());
     first.block_on(pair(&locker));
     for polls in 0..4 {
         let mut call = Box::pin(locker.lock("k").acquire());
         first.block_on(async {
             for _ in 0..polls {
-                if let Poll::Ready(guard) = poll_once(call.as_mut()).await {
+                if let Poll::Ready(guard) = poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await
+                {
                     guard.unwrap().release().await.unwrap();
                     call = Box::pin(locker.lock("k").acquire());
                 }
@@ -147,17 +131,17 @@ fn a_call_may_move_between_runtimes() {
     }
 }
 
-async fn poll_once<F: Future + Unpin>(mut future: F) -> Poll<F::Output> {
-    std::future::poll_fn(|cx| Poll::Ready(std::pin::Pin::new(&mut future).poll(cx))).await
+/// Acquires the lock, which is free, and releases it.
+pub(crate) async fn pair(locker: &Locker) -> FencingToken {
+    let guard = locker.lock("k").try_acquire().await.unwrap().unwrap();
+    let token = guard.fencing_token();
+    guard.release().await.unwrap();
+    token
 }
 
-async fn pair(locker: &Locker) {
-    locker.lock("k").try_acquire().await.unwrap().unwrap().release().await.unwrap();
-}
-
-fn clients(admin: &Admin) -> usize {
-    let list: String = admin.command(&["CLIENT", "LIST"]);
-    list.lines().count()
+/// One kind of runtime and the other, in turn.
+fn either(n: u32) -> Runtime {
+    if n.is_multiple_of(2) { one_thread() } else { two_threads() }
 }
 
 pub(crate) fn one_thread() -> Runtime {

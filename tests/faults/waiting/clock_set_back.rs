@@ -6,7 +6,8 @@ use lockable_runtime::Locker;
 use lockable_tests::{Proxy, Server, clock};
 use tokio::task::JoinSet;
 
-use crate::support::{LIMIT, connect};
+use super::support::connect;
+use crate::support::LIMIT;
 
 /// How many locks are handed off while the commands are counted.
 const HAND_OFFS: usize = 200;

@@ -2,175 +2,86 @@
 
 use std::time::Duration;
 
-use lockable_runtime::{LockGuard, Locker};
-use lockable_tests::{Admin, Server, wait};
+use lockable_runtime::{LockError, LockGuard};
+use lockable_tests::{Admin, wait};
+use redis::Value;
+use rstest::rstest;
+use tokio::task::JoinHandle;
 
 use super::support::{
-    AT_ONCE, QUEUE, RECHECK, is_over, is_served, queued, waiter, waiter_for, within,
+    AT_ONCE, QUEUE, RECHECK, are_served, call, connect, held, held_beside_proxy, in_queue, is_over,
+    is_served, is_served_last, queued, release_last, server_and_locker, waited_for, within,
 };
-use crate::support::{FENCE, KEY, LIMIT, connect, elapse, freed, server_and_proxy};
+use crate::support::{FENCE, KEY, LIMIT, freed, patient};
 
+#[rstest]
+#[case::a_killed_subscription(&["CLIENT", "KILL", "TYPE", "pubsub"], RECHECK)]
+#[case::a_deleted_queue(&["DEL", QUEUE], RECHECK)]
+#[case::flushed_scripts(&["SCRIPT", "FLUSH"], AT_ONCE)]
 #[tokio::test]
-async fn a_killed_subscription_costs_at_most_one_recheck() {
-    let (server, locker, guard) = held().await;
-    let waiter = waiter(&locker);
-    queued(&server, 1).await;
-    kill_subscriptions(&server.admin());
+async fn a_loss_costs_a_waiter_at_most_one_recheck(#[case] loss: &[&str], #[case] bound: Duration) {
+    let (server, guard, waiter) = waited_for().await;
+    lose(&server.admin(), loss);
     guard.release().await.unwrap();
-    is_served("subscription killed", RECHECK, waiter).await;
+    is_served_last(&server, "behind a release", bound, waiter).await;
+}
+
+#[rstest]
+#[case::flushed_data(&["FLUSHALL"])]
+#[case::a_deleted_lock(&["DEL", KEY])]
+#[tokio::test]
+async fn a_lost_lock_costs_at_most_one_recheck(#[case] loss: &[&str]) {
+    let (server, guard, waiter) = waited_for().await;
+    lose(&server.admin(), loss);
+    is_served("behind a lost lock", RECHECK, waiter).await;
+    assert!(guard.release().await.unwrap_err().is_lost());
     is_over(&server).await;
 }
 
+#[rstest]
+#[case::with_a_lease(&["SET", KEY, "foreign", "PX", "60000"])]
+#[case::without_an_end(&["SET", KEY, "foreign"])]
 #[tokio::test]
-async fn a_killed_subscription_comes_back() {
-    let (server, locker, guard) = held().await;
-    let waiter = waiter(&locker);
-    queued(&server, 1).await;
-    let admin = server.admin();
-    kill_subscriptions(&admin);
-    wait::until_async(LIMIT, async || subscriptions(&admin) == 1).await;
-    guard.release().await.unwrap();
-    is_served("subscription came back", AT_ONCE, waiter).await;
-    is_over(&server).await;
-}
-
-#[tokio::test]
-async fn lost_messages_cost_at_most_one_recheck() {
-    let (server, proxy) = server_and_proxy();
-    let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
-    let mut guard = other.lock("k").acquire().await.unwrap();
-    let waiter = waiter(&locker);
-    queued(&server, 1).await;
-    proxy.hold_messages();
-    guard.release().await.unwrap();
-    guard = within("messages lost", RECHECK, waiter).await.unwrap();
-    guard.release().await.unwrap();
-    is_over(&server).await;
+async fn a_foreign_release_costs_at_most_one_recheck(#[case] acquire: &[&str]) {
+    let (server, locker) = server_and_locker().await;
+    server.admin().command::<()>(acquire);
+    let waiter = in_queue(&server, &locker).await;
+    server.admin().del(KEY);
+    is_served_last(&server, "foreign holder released", RECHECK, waiter).await;
 }
 
 /// The subscription is silent until it is taken for dead, and no other one is confirmed.
 #[tokio::test]
 async fn messages_lost_for_long_cost_at_most_one_recheck() {
-    let (server, proxy) = server_and_proxy();
-    let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
-    let guard = other.lock("k").acquire().await.unwrap();
-    let waiter = waiter_for(&locker, 3 * LIMIT);
+    let (server, proxy, _locker, guard) = held_beside_proxy().await;
+    // It takes as long as the command deadline, too.
+    let locker = patient(&proxy.url()).connect().await.unwrap();
+    let request = locker.lock("k").wait_at_most(3 * LIMIT);
+    let waiter = tokio::spawn(async move { request.acquire().await.unwrap() });
     queued(&server, 1).await;
     proxy.hold_messages();
     proxy.wait_for_command("SUBSCRIBE", 2, 2 * LIMIT).await;
-    elapse(Duration::from_secs(2)).await;
+    // The line asks when its subscription has ended, and again without another one.
+    proxy.wait_for_command("EVALSHA", proxy.commands("EVALSHA") + 2, LIMIT).await;
     guard.release().await.unwrap();
-    is_served("messages lost for long", RECHECK, waiter).await;
-    is_over(&server).await;
+    is_served_last(&server, "messages lost for long", RECHECK, waiter).await;
 }
 
 #[tokio::test]
 async fn an_unconfirmed_subscription_costs_at_most_one_recheck() {
-    let (server, proxy) = server_and_proxy();
+    let (server, proxy, locker, guard) = held_beside_proxy().await;
     proxy.hold_messages();
-    let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
-    let guard = other.lock("k").acquire().await.unwrap();
-    let waiter = waiter(&locker);
-    queued(&server, 1).await;
+    let waiter = in_queue(&server, &locker).await;
     guard.release().await.unwrap();
-    is_served("subscription never confirmed", RECHECK, waiter).await;
-    is_over(&server).await;
+    is_served_last(&server, "subscription never confirmed", RECHECK, waiter).await;
 }
 
 #[tokio::test]
 async fn a_restart_without_data_costs_little() {
-    let (server, locker, guard) = held().await;
-    let (one, two) = (waiter(&locker), waiter(&connect(&server.url()).await));
-    queued(&server, 2).await;
+    let (server, _lost, one) = waited_for().await;
+    let two = in_queue(&server, &connect(&server.url()).await).await;
     server.restart();
-    let (one, two) = within("server restarted", 2 * RECHECK, async {
-        let serve = async |waiter: tokio::task::JoinHandle<LockGuard>| {
-            waiter.await.unwrap().release().await
-        };
-        tokio::join!(serve(one), serve(two))
-    })
-    .await;
-    one.unwrap();
-    two.unwrap();
-    drop(guard);
-    is_over(&server).await;
-}
-
-#[tokio::test]
-async fn flushed_scripts_cost_nothing() {
-    let (server, locker, guard) = held().await;
-    let one = waiter(&locker);
-    queued(&server, 1).await;
-    server.admin().command::<()>(&["SCRIPT", "FLUSH"]);
-    guard.release().await.unwrap();
-    is_served("scripts flushed", AT_ONCE, one).await;
-    is_over(&server).await;
-}
-
-#[tokio::test]
-async fn flushed_data_cost_at_most_one_recheck() {
-    let (server, locker, guard) = held().await;
-    let waiter = waiter(&locker);
-    queued(&server, 1).await;
-    server.admin().flush();
-    is_served("data flushed", RECHECK, waiter).await;
-    assert!(guard.release().await.unwrap_err().is_lost());
-    is_over(&server).await;
-}
-
-#[tokio::test]
-async fn a_deleted_lock_costs_at_most_one_recheck() {
-    let (server, locker, guard) = held().await;
-    let waiter = waiter(&locker);
-    queued(&server, 1).await;
-    server.admin().del(KEY);
-    is_served("lock deleted", RECHECK, waiter).await;
-    assert!(guard.release().await.unwrap_err().is_lost());
-    is_over(&server).await;
-}
-
-#[tokio::test]
-async fn a_deleted_queue_costs_at_most_one_recheck() {
-    let (server, locker, guard) = held().await;
-    let waiter = waiter(&locker);
-    queued(&server, 1).await;
-    server.admin().del(QUEUE);
-    guard.release().await.unwrap();
-    is_served("queue deleted", RECHECK, waiter).await;
-    is_over(&server).await;
-}
-
-#[tokio::test]
-async fn a_foreign_release_costs_at_most_one_recheck() {
-    let (server, locker) = server_and_locker().await;
-    let admin = server.admin();
-    admin.command::<()>(&["SET", KEY, "foreign", "NX", "PX", "60000"]);
-    let waiter = waiter(&locker);
-    queued(&server, 1).await;
-    let compare_and_delete =
-        "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0";
-    assert_eq!(admin.command::<u64>(&["EVAL", compare_and_delete, "1", KEY, "foreign"]), 1);
-    is_served("foreign holder released", RECHECK, waiter).await;
-    is_over(&server).await;
-}
-
-#[tokio::test]
-async fn a_foreign_holder_that_dies_costs_its_lease() {
-    let (server, locker) = server_and_locker().await;
-    server.admin().command::<()>(&["SET", KEY, "foreign", "NX", "PX", "700"]);
-    let what = "foreign lease of 700 ms";
-    is_served(what, Duration::from_millis(700) + AT_ONCE, waiter(&locker)).await;
-    is_over(&server).await;
-}
-
-#[tokio::test]
-async fn a_deleted_endless_lock_costs_one_recheck() {
-    let (server, locker) = server_and_locker().await;
-    server.admin().set(KEY, "foreign");
-    let waiter = waiter(&locker);
-    queued(&server, 1).await;
-    server.admin().del(KEY);
-    is_served("foreign lock without an end deleted", RECHECK, waiter).await;
+    are_served("server restarted", 2 * RECHECK, [one, two]).await;
     is_over(&server).await;
 }
 
@@ -179,9 +90,7 @@ async fn foreign_data_at_the_lock_are_reported_and_untouched() {
     let (server, locker) = server_and_locker().await;
     let admin = server.admin();
     admin.command::<()>(&["RPUSH", KEY, "theirs"]);
-    let wait = locker.lock("k").wait_at_most(LIMIT).acquire();
-    let error = within("foreign data at the lock", AT_ONCE, wait).await.unwrap_err();
-    assert!(error.is_wrong_type() && error.to_string().contains(KEY), "{error}");
+    assert!(fails_about(KEY, call(&locker)).await.is_wrong_type());
     assert_eq!(admin.command::<Vec<String>>(&["LRANGE", KEY, "0", "-1"]), ["theirs"]);
     assert_eq!(admin.keys("lockable:queue:*"), [""; 0]);
 }
@@ -189,34 +98,22 @@ async fn foreign_data_at_the_lock_are_reported_and_untouched() {
 #[tokio::test]
 async fn foreign_data_during_a_wait_are_reported_and_untouched() {
     let (server, locker, guard) = held().await;
-    let waiter = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
+    let call = call(&locker);
     queued(&server, 1).await;
     let admin = server.admin();
     admin.del(KEY);
     admin.command::<()>(&["RPUSH", KEY, "theirs"]);
-    let error = within("foreign data during a wait", RECHECK, waiter).await.unwrap().unwrap_err();
-    assert!(error.is_wrong_type() && error.to_string().contains(KEY), "{error}");
+    assert!(fails_about(KEY, call).await.is_wrong_type());
     assert!(guard.release().await.unwrap_err().is_lost());
     wait::until_async(LIMIT, async || admin.keys("lockable:queue:*").is_empty()).await;
     assert_eq!(admin.command::<Vec<String>>(&["LRANGE", KEY, "0", "-1"]), ["theirs"]);
 }
 
 #[tokio::test]
-async fn foreign_data_at_the_queue_are_reported_and_untouched() {
-    let (server, locker, guard) = held().await;
-    server.admin().set(QUEUE, "theirs");
-    let wait = locker.lock("k").wait_at_most(LIMIT).acquire();
-    let error = within("foreign data at the queue", AT_ONCE, wait).await.unwrap_err();
-    assert!(error.is_wrong_type() && error.to_string().contains(QUEUE), "{error}");
-    guard.release().await.unwrap();
-    freed(&server).await;
-    assert_eq!(server.admin().get(QUEUE).as_deref(), Some("theirs"));
-}
-
-#[tokio::test]
 async fn foreign_data_at_the_queue_prevent_no_release() {
     let (server, locker, guard) = held().await;
     server.admin().set(QUEUE, "theirs");
+    assert!(fails_about(QUEUE, call(&locker)).await.is_wrong_type());
     guard.release().await.unwrap();
     locker.lock("k").acquire().await.unwrap().release().await.unwrap();
     freed(&server).await;
@@ -227,69 +124,53 @@ async fn foreign_data_at_the_queue_prevent_no_release() {
 async fn foreign_data_at_the_fence_counter_leave_no_lock() {
     let (server, locker) = server_and_locker().await;
     let admin = server.admin();
-    admin.command::<()>(&["SET", KEY, "foreign", "NX", "PX", "2000"]);
-    admin.del(FENCE);
-    let wait = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
+    admin.set(KEY, "foreign");
+    let call = call(&locker);
     queued(&server, 1).await;
     admin.del(FENCE);
     admin.command::<()>(&["RPUSH", FENCE, "theirs"]);
-    let bound = Duration::from_secs(2) + RECHECK;
-    let error =
-        within("foreign data at the fence counter", bound, wait).await.unwrap().unwrap_err();
-    assert!(error.to_string().contains(FENCE), "{error}");
+    admin.del(KEY);
+    fails_about(FENCE, call).await;
     is_over(&server).await;
     assert_eq!(admin.type_of(FENCE), "list");
 }
 
+#[rstest]
 #[tokio::test]
-async fn an_uncountable_fence_counter_is_reported_and_untouched() {
-    for theirs in ["text", "1.5", "9223372036854775807"] {
-        let (server, locker, guard) = held().await;
-        let waiter = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
-        queued(&server, 1).await;
-        let admin = server.admin();
-        admin.set(FENCE, theirs);
-        guard.release().await.unwrap();
-        let error =
-            within("an uncountable fence counter", RECHECK, waiter).await.unwrap().unwrap_err();
-        assert!(error.to_string().contains(FENCE), "{error}");
-        is_over(&server).await;
-        assert_eq!(admin.get(FENCE).as_deref(), Some(theirs));
-    }
+async fn an_uncountable_fence_counter_is_reported_and_untouched(
+    #[values("text", "1.5", "9223372036854775807")] theirs: &str,
+) {
+    let (server, locker, guard) = held().await;
+    let call = call(&locker);
+    queued(&server, 1).await;
+    let admin = server.admin();
+    admin.set(FENCE, theirs);
+    guard.release().await.unwrap();
+    fails_about(FENCE, call).await;
+    is_over(&server).await;
+    assert_eq!(admin.get(FENCE).as_deref(), Some(theirs));
 }
 
 #[tokio::test]
 async fn a_hand_off_gives_the_fence_counter_an_expiry() {
-    let (server, locker, guard) = held().await;
-    let waiter = waiter(&locker);
-    queued(&server, 1).await;
+    let (server, guard, waiter) = waited_for().await;
     let (admin, token) = (server.admin(), guard.fencing_token());
     admin.set(FENCE, "1");
     guard.release().await.unwrap();
     let next = within("a fence counter without an expiry", AT_ONCE, waiter).await.unwrap();
     assert!(next.fencing_token() > token);
     assert!(admin.pttl(FENCE) > 0);
-    next.release().await.unwrap();
-    is_over(&server).await;
+    release_last(&server, next).await;
 }
 
-async fn server_and_locker() -> (Server, Locker) {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    (server, locker)
+/// The error of the call, which names this key, and comes before the wait limit.
+async fn fails_about(key: &str, call: JoinHandle<Result<LockGuard, LockError>>) -> LockError {
+    let error = call.await.unwrap().unwrap_err();
+    assert!(!error.is_wait_limit_reached() && error.to_string().contains(key), "{error}");
+    error
 }
 
-/// A server with a holder of `k`, and a locker of its own for others.
-async fn held() -> (Server, Locker, LockGuard) {
-    let (server, locker) = server_and_locker().await;
-    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
-    (server, locker, guard)
-}
-
-fn kill_subscriptions(admin: &Admin) {
-    assert!(admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]) > 0);
-}
-
-fn subscriptions(admin: &Admin) -> usize {
-    admin.command::<String>(&["CLIENT", "LIST", "TYPE", "pubsub"]).lines().count()
+/// There was something to lose.
+fn lose(admin: &Admin, command: &[&str]) {
+    assert_ne!(admin.try_command(command).unwrap(), Value::Int(0));
 }

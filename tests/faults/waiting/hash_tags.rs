@@ -4,8 +4,8 @@ use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Server, wait};
 use tokio::task::JoinHandle;
 
-use super::support::{AT_ONCE, RECHECK, is_served};
-use crate::support::{LIMIT, patient};
+use super::support::{AT_ONCE, RECHECK, ample, is_served};
+use crate::support::LIMIT;
 
 /// Goal: the waiters of two locks are not in one queue, where each would be granted the other's lock.
 /// Method: both locks are held, each has a waiter, and they are released in the order in which the
@@ -14,17 +14,16 @@ use crate::support::{LIMIT, patient};
 async fn a_key_and_its_hash_tag_have_separate_queues() {
     let server = Server::start();
     let admin = server.admin();
-    let locker = || patient(&server.url()).prefix("").connect();
+    let locker = || ample(&server.url()).prefix("").connect();
     let (holder, one, other) =
         (locker().await.unwrap(), locker().await.unwrap(), locker().await.unwrap());
     let plain = holder.lock("user").acquire().await.unwrap();
     let tagged = holder.lock("{user}").acquire().await.unwrap();
     assert_eq!(admin.keys("lockable:fence:*").len(), 1);
-    let queues = || admin.keys("lockable:queue:*").len();
     let for_plain = waiter(&one, "user");
-    wait::until_async(LIMIT, async || queues() == 1).await;
+    queues(&server, "lockable", 1).await;
     let for_tagged = waiter(&other, "{user}");
-    wait::until_async(LIMIT, async || queues() == 2).await;
+    queues(&server, "lockable", 2).await;
     admin.reset_statistics();
     tagged.release().await.unwrap();
     is_served("behind the tag", AT_ONCE, for_tagged).await;
@@ -39,14 +38,12 @@ async fn a_key_and_its_hash_tag_have_separate_queues() {
 async fn locks_are_handed_off_in_any_namespace() {
     let server = Server::start();
     for namespace in ["shop:queue::lockable", ":queue:", "%s%1"] {
-        let locker = || patient(&server.url()).prefix("").namespace(namespace).connect();
+        let locker = || ample(&server.url()).prefix("").namespace(namespace).connect();
         let (holder, other) = (locker().await.unwrap(), locker().await.unwrap());
         for key in ["user", "{user}", "a:queue:b", "a:queue::{b}c"] {
             let guard = holder.lock(key).acquire().await.unwrap();
             let waiter = waiter(&other, key);
-            let queues = format!("{namespace}:queue:*");
-            let is_queued = async || server.admin().keys(&queues).len() == 1;
-            wait::until_async(LIMIT, is_queued).await;
+            queues(&server, namespace, 1).await;
             guard.release().await.unwrap();
             is_served("in any namespace", AT_ONCE, waiter).await;
         }
@@ -56,12 +53,12 @@ async fn locks_are_handed_off_in_any_namespace() {
 #[tokio::test]
 async fn lockers_of_two_namespaces_exclude_each_other() {
     let server = Server::start();
-    let locker = |namespace| patient(&server.url()).namespace(namespace).connect();
+    let locker = |namespace| ample(&server.url()).namespace(namespace).connect();
     let (one, other) = (locker("lockable").await.unwrap(), locker("other").await.unwrap());
     let guard = one.lock("k").acquire().await.unwrap();
     assert!(other.lock("k").try_acquire().await.unwrap().is_none());
     let waiter = waiter(&other, "k");
-    wait::until_async(LIMIT, async || server.admin().keys("other:queue:*").len() == 1).await;
+    queues(&server, "other", 1).await;
     guard.release().await.unwrap();
     is_served("by its own question", RECHECK, waiter).await;
 }
@@ -69,4 +66,9 @@ async fn lockers_of_two_namespaces_exclude_each_other() {
 fn waiter(locker: &Locker, key: &'static str) -> JoinHandle<LockGuard> {
     let request = locker.lock(key).wait_at_most(LIMIT);
     tokio::spawn(async move { request.acquire().await.unwrap() })
+}
+
+async fn queues(server: &Server, namespace: &str, count: usize) {
+    let (admin, names) = (server.admin(), format!("{namespace}:queue:*"));
+    wait::until_async(LIMIT, async || admin.keys(&names).len() == count).await;
 }

@@ -2,64 +2,50 @@
 
 use std::time::Duration;
 
-use lockable_runtime::{LockError, LockGuard};
+use lockable_runtime::LockGuard;
 use lockable_tests::{Peer, Server, wait};
+use rstest::rstest;
+use tokio::task::JoinHandle;
 
-use super::support::{AT_ONCE, RECHECK, is_over, process, queued, within};
-use crate::support::{LIMIT, connect, elapse};
+use super::support::{
+    AT_ONCE, RECHECK, connect, held, in_queue, is_over, is_served, is_served_last, process, queued,
+    server_and_locker, subscribers, within,
+};
+use crate::support::{LIMIT, elapse};
 
 const LEASE: Duration = Duration::from_secs(3);
 
 #[tokio::test]
 async fn a_killed_holder_costs_its_lease() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let (server, locker) = server_and_locker().await;
     let mut holder = process(&server.url());
     assert_eq!(holder.ask("hold 3000"), "held");
-    let waiter = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
-    queued(&server, 1).await;
+    let waiter = in_queue(&server, &locker).await;
     drop(holder.kill());
-    is_served("holder killed, lease of 3 s", LEASE + AT_ONCE, waiter).await;
-    is_over(&server).await;
+    is_served_last(&server, "holder killed, lease of 3 s", LEASE + AT_ONCE, waiter).await;
 }
 
 #[tokio::test]
 async fn a_holder_killed_early_costs_the_short_grant() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    let guard = locker.lock("k").acquire().await.unwrap();
-    let mut head = process(&server.url());
-    head.say("wait 60000");
-    queued(&server, 1).await;
-    let waiter = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
-    queued(&server, 2).await;
-    guard.release().await.unwrap();
-    assert_eq!(head.hear(), "held");
-    drop(head.kill());
-    is_served("holder by hand-off killed", RECHECK, waiter).await;
-    is_over(&server).await;
-}
-
-#[tokio::test]
-async fn a_killed_waiter_at_the_head_costs_nothing() {
     let (server, guard, mut heads, waiter) = behind(1).await;
-    drop(heads.remove(0).kill());
-    no_subscribers_but(&server, 1).await;
     guard.release().await.unwrap();
-    is_served("head killed", AT_ONCE, waiter).await;
-    is_over(&server).await;
+    assert_eq!(heads[0].hear(), "held");
+    drop(heads.remove(0).kill());
+    is_served_last(&server, "holder by hand-off killed", RECHECK, waiter).await;
 }
 
+/// The kernel closes a killed process's connections, and the server hears of that.
+#[rstest]
 #[tokio::test]
-async fn a_killed_waiter_of_many_costs_nothing() {
-    let (server, guard, heads, waiter) = behind(3).await;
+async fn killed_waiters_at_the_head_cost_nothing(#[values(1, 3)] count: usize) {
+    let (server, guard, heads, waiter) = behind(count).await;
     for head in heads {
         drop(head.kill());
     }
-    no_subscribers_but(&server, 1).await;
+    let admin = server.admin();
+    wait::until_async(LIMIT, async || subscribers(&admin) == 1).await;
     guard.release().await.unwrap();
-    is_served("three heads killed", AT_ONCE, waiter).await;
-    is_over(&server).await;
+    is_served_last(&server, "heads killed", AT_ONCE, waiter).await;
 }
 
 #[tokio::test]
@@ -76,10 +62,8 @@ async fn a_stopped_head_costs_at_most_the_short_grant() {
 }
 
 /// A holder, `count` processes that wait, and a waiter of this process behind them.
-async fn behind(count: usize) -> (Server, LockGuard, Vec<Peer>, Waiter) {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    let guard = locker.lock("k").acquire().await.unwrap();
+async fn behind(count: usize) -> (Server, LockGuard, Vec<Peer>, JoinHandle<LockGuard>) {
+    let (server, _locker, guard) = held().await;
     let mut heads = Vec::new();
     for number in 1..=count {
         let mut head = process(&server.url());
@@ -87,23 +71,6 @@ async fn behind(count: usize) -> (Server, LockGuard, Vec<Peer>, Waiter) {
         queued(&server, number).await;
         heads.push(head);
     }
-    let waiter = tokio::spawn(connect(&server.url()).await.lock("k").wait_at_most(LIMIT).acquire());
-    queued(&server, count + 1).await;
+    let waiter = in_queue(&server, &connect(&server.url()).await).await;
     (server, guard, heads, waiter)
-}
-
-type Waiter = tokio::task::JoinHandle<Result<LockGuard, LockError>>;
-
-async fn is_served(what: &str, bound: Duration, waiter: Waiter) {
-    let guard = within(what, bound, waiter).await.unwrap().unwrap();
-    guard.release().await.unwrap();
-}
-
-/// The kernel closes a killed process's connections, and the server hears of that.
-async fn no_subscribers_but(server: &Server, count: usize) {
-    let admin = server.admin();
-    wait::until_async(LIMIT, async || {
-        admin.command::<String>(&["CLIENT", "LIST", "TYPE", "pubsub"]).lines().count() == count
-    })
-    .await;
 }

@@ -4,39 +4,52 @@ use std::time::Duration;
 
 use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::{Proxy, Server, wait};
+use rstest::rstest;
 use tokio::task::JoinHandle;
 
-use super::support::{AT_ONCE, is_over, is_served, queued, waiter};
-use crate::support::{KEY, LIMIT, connect, elapse, freed, impatient, server_and_proxy};
+use super::support::{
+    AT_ONCE, ample, connect, impatient_behind_proxy, in_queue, is_served_last, queued,
+};
+use crate::support::{COMMAND, KEY, LIMIT, elapse, freed, server_and_proxy};
+
+#[tokio::test]
+async fn a_late_grant_is_claimed_before_the_holder_begins() {
+    let (server, proxy) = server_and_proxy();
+    let call = held_claim(&server, &proxy, &connect(&proxy.url()).await, LIMIT).await;
+    proxy.release_requests();
+    let guard = call.await.unwrap().unwrap();
+    assert!(guard.remaining() > LIMIT, "{guard:?}");
+    guard.release().await.unwrap();
+}
 
 #[tokio::test]
 async fn a_given_up_claim_hands_off_the_lock() {
     let (server, proxy) = server_and_proxy();
     let call = held_claim(&server, &proxy, &connect(&proxy.url()).await, LIMIT).await;
-    let next = waiter(&connect(&server.url()).await);
-    queued(&server, 1).await;
+    let next = in_queue(&server, &connect(&server.url()).await).await;
     give_up(call).await;
     proxy.release_requests();
-    is_served("behind a claim that was given up", AT_ONCE, next).await;
-    is_over(&server).await;
+    is_served_last(&server, "behind a claim that was given up", AT_ONCE, next).await;
 }
 
 /// The limit is over while the claim is on its way, or after its own deadline: either way nothing has said
 /// that another holder has the lock.
+#[rstest]
+#[case::on_its_way(LIMIT)]
+#[case::after_its_deadline(COMMAND)]
 #[tokio::test]
-async fn a_claim_answered_after_the_limit_leaves_no_lock() {
-    for limit in [Duration::from_millis(1_100), Duration::from_millis(2_500)] {
-        let (server, proxy) = server_and_proxy();
-        let call = held_claim(&server, &proxy, &connect(&proxy.url()).await, limit).await;
-        proxy.hold_replies();
-        proxy.release_requests();
-        proxy.wait_reply_held(LIMIT).await;
-        assert!(server.admin().pttl(KEY) > 10_000);
-        let error = call.await.unwrap().unwrap_err();
-        assert!(error.is_unavailable() && error.to_string().contains("wait limit"), "{error}");
-        proxy.release_replies();
-        freed(&server).await;
-    }
+async fn a_claim_answered_after_the_limit_leaves_no_lock(#[case] deadline: Duration) {
+    let (server, proxy) = server_and_proxy();
+    let locker = ample(&proxy.url()).command_deadline(deadline).connect().await.unwrap();
+    let call = held_claim(&server, &proxy, &locker, 4 * COMMAND).await;
+    proxy.hold_replies();
+    proxy.release_requests();
+    proxy.wait_reply_held(LIMIT).await;
+    assert!(server.admin().pttl(KEY) > 10_000);
+    let error = call.await.unwrap().unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains("wait limit"), "{error}");
+    proxy.release_replies();
+    freed(&server).await;
 }
 
 /// Goal: no number of releases that are answered before the claim lands makes up for one after it.
@@ -44,8 +57,7 @@ async fn a_claim_answered_after_the_limit_leaves_no_lock() {
 /// has found the lock free.
 #[tokio::test]
 async fn a_claim_behind_an_empty_release_leaves_no_lock() {
-    let (server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let (server, proxy, locker) = impatient_behind_proxy().await;
     let call = held_claim(&server, &proxy, &locker, LIMIT).await;
     give_up(call).await;
     freed(&server).await;
@@ -71,8 +83,7 @@ async fn a_claim_outliving_its_connection_leaves_no_lock() {
 
 #[tokio::test]
 async fn a_claim_behind_another_grant_leaves_no_lock() {
-    let (server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let (server, proxy, locker) = impatient_behind_proxy().await;
     let call = held_claim(&server, &proxy, &locker, LIMIT).await;
     // Released on a new connection of the background.
     drop(call.await.unwrap().unwrap());
@@ -88,15 +99,13 @@ pub(crate) async fn held_claim(
     locker: &Locker,
     limit: Duration,
 ) -> JoinHandle<Result<LockGuard, LockError>> {
-    let (admin, holder) = (server.admin(), connect(&server.url()).await);
+    let holder = connect(&server.url()).await;
     subscribe(server, &holder, locker).await;
     let guard = holder.lock("k").acquire().await.unwrap();
-    let owner = admin.get(KEY);
     let call = tokio::spawn(locker.lock("k").wait_at_most(limit).acquire());
     queued(server, 1).await;
     proxy.hold_messages();
     guard.release().await.unwrap();
-    wait::until_async(LIMIT, async || admin.get(KEY) != owner).await;
     proxy.hold_open_requests();
     // More than a third of the grant, and less than the whole.
     elapse(Duration::from_millis(400)).await;
@@ -108,8 +117,7 @@ pub(crate) async fn held_claim(
 /// A waiter that subscribes asks once more, and would hear of its grant by that.
 async fn subscribe(server: &Server, holder: &Locker, locker: &Locker) {
     let guard = holder.lock("k").acquire().await.unwrap();
-    let first = waiter(locker);
-    queued(server, 1).await;
+    let first = in_queue(server, locker).await;
     guard.release().await.unwrap();
     first.await.unwrap().release().await.unwrap();
 }

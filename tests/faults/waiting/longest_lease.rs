@@ -3,18 +3,20 @@
 use std::time::Duration;
 
 use lockable_runtime::{LockRequest, Locker};
-use lockable_tests::{Server, wait};
+use lockable_tests::wait;
 
-use super::support::{AT_ONCE, is_over, is_served, queued, within};
-use crate::support::{FENCE, KEY, LIMIT, connect};
+use super::support::{
+    AT_ONCE, are_served, connect, is_over, queued, release_last, server_and_locker, within,
+};
+use crate::support::{FENCE, KEY, LIMIT};
 
 /// Half of the milliseconds that Redis can count.
 const LONGEST: Duration = Duration::from_millis(i64::MAX.unsigned_abs() / 2);
 
 #[tokio::test]
 async fn is_waited_for_and_handed_off() {
-    let server = Server::start();
-    let (one, other) = (connect(&server.url()).await, connect(&server.url()).await);
+    let (server, one) = server_and_locker().await;
+    let other = connect(&server.url()).await;
     let guard = longest(&one).acquire().await.unwrap();
     let waiters = [&one, &other].map(|locker| {
         let request = longest(locker).fair();
@@ -22,16 +24,14 @@ async fn is_waited_for_and_handed_off() {
     });
     queued(&server, 2).await;
     guard.release().await.unwrap();
-    // Either may come first in the queue.
-    let [one, other] = waiters.map(|waiter| is_served("the longest lease", 2 * AT_ONCE, waiter));
-    tokio::join!(one, other);
+    are_served("the longest lease", 2 * AT_ONCE, waiters).await;
     is_over(&server).await;
 }
 
 #[tokio::test]
 async fn is_claimed_renewed_and_extended() {
-    let server = Server::start();
-    let (one, other) = (connect(&server.url()).await, connect(&server.url()).await);
+    let (server, one) = server_and_locker().await;
+    let other = connect(&server.url()).await;
     let holder = longest(&one).min_hold(Duration::from_millis(10)).acquire().await.unwrap();
     let waiter = tokio::spawn(longest(&other).renew().acquire());
     queued(&server, 1).await;
@@ -40,14 +40,12 @@ async fn is_claimed_renewed_and_extended() {
     wait::until_async(LIMIT, async || server.admin().pttl(KEY) > 2_000).await;
     guard.extend(LONGEST).await.unwrap();
     assert!(one.inspect("k").await.unwrap().is_some());
-    guard.release().await.unwrap();
-    is_over(&server).await;
+    release_last(&server, guard).await;
 }
 
 #[tokio::test]
 async fn is_granted_with_a_fence_counter_ahead_of_time() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let (server, locker) = server_and_locker().await;
     let (seconds, _): (u64, u64) = server.admin().command(&["TIME"]);
     let ahead = (seconds + 3_600) * 1_000_000;
     server.admin().set(FENCE, &ahead.to_string());

@@ -4,116 +4,117 @@ use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Server, wait};
+use rstest::rstest;
+use tokio::task::JoinHandle;
 
-use super::support::{AT_ONCE, is_over, is_served, queued, waiter, within};
-use crate::support::{KEY, LIMIT, connect};
+use super::support::{
+    AT_ONCE, RECHECK, connect, held, in_queue, is_over, is_served_last, places, queued,
+    release_last, server_and_locker, waiter, within,
+};
+use crate::support::{KEY, LIMIT, now};
 
 /// Long enough that a waiter is in the queue before it ends.
 const MINIMUM: Duration = Duration::from_millis(600);
 
+/// How long the lock is kept for those who wait, which a process that stands still misses.
+const FOR_WAITERS: Duration = Duration::from_secs(1);
+
+/// Goal: the one who waits has the lock when the minimum is over, not before, and no newcomer overtakes.
+/// Method: newcomers ask without a pause, from when the waiter has its place until it has the lock.
+#[rstest]
+#[case::since_the_hold(true)]
+#[case::since_the_release(false)]
 #[tokio::test]
-async fn the_first_who_waits_comes_before_newcomers() {
-    let lockers = Lockers::start().await;
-    for _ in 0..4 {
-        let guard = lockers.hold(MINIMUM).await;
-        let waiter = waiter(&lockers.waiter);
-        queued(&lockers.server, 1).await;
+async fn one_who_waits_comes_before_newcomers(#[case] is_before_release: bool) {
+    let (server, locker) = server_and_locker().await;
+    let (other, newcomer) = (connect(&server.url()).await, connect(&server.url()).await);
+    let (admin, mut early) = (server.admin(), None);
+    for _ in 0..3 {
+        let start = now();
+        let guard = hold(&other, MINIMUM).await;
+        if is_before_release {
+            early = Some(in_queue(&server, &locker).await);
+        }
         guard.release().await.unwrap();
-        lockers.no_newcomer_before(waiter).await;
+        let waiter = early.take().unwrap_or_else(|| waiter(&locker));
+        wait::until_async(LIMIT, async || places(&admin) > 0 || waiter.is_finished()).await;
+        let newcomers = async {
+            while !waiter.is_finished() {
+                if let Some(guard) = newcomer.lock("k").try_acquire().await.unwrap() {
+                    let has_lapsed = start.elapsed() >= MINIMUM + FOR_WAITERS;
+                    assert!(waiter.is_finished() || has_lapsed, "a newcomer has the lock");
+                    guard.release().await.unwrap();
+                }
+            }
+        };
+        within("the waiter", MINIMUM + AT_ONCE, newcomers).await;
+        assert!(start.elapsed() >= MINIMUM);
+        waiter.await.unwrap().release().await.unwrap();
     }
-    is_over(&lockers.server).await;
+    is_over(&server).await;
 }
 
 #[tokio::test]
-async fn one_who_waits_since_the_release_comes_before_newcomers() {
-    let lockers = Lockers::start().await;
-    for _ in 0..4 {
-        lockers.hold(MINIMUM).await.release().await.unwrap();
-        let waiter = waiter(&lockers.waiter);
-        queued(&lockers.server, 1).await;
-        lockers.no_newcomer_before(waiter).await;
-    }
-    is_over(&lockers.server).await;
+async fn a_waiter_with_a_minimum_hold_keeps_it() {
+    let (server, locker, holder) = held().await;
+    let first = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).min_hold(MINIMUM).acquire());
+    queued(&server, 1).await;
+    let second = waiter(&locker);
+    // The minimum begins later than this, between the grant and its arrival here.
+    let start = now();
+    holder.release().await.unwrap();
+    first.await.unwrap().unwrap().release().await.unwrap();
+    let guard = within("behind a minimum", MINIMUM + RECHECK, second).await.unwrap();
+    assert!(start.elapsed() >= MINIMUM);
+    release_last(&server, guard).await;
 }
 
 #[tokio::test]
 async fn an_inspection_leaves_out_the_waiters_second() {
-    let lockers = Lockers::start().await;
-    let guard = lockers.hold(3 * MINIMUM).await;
-    let waiter = waiter(&lockers.waiter);
-    queued(&lockers.server, 1).await;
-    guard.release().await.unwrap();
-    let held = lockers.newcomer.inspect("k").await.unwrap().unwrap();
+    let (server, locker, waiter) = kept(3 * MINIMUM).await;
+    let held = locker.inspect("k").await.unwrap().unwrap();
     assert!(held.remaining().unwrap() <= 3 * MINIMUM, "{held:?}");
-    assert!(lockers.server.admin().get(KEY).unwrap().starts_with('='));
-    is_served("behind a minimum", 3 * MINIMUM + AT_ONCE, waiter).await;
+    assert!(server.admin().get(KEY).unwrap().starts_with('='));
+    is_served_last(&server, "behind a minimum", 3 * MINIMUM + AT_ONCE, waiter).await;
 }
 
 #[tokio::test]
 async fn a_waiter_who_leaves_makes_it_no_longer() {
-    let lockers = Lockers::start().await;
-    let guard = lockers.hold(LIMIT).await;
-    let waiter = waiter(&lockers.waiter);
-    queued(&lockers.server, 1).await;
-    guard.release().await.unwrap();
-    let admin = lockers.server.admin();
-    wait::until_async(LIMIT, async || admin.get(KEY).is_some_and(|it| it.starts_with('='))).await;
+    let (server, _locker, waiter) = kept(LIMIT).await;
+    let admin = server.admin();
+    assert!(admin.get(KEY).unwrap().starts_with('='));
     waiter.abort();
-    queued(&lockers.server, 0).await;
+    queued(&server, 0).await;
     assert!(admin.get(KEY).unwrap().starts_with('~'));
     assert!((1..=10_000).contains(&admin.pttl(KEY)), "{}", admin.pttl(KEY));
 }
 
-/// Its last second is not taken for the one that a minimum hold leaves to those who wait.
+/// Its last second, in which the line asks again, is not taken for the one that a minimum hold leaves to those
+/// who wait.
+#[rstest]
 #[tokio::test]
-async fn the_value_of_another_program_is_no_mark() {
-    let lockers = Lockers::start().await;
-    let admin = lockers.server.admin();
-    for value in ["=theirs", "=0123456789abcdef.x", "~0123456789abcde.1"] {
-        admin.command::<()>(&["SET", KEY, value, "PX", "3000"]);
-        let waiter = waiter(&lockers.waiter);
-        queued(&lockers.server, 1).await;
-        // The line asks again in the last second, and takes nothing then.
-        wait::until_async(LIMIT, async || admin.pttl(KEY) < 900).await;
-        let asked = admin.command_calls("lpos");
-        wait::until_async(LIMIT, async || {
-            admin.command_calls("lpos") > asked || admin.pttl(KEY) < 100
-        })
-        .await;
-        assert!(admin.get(KEY).is_none_or(|found| found == value));
-        is_served("behind another program", LIMIT, waiter).await;
-    }
+async fn the_value_of_another_program_is_no_mark(
+    #[values("=theirs", "=0123456789abcdef.x", "~0123456789abcde.1")] value: &str,
+) {
+    let (server, locker) = server_and_locker().await;
+    let (start, lease) = (now(), Duration::from_secs(2));
+    server.admin().command::<()>(&["SET", KEY, value, "PX", "2000"]);
+    let waiter = waiter(&locker);
+    let guard = within("behind another program", lease + AT_ONCE, waiter).await.unwrap();
+    // The server counts in milliseconds.
+    assert!(start.elapsed() + Duration::from_millis(2) > lease, "{:?}", start.elapsed());
+    release_last(&server, guard).await;
 }
 
-struct Lockers {
-    server: Server,
-    holder: Locker,
-    waiter: Locker,
-    newcomer: Locker,
+async fn hold(locker: &Locker, least: Duration) -> LockGuard {
+    locker.lock("k").wait_at_most(LIMIT).min_hold(least).acquire().await.unwrap()
 }
 
-impl Lockers {
-    async fn start() -> Self {
-        let server = Server::start();
-        let url = server.url();
-        let locker = || connect(&url);
-        let (holder, waiter, newcomer) = (locker().await, locker().await, locker().await);
-        Self { server, holder, waiter, newcomer }
-    }
-
-    async fn hold(&self, least: Duration) -> LockGuard {
-        self.holder.lock("k").wait_at_most(LIMIT).min_hold(least).acquire().await.unwrap()
-    }
-
-    /// Asks without a pause until the waiter has the lock.
-    async fn no_newcomer_before(&self, waiter: tokio::task::JoinHandle<LockGuard>) {
-        let newcomers = async {
-            while !waiter.is_finished() {
-                let overtakes = self.newcomer.lock("k").try_acquire().await.unwrap();
-                assert!(overtakes.is_none() || waiter.is_finished(), "a newcomer has the lock");
-            }
-        };
-        within("the waiter", MINIMUM + AT_ONCE, newcomers).await;
-        waiter.await.unwrap().release().await.unwrap();
-    }
+/// A lock that was released, stays taken for so long from its grant, and is waited for.
+async fn kept(least: Duration) -> (Server, Locker, JoinHandle<LockGuard>) {
+    let (server, locker) = server_and_locker().await;
+    let guard = hold(&connect(&server.url()).await, least).await;
+    let waiter = in_queue(&server, &locker).await;
+    guard.release().await.unwrap();
+    (server, locker, waiter)
 }

@@ -9,18 +9,16 @@ use lockable_tests::sections::Sections;
 use lockable_tests::{Proxy, Server, wait};
 use tokio::task::JoinSet;
 
-use super::support::{QUEUE, RECHECK, within};
-use crate::support::{LIMIT, connect, elapse};
+use super::support::{RECHECK, connect, queued, within};
+use crate::support::{LIMIT, elapse};
 
 /// Goal: a waiter that a hand-off passes over hears of no grant.
 /// Method: waiters of three processes have subscribed at the old primary. The new one sends there what it publishes,
 /// but counts no one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_demoted_server_passes_on_no_grant() {
-    let (old, new) = primary_and_replica();
-    let (proxy, sections) = (Proxy::start(&old), Arc::new(Sections::default()));
-    let (guard, lockers) = held(&proxy).await;
-    let mut waiters = JoinSet::new();
+    let (old, new, proxy, guard, lockers) = held().await;
+    let (sections, mut waiters) = (Arc::new(Sections::default()), JoinSet::new());
     for (number, locker) in lockers.iter().enumerate() {
         let (request, sections) = (locker.lock("k").wait_at_most(LIMIT), Arc::clone(&sections));
         waiters.spawn(async move {
@@ -42,9 +40,7 @@ async fn a_demoted_server_passes_on_no_grant() {
 /// Method: as above, until they have subscribed at the new primary; then the lock is handed off twelve times.
 #[tokio::test(flavor = "multi_thread")]
 async fn subscriptions_follow_to_the_new_primary() {
-    let (old, new) = primary_and_replica();
-    let proxy = Proxy::start(&old);
-    let (guard, lockers) = held(&proxy).await;
+    let (old, new, proxy, guard, lockers) = held().await;
     let mut waiters = JoinSet::new();
     for locker in lockers {
         waiters.spawn(async move {
@@ -67,25 +63,18 @@ async fn subscriptions_follow_to_the_new_primary() {
     .await;
 }
 
-fn primary_and_replica() -> (Server, Server) {
+/// A primary and its replica behind one address. The lock `k` is held by one process, and may be waited for by
+/// others.
+async fn held() -> (Server, Server, Proxy, LockGuard, Vec<Locker>) {
     let (old, new) = (Server::start(), Server::start());
     new.admin().follow(old.addr());
-    (old, new)
-}
-
-/// The lock `k` is held by one process, and may be waited for by others.
-async fn held(proxy: &Proxy) -> (LockGuard, Vec<Locker>) {
+    let proxy = Proxy::start(&old);
     let guard = connect(&proxy.url()).await.lock("k").acquire().await.unwrap();
     let mut lockers = Vec::new();
     for _ in 0..WAITERS {
         lockers.push(connect(&proxy.url()).await);
     }
-    (guard, lockers)
-}
-
-async fn queued(server: &Server, count: usize) {
-    let admin = server.admin();
-    wait::until_async(LIMIT, async || admin.command::<usize>(&["LLEN", QUEUE]) == count).await;
+    (old, new, proxy, guard, lockers)
 }
 
 const WAITERS: usize = 3;

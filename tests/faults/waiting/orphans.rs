@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use lockable_runtime::{LockGuard, LockRequest, Locker};
 use lockable_tests::{Proxy, Server, wait};
+use rstest::rstest;
 use tokio::runtime::Runtime;
 
-use super::support::{QUEUE, queued};
-use crate::runtimes::one_thread;
-use crate::support::{KEY, LIMIT, LONG, elapse, freed_blocking, patient, server_and_proxy};
+use super::support::{QUEUE, ample, queued};
+use crate::runtimes::{block_on, one_thread};
+use crate::support::{COMMAND, KEY, LIMIT, LONG, elapse, freed, freed_blocking, server_and_proxy};
 
 /// Goal: a question that was repeated, and lands behind the release of its turn, takes the lock for no
 /// call.
@@ -20,24 +21,23 @@ use crate::support::{KEY, LIMIT, LONG, elapse, freed_blocking, patient, server_a
 /// 4. Its answer is processed before that of the release.
 #[test]
 fn a_question_behind_its_release_takes_no_lock() {
-    let (server, proxy) = server_and_proxy();
+    let (server, proxy, locker) = behind_proxy(2 * LIMIT);
     let (first, second) = (one_thread(), one_thread());
-    let holder = holder(&first, &server);
-    let locker = waiting_through(&first, &proxy);
-    let guard = granted_with_an_open_question(&first, &server, &proxy, locker.lock("k"), holder);
-    second.block_on(async { locker.lock("another").run(async {}).await.unwrap() });
+    let guard = granted_with_an_open_question(&first, &server, &proxy, locker.lock("k"));
+    second.block_on(pair(&locker));
     proxy.hold_replies();
     let mut release = Box::pin(guard.release());
     second.block_on(async {
-        let answer = tokio::time::timeout(Duration::from_millis(300), &mut release).await;
-        assert!(answer.is_err(), "the answer is held back");
+        tokio::select! {
+            _answer = &mut release => panic!("the answer is held back"),
+            () = freed(&server) => {}
+        }
     });
-    assert_eq!(server.admin().get(KEY), None, "the server has released the lock");
     proxy.release_requests();
     wait::until(LIMIT, || server.admin().get(KEY).is_some());
-    // The background processes its answer, while the second runtime is busy.
+    // The background processes its answer before the next one, while the second runtime is busy.
     proxy.release_replies();
-    first.block_on(elapse(Duration::from_millis(500)));
+    block_on(pair(&locker));
     second.block_on(release).unwrap();
     freed_blocking(&server);
 }
@@ -46,59 +46,51 @@ fn a_question_behind_its_release_takes_no_lock() {
 /// Method: the command deadline ends while the question is held back.
 #[test]
 fn a_dropped_question_behind_its_release_takes_nothing() {
-    let (server, proxy) = server_and_proxy();
+    let (server, proxy, locker) = behind_proxy(COMMAND);
     let (first, second) = (one_thread(), one_thread());
-    let holder = holder(&first, &server);
-    let deadline = Duration::from_millis(300);
-    let locker = patient(&proxy.url()).command_deadline(deadline);
-    let locker = first.block_on(locker.connect()).unwrap();
-    let guard = granted_with_an_open_question(&first, &server, &proxy, locker.lock("k"), holder);
-    first.block_on(elapse(2 * deadline));
-    second.block_on(async { locker.lock("another").run(async {}).await.unwrap() });
+    let guard = granted_with_an_open_question(&first, &server, &proxy, locker.lock("k"));
+    // The background cannot make the short grant longer meanwhile.
+    second.block_on(guard.extend(LONG)).unwrap();
+    first.block_on(elapse(2 * COMMAND));
     second.block_on(guard.release()).unwrap();
-    assert_eq!(server.admin().get(KEY), None);
+    let admin = server.admin();
+    assert_eq!(admin.get(KEY), None);
+    let granted = admin.command_calls("set");
     proxy.release_requests();
-    // What comes behind it on the same connection has been answered.
-    second.block_on(elapse(Duration::from_millis(200)));
+    wait::until(LIMIT, || admin.command_calls("set") > granted);
     freed_blocking(&server);
-    assert_eq!(server.admin().command::<usize>(&["EXISTS", QUEUE]), 0);
+    assert_eq!(admin.command::<usize>(&["EXISTS", QUEUE]), 0);
 }
 
 /// Goal: the minimum hold lasts, also where a question is open and the release is given up: nothing that
 /// knows of no minimum overtakes the release.
 /// Method: the release is dropped on its way, or has no answer within its deadline.
-#[test]
-fn a_minimum_hold_outlasts_an_unfinished_release() {
-    for deadline in [Duration::from_secs(20), Duration::from_secs(1)] {
-        let (server, proxy) = server_and_proxy();
-        let (first, second) = (one_thread(), one_thread());
-        let holder = holder(&first, &server);
-        let locker = patient(&proxy.url()).command_deadline(deadline);
-        let locker = first.block_on(locker.connect()).unwrap();
-        let request = locker.lock("k").min_hold(LONG / 2);
-        let guard = granted_with_an_open_question(&first, &server, &proxy, request, holder);
-        second.block_on(async { locker.lock("another").run(async {}).await.unwrap() });
-        proxy.hold_requests();
-        let release = guard.release();
-        let limit = Duration::from_millis(1_200);
-        let given_up = second.block_on(async { tokio::time::timeout(limit, release).await });
-        assert!(given_up.is_err() || given_up.is_ok_and(|answer| answer.is_err()));
-        proxy.release_requests();
-        first.block_on(elapse(Duration::from_millis(1_500)));
-        assert!(server.admin().pttl(KEY) > 10_000, "the lock is taken for half a minute");
-    }
+#[rstest]
+#[case::dropped(2 * LIMIT)]
+#[case::unanswered(COMMAND)]
+fn a_minimum_hold_outlasts_an_unfinished_release(#[case] deadline: Duration) {
+    let (server, proxy, locker) = behind_proxy(deadline);
+    let (first, second) = (one_thread(), one_thread());
+    let request = locker.lock("k").min_hold(LONG / 2);
+    let guard = granted_with_an_open_question(&first, &server, &proxy, request);
+    // The short grant does not end meanwhile.
+    second.block_on(guard.extend(LONG)).unwrap();
+    proxy.hold_requests();
+    let release = guard.release();
+    let limit = Duration::from_millis(1_200);
+    let given_up = second.block_on(async { tokio::time::timeout(limit, release).await });
+    assert!(given_up.is_err() || given_up.is_ok_and(|answer| answer.is_err()));
+    proxy.release_requests();
+    let admin = server.admin();
+    wait::until(LIMIT, || admin.get(KEY).is_some_and(|owner| owner.starts_with(['~', '='])));
+    first.block_on(elapse(Duration::from_millis(500)));
+    assert!(admin.pttl(KEY) > 10_000, "the lock is taken for half a minute");
 }
 
-fn holder(runtime: &Runtime, server: &Server) -> LockGuard {
-    runtime.block_on(async {
-        let locker = patient(&server.url()).connect().await.unwrap();
-        locker.lock("k").acquire().await.unwrap()
-    })
-}
-
-fn waiting_through(runtime: &Runtime, proxy: &Proxy) -> Locker {
-    let locker = patient(&proxy.url()).command_deadline(Duration::from_secs(20));
-    runtime.block_on(locker.connect()).unwrap()
+fn behind_proxy(command_deadline: Duration) -> (Server, Proxy, Locker) {
+    let (server, proxy) = server_and_proxy();
+    let locker = ample(&proxy.url()).command_deadline(command_deadline);
+    (server, proxy, locker.connect_lazy().unwrap())
 }
 
 /// A lock that was granted by message, while the question that its line repeated is held back.
@@ -107,9 +99,10 @@ fn granted_with_an_open_question(
     server: &Server,
     proxy: &Proxy,
     request: LockRequest,
-    holder: LockGuard,
 ) -> LockGuard {
     runtime.block_on(async {
+        let holder = ample(&server.url()).connect().await.unwrap();
+        let holder = holder.lock("k").acquire().await.unwrap();
         let waiting = tokio::spawn(request.wait_at_most(LIMIT).acquire());
         queued(server, 1).await;
         proxy.hold_open_requests();
@@ -117,4 +110,8 @@ fn granted_with_an_open_question(
         holder.release().await.unwrap();
         waiting.await.unwrap().unwrap()
     })
+}
+
+async fn pair(locker: &Locker) {
+    locker.lock("another").run(async {}).await.unwrap();
 }

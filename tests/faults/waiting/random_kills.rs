@@ -1,14 +1,12 @@
 //! Processes full of waiters, some of which are killed and stopped at any time.
 
 use std::collections::BTreeMap;
-use std::collections::hash_map::RandomState;
 use std::env;
-use std::hash::BuildHasher;
 use std::time::Duration;
 
 use lockable_tests::{Admin, Peer, Server, wait};
 
-use super::support::is_over;
+use super::support::{is_over, random};
 use crate::support::{FENCE, LIMIT, elapse, now};
 
 /// Goal: whatever becomes of the processes, no two holders believe in the lock at once, their fencing
@@ -19,7 +17,7 @@ use crate::support::{FENCE, LIMIT, elapse, now};
 #[tokio::test]
 async fn cohorts_survive_kills_and_stops_and_exclude_each_other() {
     let length = env::var("LOCKABLE_COHORT_SECONDS");
-    let length = Duration::from_secs(length.map_or(6, |seconds| seconds.parse().unwrap()));
+    let length = Duration::from_secs(length.map_or(4, |seconds| seconds.parse().unwrap()));
     let server = Server::start();
     let mut cohorts: Vec<_> = (0..4).map(|_| cohort(&server)).collect();
     let mut history = History::default();
@@ -43,10 +41,8 @@ async fn cohorts_survive_kills_and_stops_and_exclude_each_other() {
     for cohort in cohorts {
         history.note(&cohort.hear_out());
     }
-    let report = history.checked();
-    println!("{disturbances} kills and stops: {report:?}");
-    assert!(report.holds > disturbances, "{report:?}");
-    assert!(report.shortest_gap > Duration::ZERO, "{report:?}");
+    let holds = history.checked();
+    assert!(holds > disturbances, "{holds} holds, {disturbances} kills and stops");
     is_over(&server).await;
 }
 
@@ -68,16 +64,6 @@ fn cohort(server: &Server) -> Peer {
 #[derive(Debug, Default)]
 pub(crate) struct History(BTreeMap<u64, (u64, u64)>);
 
-/// The result of a history.
-#[derive(Debug)]
-pub(crate) struct Report {
-    pub(crate) holds: usize,
-    /// The longest time in which no one believed.
-    pub(crate) longest_gap: Duration,
-    /// How close two holders came.
-    pub(crate) shortest_gap: Duration,
-}
-
 impl History {
     /// Lines of `TOKEN TIME`; the last one of a killed process may be cut off.
     pub(crate) fn note(&mut self, lines: &[String]) {
@@ -89,25 +75,13 @@ impl History {
         }
     }
 
-    /// In the order of the tokens, no holder begins before the one before has ended.
-    pub(crate) fn checked(&self) -> Report {
+    /// In the order of the tokens, each holder begins after the one before has ended; how many there were.
+    pub(crate) fn checked(&self) -> usize {
         let holds: Vec<_> = self.0.iter().collect();
-        let gaps = holds.windows(2).map(|pair| {
+        for pair in holds.windows(2) {
             let ((former, (_, end)), (token, (begin, _))) = (pair[0], pair[1]);
-            let gap = begin.checked_sub(*end);
-            Duration::from_nanos(gap.unwrap_or_else(|| {
-                panic!("{token} began {} ns before {former} ended", end - begin)
-            }))
-        });
-        let gaps: Vec<_> = gaps.collect();
-        Report {
-            holds: holds.len(),
-            longest_gap: gaps.iter().max().copied().unwrap_or_default(),
-            shortest_gap: gaps.iter().min().copied().unwrap_or_default(),
+            assert!(begin > end, "{token} began {} ns before {former} ended", end - begin);
         }
+        holds.len()
     }
-}
-
-fn random(below: u64) -> u64 {
-    RandomState::new().hash_one(()) % below
 }

@@ -1,40 +1,30 @@
 //! Which connections waiting opens, and lockers that share a process.
 
-use lockable_tests::{Admin, Proxy, Server, wait};
+use lockable_tests::{Admin, wait};
 use tokio::task::JoinSet;
 
-use super::support::{AT_ONCE, QUEUE, RECHECK, is_over, is_served, queued, waiter, within};
-use crate::support::{LIMIT, connect, elapse, patient, server_and_proxy};
+use super::support::{
+    AT_ONCE, QUEUE, RECHECK, ample, connect, held, held_beside_proxy, in_queue, is_served,
+    is_served_last, kill_subscribers, server_and_locker, subscribers, waited_for, within,
+};
+use crate::support::{LIMIT, elapse, server_and_proxy};
 
 #[tokio::test]
-async fn calls_that_do_not_wait_never_subscribe() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    let guard = locker.lock("k").acquire().await.unwrap();
+async fn calls_that_need_not_wait_never_subscribe() {
+    let (server, locker) = server_and_locker().await;
     for _ in 0..20 {
+        let guard = locker.lock("k").acquire().await.unwrap();
         assert!(locker.lock("k").try_acquire().await.unwrap().is_none());
         assert!(locker.lock("k").try_run(async {}).await.unwrap().is_none());
-    }
-    guard.release().await.unwrap();
-    assert_eq!(server.admin().command_calls("subscribe"), 0);
-}
-
-#[tokio::test]
-async fn a_call_that_need_not_wait_never_subscribes() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    for _ in 0..20 {
-        locker.lock("k").acquire().await.unwrap().release().await.unwrap();
+        guard.release().await.unwrap();
     }
     assert_eq!(server.admin().command_calls("subscribe"), 0);
 }
 
 #[tokio::test]
 async fn a_hundred_waiters_of_ten_keys_share_one_subscription() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    let other = connect(&server.url()).await;
-    let mut guards = Vec::new();
+    let (server, locker) = server_and_locker().await;
+    let (other, mut guards) = (connect(&server.url()).await, Vec::new());
     for key in 0..10 {
         guards.push(other.lock(format!("n:{key}")).acquire().await.unwrap());
     }
@@ -43,7 +33,7 @@ async fn a_hundred_waiters_of_ten_keys_share_one_subscription() {
         .collect();
     let admin = server.admin();
     wait::until_async(LIMIT, async || admin.keys("lockable:queue:*").len() == 10).await;
-    assert_eq!((subscriptions(&admin), admin.command_calls("subscribe")), (1, 1));
+    assert_eq!((subscribers(&admin), admin.command_calls("subscribe")), (1, 1));
     for guard in guards {
         guard.release().await.unwrap();
     }
@@ -58,30 +48,23 @@ async fn a_hundred_waiters_of_ten_keys_share_one_subscription() {
 /// Both listen on the channel of the process, so the server takes a grant to the first as heard.
 #[tokio::test]
 async fn a_locker_without_its_subscription_waits_for_the_recheck() {
-    let server = Server::start();
-    let proxy = Proxy::start(&server);
-    let (one, two) = (connect(&proxy.url()).await, connect(&server.url()).await);
-    let holder = connect(&server.url()).await;
-    let guard = holder.lock("k").acquire().await.unwrap();
-    let first = waiter(&one);
-    queued(&server, 1).await;
-    let second = waiter(&two);
-    queued(&server, 2).await;
+    let (server, proxy, one, guard) = held_beside_proxy().await;
+    let first = in_queue(&server, &one).await;
+    let second = in_queue(&server, &connect(&server.url()).await).await;
     proxy.hold_messages();
     guard.release().await.unwrap();
     is_served("the one without its messages", RECHECK, first).await;
-    is_served("the other one", AT_ONCE, second).await;
-    is_over(&server).await;
+    is_served_last(&server, "the other one", AT_ONCE, second).await;
 }
 
 /// Goal: when grants may have been missed, the lines do not ask all at the same moment.
 /// Method: the answers of the connection that asks are held back, so that what is asked stays asked.
 #[tokio::test]
 async fn a_new_subscription_limits_the_lines_asked_at_once() {
-    const LINES: usize = 600;
+    const LINES: usize = 400;
     const LIMITED: u64 = 256;
     let (server, proxy) = server_and_proxy();
-    let locker = patient(&proxy.url()).command_deadline(2 * LIMIT).connect().await.unwrap();
+    let locker = ample(&proxy.url()).command_deadline(2 * LIMIT).connect().await.unwrap();
     let holder = connect(&server.url()).await;
     let (mut guards, mut waiters) = (Vec::new(), JoinSet::new());
     for line in 0..LINES {
@@ -93,7 +76,7 @@ async fn a_new_subscription_limits_the_lines_asked_at_once() {
     wait::until_async(LIMIT, async || admin.keys("lockable:queue:*").len() == LINES).await;
     proxy.hold_open_replies();
     let asked = admin.command_calls("lpos");
-    admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    kill_subscribers(&admin);
     wait::until_async(LIMIT, async || admin.command_calls("lpos") > asked).await;
     elapse(AT_ONCE).await;
     // Fewer where an answer to an earlier question was held back, too.
@@ -107,19 +90,15 @@ async fn a_new_subscription_limits_the_lines_asked_at_once() {
 
 #[tokio::test]
 async fn an_earlier_waiter_hears_over_a_new_subscription() {
-    let server = Server::start();
+    let (server, guard, waiter) = waited_for().await;
     let admin = server.admin();
-    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
-    let waiter = waiter(&connect(&server.url()).await);
-    queued(&server, 1).await;
     let first = origin_of_waiter(&admin);
     for channels in [2, 3] {
-        admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+        kill_subscribers(&admin);
         listens(&admin, &first, channels).await;
     }
     guard.release().await.unwrap();
-    is_served("the one from before", AT_ONCE, waiter).await;
-    is_over(&server).await;
+    is_served_last(&server, "the one from before", AT_ONCE, waiter).await;
 }
 
 /// Goal: a process that was started from the same image as another one does not release that one's locks.
@@ -127,14 +106,11 @@ async fn an_earlier_waiter_hears_over_a_new_subscription() {
 /// grant are written by hand.
 #[tokio::test]
 async fn a_new_subscription_leaves_grants_of_an_image_alone() {
-    let server = Server::start();
+    let (server, locker, guard) = held().await;
     let admin = server.admin();
-    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
-    let locker = connect(&server.url()).await;
-    let first = waiter(&locker);
-    queued(&server, 1).await;
+    let first = in_queue(&server, &locker).await;
     let origin = origin_of_waiter(&admin);
-    admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    kill_subscribers(&admin);
     listens(&admin, &origin, 2).await;
     let owner = format!("{origin}.7");
     admin.command::<()>(&["SET", "disLock:other", &owner, "PX", "60000"]);
@@ -147,12 +123,10 @@ async fn a_new_subscription_leaves_grants_of_an_image_alone() {
     assert!(locker.lock("other").try_acquire().await.unwrap().is_none());
     assert_eq!(admin.get("disLock:other"), Some(owner));
     let guard = connect(&server.url()).await.lock("k").try_acquire().await.unwrap().unwrap();
-    let second = waiter(&locker);
-    queued(&server, 1).await;
+    let second = in_queue(&server, &locker).await;
     assert_ne!(origin_of_waiter(&admin), origin);
     guard.release().await.unwrap();
-    is_served("the second", AT_ONCE, second).await;
-    is_over(&server).await;
+    is_served_last(&server, "the second", AT_ONCE, second).await;
 }
 
 /// Where the token of the only waiter of `k` begins.
@@ -170,8 +144,4 @@ async fn listens(admin: &Admin, origin: &str, channels: usize) {
         all.len() >= channels && all.contains(&channel)
     };
     wait::until_async(LIMIT, listens).await;
-}
-
-fn subscriptions(admin: &Admin) -> usize {
-    admin.command::<String>(&["CLIENT", "LIST", "TYPE", "pubsub"]).lines().count()
 }

@@ -1,12 +1,14 @@
 //! What the tests of waiting share: waiters, what they cost, and who is in the queue.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::time::Duration;
 
-use lockable_runtime::{LockGuard, Locker};
-use lockable_tests::{Pace, Peer, Server, wait};
-use tokio::task::JoinHandle;
+use lockable_runtime::{LockError, LockGuard, Locker, LockerBuilder};
+use lockable_tests::{Admin, Pace, Peer, Proxy, Server, wait};
+use tokio::task::{JoinHandle, JoinSet};
 
-use crate::support::{KEY, LIMIT};
+use crate::support::{COMMAND, KEY, LIMIT, patient, server_and_proxy};
 
 /// The companion key of the queue, in which the waiters of `k` are stored.
 pub(crate) const QUEUE: &str = "lockable:queue:{disLock:k}";
@@ -17,14 +19,94 @@ pub(crate) const AT_ONCE: Duration = Duration::from_millis(700);
 /// What the recheck, or a short grant that no one takes, may cost.
 pub(crate) const RECHECK: Duration = Duration::from_secs(2);
 
-/// A lock that is waited for by a task of its own.
-pub(crate) fn waiter(locker: &Locker) -> JoinHandle<LockGuard> {
-    waiter_for(locker, LIMIT)
+/// A locker whose deadlines no test reaches, however slow the machine is.
+pub(crate) fn ample(url: &str) -> LockerBuilder {
+    patient(url).command_deadline(LIMIT).connect_deadline(LIMIT)
 }
 
-pub(crate) fn waiter_for(locker: &Locker, limit: Duration) -> JoinHandle<LockGuard> {
-    let request = locker.lock("k").wait_at_most(limit);
+pub(crate) async fn connect(url: &str) -> Locker {
+    ample(url).connect().await.unwrap()
+}
+
+/// Such a locker behind a proxy.
+pub(crate) async fn behind_proxy() -> (Server, Proxy, Locker) {
+    let (server, proxy) = server_and_proxy();
+    let locker = connect(&proxy.url()).await;
+    (server, proxy, locker)
+}
+
+/// One whose commands have a short deadline.
+pub(crate) async fn impatient_behind_proxy() -> (Server, Proxy, Locker) {
+    let (server, proxy) = server_and_proxy();
+    let locker = ample(&proxy.url()).command_deadline(COMMAND).connect().await.unwrap();
+    (server, proxy, locker)
+}
+
+pub(crate) async fn server_and_locker() -> (Server, Locker) {
+    let server = Server::start();
+    let locker = connect(&server.url()).await;
+    (server, locker)
+}
+
+/// A server with a holder of `k`, and a locker of its own for others.
+pub(crate) async fn held() -> (Server, Locker, LockGuard) {
+    let (server, locker) = server_and_locker().await;
+    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    (server, locker, guard)
+}
+
+/// The same, with a waiter in the queue.
+pub(crate) async fn waited_for() -> (Server, LockGuard, JoinHandle<LockGuard>) {
+    let (server, locker, guard) = held().await;
+    let waiter = in_queue(&server, &locker).await;
+    (server, guard, waiter)
+}
+
+/// As [`held`], where the others are behind a proxy.
+pub(crate) async fn held_beside_proxy() -> (Server, Proxy, Locker, LockGuard) {
+    let (server, proxy) = server_and_proxy();
+    let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    let locker = connect(&proxy.url()).await;
+    (server, proxy, locker, guard)
+}
+
+/// A lock that is waited for by a task of its own.
+pub(crate) fn waiter(locker: &Locker) -> JoinHandle<LockGuard> {
+    let request = locker.lock("k").wait_at_most(LIMIT);
     tokio::spawn(async move { request.acquire().await.unwrap() })
+}
+
+/// The same for a call that may fail.
+pub(crate) fn call(locker: &Locker) -> JoinHandle<Result<LockGuard, LockError>> {
+    tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire())
+}
+
+/// A waiter of a process that is in the queue from now on.
+pub(crate) async fn in_queue(server: &Server, locker: &Locker) -> JoinHandle<LockGuard> {
+    let before = places(&server.admin());
+    let waiter = waiter(locker);
+    queued(server, before + 1).await;
+    waiter
+}
+
+/// Waits until `count` processes are in the queue of `k`.
+pub(crate) async fn queued(server: &Server, count: usize) {
+    let admin = server.admin();
+    wait::until_async(LIMIT, async || places(&admin) == count).await;
+}
+
+/// How many processes are in the queue of `k`.
+pub(crate) fn places(admin: &Admin) -> usize {
+    admin.command(&["LLEN", QUEUE])
+}
+
+/// How many connections have subscribed.
+pub(crate) fn subscribers(admin: &Admin) -> usize {
+    admin.command::<String>(&["CLIENT", "LIST", "TYPE", "pubsub"]).lines().count()
+}
+
+pub(crate) fn kill_subscribers(admin: &Admin) {
+    assert!(admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "pubsub"]) > 0);
 }
 
 /// The output, which must come within the bound; says how long it took.
@@ -44,10 +126,33 @@ pub(crate) async fn is_served(what: &str, bound: Duration, waiter: JoinHandle<Lo
     guard.release().await.unwrap();
 }
 
-/// Waits until `count` processes are in the queue of `k`.
-pub(crate) async fn queued(server: &Server, count: usize) {
-    let admin = server.admin();
-    wait::until_async(LIMIT, async || admin.command::<usize>(&["LLEN", QUEUE]) == count).await;
+/// The same for the last one: nothing is left behind it.
+pub(crate) async fn is_served_last(
+    server: &Server,
+    what: &str,
+    bound: Duration,
+    waiter: JoinHandle<LockGuard>,
+) {
+    is_served(what, bound, waiter).await;
+    is_over(server).await;
+}
+
+/// Releases the lock, and nothing is left behind it.
+pub(crate) async fn release_last(server: &Server, guard: LockGuard) {
+    guard.release().await.unwrap();
+    is_over(server).await;
+}
+
+/// All of them are served within the bound, in any order.
+pub(crate) async fn are_served(
+    what: &str,
+    bound: Duration,
+    waiters: impl IntoIterator<Item = JoinHandle<LockGuard>>,
+) {
+    let serve =
+        |waiter: JoinHandle<LockGuard>| async move { waiter.await.unwrap().release().await };
+    let served: JoinSet<_> = waiters.into_iter().map(serve).collect();
+    within(what, bound, served.join_all()).await.into_iter().for_each(Result::unwrap);
 }
 
 /// In the end the lock has no holder, and the queue is empty.
@@ -55,6 +160,23 @@ pub(crate) async fn is_over(server: &Server) {
     let admin = server.admin();
     let is_over = async || admin.command::<usize>(&["EXISTS", KEY, QUEUE]) == 0;
     within("it is over", AT_ONCE, wait::until_async(LIMIT, is_over)).await;
+}
+
+/// Waits until a renewal made the lease longer.
+pub(crate) async fn renewed(guard: &LockGuard) {
+    let mut before = guard.remaining();
+    wait::until_async(LIMIT, async || {
+        let now = guard.remaining();
+        let is_renewed = now > before;
+        before = now;
+        is_renewed
+    })
+    .await;
+}
+
+/// Another number each time.
+pub(crate) fn random(below: u64) -> u64 {
+    RandomState::new().hash_one(()) % below
 }
 
 /// A process that reads its orders from its input; see `wait_worker.rs`.

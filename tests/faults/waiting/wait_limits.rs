@@ -3,22 +3,22 @@
 use std::time::Duration;
 
 use lockable_runtime::{LockError, Locker, distributed_lock};
-use lockable_tests::wait;
+use lockable_tests::Server;
 use tokio::task::spawn_blocking;
 use tracing::Level;
 
-use super::support::{QUEUE, is_over, process, queued, waiter_for};
+use super::support::{
+    QUEUE, behind_proxy, call, connect, held, held_beside_proxy, impatient_behind_proxy, in_queue,
+    is_over, process, queued, release_last, server_and_locker,
+};
 use crate::events;
 use crate::runtimes::one_thread;
-use crate::support::{
-    COMMAND, CONNECT, KEY, LIMIT, Runs, connect, elapse, impatient, in_time, patient,
-    server_and_proxy,
-};
+use crate::support::{COMMAND, CONNECT, KEY, LIMIT, Runs, elapse, freed, impatient, in_time};
 
 /// Shorter than a command deadline, which the first try has all the same.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// Calls of every return type that wait for a short while. Those whose type has no place for an error have
+/// Calls that wait for a short while, by what they give back. Those whose type has no place for an error have
 /// a key that a test can follow through the events.
 mod calls {
     use super::{Duration, LockError, Locker, Runs, distributed_lock};
@@ -32,16 +32,6 @@ mod calls {
     pub(super) fn option(locker: &Locker, key: &str, limit: Duration, runs: &Runs) -> Option<()> {
         runs.add();
         Some(())
-    }
-
-    #[distributed_lock(key = "k", locker = locker.clone(), wait = limit)]
-    pub(super) async fn result(
-        locker: &Locker,
-        limit: Duration,
-        runs: &Runs,
-    ) -> Result<(), LockError> {
-        runs.add();
-        Ok(())
     }
 
     #[distributed_lock(
@@ -71,55 +61,35 @@ mod calls {
         runs.add();
         Ok(())
     }
-
-    #[distributed_lock(
-        key = "k",
-        locker = locker.clone(),
-        wait = limit,
-        blocking,
-        on_busy = "busy",
-        on_error = |_| "error"
-    )]
-    pub(super) fn sync_answer(locker: &Locker, limit: Duration, runs: &Runs) -> &'static str {
-        runs.add();
-        "ran"
-    }
 }
 
-/// What all of them give at once: the errors of those that have one, and the answers of the others. Those
+/// What all of them give at once: the answer of one, and the results of those that have an error. Those
 /// that have neither lock `silent`.
 async fn all(
     locker: &Locker,
     silent: &'static str,
     limit: Duration,
-) -> (Vec<LockError>, Vec<&'static str>) {
+) -> (&'static str, [Result<(), LockError>; 2]) {
     let runs = Runs::default();
-    let blocking = || (locker.clone(), runs.clone());
-    let (in_sync, sync_runs) = blocking();
+    let (in_sync, sync_runs) = (locker.clone(), runs.clone());
     let option = spawn_blocking(move || calls::option(&in_sync, silent, limit, &sync_runs));
-    let (in_sync, sync_runs) = blocking();
+    let (in_sync, sync_runs) = (locker.clone(), runs.clone());
     let sync = spawn_blocking(move || calls::sync(&in_sync, limit, &sync_runs));
-    let (in_sync, sync_runs) = blocking();
-    let sync_answer = spawn_blocking(move || calls::sync_answer(&in_sync, limit, &sync_runs));
-    let ((), option, result, answer, skips, sync, sync_answer) = tokio::join!(
+    let ((), option, answer, skips, sync) = tokio::join!(
         calls::unit(locker, silent, limit, &runs),
         option,
-        calls::result(locker, limit, &runs),
         calls::answer(locker, limit, &runs),
         calls::skips(locker, limit, &runs),
         sync,
-        sync_answer,
     );
     assert_eq!((option.unwrap(), runs.count()), (None, 0), "a body ran without its lock");
-    let results = [result, skips, sync.unwrap()];
-    let errors = results.into_iter().filter_map(Result::err).collect();
-    (errors, vec![answer, sync_answer.unwrap()])
+    (answer, [skips, sync.unwrap()])
 }
 
 /// No call reported the lock as busy.
-fn assert_unavailable((errors, answers): (Vec<LockError>, Vec<&'static str>)) {
-    assert_eq!((errors.len(), answers), (3, vec!["error"; 2]));
-    for error in errors {
+fn assert_unavailable((answer, results): (&'static str, [Result<(), LockError>; 2])) {
+    assert_eq!(answer, "error");
+    for error in results.map(Result::unwrap_err) {
         assert!(error.is_unavailable() && !error.is_wait_limit_reached(), "{error}");
         assert_eq!(error.key(), Some(KEY));
     }
@@ -136,7 +106,7 @@ fn assert_error_events(silent: &str, times: usize) {
 /// A pair of calls in sequence have the command deadline each, so all of them together have two.
 #[tokio::test]
 async fn a_stalled_server_is_not_reported_as_busy() {
-    let server = lockable_tests::Server::start();
+    let server = Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
     events::listen();
     server.pause();
@@ -148,8 +118,7 @@ async fn a_stalled_server_is_not_reported_as_busy() {
 
 #[tokio::test]
 async fn a_dead_server_is_not_reported_as_busy() {
-    let (_server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let (_server, proxy, locker) = impatient_behind_proxy().await;
     events::listen();
     proxy.refuse();
     proxy.cut();
@@ -163,7 +132,7 @@ async fn a_dead_server_is_not_reported_as_busy() {
 
 #[tokio::test]
 async fn a_waiter_learns_that_its_server_died() {
-    let server = lockable_tests::Server::start();
+    let server = Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
     let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let limit = 4 * COMMAND;
@@ -183,33 +152,26 @@ async fn a_waiter_learns_that_its_server_died() {
 
 #[tokio::test]
 async fn a_busy_lock_is_busy_after_any_wait() {
-    let (server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
-    let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
+    let (server, locker, holder) = held().await;
     for limit in [Duration::ZERO, Duration::from_nanos(1), SHORT, 3 * COMMAND] {
-        let (errors, answers) = all(&locker, "k", limit).await;
-        assert_eq!(answers, ["busy", "busy"]);
-        // The one that skips gives no error.
-        assert_eq!(errors.len(), 2);
-        assert!(errors.iter().all(LockError::is_wait_limit_reached), "{errors:?}");
+        let (answer, [skips, sync]) = all(&locker, "k", limit).await;
+        assert!(answer == "busy" && skips.is_ok());
+        assert!(sync.unwrap_err().is_wait_limit_reached());
     }
-    holder.release().await.unwrap();
-    is_over(&server).await;
+    release_last(&server, holder).await;
 }
 
 /// Goal: where the holder is of the same locker, no answer of the server is needed.
 /// Method: one call waits, the server stalls, and another one lines up behind it.
 #[tokio::test]
 async fn a_local_holder_means_busy_without_an_answer() {
-    let server = lockable_tests::Server::start();
-    let locker = patient(&server.url()).connect().await.unwrap();
+    let server = Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
     let holder = locker.lock("k").acquire().await.unwrap();
-    let first = waiter_for(&locker, LIMIT);
-    queued(&server, 1).await;
+    let first = in_queue(&server, &locker).await;
     server.pause();
     // Longer than the command deadline, so that the line has heard of no answer by then.
-    let error =
-        locker.lock("k").wait_at_most(Duration::from_millis(2_500)).acquire().await.unwrap_err();
+    let error = locker.lock("k").wait_at_most(3 * COMMAND).acquire().await.unwrap_err();
     server.resume();
     assert!(error.is_wait_limit_reached(), "{error}");
     holder.release().await.unwrap();
@@ -221,7 +183,7 @@ async fn a_local_holder_means_busy_without_an_answer() {
 /// Method: its guard stays in hand, the server dies, and another call waits for longer than the lease.
 #[tokio::test]
 async fn a_lease_that_is_over_makes_no_lock_busy() {
-    let server = lockable_tests::Server::start();
+    let server = Server::start();
     let locker = impatient(&server.url()).connect().await.unwrap();
     let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let short = locker.lock("k").expire(Duration::from_millis(1_500));
@@ -229,7 +191,7 @@ async fn a_lease_that_is_over_makes_no_lock_busy() {
     queued(&server, 1).await;
     holder.release().await.unwrap();
     let first = first.await.unwrap().unwrap();
-    let second = tokio::spawn(locker.lock("k").wait_at_most(LIMIT / 2).acquire());
+    let second = tokio::spawn(locker.lock("k").wait_at_most(4 * COMMAND).acquire());
     queued(&server, 1).await;
     server.kill();
     let error = second.await.unwrap().unwrap_err();
@@ -240,14 +202,14 @@ async fn a_lease_that_is_over_makes_no_lock_busy() {
 /// its own, is answered.
 #[tokio::test]
 async fn a_current_answer_outweighs_an_earlier_failure() {
-    let (server, proxy) = server_and_proxy();
+    let (server, proxy, locker) = impatient_behind_proxy().await;
     let _holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
-    let locker = patient(&proxy.url()).command_deadline(SHORT).connect().await.unwrap();
-    let waiting = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
+    let waiting = call(&locker);
     queued(&server, 1).await;
     proxy.hold_open_requests();
     proxy.wait_held(LIMIT).await;
-    elapse(2 * SHORT).await;
+    // The next one follows when that one has failed.
+    proxy.wait_for_command("EVALSHA", proxy.commands("EVALSHA") + 1, LIMIT).await;
     let call = move || {
         one_thread().block_on(locker.lock("k").wait_at_most(Duration::ZERO).acquire()).unwrap_err()
     };
@@ -260,9 +222,8 @@ async fn a_current_answer_outweighs_an_earlier_failure() {
 /// lock after that.
 #[tokio::test]
 async fn a_busy_lock_is_found_over_a_stalling_link() {
-    let (server, proxy) = server_and_proxy();
+    let (server, proxy, locker) = behind_proxy().await;
     let other = connect(&server.url()).await;
-    let locker = patient(&proxy.url()).command_deadline(LIMIT).connect().await.unwrap();
     let mut guard = other.lock("k").acquire().await.unwrap();
     let call = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
     for _ in 0..2 {
@@ -277,15 +238,13 @@ async fn a_busy_lock_is_found_over_a_stalling_link() {
     queued(&server, 1).await;
     let error = call.await.unwrap().unwrap_err();
     assert!(error.is_wait_limit_reached(), "{error}");
-    guard.release().await.unwrap();
-    is_over(&server).await;
+    release_last(&server, guard).await;
 }
 
 /// Goal: a call without a limit that loses its grants because its process is stopped does not end.
 #[tokio::test]
 async fn a_repeatedly_stopped_process_keeps_waiting() {
-    let server = lockable_tests::Server::start();
-    let locker = connect(&server.url()).await;
+    let (server, locker) = server_and_locker().await;
     let mut guard = locker.lock("k").acquire().await.unwrap();
     let mut worker = process(&server.url());
     worker.say("wait 60000");
@@ -304,14 +263,13 @@ async fn a_repeatedly_stopped_process_keeps_waiting() {
 /// Goal: a call that may not wait gets a free lock over a link of any length, and leaves nothing behind.
 #[tokio::test]
 async fn a_call_without_wait_gets_a_free_lock() {
-    let (server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
+    let (server, proxy, locker) = behind_proxy().await;
     proxy.delay(Duration::from_millis(1));
     let runs = Runs::default();
     for limit in [Duration::ZERO, Duration::from_micros(1), Duration::from_micros(900)] {
         for _ in 0..20 {
             locker.lock("k").wait_at_most(limit).acquire().await.unwrap().release().await.unwrap();
-            calls::result(&locker, limit, &runs).await.unwrap();
+            calls::skips(&locker, limit, &runs).await.unwrap();
         }
     }
     assert_eq!(runs.count(), 60);
@@ -322,10 +280,8 @@ async fn a_call_without_wait_gets_a_free_lock() {
 /// Method: a lease is shorter than the way to the server and back.
 #[tokio::test]
 async fn a_lease_shorter_than_the_link_is_an_error() {
-    let (server, proxy) = server_and_proxy();
+    let (server, proxy, locker, guard) = held_beside_proxy().await;
     let short = Duration::from_millis(40);
-    let (locker, holder) = (connect(&proxy.url()).await, connect(&server.url()).await);
-    let guard = holder.lock("k").acquire().await.unwrap();
     proxy.delay(short);
     let call = tokio::spawn(locker.lock("k").expire(short).acquire());
     queued(&server, 1).await;
@@ -334,7 +290,6 @@ async fn a_lease_shorter_than_the_link_is_an_error() {
     assert!(error.is_unavailable() && error.to_string().contains("longer `expire`"), "{error}");
     // Nothing takes the lock for a call that has ended.
     elapse(Duration::from_millis(200)).await;
-    let admin = server.admin();
-    wait::until_async(LIMIT, async || admin.get(KEY).is_none()).await;
+    freed(&server).await;
     is_over(&server).await;
 }

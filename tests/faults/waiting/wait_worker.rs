@@ -2,14 +2,12 @@
 //!
 //! `wait_worker URL` prints `ready`, and then reads an order a line. `hold MILLISECONDS` acquires the
 //! lock for so long, prints `held`, and does not release it. `wait MILLISECONDS` waits for the lock,
-//! prints `held`, and holds it until the next line, which may be `release`.
+//! prints `held`, and holds it until the next line, which may be `release`. `watch MILLISECONDS` waits for the
+//! lock, prints what is below each millisecond until it is lost or a line comes, and then `free`.
 //!
 //! `wait_worker URL WAITERS MILLISECONDS` lets `WAITERS` tasks wait, hold and release again and again,
 //! until its input ends. It prints `TOKEN TIME` whenever a holder finds that it holds the lock: its
 //! fencing token, and the nanoseconds since boot of a moment just before.
-//!
-//! `wait_worker URL watch MILLISECONDS` reads a line, waits for the lock once, and prints the same
-//! until the lock is lost, or a line comes; then it prints `over`.
 
 use std::env;
 use std::io;
@@ -26,11 +24,13 @@ use tokio::task::JoinSet;
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let locker = runtime.block_on(Locker::connect(&arguments[0])).unwrap();
+    let locker = Locker::builder().url(&arguments[0]);
+    // Longer than a busy machine takes.
+    let locker = locker.connect_deadline(PATIENCE).command_deadline(PATIENCE);
+    let locker = runtime.block_on(locker.connect()).unwrap();
     println!("ready");
     match &arguments[1..] {
         [] => obey(&runtime, &locker),
-        [watch, millis] if watch == "watch" => self::watch(&runtime, &locker, expire(millis)),
         [waiters, millis] => {
             runtime.block_on(work(&locker, waiters.parse().unwrap(), expire(millis)));
         }
@@ -49,6 +49,10 @@ fn obey(runtime: &Runtime, locker: &Locker) {
         held = match verb {
             "hold" => Some(runtime.block_on(request().try_acquire()).unwrap().unwrap()),
             "wait" => Some(runtime.block_on(request().acquire()).unwrap()),
+            "watch" => {
+                watch(runtime, || request().renew());
+                None
+            }
             _ => None,
         };
         println!("{}", if held.is_some() { "held" } else { "free" });
@@ -100,22 +104,28 @@ async fn believe(guard: LockGuard, number: usize, round: usize) {
     }
 }
 
-fn watch(runtime: &Runtime, locker: &Locker, expire: Duration) {
-    if line().is_none() {
-        return;
-    }
+fn watch(runtime: &Runtime, request: impl Fn() -> LockRequest) {
     let ends = end_of_input();
-    let request = locker.lock("k").expire(expire).renew();
-    let guard = runtime.block_on(request.acquire()).unwrap();
+    let guard = loop {
+        let guard = runtime.block_on(request().acquire()).unwrap();
+        // A process that stood still may have lost it before its first look.
+        if report(&guard) {
+            break guard;
+        }
+    };
     while report(&guard) && !ends.load(Ordering::Relaxed) {
-        thread::yield_now();
+        pause();
     }
     drop(runtime.block_on(guard.release()));
-    // A lease that was lost is over before the order comes.
+    // A lease that was lost is over before the line comes.
     while !ends.load(Ordering::Relaxed) {
-        thread::yield_now();
+        pause();
     }
-    println!("over");
+}
+
+#[expect(clippy::disallowed_methods, reason = "the other processes of the test need the processor")]
+fn pause() {
+    thread::sleep(Duration::from_millis(1));
 }
 
 /// Prints that the lock is held, where it is.
@@ -148,3 +158,5 @@ fn line() -> Option<String> {
 fn expire(millis: &str) -> Duration {
     Duration::from_millis(millis.parse().unwrap())
 }
+
+const PATIENCE: Duration = Duration::from_secs(10);
