@@ -6,8 +6,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use lockable_runtime::{LockError, Locker, distributed_lock};
-use lockable_tests::{Pace, Server, wait};
+use lockable_tests::{Pace, Server};
 
+use crate::cancellation::late_requests::landed;
 use crate::support::{
     COMMAND, CONNECT, KEY, LIMIT, MARGIN, Runs, connect, decorated, freed, impatient, in_time, now,
     patient, server_and_proxy,
@@ -16,17 +17,15 @@ use crate::waiting::support::queued;
 
 #[tokio::test]
 async fn an_acquire_at_a_stalled_server_ends() {
-    let server = Server::start();
-    let locker = impatient(&server.url()).connect().await.unwrap();
-    server.pause();
+    let (server, locker) = stalled().await;
     let runs = Runs::default();
-    let error = in_time(COMMAND, run(&locker, &runs)).await.unwrap_err();
-    assert_unavailable(&error, &server.url());
-    let error = in_time(COMMAND, decorated(&locker, &runs)).await.unwrap_err();
-    assert_unavailable(&error, &server.url());
+    let url = server.url();
+    assert_unavailable(&in_time(COMMAND, run(&locker, &runs)).await.unwrap_err(), &url);
+    assert_unavailable(&in_time(COMMAND, decorated(&locker, &runs)).await.unwrap_err(), &url);
     assert_eq!(runs.count(), 0);
     server.resume();
-    freed_after_late_grants(&server, &locker).await;
+    landed(&locker).await;
+    freed(&server).await;
 }
 
 #[tokio::test]
@@ -44,14 +43,8 @@ async fn the_default_deadline_is_one_second() {
 
 #[tokio::test]
 async fn deadlines_of_a_hundred_calls_run_in_parallel() {
-    let server = Server::start();
-    let locker = impatient(&server.url()).connect().await.unwrap();
-    server.pause();
-    let calls = (0..100).map(|_| {
-        let locker = locker.clone();
-        tokio::spawn(async move { locker.lock("k").try_acquire().await.map(drop) })
-    });
-    let calls: Vec<_> = calls.collect();
+    let (server, locker) = stalled().await;
+    let calls: Vec<_> = (0..100).map(|_| tokio::spawn(locker.lock("k").try_acquire())).collect();
     in_time(COMMAND, async {
         for call in calls {
             assert_unavailable(&call.await.unwrap().unwrap_err(), &server.url());
@@ -59,7 +52,8 @@ async fn deadlines_of_a_hundred_calls_run_in_parallel() {
     })
     .await;
     server.resume();
-    freed_after_late_grants(&server, &locker).await;
+    landed(&locker).await;
+    freed(&server).await;
 }
 
 #[tokio::test]
@@ -91,12 +85,28 @@ async fn a_stalled_release_does_not_cost_the_bodys_value() {
 async fn connecting_to_a_stalled_server_ends_at_its_deadline() {
     let server = Server::start();
     server.pause();
-    let error = in_time(CONNECT, impatient(&server.url()).connect()).await.unwrap_err();
-    assert!(error.is_unavailable() && error.to_string().contains(&server.url()), "{error}");
-    let locker = impatient(&server.url()).connect_lazy().unwrap();
-    let runs = Runs::default();
-    let error = in_time(CONNECT, run(&locker, &runs)).await.unwrap_err();
-    assert_unavailable(&error, &server.url());
+    connecting_ends(&server.url()).await;
+}
+
+#[tokio::test]
+async fn a_silent_listener_is_left_at_the_deadline() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    connecting_ends(&format!("redis://{}", silent.local_addr().unwrap())).await;
+}
+
+#[tokio::test]
+async fn a_missing_greeting_is_given_up_at_the_deadline() {
+    let (_server, proxy) = server_and_proxy();
+    proxy.hold_replies();
+    connecting_ends(&proxy.url()).await;
+}
+
+/// Where it is asked for, and where a call needs it.
+async fn connecting_ends(url: &str) {
+    let error = in_time(CONNECT, impatient(url).connect()).await.unwrap_err();
+    assert!(error.is_unavailable() && error.to_string().contains(url), "{error}");
+    let (locker, runs) = (impatient(url).connect_lazy().unwrap(), Runs::default());
+    assert_unavailable(&in_time(CONNECT, run(&locker, &runs)).await.unwrap_err(), url);
     assert_eq!(runs.count(), 0);
 }
 
@@ -105,11 +115,9 @@ async fn connecting_to_a_stalled_server_ends_at_its_deadline() {
 /// three without an answer the connection is opened again, which is not answered either.
 #[tokio::test]
 async fn calls_on_a_hanging_server_end_within_their_bound() {
-    let server = Server::start();
-    let locker = impatient(&server.url()).connect().await.unwrap();
-    server.pause();
+    let (server, locker) = stalled().await;
     let runs = Runs::default();
-    for _ in 0..5 {
+    for _ in 0..4 {
         let error = in_time(2 * COMMAND + CONNECT, run(&locker, &runs)).await.unwrap_err();
         assert_unavailable(&error, &server.url());
     }
@@ -154,18 +162,6 @@ async fn a_call_after_a_failed_connect_connects_again() {
 }
 
 #[tokio::test]
-async fn a_silent_listener_is_left_at_the_deadline() {
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("redis://{}", silent.local_addr().unwrap());
-    let error = in_time(CONNECT, impatient(&url).connect()).await.unwrap_err();
-    assert!(error.is_unavailable() && error.to_string().contains(&url), "{error}");
-    let locker = impatient(&url).connect_lazy().unwrap();
-    let runs = Runs::default();
-    assert_unavailable(&in_time(CONNECT, decorated(&locker, &runs)).await.unwrap_err(), &url);
-    assert_eq!(runs.count(), 0);
-}
-
-#[tokio::test]
 async fn a_closed_port_is_an_error_at_once() {
     let (_server, proxy) = server_and_proxy();
     proxy.refuse();
@@ -173,35 +169,14 @@ async fn a_closed_port_is_an_error_at_once() {
     let error = in_time(Duration::ZERO, long.clone().connect()).await.unwrap_err();
     assert!(error.is_unavailable() && error.to_string().contains(&proxy.url()), "{error}");
     let (locker, runs) = (long.connect_lazy().unwrap(), Runs::default());
-    let error = in_time(Duration::ZERO, run(&locker, &runs)).await.unwrap_err();
+    let calls = async { (run(&locker, &runs).await, decorated(&locker, &runs).await) };
+    let (ran, called) = in_time(Duration::ZERO, calls).await;
+    assert_unavailable(&called.unwrap_err(), &proxy.url());
+    let error = ran.unwrap_err();
     assert_unavailable(&error, &proxy.url());
     assert!(error.to_string().contains("refused"), "{error}");
     assert!(std::error::Error::source(&error).is_some());
-    let error = in_time(Duration::ZERO, decorated(&locker, &runs)).await.unwrap_err();
-    assert_unavailable(&error, &proxy.url());
     assert_eq!(runs.count(), 0);
-}
-
-#[tokio::test]
-async fn a_missing_reply_is_given_up_at_the_deadline() {
-    let (server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
-    let runs = Runs::default();
-    proxy.hold_replies();
-    let error = in_time(COMMAND, run(&locker, &runs)).await.unwrap_err();
-    assert_unavailable(&error, &proxy.url());
-    assert_eq!(runs.count(), 0);
-    assert!(server.admin().get(KEY).is_some());
-    proxy.release_replies();
-    freed(&server).await;
-}
-
-#[tokio::test]
-async fn a_missing_greeting_is_given_up_at_the_deadline() {
-    let (_server, proxy) = server_and_proxy();
-    proxy.hold_replies();
-    let error = in_time(CONNECT, impatient(&proxy.url()).connect()).await.unwrap_err();
-    assert!(error.is_unavailable() && error.to_string().contains(&proxy.url()), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,9 +205,7 @@ async fn a_paused_clock_makes_no_deadline_pass() {
 
 #[tokio::test(start_paused = true)]
 async fn a_paused_clock_stops_no_deadline() {
-    let server = Server::start();
-    let locker = impatient(&server.url()).connect().await.unwrap();
-    server.pause();
+    let (server, locker) = stalled().await;
     let (start, pace) = (now(), Pace::start());
     let runs = Runs::default();
     let error = run(&locker, &runs).await.unwrap_err();
@@ -262,6 +235,14 @@ async fn an_unlimited_wait_ends_after_half_a_minutes_outage() {
     drop(holder);
 }
 
+/// A locker with short deadlines whose server stands still.
+async fn stalled() -> (Server, Locker) {
+    let server = Server::start();
+    let locker = impatient(&server.url()).connect().await.unwrap();
+    server.pause();
+    (server, locker)
+}
+
 async fn run(locker: &Locker, runs: &Runs) -> Result<(), LockError> {
     locker.lock("k").run(async { runs.add() }).await
 }
@@ -271,11 +252,4 @@ fn assert_unavailable(error: &LockError, url: &str) {
     assert_eq!(error.key(), Some(KEY));
     let text = error.to_string();
     assert!(text.contains(KEY) && text.contains(url), "{text}");
-}
-
-/// What was sent and given up still lands; another call on the same connection comes behind it.
-async fn freed_after_late_grants(server: &Server, locker: &Locker) {
-    let landed = async || locker.lock("behind").run(async {}).await.is_ok();
-    wait::until_async(LIMIT, landed).await;
-    freed(server).await;
 }
