@@ -6,18 +6,19 @@ use std::task::Poll;
 use std::thread;
 
 use lockable_runtime::Locker;
-use lockable_tests::{ConnectionTraffic, Server, wait};
+use lockable_tests::{Proxy, Server, wait};
+use rstest::rstest;
 
-use crate::runtimes::block_on;
+use crate::runtimes::{block_on, one_thread, pair};
 use crate::support::{
-    COMMAND, KEY, LIMIT, connect, elapse, freed, freed_blocking, impatient, in_time, is_unsure,
-    patient, server_and_proxy,
+    COMMAND, KEY, LIMIT, elapse, freed, freed_blocking, impatient, in_time, is_unsure,
+    server_and_proxy,
 };
+use crate::waiting::support::{ample, behind_proxy, impatient_behind_proxy, server_and_locker};
 
 #[tokio::test]
 async fn the_next_call_uses_a_restarted_server() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let (server, locker) = server_and_locker().await;
     pair(&locker).await;
     server.kill();
     assert!(locker.lock("k").acquire().await.unwrap_err().is_unavailable());
@@ -25,20 +26,12 @@ async fn the_next_call_uses_a_restarted_server() {
     pair(&locker).await;
 }
 
-#[tokio::test]
-async fn an_unnoticed_restart_costs_no_call() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    pair(&locker).await;
-    server.restart();
-    pair(&locker).await;
-}
-
+/// No call is lost to a restart that was not noticed before.
 #[test]
 fn every_runtime_uses_a_restarted_server() {
     let server = Server::start();
-    let locker = patient(&server.url()).connect_lazy().unwrap();
-    let runtimes: Vec<_> = (0..3).map(|_| runtime()).collect();
+    let locker = ample(&server.url()).connect_lazy().unwrap();
+    let runtimes: Vec<_> = (0..3).map(|_| one_thread()).collect();
     let pair_everywhere = || {
         thread::scope(|scope| {
             for (number, runtime) in runtimes.iter().enumerate() {
@@ -46,7 +39,7 @@ fn every_runtime_uses_a_restarted_server() {
                 scope.spawn(|| runtime.block_on(request.try_run(async {})).unwrap().unwrap());
             }
         });
-        runtime().block_on(pair(&locker));
+        one_thread().block_on(pair(&locker));
     };
     pair_everywhere();
     server.restart();
@@ -60,7 +53,7 @@ fn every_runtime_uses_a_restarted_server() {
 #[tokio::test]
 async fn a_failed_early_connection_fails_no_later_call() {
     let (_server, proxy) = server_and_proxy();
-    let locker = patient(&proxy.url()).connect_lazy().unwrap();
+    let locker = ample(&proxy.url()).connect_lazy().unwrap();
     proxy.hold_requests();
     let early = tokio::spawn(locker.lock("early").acquire());
     proxy.wait_held(LIMIT).await;
@@ -87,26 +80,26 @@ async fn a_silent_connection_is_not_retried_by_its_waiters() {
 
 /// Goal: "released" for a lock that the server had lost, and that another holder may have by now.
 /// Method: the release is the first to meet the new server, so its first request breaks.
+#[rstest]
 #[tokio::test]
-async fn a_release_after_a_restart_is_unsure() {
-    for other in [None, Some("another holder")] {
-        let server = Server::start();
-        let guard = connect(&server.url()).await.lock("k").acquire().await.unwrap();
-        server.restart();
-        if let Some(other) = other {
-            server.admin().set(KEY, other);
-        }
-        is_unsure(&guard.release().await.unwrap_err());
-        assert_eq!(server.admin().get(KEY).as_deref(), other);
+async fn a_release_after_a_restart_is_unsure(
+    #[values(None, Some("another holder"))] other: Option<&str>,
+) {
+    let (server, locker) = server_and_locker().await;
+    let guard = locker.lock("k").acquire().await.unwrap();
+    server.restart();
+    if let Some(other) = other {
+        server.admin().set(KEY, other);
     }
+    is_unsure(&guard.release().await.unwrap_err());
+    assert_eq!(server.admin().get(KEY).as_deref(), other);
 }
 
 /// Goal: a release that finds another holder is lost, and takes nothing from it.
 /// Method: a look opens the new connection first; a release that did so itself would be unsure.
 #[tokio::test]
 async fn a_guard_outliving_its_server_spares_the_next_holder() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let (server, locker) = server_and_locker().await;
     let guard = locker.lock("k").acquire().await.unwrap();
     server.restart();
     let next = locker.lock("k").acquire().await.unwrap();
@@ -116,46 +109,36 @@ async fn a_guard_outliving_its_server_spares_the_next_holder() {
     next.release().await.unwrap();
 }
 
+#[rstest]
+#[case::cut(|_: &Server, proxy: &Proxy| proxy.cut())]
+#[case::closed_by_the_server(|server: &Server, _: &Proxy| {
+    server.admin().command::<()>(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+})]
 #[tokio::test]
-async fn a_cut_idle_connection_loses_no_call() {
-    let (server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
+async fn an_idle_connection_that_ends_loses_no_call(#[case] end: fn(&Server, &Proxy)) {
+    let (server, proxy, locker) = behind_proxy().await;
     for _ in 0..10 {
-        proxy.cut();
+        end(&server, &proxy);
         let guard = locker.lock("k").acquire().await.unwrap();
-        proxy.cut();
+        end(&server, &proxy);
         guard.release().await.unwrap();
         assert_eq!(server.admin().get(KEY), None);
     }
-}
-
-#[tokio::test]
-async fn a_connection_closed_by_the_server_loses_no_call() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    let admin = server.admin();
-    let close_all = || admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
-    for _ in 0..10 {
-        assert_eq!(close_all(), 1);
-        let guard = locker.lock("k").acquire().await.unwrap();
-        assert_eq!(close_all(), 1);
-        guard.release().await.unwrap();
-    }
+    assert!(proxy.accepted() > 20);
 }
 
 /// Goal: the calls that one connection leaves unanswered are not held against the next one.
 /// Method: some of them are given up when the next one is open already.
 #[tokio::test]
 async fn a_silent_connection_is_replaced_once() {
-    let (_server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let (_server, proxy, locker) = impatient_behind_proxy().await;
     let ask_thrice = || {
         let ask = |locker: Locker| tokio::spawn(async move { locker.inspect("k").await.is_ok() });
         [ask(locker.clone()), ask(locker.clone()), ask(locker.clone())]
     };
     proxy.hold_open_requests();
     let early = ask_thrice();
-    elapse(COMMAND / 2).await;
+    elapse(COMMAND / 8).await;
     let late = ask_thrice();
     for calls in [early, late] {
         for call in calls {
@@ -164,44 +147,40 @@ async fn a_silent_connection_is_replaced_once() {
         locker.inspect("k").await.unwrap();
     }
     assert_eq!(proxy.accepted(), 2);
+    // The first one was open until the last answer, or is closed by the next call.
+    proxy.release_requests();
+    wait::until_async(LIMIT, async || proxy.open() == 1).await;
 }
 
 #[tokio::test]
 async fn a_call_that_lost_its_reply_is_granted_once() {
-    let (server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
+    let (server, proxy, locker) = behind_proxy().await;
     pair(&locker).await;
     proxy.hold_open_replies();
-    let cut = async {
-        proxy.wait_reply_held(LIMIT).await;
-        proxy.cut();
-    };
-    let (guard, ()) = tokio::join!(locker.lock("k").acquire(), cut);
-    let guard = guard.unwrap();
+    let (guard, ()) = tokio::join!(locker.lock("k").acquire(), cut_behind_its_request(&proxy));
     assert!(server.admin().get(KEY).is_some());
-    guard.release().await.unwrap();
+    guard.unwrap().release().await.unwrap();
     assert_eq!(server.admin().get(KEY), None);
 }
 
 #[tokio::test]
 async fn a_release_that_lost_its_reply_is_unsure() {
-    let (server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
+    let (server, proxy, locker) = behind_proxy().await;
     let guard = locker.lock("k").acquire().await.unwrap();
     proxy.hold_open_replies();
-    let cut = async {
-        proxy.wait_reply_held(LIMIT).await;
-        assert_eq!(server.admin().get(KEY), None);
-        proxy.cut();
-    };
-    let (outcome, ()) = tokio::join!(guard.release(), cut);
+    let (outcome, ()) = tokio::join!(guard.release(), cut_behind_its_request(&proxy));
     is_unsure(&outcome.unwrap_err());
+    assert_eq!(server.admin().get(KEY), None);
+}
+
+pub(crate) async fn cut_behind_its_request(proxy: &Proxy) {
+    proxy.wait_reply_held(LIMIT).await;
+    proxy.cut();
 }
 
 #[tokio::test]
 async fn a_release_is_retried_until_the_server_is_back() {
-    let (server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
+    let (server, proxy, locker) = behind_proxy().await;
     let guard = locker.lock("k").acquire().await.unwrap();
     proxy.refuse();
     proxy.cut();
@@ -213,8 +192,7 @@ async fn a_release_is_retried_until_the_server_is_back() {
 
 #[tokio::test]
 async fn a_hanging_release_is_retried_on_another_connection() {
-    let (server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let (server, proxy, locker) = impatient_behind_proxy().await;
     let guard = locker.lock("k").acquire().await.unwrap();
     proxy.hold_open_requests();
     assert!(in_time(COMMAND, guard.release()).await.unwrap_err().is_unavailable());
@@ -232,36 +210,7 @@ fn a_hanging_release_is_retried_outside_a_runtime() {
     freed_blocking(&server);
 }
 
-#[tokio::test]
-async fn a_server_that_forgot_its_scripts_still_releases() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    for _ in 0..3 {
-        let guard = locker.lock("k").acquire().await.unwrap();
-        server.admin().command::<()>(&["SCRIPT", "FLUSH"]);
-        guard.release().await.unwrap();
-        assert_eq!(server.admin().get(KEY), None);
-    }
-}
-
-#[tokio::test]
-async fn three_unanswered_calls_open_a_new_connection() {
-    let (_server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
-    proxy.hold_open_replies();
-    for n in 0..3 {
-        let call = locker.lock(format!("n:{n}")).acquire();
-        let error = in_time(COMMAND, call).await.unwrap_err();
-        assert!(error.is_unavailable(), "{error}");
-    }
-    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
-    // The first one still hangs.
-    assert!(proxy.connection(0, ConnectionTraffic::is_open) && proxy.accepted() >= 2);
-    proxy.release_replies();
-    wait::until_async(LIMIT, async || proxy.open() <= 2).await;
-}
-
-/// As above, where no runtime is around the call and the background's carries it. That one also
+/// The connection of the background carries calls without a runtime. That one also
 /// releases, and what it does not get answered counts too.
 #[test]
 fn three_unanswered_calls_outside_a_runtime_reconnect() {
@@ -277,22 +226,13 @@ fn three_unanswered_calls_outside_a_runtime_reconnect() {
 /// An answer in between shows that the connection lives.
 #[tokio::test]
 async fn unanswered_calls_count_only_in_a_row() {
-    let (_server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
-    for _ in 0..4 {
-        proxy.hold_open_replies();
-        assert!(locker.lock("k").acquire().await.unwrap_err().is_unavailable());
+    let (_server, proxy, locker) = impatient_behind_proxy().await;
+    for _ in 0..3 {
+        proxy.hold_replies();
+        // A look leaves nothing to the background, which would connect, too.
+        assert!(locker.inspect("k").await.unwrap_err().is_unavailable());
         proxy.release_replies();
-        pair(&locker).await;
+        wait::until_async(LIMIT, async || locker.inspect("k").await.is_ok()).await;
     }
-    // The second connection is the background's, which released the late grants.
-    assert!(proxy.accepted() <= 2, "{}", proxy.accepted());
-}
-
-async fn pair(locker: &Locker) {
-    locker.lock("k").try_acquire().await.unwrap().unwrap().release().await.unwrap();
-}
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+    assert_eq!(proxy.accepted(), 1);
 }

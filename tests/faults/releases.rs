@@ -7,16 +7,15 @@ use std::task::{Context, Waker};
 use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::{Admin, Server, cluster, wait};
 
-use crate::runtimes::one_thread;
-use crate::support::{LIMIT, connect, is_unsure, patient, server_and_proxy};
+use crate::support::LIMIT;
+use crate::waiting::support::{behind_proxy, connect};
 
 /// More than may be in flight, and more than one batch.
 pub(crate) const MANY: usize = 100;
 
 #[tokio::test]
 async fn a_hundred_releases_at_once_take_eleven_commands() {
-    let (server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
+    let (server, proxy, locker) = behind_proxy().await;
     for _ in 0..3 {
         let guards = hold_many(&locker).await;
         let start = proxy.commands("EVALSHA");
@@ -31,8 +30,7 @@ async fn a_hundred_releases_at_once_take_eleven_commands() {
 #[tokio::test]
 async fn many_releases_are_sent_before_any_is_answered() {
     const CROWD: usize = 600;
-    let (_server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
+    let (_server, proxy, locker) = behind_proxy().await;
     let guards = hold(&locker, CROWD).await;
     let start = proxy.commands("EVALSHA");
     proxy.hold_open_replies();
@@ -45,32 +43,17 @@ async fn many_releases_are_sent_before_any_is_answered() {
 
 #[tokio::test]
 async fn releases_do_not_wait_for_unpolled_ones() {
-    let (_server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
+    let (_server, proxy, locker) = behind_proxy().await;
     let mut releases = begin(hold_many(&locker).await);
     releases.reverse();
     all_are_released(releases).await;
     assert_eq!(proxy.accepted(), 1);
 }
 
-#[test]
-fn releases_outlive_their_runtime() {
-    let (server, proxy) = server_and_proxy();
-    let (first, second) = (one_thread(), one_thread());
-    let locker = patient(&proxy.url()).connect_lazy().unwrap();
-    let guards = first.block_on(hold_many(&locker));
-    proxy.hold_open_requests();
-    let releases = first.block_on(async { begin(guards) });
-    drop(first);
-    proxy.release_requests();
-    second.block_on(all_are_released(releases));
-    assert_eq!(held(&server.admin()), 0);
-}
-
 #[tokio::test]
 async fn each_of_many_releases_returns_its_own_result() {
-    let (server, proxy) = server_and_proxy();
-    let (locker, admin) = (connect(&proxy.url()).await, server.admin());
+    let (server, _proxy, locker) = behind_proxy().await;
+    let admin = server.admin();
     let guards = hold_many(&locker).await;
     for n in (0..MANY).step_by(5) {
         admin.del(&name(n));
@@ -93,8 +76,8 @@ async fn each_of_many_releases_returns_its_own_result() {
 
 #[tokio::test]
 async fn a_batched_release_hands_off_to_its_waiter() {
-    let (server, proxy) = server_and_proxy();
-    let (locker, other) = (connect(&proxy.url()).await, connect(&server.url()).await);
+    let (server, _proxy, locker) = behind_proxy().await;
+    let other = connect(&server.url()).await;
     let guards = hold_many(&locker).await;
     let waiting = tokio::spawn(other.lock(key(MANY - 1)).wait_at_most(LIMIT).acquire());
     queued(&server.admin(), MANY - 1).await;
@@ -106,8 +89,7 @@ async fn a_batched_release_hands_off_to_its_waiter() {
 
 #[tokio::test]
 async fn many_dropped_releases_are_still_done() {
-    let (server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
+    let (server, _proxy, locker) = behind_proxy().await;
     drop(begin(hold_many(&locker).await));
     all_are_freed(&server.admin()).await;
     all_are_released(begin(hold_many(&locker).await)).await;
@@ -116,8 +98,7 @@ async fn many_dropped_releases_are_still_done() {
 /// Those in flight are dropped, and the others are not.
 #[tokio::test]
 async fn releases_continue_when_those_in_flight_are_dropped() {
-    let (server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
+    let (server, proxy, locker) = behind_proxy().await;
     let guards = hold_many(&locker).await;
     proxy.hold_open_requests();
     let mut releases = begin(guards);
@@ -125,31 +106,6 @@ async fn releases_continue_when_those_in_flight_are_dropped() {
     proxy.release_requests();
     all_are_released(releases).await;
     all_are_freed(&server.admin()).await;
-}
-
-#[tokio::test]
-async fn many_releases_outlive_their_connection() {
-    let (server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
-    let guards = hold_many(&locker).await;
-    proxy.hold_open_replies();
-    let releases = begin(guards);
-    proxy.wait_reply_held(LIMIT).await;
-    proxy.cut();
-    for release in releases {
-        release.await.unwrap_or_else(|error| is_unsure(&error));
-    }
-    assert_eq!(held(&server.admin()), 0);
-}
-
-#[tokio::test]
-async fn many_releases_survive_forgotten_scripts() {
-    let (server, proxy) = server_and_proxy();
-    let locker = connect(&proxy.url()).await;
-    let guards = hold_many(&locker).await;
-    server.admin().command::<()>(&["SCRIPT", "FLUSH"]);
-    all_are_released(begin(guards)).await;
-    assert_eq!(held(&server.admin()), 0);
 }
 
 /// A cluster of one server refuses a command whose keys have different slots.
@@ -163,20 +119,23 @@ async fn releases_go_one_by_one_where_batches_are_refused() {
     assert!(admin.info("errorstats").contains("CROSSSLOT"), "they were refused");
 }
 
-type Release = Pin<Box<dyn Future<Output = Result<(), LockError>>>>;
+/// A call that has asked, and was not answered yet.
+pub(crate) type Call<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// Asks for all of the releases before any of them can be answered.
-fn begin(guards: Vec<LockGuard>) -> Vec<Release> {
-    let ask = |guard: LockGuard| {
-        let mut release: Release = Box::pin(guard.release());
-        let asked = release.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        assert!(asked.is_pending());
-        release
-    };
-    guards.into_iter().map(ask).collect()
+pub(crate) fn begun<T>(call: impl Future<Output = T> + 'static) -> Call<T> {
+    let mut call: Call<T> = Box::pin(call);
+    assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    call
 }
 
-async fn all_are_released(releases: Vec<Release>) {
+pub(crate) type Release = Call<Result<(), LockError>>;
+
+/// Asks for all of the releases before any of them can be answered.
+pub(crate) fn begin(guards: Vec<LockGuard>) -> Vec<Release> {
+    guards.into_iter().map(|guard| begun(guard.release())).collect()
+}
+
+pub(crate) async fn all_are_released(releases: Vec<Release>) {
     for release in releases {
         release.await.unwrap();
     }
