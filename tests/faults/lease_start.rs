@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
-use lockable_tests::{Proxy, Server, wait};
+use lockable_tests::{Proxy, Server};
 
-use crate::support::{
-    KEY, LIMIT, LONG, MARGIN, elapse, freed, in_time, patient, server_and_proxy, usable,
-};
+use crate::support::{KEY, LIMIT, LONG, MARGIN, elapse, freed, in_time, usable};
+use crate::waiting::support::{behind_proxy, renewed};
 
 /// What a request takes to the server, and an answer back.
 const WAY: Duration = Duration::from_millis(150);
@@ -16,7 +15,7 @@ const WAY: Duration = Duration::from_millis(150);
 const LEASE: Duration = Duration::from_secs(2);
 
 /// Long enough that a renewal is answered in time over that way.
-const RENEWED: Duration = Duration::from_secs(9);
+const RENEWED: Duration = Duration::from_secs(6);
 
 #[tokio::test]
 async fn an_acquisition() {
@@ -43,14 +42,7 @@ async fn a_renewal() {
     freed(&server).await;
     let guard = locker.lock("k").expire(RENEWED).renew().acquire().await.unwrap();
     proxy.delay(WAY);
-    let mut before = guard.remaining();
-    wait::until_async(LIMIT, async || {
-        let now = guard.remaining();
-        let is_renewed = now > before;
-        before = now;
-        is_renewed
-    })
-    .await;
+    renewed(&guard).await;
     counts_from_its_sending(&guard, RENEWED, WAY);
 }
 
@@ -77,9 +69,7 @@ async fn a_grant_to_a_place_in_the_queue() {
 /// Method: the request is on its way for longer than the lease, which begins at the server then.
 #[tokio::test]
 async fn a_grant_received_after_its_end_is_released() {
-    let (server, proxy) = server_and_proxy();
-    let locker = patient(&proxy.url()).command_deadline(LONG).connect().await.unwrap();
-    locker.lock("other").run(async {}).await.unwrap();
+    let (server, proxy, locker) = parts().await;
     proxy.hold_requests();
     let call = tokio::spawn(locker.lock("k").expire(LEASE).acquire());
     proxy.wait_held(LIMIT).await;
@@ -91,8 +81,7 @@ async fn a_grant_received_after_its_end_is_released() {
 }
 
 async fn parts() -> (Server, Proxy, Locker) {
-    let (server, proxy) = server_and_proxy();
-    let locker = patient(&proxy.url()).connect().await.unwrap();
+    let (server, proxy, locker) = behind_proxy().await;
     locker.lock("other").run(async {}).await.unwrap();
     (server, proxy, locker)
 }

@@ -2,53 +2,45 @@
 
 use std::time::Duration;
 
-use crate::support::{
-    COMMAND, KEY, LIMIT, LONG, elapse, freed, impatient, in_time, server_and_proxy,
-};
+use lockable_runtime::LockError;
+use lockable_tests::{Proxy, Server};
+
+use crate::support::{COMMAND, KEY, LIMIT, LONG, elapse, freed, in_time};
+use crate::waiting::support::impatient_behind_proxy;
 
 #[tokio::test]
 async fn an_unanswered_release_continues_in_the_background() {
-    let (server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
-    for _ in 0..3 {
-        let guard = locker.lock("k").renew().try_acquire().await.unwrap().unwrap();
-        let scripts = proxy.commands("EVALSHA");
-        proxy.hold_open_replies();
-        let error = in_time(COMMAND, guard.release()).await.unwrap_err();
-        assert!(error.is_unavailable() && !error.is_lost(), "{error}");
-        // The server has done it, and the background asks once more.
-        freed(&server).await;
-        proxy.wait_for_command("EVALSHA", scripts + 2, LIMIT).await;
-        proxy.cut();
-        proxy.release_replies();
-        locker.lock("k").try_run(async {}).await.unwrap().unwrap();
-    }
+    let (server, proxy, locker) = impatient_behind_proxy().await;
+    let guard = locker.lock("k").renew().try_acquire().await.unwrap().unwrap();
+    let scripts = proxy.commands("EVALSHA");
+    proxy.hold_open_replies();
+    is_unanswered(in_time(COMMAND, guard.release()).await);
+    // The server has done it, and the background asks once more.
+    freed(&server).await;
+    proxy.wait_for_command("EVALSHA", scripts + 2, LIMIT).await;
+    proxy.cut();
+    proxy.release_replies();
+    locker.lock("k").try_run(async {}).await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn a_swallowed_release_continues_in_the_background() {
-    let (server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
-    for _ in 0..3 {
-        let guard = locker.lock("k").try_acquire().await.unwrap().unwrap();
-        proxy.hold_requests();
-        let error = in_time(COMMAND, guard.release()).await.unwrap_err();
-        assert!(error.is_unavailable() && !error.is_lost(), "{error}");
-        assert!(server.admin().get(KEY).is_some());
-        proxy.cut();
-        proxy.release_requests();
-        freed(&server).await;
-    }
+    let (server, proxy, locker) = impatient_behind_proxy().await;
+    let guard = locker.lock("k").try_acquire().await.unwrap().unwrap();
+    proxy.hold_requests();
+    is_unanswered(in_time(COMMAND, guard.release()).await);
+    assert!(server.admin().get(KEY).is_some());
+    proxy.cut();
+    proxy.release_requests();
+    freed(&server).await;
 }
 
 #[tokio::test]
 async fn an_extension_whose_reply_is_swallowed_moves_no_deadline() {
-    let (server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let (server, proxy, locker) = impatient_behind_proxy().await;
     let guard = locker.lock("k").expire(LIMIT).acquire().await.unwrap();
     proxy.hold_open_replies();
-    let error = in_time(COMMAND, guard.extend(LONG)).await.unwrap_err();
-    assert!(error.is_unavailable() && !error.is_lost(), "{error}");
+    is_unanswered(in_time(COMMAND, guard.extend(LONG)).await);
     assert!(guard.is_held() && guard.remaining() < LIMIT);
     // The server has made it longer, but the holder does not rely on that, even after a late reply.
     assert!(server.admin().pttl(KEY) > 50_000);
@@ -61,13 +53,11 @@ async fn an_extension_whose_reply_is_swallowed_moves_no_deadline() {
 
 #[tokio::test]
 async fn an_extension_whose_request_is_swallowed_moves_no_deadline() {
-    let (server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
-    let lease = Duration::from_secs(4);
+    let (server, proxy, locker) = impatient_behind_proxy().await;
+    let lease = Duration::from_secs(3);
     let guard = locker.lock("k").expire(lease).acquire().await.unwrap();
     proxy.hold_requests();
-    let error = in_time(COMMAND, guard.extend(LONG)).await.unwrap_err();
-    assert!(error.is_unavailable() && !error.is_lost(), "{error}");
+    is_unanswered(in_time(COMMAND, guard.extend(LONG)).await);
     assert!(guard.remaining() < lease);
     assert!(in_time(lease, guard.lost()).await.is_lost());
     proxy.cut();
@@ -80,35 +70,40 @@ async fn an_extension_whose_request_is_swallowed_moves_no_deadline() {
 /// Method: the server is away for longer than that one and a command deadline together.
 #[tokio::test]
 async fn an_extended_lock_is_released_for_its_longest_lease() {
-    let (server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
+    let (server, proxy, locker) = impatient_behind_proxy().await;
     let lease = Duration::from_secs(2);
     let guard = locker.lock("k").expire(lease).acquire().await.unwrap();
     guard.extend(LONG).await.unwrap();
     proxy.turn_away();
     proxy.cut();
     drop(guard);
-    elapse(lease + 4 * COMMAND).await;
-    assert!(server.admin().pttl(KEY) > 50_000);
-    proxy.accept();
-    freed(&server).await;
+    elapse(lease + 2 * COMMAND).await;
+    is_released_at_last(&server, &proxy).await;
 }
 
 #[tokio::test]
 async fn an_unknown_extension_is_released_for_its_longest_lease() {
-    let (server, proxy) = server_and_proxy();
-    let locker = impatient(&proxy.url()).connect().await.unwrap();
-    let lease = Duration::from_secs(4);
+    let (server, proxy, locker) = impatient_behind_proxy().await;
+    let lease = Duration::from_secs(2);
     let guard = locker.lock("k").expire(lease).acquire().await.unwrap();
     proxy.hold_open_replies();
-    assert!(guard.extend(LONG).await.unwrap_err().is_unavailable());
-    assert!(server.admin().pttl(KEY) > 50_000);
+    is_unanswered(guard.extend(LONG).await);
     proxy.turn_away();
     proxy.cut();
     proxy.release_replies();
     assert!(guard.lost().await.is_lost());
     assert!(guard.release().await.is_err());
-    elapse(3 * COMMAND).await;
+    elapse(2 * COMMAND).await;
+    is_released_at_last(&server, &proxy).await;
+}
+
+async fn is_released_at_last(server: &Server, proxy: &Proxy) {
+    assert!(server.admin().pttl(KEY) > 40_000);
     proxy.accept();
-    freed(&server).await;
+    freed(server).await;
+}
+
+fn is_unanswered(outcome: Result<(), LockError>) {
+    let error = outcome.unwrap_err();
+    assert!(error.is_unavailable() && !error.is_lost(), "{error}");
 }
