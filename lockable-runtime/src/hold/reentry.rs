@@ -49,13 +49,12 @@ mod tests {
     use std::pin::pin;
     use std::sync::{Arc, mpsc};
     use std::task::{Context, Wake, Waker};
-    use std::thread;
     use std::time::Duration;
 
     use super::*;
     use crate::backend::{Attempt, Link};
     use crate::lease::Tenure;
-    use crate::types::clock::tokio_time;
+    use crate::types::clock::{skip, tokio_time};
     use crate::types::options::{Terms, Ttl};
     use crate::types::token::FencingToken;
 
@@ -78,18 +77,15 @@ mod tests {
 
     /// Goal: a waker that hears of a loss may do anything, also when a call inside of the body finds it.
     /// Method: a waker that runs another body itself, as a runtime of another kind may.
-    #[test]
-    fn a_loss_is_reported_outside_of_the_list() {
+    #[tokio::test(start_paused = true)]
+    async fn a_loss_is_reported_outside_of_the_list() {
         let held = lease("k", 20);
         let (sender, ran) = mpsc::channel();
         let waker = Waker::from(Arc::new(Body(lease("other", 10_000), sender)));
         let mut lost = pin!(held.lost());
         assert!(lost.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-        let end = tokio_time().after(held.remaining());
         holding(&held, || {
-            while tokio_time() < end {
-                thread::park_timeout(Duration::from_millis(1));
-            }
+            skip(held.remaining());
             assert!(!holds(held.link().backend.store(), held.key()));
         });
         assert!(ran.recv().unwrap());

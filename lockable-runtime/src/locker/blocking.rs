@@ -126,32 +126,25 @@ pub(crate) fn hold_blocking<T>(
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
     use std::time::Duration;
 
     use super::*;
     use crate::locker::Locker;
+    use crate::types::clock::skip;
 
-    #[test]
-    fn no_body_starts_after_its_lease() {
-        let locks = Locker::builder().url("memory://").connect_lazy().unwrap();
-        let guard =
-            acquire_blocking(locks.lock("k").expire(Duration::from_millis(100)), false).unwrap();
-        while guard.is_held() {
-            thread::park_timeout(guard.remaining());
-        }
+    #[tokio::test(start_paused = true)]
+    async fn no_body_starts_after_its_lease() {
+        let guard = acquire_blocking(Locker::in_memory().lock("k"), true).unwrap();
+        skip(guard.remaining());
         let error = hold_blocking(guard, |_| unreachable!("runs without a lock")).unwrap_err();
         assert!(error.is_lost() && !error.is_completed());
     }
 
-    #[test]
-    fn no_body_starts_after_its_longest_hold() {
-        let locks = Locker::builder().url("memory://").connect_lazy().unwrap();
-        let request = locks.lock("k").renew().max_hold(Duration::from_millis(1));
-        let guard = acquire_blocking(request, false).unwrap();
-        while guard.is_held() {
-            thread::park_timeout(guard.remaining());
-        }
+    #[tokio::test(start_paused = true)]
+    async fn no_body_starts_after_its_longest_hold() {
+        let request = Locker::in_memory().lock("k").renew().max_hold(Duration::from_secs(1));
+        let guard = acquire_blocking(request, true).unwrap();
+        skip(guard.remaining());
         let error = hold_blocking(guard, |_| unreachable!("runs too late")).unwrap_err();
         assert!(error.is_max_hold_reached());
     }

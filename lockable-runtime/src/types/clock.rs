@@ -83,6 +83,15 @@ pub(crate) fn tokio_time() -> Moment {
     Moment(nanos(Instant::now().saturating_duration_since(*START)))
 }
 
+/// Moves the paused clock of the calling test. No timer goes off before the runtime's next turn.
+#[cfg(test)]
+pub(crate) fn skip(duration: Duration) {
+    use std::task::Waker;
+    // The clock goes forward at the first poll; the second would be such a turn.
+    let advance = std::pin::pin!(tokio::time::advance(duration));
+    assert!(advance.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+}
+
 /// A timer on `runtime`, which may be another than the one that polls it.
 #[expect(
     clippy::disallowed_methods,

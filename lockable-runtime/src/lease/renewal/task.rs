@@ -315,7 +315,7 @@ mod tests {
     use crate::backend::Attempt;
     use crate::background::background;
     use crate::lease::Tenure;
-    use crate::types::clock::tokio_time;
+    use crate::types::clock::{skip, tokio_time};
     use crate::types::key::LockKey;
     use crate::types::options::Terms;
     use crate::types::token::FencingToken;
@@ -332,8 +332,8 @@ mod tests {
     /// Goal: a waker that hears of a loss may drop other leases at once, also when the loss is found
     /// while a renewal is scheduled again.
     /// Method: the first lease has ended by then, and its waker drops the second.
-    #[test]
-    fn a_loss_is_reported_outside_of_the_table() {
+    #[tokio::test(start_paused = true)]
+    async fn a_loss_is_reported_outside_of_the_table() {
         let link = Arc::new(Link::in_memory());
         let lease = |key, millis| {
             let ttl = Ttl::new("expire", Duration::from_millis(millis)).unwrap();
@@ -353,15 +353,13 @@ mod tests {
         let mut lost = Box::pin(async move { lost.lost().await });
         assert!(lost.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         let sent = tokio_time();
-        let end = sent.after(ended.remaining());
-        while tokio_time() < end {
-            thread::park_timeout(Duration::from_millis(1));
-        }
+        skip(ended.remaining());
         let ttl = Some(Ttl::DEFAULT);
         let batch = vec![Asked { id, lease: ended, due: Due::Renewal, ttl, rest: None }];
         let (done, is_done) = mpsc::channel();
-        let settling = Arc::clone(&task);
+        let (settling, paused) = (Arc::clone(&task), Handle::current());
         thread::spawn(move || {
+            let _paused = paused.enter();
             settling.retry(&batch, sent, Fault::no_answer("memory://", Duration::ZERO));
             done.send(()).unwrap();
         });
