@@ -15,11 +15,14 @@ mod memory;
 mod redis;
 mod sentinel;
 mod served;
+mod shared;
 
 pub(crate) use cluster::Sharded;
 pub(crate) use memory::Memory;
 pub(crate) use redis::Redis;
 pub(crate) use sentinel::Sentinel;
+
+use self::shared::Shared;
 
 /// A store of the test's own, with power over its time and its data.
 pub(crate) trait Fixture: Sized {
@@ -138,6 +141,8 @@ fn within_limit(test: impl FnOnce() + Send + 'static) {
 
 /// The claim, and then the one that every test makes: nothing is left but fence counters that have an end.
 fn run<F: Fixture>(runtime: &Runtime, claim: impl AsyncFnOnce(&F)) {
+    // Also of a test without servers, so that the next one finds those that the last one has used.
+    let _shared = Shared::now();
     let store = F::start();
     runtime.block_on(async {
         claim(&store).await;
