@@ -2,23 +2,34 @@
 
 /// Makes a test of each claim for every backend. A backend is one line here, and a [`Fixture`].
 ///
-/// `one_thread` and `many_threads` say what a claim runs on.
+/// `one_thread` and `many_threads` say what a claim runs on. Sentinels change how a server is found, and what
+/// becomes of a connection. The claims after `and_sentinel` depend on that: they open connections, tell stores
+/// apart, wait, hear of losses, renew, or send something again. The others run behind Sentinels with
+/// `--include-ignored` only.
 ///
 /// [`Fixture`]: crate::fixture::Fixture
 macro_rules! every_backend {
-    ($runtime:ident: $claims:tt) => {
-        every_claim! { memory: Memory, $runtime, $claims }
-        every_claim! { redis: Redis, $runtime, $claims }
-        every_claim! { sentinel: Sentinel, $runtime, $claims }
-        every_claim! { cluster: Sharded, $runtime, $claims }
+    ($runtime:ident: [$($claim:ident),* $(,)?] $(and_sentinel: [$($found:ident),* $(,)?])?) => {
+        every_claim! { memory: Memory, $runtime, [$($claim,)* $($($found,)*)?] }
+        every_claim! { redis: Redis, $runtime, [$($claim,)* $($($found,)*)?] }
+        every_claim! { cluster: Sharded, $runtime, [$($claim,)* $($($found,)*)?] }
+        every_claim! { sentinel: Sentinel, $runtime, [
+            $($($found,)*)?
+            $(#[ignore = "a server does the same without Sentinels; `--include-ignored`"] $claim,)*
+        ] }
     };
 }
 
+/// Makes a test of each claim for one backend.
 macro_rules! every_claim {
-    ($module:ident: $fixture:ident, $runtime:ident, [$($claim:ident),* $(,)?]) => {
+    (
+        $module:ident: $fixture:ident, $runtime:ident,
+        [$($(#[$attribute:meta])? $claim:ident),* $(,)?]
+    ) => {
         mod $module {
             $(
                 #[test]
+                $(#[$attribute])?
                 fn $claim() {
                     crate::fixture::$runtime::<crate::fixture::$fixture>(super::$claim);
                 }
