@@ -4,23 +4,21 @@ use std::cell::Cell;
 use std::future::{Future, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use lockable_runtime::LockRequest;
+use lockable_runtime::LockError;
 use lockable_tests::Pace;
 use tokio::task::yield_now;
 
 use crate::cancellation::give_up_after;
-use crate::fixture::{Fixture, KEY, NAME, hold};
+use crate::fixture::{Fixture, KEY, NAME, hold, run_in_time};
 
 every_backend! { one_thread: [
-    a_run_gives_the_bodys_value_and_releases,
-    a_run_gives_the_bodys_own_error_and_releases,
+    a_run_gives_what_its_body_gives_and_releases,
     no_body_starts_while_another_holds_the_lock,
     a_waiting_body_is_stopped_when_its_lease_ends,
     no_body_is_polled_after_its_lease,
-    a_body_that_waits_past_its_lease_is_stopped,
     blocking_past_the_lease_is_reported_as_completed,
     a_panicking_body_releases_and_the_panic_continues,
     a_body_is_dropped_before_its_lock_is_released,
@@ -28,7 +26,7 @@ every_backend! { one_thread: [
     a_body_gives_its_value_after_an_unnoticed_loss,
 ] }
 
-async fn a_run_gives_the_bodys_value_and_releases<F: Fixture>(store: &F) {
+async fn a_run_gives_what_its_body_gives_and_releases<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     for round in 0..20 {
         let body = async {
@@ -39,10 +37,7 @@ async fn a_run_gives_the_bodys_value_and_releases<F: Fixture>(store: &F) {
         assert_eq!(locker.lock(KEY).run(body).await.unwrap(), round);
         assert!(!store.has(NAME));
     }
-}
-
-async fn a_run_gives_the_bodys_own_error_and_releases<F: Fixture>(store: &F) {
-    let outcome = store.locker().await.lock(KEY).run(async { Err::<(), _>("sold out") }).await;
+    let outcome = locker.lock(KEY).run(async { Err::<(), _>("sold out") }).await;
     assert_eq!(outcome.unwrap(), Err("sold out"));
     assert!(!store.has(NAME));
 }
@@ -56,49 +51,39 @@ async fn no_body_starts_while_another_holds_the_lock<F: Fixture>(store: &F) {
     assert_eq!(other.lock(KEY).try_run(async { 42 }).await.unwrap(), Some(42));
 }
 
+/// Also where it ends within the body's first step, when nothing watches it yet.
 async fn a_waiting_body_is_stopped_when_its_lease_ends<F: Fixture>(store: &F) {
-    let dropped = Cell::new(false);
-    let body = async {
-        let _end = OnDrop(|| dropped.set(true));
-        pending::<()>().await;
-    };
-    let error = shortly(store).await.run(body).await.unwrap_err();
-    assert!(error.is_lost() && !error.is_completed(), "{error}");
-    assert_eq!(error.key(), Some(NAME));
-    assert!(dropped.get());
+    for blocked in [Duration::ZERO, F::SHORT] {
+        let dropped = Cell::new(false);
+        let body = async || {
+            let _end = OnDrop(|| dropped.set(true));
+            store.block(blocked);
+            pending::<()>().await;
+        };
+        let error = run_shortly(store, body).await.unwrap_err();
+        assert!(error.is_lost() && !error.is_completed(), "{error}");
+        assert_eq!(error.key(), Some(NAME));
+        assert!(dropped.get());
+    }
 }
 
 /// Goal: one more step of a body whose process was stopped past the lease.
 /// Method: the body blocks its thread that long at its first poll, having asked for the next.
 async fn no_body_is_polled_after_its_lease<F: Fixture>(store: &F) {
     let polls = Cell::new(0);
-    let body = poll_fn(|cx| {
+    let poll = |cx: &mut Context<'_>| {
         polls.set(polls.get() + 1);
-        store.block(F::LEASE);
+        store.block(F::SHORT);
         cx.waker().wake_by_ref();
         Poll::<()>::Pending
-    });
-    let error = shortly(store).await.run(body).await.unwrap_err();
+    };
+    let error = run_shortly(store, async || poll_fn(poll).await).await.unwrap_err();
     assert!(error.is_lost() && !error.is_completed(), "{error}");
     assert_eq!(polls.get(), 1);
 }
 
-/// Goal: a call without an end, because nothing watches a lease that was lost in the body's
-/// first step.
-async fn a_body_that_waits_past_its_lease_is_stopped<F: Fixture>(store: &F) {
-    let dropped = Cell::new(false);
-    let body = async {
-        let _end = OnDrop(|| dropped.set(true));
-        store.block(F::LEASE);
-        pending::<()>().await;
-    };
-    let error = shortly(store).await.run(body).await.unwrap_err();
-    assert!(error.is_lost() && !error.is_completed(), "{error}");
-    assert!(dropped.get());
-}
-
 async fn blocking_past_the_lease_is_reported_as_completed<F: Fixture>(store: &F) {
-    let error = shortly(store).await.run(async { store.block(F::LEASE) }).await.unwrap_err();
+    let error = run_shortly(store, async || store.block(F::SHORT)).await.unwrap_err();
     assert!(error.is_lost() && error.is_completed(), "{error}");
     assert_eq!(error.key(), Some(NAME));
 }
@@ -149,12 +134,12 @@ async fn a_body_is_dropped_before_its_lock_is_released<F: Fixture>(store: &F) {
 async fn a_stopped_body_leaves_the_next_holder_alone<F: Fixture>(store: &F) {
     let other = store.locker().await;
     let next = Cell::new(None);
-    let body = async {
+    let body = async || {
         store.pass(NAME).await;
         next.set(Some(hold(&other).await));
     };
     // The body cannot get as far as the next holder: it is stopped first.
-    assert!(shortly(store).await.run(body).await.unwrap_err().is_lost());
+    assert!(run_shortly(store, body).await.unwrap_err().is_lost());
     assert!(next.take().is_none());
     store.pass(NAME).await;
     let next = hold(&other).await;
@@ -176,9 +161,10 @@ async fn a_body_gives_its_value_after_an_unnoticed_loss<F: Fixture>(store: &F) {
     }
 }
 
-/// A request for the fixture's short lease.
-async fn shortly<F: Fixture>(store: &F) -> LockRequest {
-    store.locker().await.lock(KEY).expire(F::LEASE)
+/// What comes of a body under the fixture's short lease.
+async fn run_shortly<F: Fixture, T>(store: &F, body: impl AsyncFn() -> T) -> Result<T, LockError> {
+    let locker = store.locker().await;
+    run_in_time(|| locker.lock(KEY).expire(F::SHORT), body).await
 }
 
 /// The future's value, or what it panicked with.

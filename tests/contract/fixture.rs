@@ -1,5 +1,6 @@
 //! What a claim needs of a backend besides lockers.
 
+use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::pin::pin;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -7,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use lockable_runtime::{LockGuard, Locker};
+use lockable_runtime::{LockError, LockGuard, LockRequest, Locker, LockerBuilder};
 use tokio::runtime::{Builder, Runtime};
 
 mod cluster;
@@ -26,7 +27,10 @@ use self::shared::Shared;
 
 /// A store of the test's own, with power over its time and its data.
 pub(crate) trait Fixture: Sized {
-    /// A lease to wait for the end of, which lasts while a claim takes its steps.
+    /// A lease to wait for the end of. On a busy machine it may end between any two steps of a claim.
+    const SHORT: Duration;
+
+    /// A lease that is renewed while a claim takes its steps.
     const LEASE: Duration;
 
     /// How many of these leases a claim may let pass.
@@ -72,11 +76,15 @@ pub(crate) trait Fixture: Sized {
     /// Takes the thread's time and lets nothing else run on it meanwhile.
     fn block(&self, duration: Duration);
 
-    /// Returns once the condition holds, without letting a lease of the default length pass.
+    /// Returns once the condition holds, without letting an [ample](AMPLE) lease pass.
     async fn eventually(&self, condition: impl FnMut() -> bool);
 
     async fn locker(&self) -> Locker {
-        Locker::connect(&self.url()).await.unwrap()
+        self.builder().connect().await.unwrap()
+    }
+
+    fn builder(&self) -> LockerBuilder {
+        Locker::builder().url(self.url()).expire(AMPLE)
     }
 
     fn has(&self, key: &str) -> bool {
@@ -190,26 +198,58 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 /// Far more than the longest test takes: only one that hangs reaches it.
 const TEST_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long a state may be waited for; less than a lease of the default length, so that a lock that
-/// was left behind is noticed.
-pub(crate) const LIMIT: Duration = Duration::from_secs(8);
+/// The lease of a lock that no claim lets pass.
+pub(crate) const AMPLE: Duration = Duration::from_secs(30);
+
+/// How long a state may be waited for; less than an ample lease, so that a lock that was left behind is
+/// noticed.
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
 /// The lock `order:7`, which must be free.
 pub(crate) async fn hold(locker: &Locker) -> LockGuard {
     locker.lock(KEY).try_acquire().await.unwrap().unwrap()
 }
 
-/// The lock `order:7` for the fixture's short lease, which must be free.
+/// The lock `order:7` for the fixture's short lease, which may be over any time.
 pub(crate) async fn hold_shortly<F: Fixture>(_: &F, locker: &Locker) -> LockGuard {
-    locker.lock(KEY).expire(F::LEASE).try_acquire().await.unwrap().unwrap()
+    in_time(|| locker.lock(KEY).expire(F::SHORT)).await
 }
 
-/// The lock `order:7` for the fixture's short lease, renewed; it must be free.
+/// The guard of a short lease. It is asked for once more where a busy machine lets the lease end before its answer.
+pub(crate) async fn in_time(request: impl Fn() -> LockRequest) -> LockGuard {
+    loop {
+        match request().acquire().await {
+            Ok(guard) => return guard,
+            Err(error) => assert!(error.is_unavailable(), "{error}"),
+        }
+    }
+}
+
+/// What comes of a body under a short lease. It is run once more where a busy machine lets the lease end before its
+/// start.
+pub(crate) async fn run_in_time<T>(
+    request: impl Fn() -> LockRequest,
+    body: impl AsyncFn() -> T,
+) -> Result<T, LockError> {
+    let has_started = Cell::new(false);
+    loop {
+        let started = async {
+            has_started.set(true);
+            body().await
+        };
+        let outcome = request().run(started).await;
+        if has_started.get() {
+            return outcome;
+        }
+    }
+}
+
+/// The lock `order:7` for the fixture's renewed lease; it must be free.
 pub(crate) async fn hold_renewed<F: Fixture>(_: &F, locker: &Locker) -> LockGuard {
     locker.lock(KEY).expire(F::LEASE).renew().try_acquire().await.unwrap().unwrap()
 }
 
-/// Fails when anything is asked of the store in a time that no renewal of a short lease waits for.
+/// Fails when anything is asked of the store in a time that no renewal waits for.
 pub(crate) async fn assert_quiet<F: Fixture>(store: &F) {
     let before = (store.requests(), store.locks());
     store.elapse(F::LEASE / 2).await;

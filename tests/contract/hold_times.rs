@@ -3,16 +3,17 @@
 use std::cell::Cell;
 use std::future::{pending, poll_fn};
 use std::panic::resume_unwind;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use lockable_runtime::{LockGuard, LockRequest, Locker, OnLost};
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::body::{OnDrop, caught};
-use crate::fixture::{Fixture, KEY, NAME, assert_quiet, at_once, drained, hold};
+use crate::fixture::{
+    AMPLE, Fixture, KEY, LIMIT, NAME, assert_quiet, at_once, drained, hold, run_in_time,
+};
 
 every_backend! { one_thread: [
     a_lock_is_taken_for_its_minimum_hold,
@@ -23,7 +24,6 @@ every_backend! { one_thread: [
     a_minimum_hold_makes_nothing_again_that_was_lost,
     contradicting_hold_times_are_refused_before_anything_is_sent,
     a_body_is_stopped_at_its_maximum_hold,
-    a_maximum_hold_stops_a_body_that_may_finish,
     a_body_is_not_polled_past_its_maximum_hold,
     before_its_maximum_hold_a_body_gives_its_value,
     a_guard_is_lost_at_its_maximum_hold,
@@ -35,19 +35,19 @@ every_backend! { one_thread: [
 async fn a_lock_is_taken_for_its_minimum_hold<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let start = Instant::now();
-    let guard = at_least(&locker, KEY, F::LEASE).acquire().await.unwrap();
+    let guard = at_least(&locker, KEY, F::SHORT).acquire().await.unwrap();
     let token = guard.fencing_token();
     guard.release().await.unwrap();
     let next = loop {
         if let Some(next) = other.lock(KEY).try_acquire().await.unwrap() {
             break next;
         }
-        store.elapse(F::LEASE / 200).await;
+        store.elapse(F::SHORT / 50).await;
     };
     let passed = start.elapsed();
-    assert!(passed >= F::LEASE, "{passed:?}");
+    assert!(passed >= F::SHORT, "{passed:?}");
     // Far less than the lease, which ends it when nothing else does.
-    assert!(passed < 5 * F::LEASE, "{passed:?}");
+    assert!(passed < LIMIT, "{passed:?}");
     assert!(next.fencing_token() > token);
 }
 
@@ -55,7 +55,7 @@ async fn a_lock_is_taken_for_its_minimum_hold<F: Fixture>(store: &F) {
 async fn a_minimum_hold_outlasts_every_end_of_a_call<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let start = Instant::now();
-    let least = 10 * F::LEASE;
+    let least = AMPLE;
     let request = |key: &str| at_least(&locker, key, least);
     request("released").acquire().await.unwrap().release().await.unwrap();
     drop(request("dropped").acquire().await.unwrap());
@@ -63,9 +63,14 @@ async fn a_minimum_hold_outlasts_every_end_of_a_call<F: Fixture>(store: &F) {
     request("failed").run(async { Err::<(), _>(()) }).await.unwrap().unwrap_err();
     let panicking = async { resume_unwind(Box::new(())) };
     assert!(caught(request("panicked").run::<_>(panicking)).await.is_err());
-    let limited = request("stopped").renew().max_hold(F::LEASE / 10).run(pending::<()>());
+    let limited = request("stopped").renew().max_hold(F::SHORT).run(pending::<()>());
     assert!(limited.await.unwrap_err().is_max_hold_reached());
-    let (aborted, started) = running(request("aborted"));
+    let (send, started) = oneshot::channel();
+    let body = async {
+        send.send(()).unwrap();
+        pending::<()>().await;
+    };
+    let aborted = tokio::spawn(request("aborted").run(body));
     started.await.unwrap();
     aborted.abort();
     assert!(aborted.await.unwrap_err().is_cancelled());
@@ -85,8 +90,8 @@ async fn a_minimum_hold_outlasts_every_end_of_a_call<F: Fixture>(store: &F) {
 
 async fn a_minimum_hold_that_is_over_delays_nothing<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    let guard = at_least(&locker, KEY, F::LEASE / 10).acquire().await.unwrap();
-    store.elapse(F::LEASE / 5).await;
+    let guard = at_least(&locker, KEY, F::SHORT / 2).acquire().await.unwrap();
+    store.elapse(F::SHORT).await;
     guard.release().await.unwrap();
     assert!(!store.has(NAME));
     at_least(&locker, KEY, Duration::ZERO).try_run(async {}).await.unwrap().unwrap();
@@ -95,29 +100,26 @@ async fn a_minimum_hold_that_is_over_delays_nothing<F: Fixture>(store: &F) {
 
 async fn a_minimum_hold_may_last_the_whole_lease<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
-    let request = locker.lock(KEY).expire(F::LEASE).min_hold(F::LEASE);
-    let guard = request.acquire().await.unwrap();
+    let guard = locker.lock(KEY).min_hold(AMPLE).acquire().await.unwrap();
     let start = Instant::now();
     guard.release().await.unwrap();
     let life = store.life(NAME).unwrap();
-    assert!(life <= F::LEASE && life + start.elapsed() > F::LEASE * 9 / 10, "{life:?}");
+    assert!(life <= AMPLE && life + start.elapsed() > AMPLE * 9 / 10, "{life:?}");
     assert!(other.lock(KEY).try_acquire().await.unwrap().is_none());
-    store.pass(NAME).await;
-    hold(&other).await.release().await.unwrap();
+    store.delete(NAME);
 }
 
 async fn a_renewal_does_not_make_a_minimum_hold_longer<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    let expire = 2 * F::LEASE;
-    let request = || locker.lock(KEY).expire(expire).renew().min_hold(expire);
-    let guard = request().acquire().await.unwrap();
+    let request = locker.lock(KEY).expire(F::LEASE).renew().min_hold(F::LEASE);
+    let guard = request.acquire().await.unwrap();
     let lease = guard.lease();
     guard.release().await.unwrap();
     // It may be over when it is looked at.
     let life = || store.life(NAME).unwrap_or_default();
     let (first, before, start) = (life(), store.requests(), Instant::now());
     // A lease of this length is renewed before that.
-    store.elapse(F::LEASE).await;
+    store.elapse(F::LEASE / 2).await;
     let passed = start.elapsed();
     let rest = life();
     let is_shorter = rest.is_zero() || rest + passed <= first + Duration::from_millis(2);
@@ -153,7 +155,7 @@ async fn a_minimum_hold_makes_nothing_again_that_was_lost<F: Fixture>(store: &F)
 async fn contradicting_hold_times_are_refused_before_anything_is_sent<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let before = store.requests();
-    let (short, long) = (Duration::from_secs(1), Duration::from_secs(20));
+    let (short, long) = (Duration::from_secs(1), 2 * AMPLE);
     let request = || locker.lock(KEY);
     let refused = [
         ("`max_hold`", request().max_hold(short)),
@@ -177,20 +179,25 @@ async fn contradicting_hold_times_are_refused_before_anything_is_sent<F: Fixture
 
 async fn a_body_is_stopped_at_its_maximum_hold<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
-    // Shorter than the lease, and longer.
-    for most in [F::LEASE / 3, F::LEASE * 5 / 4] {
-        let start = Instant::now();
-        let in_time = Cell::new(false);
+    // Shorter than the lease, also for a body that may finish, and longer.
+    let cases = [
+        (AMPLE, F::SHORT, OnLost::Cancel),
+        (AMPLE, F::SHORT, OnLost::Finish),
+        (F::LEASE, F::LEASE * 5 / 4, OnLost::Cancel),
+    ];
+    for (expire, most, on_lost) in cases {
+        let (start, in_time) = (Instant::now(), Cell::new(false));
+        let end = OnDrop(|| in_time.set(store.has(NAME)));
         let body = async {
-            let _end = OnDrop(|| in_time.set(store.has(NAME)));
+            let _end = end;
             pending::<()>().await;
         };
-        let error = at_most(&locker, F::LEASE, most).run(body).await.unwrap_err();
-        let passed = start.elapsed();
+        let request = at_most(&locker, expire, most).on_lost(on_lost);
+        let error = request.run(body).await.unwrap_err();
         assert!(error.is_max_hold_reached() && !error.is_lost(), "{error}");
         assert!(!error.is_completed() && error.to_string().contains("`max_hold`"), "{error}");
         assert_eq!(error.key(), Some(NAME));
-        assert!(passed >= most, "{passed:?} of {most:?}");
+        assert!(start.elapsed() >= most);
         assert!(in_time.get(), "the body outlived its lock");
         // At once.
         assert!(!store.has(NAME));
@@ -199,46 +206,40 @@ async fn a_body_is_stopped_at_its_maximum_hold<F: Fixture>(store: &F) {
     assert_quiet(store).await;
 }
 
-async fn a_maximum_hold_stops_a_body_that_may_finish<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
-    let request = at_most(&locker, F::LEASE, F::LEASE / 3).on_lost(OnLost::Finish);
-    assert!(request.run(pending::<()>()).await.unwrap_err().is_max_hold_reached());
-    assert!(!store.has(NAME));
-}
-
 async fn a_body_is_not_polled_past_its_maximum_hold<F: Fixture>(store: &F) {
-    let polls = Cell::new(0);
-    let body = poll_fn(|cx| {
+    let (locker, polls) = (store.locker().await, Cell::new(0));
+    let poll = |cx: &mut Context<'_>| {
         polls.set(polls.get() + 1);
-        store.block(F::LEASE / 2);
+        store.block(F::SHORT);
         cx.waker().wake_by_ref();
         Poll::<()>::Pending
-    });
-    let request = at_most(&store.locker().await, 4 * F::LEASE, F::LEASE / 2);
-    assert!(request.run(body).await.unwrap_err().is_max_hold_reached());
+    };
+    let request = || at_most(&locker, AMPLE, F::SHORT);
+    let outcome = run_in_time(request, async || poll_fn(poll).await).await;
+    assert!(outcome.unwrap_err().is_max_hold_reached());
     assert_eq!(polls.get(), 1);
 }
 
 async fn before_its_maximum_hold_a_body_gives_its_value<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let body = async {
-        store.elapse(F::LEASE / 10).await;
+        store.elapse(F::SHORT).await;
         42
     };
-    let request = || at_most(&locker, F::LEASE, F::LEASE * 3 / 4);
+    let request = || at_most(&locker, AMPLE, LIMIT);
     assert_eq!(request().run(body).await.unwrap(), 42);
     assert!(!store.has(NAME));
     request().try_acquire().await.unwrap().unwrap().release().await.unwrap();
     // One that did not ask for the time until it was over held its lock all the while.
-    let blocking = async { store.block(F::LEASE / 2) };
-    at_most(&locker, 4 * F::LEASE, F::LEASE / 3).try_run(blocking).await.unwrap().unwrap();
+    let brief = || at_most(&locker, AMPLE, F::SHORT);
+    run_in_time(brief, async || store.block(F::SHORT * 3 / 2)).await.unwrap();
     let endless = at_most(&locker, F::LEASE, Duration::MAX);
     endless.try_run(async {}).await.unwrap().unwrap();
 }
 
 async fn a_guard_is_lost_at_its_maximum_hold<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
-    let most = F::LEASE * 3 / 4;
+    let most = F::LEASE / 2;
     let start = Instant::now();
     let first = at_most(&locker, F::LEASE, most).acquire().await.unwrap();
     let lease = first.lease();
@@ -252,54 +253,50 @@ async fn a_guard_is_lost_at_its_maximum_hold<F: Fixture>(store: &F) {
     assert!(first.extend(20 * F::LEASE).await.unwrap_err().is_max_hold_reached());
     // It is this holder's all the same, and ends with its lease.
     assert!(store.has(NAME) && other.lock(KEY).try_acquire().await.unwrap().is_none());
-    assert_quiet_until_gone(store).await;
+    // No renewal comes any more: the lock ends within one lease.
+    let (before, life) = (store.requests(), store.life(NAME).unwrap());
+    assert!(life <= F::LEASE);
+    store.pass(NAME).await;
+    assert_eq!(store.requests(), before, "it is still renewed");
     drop(first);
-    let second = at_most(&locker, F::LEASE, F::LEASE / 4).try_acquire().await.unwrap().unwrap();
+    let second = at_most(&locker, AMPLE, F::SHORT).try_acquire().await.unwrap().unwrap();
     assert!(second.lost().await.is_max_hold_reached());
     second.release().await.unwrap();
     assert!(!store.has(NAME));
 }
 
-/// No renewal comes any more: the lock ends within one lease.
-async fn assert_quiet_until_gone<F: Fixture>(store: &F) {
-    let (before, life) = (store.requests(), store.life(NAME).unwrap());
-    assert!(life <= F::LEASE);
-    store.pass(NAME).await;
-    assert_eq!(store.requests(), before, "it is still renewed");
-}
-
 async fn a_maximum_hold_bounds_what_remains<F: Fixture>(store: &F) {
-    let most = 2 * F::LEASE;
-    let guard = at_most(&store.locker().await, 4 * F::LEASE, most).acquire().await.unwrap();
-    assert!(guard.is_held() && guard.remaining() <= most);
-    guard.extend(20 * F::LEASE).await.unwrap();
-    assert!(guard.is_held() && guard.remaining() <= most);
+    let guard = at_most(&store.locker().await, AMPLE, LIMIT).acquire().await.unwrap();
+    assert!(guard.is_held() && guard.remaining() <= LIMIT);
+    guard.extend(2 * AMPLE).await.unwrap();
+    assert!(guard.is_held() && guard.remaining() <= LIMIT);
     guard.release().await.unwrap();
     assert!(!store.has(NAME));
 }
 
 async fn blocking_past_maximum_hold_and_lease_is_a_loss<F: Fixture>(store: &F) {
-    let request = at_most(&store.locker().await, F::LEASE, F::LEASE / 2);
-    let body = async {
+    let locker = store.locker().await;
+    let body = async || {
         // So that no renewal makes it last longer.
-        store.put_foreign(NAME, F::LEASE);
-        store.block(F::LEASE);
+        store.put_foreign(NAME, F::SHORT);
+        store.block(F::SHORT);
     };
-    let error = request.run(body).await.unwrap_err();
+    let outcome = run_in_time(|| at_most(&locker, F::SHORT, F::SHORT / 2), body).await;
+    let error = outcome.unwrap_err();
     assert!(error.is_lost() && error.is_completed(), "{error}");
     store.delete(NAME);
 }
 
 async fn minimum_and_maximum_holds_count_from_the_grant<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    let (least, most) = (F::LEASE, F::LEASE / 2);
-    let request = at_most(&locker, 2 * F::LEASE, most).min_hold(least);
+    let (least, most) = (2 * F::SHORT, F::SHORT);
     let (start, granted) = (Instant::now(), Cell::new(Duration::ZERO));
-    let body = async {
+    let body = async || {
         granted.set(start.elapsed());
         pending::<()>().await;
     };
-    assert!(request.run(body).await.unwrap_err().is_max_hold_reached());
+    let outcome = run_in_time(|| at_most(&locker, AMPLE, most).min_hold(least), body).await;
+    assert!(outcome.unwrap_err().is_max_hold_reached());
     let life = store.life(NAME).unwrap_or_default();
     // The request for the grant may have taken its time, and the store may count in milliseconds.
     let most = least.saturating_sub(most) + granted.get() + Duration::from_millis(2);
@@ -308,21 +305,11 @@ async fn minimum_and_maximum_holds_count_from_the_grant<F: Fixture>(store: &F) {
     assert!(start.elapsed() >= least);
 }
 
-/// A request with a lease much longer than its minimum hold.
+/// A request with a lease longer than its minimum hold.
 fn at_least(locker: &Locker, key: &str, least: Duration) -> LockRequest {
-    locker.lock(key).expire(5 * least.max(Duration::from_secs(4))).min_hold(least)
+    locker.lock(key).expire(2 * AMPLE).min_hold(least)
 }
 
 fn at_most(locker: &Locker, expire: Duration, most: Duration) -> LockRequest {
     locker.lock(KEY).expire(expire).renew().max_hold(most)
-}
-
-/// A task that holds the lock until it is aborted, and the news that it does.
-fn running(request: LockRequest) -> (JoinHandle<()>, oneshot::Receiver<()>) {
-    let (send, started) = oneshot::channel();
-    let body = async {
-        send.send(()).unwrap();
-        pending::<()>().await;
-    };
-    (tokio::spawn(async { request.run(body).await.unwrap() }), started)
 }

@@ -13,23 +13,21 @@ use tokio::task::{LocalSet, yield_now};
 
 use crate::body::caught;
 use crate::cancellation::give_up_after;
-use crate::fixture::{Fixture, KEY, NAME, Redis, at_once, hold};
+use crate::fixture::{Fixture, KEY, NAME, Redis, at_once, hold, run_in_time};
 
 every_backend! { one_thread: [
     a_body_asking_for_its_own_lock_is_refused,
-    a_body_is_refused_through_any_locker,
-    a_body_may_hold_other_locks,
-    the_same_key_elsewhere_is_another_lock,
-    siblings_of_a_body_find_its_lock_busy,
-    what_a_body_spawned_finds_its_lock_busy,
+    siblings_and_spawned_tasks_find_a_bodys_lock_busy,
     a_guard_held_by_hand_does_not_count,
-    a_body_may_be_followed_by_its_relock,
     a_panic_may_be_followed_by_a_relock,
     a_relock_may_follow_a_dropped_body,
     a_body_in_a_body_sees_both_locks,
     what_the_body_polls_is_part_of_it,
     a_call_from_outside_is_refused_where_polled,
     a_body_that_continues_after_its_loss_may_relock,
+] and_sentinel: [
+    a_body_is_refused_through_any_locker,
+    the_same_key_elsewhere_is_another_lock,
 ] }
 
 every_claim! { redis_alone: Redis, one_thread, [
@@ -57,22 +55,11 @@ async fn a_body_asking_for_its_own_lock_is_refused<F: Fixture>(store: &F) {
 
 async fn a_body_is_refused_through_any_locker<F: Fixture>(store: &F) {
     let (locker, same_place) = (store.locker().await, store.locker().await);
-    let longer =
-        Locker::builder().url(store.url()).prefix("disLock:order").connect().await.unwrap();
+    let longer = store.builder().prefix("disLock:order").connect().await.unwrap();
     let body = async {
         assert_refused(locker.clone().lock(KEY).acquire().await.map(drop));
         assert_refused(same_place.lock(KEY).acquire().await.map(drop));
         assert_refused(longer.lock(":7").acquire().await.map(drop));
-    };
-    locker.lock(KEY).run(body).await.unwrap();
-}
-
-async fn a_body_may_hold_other_locks<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
-    let body = async {
-        let guard = locker.lock("other").acquire().await.unwrap();
-        locker.lock("third").run(async {}).await.unwrap();
-        guard.release().await.unwrap();
     };
     locker.lock(KEY).run(body).await.unwrap();
 }
@@ -92,7 +79,7 @@ async fn the_same_key_elsewhere_is_another_lock<F: Fixture>(store: &F) {
     locker.lock(KEY).run(body).await.unwrap();
 }
 
-async fn siblings_of_a_body_find_its_lock_busy<F: Fixture>(store: &F) {
+async fn siblings_and_spawned_tasks_find_a_bodys_lock_busy<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let (send, received) = oneshot::channel();
     let (done, is_done) = oneshot::channel();
@@ -112,19 +99,16 @@ async fn siblings_of_a_body_find_its_lock_busy<F: Fixture>(store: &F) {
         locker.lock(KEY).try_acquire().await
     };
     let outcome = tokio::select! {
+        biased;
         _ = locker.lock(KEY).run(pending::<()>()) => unreachable!("its body never ends"),
-        outcome = after_a_poll_of_the_other(sibling) => outcome,
+        outcome = sibling => outcome,
     };
     assert!(outcome.unwrap().is_none());
-}
-
-async fn what_a_body_spawned_finds_its_lock_busy<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
-    let body = async {
+    let spawning = async {
         let locker = locker.clone();
         tokio::spawn(async move { locker.lock(KEY).try_acquire().await }).await.unwrap()
     };
-    assert!(locker.lock(KEY).run(body).await.unwrap().unwrap().is_none());
+    assert!(locker.lock(KEY).run(spawning).await.unwrap().unwrap().is_none());
 }
 
 async fn a_guard_held_by_hand_does_not_count<F: Fixture>(store: &F) {
@@ -137,14 +121,6 @@ async fn a_guard_held_by_hand_does_not_count<F: Fixture>(store: &F) {
     };
     locker.lock("other").run(body).await.unwrap();
     guard.release().await.unwrap();
-}
-
-async fn a_body_may_be_followed_by_its_relock<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
-    for _ in 0..3 {
-        locker.lock(KEY).run(yield_now()).await.unwrap();
-        hold(&locker).await.release().await.unwrap();
-    }
 }
 
 async fn a_panic_may_be_followed_by_a_relock<F: Fixture>(store: &F) {
@@ -240,13 +216,14 @@ async fn a_call_from_outside_is_refused_where_polled<F: Fixture>(store: &F) {
 /// It holds nothing any more that it could wait for.
 async fn a_body_that_continues_after_its_loss_may_relock<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    let body = async {
-        store.block(F::LEASE);
+    let body = async || {
+        store.block(F::SHORT);
         store.pass(NAME).await;
         hold(&locker).await.release().await.unwrap();
+        42
     };
-    let request = locker.lock(KEY).expire(F::LEASE).on_lost(OnLost::Finish);
-    request.run(body).await.unwrap();
+    let request = || locker.lock(KEY).expire(F::SHORT).on_lost(OnLost::Finish);
+    assert_eq!(run_in_time(request, body).await.unwrap(), 42);
 }
 
 async fn another_database_is_another_store(store: &Redis) {
@@ -264,12 +241,6 @@ fn assert_refused(outcome: Result<(), LockError>) {
     let error = outcome.unwrap_err();
     assert!(error.is_held_by_caller() && !error.is_busy(), "{error}");
     assert!(error.key().is_some_and(|key| error.to_string().contains(key)));
-}
-
-/// Lets whatever is polled beside it go first, once.
-async fn after_a_poll_of_the_other<T>(future: impl Future<Output = T>) -> T {
-    yield_now().await;
-    future.await
 }
 
 /// Polls with a waker that is not the task's.
