@@ -1,64 +1,62 @@
 //! A call that is given up at any point leaves no lock behind.
 
+#![expect(clippy::async_yields_async, reason = "what starts a call is not what polls it")]
+
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
-use std::time::Duration;
 
 use lockable_runtime::Locker;
 use tokio::task::yield_now;
 
-use crate::fixture::{Fixture, KEY, NAME, assert_quiet, hold};
+use crate::fixture::{AMPLE, Fixture, KEY, NAME, assert_quiet, hold};
 
 every_backend! { one_thread: [
     an_acquisition_given_up_at_any_poll_leaves_nothing,
-    a_first_acquisition_dropped_anywhere_leaves_nothing,
-    an_acquisition_given_up_behind_a_drop_leaves_nothing,
     a_given_up_try_spares_the_holder,
     many_given_up_at_once_leave_nothing,
-    a_runtime_that_ends_in_the_middle_leaves_nothing,
     a_run_given_up_at_any_poll_leaves_nothing,
-    a_given_up_renewed_acquisition_is_not_renewed,
-    a_given_up_renewed_run_is_not_renewed,
     an_acquisition_dropped_at_minimum_holds_leaves_nothing,
     a_release_dropped_at_any_poll_frees_the_lock,
     an_extension_dropped_at_any_poll_shortens_nothing,
     an_inspection_given_up_at_any_poll_changes_nothing,
     a_given_up_wait_for_a_loss_misses_nothing,
+] and_sentinel: [
+    a_first_acquisition_dropped_anywhere_leaves_nothing,
+    an_acquisition_given_up_behind_a_drop_leaves_nothing,
+    a_runtime_that_ends_in_the_middle_leaves_nothing,
+    a_given_up_renewed_call_is_not_renewed,
 ] }
 
 async fn an_acquisition_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
-    give_up_at_every_poll(store, || locker.clone()).await;
+    leaves_nothing(store, async |locker| locker.lock(KEY).acquire()).await;
 }
 
 /// The first call of a locker connects, which takes more polls.
 async fn a_first_acquisition_dropped_anywhere_leaves_nothing<F: Fixture>(store: &F) {
-    let cold = || Locker::builder().url(store.url()).connect_lazy().unwrap();
-    give_up_at_every_poll(store, cold).await;
+    let latest = Cell::new(None);
+    let first = async || {
+        let locker = store.builder().connect_lazy().unwrap();
+        latest.set(Some(locker.clone()));
+        locker.lock(KEY).acquire()
+    };
+    at_every_poll(first, async |_| assert_nothing_left(store, &latest.take().unwrap()).await).await;
 }
 
 /// A call that comes after a dropped guard waits for its release first.
 async fn an_acquisition_given_up_behind_a_drop_leaves_nothing<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
-    for polls in 0.. {
-        drop(hold(&locker).await);
-        let is_done = give_up_after(polls, locker.lock(KEY).acquire()).await;
-        assert_nothing_left(store, &locker).await;
-        if is_done {
-            return;
-        }
-    }
+    let behind_a_drop = async |locker: &Locker| {
+        drop(hold(locker).await);
+        locker.lock(KEY).acquire()
+    };
+    leaves_nothing(store, behind_a_drop).await;
 }
 
 async fn a_given_up_try_spares_the_holder<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let held = hold(&locker).await;
-    for polls in 0.. {
-        if give_up_after(polls, other.lock(KEY).try_acquire()).await {
-            break;
-        }
-    }
+    at_every_poll(async || other.lock(KEY).try_acquire(), async |_| {}).await;
     // This one comes after the releases of what was given up.
     assert!(other.lock(KEY).try_acquire().await.unwrap().is_none());
     assert!(store.has(NAME));
@@ -105,103 +103,60 @@ async fn a_runtime_that_ends_in_the_middle_leaves_nothing<F: Fixture>(store: &F)
 }
 
 async fn a_run_given_up_at_any_poll_leaves_nothing<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
-    for polls in 0.. {
-        let body = async {
-            for _ in 0..3 {
-                yield_now().await;
-            }
-        };
-        let is_done = give_up_after(polls, locker.lock(KEY).run(body)).await;
-        assert_nothing_left(store, &locker).await;
-        if is_done {
-            break;
-        }
-    }
+    leaves_nothing(store, async |locker| locker.lock(KEY).run(a_few_steps())).await;
 }
 
-async fn a_given_up_renewed_acquisition_is_not_renewed<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
-    at_every_poll(store, &locker, async || locker.lock(KEY).expire(F::LEASE).renew().acquire())
-        .await;
-    assert_quiet(store).await;
-}
-
-async fn a_given_up_renewed_run_is_not_renewed<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
-    let body = async || {
-        for _ in 0..3 {
-            yield_now().await;
-        }
-    };
-    let request = || locker.lock(KEY).expire(F::LEASE).renew().max_hold(F::LEASE);
-    at_every_poll(store, &locker, async || request().run(body())).await;
+async fn a_given_up_renewed_call_is_not_renewed<F: Fixture>(store: &F) {
+    let renewed = |locker: &Locker| locker.lock(KEY).expire(F::LEASE).renew();
+    leaves_nothing(store, async |locker| renewed(locker).acquire()).await;
+    let run = async |locker: &Locker| renewed(locker).max_hold(F::LEASE).run(a_few_steps());
+    leaves_nothing(store, run).await;
     assert_quiet(store).await;
 }
 
 /// No one has held the lock, so no minimum hold applies.
 async fn an_acquisition_dropped_at_minimum_holds_leaves_nothing<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    for turns in 0..TURNS {
-        for polls in 0.. {
-            let request = locker.lock(KEY).min_hold(F::LEASE);
-            let mut call = Box::pin(request.acquire());
-            if give_up_after(polls, call.as_mut()).await {
-                store.delete(NAME);
-                break;
-            }
-            let_others_run(turns).await;
-            drop(call);
-            assert_nothing_left(store, &locker).await;
-        }
-    }
+    let check = async |is_done| {
+        if is_done { store.delete(NAME) } else { assert_nothing_left(store, &locker).await }
+    };
+    at_every_poll(async || locker.lock(KEY).min_hold(F::LEASE).acquire(), check).await;
 }
 
 async fn a_release_dropped_at_any_poll_frees_the_lock<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
-    let renewed = async || locker.lock(KEY).expire(F::LEASE).renew().acquire().await.unwrap();
-    at_every_poll(store, &locker, async || renewed().await.release()).await;
+    let release = async |locker: &Locker| {
+        locker.lock(KEY).expire(F::LEASE).renew().acquire().await.unwrap().release()
+    };
+    leaves_nothing(store, release).await;
     assert_quiet(store).await;
 }
 
 async fn an_extension_dropped_at_any_poll_shortens_nothing<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    let (first, longer) = (Duration::from_secs(20), Duration::from_secs(40));
-    for turns in 0..TURNS {
-        for polls in 0.. {
-            let guard = locker.lock(KEY).expire(first).acquire().await.unwrap();
-            let mut call = Box::pin(guard.extend(longer));
-            let is_done = give_up_after(polls, call.as_mut()).await;
-            let_others_run(turns).await;
-            drop(call);
-            assert!(guard.is_held() && guard.remaining() > first / 2);
-            // The lock lives in the store at least as long as its holder counts on.
-            assert!(store.life(NAME).unwrap() > first / 2);
-            assert_eq!(guard.remaining() > first, is_done);
-            guard.release().await.unwrap();
-            assert_eq!(store.locks(), [""; 0]);
-            if is_done {
-                break;
-            }
-        }
-    }
+    let held = Cell::new(None);
+    let extend = async || {
+        let guard = hold(&locker).await;
+        let lease = guard.lease();
+        held.set(Some(guard));
+        async move { lease.extend(2 * AMPLE).await }
+    };
+    let check = async |is_done| {
+        let guard = held.take().unwrap();
+        assert!(guard.is_held() && guard.remaining() > AMPLE / 2);
+        // The lock lives in the store at least as long as its holder counts on.
+        assert!(store.life(NAME).unwrap() > AMPLE / 2);
+        assert_eq!(guard.remaining() > AMPLE, is_done);
+        guard.release().await.unwrap();
+        assert_eq!(store.locks(), [""; 0]);
+    };
+    at_every_poll(extend, check).await;
 }
 
 async fn an_inspection_given_up_at_any_poll_changes_nothing<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
-    for turns in 0..TURNS {
-        for polls in 0.. {
-            let mut call = Box::pin(locker.inspect(KEY));
-            let is_done = give_up_after(polls, call.as_mut()).await;
-            let_others_run(turns).await;
-            drop(call);
-            assert!(locker.inspect(KEY).await.unwrap().is_some() && guard.is_held());
-            if is_done {
-                break;
-            }
-        }
-    }
+    let is_there = async || locker.inspect(KEY).await.unwrap().is_some() && guard.is_held();
+    at_every_poll(async || locker.inspect(KEY), async |_| assert!(is_there().await)).await;
     guard.release().await.unwrap();
 }
 
@@ -224,20 +179,23 @@ async fn a_given_up_wait_for_a_loss_misses_nothing<F: Fixture>(store: &F) {
     }
 }
 
-/// Starts the call and gives it up after each number of polls, until one is enough for it to end,
-/// and then at each point on the way of what it sent.
-async fn at_every_poll<F: Fixture, C: Future>(
-    store: &F,
-    locker: &Locker,
-    start: impl AsyncFn() -> C,
-) {
+/// Nothing is left of a call that is given up at any point.
+async fn leaves_nothing<F: Fixture, C: Future>(store: &F, start: impl AsyncFn(&Locker) -> C) {
+    let locker = store.locker().await;
+    let check = async |_| assert_nothing_left(store, &locker).await;
+    at_every_poll(async || start(&locker).await, check).await;
+}
+
+/// Gives a call up after each number of polls, until one is enough for it to end, and at each point on the way
+/// of what it sent: not sent yet, sent, answered. Each time the check learns whether it has ended.
+async fn at_every_poll<C: Future>(start: impl AsyncFn() -> C, check: impl AsyncFn(bool)) {
     for turns in 0..TURNS {
         for polls in 0.. {
             let mut call = Box::pin(start().await);
             let is_done = give_up_after(polls, call.as_mut()).await;
             let_others_run(turns).await;
             drop(call);
-            assert_nothing_left(store, locker).await;
+            check(is_done).await;
             if is_done {
                 break;
             }
@@ -245,21 +203,10 @@ async fn at_every_poll<F: Fixture, C: Future>(
     }
 }
 
-/// Gives an acquisition up after each number of polls, until one is enough for it to end, and then
-/// at each point on the way of what it sent: not sent yet, sent, answered.
-async fn give_up_at_every_poll<F: Fixture>(store: &F, locker: impl Fn() -> Locker) {
-    for turns in 0..TURNS {
-        for polls in 0.. {
-            let locker = locker();
-            let mut call = Box::pin(locker.lock(KEY).acquire());
-            let is_done = give_up_after(polls, call.as_mut()).await;
-            let_others_run(turns).await;
-            drop(call);
-            assert_nothing_left(store, &locker).await;
-            if is_done {
-                break;
-            }
-        }
+/// What a body does.
+async fn a_few_steps() {
+    for _ in 0..3 {
+        yield_now().await;
     }
 }
 
