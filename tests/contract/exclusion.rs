@@ -1,43 +1,38 @@
 //! At most one holder at any time.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use lockable_runtime::{FencingToken, LockGuard, Locker};
+use lockable_runtime::{LockGuard, LockRequest, Locker};
+use lockable_tests::Sections;
 use tokio::task::{JoinSet, yield_now};
 
 use crate::fixture::{Fixture, KEY, NAME, hold};
 
 every_backend! { many_threads: [
-    sections_of_many_tasks_never_overlap,
     of_many_tries_at_once_one_gets_the_lock,
-    a_try_on_a_held_lock_finds_it_busy,
-    the_busy_error_names_the_held_lock,
     a_busy_try_leaves_the_holders_lease_alone,
     keys_that_resemble_each_other_are_different_locks,
     another_prefix_is_another_lock,
+] and_sentinel: [
     a_lock_outlives_its_locker_and_its_runtime,
+    sections_of_many_tasks_never_overlap,
 ] }
 
-/// Goal: two sections of one key at the same time, if the backend lets that happen.
-/// Method: many tasks of two lockers want two keys over and over. Each section marks its key as
-/// taken and lets others run before it ends; sections end in each of the three ways there are.
+/// Goal: two sections of one key at the same time, or a token that does not rise, if the backend lets that happen.
+/// Method: many tasks of three lockers want two keys over and over. Some try again and again; some wait, and some of
+/// those in fair turns. Sections end in each of the three ways there are.
 async fn sections_of_many_tasks_never_overlap<F: Fixture>(store: &F) {
-    let lockers = [store.locker().await, store.locker().await];
-    let sections = ["left", "right"].map(|key| (key, Arc::new(Sections::default())));
+    let lockers = [store.locker().await, store.locker().await, store.locker().await];
+    let sections = Arc::new(Sections::default());
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {
-        let locker = lockers[task % 2].clone();
-        let (key, sections) = sections[task / 2 % 2].clone();
-        tasks.spawn(async move { work(&locker, key, &sections).await });
+        let (locker, sections) = (lockers[task % 3].clone(), Arc::clone(&sections));
+        tasks.spawn(async move { work(task, &locker, &sections).await });
     }
     tasks.join_all().await;
-    for (_, sections) in sections {
-        let tokens = sections.tokens.lock().unwrap();
-        assert_eq!(tokens.len(), TASKS / 2 * ROUNDS);
-        assert!(tokens.is_sorted_by(|earlier, later| earlier < later), "{tokens:?}");
-    }
+    sections.assert_sound();
+    assert_eq!(usize::try_from(sections.finished()), Ok(TASKS * ROUNDS));
 }
 
 async fn of_many_tries_at_once_one_gets_the_lock<F: Fixture>(store: &F) {
@@ -56,32 +51,15 @@ async fn of_many_tries_at_once_one_gets_the_lock<F: Fixture>(store: &F) {
     }
 }
 
-async fn a_try_on_a_held_lock_finds_it_busy<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
-    let held = hold(&locker).await;
-    assert_eq!(held.key().as_str(), NAME);
-    for other in [locker.clone(), locker, store.locker().await] {
-        assert!(other.lock(KEY).try_acquire().await.unwrap().is_none());
-    }
-}
-
-async fn the_busy_error_names_the_held_lock<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
-    let _held = hold(&locker).await;
-    let error =
-        store.locker().await.lock(KEY).wait_at_most(Duration::ZERO).acquire().await.unwrap_err();
-    assert!(error.is_busy(), "{error}");
-    assert_eq!(error.key(), Some(NAME));
-    assert!(error.to_string().contains(NAME), "{error}");
-    assert!(!error.is_lost() && !error.is_completed() && !error.is_unavailable());
-}
-
 async fn a_busy_try_leaves_the_holders_lease_alone<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let held = hold(&locker).await;
+    assert_eq!(held.key().as_str(), NAME);
     let (owner, life) = (store.owner(NAME), store.life(NAME));
-    let longer = locker.lock(KEY).expire(Duration::from_secs(60));
-    assert!(longer.try_acquire().await.unwrap().is_none());
+    for other in [locker.clone(), locker, store.locker().await] {
+        let longer = other.lock(KEY).expire(Duration::from_secs(60));
+        assert!(longer.try_acquire().await.unwrap().is_none());
+    }
     assert!(store.life(NAME) <= life && store.owner(NAME) == owner);
     held.release().await.unwrap();
 }
@@ -104,10 +82,10 @@ async fn keys_that_resemble_each_other_are_different_locks<F: Fixture>(store: &F
 
 async fn another_prefix_is_another_lock<F: Fixture>(store: &F) {
     let _held = hold(&store.locker().await).await;
-    let shop = Locker::builder().url(store.url()).prefix("shop:").connect().await.unwrap();
+    let shop = store.builder().prefix("shop:").connect().await.unwrap();
     let other = hold(&shop).await;
     assert_eq!(other.key().as_str(), "shop:order:7");
-    let same = Locker::builder().url(store.url()).prefix("disLock:order").connect().await.unwrap();
+    let same = store.builder().prefix("disLock:order").connect().await.unwrap();
     assert!(same.lock(":7").try_acquire().await.unwrap().is_none());
 }
 
@@ -125,13 +103,23 @@ async fn a_lock_outlives_its_locker_and_its_runtime<F: Fixture>(store: &F) {
     hold(&locker).await.release().await.unwrap();
 }
 
-const TASKS: usize = 24;
-const ROUNDS: usize = 20;
+/// Three lockers, two keys, three ways to ask, and two tasks of each.
+const TASKS: usize = 36;
+const ROUNDS: usize = 10;
 
-async fn work(locker: &Locker, key: &str, sections: &Sections) {
+async fn work(task: usize, locker: &Locker, sections: &Sections) {
+    let request = || locker.lock(["left", "right"][task / 3 % 2]);
     for round in 0..ROUNDS {
-        let guard = next_grant(locker, key).await;
-        sections.run(guard.fencing_token()).await;
+        let guard = match task / 6 % 3 {
+            0 => next_grant(request).await,
+            1 => request().acquire().await.unwrap(),
+            _ => request().fair().acquire().await.unwrap(),
+        };
+        sections.enter(&guard);
+        for _ in 0..5 {
+            yield_now().await;
+        }
+        sections.leave(&guard);
         match round % 3 {
             0 => guard.release().await.unwrap(),
             1 => drop(guard),
@@ -141,30 +129,11 @@ async fn work(locker: &Locker, key: &str, sections: &Sections) {
 }
 
 /// A lock that is busy is tried again when the other tasks have had their turn.
-async fn next_grant(locker: &Locker, key: &str) -> LockGuard {
+async fn next_grant(request: impl Fn() -> LockRequest) -> LockGuard {
     loop {
-        if let Some(guard) = locker.lock(key).try_acquire().await.unwrap() {
+        if let Some(guard) = request().try_acquire().await.unwrap() {
             return guard;
         }
         yield_now().await;
-    }
-}
-
-/// The sections of one key, which must not overlap.
-#[derive(Default)]
-struct Sections {
-    is_inside: AtomicBool,
-    /// The token of each section, in the order in which they began.
-    tokens: Mutex<Vec<FencingToken>>,
-}
-
-impl Sections {
-    async fn run(&self, token: FencingToken) {
-        assert!(!self.is_inside.swap(true, Ordering::SeqCst), "two sections at the same time");
-        self.tokens.lock().unwrap().push(token);
-        for _ in 0..5 {
-            yield_now().await;
-        }
-        assert!(self.is_inside.swap(false, Ordering::SeqCst), "two sections at the same time");
     }
 }

@@ -2,32 +2,22 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lockable_runtime::Locker;
-use tokio::task::{JoinSet, yield_now};
+use lockable_tests::wait;
+use tokio::task::{LocalSet, yield_now};
 
-use crate::fixture::{Fixture, KEY, NAME, hold};
+use crate::fixture::{Fixture, KEY, LIMIT, NAME, hold};
 
-every_backend! { one_thread: [
+every_backend! { one_thread: [] and_sentinel: [
     a_waiter_has_the_lock_after_its_release,
     a_wait_limit_ends_the_wait_with_an_error,
     waiters_of_a_process_are_served_in_order,
     waiters_of_other_lockers_are_served_too,
-    a_waiter_that_gives_up_leaves_the_queue,
     a_dead_holder_costs_no_more_than_its_lease,
     a_fair_lock_alternates_between_processes,
 ]}
-
-mod threads {
-    use super::holders_exclude_each_other_and_their_tokens_rise;
-
-    every_backend! { many_threads: [
-        holders_exclude_each_other_and_their_tokens_rise,
-    ]}
-}
 
 async fn a_waiter_has_the_lock_after_its_release<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
@@ -46,39 +36,34 @@ async fn a_waiter_has_the_lock_after_its_release<F: Fixture>(store: &F) {
 }
 
 async fn a_wait_limit_ends_the_wait_with_an_error<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
+    let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
-    let limit = Duration::from_millis(150);
-    let error = store.locker().await.lock(KEY).wait_at_most(limit).acquire().await.unwrap_err();
-    assert!(error.is_wait_limit_reached() && error.is_busy(), "{error}");
-    assert_eq!(error.key(), Some(NAME));
+    for limit in [Duration::ZERO, Duration::from_millis(150)] {
+        let error = other.lock(KEY).wait_at_most(limit).acquire().await.unwrap_err();
+        assert!(error.is_wait_limit_reached() && error.is_busy(), "{error}");
+        assert!(!error.is_lost() && !error.is_completed() && !error.is_unavailable());
+        assert!(error.key() == Some(NAME) && error.to_string().contains(NAME), "{error}");
+    }
     guard.release().await.unwrap();
+    // The lock is handed off to no place that was left in the queue.
+    store.eventually(|| !store.has(NAME)).await;
+    hold(&locker).await.release().await.unwrap();
 }
 
 async fn waiters_of_a_process_are_served_in_order<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
     let served = Rc::new(RefCell::new(Vec::new()));
-    let waiters = (0..40).map(|number| {
+    let local = LocalSet::new();
+    for number in 0..40 {
         let (request, served) = (locker.lock(KEY), Rc::clone(&served));
-        async move {
+        local.spawn_local(async move {
             let guard = request.acquire().await.unwrap();
             served.borrow_mut().push(number);
             guard.release().await.unwrap();
-        }
-    });
-    let mut all: Vec<_> = waiters.map(Box::pin).collect();
-    let first = std::future::poll_fn(|cx| {
-        for waiter in &mut all {
-            assert!(waiter.as_mut().poll(cx).is_pending());
-        }
-        std::task::Poll::Ready(())
-    });
-    first.await;
-    let local = tokio::task::LocalSet::new();
-    for waiter in all {
-        local.spawn_local(waiter);
+        });
     }
+    // It is polled after the others, which wait by then.
     local.spawn_local(async { guard.release().await.unwrap() });
     local.await;
     assert_eq!(*served.borrow(), (0..40).collect::<Vec<_>>());
@@ -101,20 +86,10 @@ async fn waiters_of_other_lockers_are_served_too<F: Fixture>(store: &F) {
     assert_eq!(count.get(), 120);
 }
 
-async fn a_waiter_that_gives_up_leaves_the_queue<F: Fixture>(store: &F) {
-    let (locker, other) = (store.locker().await, store.locker().await);
-    let guard = hold(&locker).await;
-    let short = other.lock(KEY).wait_at_most(Duration::from_millis(50)).acquire().await;
-    assert!(short.unwrap_err().is_wait_limit_reached());
-    guard.release().await.unwrap();
-    store.eventually(|| !store.has(NAME)).await;
-    hold(&locker).await.release().await.unwrap();
-}
-
 async fn a_dead_holder_costs_no_more_than_its_lease<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     store.put_foreign(NAME, F::LEASE);
-    let guard = locker.lock(KEY).wait_at_most(4 * F::LEASE).acquire().await.unwrap();
+    let guard = locker.lock(KEY).wait_at_most(LIMIT).acquire().await.unwrap();
     guard.release().await.unwrap();
 }
 
@@ -128,39 +103,11 @@ async fn a_fair_lock_alternates_between_processes<F: Fixture>(store: &F) {
         guard.release().await.unwrap();
     };
     let release = async {
-        // Long enough for all to wait.
-        store.elapse(F::LEASE / 2).await;
+        let admin = one.admin();
+        wait::until_async(LIMIT, async || admin.queue(KEY).await.unwrap().len() == 2).await;
         guard.release().await.unwrap();
     };
     tokio::join!(wait('a', &one), wait('a', &one), wait('b', &two), wait('b', &two), release);
     let served = served.borrow().iter().collect::<String>();
     assert!(["abab", "baba"].contains(&served.as_str()), "{served}");
-}
-
-async fn holders_exclude_each_other_and_their_tokens_rise<F: Fixture>(store: &F) {
-    let inside = Arc::new(AtomicUsize::new(0));
-    let latest = Arc::new(std::sync::Mutex::new(0_u64));
-    let mut tasks = JoinSet::new();
-    for number in 0..3 {
-        let locker = store.locker().await;
-        for _ in 0..16 {
-            let (locker, inside, latest) =
-                (locker.clone(), Arc::clone(&inside), Arc::clone(&latest));
-            tasks.spawn(async move {
-                for _ in 0..20 {
-                    let request = locker.lock(KEY);
-                    let request = if number == 0 { request.fair() } else { request };
-                    let guard = request.acquire().await.unwrap();
-                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
-                    let token = u64::from(guard.fencing_token());
-                    let former = std::mem::replace(&mut *latest.lock().unwrap(), token);
-                    assert!(token > former, "{token} after {former}");
-                    yield_now().await;
-                    inside.fetch_sub(1, Ordering::SeqCst);
-                    guard.release().await.unwrap();
-                }
-            });
-        }
-    }
-    tasks.join_all().await;
 }
