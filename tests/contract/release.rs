@@ -1,7 +1,7 @@
 //! A release frees its own lock and no other, however it comes about.
 
 use std::collections::HashSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 use std::time::Duration;
 
@@ -12,18 +12,14 @@ use crate::fixture::{Fixture, KEY, NAME, Redis, at_once, drained, hold, hold_sho
 every_backend! { one_thread: [
     a_released_lock_is_free_at_once,
     a_lease_of_a_released_lock_is_not_held,
-    a_release_after_the_lease_says_lost,
-    a_release_after_a_data_loss_says_lost,
     a_late_release_spares_the_next_holder,
-    a_late_drop_leaves_the_next_holder_alone,
     a_dropped_guard_releases,
-    a_guard_dropped_on_another_thread_releases,
-    a_guard_dropped_after_its_runtime_ended_releases,
-    a_guard_dropped_by_a_panic_releases,
-    an_acquisition_right_after_a_drop_succeeds,
-    a_release_that_was_given_up_still_releases,
-    shutdown_waits_for_what_was_dropped,
     every_acquisition_has_an_owner_of_its_own,
+] and_sentinel: [
+    an_acquisition_right_after_a_drop_succeeds,
+    shutdown_waits_for_what_was_dropped,
+    a_guard_dropped_after_its_runtime_ended_releases,
+    a_release_that_was_given_up_still_releases,
 ] }
 
 every_claim! { redis_alone: Redis, one_thread, [
@@ -51,56 +47,44 @@ async fn a_lease_of_a_released_lock_is_not_held<F: Fixture>(store: &F) {
         assert_eq!((lease.remaining(), lease.fencing_token()), (Duration::ZERO, token));
         assert_eq!(lease.key().as_str(), NAME);
     }
-    let guard = hold(&locker).await;
-    let lease = guard.lease();
-    guard.release().await.unwrap();
-    assert!(!lease.is_held());
-}
-
-async fn a_release_after_the_lease_says_lost<F: Fixture>(store: &F) {
-    let guard = hold_shortly(store, &store.locker().await).await;
-    store.pass(NAME).await;
-    assert_lost(guard, false).await;
-}
-
-async fn a_release_after_a_data_loss_says_lost<F: Fixture>(store: &F) {
-    let guard = hold(&store.locker().await).await;
-    store.lose_all_data();
-    assert_lost(guard, false).await;
 }
 
 async fn a_late_release_spares_the_next_holder<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
-    for next in [&locker, &other] {
+    for (next, is_dropped) in [(&locker, false), (&other, false), (&other, true)] {
         let late = hold_shortly(store, &locker).await;
         store.pass(NAME).await;
         let next = hold(next).await;
-        assert_lost(late, true).await;
-        assert_still_held(store, next).await;
+        if is_dropped {
+            drop(late);
+        } else {
+            let error = late.release().await.unwrap_err();
+            assert!(error.is_lost() && error.is_taken() && !error.is_completed(), "{error}");
+            assert_eq!(error.key(), Some(NAME));
+        }
+        // This one comes after the release of a dropped guard, and finds the lock busy.
+        assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+        assert!(next.is_held() && store.has(NAME));
+        next.release().await.unwrap();
     }
 }
 
-async fn a_late_drop_leaves_the_next_holder_alone<F: Fixture>(store: &F) {
-    let (locker, other) = (store.locker().await, store.locker().await);
-    let late = hold_shortly(store, &locker).await;
-    store.pass(NAME).await;
-    let next = hold(&other).await;
-    drop(late);
-    // This one comes after the release of the dropped guard, and finds the lock busy.
-    assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
-    assert_still_held(store, next).await;
-}
-
+/// Also on another thread, and by a panic.
 async fn a_dropped_guard_releases<F: Fixture>(store: &F) {
-    let guard = hold(&store.locker().await).await;
-    drop(guard);
-    store.eventually(|| !store.has(NAME)).await;
-}
-
-async fn a_guard_dropped_on_another_thread_releases<F: Fixture>(store: &F) {
-    let guard = hold(&store.locker().await).await;
-    thread::spawn(|| drop(guard)).join().unwrap();
-    store.eventually(|| !store.has(NAME)).await;
+    let locker = store.locker().await;
+    let by_a_panic = |guard: LockGuard| {
+        let panicking = AssertUnwindSafe(|| {
+            let _guard = guard;
+            resume_unwind(Box::new("a test's own"));
+        });
+        assert!(catch_unwind(panicking).is_err());
+    };
+    let ends: [fn(LockGuard); 3] =
+        [drop, |guard| thread::spawn(|| drop(guard)).join().unwrap(), by_a_panic];
+    for end in ends {
+        end(hold(&locker).await);
+        store.eventually(|| !store.has(NAME)).await;
+    }
 }
 
 async fn a_guard_dropped_after_its_runtime_ended_releases<F: Fixture>(store: &F) {
@@ -116,19 +100,9 @@ async fn a_guard_dropped_after_its_runtime_ended_releases<F: Fixture>(store: &F)
     hold(&locker).await.release().await.unwrap();
 }
 
-async fn a_guard_dropped_by_a_panic_releases<F: Fixture>(store: &F) {
-    let guard = hold(&store.locker().await).await;
-    let panicking = AssertUnwindSafe(|| {
-        let _guard = guard;
-        std::panic::resume_unwind(Box::new("a test's own"));
-    });
-    assert!(catch_unwind(panicking).is_err());
-    store.eventually(|| !store.has(NAME)).await;
-}
-
 async fn an_acquisition_right_after_a_drop_succeeds<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    for _ in 0..200 {
+    for _ in 0..50 {
         drop(hold(&locker).await);
     }
     for _ in 0..20 {
@@ -187,17 +161,4 @@ async fn a_release_leaves_other_data_alone(store: &Redis) {
     let error = guard.release().await.unwrap_err();
     assert!(error.is_taken() && error.to_string().contains("another holder"), "{error}");
     store.delete(NAME);
-}
-
-async fn assert_lost(guard: LockGuard, is_taken: bool) {
-    let error = guard.release().await.unwrap_err();
-    assert!(error.is_lost() && !error.is_completed(), "{error}");
-    assert_eq!(error.is_taken(), is_taken, "{error}");
-    assert_eq!(error.key(), Some(NAME));
-}
-
-async fn assert_still_held<F: Fixture>(store: &F, guard: LockGuard) {
-    assert!(guard.is_held() && store.has(NAME));
-    assert!(store.locker().await.lock(KEY).try_acquire().await.unwrap().is_none());
-    guard.release().await.unwrap();
 }

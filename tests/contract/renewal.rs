@@ -10,19 +10,18 @@ use tokio::time::Instant;
 use crate::body::caught;
 use crate::cancellation::give_up_after;
 use crate::fixture::{
-    Fixture, KEY, Memory, NAME, Redis, assert_quiet, drained, hold, hold_renewed, hold_shortly,
+    Fixture, Harm, KEY, Memory, NAME, Redis, assert_quiet, drained, hold, hold_renewed,
 };
 
 every_backend! { one_thread: [
-    a_renewed_lock_outlives_its_lease,
-    a_lock_without_renewal_ends_with_its_lease,
-    many_locks_are_renewed_together_also_without_their_locker,
     the_first_renewal_comes_after_a_third,
-    renewal_ends_with_the_lock_on_every_way_out,
     a_renewal_never_makes_a_deleted_lock_again,
-    a_renewal_that_finds_another_holder_stops_the_body,
     a_renewal_never_shortens_an_extended_lease,
-    a_renewal_that_finds_no_holder_stops_the_body,
+] and_sentinel: [
+    a_renewed_lock_outlives_its_lease,
+    many_locks_are_renewed_together_also_without_their_locker,
+    renewal_ends_with_the_lock_on_every_way_out,
+    a_renewal_that_finds_no_lock_of_its_own_stops_the_body,
 ]}
 
 every_claim! { memory_alone: Memory, one_thread, [
@@ -40,8 +39,9 @@ async fn a_renewed_lock_outlives_its_lease<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold_renewed(store, &locker).await;
     let token = guard.fencing_token();
-    for _ in 0..2 * F::LEASES {
-        store.elapse(F::LEASE / 2).await;
+    let start = Instant::now();
+    while start.elapsed() < F::LEASES * F::LEASE * 5 / 4 {
+        store.elapse(F::LEASE / 4).await;
         assert!(guard.is_held() && !guard.is_lost() && store.has(NAME));
         assert!(guard.remaining() < F::LEASE && store.life(NAME).unwrap() <= F::LEASE);
         assert_eq!(guard.fencing_token(), token);
@@ -51,25 +51,18 @@ async fn a_renewed_lock_outlives_its_lease<F: Fixture>(store: &F) {
     assert!(hold(&other).await.fencing_token() > token);
 }
 
-async fn a_lock_without_renewal_ends_with_its_lease<F: Fixture>(store: &F) {
-    let guard = hold_shortly(store, &store.locker().await).await;
-    assert!(guard.lost().await.is_lost());
-    assert!(guard.is_lost());
-    assert!(guard.release().await.unwrap_err().is_lost());
-}
-
 /// More than one command renews.
 async fn many_locks_are_renewed_together_also_without_their_locker<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let mut guards = Vec::new();
-    for number in 0..600 {
+    for number in 0..400 {
         // Their leases differ, and so do the batches.
         let expire = F::LEASE * (1 + number % 3);
         let request = locker.lock(number.to_string()).expire(expire).renew();
         guards.push(request.acquire().await.unwrap());
     }
     drop(locker);
-    store.elapse(F::LEASE * 5 / 4).await;
+    store.elapse(F::LEASE * 11 / 10).await;
     assert!(guards.iter().all(LockGuard::is_held));
     assert_eq!(store.locks().len(), guards.len());
 }
@@ -139,15 +132,19 @@ async fn a_renewal_never_makes_a_deleted_lock_again<F: Fixture>(store: &F) {
     assert_eq!(store.locks(), [""; 0]);
 }
 
-async fn a_renewal_that_finds_another_holder_stops_the_body<F: Fixture>(store: &F) {
+async fn a_renewal_that_finds_no_lock_of_its_own_stops_the_body<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    let body = async {
-        store.put_foreign(NAME, 20 * F::LEASE);
-        pending::<()>().await;
-    };
-    let error = locker.lock(KEY).expire(F::LEASE).renew().run(body).await.unwrap_err();
-    assert!(error.is_lost() && !error.is_completed(), "{error}");
-    assert!(error.to_string().contains("another holder"), "{error}");
+    let harms = [(Harm::Flushed, "no one holds it"), (Harm::Taken, "another holder has it")];
+    for (harm, why) in harms {
+        let body = async {
+            harm.befall(store);
+            pending::<()>().await;
+        };
+        let error = locker.lock(KEY).expire(F::LEASE).renew().run(body).await.unwrap_err();
+        assert!(error.is_lost() && !error.is_completed(), "{error}");
+        assert!(error.to_string().contains(why), "{error}");
+        assert_eq!(store.has(NAME), matches!(harm, Harm::Taken));
+    }
     assert_quiet(store).await;
     let life = store.life(NAME).unwrap();
     assert!(life > 10 * F::LEASE && life < 20 * F::LEASE, "{life:?}");
@@ -157,23 +154,9 @@ async fn a_renewal_that_finds_another_holder_stops_the_body<F: Fixture>(store: &
 async fn a_renewal_never_shortens_an_extended_lease<F: Fixture>(store: &F) {
     let guard = hold_renewed(store, &store.locker().await).await;
     guard.extend(20 * F::LEASE).await.unwrap();
-    let before = store.requests();
-    store.elapse(F::LEASE).await;
-    assert!(guard.remaining() > 17 * F::LEASE && store.life(NAME).unwrap() > 17 * F::LEASE);
-    assert!(store.requests() >= before);
+    store.elapse(F::LEASE / 2).await;
+    assert!(guard.remaining() > 15 * F::LEASE && store.life(NAME).unwrap() > 15 * F::LEASE);
     guard.release().await.unwrap();
-}
-
-async fn a_renewal_that_finds_no_holder_stops_the_body<F: Fixture>(store: &F) {
-    let locker = store.locker().await;
-    let body = async {
-        store.lose_all_data();
-        pending::<()>().await;
-    };
-    let error = locker.lock(KEY).expire(F::LEASE).renew().run(body).await.unwrap_err();
-    assert!(error.is_lost() && !error.is_completed(), "{error}");
-    assert!(error.to_string().contains("no one holds it"), "{error}");
-    hold(&locker).await.release().await.unwrap();
 }
 
 async fn the_shortest_leases_are_renewed(store: &Memory) {
@@ -213,7 +196,7 @@ async fn a_blocked_runtime_does_not_lose_its_renewed_lock(store: &Redis) {
     let locker = store.locker().await;
     let guard = hold_renewed(store, &locker).await;
     let completed = locker.lock("other").expire(Redis::LEASE).renew();
-    completed.run(async { store.block(Redis::LEASE * 3 / 2) }).await.unwrap();
+    completed.run(async { store.block(Redis::LEASE * 5 / 4) }).await.unwrap();
     assert!(guard.is_held() && !guard.is_lost() && store.has(NAME));
 }
 
@@ -236,7 +219,7 @@ async fn a_renewal_that_finds_a_list_stops_the_body(store: &Redis) {
 async fn renewals_are_no_more_than_needed(store: &Redis) {
     let guard = hold_renewed(store, &store.locker().await).await;
     let (start, before) = (Instant::now(), store.admin_of(NAME).command_calls("pexpire"));
-    store.elapse(Redis::LEASE * 3 / 2).await;
+    store.elapse(Redis::LEASE * 3 / 4).await;
     let renewals = store.admin_of(NAME).command_calls("pexpire") - before;
     let most = 1 + start.elapsed().as_millis() / (Redis::LEASE / 9).as_millis();
     assert!(0 < renewals && u128::from(renewals) <= most, "{renewals}");
