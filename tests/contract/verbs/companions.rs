@@ -32,15 +32,10 @@ const NEVER: u64 = u64::MAX;
 #[derive(Clone, Copy)]
 pub(super) enum Counting {
     Nothing,
-    /// For one try, with the life of a counter that is seeded; the first one of its process has to seed.
-    One {
-        life: u64,
-        is_first: bool,
-    },
-    /// For turns, with the life of a counter that is granted for such a lease.
-    Turns {
-        life: u64,
-    },
+    // For one try, with the life of a counter that is seeded; the first one of its process has to seed.
+    One { life: u64, is_first: bool },
+    // For turns, with the life of a counter that is granted for such a lease.
+    Turns { life: u64 },
 }
 
 impl Companions {

@@ -7,17 +7,17 @@
 
 use std::time::Duration;
 
-use lockable_runtime::__internals::MemoryStore;
-use lockable_tests::{clock, wait};
+use lockable_tests::{clock, long_form, wait};
 
 use self::rules::broken;
 use self::store::Nodes;
 use super::dice::Dice;
+use super::reference::Reference;
 use super::side::Side;
-use super::state::{Place, State};
+use super::state::State;
 use super::step::{Scene, Step, What};
-use super::{KEYS, Story};
-use crate::fixture::{Fixture, LIMIT, Memory, Redis};
+use super::{Story, keys};
+use crate::fixture::{Fixture, LIMIT, Redis};
 
 mod rules;
 mod store;
@@ -28,7 +28,8 @@ fn verbs_of_slots_that_have_moved_are_as_in_memory() {
         return;
     }
     let (mut both, mut count) = (Both::start(), 0);
-    for seed in 1..=WHOLE {
+    let sequences = u32::try_from(long_form(12, 30)).unwrap();
+    for seed in 1..=sequences {
         both.clear(seed);
         let mut dice = Dice(u64::from(seed) + 1_000_000);
         let mut story = Story { seed, steps: Vec::new() };
@@ -38,7 +39,7 @@ fn verbs_of_slots_that_have_moved_are_as_in_memory() {
             let key = dice.key();
             let moves = dice.below(5) == 0 && both.nodes.move_slot(&both.redis.keys[key]);
             let scene = Scene {
-                asked: &both.memory.asked,
+                asked: &both.memory.side.asked,
                 state: &state,
                 patience: both.nodes.patience(&both.redis),
                 last: last.as_ref().filter(|_| !moves),
@@ -62,53 +63,45 @@ fn verbs_of_slots_that_have_moved_are_as_in_memory() {
         }
     }
     println!("{count} slots moved");
-    assert!(count > WHOLE, "hardly any slot moved");
+    assert!(count > sequences, "hardly any slot moved");
 }
 
 /// Memory and the nodes, which are to do the same.
 struct Both {
-    memory: Side,
+    memory: Reference,
     redis: Side,
-    store: MemoryStore,
     nodes: Nodes,
-    _fixture: Memory,
 }
 
 impl Both {
     fn start() -> Self {
-        let (fixture, nodes) = (Memory::start(), Nodes::start());
-        Self {
-            memory: Side::open(&fixture.url(), Memory::runtime()),
-            redis: Side::open(&nodes.url(), Redis::runtime()),
-            store: MemoryStore::open(fixture.url().strip_prefix("memory://").unwrap()).unwrap(),
-            nodes,
-            _fixture: fixture,
-        }
+        let nodes = Nodes::start();
+        let redis = Side::open(&nodes.url(), Redis::runtime());
+        Self { memory: Reference::start(), redis, nodes }
     }
 
     fn clear(&mut self, seed: u32) {
         self.nodes.clear();
-        self.look(MemoryStore::flush);
         self.memory.clear(keys(seed));
         self.redis.clear(keys(seed));
     }
 
     fn pass(&mut self, state: &State, time: Duration) -> Duration {
         let time = self.nodes.pass(state, time);
-        self.memory.runtime.block_on(tokio::time::advance(time));
+        self.memory.pass(time);
         time
     }
 
     /// Does the same to both, and compares what comes of it.
     fn take(&mut self, what: &What) {
-        let answers = [self.memory.ask(what), self.redis.ask(what)];
+        let answers = [self.memory.side.ask(what), self.redis.ask(what)];
         self.intervene(what);
         self.all_listen();
-        let granted = self.memory.published(0);
+        let granted = self.memory.side.published(0);
         let heard = self.redis.published(granted.len());
         assert_eq!(answers[0], answers[1], "the answers of memory and of the nodes");
         assert_eq!(granted, heard, "the grants of memory and of the nodes");
-        assert_eq!(self.in_memory(), self.nodes.look(&self.redis));
+        assert_eq!(self.memory.state(), self.nodes.look(&self.redis));
         assert!(self.redis.tokens.rise, "the tokens do not rise");
     }
 
@@ -120,7 +113,7 @@ impl Both {
             let deaf = self.deaf();
             if let Some(attempt) = deaf {
                 let ask = What::Ask { attempt };
-                assert_eq!(self.memory.ask(&ask), self.redis.ask(&ask));
+                assert_eq!(self.memory.side.ask(&ask), self.redis.ask(&ask));
             }
             deaf.is_none()
         });
@@ -138,36 +131,14 @@ impl Both {
     }
 
     fn intervene(&self, what: &What) {
+        self.memory.intervene(what);
         match what {
-            What::Delete { key } => {
-                self.look(|store| store.delete(&self.memory.keys[*key]));
-                self.nodes.delete(&self.redis.keys[*key]);
-            }
+            What::Delete { key } => self.nodes.delete(&self.redis.keys[*key]),
             What::PutForeign { key, text, life } => {
-                let centuries = life.unwrap_or(Duration::MAX);
-                self.look(|store| store.put_foreign(&self.memory.keys[*key], centuries));
                 self.nodes.put(&self.redis.keys[*key], text, *life);
             }
             _ => {}
         }
-    }
-
-    fn in_memory(&self) -> State {
-        let lives = self.look(MemoryStore::keyspace);
-        let place = |key: usize| {
-            let name = &self.memory.keys[key];
-            let lock = lives.iter().find(|(of, _)| of == name);
-            let lock = lock.map(|(_, life)| (self.memory.holder(key), (*life).into()));
-            let queue = self.store.queue(name);
-            let queue = queue.iter().map(|owner| self.memory.number(owner)).collect();
-            Place { lock, queue }
-        };
-        State { places: std::array::from_fn(place), others: Vec::new() }
-    }
-
-    /// Inside of the runtime whose clock is paused.
-    fn look<T>(&self, look: impl FnOnce(&MemoryStore) -> T) -> T {
-        self.memory.runtime.block_on(async { look(&self.store) })
     }
 }
 
@@ -179,7 +150,8 @@ fn verbs_of_slots_that_move_keep_their_promises() {
     let mut nodes = Nodes::start();
     let mut redis = Side::open(&nodes.url(), Redis::runtime());
     let mut under_way = 0;
-    for seed in 1..=IN_PARTS {
+    let sequences = u32::try_from(long_form(10, 25)).unwrap();
+    for seed in 1..=sequences {
         nodes.clear();
         redis.clear(keys(seed));
         let mut dice = Dice(u64::from(seed) + 2_000_000);
@@ -211,7 +183,7 @@ fn verbs_of_slots_that_move_keep_their_promises() {
         nodes.end_moves();
     }
     println!("{under_way} verbs while a slot moved");
-    assert!(under_way > IN_PARTS, "hardly any verb came into a move");
+    assert!(under_way > sequences, "hardly any verb came into a move");
 }
 
 /// What the nodes answer. A renewal in a slot that moves has a small part of its lease, which a busy machine may take
@@ -228,26 +200,19 @@ fn answer_in_time(redis: &mut Side, what: &What) -> String {
     answer
 }
 
-/// One with a hash tag, one without, and one with what separates the parts of a message.
-fn keys(seed: u32) -> [String; KEYS] {
-    [format!("{{a{seed}}}:k"), format!("b{seed}"), format!("c \n{seed}")]
-}
-
 /// The rest of a minimum hold is computed by the client's clock, which runs. Fence counters are not compared here.
-fn without_minimum_hold(what: What) -> What {
-    match what {
-        What::Release { attempt, .. } => What::Release { attempt, keep: Duration::ZERO },
-        What::ReleaseTo { attempt, next, .. } => {
-            What::ReleaseTo { attempt, next, keep: Duration::ZERO }
+fn without_minimum_hold(mut what: What) -> What {
+    match &mut what {
+        What::Release { keep, .. } | What::ReleaseTo { keep, .. } => *keep = Duration::ZERO,
+        What::ReleaseAll { attempts } => {
+            for (_, keep) in attempts {
+                *keep = Duration::ZERO;
+            }
         }
-        What::ReleaseAll { attempts } => What::ReleaseAll {
-            attempts: attempts.into_iter().map(|(attempt, _)| (attempt, Duration::ZERO)).collect(),
-        },
-        What::Flush | What::CountAhead { .. } | What::LoseCount { .. } => What::Advance,
-        what => what,
+        What::Flush | What::CountAhead { .. } | What::LoseCount { .. } => return What::Advance,
+        _ => {}
     }
+    what
 }
 
-const WHOLE: u32 = 30;
-const IN_PARTS: u32 = 25;
 const STEPS: usize = 30;

@@ -63,6 +63,16 @@ impl State {
         queues.filter_map(|who| who.parse().ok()).collect()
     }
 
+    /// The time that passes, or a millisecond more where a lock would just end: it is over in memory then, and not
+    /// yet in Redis.
+    pub(super) fn beside_ends(&self, time: Duration) -> Duration {
+        let (ends, mut millis) = (self.ends(), u64::try_from(time.as_millis()).unwrap());
+        while millis > 0 && ends.contains(&millis) {
+            millis += 1;
+        }
+        Duration::from_millis(millis)
+    }
+
     /// In how many milliseconds each lock ends that does.
     pub(super) fn ends(&self) -> Vec<u64> {
         self.locks().filter_map(|(_, life)| life.millis()).collect()

@@ -20,74 +20,35 @@ pub(super) struct Step {
 /// Attempts are named by their number, and so are keys and processes.
 #[derive(Clone, Debug)]
 pub(super) enum What {
-    /// A new attempt that does not wait.
-    Acquire {
-        key: usize,
-        process: usize,
-        ttl: Duration,
-    },
-    /// A new attempt that waits.
-    Enqueue {
-        key: usize,
-        process: usize,
-        ttl: Duration,
-    },
-    /// The same attempt asks once more, in the same way.
-    Ask {
-        attempt: usize,
-    },
-    Renew {
-        batch: Vec<(usize, Option<Duration>)>,
-    },
-    Release {
-        attempt: usize,
-        keep: Duration,
-    },
-    /// Of one attempt of each key at most, all at once.
-    ReleaseAll {
-        attempts: Vec<(usize, Duration)>,
-    },
-    ReleaseTo {
-        attempt: usize,
-        next: Next,
-        keep: Duration,
-    },
-    Leave {
-        attempt: usize,
-    },
-    Inspect {
-        key: usize,
-    },
-    PutForeign {
-        key: usize,
-        text: &'static str,
-        life: Option<Duration>,
-    },
-    Delete {
-        key: usize,
-    },
+    // A new attempt that does not wait.
+    Acquire { key: usize, process: usize, ttl: Duration },
+    // A new attempt that waits.
+    Enqueue { key: usize, process: usize, ttl: Duration },
+    // The same attempt asks once more, in the same way.
+    Ask { attempt: usize },
+    Renew { batch: Vec<(usize, Option<Duration>)> },
+    Release { attempt: usize, keep: Duration },
+    // Of one attempt of each key at most, all at once.
+    ReleaseAll { attempts: Vec<(usize, Duration)> },
+    ReleaseTo { attempt: usize, next: Next, keep: Duration },
+    Leave { attempt: usize },
+    Inspect { key: usize },
+    PutForeign { key: usize, text: &'static str, life: Option<Duration> },
+    Delete { key: usize },
     Flush,
-    /// The fence counter is ahead of the server's clock, as it is when that was set back.
-    CountAhead {
-        key: usize,
-    },
-    /// The fence counter was lost, and counted up by a client that did not seed it any more; or it is as old
-    /// and still has an end.
-    LoseCount {
-        key: usize,
-        life: Option<Duration>,
-    },
+    // The fence counter is ahead of the server's clock, as it is when that was set back.
+    CountAhead { key: usize },
+    // The fence counter was lost, and counted up by a client that did not seed it any more; or it is as old
+    // and still has an end.
+    LoseCount { key: usize, life: Option<Duration> },
     Advance,
 }
 
 /// Who is queued with a release.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Next {
-    New {
-        process: usize,
-        ttl: Duration,
-    },
-    /// One that was asked for before, as a request does that is repeated.
+    New { process: usize, ttl: Duration },
+    // One that was asked for before, as a request does that is repeated.
     Known(usize),
 }
 

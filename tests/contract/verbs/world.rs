@@ -1,26 +1,24 @@
 //! Both stores, and the time that passes in them.
 
-use std::array;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use lockable_runtime::__internals::MemoryStore;
 use tokio::time::Instant;
 
-use super::KEYS;
 use super::companions::{self, Companions, Counting, Joined, fence_life};
 use super::messages::{self, Messages};
+use super::reference::Reference;
 use super::server::{Found, Now, StoppedServer};
 use super::side::{Published, Side};
 use super::state::{Life, Place, State};
 use super::step::{Scene, Step, What};
-use crate::fixture::{Fixture, Memory, Redis};
+use super::{KEYS, keys};
+use crate::fixture::{Fixture, Redis};
 
 pub(super) struct World {
-    memory: Side,
+    memory: Reference,
     redis: Side,
-    store: MemoryStore,
     messages: Messages,
     /// Of the processes that listen.
     channels: Vec<String>,
@@ -33,9 +31,8 @@ pub(super) struct World {
     tried: HashSet<(usize, String)>,
     pub(super) verbs: u32,
     pub(super) published: u32,
-    /// Dropped after what uses them.
+    /// Dropped after what uses it.
     server: StoppedServer,
-    _memory: Memory,
 }
 
 /// What came of a step, on the side of memory and on that of Redis.
@@ -67,12 +64,11 @@ fn difference<T: Debug + PartialEq>(what: &str, [memory, redis]: &[T; 2]) -> Opt
 
 impl World {
     pub(super) fn start() -> Self {
-        let (memory, server) = (Memory::start(), StoppedServer::start());
+        let server = StoppedServer::start();
         let redis = Side::open(&server.url(), Redis::runtime());
         let channels = redis.channels();
         Self {
-            store: MemoryStore::open(memory.url().strip_prefix("memory://").unwrap()).unwrap(),
-            memory: Side::open(&memory.url(), Memory::runtime()),
+            memory: Reference::start(),
             messages: Messages::subscribe(&server.url(), &channels),
             channels,
             redis,
@@ -83,15 +79,13 @@ impl World {
             verbs: 0,
             published: 0,
             server,
-            _memory: memory,
         }
     }
 
-    /// Both stores are empty, and the keys of this sequence are new. They are one with a hash tag, one without,
-    /// and one with what separates the parts of a message.
+    /// Both stores are empty, and the keys of this sequence are new.
     pub(super) fn clear(&mut self, seed: u32) {
-        self.flush();
-        let keys = [format!("{{a{seed}}}:k"), format!("b{seed}"), format!("c \n{seed}")];
+        self.server.flush();
+        let keys = keys(seed);
         let fences: HashSet<_> = keys.iter().map(|key| companions::fence(key)).collect();
         assert_eq!(fences.len(), KEYS, "the keys share a fence counter; leave this seed out");
         self.memory.clear(keys.clone());
@@ -105,21 +99,26 @@ impl World {
     pub(super) fn scene(&self) -> Scene<'_> {
         let ends = self.companions.iter().filter_map(|companions| companions.queue_ends).min();
         let patience = ends.map_or(u64::MAX, |ends| ends.saturating_sub(self.server.now().millis));
-        Scene { asked: &self.memory.asked, state: &self.state, patience, last: self.last.as_ref() }
+        Scene {
+            asked: &self.memory.side.asked,
+            state: &self.state,
+            patience,
+            last: self.last.as_ref(),
+        }
     }
 
     /// Does the same to both.
     pub(super) fn take(&mut self, step: Step) -> Seen {
         self.pass(step.later);
         let began = Instant::now();
-        let answers = [self.memory.ask(&step.what), self.redis.ask(&step.what)];
+        let answers = [self.memory.side.ask(&step.what), self.redis.ask(&step.what)];
         let spent = began.elapsed();
         self.intervene(&step.what);
-        let memory = self.in_memory();
+        let memory = self.memory.state();
         let (found, heard) = self.server.look(&mut self.messages);
         let (mut redis, companions) = self.in_redis(found);
         self.align(&step.what, &memory, &mut redis, spent);
-        let granted = self.memory.published(0);
+        let granted = self.memory.side.published(0);
         let heard: Vec<_> =
             heard.iter().map(|text| messages::at(text, self.server.now())).collect();
         let messages = [self.messages_of(&granted, &companions), heard];
@@ -142,7 +141,7 @@ impl World {
         self.published += u32::try_from(granted).unwrap();
         self.state = state.clone();
         self.companions = companions;
-        let asked = &self.memory.asked;
+        let asked = &self.memory.side.asked;
         match step.what.asks(asked).map(|attempt| &asked[attempt]) {
             Some(asked) if !asked.waits => {
                 let fence = companions::fence(&self.redis.keys[asked.key]);
@@ -162,7 +161,7 @@ impl World {
                 broken.extend(self.unexpected(&step.what, key, &after.places[key], found));
             }
         }
-        if !self.memory.tokens.rise || !self.redis.tokens.rise {
+        if !self.memory.side.tokens.rise || !self.redis.tokens.rise {
             broken.push("the tokens do not rise".to_owned());
         }
         broken
@@ -170,10 +169,9 @@ impl World {
 
     /// A fence counter is the last token that a step gave away.
     fn unfit_fence(&mut self, key: usize, found: &Companions) -> Option<String> {
-        let granted = [&mut self.memory, &mut self.redis].map(|side| side.tokens.take_granted(key));
-        let in_memory = granted[0].is_none_or(|last| {
-            self.look(|store| store.fence(&self.memory.keys[key])) == Some(last)
-        });
+        let sides = [&mut self.memory.side, &mut self.redis];
+        let granted = sides.map(|side| side.tokens.take_granted(key));
+        let in_memory = granted[0].is_none_or(|last| self.memory.fence(key) == Some(last));
         let counted = found.fence.map(|fence| fence.value);
         let in_redis = granted[1].is_none_or(|last| counted == Some(last));
         let text = || format!("fence counter {key} is {counted:?} in Redis after {granted:?}");
@@ -188,7 +186,7 @@ impl World {
         after: &Place,
         found: &Companions,
     ) -> Vec<String> {
-        let (asked, now) = (&self.memory.asked, self.server.now());
+        let (asked, now) = (&self.memory.side.asked, self.server.now());
         let (former, before) = (self.companions[key].at(now), &self.state.places[key]);
         let mut unexpected = Vec::new();
         let fences = former.fences(self.counting(what, key), now);
@@ -212,7 +210,7 @@ impl World {
 
     /// What the step does to the fence counter of this key.
     fn counting(&self, what: &What, key: usize) -> Counting {
-        let asked = &self.memory.asked;
+        let asked = &self.memory.side.asked;
         if !what.keys(asked).contains(&key) {
             return Counting::Nothing;
         }
@@ -229,7 +227,7 @@ impl World {
 
     /// A process that got the server's time with an answer can date a grant of the same time, and none before.
     fn mistaken_time(&mut self, what: &What, after: &State) -> Option<String> {
-        let process = what.learns(&self.memory.asked, after)?;
+        let process = what.learns(&self.memory.side.asked, after)?;
         let channel = self.channels.get(process)?;
         let Now { micros: now, blur: 0, .. } = self.server.now() else { return None };
         let probes = [now, now - 1].map(|time| format!("1\n{time}\n1000\nprobe\nprobe"));
@@ -257,17 +255,16 @@ impl World {
 
     /// What is done to the stores themselves.
     fn intervene(&mut self, what: &What) {
+        self.memory.intervene(what);
         let key = |key: usize| self.redis.keys[key].clone();
         match what {
-            What::PutForeign { key: at, text, life } => {
-                self.look(|store| store.put_foreign(&key(*at), life.unwrap_or(Duration::MAX)));
-                self.server.put(&key(*at), text, *life);
+            What::PutForeign { key: at, text, life } => self.server.put(&key(*at), text, *life),
+            What::Delete { key: at } => self.server.delete(&key(*at)),
+            What::Flush => {
+                self.server.flush();
+                let now = self.server.now().micros;
+                (0..KEYS).for_each(|key| self.redis.tokens.forget_after(key, now));
             }
-            What::Delete { key: at } => {
-                self.look(|store| store.delete(&key(*at)));
-                self.server.delete(&key(*at));
-            }
-            What::Flush => self.flush(),
             What::CountAhead { key: at } => {
                 self.server.count_ahead(&companions::fence(&key(*at)));
             }
@@ -279,42 +276,12 @@ impl World {
         }
     }
 
-    /// Inside of the runtime whose clock is paused.
-    fn look<T>(&self, look: impl FnOnce(&MemoryStore) -> T) -> T {
-        self.memory.runtime.block_on(async { look(&self.store) })
-    }
-
-    fn flush(&mut self) {
-        self.look(MemoryStore::flush);
-        self.server.flush();
-        let now = self.server.now().micros;
-        (0..KEYS).for_each(|key| self.redis.tokens.forget_after(key, now));
-    }
-
-    /// A millisecond more where a lock would just end: it is over in memory then, and not yet in Redis.
     fn pass(&mut self, time: Duration) {
-        let mut millis = u64::try_from(time.as_millis()).unwrap();
-        if millis == 0 {
-            return;
+        let time = self.state.beside_ends(time);
+        if !time.is_zero() {
+            self.memory.pass(time);
+            self.server.pass(time);
         }
-        while self.state.ends().contains(&millis) {
-            millis += 1;
-        }
-        let time = Duration::from_millis(millis);
-        self.memory.runtime.block_on(tokio::time::advance(time));
-        self.server.pass(time);
-    }
-
-    fn in_memory(&self) -> State {
-        let lives: HashMap<_, _> = self.look(MemoryStore::keyspace).into_iter().collect();
-        let place = |key: usize| {
-            let name = &self.memory.keys[key];
-            let lock = lives.get(name).map(|life| (self.memory.holder(key), Life::from(*life)));
-            let queue = self.store.queue(name);
-            let queue = queue.iter().map(|owner| self.memory.number(owner)).collect();
-            Place { lock, queue }
-        };
-        State { places: array::from_fn(place), others: Vec::new() }
     }
 
     fn in_redis(&self, mut found: Found) -> (State, [Companions; KEYS]) {

@@ -44,13 +44,9 @@ impl Nodes {
         self.admins.iter().for_each(Admin::flush);
     }
 
-    /// Lets time pass; a millisecond more where a lock would just end.
+    /// Lets time pass, and returns how much.
     pub(super) fn pass(&mut self, state: &State, time: Duration) -> Duration {
-        let mut millis = u64::try_from(time.as_millis()).unwrap();
-        while millis > 0 && state.ends().contains(&millis) {
-            millis += 1;
-        }
-        let time = Duration::from_millis(millis);
+        let time = state.beside_ends(time);
         self.stop_clocks(self.now + time);
         time
     }
