@@ -31,25 +31,15 @@ pub(crate) struct Call {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
     Idle,
-    /// `SET` has run. The count is `INCR` if the connection had seen a count that it trusts.
-    Locked {
-        seen: Option<Time>,
-    },
-    /// The count has run as well, after the lock was lost if the parts came apart.
-    Counted {
-        seen: Option<Time>,
-        token: Time,
-        came_apart: bool,
-    },
-    /// The counter was lost: a second request of two parts will seed it, and look at the lock.
+    // `SET` has run. The count is `INCR` if the connection had seen a count that it trusts.
+    Locked { seen: Option<Time> },
+    // The count has run as well, after the lock was lost if the parts came apart.
+    Counted { seen: Option<Time>, token: Time, came_apart: bool },
+    // The counter was lost: a second request of two parts will seed it, and look at the lock.
     Lost,
-    Seeded {
-        token: Time,
-    },
-    Looked {
-        token: Time,
-    },
-    /// The connection broke, and the attempt will be sent again.
+    Seeded { token: Time },
+    Looked { token: Time },
+    // The connection broke, and the attempt will be sent again.
     Broken,
 }
 

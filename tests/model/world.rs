@@ -35,37 +35,31 @@ pub(crate) struct Budget {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// A call sends its first request, whose first part runs. If another hold of the lock ends now, it runs after
-    /// that.
-    Send {
-        call: usize,
-        ends_hold: bool,
-    },
-    /// The next part of a request runs.
+    // A call sends its first request, whose first part runs. If another hold of the lock ends now, it runs after
+    // that.
+    Send { call: usize, ends_hold: bool },
+    // The next part of a request runs.
     Run(usize),
-    /// The answer to a request arrives.
+    // The answer to a request arrives.
     Answer(usize),
-    /// A script ends a hold of the lock, if there is one, and grants the lock to a call that waits, after it has
-    /// passed over this many that are gone.
-    HandOff {
-        call: usize,
-        gone: u8,
-    },
-    /// A connection breaks, with all requests under way.
+    // A script ends a hold of the lock, if there is one, and grants the lock to a call that waits, after it has
+    // passed over this many that are gone.
+    HandOff { call: usize, gone: u8 },
+    // A connection breaks, with all requests under way.
     Reconnect(usize),
-    /// The call is dropped, or its process ends, between its two requests.
+    // The call is dropped, or its process ends, between its two requests.
     GiveUp(usize),
-    /// The `INCR` of a call that was given up runs as late as this.
+    // The `INCR` of a call that was given up runs as late as this.
     CountLate,
-    /// All data are lost.
+    // All data are lost.
     Flush,
-    /// The counter alone is lost.
+    // The counter alone is lost.
     Delete,
-    /// The replica receives no more.
+    // The replica receives no more.
     Lag,
-    /// That replica is promoted.
+    // That replica is promoted.
     FailOver,
-    /// Nothing is sent for longer than a connection trusts a counter, but shorter than that lives.
+    // Nothing is sent for longer than a connection trusts a counter, but shorter than that lives.
     Sleep,
     SetClockBack,
 }
