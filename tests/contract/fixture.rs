@@ -83,8 +83,10 @@ pub(crate) trait Fixture: Sized {
         self.builder().connect().await.unwrap()
     }
 
+    /// No machine is so slow that these deadlines are missed.
     fn builder(&self) -> LockerBuilder {
-        Locker::builder().url(self.url()).expire(AMPLE)
+        let builder = Locker::builder().url(self.url()).expire(AMPLE);
+        builder.command_deadline(LIMIT).connect_deadline(LIMIT)
     }
 
     fn has(&self, key: &str) -> bool {
@@ -199,11 +201,11 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 const TEST_LIMIT: Duration = Duration::from_secs(60);
 
 /// The lease of a lock that no claim lets pass.
-pub(crate) const AMPLE: Duration = Duration::from_secs(30);
+pub(crate) const AMPLE: Duration = Duration::from_secs(20);
 
 /// How long a state may be waited for; less than an ample lease, so that a lock that was left behind is
 /// noticed.
-pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const LIMIT: Duration = Duration::from_secs(15);
 
 /// The lock `order:7`, which must be free.
 pub(crate) async fn hold(locker: &Locker) -> LockGuard {

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use crate::cancellation::give_up_after;
 use crate::fixture::{
-    AMPLE, Fixture, Harm, KEY, LIMIT, NAME, Redis, assert_quiet, at_once, drained, hold,
-    hold_renewed, hold_shortly,
+    AMPLE, Fixture, Harm, KEY, NAME, Redis, assert_quiet, at_once, drained, hold, hold_renewed,
+    hold_shortly,
 };
 
 every_backend! { one_thread: [
@@ -207,9 +207,8 @@ async fn a_release_after_a_known_loss_asks_nothing_more<F: Fixture>(store: &F) {
 /// Goal: an answer that says yes, and whose holder had to give up before it came.
 /// Method: the thread is blocked from when the server has the request until after the deadline.
 async fn an_extension_answered_after_the_deadline_is_lost(store: &Redis) {
-    let patient = store.builder().command_deadline(LIMIT);
-    let patient = patient.connect().await.unwrap();
-    let guard = patient.lock(KEY).expire(Redis::LEASE).acquire().await.unwrap();
+    let locker = store.locker().await;
+    let guard = locker.lock(KEY).expire(Redis::LEASE).acquire().await.unwrap();
     let mut call = Box::pin(guard.extend(20 * Redis::LEASE));
     while store.life(NAME).unwrap() <= Redis::LEASE {
         assert!(!give_up_after(1, call.as_mut()).await, "answered in time");
