@@ -51,7 +51,7 @@ pub(crate) trait Fixture: Sized {
     /// The text that is stored under a lock's name, where the store keeps one that can be seen.
     fn owner(&self, key: &str) -> Option<String>;
 
-    /// How many requests have reached the store, but for the fixture's own; zero where there are
+    /// How many requests about locks have reached the store, but for the fixture's own; zero where there are
     /// no requests.
     fn requests(&self) -> u64;
 
