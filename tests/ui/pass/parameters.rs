@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fmt::Display;
+use std::rc::Rc;
 
 use lockable_runtime::distributed_lock;
 
@@ -72,7 +73,7 @@ pub async fn r#async(r#type: u8) -> Option<u8> {
 #[distributed_lock(key = "k")]
 pub async fn attributes(
     #[cfg(any())] gone: Nothing,
-    #[allow(unused_variables)] unused: u8,
+    #[expect(unused_variables)] unused: u8,
     #[cfg(any())] _gone: Nothing,
 ) {
 }
@@ -83,6 +84,12 @@ pub async fn not_sync(cell: Cell<u8>, list: Box<dyn Iterator<Item = u8> + Send>)
     cell.set(cell.get() + 1);
     pause().await;
     list.into_iter().next()
+}
+
+#[distributed_lock(key("{}", *number))]
+pub async fn not_send(number: Rc<u8>) -> Option<u8> {
+    pause().await;
+    Some(*number)
 }
 
 #[distributed_lock(key("{}", work.id), on_busy = skip)]
