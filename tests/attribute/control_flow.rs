@@ -1,10 +1,12 @@
-//! Control flow in a body is what it is without the attribute.
+//! Control flow in a body is what it is without the attribute, and every way out of it releases.
+
+use std::future::Future;
 
 use lockable_runtime::{Locker, distributed_lock};
 
-use crate::support::{ShopError, is_free, locker, pause};
+use crate::support::{Journal, ShopError, is_free, locker, pause};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn question_marks_leave_the_body_and_release() {
     #[distributed_lock(key = "k", locker = locks)]
     async fn result(locks: &Locker, stock: Result<u8, ShopError>) -> Result<u8, ShopError> {
@@ -19,102 +21,109 @@ async fn question_marks_leave_the_body_and_release() {
     let locks = locker().await;
     assert!(matches!(result(&locks, Ok(7)).await, Ok(6)));
     assert!(matches!(result(&locks, Err(ShopError::SoldOut)).await, Err(ShopError::SoldOut)));
-    assert!(is_free(&locks, "k").await);
+    assert!(is_free(&locks, "k"));
     assert_eq!(option(&locks, Some(7)).await, Some(6));
     assert_eq!(option(&locks, None).await, None);
-    assert!(is_free(&locks, "k").await);
+    assert!(is_free(&locks, "k"));
 }
 
-/// Leaves by a different door for each number.
-#[distributed_lock(key = "k", locker = locks)]
-#[expect(clippy::needless_return, reason = "a body may end in a return")]
-async fn doors(locks: &Locker, number: u32) -> Option<&'static str> {
-    let from_closure = |number| {
-        if number == 0 {
-            return 1;
-        }
-        number
-    };
-    let from_block = async {
-        if number == 1 {
-            return 5;
-        }
-        number
-    }
-    .await;
-    assert_eq!((from_closure(0), from_closure(9)), (1, 9));
-    if number == 1 {
-        assert_eq!(from_block, 5);
-        return Some("from an if");
-    }
-    let labelled = 'block: {
-        if number == 2 {
-            break 'block "from a labelled block";
-        }
-        "no"
-    };
-    if number == 2 {
-        return Some(labelled);
-    }
-    let mut turns = 0;
-    'outer: for turn in 0..3 {
-        for inner in 0..3 {
-            turns += 1;
-            if inner == turn {
-                continue 'outer;
+type Left = Result<&'static str, ShopError>;
+
+/// In the order of their numbers.
+const DOORS: [&str; 7] =
+    ["let else", "if", "labelled block", "nested loops", "question mark", "panic", "end"];
+
+/// A function that leaves by a different door for each number; `async` or not, with a point where others have their
+/// turn.
+macro_rules! doors {
+    ($name:ident: [$($async:tt)?] $pause:expr) => {
+        #[distributed_lock(key = "k", locker = locks)]
+        $($async)? fn $name(locks: Locker, journal: Journal, number: u32) -> Left {
+            let _transaction = journal.drops("transaction").looking_at(&locks, "k");
+            $pause;
+            let from_closure = |number| {
+                if number == 0 {
+                    return 1;
+                }
+                number
+            };
+            assert_eq!((from_closure(0), from_closure(9)), (1, 9));
+            if number == 1 {
+                return Ok("if");
             }
-            if number == 3 && turn == 2 {
-                return Some("from nested loops");
+            let labelled = 'block: {
+                if number == 2 {
+                    break 'block "labelled block";
+                }
+                "no"
+            };
+            if number == 2 {
+                return Ok(labelled);
             }
+            let mut turns = 0;
+            'outer: for turn in 0..3 {
+                for inner in 0..3 {
+                    turns += 1;
+                    if inner == turn {
+                        continue 'outer;
+                    }
+                    if number == 3 && turn == 2 {
+                        return Ok("nested loops");
+                    }
+                }
+            }
+            assert_eq!(turns, 6);
+            let Some(mut rest) = number.checked_sub(4) else { return Ok("let else") };
+            loop {
+                $pause;
+                match rest {
+                    0 => Err(ShopError::SoldOut)?,
+                    1 => panic!("panic"),
+                    3 => break,
+                    _ => rest += 1,
+                }
+            }
+            return Ok("end");
         }
-    }
-    assert_eq!(turns, 6);
-    let Some(mut rest) = number.checked_sub(4) else { return Some("from let else") };
-    loop {
-        pause().await;
-        if rest == 0 {
-            break;
-        }
-        rest -= 1;
-    }
-    return Some("at the end");
+    };
 }
 
-#[tokio::test]
-async fn every_way_out_releases() {
-    let locks = locker().await;
-    for (number, door) in [
-        (0, "from let else"),
-        (1, "from an if"),
-        (2, "from a labelled block"),
-        (3, "from nested loops"),
-        (5, "at the end"),
-    ] {
-        assert_eq!(doors(&locks, number).await, Some(door));
-        assert!(is_free(&locks, "k").await, "{door}");
+doors!(doors: [async] pause().await);
+doors!(sync_doors: [] std::thread::yield_now());
+
+/// What the body owns is dropped before the release, whichever way the body ends.
+async fn assert_every_way_out<F>(call: impl Fn(Locker, Journal, u32) -> F)
+where
+    F: Future<Output = Left> + Send + 'static,
+{
+    let (locks, journal) = (locker().await, Journal::default());
+    for (door, number) in DOORS.into_iter().zip(0..) {
+        let left = match tokio::spawn(call(locks.clone(), journal.clone(), number)).await {
+            Ok(Ok(door)) => door,
+            Ok(Err(error)) => {
+                assert!(matches!(error, ShopError::SoldOut), "{error}");
+                "question mark"
+            }
+            Err(panic) => *panic.into_panic().downcast_ref::<&str>().unwrap(),
+        };
+        assert_eq!(left, door);
+        assert!(is_free(&locks, "k"), "{door}");
     }
+    assert_eq!(journal.entries(), ["transaction when held"; DOORS.len()]);
 }
 
-#[tokio::test]
-async fn a_panic_continues_and_releases() {
-    #[distributed_lock(key = "k", locker = locks)]
-    async fn panics(locks: Locker) -> Option<u8> {
-        pause().await;
-        panic!("on purpose")
-    }
-    #[distributed_lock(key = "k", locker = locks)]
-    async fn unfinished(locks: Locker) {
-        todo!()
-    }
-    let locks = locker().await;
-    let panic = tokio::spawn(panics(locks.clone())).await.unwrap_err().into_panic();
-    assert_eq!(panic.downcast_ref(), Some(&"on purpose"));
-    assert!(is_free(&locks, "k").await);
-    assert!(tokio::spawn(unfinished(locks.clone())).await.unwrap_err().is_panic());
-    assert!(is_free(&locks, "k").await);
+#[tokio::test(start_paused = true)]
+async fn every_way_out_drops_the_body_before_it_releases() {
+    assert_every_way_out(doors).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
+async fn every_way_out_of_a_sync_body_releases() {
+    let call = |locks, journal, number| async move { sync_doors(locks, journal, number) };
+    assert_every_way_out(call).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn items_in_a_body_are_its_own() {
     #[distributed_lock(key = "k", locker = locks)]
     async fn items(locks: &Locker) -> Option<u8> {
@@ -131,28 +140,19 @@ async fn items_in_a_body_are_its_own() {
         }
         #[distributed_lock(key = "inner", locker = locks)]
         async fn inner(locks: &Locker, value: u8) -> Option<u8> {
-            assert!(!is_free(locks, "k").await && !is_free(locks, "inner").await);
-            Some(value)
+            assert!(!is_free(locks, "k") && !is_free(locks, "inner"));
+            let from_block = async {
+                if value == 7 {
+                    return 7;
+                }
+                0
+            };
+            Some(from_block.await)
         }
         let set: BTreeSet<u8> = [add!(same(THREE), FOUR)].into();
         inner(locks, *set.first()?).await
     }
     let locks = locker().await;
     assert_eq!(items(&locks).await, Some(7));
-    assert!(is_free(&locks, "k").await && is_free(&locks, "inner").await);
-}
-
-#[tokio::test]
-async fn a_body_calls_itself_with_another_key() {
-    #[distributed_lock(key = "level:{level}", locker = locks)]
-    async fn descend(locks: &Locker, level: u8) -> Result<u8, ShopError> {
-        if level == 0 {
-            assert!(!is_free(locks, "level:3").await);
-            return Ok(0);
-        }
-        Ok(1 + Box::pin(descend(locks, level - 1)).await?)
-    }
-    let locks = locker().await;
-    assert!(matches!(descend(&locks, 3).await, Ok(3)));
-    assert!(is_free(&locks, "level:3").await && is_free(&locks, "level:0").await);
+    assert!(is_free(&locks, "k") && is_free(&locks, "inner"));
 }

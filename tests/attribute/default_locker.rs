@@ -62,7 +62,7 @@ fn calls_use_the_installed_locker() {
     in_own_process("calls_use_the_installed_locker", &[], async || {
         #[distributed_lock(key = "held")]
         async fn is_held(locks: &Locker) -> Option<bool> {
-            Some(!is_free(locks, "held").await)
+            Some(!is_free(locks, "held"))
         }
         let locks = Locker::connect("memory://").await.unwrap();
         install(locks.clone()).unwrap();

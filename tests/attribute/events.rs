@@ -28,6 +28,12 @@ pub(crate) struct Logged {
     pub(crate) spans: Vec<&'static str>,
 }
 
+impl Logged {
+    fn has(&self, wanted: &[&str]) -> bool {
+        wanted.iter().all(|field| self.fields.contains(field))
+    }
+}
+
 /// One span: its level, its name, all that was recorded, and the span that it was opened in.
 #[derive(Clone, Debug)]
 pub(crate) struct Span {
@@ -57,6 +63,24 @@ pub(crate) fn take() -> Vec<Logged> {
 /// What this thread logged since, at every level.
 pub(crate) fn take_all() -> Vec<Logged> {
     LOGGED.with_borrow_mut(std::mem::take)
+}
+
+/// How many events at error level were logged since; each has these in its fields.
+#[track_caller]
+pub(crate) fn count_errors(wanted: &[&str]) -> usize {
+    let logged = take();
+    let errors: Vec<_> = logged.iter().filter(|event| event.level == Level::ERROR).collect();
+    assert!(errors.iter().all(|error| error.has(wanted)), "{wanted:?} in {logged:#?}");
+    errors.len()
+}
+
+/// Asserts that nothing else was logged since, at info level and above, than one event at this level with these in its
+/// fields.
+#[track_caller]
+pub(crate) fn assert_only(level: Level, wanted: &[&str]) {
+    let logged = take();
+    let is_it = |event: &Logged| event.level == level && event.has(wanted);
+    assert!(matches!(&*logged, [event] if is_it(event)), "{level} {wanted:?} in {logged:#?}");
 }
 
 /// The spans that this thread opened since, in order.

@@ -1,13 +1,10 @@
-//! What the attribute adds to a future: few bytes, and nothing that cannot be sent.
+//! What the attribute adds to a future: few bytes.
 
-use std::cell::Cell;
-use std::fmt::Display;
-use std::rc::Rc;
 use std::time::Duration;
 
-use lockable_runtime::{Lease, LockError, Locker, distributed_lock};
+use lockable_runtime::distributed_lock;
 
-use crate::support::{ShopError, pause};
+use crate::support::pause;
 
 /// The most that a decorated future may be larger than the plain one.
 const MOST: usize = 1024;
@@ -118,52 +115,4 @@ fn a_decorated_method_is_little_larger() {
         let (plain, decorated) = (large.0 - empty.0, large.1 - empty.1);
         assert!(decorated <= plain + MOST_FOR_ARGUMENT, "{empty:?} {large:?}");
     }
-}
-
-#[distributed_lock(key = "{id}", renew, max_hold = longest(&id), on_lost = finish)]
-async fn unit(id: u64) {
-    pause().await;
-}
-
-#[distributed_lock(key = "{value}", guard = lock)]
-async fn generic<T: Display>(value: &T) -> Result<Lease, ShopError> {
-    pause().await;
-    Ok(lock)
-}
-
-#[distributed_lock(key("{}", text.len()), on_busy = Ok(text), locker = locks)]
-async fn answered(text: String, locks: &Locker) -> Result<String, LockError> {
-    pause().await;
-    Ok(text)
-}
-
-#[distributed_lock(key = "k", on_busy = { pause().await; 1 }, on_error = |_| 2)]
-async fn not_sync(cell: Cell<u8>, list: Box<dyn Iterator<Item = u8> + Send>) -> u8 {
-    pause().await;
-    cell.get() + list.sum::<u8>()
-}
-
-#[distributed_lock(key("{}", *number))]
-async fn not_send(number: Rc<u8>) -> Option<u8> {
-    pause().await;
-    Some(*number)
-}
-
-#[test]
-fn a_decorated_future_stays_send() {
-    fn assert_send<T: Send>(_: T) {}
-
-    let locks = Locker::builder().url("memory://").connect_lazy().unwrap();
-    assert_send(unit(1));
-    assert_send(generic(&1));
-    assert_send(answered(String::new(), &locks));
-    assert_send(not_sync(Cell::new(1), Box::new([1].into_iter())));
-    assert_send(Counter(1).decorated(2));
-    drop(not_send(Rc::new(1)));
-}
-
-#[test]
-fn the_bodys_handle_can_be_sent_anywhere() {
-    fn assert_bounds<T: Send + Sync + Unpin + Clone + 'static>() {}
-    assert_bounds::<Lease>();
 }

@@ -1,86 +1,68 @@
 //! `max_hold` and `min_hold`, and combinations that are refused when the function is called.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::time::Duration;
 
 use lockable_runtime::{LockError, Locker, distributed_lock};
 use tokio::time::Instant;
 use tracing::Level;
 
+use crate::by_return_type::by_return_type;
 use crate::events;
-use crate::support::{Journal, ShopError, elapse, is_free, locker, pause, start_and_drop};
-
-const SECOND: Duration = Duration::from_secs(1);
-
-type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+use crate::support::{
+    BoxFuture, Journal, SECOND, ShopError, elapse, is_free, locker, pause, skip_a_lease,
+    start_and_drop,
+};
 
 /// Works until it is stopped.
-async fn work<T>() -> T {
+async fn work() {
     loop {
         elapse(SECOND).await;
     }
-}
-
-/// Exactly one event at error level, which names the key and this.
-fn assert_error_event(what: &str) {
-    let logged = events::take();
-    let errors: Vec<_> = logged.iter().filter(|event| event.level == Level::ERROR).collect();
-    assert_eq!(errors.len(), 1, "{logged:#?}");
-    assert!(errors[0].fields.contains("disLock:k"), "{errors:?}");
-    assert!(errors[0].fields.contains(what), "{errors:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_renewed_body_is_stopped_at_its_maximum_hold() {
     const LONGEST: Duration = Duration::from_secs(25);
 
-    #[distributed_lock(key = "k", locker = locks, renew, max_hold = 25)]
-    async fn unit(locks: &Locker, journal: &Journal) {
+    let (locks, start) = (locker().await, Instant::now());
+    for error in [
+        by_return_type!(async &locks, [renew, max_hold = 25] work().await).error(),
+        by_return_type!(async &locks, [renew, max_hold = LONGEST, on_lost = finish] work().await)
+            .error(),
+    ] {
+        assert!(error.is_max_hold_reached() && !error.is_lost(), "{error}");
+    }
+    assert_eq!(start.elapsed(), LONGEST * 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopped_body_is_dropped_under_its_lock() {
+    #[distributed_lock(key = "k", locker = locks, renew, max_hold = *most)]
+    async fn call(locks: &Locker, journal: &Journal, most: &Duration) {
         let _transaction = journal.drops("transaction").looking_at(locks, "k");
-        work().await
+        work().await;
     }
-    #[distributed_lock(key = "k", locker = locks, renew, max_hold = "25s")]
-    async fn option(locks: &Locker) -> Option<u8> {
-        work().await
-    }
-    #[distributed_lock(key = "k", locker = locks, renew, max_hold = LONGEST, on_lost = finish)]
-    async fn result(locks: &Locker) -> Result<u8, ShopError> {
-        work().await
-    }
-    #[distributed_lock(key = "k", locker = locks, renew, max_hold = *most, on_busy = 1,
-        on_error = |err| if err.is_max_hold_reached() && !err.is_lost() { 2 } else { 3 })]
-    fn answered<'a>(locks: &'a Locker, most: &'a Duration) -> BoxFuture<'a, u8> {
-        Box::pin(work())
-    }
-    let (locks, journal, start) = (locker().await, Journal::default(), Instant::now());
-    events::listen();
-    unit(&locks, &journal).await;
-    assert_eq!(start.elapsed(), LONGEST);
+    let (locks, journal) = (locker().await, Journal::default());
+    call(&locks, &journal, &(SECOND * 25)).await;
     assert_eq!(journal.entries(), ["transaction when held"]);
-    assert!(is_free(&locks, "k").await);
-    assert_error_event("max_hold");
-    assert_eq!(option(&locks).await, None);
-    assert!(is_free(&locks, "k").await);
-    assert_error_event("max_hold");
-    let error = result(&locks).await.unwrap_err();
-    assert!(matches!(error, ShopError::Lock(error) if error.is_max_hold_reached()));
-    assert_eq!(answered(&locks, &LONGEST).await, 2);
-    assert_eq!(start.elapsed(), LONGEST * 4);
-    assert!(is_free(&locks, "k").await && events::take().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn before_its_maximum_hold_a_body_is_not_stopped() {
-    #[distributed_lock(key = "k", locker = locks, renew, max_hold = 25)]
-    async fn call(locks: &Locker) -> Option<u8> {
-        elapse(SECOND * 24).await;
-        Some(7)
-    }
     let locks = locker().await;
-    events::listen();
-    assert_eq!(call(&locks).await, Some(7));
-    assert!(is_free(&locks, "k").await && events::take().is_empty());
+    by_return_type!(async &locks, [renew, max_hold = "25s"] elapse(SECOND * 24).await)
+        .assert_finished(0);
+}
+
+/// Nothing can stop it, and nothing is lost: its lock is held until it ends.
+#[tokio::test(start_paused = true)]
+async fn a_sync_body_past_max_hold_gives_its_value() {
+    let locks = locker().await;
+    by_return_type!(sync &locks, [expire = 60, renew, max_hold = "5s", guard = lock] {
+        skip_a_lease();
+        assert!(!lock.is_held() && !lock.is_lost());
+    })
+    .assert_finished(0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,9 +84,9 @@ async fn a_second_call_within_the_shortest_hold_is_busy() {
     fn skips(locks: &Locker) -> BoxFuture<'_, Result<Option<u8>, ShopError>> {
         Box::pin(async { Ok(Some(7)) })
     }
-    #[distributed_lock(key = "k:answered", locker = locks, min_hold = *least, on_busy = 1,
+    #[distributed_lock(key = "k:sync", locker = locks, min_hold = *least, on_busy = 1,
         on_error = |_| 2)]
-    async fn answered(locks: &Locker, least: &Duration) -> u8 {
+    fn sync(locks: &Locker, least: &Duration) -> u8 {
         7
     }
     let (locks, journal, start) = (locker().await, Journal::default(), Instant::now());
@@ -114,17 +96,17 @@ async fn a_second_call_within_the_shortest_hold_is_busy() {
         assert_eq!(option(&locks).await, Some(7));
         assert_eq!(result(&locks).await.unwrap(), 7);
         assert_eq!(skips(&locks).await.unwrap(), Some(7));
-        assert_eq!(answered(&locks, &least).await, 7);
+        assert_eq!(sync(&locks, &least), 7);
         // They return at once, and leave the lock taken.
         assert_eq!(start.elapsed(), (turn - 1) * SECOND * 3);
         elapse(Duration::from_millis(2_999)).await;
         events::listen();
         unit(&locks, &journal).await;
-        assert!(matches!(&*events::take(), [event] if event.level == Level::INFO));
+        events::assert_only(Level::INFO, &["disLock:k:unit"]);
         assert_eq!(option(&locks).await, None);
         assert!(result(&locks).await.unwrap_err().is_busy());
         assert_eq!(skips(&locks).await.unwrap(), None);
-        assert_eq!(answered(&locks, &least).await, 1);
+        assert_eq!(sync(&locks, &least), 1);
         elapse(Duration::from_millis(1)).await;
     }
     assert_eq!(journal.entries(), ["ran"; 2]);
@@ -149,15 +131,15 @@ async fn the_shortest_hold_counts_whatever_the_outcome() {
     start_and_drop(call(locks.clone(), 3)).await;
     elapse(SECOND * 2).await;
     for key in ["1", "2", "3"] {
-        assert!(!is_free(&locks, key).await, "{key}");
+        assert!(!is_free(&locks, key), "{key}");
     }
     elapse(SECOND).await;
     for key in ["1", "2", "3"] {
-        assert!(is_free(&locks, key).await, "{key}");
+        assert!(is_free(&locks, key), "{key}");
     }
     // A body that took longer leaves nothing behind.
     call(locks.clone(), 4).await.unwrap();
-    assert!(is_free(&locks, "4").await);
+    assert!(is_free(&locks, "4"));
 }
 
 #[tokio::test]
@@ -197,7 +179,7 @@ async fn impossible_limits_refuse_the_call() {
         let text = error.to_string();
         assert!(text.contains("disLock:k") && text.contains(&format!("`{option}`")), "{text}");
     }
-    assert!(is_free(&locks, "k").await);
+    assert!(is_free(&locks, "k"));
 }
 
 #[tokio::test]
@@ -217,9 +199,9 @@ async fn a_refused_limit_without_a_return_value_is_logged() {
     let locks = locker().await;
     events::listen();
     unit(&locks, Duration::ZERO).await;
-    assert_error_event("max_hold");
+    assert_eq!(events::count_errors(&["disLock:k", "max_hold"]), 1);
     assert_eq!(option(&locks, SECOND * 11), None);
-    assert_error_event("min_hold");
+    assert_eq!(events::count_errors(&["disLock:k", "min_hold"]), 1);
     assert_eq!(answered(&locks, &(SECOND * 11)).await, 2);
     assert!(events::take().is_empty());
 }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use lockable_runtime::{LockError, LockKey, Locker, distributed_lock};
 
-use crate::support::{Journal, ShopError, elapse, hold, is_free, locker, pause};
+use crate::support::{
+    BoxFuture, Journal, SECOND, ShopError, elapse, hold, is_free, key_of, locker, pause,
+};
 
 const REGION: &str = "e:u";
 static ZONE: u8 = 3;
@@ -19,79 +19,66 @@ struct Order {
     line: (u8, String),
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_literal_is_the_key_after_the_prefix() {
-    #[distributed_lock(key = "nightly", locker = locks, guard = lock)]
-    async fn literal(locks: &Locker) -> Option<String> {
-        Some(lock.key().to_string())
-    }
-    #[distributed_lock(key = r#"say "{{hi}}""#, locker = locks, guard = lock)]
-    async fn raw(locks: &Locker) -> Option<String> {
-        Some(lock.key().to_string())
-    }
     let locks = locker().await;
-    assert_eq!(literal(&locks).await.as_deref(), Some("disLock:nightly"));
-    assert_eq!(raw(&locks).await.as_deref(), Some("disLock:say \"{hi}\""));
+    assert_eq!(key_of!(&locks, [key = "nightly"]()), "disLock:nightly");
+    assert_eq!(key_of!(&locks, [key = r#"say "{{hi}}""#]()), "disLock:say \"{hi}\"");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn holes_take_parameters_constants_and_arguments() {
-    #[distributed_lock(
-        key(
-            "{id}:{REGION}:{}:{0}:{zone}:{size}",
+    let key = key_of!(
+        &locker().await,
+        [key(
+            "{id}:{REGION}:{}:{0}:{zone}:{size}:{type}",
             order.line.0,
             size = order.line.1.len(),
             zone = ZONE,
-        ),
-        locker = locks,
-        guard = lock
-    )]
-    async fn call(locks: &Locker, id: u8, order: &Order) -> Option<String> {
-        let _ = (id, order);
-        Some(lock.key().to_string())
-    }
-    let key = call(&locker().await, 1, &Order { line: (5, "x y".to_owned()) }).await;
-    assert_eq!(key.as_deref(), Some("disLock:1:e%3Au:5:5:3:3"));
+        )](id: u8 = 1, order: &Order = &Order { line: (5, "x y".to_owned()) }, r#type: u8 = 7)
+    );
+    assert_eq!(key, "disLock:1:e%3Au:5:5:3:3:7");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
+async fn holes_take_values_and_constants_of_generic_types() {
+    #[distributed_lock(key = "{value}:{N}:{shown}", locker = locks, guard = lock)]
+    async fn call<T: Display, const N: usize>(
+        locks: &Locker,
+        value: &T,
+        shown: impl Display,
+    ) -> Option<String> {
+        drop(shown);
+        Some(lock.key().to_string())
+    }
+    assert_eq!(call::<_, 3>(&locker().await, &7, "s").await.as_deref(), Some("disLock:7:3:s"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_handmade_key_is_taken_as_it_is() {
     const KEY: LockKey = LockKey::from_static("by:hand");
 
-    #[distributed_lock(key = KEY, locker = locks, guard = lock)]
-    async fn constant(locks: &Locker) -> Option<String> {
-        Some(lock.key().to_string())
-    }
-    #[distributed_lock(key = key, locker = locks, guard = lock)]
-    async fn by_reference(locks: &Locker, key: &LockKey) -> Option<String> {
-        Some(lock.key().to_string())
-    }
     #[distributed_lock(key = LockKey::new(text)?, locker = locks, guard = lock)]
     async fn computed(locks: &Locker, text: &str) -> Result<String, LockError> {
         Ok(lock.key().to_string())
     }
     let locks = locker().await;
-    assert_eq!(constant(&locks).await.as_deref(), Some("disLock:by:hand"));
-    assert_eq!(by_reference(&locks, &KEY).await.as_deref(), Some("disLock:by:hand"));
+    assert_eq!(key_of!(&locks, [key = KEY]()), "disLock:by:hand");
+    assert_eq!(key_of!(&locks, [key = key](key: &LockKey = &KEY)), "disLock:by:hand");
     assert_eq!(computed(&locks, "{tag}:7").await.unwrap(), "disLock:{tag}:7");
     assert!(computed(&locks, "a}").await.unwrap_err().is_invalid_key());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_resembles_a_hole_may_be_text() {
     #[distributed_lock(key("order:id"), locker = locks, guard = lock)]
     async fn word(locks: &Locker, id: u8) -> Option<String> {
-        let _ = id;
-        Some(lock.key().to_string())
-    }
-    #[distributed_lock(key("order:${id}:#{id}:{{id}}"), locker = locks, guard = lock)]
-    async fn signs(locks: &Locker, id: u8) -> Option<String> {
-        let _ = id;
-        Some(lock.key().to_string())
+        Some(format!("{id}:{}", lock.key()))
     }
     let locks = locker().await;
-    assert_eq!(word(&locks, 7).await.as_deref(), Some("disLock:order:id"));
-    assert_eq!(signs(&locks, 7).await.as_deref(), Some("disLock:order:$7:#7:{id}"));
+    assert_eq!(word(&locks, 7).await.as_deref(), Some("7:disLock:order:id"));
+    let signs = key_of!(&locks, [key("order:${id}:#{id}:{{id}}")](id: u8 = 7));
+    assert_eq!(signs, "disLock:order:$7:#7:{id}");
 }
 
 /// Counts how often it is displayed.
@@ -104,7 +91,7 @@ impl Display for Counted<'_> {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_key_is_rendered_once_before_anything_is_moved() {
     #[distributed_lock(key("{value}:{}", count_up(calls)), locker = locks)]
     async fn call(locks: &Locker, value: Counted<'_>, calls: &mut u32) -> Option<u32> {
@@ -124,7 +111,7 @@ async fn a_key_is_rendered_once_before_anything_is_moved() {
 /// What an argument of a key awaits: writes whether the lock is held meanwhile.
 async fn ask(locks: &Locker, journal: &Journal, id: u8) -> u8 {
     pause().await;
-    let state = if is_free(locks, "7").await { "free" } else { "held" };
+    let state = if is_free(locks, "7") { "free" } else { "held" };
     journal.write(format!("asked when {state}"));
     id
 }
@@ -134,8 +121,6 @@ async fn in_async_fn(locks: &Locker, journal: &Journal) -> Option<()> {
     journal.write("ran");
     Some(())
 }
-
-type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 #[distributed_lock(key("{}", ask(locks, journal, 7).await), locker = locks)]
 fn in_boxed_future<'a>(locks: &'a Locker, journal: &'a Journal) -> BoxFuture<'a, Option<()>> {
@@ -162,18 +147,21 @@ impl Job for Seventh {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_argument_is_awaited_before_the_lock() {
+    async fn all(locks: &Locker, journal: &Journal) -> [Option<()>; 3] {
+        [
+            in_async_fn(locks, journal).await,
+            in_boxed_future(locks, journal).await,
+            Seventh.in_async_trait(locks, journal).await,
+        ]
+    }
     let (locks, journal) = (locker().await, Journal::default());
-    assert!(in_async_fn(&locks, &journal).await.is_some());
-    assert!(in_boxed_future(&locks, &journal).await.is_some());
-    assert!(Seventh.in_async_trait(&locks, &journal).await.is_some());
+    assert_eq!(all(&locks, &journal).await, [Some(()); 3]);
     assert_eq!(journal.entries(), ["asked when free", "ran"].repeat(3));
 
     let (_other, journal) = (hold(&locks, "7").await, Journal::default());
-    assert!(in_async_fn(&locks, &journal).await.is_none());
-    assert!(in_boxed_future(&locks, &journal).await.is_none());
-    assert!(Seventh.in_async_trait(&locks, &journal).await.is_none());
+    assert_eq!(all(&locks, &journal).await, [None; 3]);
     assert_eq!(journal.entries(), ["asked when held"; 3]);
 }
 
@@ -184,23 +172,23 @@ async fn a_lease_starts_after_an_awaited_argument() {
         Some(lock.remaining())
     }
     async fn slow() -> u8 {
-        elapse(Duration::from_secs(5)).await;
+        elapse(SECOND * 5).await;
         7
     }
     let remaining = call(&locker().await).await;
-    assert!(remaining.is_some_and(|left| left > Duration::from_secs(2)), "{remaining:?}");
+    assert!(remaining.is_some_and(|left| left > SECOND * 2), "{remaining:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_question_mark_in_an_argument_leaves_the_function() {
     #[distributed_lock(key("{}", number?), locker = locks)]
     async fn result(locks: &Locker, number: Result<u8, ShopError>) -> Result<(), ShopError> {
-        assert!(!is_free(locks, "7").await);
+        assert!(!is_free(locks, "7"));
         Ok(())
     }
     #[distributed_lock(key("{}", text.parse::<u8>().ok()?), locker = locks)]
     async fn option(locks: &Locker, text: &str) -> Option<()> {
-        assert!(!is_free(locks, "7").await);
+        assert!(!is_free(locks, "7"));
         Some(())
     }
     let locks = locker().await;
@@ -212,31 +200,20 @@ async fn a_question_mark_in_an_argument_leaves_the_function() {
 
 /// Goal: no two pairs of values meet in one lock, however they are separated. Method: all pairs of
 /// short texts over characters that mean something to a template, to Redis or to a terminal.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn different_values_give_different_keys() {
-    #[distributed_lock(key = "{a}:{b}", locker = locks, guard = lock)]
-    async fn colon(locks: &Locker, a: &str, b: &str) -> Option<String> {
-        Some(lock.key().to_string())
-    }
-    #[distributed_lock(key("{{t}}{}-x{b}-", a), locker = locks, guard = lock)]
-    async fn text(locks: &Locker, a: &str, b: &str) -> Option<String> {
-        Some(lock.key().to_string())
-    }
-    #[distributed_lock(key = "{a}é{b}é{a}", locker = locks, guard = lock)]
-    async fn twice(locks: &Locker, a: &str, b: &str) -> Option<String> {
-        Some(lock.key().to_string())
-    }
     let locks = locker().await;
-    let letters = ["a", ":", "-", "x", "é", "%", "%3A", "{", "}", " ", "\n", "\u{85}"];
+    let letters = ["a", ":", "-", "x", "é", "%", "%3A", "{", "}"];
     let pairs = letters.iter().flat_map(|a| letters.iter().map(move |b| format!("{a}{b}")));
-    let values: Vec<String> = letters.iter().map(ToString::to_string).chain(pairs).collect();
+    let single = letters.into_iter().chain([" ", "\n", "\u{85}"]).map(str::to_owned);
+    let values: Vec<String> = single.chain(pairs).collect();
     let mut keys: [BTreeSet<String>; 3] = Default::default();
     for a in &values {
         for b in &values {
             let made = [
-                colon(&locks, a, b).await.unwrap(),
-                text(&locks, a, b).await.unwrap(),
-                twice(&locks, a, b).await.unwrap(),
+                key_of!(&locks, [key = "{a}:{b}"](a: &str = a, b: &str = b)),
+                key_of!(&locks, [key("{{t}}{}-x{b}-", a)](a: &str = a, b: &str = b)),
+                key_of!(&locks, [key = "{a}é{b}é{a}"](a: &str = a, b: &str = b)),
             ];
             for (keys, key) in keys.iter_mut().zip(made) {
                 assert!(!key.contains([' ', '\n', '\u{85}']), "{key:?}");
@@ -246,21 +223,17 @@ async fn different_values_give_different_keys() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn ordinary_values_are_left_alone() {
-    #[distributed_lock(key = "{a}-{b}/{c}", locker = locks, guard = lock)]
-    async fn call(locks: &Locker, a: &str, b: i64, c: char) -> Option<String> {
-        let _ = (a, b, c);
-        Some(lock.key().to_string())
-    }
     let locks = locker().await;
-    let key = call(&locks, "user@example.org_7", -7, 'ß').await;
-    assert_eq!(key.as_deref(), Some("disLock:user@example.org_7--7/ß"));
-    let key = call(&locks, "a-b/c", 7, '/').await;
-    assert_eq!(key.as_deref(), Some("disLock:a%2Db/c-7//"));
+    let key = key_of!(&locks, [key = "{a}-{b}/{c}"]
+        (a: &str = "user@example.org_7", b: i64 = -7, c: char = 'ß'));
+    assert_eq!(key, "disLock:user@example.org_7--7/ß");
+    let key = key_of!(&locks, [key = "{a}-{b}/{c}"](a: &str = "a-b/c", b: i64 = 7, c: char = '/'));
+    assert_eq!(key, "disLock:a%2Db/c-7//");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_impossible_key_refuses_the_call() {
     #[distributed_lock(key = "order:{id}", locker = locks)]
     async fn call(locks: &Locker, id: &str) -> Result<(), LockError> {
@@ -273,16 +246,4 @@ async fn an_impossible_key_refuses_the_call() {
     let long = call(&locks, &"7".repeat(1_024)).await.unwrap_err();
     assert!(long.is_invalid_key());
     assert!(long.to_string().contains("1 KiB"), "{long}");
-}
-
-#[tokio::test]
-async fn a_template_in_a_macro_names_its_bindings() {
-    macro_rules! make {
-        ($name:ident, $id:ident, $type:ty, $key:literal, $body:block, $expire:expr) => {
-            #[distributed_lock(key = $key, expire = $expire, locker = locks)]
-            async fn $name(locks: &Locker, $id: $type) -> Option<$type> $body
-        };
-    }
-    make!(made, id, u8, "made:{id}", { Some(id + 1) }, 10);
-    assert_eq!(made(&locker().await, 6).await, Some(7));
 }

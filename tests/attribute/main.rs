@@ -5,6 +5,7 @@
 //! name it with the option `locker`.
 
 mod boxed_futures;
+mod by_return_type;
 mod control_flow;
 mod counters;
 mod debug_output;

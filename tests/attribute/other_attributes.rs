@@ -11,29 +11,10 @@ use axum::routing::get;
 use lockable_runtime::{LockError, Locker, distributed_lock};
 use rstest::rstest;
 
-use crate::support::{is_free, is_free_now, locker_now, pause};
+use crate::support::{is_free, locker_now, pause};
 
 /// A store for the functions that take no parameters.
 static LOCKS: LazyLock<Locker> = LazyLock::new(locker_now);
-
-#[test]
-fn a_traced_sync_function_is_locked_on_both_sides() {
-    #[distributed_lock(key = "k", locker = locks)]
-    #[tracing::instrument(skip(locks))]
-    fn above(locks: &Locker, id: u8) -> Option<u8> {
-        assert!(!is_free_now(locks, "k"));
-        Some(id)
-    }
-    #[tracing::instrument(skip(locks))]
-    #[distributed_lock(key = "k", locker = locks)]
-    fn below(locks: &Locker, id: u8) -> Option<u8> {
-        assert!(!is_free_now(locks, "k"));
-        Some(id)
-    }
-    let locks = locker_now();
-    assert_eq!((above(&locks, 7), below(&locks, 7)), (Some(7), Some(7)));
-    assert!(is_free_now(&locks, "k"));
-}
 
 #[async_trait]
 trait Traced {
@@ -41,7 +22,7 @@ trait Traced {
     #[tracing::instrument(skip(self, locks))]
     async fn above(&self, locks: &Locker, id: u8) -> Option<u8> {
         pause().await;
-        assert!(!is_free(locks, "k").await);
+        assert!(!is_free(locks, "k"));
         Some(id)
     }
 
@@ -49,7 +30,21 @@ trait Traced {
     #[distributed_lock(key = "k", locker = locks)]
     async fn below(&self, locks: &Locker, id: u8) -> Option<u8> {
         pause().await;
-        assert!(!is_free(locks, "k").await);
+        assert!(!is_free(locks, "k"));
+        Some(id)
+    }
+
+    #[distributed_lock(key = "k", locker = locks)]
+    #[tracing::instrument(skip(self, locks))]
+    fn sync_above(&self, locks: &Locker, id: u8) -> Option<u8> {
+        assert!(!is_free(locks, "k"));
+        Some(id)
+    }
+
+    #[tracing::instrument(skip(self, locks))]
+    #[distributed_lock(key = "k", locker = locks)]
+    fn sync_below(&self, locks: &Locker, id: u8) -> Option<u8> {
+        assert!(!is_free(locks, "k"));
         Some(id)
     }
 }
@@ -57,10 +52,11 @@ trait Traced {
 impl Traced for () {}
 
 #[tokio::test]
-async fn a_traced_async_trait_method_locks_on_both_sides() {
+async fn traced_methods_are_locked_on_both_sides() {
     let locks = locker_now();
     for _ in 0..2 {
         assert_eq!((().above(&locks, 7).await, ().below(&locks, 7).await), (Some(7), Some(7)));
+        assert_eq!((().sync_above(&locks, 7), ().sync_below(&locks, 7)), (Some(7), Some(7)));
     }
 }
 
@@ -68,7 +64,7 @@ async fn a_traced_async_trait_method_locks_on_both_sides() {
 #[distributed_lock(key = "main-above", locker = LOCKS, guard = lock)]
 async fn main_above() -> Option<u8> {
     pause().await;
-    assert!(lock.is_held() && !is_free(&LOCKS, "main-above").await);
+    assert!(lock.is_held() && !is_free(&LOCKS, "main-above"));
     Some(7)
 }
 
@@ -76,7 +72,7 @@ async fn main_above() -> Option<u8> {
 #[tokio::main]
 async fn main_below(id: u8) -> Result<u8, LockError> {
     pause().await;
-    assert!(lock.is_held() && !is_free(&LOCKS, "main-below:7").await);
+    assert!(lock.is_held() && !is_free(&LOCKS, "main-below:7"));
     Ok(id)
 }
 
@@ -86,14 +82,14 @@ fn tokio_main_runs_under_the_lock_in_both_orders() {
         assert_eq!(main_above(), Some(7));
         assert_eq!(main_below(7).unwrap(), 7);
     }
-    assert!(is_free_now(&LOCKS, "main-above") && is_free_now(&LOCKS, "main-below:7"));
+    assert!(is_free(&LOCKS, "main-above") && is_free(&LOCKS, "main-below:7"));
 }
 
 #[tokio::test]
 #[distributed_lock(key = "test-above", locker = LOCKS, guard = lock)]
 async fn tokio_test_above() -> Result<(), LockError> {
     pause().await;
-    assert!(lock.is_held() && !is_free(&LOCKS, "test-above").await);
+    assert!(lock.is_held() && !is_free(&LOCKS, "test-above"));
     Ok(())
 }
 
@@ -101,7 +97,7 @@ async fn tokio_test_above() -> Result<(), LockError> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokio_test_below() -> Result<(), LockError> {
     pause().await;
-    assert!(lock.is_held() && !is_free(&LOCKS, "test-below").await);
+    assert!(lock.is_held() && !is_free(&LOCKS, "test-below"));
     Ok(())
 }
 
@@ -112,7 +108,7 @@ async fn tokio_test_below() -> Result<(), LockError> {
 #[distributed_lock(key = "cases-above", locker = LOCKS)]
 async fn rstest_above(#[case] id: u8) -> Result<(), LockError> {
     pause().await;
-    assert!(id > 6 && !is_free(&LOCKS, "cases-above").await);
+    assert!(id > 6 && !is_free(&LOCKS, "cases-above"));
     Ok(())
 }
 
@@ -122,7 +118,7 @@ async fn rstest_above(#[case] id: u8) -> Result<(), LockError> {
 #[tokio::test]
 async fn rstest_below(#[case] id: u8) -> Result<(), LockError> {
     pause().await;
-    assert!(lock.is_held() && !is_free(&LOCKS, &format!("cases-below:{id}")).await);
+    assert!(lock.is_held() && !is_free(&LOCKS, &format!("cases-below:{id}")));
     Ok(())
 }
 
@@ -130,7 +126,7 @@ async fn rstest_below(#[case] id: u8) -> Result<(), LockError> {
 #[distributed_lock(key = "axum:{id}", locker = locks)]
 async fn handler_above(State(locks): State<Locker>, Path(id): Path<u64>) -> Result<String, Busy> {
     pause().await;
-    assert!(!is_free(&locks, "axum:7").await);
+    assert!(!is_free(&locks, "axum:7"));
     Ok(id.to_string())
 }
 
@@ -138,7 +134,7 @@ async fn handler_above(State(locks): State<Locker>, Path(id): Path<u64>) -> Resu
 #[axum::debug_handler]
 async fn handler_below(State(locks): State<Locker>, Path(id): Path<u64>) -> Result<String, Busy> {
     pause().await;
-    assert!(!is_free(&locks, "axum:7").await);
+    assert!(!is_free(&locks, "axum:7"));
     Ok(id.to_string())
 }
 
@@ -170,11 +166,6 @@ async fn axum_handlers_are_locked() {
     let below = sent(handler_below(State(locks.clone()), Path(7))).await;
     assert_eq!((above.ok().as_deref(), below.ok().as_deref()), (Some("7"), Some("7")));
     let _other = locks.lock("axum:7").acquire().await.unwrap();
-    let response = busy_handler(State(locks)).await.into_response();
+    let response = handler_above(State(locks), Path(7)).await.into_response();
     assert_eq!(response.status(), axum::http::StatusCode::CONFLICT);
-}
-
-#[distributed_lock(key = "axum:7", locker = locks)]
-async fn busy_handler(State(locks): State<Locker>) -> Result<(), Busy> {
-    unreachable!("runs while another holder has the lock")
 }

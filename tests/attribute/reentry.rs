@@ -1,21 +1,21 @@
 //! A call from inside of the body that holds the lock: it fails at once, instead of waiting for its
 //! own end.
 
-use std::future::{Future, pending};
+use std::future::pending;
 use std::mem::take;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use async_recursion::async_recursion;
 use async_trait::async_trait;
 use lockable_runtime::{LockError, Locker, distributed_lock};
+use rstest::rstest;
 use tokio::sync::Barrier;
 use tracing::Level;
 
 use crate::events;
-use crate::support::{hold, is_free, locker, locker_now, now, pause, start_and_drop};
-
-type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+use crate::support::{
+    BoxFuture, Caller, hold, is_free, locker, locker_now, now, pause, start_and_drop,
+};
 
 #[distributed_lock(key = "k:{id}", locker = locks)]
 async fn settle(locks: &Locker, id: u8) -> Result<u8, LockError> {
@@ -36,6 +36,21 @@ fn settle_boxed(locks: &Locker, id: u8) -> BoxFuture<'_, Result<u8, LockError>> 
     })
 }
 
+#[distributed_lock(key = "k:{id}", locker = locks, wait)]
+async fn settle_in_turn(locks: &Locker, id: u8) -> Result<u8, LockError> {
+    Ok(id)
+}
+
+#[distributed_lock(key = "k:{id}", locker = locks, wait = "1h", fair)]
+fn settle_boxed_in_turn(locks: &Locker, id: u8) -> BoxFuture<'_, Result<u8, LockError>> {
+    Box::pin(async move { Ok(id) })
+}
+
+#[distributed_lock(key = "k:{id}", locker = locks, wait)]
+fn settle_sync_in_turn(locks: &Locker, id: u8) -> Result<u8, LockError> {
+    Ok(id)
+}
+
 /// The call failed because its caller holds the lock, and it names that.
 fn assert_own(outcome: Result<u8, LockError>) {
     let error = outcome.unwrap_err();
@@ -43,81 +58,70 @@ fn assert_own(outcome: Result<u8, LockError>) {
     assert_eq!(error.key(), Some("disLock:k:7"));
 }
 
-/// Every kind of call is refused for the key 7, and free for another one.
-async fn call_all(locks: &Locker) {
-    assert_own(settle(locks, 7).await);
-    assert_own(settle_sync(locks, 7));
-    assert_own(settle_boxed(locks, 7).await);
-    assert_eq!(settle(locks, 8).await.unwrap(), 8);
-    assert_eq!(settle_sync(locks, 8).unwrap(), 8);
-    assert_eq!(settle_boxed(locks, 8).await.unwrap(), 8);
-}
-
-/// The same where nothing can be awaited; these futures have no reason to wait.
-fn call_all_now(locks: &Locker) {
+/// Every kind of call is refused for the key 7, also one that would wait, and free for another one. None of these
+/// futures has a reason to wait.
+fn assert_no_relock(locks: &Locker) {
     assert_own(now(settle(locks, 7)));
     assert_own(settle_sync(locks, 7));
     assert_own(now(settle_boxed(locks, 7)));
+    assert_own(now(settle_in_turn(locks, 7)));
+    assert_own(settle_sync_in_turn(locks, 7));
+    assert_own(now(settle_boxed_in_turn(locks, 7)));
     assert_eq!(settle_sync(locks, 8).unwrap(), 8);
+    assert_eq!(now(settle_in_turn(locks, 8)).unwrap(), 8);
+    assert_eq!(now(settle_boxed_in_turn(locks, 8)).unwrap(), 8);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_body_cannot_relock() {
     #[distributed_lock(key = "k:{id}", locker = locks)]
     async fn call(locks: &Locker, id: u8) -> Option<u8> {
-        call_all(locks).await;
+        assert_no_relock(locks);
         pause().await;
-        call_all(locks).await;
+        assert_no_relock(locks);
         Some(id)
     }
     let locks = locker().await;
     // The body continues, and a call after it finds the lock free.
     for _ in 0..2 {
         assert_eq!(call(&locks, 7).await, Some(7));
-        assert!(is_free(&locks, "k:7").await);
+        assert!(is_free(&locks, "k:7"));
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_boxed_body_cannot_relock() {
     #[distributed_lock(key = "k:{id}", locker = locks)]
     fn call(locks: &Locker, id: u8) -> BoxFuture<'_, Option<u8>> {
-        call_all_now(locks);
+        assert_no_relock(locks);
         Box::pin(async move {
             pause().await;
-            call_all(locks).await;
+            assert_no_relock(locks);
             Some(id)
         })
     }
     assert_eq!(call(&locker().await, 7).await, Some(7));
 }
 
-#[distributed_lock(key = "k:{id}", locker = locks)]
-fn calls_all_now(locks: &Locker, id: u8) -> Option<u8> {
-    call_all_now(locks);
-    Some(id)
+#[rstest]
+fn a_sync_body_cannot_relock(
+    #[values(Caller::NoRuntime, Caller::OneThread, Caller::Worker, Caller::BlockingThread)]
+    caller: Caller,
+) {
+    #[distributed_lock(key = "k:{id}", locker = locks, wait, blocking)]
+    fn call(locks: &Locker, id: u8) -> Option<u8> {
+        assert_no_relock(locks);
+        Some(id)
+    }
+    caller.run(|| {
+        let locks = locker_now();
+        assert_eq!(call(&locks, 7), Some(7));
+        assert_eq!(call(&locks, 7), Some(7));
+        assert!(is_free(&locks, "k:7"));
+    });
 }
 
-#[test]
-fn a_sync_body_cannot_relock() {
-    let locks = locker_now();
-    assert_eq!(calls_all_now(&locks, 7), Some(7));
-    assert_eq!(calls_all_now(&locks, 7), Some(7));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_sync_body_in_a_runtime_cannot_relock() {
-    let locks = locker().await;
-    assert_eq!(calls_all_now(&locks, 7), Some(7));
-    let spawned = locks.clone();
-    assert_eq!(tokio::spawn(async move { calls_all_now(&spawned, 7) }).await.unwrap(), Some(7));
-    assert_eq!(
-        tokio::task::spawn_blocking(move || calls_all_now(&locks, 7)).await.unwrap(),
-        Some(7)
-    );
-}
-
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_recursion_with_one_key_is_refused() {
     #[distributed_lock(key = "k:7", locker = locks)]
     async fn plain(locks: &Locker, more: u8) -> Result<u8, LockError> {
@@ -148,10 +152,10 @@ async fn a_recursion_with_one_key_is_refused() {
     assert_own(boxed(&locks, 1).await);
     assert_own(sync(&locks, 1));
     assert_eq!(plain(&locks, 0).await.unwrap(), 0);
-    assert!(is_free(&locks, "k:7").await);
+    assert!(is_free(&locks, "k:7"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_recursion_with_distinct_keys_locks_every_level() {
     #[async_recursion]
     #[distributed_lock(key = "level:{level}", locker = locks)]
@@ -159,7 +163,7 @@ async fn a_recursion_with_distinct_keys_locks_every_level() {
         let lower = if level == 0 { 0 } else { call(locks, level - 1).await? };
         // The outer levels hold theirs, and the inner ones have released.
         for other in 0..=3 {
-            assert_eq!(is_free(locks, &format!("level:{other}")).await, other < level, "{other}");
+            assert_eq!(is_free(locks, &format!("level:{other}")), other < level, "{other}");
         }
         Ok(lower + 1)
     }
@@ -192,7 +196,7 @@ async fn what_a_body_drops_is_a_part_of_it() {
     let outcomes = take(&mut *outcomes.lock().unwrap());
     assert_eq!(outcomes.len(), 3);
     outcomes.into_iter().for_each(assert_own);
-    assert!(is_free(&locks, "k:7").await);
+    assert!(is_free(&locks, "k:7"));
 }
 
 struct Service(Locker);
@@ -218,14 +222,14 @@ impl Service {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_method_cannot_call_another_with_its_key() {
     let service = Service(locker().await);
     assert_own(service.run(7).await);
     assert_eq!(service.direct(7).await.unwrap(), 7);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_counts_is_the_whole_key_and_the_store() {
     #[distributed_lock(key = "disLock:k:{id}", prefix = "", locker = locks)]
     async fn call(locks: &Locker, elsewhere: &Locker, id: u8) -> Option<u8> {
@@ -237,7 +241,7 @@ async fn what_counts_is_the_whole_key_and_the_store() {
     assert_eq!(call(&locker().await, &locker().await, 7).await, Some(7));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn siblings_are_other_callers() {
     #[distributed_lock(key = "k:7", locker = locks)]
     async fn holds(locks: &Locker, meeting: &Barrier) -> Option<u8> {
@@ -264,7 +268,7 @@ async fn siblings_are_other_callers() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_that_a_body_spawns_is_another_caller() {
     #[distributed_lock(key = "k:7", locker = locks)]
     async fn call(locks: &Locker) -> Option<u8> {
@@ -278,7 +282,7 @@ async fn a_task_that_a_body_spawns_is_another_caller() {
 }
 
 /// It is an error, not a busy lock: `on_busy` would hide the mistake.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn without_a_return_value_a_relock_is_logged() {
     #[distributed_lock(key = "k:7", locker = locks)]
     async fn unit(locks: &Locker) {
@@ -299,14 +303,11 @@ async fn without_a_return_value_a_relock_is_logged() {
     #[distributed_lock(key = "k:7", locker = locks)]
     async fn outer(locks: &Locker) -> Option<u8> {
         unit(locks).await;
+        events::assert_only(Level::ERROR, &["disLock:k:7"]);
         sync(locks);
+        events::assert_only(Level::ERROR, &["disLock:k:7"]);
         assert_eq!(boxed(locks).await, None);
-        let logged = events::take();
-        assert_eq!(logged.len(), 3, "{logged:#?}");
-        for event in logged {
-            assert_eq!(event.level, Level::ERROR);
-            assert!(event.fields.contains("disLock:k:7"), "{event:?}");
-        }
+        events::assert_only(Level::ERROR, &["disLock:k:7"]);
         Some(answered(locks).await)
     }
     let locks = locker().await;

@@ -1,11 +1,9 @@
 //! The request id in the value of a lock, for every kind of call and behind the layer for services.
 
 use std::convert::Infallible;
-use std::future::{Future, IntoFuture, pending};
+use std::future::{IntoFuture, pending};
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::Router;
@@ -20,10 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Barrier;
 use tokio::task::spawn_blocking;
 
-use crate::support::{elapse, pause};
-
-/// What shall come, comes before.
-const LIMIT: Duration = Duration::from_secs(10);
+use crate::support::{BoxFuture, LIMIT, patient, pause};
 
 /// A server, a locker for it, and a look past the locker.
 #[derive(Clone)]
@@ -40,7 +35,7 @@ impl Shop {
         let server = Server::start();
         Self {
             admin: Arc::new(server.admin()),
-            locks: Locker::builder().url(server.url()).connect_lazy().unwrap(),
+            locks: patient(&server),
             meeting: Arc::new(Barrier::new(2)),
             _server: Arc::new(server),
         }
@@ -65,7 +60,7 @@ impl Shop {
     }
 
     #[distributed_lock(key = "boxed", locker = self.locks)]
-    fn boxed(&self) -> Pin<Box<dyn Future<Output = Option<String>> + Send + '_>> {
+    fn boxed(&self) -> BoxFuture<'_, Option<String>> {
         Box::pin(async { Some(self.id_in("boxed")) })
     }
 
@@ -127,41 +122,17 @@ async fn every_call_in_a_scope_leaves_the_id() {
     assert_eq!(shop.all().await, [""; 5]);
 }
 
-#[tokio::test]
-async fn the_innermost_scope_counts() {
-    let shop = Shop::open();
-    let (outer, inner) = (RequestId::new("outer"), RequestId::new("inner"));
-    let nested = outer.scope(async { [inner.scope(shop.by_hand()).await, shop.by_hand().await] });
-    assert_eq!(nested.await, ["inner", "outer"]);
-}
-
-#[tokio::test]
-async fn spawned_work_has_the_id_only_where_carried_over() {
-    let shop = Shop::open();
-    let (a, b, c, d) = (shop.clone(), shop.clone(), shop.clone(), shop.clone());
-    let ids = RequestId::new("a").scope(async move {
-        let id = RequestId::current().unwrap();
-        let carried = id.scope(async move { b.all().await });
-        [
-            tokio::spawn(async move { a.asynchronous().await }).await.unwrap().unwrap(),
-            tokio::spawn(carried).await.unwrap().concat(),
-            spawn_blocking(move || c.synchronous()).await.unwrap().unwrap(),
-            spawn_blocking(move || id.sync_scope(|| d.synchronous())).await.unwrap().unwrap(),
-        ]
-    });
-    assert_eq!(ids.await, ["", "aaaaa", "", "a"]);
-}
-
 /// Goal: calls that had to wait leave their id too. Method: each waits alone, for a holder that
-/// continues when the lock has had the time to be asked for.
+/// continues when the server has the call in its queue.
 #[tokio::test]
 async fn a_call_that_waited_leaves_the_id() {
     let shop = Shop::open();
     let hold = async || {
         let guard = RequestId::new("other").scope(shop.locks.lock("waiting").acquire());
-        let guard = guard.await.unwrap();
+        let (guard, admin) = (guard.await.unwrap(), Arc::clone(&shop.admin));
         drop(tokio::spawn(async move {
-            elapse(Duration::from_millis(50)).await;
+            let is_queued = move || !admin.keys("lockable:queue:*").is_empty();
+            spawn_blocking(move || wait::until(LIMIT, is_queued)).await.unwrap();
             guard.release().await.unwrap();
         }));
     };

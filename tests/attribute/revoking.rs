@@ -1,17 +1,15 @@
 //! A holder that an operator asks to stop: every kind of function and of guard.
 
 use std::future::{Future, pending};
-use std::pin::Pin;
 use std::time::Duration;
 
 use lockable_runtime::testing::TestLocks;
-use lockable_runtime::{Lease, LockError, LockErrorKind, OnLost, distributed_lock};
+use lockable_runtime::{Lease, LockError, LockErrorKind, Locker, OnLost, distributed_lock};
 use tracing::Level;
 
+use crate::by_return_type::by_return_type;
 use crate::events;
 use crate::support::{Journal, elapse, is_free, pause};
-
-type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 const REASON: &str = "migration 42";
 
@@ -36,34 +34,40 @@ fn assert_revoked(error: &LockError) {
 #[tokio::test(start_paused = true)]
 async fn a_revoked_body_is_dropped_under_its_lock() {
     #[distributed_lock(key = "k", renew)]
-    async fn unit(locks: &TestLocks, journal: &Journal) {
+    async fn call(locks: &TestLocks, journal: &Journal) {
         let _transaction = journal.drops("transaction").looking_at(locks.locker(), "k");
         pending().await
     }
-    #[distributed_lock(key = "k")]
-    async fn option() -> Option<u8> {
-        pending().await
-    }
-    #[distributed_lock(key = "k", renew, on_lost = finish)]
-    async fn result() -> Result<u8, LockError> {
-        pending().await
-    }
-    #[distributed_lock(key = "k", renew, on_busy = 1,
-        on_error = |err| if err.is_revoked() && !err.is_lost() { 2 } else { 3 })]
-    fn answered<'a>() -> BoxFuture<'a, u8> {
-        Box::pin(pending())
-    }
     let (locks, journal) = (TestLocks::new(), Journal::default());
     events::listen();
-    asked(&locks, locks.scope(unit(&locks, &journal))).await;
+    asked(&locks, locks.scope(call(&locks, &journal))).await;
     assert_eq!(journal.entries(), ["transaction when held"]);
-    let logged = events::take();
-    let errors: Vec<_> = logged.iter().filter(|event| event.level == Level::ERROR).collect();
-    assert!(matches!(&*errors, [event] if event.fields.contains(REASON)), "{logged:#?}");
-    assert_eq!(asked(&locks, locks.scope(option())).await, None);
-    assert_revoked(&asked(&locks, locks.scope(result())).await.unwrap_err());
-    assert_eq!(asked(&locks, locks.scope(answered())).await, 2);
-    assert!(is_free(locks.locker(), "k").await);
+    assert_eq!(events::count_errors(&["disLock:k", REASON]), 1);
+}
+
+/// An operator asks each holder as soon as there is one.
+#[tokio::test(start_paused = true)]
+async fn a_revoked_lock_is_an_error_by_return_type() {
+    let locks = TestLocks::new();
+    let ask = async {
+        loop {
+            if locks.holder("k").is_some() {
+                locks.revoke("k", REASON);
+            }
+            pause().await;
+        }
+    };
+    let calls = async {
+        let locks = locks.locker();
+        assert_revoked(&by_return_type!(async locks, [] pending::<()>().await).error());
+        assert_revoked(
+            &by_return_type!(async locks, [renew, on_lost = finish] pending::<()>().await).error(),
+        );
+    };
+    tokio::select! {
+        () = calls => {}
+        () = ask => unreachable!("an operator asks for ever"),
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,9 +129,9 @@ async fn a_revoked_guard_is_not_held_and_not_lost() {
     assert_revoked(&guard.extend(Duration::from_secs(60)).await.unwrap_err());
     // To ask takes nothing away: it is renewed for as long as the holder needs.
     elapse(Duration::from_secs(60)).await;
-    assert!(!guard.is_lost() && !is_free(locks.locker(), "k").await);
+    assert!(!guard.is_lost() && !is_free(locks.locker(), "k"));
     guard.release().await.unwrap();
-    assert!(is_free(locks.locker(), "k").await);
+    assert!(is_free(locks.locker(), "k"));
 }
 
 #[test]

@@ -9,20 +9,38 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use lockable_runtime::{LockError, LockGuard, Locker};
+use lockable_tests::Server;
+use tokio::runtime::Builder;
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+/// What shall come, comes before.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// The lease of a call that sets none.
+pub(crate) const LEASE: Duration = Duration::from_secs(10);
+
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A locker with an empty store of its own.
 pub(crate) async fn locker() -> Locker {
     Locker::connect("memory://").await.unwrap()
 }
 
-/// Asked without trying, because a body may not ask for its own lock.
-pub(crate) async fn is_free(locks: &Locker, key: &str) -> bool {
-    locks.inspect(key).await.unwrap().is_none()
+/// The same without a runtime, for the real clock: its leases outlast what a busy machine adds to a test.
+pub(crate) fn locker_now() -> Locker {
+    Locker::builder().url("memory://").expire(SECOND * 600).connect_lazy().unwrap()
 }
 
-/// The same outside of any runtime: nothing in memory ever waits, so one poll is the whole of it.
-pub(crate) fn is_free_now(locks: &Locker, key: &str) -> bool {
-    now(is_free(locks, key))
+/// A locker on a server, which may answer late on a busy machine.
+pub(crate) fn patient(server: &Server) -> Locker {
+    let builder = Locker::builder().url(server.url());
+    builder.command_deadline(LIMIT).connect_deadline(LIMIT).connect_lazy().unwrap()
+}
+
+/// Asked without trying, because a body may not ask for its own lock. Nothing in memory ever waits.
+pub(crate) fn is_free(locks: &Locker, key: &str) -> bool {
+    now(locks.inspect(key)).unwrap().is_none()
 }
 
 /// The value of a future that has one at its first poll.
@@ -33,15 +51,22 @@ pub(crate) fn now<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// A locker with an empty store of its own, without a runtime.
-pub(crate) fn locker_now() -> Locker {
-    Locker::builder().url("memory://").connect_lazy().unwrap()
-}
-
 /// Another holder.
 pub(crate) async fn hold(locks: &Locker, key: &str) -> LockGuard {
     locks.lock(key).try_acquire().await.unwrap().unwrap()
 }
+
+/// The key of a call with these options and parameters.
+macro_rules! key_of {
+    ($locks:expr, [$($option:tt)*]($($parameter:ident: $type:ty = $value:expr),*)) => {{
+        #[distributed_lock($($option)*, locker = locks, guard = lock)]
+        async fn call(locks: &Locker, $($parameter: $type),*) -> Option<String> {
+            Some(lock.key().to_string())
+        }
+        call($locks, $($value),*).await.unwrap()
+    }};
+}
+pub(crate) use key_of;
 
 /// Gives every other task a turn, so that the caller's future is polled at least twice.
 pub(crate) async fn pause() {
@@ -52,6 +77,13 @@ pub(crate) async fn pause() {
 #[expect(clippy::disallowed_methods, reason = "leases end by the clock")]
 pub(crate) async fn elapse(time: Duration) {
     tokio::time::sleep(time).await;
+}
+
+/// Moves the paused clock beyond the end of a lease within one poll, as a process does that was stopped.
+pub(crate) fn skip_a_lease() {
+    let advance = pin!(tokio::time::advance(LEASE + LEASE / 10));
+    // The first poll moves the clock; the rest of it is for tasks that wait.
+    assert!(now(poll_once(advance)).is_none());
 }
 
 /// Polls once and gives the value if there is one already.
@@ -69,6 +101,31 @@ pub(crate) async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::O
 pub(crate) async fn start_and_drop<F: Future>(call: F) {
     let mut call = pin!(call);
     assert!(poll_once(call.as_mut()).await.is_none(), "the call ended at once");
+}
+
+/// Where a sync function is called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Caller {
+    NoRuntime,
+    OneThread,
+    Worker,
+    BlockingThread,
+}
+
+impl Caller {
+    /// Calls it there.
+    pub(crate) fn run(self, call: impl FnOnce() + Send + 'static) {
+        let mut runtime = match self {
+            Self::NoRuntime => return call(),
+            Self::OneThread | Self::BlockingThread => Builder::new_current_thread(),
+            Self::Worker => Builder::new_multi_thread(),
+        };
+        let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
+        match self {
+            Self::BlockingThread => runtime.block_on(runtime.spawn_blocking(call)).unwrap(),
+            _ => runtime.block_on(runtime.spawn(async { call() })).unwrap(),
+        }
+    }
 }
 
 /// An error type as an application has it.
@@ -129,7 +186,7 @@ impl Drops {
 
     fn state(&self) -> &'static str {
         let Some((locks, key)) = &self.lock else { return "" };
-        if is_free_now(locks, key) { " when free" } else { " when held" }
+        if is_free(locks, key) { " when free" } else { " when held" }
     }
 }
 

@@ -7,9 +7,7 @@ use lockable_runtime::{LockError, Locker, LockerBuilder, distributed_lock};
 use tracing::Level;
 
 use crate::events::{self, Logged, Span};
-use crate::support::{elapse, hold, locker, pause, poll_once};
-
-const SECOND: Duration = Duration::from_secs(1);
+use crate::support::{SECOND, elapse, hold, locker, pause, poll_once};
 
 /// The fields of the one span of this name.
 #[track_caller]
@@ -77,7 +75,7 @@ async fn what_a_body_logs_is_inside_of_its_hold() {
     assert!(events::take()[0].spans.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_functions_span_is_inside_or_around_its_hold() {
     #[tracing::instrument(target = "lockable", skip(locks))]
     #[distributed_lock(key = "k", locker = locks)]
@@ -212,7 +210,7 @@ async fn a_body_near_its_leases_end_warns_once() {
     assert!(events::take().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_share_outside_of_0_to_1_is_refused() {
     for share in [0.0, -0.5, 1.5, f64::NAN] {
         let builder = Locker::builder().url("memory://").warn_held_over(Some(share));

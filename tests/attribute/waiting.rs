@@ -2,25 +2,22 @@
 //! gave up.
 
 use std::future::Future;
-use std::pin::Pin;
+use std::thread;
 use std::time::Duration;
 
 use lockable_runtime::__internals::MemoryStore;
+use lockable_runtime::testing::TestLocks;
 use lockable_runtime::{LockError, Locker, RequestId, distributed_lock};
-use lockable_tests::Server;
-use tokio::task::{JoinSet, LocalSet, spawn_blocking};
+use lockable_tests::{Server, wait};
+use tokio::task::{JoinHandle, JoinSet, LocalSet, spawn_blocking};
 use tokio::time::Instant;
 use tracing::Level;
 
 use crate::events;
 use crate::support::{
-    Journal, ShopError, elapse, hold, is_free, is_free_now, locker, locker_now, now, pause,
-    start_and_drop,
+    BoxFuture, Journal, LIMIT, SECOND, elapse, hold, is_free, locker, locker_now, now, patient,
+    pause, start_and_drop,
 };
-
-const SECOND: Duration = Duration::from_secs(1);
-
-type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Every kind of call that waits for one key.
 struct Shop(Locker);
@@ -28,7 +25,7 @@ struct Shop(Locker);
 impl Shop {
     #[distributed_lock(key = "k", locker = self.0, wait)]
     async fn asynchronous(&self, journal: &Journal, name: &str) -> Option<()> {
-        assert!(!is_free(&self.0, "k").await, "runs without its lock");
+        assert!(!is_free(&self.0, "k"), "runs without its lock");
         journal.write(name);
         Some(())
     }
@@ -36,7 +33,7 @@ impl Shop {
     #[distributed_lock(key = "k", locker = self.0, wait = SECOND * 30)]
     fn boxed<'a>(&'a self, journal: &'a Journal) -> BoxFuture<'a, Result<(), LockError>> {
         Box::pin(async move {
-            assert!(!is_free(&self.0, "k").await, "runs without its lock");
+            assert!(!is_free(&self.0, "k"), "runs without its lock");
             journal.write("boxed");
             Ok(())
         })
@@ -44,32 +41,37 @@ impl Shop {
 
     #[distributed_lock(key = "k", locker = self.0, wait = "30s")]
     fn sync(&self, journal: &Journal) -> Option<()> {
-        assert!(!is_free_now(&self.0, "k"), "runs without its lock");
+        assert!(!is_free(&self.0, "k"), "runs without its lock");
         journal.write("sync");
         Some(())
     }
 
     #[distributed_lock(key = "k", locker = self.0, wait = 30, blocking)]
     fn blocking(&self, journal: &Journal) -> Option<()> {
-        assert!(!is_free_now(&self.0, "k"), "runs without its lock");
+        assert!(!is_free(&self.0, "k"), "runs without its lock");
         journal.write("blocking");
         Some(())
+    }
+}
+
+/// Another holder has the lock, and releases it a second later: the calls of a test wait by then.
+async fn held_for_a_second(locks: &Locker) -> impl Future<Output = ()> + use<> {
+    let guard = hold(locks, "k").await;
+    async move {
+        elapse(SECOND).await;
+        guard.release().await.unwrap();
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_waits_runs_after_the_holder() {
     let (shop, journal) = (Shop(locker().await), Journal::default());
-    let guard = hold(&shop.0, "k").await;
-    let holder = async {
-        elapse(SECOND * 5).await;
-        journal.write("held");
-        guard.release().await.unwrap();
-    };
-    let calls = tokio::join!(shop.asynchronous(&journal, "async"), shop.boxed(&journal), holder);
+    let start = Instant::now();
+    let release = held_for_a_second(&shop.0).await;
+    let calls = tokio::join!(shop.asynchronous(&journal, "async"), shop.boxed(&journal), release);
     assert!(calls.0.is_some() && calls.1.is_ok());
-    assert_eq!(journal.entries(), ["held", "async", "boxed"]);
-    assert!(is_free(&shop.0, "k").await);
+    assert_eq!((start.elapsed(), journal.entries().concat()), (SECOND, "asyncboxed".to_owned()));
+    assert!(is_free(&shop.0, "k"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,15 +87,13 @@ async fn a_call_that_need_not_wait_runs_at_once() {
 #[tokio::test(start_paused = true)]
 async fn calls_of_a_process_run_in_order() {
     let (locks, journal) = (locker().await, Journal::default());
-    let guard = hold(&locks, "k").await;
-    let mut calls = JoinSet::new();
+    let (release, mut calls) = (held_for_a_second(&locks).await, JoinSet::new());
     let names: Vec<_> = (0..40).map(|number| number.to_string()).collect();
     for name in names.clone() {
         let (shop, journal) = (Shop(locks.clone()), journal.clone());
         calls.spawn(async move { shop.asynchronous(&journal, &name).await });
     }
-    elapse(SECOND).await;
-    guard.release().await.unwrap();
+    release.await;
     assert!(calls.join_all().await.iter().all(Option::is_some));
     assert_eq!(journal.entries(), names);
 }
@@ -108,12 +108,8 @@ async fn a_fair_lock_alternates_between_lockers() {
     let connect = || Locker::connect("memory://fair-attribute");
     let (one, two, journal) =
         (connect().await.unwrap(), connect().await.unwrap(), Journal::default());
-    let guard = hold(&one, "k").await;
+    let release = held_for_a_second(&one).await;
     let wait = |locks: &Locker, name| call(locks.clone(), journal.clone(), name);
-    let release = async {
-        elapse(SECOND).await;
-        guard.release().await.unwrap();
-    };
     let calls =
         tokio::join!(wait(&one, "a"), wait(&one, "a"), wait(&two, "b"), wait(&two, "b"), release);
     assert!(calls.0.is_ok() && calls.1.is_ok() && calls.2.is_ok() && calls.3.is_ok());
@@ -129,90 +125,61 @@ async fn a_call_dropped_while_it_waits_leaves_nothing() {
     start_and_drop(shop.boxed(&journal)).await;
     guard.release().await.unwrap();
     elapse(SECOND).await;
-    assert!(is_free(&shop.0, "k").await && journal.entries().is_empty());
+    assert!(is_free(&shop.0, "k") && journal.entries().is_empty());
     assert!(shop.asynchronous(&journal, "async").await.is_some());
 }
 
-/// What calls of every return type give at their limit, each a second long.
-mod limits {
-    use super::{BoxFuture, Duration, LockError, Locker, SECOND, ShopError, distributed_lock};
-
-    #[distributed_lock(key = "k", locker = locks, wait = 1)]
-    pub(super) async fn unit(locks: &Locker) {
-        unreachable!("runs without its lock")
-    }
-
-    #[distributed_lock(key = "k", locker = locks, wait = "1s")]
-    pub(super) fn option(locks: &Locker) -> BoxFuture<'_, Option<u8>> {
-        Box::pin(async { unreachable!("runs without its lock") })
-    }
-
-    #[distributed_lock(key = "k", locker = locks, wait = SECOND)]
-    pub(super) async fn result(locks: &Locker) -> Result<u8, ShopError> {
-        unreachable!("runs without its lock")
-    }
-
-    #[distributed_lock(key = "k", locker = locks, wait = *limit, on_busy = skip)]
-    pub(super) async fn skips(locks: &Locker, limit: &Duration) -> Result<Option<u8>, LockError> {
-        unreachable!("runs without its lock")
-    }
-
-    #[distributed_lock(key = "k", locker = locks, wait = 1, on_busy = name.len(), on_error = |_| 0)]
-    pub(super) async fn answered(locks: &Locker, name: String) -> usize {
-        unreachable!("runs without its lock, for {name}")
-    }
-
-    #[distributed_lock(key = "k", locker = locks, wait = 1, on_busy = 7, on_error = |_| 0)]
-    pub(super) fn answered_boxed(locks: &Locker) -> BoxFuture<'_, usize> {
-        Box::pin(async { unreachable!("runs without its lock") })
-    }
-
-    /// Busy is by return type here, and every other failure is not.
-    #[distributed_lock(key = "k", locker = locks, wait = 1, on_error = |_| Some(0))]
-    pub(super) async fn only_on_error(locks: &Locker) -> Option<u8> {
-        unreachable!("runs without its lock")
-    }
+#[distributed_lock(key = "k", locker = locks, wait = *limit, on_busy = skip)]
+async fn skips(locks: &Locker, limit: &Duration) -> Result<Option<u8>, LockError> {
+    unreachable!("runs without its lock")
 }
 
 /// Exactly one event: the warning that names the key.
 fn assert_one_warning() {
-    let logged = events::take();
-    assert!(matches!(&*logged, [event] if event.level == Level::WARN), "{logged:#?}");
-    assert!(
-        logged[0].fields.contains("disLock:k") && logged[0].fields.contains("limit"),
-        "{logged:?}"
-    );
+    events::assert_only(Level::WARN, &["disLock:k", "limit"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn at_its_limit_a_call_found_the_lock_busy() {
+    #[distributed_lock(key = "k", locker = locks, wait = 1)]
+    async fn unit(locks: &Locker) {
+        unreachable!("runs without its lock")
+    }
+    #[distributed_lock(key = "k", locker = locks, wait = "1s")]
+    fn boxed(locks: &Locker) -> BoxFuture<'_, Option<u8>> {
+        Box::pin(async { unreachable!("runs without its lock") })
+    }
+    #[distributed_lock(key = "k", locker = locks, wait = SECOND)]
+    async fn result(locks: &Locker) -> Result<u8, LockError> {
+        unreachable!("runs without its lock")
+    }
+    #[distributed_lock(key = "k", locker = locks, wait = 1, on_busy = name.len(), on_error = |_| 0)]
+    async fn answered(locks: &Locker, name: String) -> usize {
+        unreachable!("runs without its lock, for {name}")
+    }
     let (locks, start) = (locker().await, Instant::now());
     let _held = locks.lock("k").expire(SECOND * 60).acquire().await.unwrap();
     events::listen();
-    limits::unit(&locks).await;
+    unit(&locks).await;
     assert_one_warning();
-    assert_eq!(limits::option(&locks).await, None);
+    assert_eq!(boxed(&locks).await, None);
     assert_one_warning();
-    let error = limits::result(&locks).await.unwrap_err();
-    let ShopError::Lock(error) = error else { panic!("{error}") };
+    let error = result(&locks).await.unwrap_err();
     assert!(error.is_wait_limit_reached() && error.is_busy(), "{error}");
     assert_eq!(error.key(), Some("disLock:k"));
     assert_one_warning();
-    assert_eq!(limits::skips(&locks, &SECOND).await.unwrap(), None);
+    assert_eq!(skips(&locks, &SECOND).await.unwrap(), None);
     assert_one_warning();
-    assert_eq!(limits::answered(&locks, "four".to_owned()).await, 4);
-    assert_eq!(limits::answered_boxed(&locks).await, 7);
-    events::take();
-    assert_eq!(limits::only_on_error(&locks).await, None);
+    assert_eq!(answered(&locks, "four".to_owned()).await, 4);
     assert_one_warning();
-    assert_eq!(start.elapsed(), SECOND * 7);
+    assert_eq!(start.elapsed(), SECOND * 5);
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_time_to_wait_is_one_try() {
     let (locks, start) = (locker().await, Instant::now());
     let guard = hold(&locks, "k").await;
-    assert_eq!(limits::skips(&locks, &Duration::ZERO).await.unwrap(), None);
+    assert_eq!(skips(&locks, &Duration::ZERO).await.unwrap(), None);
     assert_eq!(start.elapsed(), Duration::ZERO);
     guard.release().await.unwrap();
 }
@@ -220,73 +187,65 @@ async fn no_time_to_wait_is_one_try() {
 #[test]
 fn a_sync_call_at_its_limit_is_busy() {
     #[distributed_lock(key = "k", locker = locks, wait = "20ms")]
-    fn unit(locks: &Locker) {
+    fn result(locks: &Locker) -> Result<u8, LockError> {
         unreachable!("runs without its lock")
     }
-    #[distributed_lock(key = "k", locker = locks, wait = "20ms")]
-    fn result(locks: &Locker) -> Result<u8, ShopError> {
-        unreachable!("runs without its lock")
-    }
-    #[distributed_lock(key = "k", locker = locks, wait = "20ms", on_busy = skip, blocking)]
-    fn skips(locks: &Locker) -> Result<(), LockError> {
-        unreachable!("runs without its lock")
-    }
-    #[distributed_lock(key = "k", locker = locks, wait = "20ms", on_busy = name.len(), on_error = |_| 0)]
+    #[distributed_lock(key = "k", locker = locks, wait = "20ms", on_busy = name.len(),
+        on_error = |_| 0, blocking)]
     fn answered(locks: &Locker, name: String) -> usize {
         unreachable!("runs without its lock, for {name}")
     }
     let locks = locker_now();
     let guard = now(locks.lock("k").expire(SECOND * 60).acquire()).unwrap();
     events::listen();
-    unit(&locks);
-    assert_one_warning();
-    assert!(matches!(result(&locks), Err(ShopError::Lock(error)) if error.is_wait_limit_reached()));
-    assert_one_warning();
-    assert!(skips(&locks).is_ok());
+    assert!(result(&locks).unwrap_err().is_wait_limit_reached());
     assert_one_warning();
     assert_eq!(answered(&locks, "four".to_owned()), 4);
     assert_one_warning();
     now(guard.release()).unwrap();
-    assert!(is_free_now(&locks, "k"));
+    assert!(is_free(&locks, "k"));
 }
 
-/// Releases after the other calls had the time to wait; what they write distinguishes them.
-async fn hold_for_a_while(locks: &Locker, journal: &Journal) -> tokio::task::JoinHandle<()> {
-    let (guard, journal) = (hold(locks, "k").await, journal.clone());
+/// Another holder, until a call waits; what they write distinguishes them.
+fn hold_until_a_call_waits(locks: &TestLocks, journal: &Journal) -> JoinHandle<()> {
+    let (other, locks, journal) = (locks.hold("k"), locks.clone(), journal.clone());
     tokio::spawn(async move {
-        elapse(SECOND / 20).await;
+        while locks.waiting("k") == 0 {
+            pause().await;
+        }
         journal.write("held");
-        guard.release().await.unwrap();
+        drop(other);
     })
 }
 
 #[tokio::test]
 async fn a_declared_sync_call_waits_in_spawn_blocking() {
-    let (locks, journal) = (locker().await, Journal::default());
-    let holder = hold_for_a_while(&locks, &journal).await;
-    let (shop, there) = (Shop(locks.clone()), journal.clone());
-    let called = spawn_blocking(move || shop.blocking(&there)).await.unwrap();
+    let (locks, journal) = (TestLocks::new(), Journal::default());
+    let holder = hold_until_a_call_waits(&locks, &journal);
+    let (shop, there) = (Shop(locks.locker().clone()), journal.clone());
+    assert!(spawn_blocking(move || shop.blocking(&there)).await.unwrap().is_some());
     holder.await.unwrap();
-    assert!(called.is_some());
     assert_eq!(journal.entries(), ["held", "blocking"]);
-    assert!(is_free(&locks, "k").await);
+    assert!(is_free(locks.locker(), "k"));
 }
 
 /// The runtime has one worker, which the holder needs while the call waits on it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_waiting_sync_call_lets_the_holder_run() {
-    let (locks, journal) = (locker().await, Journal::default());
+    let (locks, journal) = (TestLocks::new(), Journal::default());
+    let call = || {
+        let (shop, journal) = (Shop(locks.locker().clone()), journal.clone());
+        move || shop.sync(&journal)
+    };
     for _ in 0..3 {
-        let holder = hold_for_a_while(&locks, &journal).await;
-        let (shop, there) = (Shop(locks.clone()), journal.clone());
-        assert!(tokio::spawn(async move { shop.sync(&there) }).await.unwrap().is_some());
+        let (holder, call_there) = (hold_until_a_call_waits(&locks, &journal), call());
+        assert!(tokio::spawn(async move { call_there() }).await.unwrap().is_some());
         holder.await.unwrap();
-        let holder = hold_for_a_while(&locks, &journal).await;
-        let (shop, there) = (Shop(locks.clone()), journal.clone());
-        assert!(spawn_blocking(move || shop.sync(&there)).await.unwrap().is_some());
+        let holder = hold_until_a_call_waits(&locks, &journal);
+        assert!(spawn_blocking(call()).await.unwrap().is_some());
         holder.await.unwrap();
-        let holder = hold_for_a_while(&locks, &journal).await;
-        assert!(Shop(locks.clone()).sync(&journal).is_some());
+        let holder = hold_until_a_call_waits(&locks, &journal);
+        assert!(call()().is_some());
         holder.await.unwrap();
     }
     assert_eq!(journal.entries(), ["held", "sync"].repeat(9));
@@ -301,8 +260,14 @@ async fn sync_calls_wait_for_a_lock_on_a_server() {
         Ok(())
     }
     let server = Server::start();
-    let (locks, journal) = (Locker::connect(&server.url()).await.unwrap(), Journal::default());
-    let holder = hold_for_a_while(&locks, &journal).await;
+    let (locks, journal) = (patient(&server), Journal::default());
+    let (guard, admin, there) = (hold(&locks, "k").await, server.admin(), journal.clone());
+    let holder = tokio::spawn(async move {
+        let is_queued = move || !admin.keys("lockable:queue:*").is_empty();
+        spawn_blocking(move || wait::until(LIMIT, is_queued)).await.unwrap();
+        there.write("held");
+        guard.release().await.unwrap();
+    });
     let calls: Vec<_> = (0..8)
         .map(|_| {
             let (locks, journal) = (locks.clone(), journal.clone());
@@ -316,42 +281,30 @@ async fn sync_calls_wait_for_a_lock_on_a_server() {
     holder.await.unwrap();
     assert_eq!(journal.entries()[0], "held");
     assert_eq!(journal.entries().len(), 10);
-    assert!(is_free(&locks, "k").await);
+    assert!(locks.inspect("k").await.unwrap().is_none());
+}
+
+/// What a sync call gives for which another holder has left as soon as it waited.
+fn after_another_holder<T: Send>(locks: &TestLocks, call: impl FnOnce() -> T + Send) -> T {
+    let other = locks.hold("k");
+    thread::scope(|scope| {
+        let call = scope.spawn(call);
+        while locks.waiting("k") == 0 {
+            thread::yield_now();
+        }
+        drop(other);
+        call.join().unwrap()
+    })
 }
 
 #[test]
 fn a_sync_call_outside_of_any_runtime_waits() {
-    let (shop, journal) = (Shop(locker_now()), Journal::default());
-    for name in ["sync", "blocking"] {
-        let guard = now(shop.0.lock("k").acquire()).unwrap();
-        std::thread::scope(|scope| {
-            let call = scope.spawn(|| {
-                if name == "sync" { shop.sync(&journal) } else { shop.blocking(&journal) }
-            });
-            std::thread::park_timeout(SECOND / 20);
-            journal.write("held");
-            now(guard.release()).unwrap();
-            assert!(call.join().unwrap().is_some());
-        });
-    }
-    assert_eq!(journal.entries(), ["held", "sync", "held", "blocking"]);
-    assert!(is_free_now(&shop.0, "k"));
-}
-
-#[test]
-fn sync_calls_of_many_threads_exclude_each_other() {
-    let (shop, journal) = (Shop(locker_now()), Journal::default());
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                for _ in 0..20 {
-                    assert!(shop.sync(&journal).is_some());
-                }
-            });
-        }
-    });
-    assert_eq!(journal.entries().len(), 160);
-    assert!(is_free_now(&shop.0, "k"));
+    let (locks, journal) = (TestLocks::new(), Journal::default());
+    let shop = Shop(locks.locker().clone());
+    assert!(after_another_holder(&locks, || shop.sync(&journal)).is_some());
+    assert!(after_another_holder(&locks, || shop.blocking(&journal)).is_some());
+    assert_eq!(journal.entries(), ["sync", "blocking"]);
+    assert!(is_free(&shop.0, "k"));
 }
 
 #[distributed_lock(key = "k", locker = locks, wait)]
@@ -375,12 +328,10 @@ async fn refuses_to_wait_here(locks: &Locker) {
         let text = error.to_string();
         assert!(text.contains("`blocking`") && text.contains("`spawn_blocking`"), "{text}");
         must_not_wait_here_either(locks);
-        let logged = events::take();
-        assert!(matches!(&*logged, [event] if event.level == Level::ERROR), "{logged:#?}");
+        events::assert_only(Level::ERROR, &[]);
         drop(guard);
     }
-    elapse(SECOND / 20).await;
-    assert!(is_free(locks, "k").await);
+    assert!(is_free(locks, "k"));
 }
 
 #[tokio::test]
@@ -398,94 +349,6 @@ async fn no_sync_call_waits_in_a_local_set() {
     LocalSet::new().run_until(refuses_to_wait_here(&locks)).await;
 }
 
-#[tokio::test]
-async fn a_sync_call_without_wait_is_not_affected() {
-    #[distributed_lock(key = "k", locker = locks)]
-    fn call(locks: &Locker) -> Result<u8, LockError> {
-        Ok(7)
-    }
-    let locks = locker().await;
-    assert_eq!(call(&locks).unwrap(), 7);
-    let _held = hold(&locks, "k").await;
-    assert!(call(&locks).unwrap_err().is_busy());
-}
-
-#[distributed_lock(key = "k", locker = locks, wait)]
-async fn own(locks: &Locker) -> Result<(), LockError> {
-    unreachable!("runs under its caller's lock")
-}
-
-#[distributed_lock(key = "k", locker = locks, wait = "1h", fair)]
-fn own_boxed(locks: &Locker) -> BoxFuture<'_, Result<(), LockError>> {
-    Box::pin(async { unreachable!("runs under its caller's lock") })
-}
-
-#[distributed_lock(key = "k", locker = locks, wait)]
-fn own_sync(locks: &Locker) -> Result<(), LockError> {
-    unreachable!("runs under its caller's lock")
-}
-
-#[distributed_lock(key = "k", locker = locks, wait, blocking, on_busy = skip)]
-fn own_blocking(locks: &Locker) -> Result<(), LockError> {
-    unreachable!("runs under its caller's lock")
-}
-
-fn assert_own(outcomes: [Result<(), LockError>; 4]) {
-    for outcome in outcomes {
-        let error = outcome.unwrap_err();
-        assert!(error.is_held_by_caller(), "{error}");
-    }
-}
-
-#[tokio::test]
-async fn a_body_does_not_wait_for_its_own_lock() {
-    #[distributed_lock(key = "k", locker = locks)]
-    async fn holds(locks: &Locker) -> Option<()> {
-        pause().await;
-        let outcomes =
-            [own(locks).await, own_boxed(locks).await, own_sync(locks), own_blocking(locks)];
-        assert_own(outcomes);
-        Some(())
-    }
-    assert!(holds(&locker().await).await.is_some());
-}
-
-#[test]
-fn no_sync_body_waits_for_its_own_lock() {
-    #[distributed_lock(key = "k", locker = locks, wait)]
-    fn holds(locks: &Locker) -> Option<()> {
-        let outcomes =
-            [now(own(locks)), now(own_boxed(locks)), own_sync(locks), own_blocking(locks)];
-        assert_own(outcomes);
-        Some(())
-    }
-    let locks = locker_now();
-    assert!(holds(&locks).is_some());
-    assert!(is_free_now(&locks, "k"));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_lock_that_was_waited_for_names_its_request() {
-    #[distributed_lock(key = "k", locker = locks, wait)]
-    async fn call(locks: &Locker) -> Option<String> {
-        let holder = locks.inspect("k").await.unwrap()?;
-        holder.identity().map(ToOwned::to_owned)
-    }
-    #[distributed_lock(key = "k", locker = locks, wait)]
-    fn call_sync(locks: &Locker) -> Option<String> {
-        let holder = now(locks.inspect("k")).unwrap()?;
-        holder.identity().map(ToOwned::to_owned)
-    }
-    let (locks, journal) = (locker().await, Journal::default());
-    let _holder = hold_for_a_while(&locks, &journal).await;
-    assert_eq!(RequestId::new("a").scope(call(&locks)).await.as_deref(), Some("a"));
-    let _holder = hold_for_a_while(&locks, &journal).await;
-    assert_eq!(RequestId::new("b").sync_scope(|| call_sync(&locks)).as_deref(), Some("b"));
-    let _holder = hold_for_a_while(&locks, &journal).await;
-    assert_eq!(call(&locks).await, None);
-    assert_eq!(journal.entries(), ["held"; 3]);
-}
-
 /// The value in the backend stays as it is while a lock is passed on without asking that.
 #[tokio::test(start_paused = true)]
 async fn a_handed_off_lock_names_its_turns_first_request() {
@@ -495,11 +358,7 @@ async fn a_handed_off_lock_names_its_turns_first_request() {
         holder.identity().map(ToOwned::to_owned)
     }
     let (locks, a, b) = (locker().await, RequestId::new("a"), RequestId::new("b"));
-    let guard = hold(&locks, "k").await;
-    let release = async {
-        elapse(SECOND).await;
-        guard.release().await.unwrap();
-    };
+    let release = held_for_a_second(&locks).await;
     let ids = tokio::join!(a.scope(call(&locks)), b.scope(call(&locks)), release);
     assert_eq!((ids.0.as_deref(), ids.1.as_deref()), (Some("a"), Some("a")));
 }
@@ -514,11 +373,7 @@ async fn a_body_that_waited_has_its_whole_lease() {
         Some(())
     }
     let locks = locker().await;
-    let guard = hold(&locks, "k").await;
-    let release = async {
-        elapse(SECOND).await;
-        guard.release().await.unwrap();
-    };
+    let release = held_for_a_second(&locks).await;
     assert!(tokio::join!(call(&locks), release).0.is_some());
 }
 
@@ -538,16 +393,9 @@ async fn a_dead_holders_successor_has_its_whole_lease() {
 fn a_sync_body_that_waited_has_its_whole_lease() {
     #[distributed_lock(key = "k", locker = locks, wait, guard = lock)]
     fn call(locks: &Locker) -> Option<()> {
-        std::thread::park_timeout(Duration::from_millis(1_200));
-        assert!(lock.is_held());
+        wait::until(LIMIT, || lock.remaining() > SECOND * 5);
         Some(())
     }
-    let locks = locker_now();
-    let guard = now(locks.lock("k").acquire()).unwrap();
-    std::thread::scope(|scope| {
-        let call = scope.spawn(|| call(&locks));
-        std::thread::park_timeout(SECOND / 20);
-        now(guard.release()).unwrap();
-        assert!(call.join().unwrap().is_some());
-    });
+    let locks = TestLocks::new();
+    assert!(after_another_holder(&locks, || call(locks.locker())).is_some());
 }
