@@ -1,10 +1,6 @@
-//! The harness itself does what its documentation says.
+//! A harness that no longer looks, counts or ends what it started is seen. What it cannot do at all panics, and
+//! so fails the tests that ask for it.
 
-mod cluster;
-mod pace;
-mod peer;
-mod program;
 mod proxy;
-mod sentinels;
 mod server;
-mod tls;
+mod signs;

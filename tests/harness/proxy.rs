@@ -65,7 +65,7 @@ fn a_later_connection_overtakes_a_held_one() {
     proxy.hold_open_requests();
     thread::scope(|scope| {
         scope.spawn(|| early.set("key", "early"));
-        proxy.wait_held_blocking(LIMIT);
+        proxy.wait_for_command_blocking("SET", 1, LIMIT);
         Admin::connect(&proxy.url()).set("key", "late");
         assert_eq!(server.admin().get("key").as_deref(), Some("late"));
         proxy.release_requests();
@@ -76,8 +76,7 @@ fn a_later_connection_overtakes_a_held_one() {
 #[tokio::test]
 async fn a_request_outlives_the_client_that_sent_it() {
     let (server, proxy) = server_and_proxy();
-    let client = Client::open(proxy.url()).unwrap();
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let mut connection = async_connection(&proxy).await;
     proxy.hold_requests();
     let sent = tokio::spawn(async move {
         redis::cmd("SET").arg("key").arg("value").exec_async(&mut connection).await
@@ -95,8 +94,7 @@ async fn a_request_outlives_the_client_that_sent_it() {
 #[tokio::test]
 async fn a_held_reply_means_a_command_that_ran() {
     let (server, proxy) = server_and_proxy();
-    let client = Client::open(proxy.url()).unwrap();
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let mut connection = async_connection(&proxy).await;
     proxy.hold_replies();
     let counted = tokio::spawn(async move {
         redis::cmd("INCR").arg("key").query_async::<u64>(&mut connection).await
@@ -112,7 +110,7 @@ async fn a_held_reply_means_a_command_that_ran() {
 async fn held_messages_do_not_hold_other_replies() {
     let (server, proxy) = server_and_proxy();
     let client = Client::open(proxy.url()).unwrap();
-    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let mut connection = async_connection(&proxy).await;
     let (mut sink, _stream) = client.get_async_pubsub().await.unwrap().split();
     sink.subscribe("channel").await.unwrap();
     proxy.hold_messages();
@@ -129,7 +127,7 @@ fn a_cut_closes_connections_and_loses_what_they_held() {
     proxy.hold_requests();
     thread::scope(|scope| {
         let sent = scope.spawn(|| admin.try_command(&["SET", "key", "value"]));
-        proxy.wait_held_blocking(LIMIT);
+        proxy.wait_for_command_blocking("SET", 1, LIMIT);
         proxy.cut();
         assert!(sent.join().unwrap().is_err());
     });
@@ -222,6 +220,11 @@ fn server_and_proxy() -> (Server, Proxy) {
 
 fn connect(proxy: &Proxy) -> redis::Connection {
     Client::open(proxy.url()).unwrap().get_connection().unwrap()
+}
+
+async fn async_connection(proxy: &Proxy) -> redis::aio::MultiplexedConnection {
+    let client = Client::open(proxy.url()).unwrap();
+    client.get_multiplexed_async_connection().await.unwrap()
 }
 
 const LIMIT: Duration = Duration::from_secs(10);

@@ -1,62 +1,24 @@
-//! Servers start, stop, pause and come back.
+//! Servers end with their tests, and do what no test would miss at once.
 
 use std::env;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use lockable_tests::{Admin, Server, clock, wait};
+use lockable_tests::{Cluster, Server, clock, cluster, wait};
 use tempfile::TempDir;
-
-#[test]
-fn a_server_starts_and_ends_with_its_value() {
-    let server = Server::start();
-    server.admin().set("key", "value");
-    assert_eq!(server.admin().get("key").as_deref(), Some("value"));
-    let (addr, pid) = (server.addr(), server.pid());
-    drop(server);
-    assert!(TcpStream::connect(addr).is_err());
-    assert!(!process_exists(pid));
-}
-
-#[test]
-fn a_server_clock_can_be_set_back() {
-    if !clock::can_be_set() {
-        return;
-    }
-    let server = Server::builder().clock().start();
-    let time = || server.admin().command::<(u64, u64)>(&["TIME"]).0;
-    let before = time();
-    server.set_clock_back(Duration::from_secs(3_600));
-    assert!((before - 3_600..before - 3_000).contains(&time()));
-}
-
-#[test]
-fn a_server_clock_can_be_stopped() {
-    if !clock::can_be_set() {
-        return;
-    }
-    let server = Server::builder().clock().start();
-    let admin = server.admin();
-    for at in [Duration::from_secs(2_000_000_000), Duration::from_micros(2_000_000_000_000_007)] {
-        server.stop_clock(at);
-        let (seconds, micros) = admin.command::<(u64, u64)>(&["TIME"]);
-        assert_eq!(Duration::from_secs(seconds) + Duration::from_micros(micros), at);
-    }
-    admin.command::<()>(&["SET", "key", "value", "PX", "10"]);
-    server.stop_clock(Duration::from_secs(2_000_000_001));
-    assert_eq!(admin.get("key"), None);
-}
 
 #[test]
 fn a_panicking_test_leaves_no_server_behind() {
     let test = std::thread::spawn(|| {
         let server = Server::start();
+        server.pause();
         std::panic::panic_any(server.pid());
     });
-    let pid = test.join().expect_err("the test panics");
-    assert!(!process_exists(*pid.downcast::<u32>().expect("it panics with a process id")));
+    let pid = test.join().expect_err("the test panics").downcast::<u32>();
+    let pid = pid.expect("it panics with a process id").to_string();
+    assert!(!Command::new("kill").args(["-0", &pid]).output().unwrap().status.success());
 }
 
 /// Goal: a test process that gets no chance to clean up leaves no server behind.
@@ -90,85 +52,10 @@ fn start_and_wait() {
 }
 
 #[test]
-fn a_restarted_server_is_empty_on_its_port() {
-    let server = Server::start();
-    server.admin().set("key", "value");
-    let (addr, pid) = (server.addr(), server.pid());
-    server.kill();
-    assert!(TcpStream::connect(addr).is_err());
-    server.restart();
-    assert_eq!(server.addr(), addr);
-    assert_ne!(server.pid(), pid);
-    assert_eq!(server.admin().get("key"), None);
-}
-
-#[test]
-fn a_server_restarts_with_what_was_saved() {
-    let server = Server::start();
-    server.admin().set("saved", "value");
-    server.admin().command::<()>(&["SAVE"]);
-    server.admin().set("lost", "value");
-    server.restart();
-    assert_eq!(server.admin().keys("*"), ["saved"]);
-}
-
-#[test]
-fn a_replica_follows_its_primary_until_promoted() {
-    let (primary, replica) = (Server::start(), Server::start());
-    let (early, late) = (primary.admin(), replica.admin());
-    early.set("before", "value");
-    late.follow(primary.addr());
-    assert_eq!(late.get("before").as_deref(), Some("value"));
-    early.set("during", "value");
-    wait::until(Duration::from_secs(10), || late.get("during").is_some());
-    late.promote();
-    early.set("after", "value");
-    late.set("own", "value");
-    assert_eq!(late.keys("*"), ["before", "during", "own"]);
-}
-
-#[test]
-fn a_paused_server_answers_when_it_is_resumed() {
-    let server = Server::start();
-    server.pause();
-    let mut stream = TcpStream::connect(server.addr()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-    stream.write_all(b"PING\r\n").unwrap();
-    let silence = stream.read(&mut [0; 7]).expect_err("no reply comes");
-    assert_eq!(silence.kind(), ErrorKind::WouldBlock);
-    server.resume();
-    let mut answer = [0; 7];
-    stream.set_read_timeout(None).unwrap();
-    stream.read_exact(&mut answer).unwrap();
-    assert_eq!(&answer, b"+PONG\r\n");
-}
-
-#[test]
-fn a_server_can_be_dropped_while_it_is_paused() {
-    let server = Server::start();
-    server.pause();
-    let pid = server.pid();
-    drop(server);
-    assert!(!process_exists(pid));
-}
-
-#[test]
-fn users_have_passwords_and_their_own_keys() {
-    let server =
-        Server::builder().password("secret").user("app", "on >word ~app:* +get +select").start();
-    let admin = Admin::connect(&server.url_with("", "secret", 3));
-    admin.set("app:key", "value");
-    let app = Admin::connect(&server.url_with("app", "word", 3));
-    assert_eq!(app.get("app:key").as_deref(), Some("value"));
-    let refused = app.try_command(&["GET", "other"]).expect_err("the key is not the user's");
-    assert_eq!(refused.code(), Some("NOPERM"));
-}
-
-#[test]
-fn a_unix_socket_reaches_the_same_server() {
-    let server = Server::builder().unix_socket().start();
-    Admin::connect(&server.unix_url()).set("key", "value");
-    assert_eq!(server.admin().get("key").as_deref(), Some("value"));
+fn a_server_that_cannot_start_says_why() {
+    let start = || Server::builder().config("no-such-directive", "1").start();
+    let message = *std::panic::catch_unwind(start).unwrap_err().downcast::<String>().unwrap();
+    assert!(message.contains("no-such-directive"), "{message}");
 }
 
 #[test]
@@ -179,40 +66,37 @@ fn statistics_count_the_commands_of_a_server() {
     admin.reset_statistics();
     admin.set("second", "2");
     assert_eq!((admin.command_calls("SET"), admin.command_calls("get")), (1, 0));
-    assert_eq!(admin.keys("*"), ["first", "second"]);
-    assert_eq!((admin.type_of("first").as_str(), admin.pttl("first")), ("string", -1));
-    admin.flush();
-    assert_eq!((admin.keys("*").len(), admin.pttl("first")), (0, -2));
 }
 
 #[test]
-fn a_server_that_cannot_start_says_why() {
-    let start = || Server::builder().config("no-such-directive", "1").start();
-    let message = *std::panic::catch_unwind(start).unwrap_err().downcast::<String>().unwrap();
-    assert!(message.contains("no-such-directive"), "{message}");
-}
-
-#[test]
-fn an_unreachable_server_is_an_io_error() {
-    let server = Server::start();
+fn a_server_clock_can_be_set_back_and_stopped() {
+    if !clock::can_be_set() {
+        return;
+    }
+    let server = Server::builder().clock().start();
     let admin = server.admin();
-    server.kill();
-    let error = admin.try_command(&["PING"]).expect_err("no reply comes");
-    assert_eq!(error.kind(), redis::ErrorKind::Io);
+    let time = || admin.command::<(u64, u64)>(&["TIME"]);
+    let (before, _) = time();
+    server.set_clock_back(Duration::from_secs(3_600));
+    assert!((before - 3_600..before - 3_000).contains(&time().0));
+    server.stop_clock(Duration::from_micros(2_000_000_000_000_007));
+    assert_eq!(time(), (2_000_000_000, 7));
+    admin.command::<()>(&["SET", "key", "value", "PX", "10"]);
+    server.stop_clock(Duration::from_secs(2_000_000_001));
+    assert_eq!(admin.get("key"), None);
 }
 
+/// Goal: a client that writes a key at the target, which the source still has, is found out.
 #[test]
-#[should_panic(expected = "did not hold within 20ms")]
-fn waiting_has_a_limit() {
-    wait::until(Duration::from_millis(20), || false);
-}
-
-#[tokio::test(start_paused = true)]
-#[should_panic(expected = "harness/server.rs")]
-async fn waiting_has_a_limit_under_a_paused_clock() {
-    wait::until_async(Duration::from_millis(20), async || false).await;
-}
-
-fn process_exists(pid: u32) -> bool {
-    Command::new("kill").args(["-0", &pid.to_string()]).output().unwrap().status.success()
+fn a_key_at_both_masters_cannot_be_moved() {
+    let cluster = Cluster::builder().shards(2).replicas(0).start();
+    let [from, to] = cluster.first_masters().collect::<Vec<_>>()[..] else { panic!("two") };
+    let name = cluster.name_at(from, "k");
+    from.admin().set(&name, "value");
+    cluster.begin_move(cluster::slot(&name), to);
+    let target = to.admin();
+    target.command::<()>(&["ASKING"]);
+    target.set(&name, "other");
+    let error = cluster.end_move(cluster::slot(&name)).unwrap_err();
+    assert!(error.to_string().contains("BUSYKEY"), "{error}");
 }
