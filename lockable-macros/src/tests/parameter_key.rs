@@ -1,4 +1,4 @@
-#[distributed_lock(key = "order:{order_id}:{line}", expire = 10)]
+#[distributed_lock(key = "order:{order_id}:{line}", expire = 10, on_lost = cancel)]
 pub async fn settle(order_id: u64, line: u8) -> Option<Receipt> { charge(order_id, line).await }
 // ---------------------------------------- becomes
 pub async fn settle(order_id:u64, line:u8)-> Option <Receipt>  {

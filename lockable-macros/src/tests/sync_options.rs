@@ -1,4 +1,4 @@
-#[distributed_lock(key = "a", on_lost = finish, renew)]
+#[distributed_lock(key = "a", on_lost = finish, renew, wait, blocking)]
 fn work() -> Option<u8> { Some(1) }
 // ---------------------------------------- becomes
 fn work()-> Option <u8>  {
@@ -6,7 +6,7 @@ fn work()-> Option <u8>  {
         static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("a", ::core::concat!(::core::module_path!(), "::work"));
         &LABEL
     }
-    , ::core::format_args!("a")).renew().on_lost_finish();
+    , ::core::format_args!("a")).wait_forever().blocking().renew().on_lost_finish();
     let error = match::lockable_runtime::__private::run_blocking(call, move |_:::lockable_runtime::__private::Lease | {
         if false {
             return::lockable_runtime::__private::absent::<Option <u8> > ();
