@@ -28,22 +28,23 @@ pub fn until_async(
 ) -> impl Future<Output = ()> {
     let caller = Location::caller();
     async move {
-        let deadline = now() + limit;
+        let start = now();
         while !pin!(condition()).await {
-            assert!(now() < deadline, "the condition of {caller} did not hold within {limit:?}");
-            pause_async().await;
+            let is_over = start.elapsed() >= limit;
+            assert!(!is_over, "the condition of {caller} did not hold within {limit:?}");
+            pause_async(start).await;
         }
     }
 }
 
 /// Blocks until `probe` finds something; `None` when it has not within `limit`.
 pub(crate) fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
-    let deadline = now() + limit;
+    let start = now();
     loop {
         match probe() {
             Some(found) => return Some(found),
-            None if now() >= deadline => return None,
-            None => pause(),
+            None if start.elapsed() >= limit => return None,
+            None => pause(start),
         }
     }
 }
@@ -57,14 +58,23 @@ fn now() -> Instant {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this module is for states that have no event")]
-fn pause() {
-    std::thread::sleep(INTERVAL);
+fn pause(start: Instant) {
+    std::thread::sleep(interval(start));
 }
 
 #[expect(clippy::disallowed_methods, reason = "this module is for states that have no event")]
-async fn pause_async() {
-    tokio::time::sleep(INTERVAL).await;
+async fn pause_async(start: Instant) {
+    tokio::time::sleep(interval(start)).await;
 }
 
-/// Short beside every limit, long beside a command to the server.
-const INTERVAL: Duration = Duration::from_millis(2);
+/// A small part of what has passed: what comes soon is seen at once, and a long wait leaves the processor to
+/// what it waits for.
+fn interval(start: Instant) -> Duration {
+    (start.elapsed() / 16).clamp(SHORTEST, LONGEST)
+}
+
+/// Long beside a command to the server.
+const SHORTEST: Duration = Duration::from_millis(2);
+
+/// Short beside every limit, and beside what a test lets pass after the wait.
+const LONGEST: Duration = Duration::from_millis(20);
