@@ -22,9 +22,8 @@ pub struct Sections(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     keys: HashMap<String, Key>,
-    finished: u64,
-    latest: Option<Pace>,
-    longest_pause: Duration,
+    /// Of all keys.
+    ends: Ends,
     is_failing_over: bool,
     overlaps: Vec<Overlap>,
     old_tokens: Vec<String>,
@@ -35,16 +34,34 @@ struct Key {
     /// Who has entered and not left, by fencing token.
     inside: HashMap<u64, Holder>,
     token: u64,
-    finished: u64,
+    ends: Ends,
+}
+
+/// Sections that have ended.
+#[derive(Debug, Default)]
+struct Ends {
+    count: u64,
     latest: Option<Pace>,
     longest_pause: Duration,
 }
 
-impl Key {
+impl Ends {
+    fn add(&mut self) {
+        self.longest_pause = self.longest_pause();
+        self.latest = Some(Pace::start());
+        self.count += 1;
+    }
+
     /// The longest time without an end, until now.
-    fn pause(&self) -> Duration {
+    fn longest_pause(&self) -> Duration {
         let pause = self.latest.map_or(Duration::ZERO, |latest| latest.elapsed());
         self.longest_pause.max(pause)
+    }
+
+    fn take_longest_pause(&mut self) -> Duration {
+        let pause = self.longest_pause();
+        self.longest_pause = Duration::ZERO;
+        pause
     }
 }
 
@@ -94,17 +111,12 @@ impl Sections {
         let mut state = self.state();
         let key = state.keys.get_mut(name).expect("it has entered");
         key.inside.remove(&token);
-        key.finished += 1;
-        key.longest_pause = key.pause();
-        key.latest = Some(Pace::start());
-        state.finished += 1;
+        key.ends.add();
+        state.ends.add();
         let own = |overlap: &&mut Overlap| overlap.token == token && overlap.key == name;
         for overlap in state.overlaps.iter_mut().filter(own) {
             overlap.lasted = Some(overlap.since.elapsed());
         }
-        let pause = state.latest.map_or(Duration::ZERO, |latest| latest.elapsed());
-        state.longest_pause = state.longest_pause.max(pause);
-        state.latest = Some(Pace::start());
     }
 
     /// From now on the primary may grant what the next one does not hear of.
@@ -114,19 +126,17 @@ impl Sections {
 
     /// How many have ended.
     pub fn finished(&self) -> u64 {
-        self.state().finished
+        self.state().ends.count
     }
 
     /// How many have ended of each key.
     pub fn finished_of(&self, key: &str) -> u64 {
-        self.state().keys.get(key).map_or(0, |key| key.finished)
+        self.state().keys.get(key).map_or(0, |key| key.ends.count)
     }
 
     /// The longest time without an end of a section, since the first one or since the last call.
     pub fn take_longest_pause(&self) -> Duration {
-        let mut state = self.state();
-        let pause = state.latest.map_or(Duration::ZERO, |latest| latest.elapsed());
-        std::mem::take(&mut state.longest_pause).max(pause)
+        self.state().ends.take_longest_pause()
     }
 
     /// The longest time in which none of the sections of one lock ended, since its first one or since the
@@ -134,12 +144,7 @@ impl Sections {
     pub fn take_longest_pause_of(&self, condition: impl Fn(&str) -> bool) -> Duration {
         let mut state = self.state();
         let keys = state.keys.iter_mut().filter(|(name, _)| condition(name));
-        let pauses = keys.map(|(_, key)| {
-            let pause = key.pause();
-            key.longest_pause = Duration::ZERO;
-            pause
-        });
-        pauses.max().unwrap_or_default()
+        keys.map(|(_, key)| key.ends.take_longest_pause()).max().unwrap_or_default()
     }
 
     /// No two holders at a time, and tokens that rise.
