@@ -123,21 +123,8 @@ fn bulk(text: &str) -> String {
 
 /// The keys of a command, or the shard channel, as far as locks have such commands.
 fn keys(command: &[String]) -> &[String] {
-    const ONE: [&str; 13] = [
-        "SET",
-        "GET",
-        "INCR",
-        "PTTL",
-        "PEXPIRE",
-        "LPOS",
-        "RPUSH",
-        "LPOP",
-        "LREM",
-        "LINDEX",
-        "SPUBLISH",
-        "SSUBSCRIBE",
-        "TYPE",
-    ];
+    const ONE: &str =
+        "SET GET INCR PTTL PEXPIRE LPOS RPUSH LPOP LREM LINDEX SPUBLISH SSUBSCRIBE TYPE";
     let Some((name, rest)) = command.split_first() else { return &[] };
     match name.to_uppercase().as_str() {
         "EVAL" | "EVALSHA" => {
@@ -145,7 +132,7 @@ fn keys(command: &[String]) -> &[String] {
             count.and_then(|count| rest.get(2..2 + count)).unwrap_or_default()
         }
         "DEL" | "EXISTS" | "MGET" => rest,
-        name if ONE.contains(&name) => &rest[..rest.len().min(1)],
+        name if ONE.split(' ').any(|one| one == name) => &rest[..rest.len().min(1)],
         _ => &[],
     }
 }

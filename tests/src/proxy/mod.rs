@@ -226,7 +226,7 @@ impl Proxy {
     ///
     /// # Cancel safety
     ///
-    /// It changes nothing, so it can be dropped at any point.
+    /// They change nothing, so they can be dropped at any point.
     pub async fn wait_held(&self, limit: Duration) {
         self.wait(limit, "a request is held back", |traffic| {
             traffic.holds_any(Direction::Requests)
@@ -235,38 +235,16 @@ impl Proxy {
     }
 
     /// Waits until a reply is being held back, so the server has run its command.
-    ///
-    /// # Cancel safety
-    ///
-    /// It changes nothing, so it can be dropped at any point.
     pub async fn wait_reply_held(&self, limit: Duration) {
         self.wait(limit, "a reply is held back", |traffic| traffic.holds_any(Direction::Replies))
             .await;
     }
 
     /// Waits until `count` commands of a name have come, since the proxy's start.
-    ///
-    /// # Cancel safety
-    ///
-    /// It changes nothing, so it can be dropped at any point.
     pub async fn wait_for_command(&self, name: &str, count: u64, limit: Duration) {
         let name = name.to_owned();
         let what = format!("{count} times {name}");
         self.wait(limit, &what, move |traffic| traffic.commands(&name) >= count).await;
-    }
-
-    /// [`wait_held`](Self::wait_held) for a test without a runtime.
-    pub fn wait_held_blocking(&self, limit: Duration) {
-        self.wait_blocking(limit, "a request is held back", |traffic| {
-            traffic.holds_any(Direction::Requests)
-        });
-    }
-
-    /// [`wait_reply_held`](Self::wait_reply_held) for a test without a runtime.
-    pub fn wait_reply_held_blocking(&self, limit: Duration) {
-        self.wait_blocking(limit, "a reply is held back", |traffic| {
-            traffic.holds_any(Direction::Replies)
-        });
     }
 
     /// [`wait_for_command`](Self::wait_for_command) for a test without a runtime.
