@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -60,14 +61,24 @@ impl Server {
         format!("redis://{user}:{password}@{}/{database}", self.addr())
     }
 
-    /// Where a server with [`tls`](ServerBuilder::tls) listens for connections over TLS.
-    pub fn tls_addr(&self) -> SocketAddr {
-        self.tls_port.as_ref().expect("the server was started with TLS").addr()
-    }
-
     /// The `rediss://` URL of a server with [`tls`](ServerBuilder::tls).
     pub fn tls_url(&self) -> String {
-        format!("rediss://localhost:{}", self.tls_addr().port())
+        assert!(self.is_tls(), "the server was started without TLS");
+        format!("rediss://{}", self.service_host())
+    }
+
+    pub(crate) fn is_tls(&self) -> bool {
+        self.tls_port.is_some()
+    }
+
+    /// Where a server of a group listens for the others and for clients.
+    pub(crate) fn service_addr(&self) -> SocketAddr {
+        self.tls_port.as_ref().unwrap_or(&self.port).addr()
+    }
+
+    /// The same as a URL has it.
+    pub(crate) fn service_host(&self) -> String {
+        host(self.service_addr(), self.is_tls())
     }
 
     /// The `unix://` URL of a server with [`unix_socket`](ServerBuilder::unix_socket).
@@ -205,22 +216,9 @@ impl Server {
             format!("user {ADMIN} on >{ADMIN} ~* &* +@all"),
         ];
         lines.extend(self.settings.lines.iter().cloned());
-        lines.extend(self.tls_lines());
+        lines.extend(self.tls_port.iter().map(|port| format!("tls-port {}", port.addr().port())));
         lines.extend(self.socket_line());
         lines.join("\n") + "\n"
-    }
-
-    fn tls_lines(&self) -> Vec<String> {
-        let (Some(tls), Some(port)) = (&self.settings.tls, &self.tls_port) else {
-            return Vec::new();
-        };
-        vec![
-            format!("tls-port {}", port.addr().port()),
-            format!("tls-cert-file {}", tls.certificate.display()),
-            format!("tls-key-file {}", tls.key.display()),
-            format!("tls-ca-cert-file {}", tls.authority.display()),
-            format!("tls-auth-clients {}", if tls.asks_clients { "yes" } else { "no" }),
-        ]
     }
 
     fn socket_line(&self) -> Option<String> {
@@ -259,7 +257,7 @@ pub struct ServerBuilder {
     unix_socket: bool,
     sentinel: bool,
     clock: bool,
-    tls: Option<TlsFiles>,
+    is_tls: bool,
 }
 
 impl ServerBuilder {
@@ -270,10 +268,10 @@ impl ServerBuilder {
         self
     }
 
-    /// Asks the default user for a password.
+    /// Asks the default user for a password, which a replica has too.
     #[must_use]
     pub fn password(self, password: &str) -> Self {
-        self.config("requirepass", password)
+        self.config("requirepass", password).config("masterauth", password)
     }
 
     /// Adds a user by ACL rules: `user("app", "on >secret ~disLock:* +@all")`.
@@ -304,20 +302,26 @@ impl ServerBuilder {
         self
     }
 
-    /// Listens on a second port that speaks TLS with these certificates.
+    /// Listens on a second port that speaks TLS with these certificates, and speaks TLS to other servers.
     ///
     /// They must live as long as the server starts and restarts.
     #[must_use]
     pub fn tls(mut self, tls: &Tls) -> Self {
-        self.tls = Some(TlsFiles::of(tls));
-        self
+        self.is_tls = true;
+        let [authority, certificate, key] = [tls.ca_file(), tls.certificate_file(), tls.key_file()]
+            .map(|file| file.display().to_string());
+        self.config("tls-ca-cert-file", &authority)
+            .config("tls-cert-file", &certificate)
+            .config("tls-key-file", &key)
+            .config("tls-auth-clients", "no")
+            .config("tls-replication", "yes")
+            .config("tls-cluster", "yes")
     }
 
     /// Like [`tls`](Self::tls), and asks every client there for a certificate of the same authority.
     #[must_use]
-    pub fn mutual_tls(mut self, tls: &Tls) -> Self {
-        self.tls = Some(TlsFiles { asks_clients: true, ..TlsFiles::of(tls) });
-        self
+    pub fn mutual_tls(self, tls: &Tls) -> Self {
+        self.tls(tls).config("tls-auth-clients", "yes")
     }
 
     /// Starts the server and waits until it answers.
@@ -335,7 +339,7 @@ impl ServerBuilder {
         Server {
             directory: TempDir::with_prefix("lockable-").expect("a directory can be made"),
             port: Port::reserve(),
-            tls_port: self.tls.is_some().then(Port::reserve),
+            tls_port: self.is_tls.then(Port::reserve),
             child: Mutex::new(None),
             is_paused: AtomicBool::new(false),
             settings: self,
@@ -360,19 +364,18 @@ enum Progress {
     Ended,
 }
 
-#[derive(Clone, Debug)]
-struct TlsFiles {
-    authority: PathBuf,
-    certificate: PathBuf,
-    key: PathBuf,
-    asks_clients: bool,
+/// Starts servers side by side; the error is the log of one that did not start.
+pub(crate) fn boot_all<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Result<(), String> {
+    thread::scope(|scope| {
+        let starts = servers.into_iter().map(|server| scope.spawn(|| server.boot()));
+        let starts: Vec<_> = starts.collect();
+        starts.into_iter().try_for_each(|start| start.join().expect("no start panics"))
+    })
 }
 
-impl TlsFiles {
-    fn of(tls: &Tls) -> Self {
-        let (authority, certificate) = (tls.ca_file(), tls.certificate_file());
-        Self { authority, certificate, key: tls.key_file(), asks_clients: false }
-    }
+/// An address as a URL has it; over TLS by the name that certificates have.
+pub(crate) fn host(addr: SocketAddr, is_tls: bool) -> String {
+    if is_tls { format!("localhost:{}", addr.port()) } else { addr.to_string() }
 }
 
 fn program() -> String {

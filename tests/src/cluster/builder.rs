@@ -1,11 +1,10 @@
 //! How servers become a cluster.
 
-use std::thread;
 use std::time::Duration;
 
 use super::view::LIMIT;
 use super::{Cluster, Node, SLOTS};
-use crate::server::{Server, ServerBuilder, on_free_ports};
+use crate::server::{Server, ServerBuilder, boot_all, on_free_ports};
 use crate::tls::Tls;
 use crate::wait;
 
@@ -16,9 +15,6 @@ pub struct ClusterBuilder {
     replicas: usize,
     node_timeout: Duration,
     server: ServerBuilder,
-    /// Of single nodes, by number.
-    lines: Vec<(usize, String, String)>,
-    is_tls: bool,
 }
 
 impl Default for ClusterBuilder {
@@ -29,8 +25,6 @@ impl Default for ClusterBuilder {
             node_timeout: Duration::from_secs(1),
             // A stream that begins at once, and timers that do not add to what a start takes.
             server: Server::builder().config("repl-diskless-sync", "no").config("hz", "100"),
-            lines: Vec::new(),
-            is_tls: false,
         }
     }
 }
@@ -71,13 +65,6 @@ impl ClusterBuilder {
         self
     }
 
-    /// Adds a line of redis.conf to one node, by its number among [`Cluster::servers`].
-    #[must_use]
-    pub fn config_of(mut self, number: usize, name: &str, value: &str) -> Self {
-        self.lines.push((number, name.to_owned(), value.to_owned()));
-        self
-    }
-
     /// Adds a user to every node, by ACL rules.
     #[must_use]
     pub fn user(mut self, name: &str, rules: &str) -> Self {
@@ -88,7 +75,7 @@ impl ClusterBuilder {
     /// Asks the default user of every node for a password, which the replicas have.
     #[must_use]
     pub fn password(mut self, password: &str) -> Self {
-        self.server = self.server.password(password).config("masterauth", password);
+        self.server = self.server.password(password);
         self
     }
 
@@ -96,14 +83,16 @@ impl ClusterBuilder {
     ///
     /// The certificates must live as long as the nodes start and restart.
     #[must_use]
-    pub fn tls(self, tls: &Tls) -> Self {
-        self.over_tls(|server| server.tls(tls))
+    pub fn tls(mut self, tls: &Tls) -> Self {
+        self.server = self.server.tls(tls);
+        self
     }
 
     /// Like [`tls`](Self::tls), and all ask every client for a certificate of the same authority.
     #[must_use]
-    pub fn mutual_tls(self, tls: &Tls) -> Self {
-        self.over_tls(|server| server.mutual_tls(tls))
+    pub fn mutual_tls(mut self, tls: &Tls) -> Self {
+        self.server = self.server.mutual_tls(tls);
+        self
     }
 
     /// Starts all nodes, and waits until the cluster is healthy: about two seconds, in which a master that
@@ -117,35 +106,15 @@ impl ClusterBuilder {
         cluster
     }
 
-    fn over_tls(mut self, over_tls: impl Fn(ServerBuilder) -> ServerBuilder) -> Self {
-        let server = over_tls(self.server).config("tls-replication", "yes");
-        self.server = server.config("tls-cluster", "yes");
-        self.is_tls = true;
-        self
-    }
-
     fn boot(&self) -> Result<Cluster, String> {
-        let servers = (0..self.shards + self.replicas).map(|number| self.node(number).prepare());
-        let servers: Vec<_> = servers.collect();
-        thread::scope(|scope| {
-            let starts = servers.iter().map(|server| scope.spawn(|| server.boot()));
-            let starts: Vec<_> = starts.collect();
-            starts.into_iter().try_for_each(|start| start.join().expect("no start panics"))
-        })?;
-        Ok(Cluster {
-            nodes: servers.into_iter().map(Node::of).collect(),
-            shards: self.shards,
-            is_tls: self.is_tls,
-        })
-    }
-
-    fn node(&self, number: usize) -> ServerBuilder {
         let timeout = self.node_timeout.as_millis().to_string();
         let server = self.server.clone().config("cluster-enabled", "yes");
-        let lines = self.lines.iter().filter(|(of, _, _)| *of == number);
-        lines.fold(server.config("cluster-node-timeout", &timeout), |server, (_, name, value)| {
-            server.config(name, value)
-        })
+        let server = server.config("cluster-node-timeout", &timeout);
+        let servers = (0..self.shards + self.replicas).map(|_| server.clone().prepare());
+        let servers: Vec<_> = servers.collect();
+        boot_all(&servers)?;
+        let nodes = servers.into_iter().map(Node::of).collect();
+        Ok(Cluster { nodes, shards: self.shards })
     }
 }
 
@@ -164,7 +133,7 @@ impl Cluster {
         for (number, node) in self.nodes.iter().enumerate() {
             let admin = node.admin();
             for other in &self.nodes[..number.max(1)] {
-                let addr = self.service_addr(&other.server);
+                let addr = other.server.service_addr();
                 let (host, port) = (addr.ip().to_string(), addr.port().to_string());
                 admin.command::<()>(&["CLUSTER", "MEET", &host, &port]);
             }

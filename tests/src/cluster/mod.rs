@@ -1,6 +1,5 @@
 //! Servers that share the keys among them, as the nodes of a cluster.
 
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::admin::Admin;
@@ -34,7 +33,6 @@ pub struct Cluster {
     /// Those that were masters at the start, and then the replicas of each in turn.
     nodes: Vec<Node>,
     shards: usize,
-    is_tls: bool,
 }
 
 #[derive(Debug)]
@@ -79,8 +77,9 @@ impl Cluster {
 
     /// The URL without a user and a password, with these nodes as the seeds.
     pub fn url_of<'a>(&self, seeds: impl IntoIterator<Item = &'a Server>) -> String {
-        let scheme = if self.is_tls { "rediss-cluster" } else { "redis-cluster" };
-        let hosts: Vec<_> = seeds.into_iter().map(|seed| self.host(seed)).collect();
+        let is_tls = self.nodes[0].server.is_tls();
+        let scheme = if is_tls { "rediss-cluster" } else { "redis-cluster" };
+        let hosts: Vec<_> = seeds.into_iter().map(Server::service_host).collect();
         format!("{scheme}://{}", hosts.join(","))
     }
 
@@ -168,17 +167,6 @@ impl Cluster {
 
     fn node_of(&self, id: &str) -> &Node {
         self.nodes.iter().find(|node| node.id == id).expect("no one else is in this cluster")
-    }
-
-    /// Where the nodes reach each other, and clients them.
-    fn service_addr(&self, server: &Server) -> SocketAddr {
-        if self.is_tls { server.tls_addr() } else { server.addr() }
-    }
-
-    /// Certificates of servers have both names.
-    fn host(&self, server: &Server) -> String {
-        let addr = self.service_addr(server);
-        if self.is_tls { format!("localhost:{}", addr.port()) } else { addr.to_string() }
     }
 }
 

@@ -95,8 +95,8 @@ impl Cluster {
         let others = self.running().filter(is_other).map(Node::admin);
         Transfer {
             slot: slot.to_string(),
-            address: self.service_addr(to).ip().to_string(),
-            port: self.service_addr(to).port().to_string(),
+            address: to.service_addr().ip().to_string(),
+            port: to.service_addr().port().to_string(),
             source: source.admin(),
             source_id: source.id.clone(),
             target: target.admin(),

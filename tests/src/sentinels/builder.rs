@@ -1,22 +1,19 @@
 //! How a group is written down so that all in it know each other from the start.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use super::Sentinels;
-use crate::server::{Server, ServerBuilder, on_free_ports};
+use crate::server::{Server, ServerBuilder, boot_all, on_free_ports};
 use crate::tls::Tls;
 
 /// The settings of a group that is not running yet.
 #[derive(Clone, Debug)]
 pub struct SentinelsBuilder {
     replicas: usize,
-    down_after: Duration,
     server: ServerBuilder,
     sentinel: ServerBuilder,
-    /// What the Sentinels use for the servers and for each other.
-    monitor: Vec<(&'static str, String)>,
-    is_tls: bool,
+    /// What the Sentinels say to the servers.
+    password: Option<String>,
     is_fast: bool,
 }
 
@@ -24,13 +21,11 @@ impl Default for SentinelsBuilder {
     fn default() -> Self {
         Self {
             replicas: 2,
-            down_after: Duration::from_secs(1),
             // A stream that begins at once, and not with the replica's next acknowledgement; and timers that
             // do not add to what a start and a failover take.
             server: Server::builder().config("repl-diskless-sync", "no").config("hz", "100"),
             sentinel: Server::builder().sentinel(),
-            monitor: Vec::new(),
-            is_tls: false,
+            password: None,
             is_fast: true,
         }
     }
@@ -41,13 +36,6 @@ impl SentinelsBuilder {
     #[must_use]
     pub fn replicas(mut self, count: usize) -> Self {
         self.replicas = count;
-        self
-    }
-
-    /// `down-after-milliseconds` of two Sentinels, a second unless this is called.
-    #[must_use]
-    pub fn down_after(mut self, limit: Duration) -> Self {
-        self.down_after = limit;
         self
     }
 
@@ -63,13 +51,6 @@ impl SentinelsBuilder {
     #[must_use]
     pub fn server_config(mut self, name: &str, value: &str) -> Self {
         self.server = self.server.config(name, value);
-        self
-    }
-
-    /// Adds a line of sentinel.conf to each Sentinel.
-    #[must_use]
-    pub fn sentinel_config(mut self, name: &str, value: &str) -> Self {
-        self.sentinel = self.sentinel.config(name, value);
         self
     }
 
@@ -91,8 +72,8 @@ impl SentinelsBuilder {
     /// have.
     #[must_use]
     pub fn password(mut self, password: &str) -> Self {
-        self.server = self.server.password(password).config("masterauth", password);
-        self.monitor.push(("auth-pass", password.to_owned()));
+        self.server = self.server.password(password);
+        self.password = Some(password.to_owned());
         self
     }
 
@@ -107,14 +88,16 @@ impl SentinelsBuilder {
     ///
     /// The certificates must live as long as the servers start and restart.
     #[must_use]
-    pub fn tls(self, tls: &Tls) -> Self {
-        self.over_tls(|server| server.tls(tls))
+    pub fn tls(mut self, tls: &Tls) -> Self {
+        (self.server, self.sentinel) = (self.server.tls(tls), self.sentinel.tls(tls));
+        self
     }
 
     /// Like [`tls`](Self::tls), and all ask every client for a certificate of the same authority.
     #[must_use]
-    pub fn mutual_tls(self, tls: &Tls) -> Self {
-        self.over_tls(|server| server.mutual_tls(tls))
+    pub fn mutual_tls(mut self, tls: &Tls) -> Self {
+        (self.server, self.sentinel) = (self.server.mutual_tls(tls), self.sentinel.mutual_tls(tls));
+        self
     }
 
     /// Starts all of them, and waits until a failover could begin.
@@ -122,49 +105,41 @@ impl SentinelsBuilder {
         on_free_ports(|| {
             let mut group = self.prepare();
             self.introduce(&mut group);
-            group.servers.iter().try_for_each(Server::boot)?;
+            // A replica that does not find its primary tries again a second later.
+            let (primary, replicas) = group.servers.split_first().expect("there is a primary");
+            primary.boot().and_then(|()| boot_all(replicas))?;
             group.wait_until_replicated();
-            group.watchers.iter().try_for_each(Server::boot)?;
+            boot_all(&group.watchers)?;
             group.wait_until_ready(self.is_fast);
             Ok(group)
         })
     }
 
-    fn over_tls(mut self, over_tls: impl Fn(ServerBuilder) -> ServerBuilder) -> Self {
-        self.server = over_tls(self.server).config("tls-replication", "yes");
-        self.sentinel = over_tls(self.sentinel).config("tls-replication", "yes");
-        self.is_tls = true;
-        self
-    }
-
     fn prepare(&self) -> Sentinels {
         let servers = (0..=self.replicas).map(|_| self.server.clone().prepare());
         let watchers = (0..SENTINELS).map(|_| self.sentinel.clone().prepare());
-        Sentinels { servers: servers.collect(), watchers: watchers.collect(), is_tls: self.is_tls }
+        Sentinels { servers: servers.collect(), watchers: watchers.collect() }
     }
 
     /// Writes the lines that a group writes itself once all have found each other.
     fn introduce(&self, group: &mut Sentinels) {
-        let addrs = |servers: &[Server]| -> Vec<SocketAddr> {
-            servers.iter().map(|server| group.service_addr(server)).collect()
+        let addrs = |servers: &[Server]| -> Vec<String> {
+            servers.iter().map(|server| words(server.service_addr())).collect()
         };
         let (servers, sentinels) = (addrs(&group.servers), addrs(&group.watchers));
         let (primary, replicas) = servers.split_first().expect("there is a primary");
         for replica in &mut group.servers[1..] {
-            replica.configure(format!("replicaof {}", words(*primary)));
+            replica.configure(format!("replicaof {primary}"));
         }
         for (number, sentinel) in group.watchers.iter_mut().enumerate() {
             let others = sentinels.iter().enumerate().filter(|(other, _)| *other != number);
-            let others = others.map(|(other, addr)| ("known-sentinel", known(*addr, other)));
-            let replicas = replicas.iter().map(|addr| ("known-replica", words(*addr)));
+            let others = others.map(|(other, addr)| ("known-sentinel", known(addr, other)));
+            let replicas = replicas.iter().map(|addr| ("known-replica", addr.clone()));
+            let name = Sentinels::NAME;
             sentinel.configure(format!("sentinel myid {}", id(number)));
-            sentinel.configure(format!(
-                "sentinel monitor {} {} {QUORUM}",
-                Sentinels::NAME,
-                words(*primary)
-            ));
-            for (name, value) in self.terms(number).chain(replicas).chain(others) {
-                sentinel.configure(format!("sentinel {name} {} {value}", Sentinels::NAME));
+            sentinel.configure(format!("sentinel monitor {name} {primary} {QUORUM}"));
+            for (term, value) in self.terms(number).chain(replicas).chain(others) {
+                sentinel.configure(format!("sentinel {term} {name} {value}"));
             }
         }
     }
@@ -173,19 +148,20 @@ impl SentinelsBuilder {
     /// others. Three that begin a failover at the same moment each vote for themselves, and begin again
     /// seconds later.
     fn terms(&self, number: usize) -> impl Iterator<Item = (&'static str, String)> {
-        let down_after =
-            if number + 1 == SENTINELS { 2 * self.down_after } else { self.down_after };
+        let down_after = if number + 1 == SENTINELS { "2000" } else { "1000" };
         let terms = [
-            ("down-after-milliseconds", down_after.as_millis().to_string()),
-            ("failover-timeout", FAILOVER_TIMEOUT.as_millis().to_string()),
-            ("parallel-syncs", "2".to_owned()),
+            ("down-after-milliseconds", down_after),
+            // A failover that finds no majority begins again after twice this time.
+            ("failover-timeout", "3000"),
+            ("parallel-syncs", "2"),
         ];
-        terms.into_iter().chain(self.monitor.iter().cloned())
+        let password = self.password.iter().map(|password| ("auth-pass", password.clone()));
+        terms.into_iter().map(|(term, value)| (term, value.to_owned())).chain(password)
     }
 }
 
-fn known(addr: SocketAddr, number: usize) -> String {
-    format!("{} {}", words(addr), id(number))
+fn known(addr: &str, number: usize) -> String {
+    format!("{addr} {}", id(number))
 }
 
 fn words(addr: SocketAddr) -> String {
@@ -199,6 +175,3 @@ fn id(number: usize) -> String {
 
 const SENTINELS: usize = 3;
 const QUORUM: usize = 2;
-
-/// A failover that finds no majority begins again after twice this time.
-const FAILOVER_TIMEOUT: Duration = Duration::from_secs(3);

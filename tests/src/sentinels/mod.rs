@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::proxy::Proxy;
-use crate::server::Server;
+use crate::server::{Server, host};
 use crate::wait;
 
 mod builder;
@@ -25,7 +25,6 @@ pub struct Sentinels {
     /// The first one was the primary at the start.
     servers: Vec<Server>,
     watchers: Vec<Server>,
-    is_tls: bool,
 }
 
 impl Sentinels {
@@ -54,17 +53,17 @@ impl Sentinels {
 
     /// The same URL, which leads to each Sentinel through one of these proxies.
     pub fn url_through(&self, doors: &[Proxy]) -> String {
-        self.url_of(&join(doors.iter().map(|door| self.host(door.addr()))))
+        self.url_of(&join(doors.iter().map(|door| host(door.addr(), self.is_tls()))))
     }
 
     /// What a URL says between its scheme and the name of the primary: where the Sentinels are.
     pub fn hosts(&self) -> String {
-        join(self.watchers.iter().map(|sentinel| self.host(self.service_addr(sentinel))))
+        join(self.watchers.iter().map(Server::service_host))
     }
 
     /// A proxy in front of each Sentinel, to cut some clients off from them.
     pub fn doors(&self) -> Vec<Proxy> {
-        self.watchers.iter().map(|sentinel| Proxy::to(self.service_addr(sentinel))).collect()
+        self.watchers.iter().map(|sentinel| Proxy::to(sentinel.service_addr())).collect()
     }
 
     /// The Sentinels, in the order of the URL.
@@ -158,7 +157,7 @@ impl Sentinels {
     fn agreed(&self, condition: impl Fn(&Server) -> bool) -> &Server {
         let named = || {
             let named = self.named()?;
-            self.servers.iter().find(|server| self.service_addr(server) == named)
+            self.servers.iter().find(|server| server.service_addr() == named)
         };
         let named = || named().filter(|server| condition(server));
         wait::poll(SWITCH_LIMIT, named).unwrap_or_else(|| {
@@ -179,17 +178,12 @@ impl Sentinels {
     }
 
     fn url_of(&self, hosts: &str) -> String {
-        let scheme = if self.is_tls { "rediss-sentinel" } else { "redis-sentinel" };
+        let scheme = if self.is_tls() { "rediss-sentinel" } else { "redis-sentinel" };
         format!("{scheme}://{hosts}/{}", Self::NAME)
     }
 
-    /// Certificates of servers have both names.
-    fn host(&self, addr: SocketAddr) -> String {
-        if self.is_tls { format!("localhost:{}", addr.port()) } else { addr.to_string() }
-    }
-
-    fn service_addr(&self, server: &Server) -> SocketAddr {
-        if self.is_tls { server.tls_addr() } else { server.addr() }
+    fn is_tls(&self) -> bool {
+        self.servers[0].is_tls()
     }
 }
 
