@@ -8,8 +8,9 @@ use std::process::{
 };
 use std::time::Duration;
 
-use lockable_tests::wait;
+use lockable_tests::{Server, wait};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 /// Longer than anything that a process of these tests does.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
@@ -34,10 +35,44 @@ pub(crate) fn with(url: &str, arguments: &[&str]) -> (i32, String, String) {
     outcome(lockable(url).args(arguments))
 }
 
+/// The same, of which the answer is an object of JSON; without `--json` among the arguments.
+pub(crate) fn json(url: &str, arguments: &[&str]) -> (i32, Value) {
+    let (code, said, why) = outcome(lockable(url).args(arguments).arg("--json"));
+    let text = if said.is_empty() { why } else { said };
+    (code, serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
+}
+
+/// The id of a hold.
+pub(crate) fn id(server: &Server, key: &str) -> String {
+    json(&server.url(), &["show", key]).1["id"].as_str().unwrap().to_owned()
+}
+
+/// Waits until a call waits for a lock.
+pub(crate) fn queued(server: &Server, key: &str) {
+    let (admin, queue) = (server.admin(), format!("lockable:queue:{{disLock:{key}}}"));
+    wait::until(LIMIT, || admin.command::<i64>(&["LLEN", &queue]) == 1);
+}
+
+/// Waits until that many holders hear an operator: a second after their grants.
+pub(crate) fn listening(server: &Server, holders: usize) {
+    let admin = server.admin();
+    wait::until(LIMIT, || {
+        let channels: Vec<String> = admin.command(&["PUBSUB", "CHANNELS", "lockable:revoke:*"]);
+        channels.len() == holders
+    });
+}
+
 /// `lockable run` with the lock `job`, more options, and a script.
 pub(crate) fn run(url: &str, options: &[&str], script: &str) -> Command {
     let mut command = lockable(url);
     command.args(["run", "--key", "job"]).args(options).args(["--", "sh", "-c", script]);
+    command
+}
+
+/// A script of `sh` or `bash` in which `$0` is `lockable`.
+pub(crate) fn script(shell: &str, url: &str, script: &str) -> Command {
+    let mut command = Command::new(shell);
+    command.args(["-c", script, env!("CARGO_BIN_EXE_lockable")]).env("LOCKABLE_URL", url);
     command
 }
 

@@ -1,8 +1,8 @@
 //! Processes that hold locks, and that wait for them.
 
-use lockable_tests::{Server, wait};
+use lockable_tests::Server;
 
-use crate::program::{LIMIT, Running, lockable};
+use crate::program::{Running, listening, lockable, queued};
 
 /// A service that has a lock, or waits for it, as a process of its own.
 pub(crate) fn service(server: &Server, name: &str, key: &str, options: &[&str]) -> Running {
@@ -18,23 +18,21 @@ pub(crate) fn service_at(url: &str, name: &str, key: &str, options: &[&str]) -> 
     Running::of(command, usize::from(!waits))
 }
 
+/// A service with the lock `order:7`, which hears an operator.
+pub(crate) fn shop() -> (Server, Running) {
+    let server = Server::start();
+    let holder = service(&server, "shop", "order:7", &[]);
+    listening(&server, 1);
+    (server, holder)
+}
+
 /// The incident of the texts: one service holds an order for long, another one waits for it.
 pub(crate) fn incident(server: &Server) -> Vec<Running> {
     let holder = service(server, "checkout", "order:7", &["--request-id", "checkout-7"]);
     let job = service(server, "batch", "report:2026", &["--request-id", "nightly"]);
     let options = ["--request-id", "cart-12", "--wait"];
     let waiter = service(server, "cart", "order:7", &options);
-    let admin = server.admin();
-    wait::until(LIMIT, || admin.command::<i64>(&["LLEN", "lockable:queue:{disLock:order:7}"]) == 1);
+    queued(server, "order:7");
     listening(server, 2);
     vec![holder, job, waiter]
-}
-
-/// Waits until that many holders hear an operator: a second after their grants.
-pub(crate) fn listening(server: &Server, holders: usize) {
-    let admin = server.admin();
-    wait::until(LIMIT, || {
-        let channels: Vec<String> = admin.command(&["PUBSUB", "CHANNELS", "lockable:revoke:*"]);
-        channels.len() == holders
-    });
 }

@@ -4,7 +4,7 @@ use lockable_tests::{Server, clock};
 use serde_json::{Value, json};
 
 use super::holders::{incident, service};
-use crate::program::{lockable, outcome, with};
+use crate::program::{json, outcome, script, with};
 
 /// Everything that can be asked about the lock `order:7`.
 const QUESTIONS: [&[&str]; 6] = [
@@ -77,8 +77,7 @@ fn a_process_is_unknown_where_the_server_hides_it() {
     let url = server.url_with("app", "secret", 0);
     let (code, said, _) = with(&url, &["show", "order:7"]);
     assert!(code == 0 && said.contains("process  unknown\n"), "{said}");
-    let (_, said, _) = with(&url, &["ls", "--json"]);
-    let lock: Value = serde_json::from_str(&said).unwrap();
+    let (_, lock) = json(&url, &["ls"]);
     assert_eq!(lock["process"]["connected"], Value::Null);
     drop(holder);
 }
@@ -101,8 +100,7 @@ fn a_check_ends_with_one_where_something_is_wrong() {
     let url = server.url();
     assert_eq!(with(&url, &["check"]).0, 0);
     assert_eq!(with(&url, &["check", "--strict"]).0, 1);
-    let (code, said, _) = with(&url, &["check", "--json"]);
-    let report: Value = serde_json::from_str(&said).unwrap();
+    let (code, report) = json(&url, &["check"]);
     assert_eq!((code, &report["schema"], &report["ok"]), (0, &1.into(), &true.into()));
     server.kill();
     let (code, said, _) = with(&url, &["check"]);
@@ -117,10 +115,8 @@ fn a_reader_that_has_enough_is_no_failure() {
     admin.command::<()>(&["EVAL", make, "0", &count.to_string()]);
     for (options, first) in [("", "KEY"), ("--json", "{")] {
         admin.reset_statistics();
-        let mut command = std::process::Command::new("bash");
-        let script = format!("\"$0\" ls {options} | head -1; echo ${{PIPESTATUS[0]}}");
-        command.args(["-c", &script]).arg(lockable("").get_program());
-        let (_, said, why) = outcome(command.env("LOCKABLE_URL", server.url()));
+        let pipe = format!("\"$0\" ls {options} | head -1; echo ${{PIPESTATUS[0]}}");
+        let (_, said, why) = outcome(&mut script("bash", &server.url(), &pipe));
         let (line, code) = said.split_once('\n').unwrap();
         assert!(line.starts_with(first) && code == "0\n" && why.is_empty(), "{said}{why}");
         // No more than fits into the pipe; a page has 250 keys.

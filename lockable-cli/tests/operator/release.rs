@@ -1,22 +1,13 @@
 //! Asking, and taking away.
 
 use lockable_tests::{Server, wait};
-use serde_json::Value;
 
-use super::holders::{listening, service};
-use crate::program::{LIMIT, lockable, outcome, with};
-
-fn id(server: &Server, key: &str) -> String {
-    let (_, said, _) = with(&server.url(), &["show", key, "--json"]);
-    let lock: Value = serde_json::from_str(&said).unwrap();
-    lock["id"].as_str().unwrap().to_owned()
-}
+use super::holders::{service, shop};
+use crate::program::{LIMIT, id, json, listening, lockable, outcome, with};
 
 #[test]
 fn a_holder_that_is_asked_ends_before_its_lock() {
-    let server = Server::start();
-    let holder = service(&server, "shop", "order:7", &[]);
-    listening(&server, 1);
+    let (server, holder) = shop();
     let (code, said, _) = with(&server.url(), &["release", "order:7", "--reason", "a \u{1b}[31m"]);
     assert!(!holder.is_alive());
     assert_eq!(code, 0);
@@ -36,9 +27,7 @@ fn a_lock_that_min_hold_keeps_is_said() {
     assert!(code == 0 && said.contains("it stays taken for "), "{said}");
     assert_eq!(holder.end().0, Some(124));
     let id = id(&server, "nightly");
-    let force = ["release", "nightly", "--json", "--id", &id, "--force"];
-    let (code, said, _) = with(&server.url(), &force);
-    let forced: Value = serde_json::from_str(&said).unwrap();
+    let (code, forced) = json(&server.url(), &["release", "nightly", "--id", &id, "--force"]);
     assert_eq!((code, &forced["outcome"]), (0, &"forced".into()));
     assert_eq!(server.admin().get("disLock:nightly"), None);
 }
@@ -60,27 +49,27 @@ fn who_cannot_be_asked_is_said_with_the_line_that_forces() {
 
 #[test]
 fn the_true_cause_is_named_where_it_is_known() {
-    let server = Server::start();
+    let (server, holder) = shop();
     let (url, admin) = (server.url(), server.admin());
     let gone = "abcdef0123456789.1700000000000000";
     admin.command::<()>(&["SET", "disLock:gone", gone, "PX", "60000"]);
     admin.command::<()>(&["SET", "disLock:kept", &format!("~{gone}"), "PX", "60000"]);
     admin.command::<()>(&["SET", "disLock:endless", gone]);
-    let holder = service(&server, "shop", "order:7", &[]);
-    listening(&server, 1);
-    for (arguments, cause) in [
+    for (arguments, causes) in [
         (
-            ["release", "gone"].as_slice(),
-            "its process is not seen among the connections of this server",
+            &["gone"][..],
+            &[
+                "its process is not seen among the connections of this server",
+                "with two at work if that process is alive",
+            ][..],
         ),
-        (&["release", "gone"], "with two at work if that process is alive"),
-        (&["release", "kept"], "it has released the lock, which is kept by `min_hold`"),
-        (&["release", "endless"], "the lock never ends by itself"),
-        (&["release", "order:7", "--namespace", "other"], "shop@"),
-        (&["release", "order:7", "--namespace", "other"], "another --namespace than `other`"),
+        (&["kept"], &["it has released the lock, which is kept by `min_hold`"]),
+        (&["endless"], &["the lock never ends by itself"]),
+        (&["order:7", "--namespace", "other"], &["shop@", "another --namespace than `other`"]),
     ] {
-        let (code, _, why) = with(&url, arguments);
-        assert!(code == 4 && why.contains(cause), "{why}");
+        // No one answers, however long it is waited for.
+        let (code, _, why) = with(&url, &[&["release", "--grace", "50ms"], arguments].concat());
+        assert!(code == 4 && causes.iter().all(|cause| why.contains(cause)), "{why}");
         assert!(!why.contains("another library"), "{why}");
     }
     assert!(holder.is_alive());
@@ -113,8 +102,7 @@ fn a_lock_that_stays_is_an_object_with_its_hold() {
     let server = Server::start();
     server.admin().command::<()>(&["SET", "disLock:x", "another", "PX", "60000"]);
     let id = id(&server, "x");
-    let (code, _, why) = with(&server.url(), &["release", "x", "--json"]);
-    let error: Value = serde_json::from_str(&why).unwrap();
+    let (code, error) = json(&server.url(), &["release", "x"]);
     assert_eq!((code, &error["error"], &error["id"]), (4, &"not-released".into(), &id.into()));
     assert_eq!((&error["name"], &error["key"]), (&"x".into(), &"disLock:x".into()));
     assert!(error["remaining_ms"].as_u64().is_some_and(|rest| rest <= 60_000));
@@ -155,12 +143,9 @@ fn force_needs_the_id_of_this_hold() {
 
 #[test]
 fn a_release_as_json_is_one_object() {
-    let server = Server::start();
-    let holder = service(&server, "shop", "order:7", &[]);
+    let (server, holder) = shop();
     let id = id(&server, "order:7");
-    listening(&server, 1);
-    let (_, said, _) = with(&server.url(), &["release", "order:7", "--json"]);
-    let outcome: Value = serde_json::from_str(&said).unwrap();
+    let (_, outcome) = json(&server.url(), &["release", "order:7"]);
     assert_eq!((&outcome["outcome"], &outcome["id"]), (&"released".into(), &id.into()));
     assert!(outcome["after_ms"].is_u64());
     drop(holder);

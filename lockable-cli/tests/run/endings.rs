@@ -3,15 +3,13 @@
 //! lock is deleted, the server stopped, `lockable` killed or stopped. The server is asked, or the clock
 //! read, before the processes are looked at: so a slow test finds nothing that is not so.
 
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lockable_tests::{Proxy, Server, long_form, wait};
 use rustix::process::Signal;
-use serde_json::Value;
 
-use crate::program::{LIMIT, Running, is_alive, lockable, run, send, state, with};
+use crate::program::{LIMIT, Running, id, is_alive, listening, run, script, send, state, with};
 
 #[test]
 fn a_deleted_lock_ends_the_command() {
@@ -145,15 +143,10 @@ fn a_command_does_not_outlive_both_of_its_guards() {
 fn a_lock_that_is_taken_while_the_command_ends_kills_it() {
     let server = Server::start();
     let running = Running::start(&server.url(), &["--expire", "1h", "--kill-after", "20m"]);
-    let admin = server.admin();
-    wait::until(LIMIT, || {
-        !admin.command::<Vec<String>>(&["PUBSUB", "CHANNELS", "lockable:revoke:*"]).is_empty()
-    });
+    listening(&server, 1);
     assert_eq!(with(&server.url(), &["release", "job", "--grace", "100ms"]).0, 4);
     assert!(running.is_alive());
-    let (_, said, _) = with(&server.url(), &["show", "job", "--json"]);
-    let lock: Value = serde_json::from_str(&said).unwrap();
-    let force = ["release", "job", "--force", "--id", lock["id"].as_str().unwrap()];
+    let force = ["release", "job", "--force", "--id", &id(&server, "job")];
     assert_eq!(with(&server.url(), &force).0, 0);
     wait::until(LIMIT, || !running.is_alive());
     let (code, why) = running.end();
@@ -164,11 +157,9 @@ fn a_lock_that_is_taken_while_the_command_ends_kills_it() {
 #[test]
 fn what_is_not_of_the_command_lives_on() {
     let server = Server::start();
-    let script = "sleep 1000 >/dev/null 2>&1 & echo $!; exec \"$0\" run --key job -- sh -c 'echo $$; exec sleep 1000'";
-    let mut command = Command::new("sh");
-    let program = lockable(&server.url()).get_program().to_owned();
-    command.args(["-c", script]).arg(program).env("LOCKABLE_URL", server.url());
-    let running = Running::of(command, 2);
+    let becoming = "sleep 1000 >/dev/null 2>&1 & echo $!; \
+                    exec \"$0\" run --key job -- sh -c 'echo $$; exec sleep 1000'";
+    let running = Running::of(script("sh", &server.url(), becoming), 2);
     let [foreign, own] = running.family[..] else { panic!("{:?}", running.family) };
     send(running.watcher(), Signal::KILL);
     wait::until(LIMIT, || !is_alive(own));
@@ -277,19 +268,19 @@ fn in_threads(part: impl Fn() + Sync) {
     }
 }
 
-/// A random moment, before and after the first renewal.
+/// A random moment, before or after the first renewal, which is due after a third of the lease.
 #[expect(clippy::disallowed_methods, reason = "the moment of a fault is what the test varies")]
 fn pause() {
     use std::hash::{BuildHasher, RandomState};
     let random = RandomState::new().hash_one(0);
-    let most = u64::try_from(LEASE.as_millis()).unwrap() * 2 / 3;
+    let most = u64::try_from(LEASE.as_millis()).unwrap() / 2;
     thread::sleep(Duration::from_millis(random % most));
 }
 
-const LEASE: Duration = Duration::from_secs(5);
+const LEASE: Duration = Duration::from_secs(4);
 
 /// A machine that stalls for a second before a renewal has time for it still.
-const OPTIONS: [&str; 4] = ["--expire", "5s", "--kill-after", "500ms"];
+const OPTIONS: [&str; 4] = ["--expire", "4s", "--kill-after", "500ms"];
 
 #[expect(clippy::disallowed_methods, reason = "processes run in real time")]
 fn now() -> Instant {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lockable_tests::{Server, wait};
 
-use crate::program::{LIMIT, Running, lockable, outcome, run};
+use crate::program::{LIMIT, Running, lockable, outcome, queued, run};
 
 #[test]
 fn the_exit_code_is_the_commands_own() {
@@ -39,11 +39,10 @@ fn a_busy_lock_has_a_code_of_its_own() {
 #[test]
 fn a_command_that_waits_runs_after_the_holder() {
     let server = Server::start();
-    let admin = server.admin();
     for options in [&["--wait"][..], &["--wait", "--fair"]] {
         let holder = Running::of(run(&server.url(), &[], "echo $$; read line; echo $line"), 1);
         let waiter = run(&server.url(), options, "echo ran").stdout(Stdio::piped()).spawn();
-        wait::until(LIMIT, || admin.command::<i64>(&["LLEN", "lockable:queue:{disLock:job}"]) == 1);
+        queued(&server, "job");
         assert_eq!(holder.end().0, Some(0));
         let output = waiter.unwrap().wait_with_output().unwrap();
         assert_eq!((output.status.code(), output.stdout), (Some(0), b"ran\n".to_vec()));
@@ -211,8 +210,7 @@ fn a_program_whose_file_is_gone_runs_its_command() {
     command.env("LOCKABLE_URL", server.url());
     command.args(["run", "--key", "job", "--wait", "--", "sh", "-c", "exit 7"]);
     let waiter = Running::of(command, 0);
-    let admin = server.admin();
-    wait::until(LIMIT, || admin.command::<i64>(&["LLEN", "lockable:queue:{disLock:job}"]) == 1);
+    queued(&server, "job");
     std::fs::remove_file(copy).unwrap();
     drop(holder);
     server.admin().del("disLock:job");

@@ -1,12 +1,11 @@
 //! Signals to `lockable` are the command's.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
 
 use lockable_tests::{Server, wait};
 use rustix::process::Signal;
 
-use crate::program::{LIMIT, Running, group, lockable, outcome, run, state};
+use crate::program::{LIMIT, Running, group, outcome, queued, run, script, state};
 
 #[test]
 fn a_signal_is_passed_on_and_the_command_decides() {
@@ -39,19 +38,14 @@ fn a_stopped_command_hears_that_it_should_end() {
 fn a_call_that_waits_ends_by_a_signal() {
     let server = Server::start();
     let (holder, admin) = (Running::start(&server.url(), &[]), server.admin());
-    let queued = || admin.command::<i64>(&["LLEN", "lockable:queue:{disLock:job}"]);
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
         // Where the test runs in the background, some of them are ignored.
-        let mut command = Command::new("env");
-        command.arg("--default-signal").arg(lockable("").get_program());
-        command
-            .env("LOCKABLE_URL", server.url())
-            .args(["run", "--key", "job", "--wait", "--", "true"]);
-        let waiter = Running::of(command, 0);
-        wait::until(LIMIT, || queued() == 1);
+        let waiting = "exec env --default-signal \"$0\" run --key job --wait -- true";
+        let waiter = Running::of(script("sh", &server.url(), waiting), 0);
+        queued(&server, "job");
         waiter.send(signal);
         assert_eq!(waiter.end().0, Some(128 + signal.as_raw()));
-        assert_eq!(queued(), 0, "{signal:?}");
+        assert_eq!(admin.keys("lockable:queue:*"), [""; 0], "{signal:?}");
     }
     drop(holder);
 }
@@ -59,11 +53,9 @@ fn a_call_that_waits_ends_by_a_signal() {
 #[test]
 fn a_signal_that_is_ignored_stays_ignored() {
     let server = Server::start();
-    let program = lockable(&server.url()).get_program().to_owned();
-    let mut command = Command::new("sh");
-    let script = "trap '' HUP; exec \"$0\" run --key job -- sh -c 'echo $$; read line; echo done'";
-    command.args(["-c", script]).arg(program).env("LOCKABLE_URL", server.url());
-    let mut running = Running::of(command, 1);
+    let ignoring =
+        "trap '' HUP; exec \"$0\" run --key job -- sh -c 'echo $$; read line; echo done'";
+    let mut running = Running::of(script("sh", &server.url(), ignoring), 1);
     running.send(Signal::HUP);
     running.send(Signal::TERM);
     assert_eq!(running.line(), "");
@@ -95,11 +87,8 @@ fn a_command_in_the_foreground_stays_in_the_group() {
 #[test]
 fn lockable_dies_as_its_command_did() {
     let server = Server::start();
-    let ours = lockable(&server.url()).get_program().to_owned();
-    let mut command = Command::new("bash");
-    let script = "\"$0\" run --key job -- sh -c 'kill -TERM $$'; echo $?; echo after";
-    command.args(["-c", script]).arg(ours).env("LOCKABLE_URL", server.url());
-    let (code, said, _) = outcome(&mut command);
+    let dying = "\"$0\" run --key job -- sh -c 'kill -TERM $$'; echo $?; echo after";
+    let (code, said, _) = outcome(&mut script("bash", &server.url(), dying));
     assert_eq!((code, said.as_str()), (0, "143\nafter\n"));
     let status = run(&server.url(), &[], "kill -TERM $$").status().unwrap();
     assert_eq!(status.signal(), Some(15));
