@@ -14,6 +14,7 @@
 //! - [`long_form`] says how often a test repeats what only shows in many tries.
 //! - [`Sections`] finds two holders at a time and tokens that do not rise; [`sections`] has what tests of failovers
 //!   share beside it.
+//! - [`Shared`] is what several tests use at the same time.
 //! - [`wait`] polls for a state that has no event.
 //! - [`Tls`] makes the certificates of a test server.
 //! - [`clock`] says whether the clock of a server can be set here.
@@ -36,6 +37,7 @@ mod proxy;
 mod repeat;
 mod sentinels;
 mod server;
+mod shared;
 mod spreader;
 mod tls;
 
@@ -54,5 +56,6 @@ pub use repeat::long_form;
 pub use sections::Sections;
 pub use sentinels::{Sentinels, SentinelsBuilder, Switches};
 pub use server::{Server, ServerBuilder};
+pub use shared::Shared;
 pub use spreader::Spreader;
 pub use tls::{Identity, Tls};

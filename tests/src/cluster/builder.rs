@@ -15,6 +15,7 @@ pub struct ClusterBuilder {
     replicas: usize,
     node_timeout: Duration,
     server: ServerBuilder,
+    is_steady: bool,
 }
 
 impl Default for ClusterBuilder {
@@ -25,6 +26,7 @@ impl Default for ClusterBuilder {
             node_timeout: Duration::from_secs(1),
             // A stream that begins at once, and timers that do not add to what a start takes.
             server: Server::builder().config("repl-diskless-sync", "no").config("hz", "100"),
+            is_steady: false,
         }
     }
 }
@@ -48,6 +50,14 @@ impl ClusterBuilder {
     #[must_use]
     pub fn node_timeout(mut self, limit: Duration) -> Self {
         self.node_timeout = limit;
+        self
+    }
+
+    /// No node takes another one for failed, and none fails over by itself, however long a busy machine stalls
+    /// them: for tests in which it is not the nodes that fail.
+    #[must_use]
+    pub fn steady(mut self) -> Self {
+        self.is_steady = true;
         self
     }
 
@@ -103,12 +113,17 @@ impl ClusterBuilder {
         cluster.introduce();
         cluster.replicate();
         cluster.wait_until_healthy();
+        if self.is_steady {
+            cluster.set_node_timeout(STEADY);
+        }
         cluster
     }
 
     fn boot(&self) -> Result<Cluster, String> {
         let timeout = self.node_timeout.as_millis().to_string();
+        let alone = if self.is_steady { "yes" } else { "no" };
         let server = self.server.clone().config("cluster-enabled", "yes");
+        let server = server.config("cluster-replica-no-failover", alone);
         let server = server.config("cluster-node-timeout", &timeout);
         let servers = (0..self.shards + self.replicas).map(|_| server.clone().prepare());
         let servers: Vec<_> = servers.collect();
@@ -162,6 +177,10 @@ impl Cluster {
         }
     }
 }
+
+/// Longer than any test. Only once all are healthy: a node that has started waits for as long as its timeout, at
+/// most five seconds, until it takes writes.
+const STEADY: Duration = Duration::from_secs(600);
 
 /// Longer than all of them take, and than what becomes of those that are given up.
 const HANDSHAKES: Duration = Duration::from_secs(4);

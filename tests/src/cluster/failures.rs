@@ -8,6 +8,14 @@ use crate::server::Server;
 use crate::wait;
 
 impl Cluster {
+    /// From now on a node takes another one for failed when that one has been silent for this time.
+    pub fn set_node_timeout(&self, limit: Duration) {
+        let millis = limit.as_millis().to_string();
+        for node in self.running() {
+            node.admin().command::<()>(&["CONFIG", "SET", "cluster-node-timeout", &millis]);
+        }
+    }
+
     /// Ends the master of a key's slot by SIGKILL, and returns it. Its replica is promoted seconds later.
     pub fn kill_master(&self, name: &str) -> &Server {
         let master = self.master_of(name);

@@ -1,9 +1,10 @@
 //! Servers that share the keys among them, as the nodes of a cluster.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
 use crate::admin::Admin;
 use crate::server::{Server, ServerBuilder};
+use crate::shared::Shared;
 use crate::wait;
 
 mod builder;
@@ -21,7 +22,7 @@ use view::{LIMIT, View};
 
 /// Starts `shards` servers, each with its part of the slots; returns when all know of all.
 pub fn start(builder: &ServerBuilder, shards: usize) -> Vec<Server> {
-    let cluster = Cluster::builder().servers(builder.clone()).shards(shards).replicas(0);
+    let cluster = Cluster::builder().servers(builder.clone()).shards(shards).replicas(0).steady();
     cluster.start().nodes.into_iter().map(|node| node.server).collect()
 }
 
@@ -55,14 +56,8 @@ impl Cluster {
     /// Three masters and three replicas that several tests of this process use at the same time, each for
     /// keys with a prefix of its own. No test may harm them.
     pub fn shared() -> Arc<Self> {
-        static SHARED: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
-        // A test that could not start them has failed; the next one tries again.
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.upgrade().unwrap_or_else(|| {
-            let cluster = Arc::new(Self::start());
-            *shared = Arc::downgrade(&cluster);
-            cluster
-        })
+        static SHARED: Shared<Cluster> = Shared::unstarted();
+        SHARED.get(|| Self::builder().steady().start())
     }
 
     /// The URL without a user and a password, with every node as a seed.

@@ -16,6 +16,8 @@ pub enum Answer {
     Error(String),
     /// A number, and the server does not get the command.
     Number(i64),
+    /// These bytes, and the server does not get the command.
+    Bytes(String),
     /// A list of numbers, as a script's, and the server does not get the command.
     Numbers(Vec<i64>),
     /// The connection ends before the command has come to the server.
@@ -40,6 +42,11 @@ pub enum Host {
 }
 
 impl Cue {
+    /// All commands.
+    pub fn all() -> Self {
+        Self { names: Vec::new(), word: None, times: usize::MAX }
+    }
+
     /// All commands of these names, and subcommands where a name has two words.
     pub fn of<const N: usize>(names: [&str; N]) -> Self {
         let names = names.into_iter().map(str::to_owned).collect();
@@ -67,7 +74,8 @@ impl Cue {
             words.all(|(name, word)| name.eq_ignore_ascii_case(word))
         };
         let has_word = |word: &String| command.contains(word);
-        self.names.iter().any(has_name) && self.word.as_ref().is_none_or(has_word)
+        let has_one = self.names.is_empty() || self.names.iter().any(has_name);
+        has_one && self.word.as_ref().is_none_or(has_word)
     }
 
     /// Whether this command is meant; if so, there is one less.

@@ -47,6 +47,7 @@ impl Plan {
         });
         let fate = match answer {
             Some(Answer::Error(text)) => Fate::Answered(error(&text)),
+            Some(Answer::Bytes(bytes)) => Fate::Answered(bytes.into_bytes()),
             Some(Answer::Number(number)) => Fate::Answered(format!(":{number}\r\n").into_bytes()),
             Some(Answer::Numbers(numbers)) => Fate::Answered(list(&numbers)),
             Some(Answer::BreakBefore) => Fate::BreaksBefore,
