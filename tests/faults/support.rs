@@ -32,13 +32,14 @@ pub(crate) fn patient(url: &str) -> LockerBuilder {
     Locker::builder().url(url).expire(LONG)
 }
 
-/// No deadline that a sound server misses, however busy the machine is.
-pub(crate) fn unhurried(url: &str) -> LockerBuilder {
-    patient(url).command_deadline(LIMIT).connect_deadline(LIMIT)
+/// A long lease, and deadlines that only a call that hangs reaches: for tests that are about no deadline.
+pub(crate) fn ample(url: &str) -> LockerBuilder {
+    patient(url).command_deadline(LONG).connect_deadline(LONG)
 }
 
-pub(crate) async fn connect_unhurried(url: &str) -> Locker {
-    unhurried(url).connect().await.unwrap()
+/// A locker with those.
+pub(crate) async fn connect_ample(url: &str) -> Locker {
+    ample(url).connect().await.unwrap()
 }
 
 /// Short deadlines and a long lease.

@@ -4,21 +4,29 @@ use std::time::Duration;
 
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Admin, Proxy, Server, wait};
+use rstest::rstest;
 
 use super::{assert_fenced, stored, texts, write};
-use crate::support::{FENCE, KEY, LIMIT, connect, freed, second_request_held, server_and_proxy};
+use crate::support::{FENCE, KEY, LIMIT, connect_ample, second_request_held, server_and_proxy};
 
+/// Also from a fence counter that has not counted the latest grants, as the server has stored it before them.
+#[rstest]
+#[case::without_data(false)]
+#[case::with_older_data(true)]
 #[tokio::test]
-async fn tokens_rise_over_a_restart_without_data() {
+async fn tokens_rise_over_a_restart(#[case] saves: bool) {
     let server = Server::start();
-    let locker = connect(&server.url()).await;
+    let locker = connect_ample(&server.url()).await;
+    grants(&locker, 1).await;
+    if saves {
+        server.admin().command::<()>(&["SAVE"]);
+    }
     let mut latest = grants(&locker, 50).await;
     for _ in 0..3 {
         server.restart();
-        for locker in [&locker, &connect(&server.url()).await] {
-            let next = grants(locker, 50).await;
-            assert!(next > latest, "{next} after {latest}");
-            latest = next;
+        assert_eq!(server.admin().get(FENCE).is_some(), saves);
+        for locker in [&locker, &connect_ample(&server.url()).await] {
+            latest = rises(locker, latest).await;
         }
     }
 }
@@ -31,16 +39,14 @@ async fn tokens_rise_over_a_data_loss_on_slow_links() {
     const SLOW: Duration = Duration::from_millis(60);
     const FAST: Duration = Duration::ZERO;
     let (server, proxy) = server_and_proxy();
-    let near = connect(&server.url()).await;
+    let near = connect_ample(&server.url()).await;
     for (connecting, asking) in [(SLOW, FAST), (FAST, SLOW), (SLOW, SLOW)] {
         proxy.delay(connecting);
-        let far = connect(&proxy.url()).await;
+        let far = connect_ample(&proxy.url()).await;
         proxy.delay(asking);
         let mut latest = 0;
         for locker in [&far, &near, &near, &far, &near] {
-            let next = grants(locker, 1).await;
-            assert!(next > latest, "{next} after {latest}: {connecting:?}, {asking:?}");
-            latest = next;
+            latest = rises(locker, latest).await;
             server.admin().flush();
         }
     }
@@ -51,7 +57,7 @@ async fn tokens_rise_over_a_data_loss_on_slow_links() {
 #[tokio::test]
 async fn tokens_rise_over_a_data_loss_during_a_request() {
     let (server, proxy) = server_and_proxy();
-    let (near, far) = (connect(&server.url()).await, connect(&proxy.url()).await);
+    let (near, far) = (connect_ample(&server.url()).await, connect_ample(&proxy.url()).await);
     proxy.hold_requests();
     let meanwhile = async {
         proxy.wait_held(LIMIT).await;
@@ -65,48 +71,20 @@ async fn tokens_rise_over_a_data_loss_during_a_request() {
     assert!(late > latest, "{late} after {latest}");
 }
 
-/// Goal: tokens rise from a fence counter that has not counted the latest grants.
-/// Method: the server stores its data between two grants, and is killed after the second.
+/// Also where the replica has never heard of the key.
+#[rstest]
+#[case::of_a_known_key(10)]
+#[case::of_a_new_key(0)]
 #[tokio::test]
-async fn tokens_rise_over_a_restart_with_older_data() {
-    let server = Server::start();
-    let locker = connect(&server.url()).await;
-    grants(&locker, 1).await;
-    server.admin().command::<()>(&["SAVE"]);
-    let mut latest = grants(&locker, 50).await;
-    for _ in 0..3 {
-        server.restart();
-        assert!(server.admin().get(FENCE).is_some(), "the fence counter is in what was stored");
-        for locker in [&locker, &connect(&server.url()).await] {
-            let next = grants(locker, 1).await;
-            assert!(next > latest, "{next} after {latest}");
-            latest = next;
-        }
-    }
-}
-
-#[tokio::test]
-async fn tokens_rise_over_a_failover_that_loses_the_grant() {
+async fn tokens_rise_over_a_failover_that_loses_the_grant(#[case] received: usize) {
     let pair = Pair::start();
-    let locker = connect(&pair.url()).await;
-    grants(&locker, 10).await;
+    let locker = connect_ample(&pair.url()).await;
+    grants(&locker, received).await;
     let mut latest = pair.lose(async || grants(&locker, 10).await).await;
-    for locker in [&locker, &connect(&pair.url()).await] {
-        let new = grants(locker, 1).await;
-        assert!(new > latest, "{new} after {latest}");
-        latest = new;
+    assert_eq!(pair.replica.admin().get(FENCE).is_some(), received > 0);
+    for locker in [&locker, &connect_ample(&pair.url()).await] {
+        latest = rises(locker, latest).await;
     }
-}
-
-/// The replica had never heard of the key.
-#[tokio::test]
-async fn tokens_rise_over_a_lost_fence_counter() {
-    let pair = Pair::start();
-    let locker = connect(&pair.url()).await;
-    let old = pair.lose(async || grants(&locker, 10).await).await;
-    assert_eq!(pair.replica.admin().get(FENCE), None);
-    let new = grants(&locker, 1).await;
-    assert!(new > old, "{new} after {old}");
 }
 
 /// Goal: tokens rise also where a proxy keeps the connection open over a failover.
@@ -114,14 +92,13 @@ async fn tokens_rise_over_a_lost_fence_counter() {
 #[tokio::test]
 async fn tokens_rise_over_a_failover_that_breaks_no_connection() {
     let (server, proxy) = server_and_proxy();
-    let (locker, admin) = (connect(&proxy.url()).await, server.admin());
+    let (locker, admin) = (connect_ample(&proxy.url()).await, server.admin());
     for missed in [1, 10] {
         grants(&locker, 1).await;
         let received = admin.get(FENCE).unwrap();
         let old = grants(&locker, missed).await;
         admin.command::<()>(&["SET", FENCE, &received, "KEEPTTL"]);
-        let new = grants(&locker, 1).await;
-        assert!(new > old, "{new} after {old}");
+        rises(&locker, old).await;
     }
     assert_eq!(proxy.accepted(), 1);
 }
@@ -129,10 +106,10 @@ async fn tokens_rise_over_a_failover_that_breaks_no_connection() {
 #[tokio::test]
 async fn two_holders_after_a_failover_cannot_overwrite_each_other() {
     let pair = Pair::start();
-    let locker = connect(&pair.url()).await;
+    let locker = connect_ample(&pair.url()).await;
     grants(&locker, 10).await;
     let old = pair.lose(async || locker.lock("k").acquire().await.unwrap()).await;
-    let new = connect(&pair.url()).await.lock("k").try_acquire().await.unwrap().unwrap();
+    let new = connect_ample(&pair.url()).await.lock("k").try_acquire().await.unwrap().unwrap();
     assert!(old.is_held() && new.is_held(), "this is what fencing is for");
     let admin = Admin::connect(&pair.url());
     write(&admin, token(&new), "newer").unwrap();
@@ -145,26 +122,24 @@ async fn two_holders_after_a_failover_cannot_overwrite_each_other() {
 #[tokio::test]
 async fn a_fence_counter_seeded_too_late_does_not_sink() {
     let (server, proxy) = server_and_proxy();
-    let locker = connect(&server.url()).await;
+    let locker = connect_ample(&server.url()).await;
     grants(&locker, 1).await;
-    let loser = connect(&proxy.url()).await;
+    let loser = connect_ample(&proxy.url()).await;
     grants(&loser, 1).await;
     server.admin().del(FENCE);
     proxy.hold_replies();
     let meanwhile = async {
         second_request_held(&proxy).await;
-        freed(&server).await;
+        server.admin().del(KEY);
         // Above the time, so that a fence counter that is seeded with the time again would show.
-        let ahead = grants(&connect(&server.url()).await, 3).await + 3_600_000_000;
+        let ahead = grants(&connect_ample(&server.url()).await, 3).await + 3_600_000_000;
         server.admin().command::<()>(&["SET", FENCE, &ahead.to_string(), "KEEPTTL"]);
         proxy.release_requests();
         ahead
     };
-    let late = loser.lock("k").expire(SHORT).try_acquire();
-    let (late, newest) = tokio::join!(late, meanwhile);
-    assert!(late.ok().flatten().is_none(), "its lease had passed");
-    let next = grants(&locker, 1).await;
-    assert!(next > newest, "{next} after {newest}");
+    let (late, newest) = tokio::join!(loser.lock("k").try_acquire(), meanwhile);
+    assert!(late.unwrap().is_none(), "it has lost the lock");
+    rises(&locker, newest).await;
 }
 
 /// Goal: a holder whose lock was lost before its token was counted has no newer one than the next.
@@ -172,7 +147,7 @@ async fn a_fence_counter_seeded_too_late_does_not_sink() {
 #[tokio::test]
 async fn a_token_counted_after_the_loss_is_no_holders() {
     let (server, proxy) = server_and_proxy();
-    let (near, far) = (connect(&server.url()).await, connect(&proxy.url()).await);
+    let (near, far) = (connect_ample(&server.url()).await, connect_ample(&proxy.url()).await);
     grants(&far, 1).await;
     server.admin().flush();
     proxy.hold_replies();
@@ -200,12 +175,16 @@ async fn grants(locker: &Locker, count: usize) -> u64 {
     latest
 }
 
+/// The token of one more grant, which is newer.
+async fn rises(locker: &Locker, latest: u64) -> u64 {
+    let next = grants(locker, 1).await;
+    assert!(next > latest, "{next} after {latest}");
+    next
+}
+
 fn token(guard: &LockGuard) -> u64 {
     guard.fencing_token().into()
 }
-
-/// A lease whose end a test waits for.
-const SHORT: Duration = Duration::from_millis(200);
 
 /// Two servers, of which the second replicates the first, behind one address.
 struct Pair {

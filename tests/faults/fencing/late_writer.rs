@@ -1,9 +1,8 @@
 //! A holder that writes without a look at its lock: `faults/fencing/pause.rs` starts it.
 //!
-//! `late_writer URL KEY LEASE [--without-fence]` acquires the lock for `LEASE` milliseconds, prints its
-//! fencing token, waits for a line, writes, and prints `done` or the error of Redis.
+//! `late_writer URL KEY [--without-fence]` acquires the lock, prints its fencing token, waits for a line, writes, and
+//! prints `done` or the error of Redis.
 
-use std::time::Duration;
 use std::{env, io};
 
 use lockable_runtime::{FencingToken, LockGuard, Locker, fencing};
@@ -11,22 +10,22 @@ use redis::{Client, Cmd, Connection};
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [url, key, lease, rest @ ..] = &arguments[..] else { panic!("{arguments:?}") };
+    let [url, key, rest @ ..] = &arguments[..] else { panic!("{arguments:?}") };
     let mut connection = Client::open(url.as_str()).unwrap().get_connection().unwrap();
-    let guard = hold(url, key, Duration::from_millis(lease.parse().unwrap()));
+    let guard = hold(url, key);
     println!("{}", guard.fencing_token());
     io::stdin().read_line(&mut String::new()).unwrap();
     let write = if rest.is_empty() { guarded(guard.fencing_token()) } else { unguarded() };
     println!("{}", outcome(&write, &mut connection));
-    // Its lease is over, so there is nothing to release.
+    // Another holder has the lock by now, so there is nothing to release.
     drop(guard);
 }
 
-fn hold(url: &str, key: &str, lease: Duration) -> LockGuard {
+fn hold(url: &str, key: &str) -> LockGuard {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let locker = Locker::connect(url).await.unwrap();
-        locker.lock(key).expire(lease).acquire().await.unwrap()
+        locker.lock(key).acquire().await.unwrap()
     })
 }
 

@@ -1,11 +1,9 @@
 //! A holder that is paused until its lease is over, and then continues as if nothing had been.
 
-use std::time::Duration;
-
-use lockable_tests::{Admin, Peer, Server, wait};
+use lockable_tests::{Admin, Peer, Server};
 
 use super::{assert_fenced, stored, texts, write};
-use crate::support::{LIMIT, connect};
+use crate::support::{KEY, connect_ample, freed};
 
 #[tokio::test]
 async fn a_holder_paused_past_its_lease_cannot_write() {
@@ -33,23 +31,19 @@ struct Late {
 }
 
 /// Goal: a write by a holder that does not know that its lease is over.
-/// Method: another process holds the lock and is paused. When its lease has ended at the server, the
-/// test acquires and writes. Only then the process continues, and gets the order to write.
+/// Method: another process holds the lock and is paused. The lease is ended at the server, and the test acquires and
+/// writes. Only then the process continues, and gets the order to write.
 async fn write_after_a_pause(more: &[&str]) -> (Server, Admin, Late) {
     let server = Server::start();
-    let (admin, url, lease) = (server.admin(), server.url(), LEASE.as_millis().to_string());
-    let arguments = [&[url.as_str(), "k", &lease], more].concat();
+    let (admin, url) = (server.admin(), server.url());
+    let arguments = [&[url.as_str(), "k"], more].concat();
     let mut holder = Peer::start(env!("CARGO_BIN_EXE_late_writer"), arguments);
     let token = holder.hear();
     holder.pause();
-    let locker = connect(&url).await;
-    let mut next = None;
-    wait::until_async(LIMIT, async || {
-        next = locker.lock("k").try_acquire().await.unwrap();
-        next.is_some()
-    })
-    .await;
-    let newer = next.as_ref().unwrap().fencing_token().to_string();
+    assert!(admin.command::<bool>(&["PEXPIRE", KEY, "1"]));
+    freed(&server).await;
+    let next = connect_ample(&url).await.lock("k").acquire().await.unwrap();
+    let newer = next.fencing_token().to_string();
     assert!(newer.parse::<u64>().unwrap() > token.parse().unwrap(), "{newer} after {token}");
     write(&admin, &newer, "newer").unwrap();
     holder.resume();
@@ -57,6 +51,3 @@ async fn write_after_a_pause(more: &[&str]) -> (Server, Admin, Late) {
     holder.finish();
     (server, admin, Late { token, reply, newer })
 }
-
-/// The test waits for its end, but it must not end before the process has said that it holds.
-const LEASE: Duration = Duration::from_secs(1);
