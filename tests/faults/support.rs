@@ -1,12 +1,13 @@
 //! What the tests share: lockers, limits, and the body that must or must not run.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lockable_runtime::{LockError, Locker, LockerBuilder, distributed_lock};
-use lockable_tests::{Pace, Proxy, Server, wait};
+use lockable_tests::{Pace, Proxy, Server, ServerBuilder, wait};
 
 /// How long a test waits for an event that must come. Leases are longer, so that none of them ends
 /// by itself meanwhile.
@@ -99,6 +100,13 @@ pub(crate) fn acl_rights() -> Vec<&'static str> {
 /// The rules among the words of such a line.
 pub(crate) fn rights(line: Vec<&'static str>) -> Vec<&'static str> {
     line.into_iter().filter(|word| word.starts_with(['+', '~', '&'])).collect()
+}
+
+/// A Sentinel of its own that watches the server at this address under each of these names.
+pub(crate) fn sentinel_of(server: SocketAddr, names: &[&str]) -> ServerBuilder {
+    let monitor = |name: &&str| format!("monitor {name} {} {} 1", server.ip(), server.port());
+    let lines = names.iter().map(monitor);
+    lines.fold(Server::builder().sentinel(), |builder, line| builder.config("sentinel", &line))
 }
 
 /// The future's output, which must come before the deadline and the margin have passed.

@@ -1,29 +1,19 @@
 //! URLs that lead to something else than a server for locks: the error has the URL to write.
 
-use std::time::Duration;
+use lockable_runtime::{Credentials, LockError};
+use lockable_tests::{Sentinels, Server, Tls, cluster, wait};
 
-use lockable_runtime::{Credentials, LockError, Locker};
-use lockable_tests::{Admin, Sentinels, Server, ServerBuilder, Tls, cluster, wait};
-
-use crate::support::{LIMIT, acl_line, acl_rights, connect, everything, in_time, patient};
+use super::newcomer_to;
+use crate::support::{
+    LIMIT, LONG, acl_line, acl_rights, ample, connect_ample, everything, in_time, sentinel_of,
+};
 
 /// What no error shows.
 const CANARY: &str = "s3cr3t-w0rd";
 
-/// A call that is refused waits for nothing.
-const SOON: Duration = Duration::from_secs(2);
-
-/// A Sentinel that watches this server under each of these names.
-fn sentinel_of(server: &Server, names: &[&str]) -> ServerBuilder {
-    let (host, port) = (server.addr().ip(), server.addr().port());
-    let monitor = |name: &&str| format!("monitor {name} {host} {port} 1");
-    let lines = names.iter().map(monitor);
-    lines.fold(Server::builder().sentinel(), |builder, line| builder.config("sentinel", &line))
-}
-
-/// The error of a locker that cannot be made.
+/// The error of a locker that cannot be made: a call that is refused waits for nothing.
 async fn refusal(url: &str) -> LockError {
-    let error = in_time(SOON, Locker::connect(url)).await.unwrap_err();
+    let error = in_time(LIMIT, ample(url).connect()).await.unwrap_err();
     assert!(error.is_refused(), "{error:?}");
     assert!(!everything(&error).contains(CANARY), "{}", everything(&error));
     error
@@ -37,13 +27,13 @@ fn url_in(error: &LockError) -> String {
 }
 
 async fn locks(url: &str) {
-    connect(url).await.lock("k").try_run(async {}).await.unwrap().unwrap();
+    connect_ample(url).await.lock("k").try_run(async {}).await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn a_sentinel_is_refused_with_the_url_to_write() {
     let server = Server::start();
-    let sentinel = sentinel_of(&server, &["mm"]).start();
+    let sentinel = sentinel_of(server.addr(), &["mm"]).start();
     for (database, written) in [("", ""), ("/0", ""), ("/5", "/5")] {
         let error = refusal(&format!("{}{database}", sentinel.url())).await;
         let url = format!("redis-sentinel://{}/mm{written}", sentinel.addr());
@@ -58,7 +48,7 @@ async fn a_sentinel_is_refused_with_the_url_to_write() {
 #[tokio::test]
 async fn a_sentinel_is_found_behind_a_servers_password() {
     let server = Server::builder().password(CANARY).user("app", "on >s3cr3t-w0rd +@all").start();
-    let sentinel = sentinel_of(&server, &["mm"]).start();
+    let sentinel = sentinel_of(server.addr(), &["mm"]).start();
     for user in ["", "app"] {
         for database in [0, 5] {
             let error = refusal(&sentinel.url_with(user, CANARY, database)).await;
@@ -72,7 +62,7 @@ async fn a_sentinel_is_found_behind_a_servers_password() {
 #[tokio::test]
 async fn a_sentinel_with_a_password_is_refused_in_words() {
     let server = Server::start();
-    let sentinel = sentinel_of(&server, &["mm"]).password(CANARY).start();
+    let sentinel = sentinel_of(server.addr(), &["mm"]).password(CANARY).start();
     for database in [0, 5] {
         let error = refusal(&sentinel.url_with("", CANARY, database)).await;
         assert!(url_in(&error).starts_with("redis-sentinel://"), "{error}");
@@ -88,29 +78,21 @@ async fn a_sentinel_with_a_password_is_refused_in_words() {
 #[tokio::test]
 async fn a_token_that_a_sentinel_refuses_is_not_shown() {
     let server = Server::start();
-    let sentinel = sentinel_of(&server, &["mm"]).start();
+    let sentinel = sentinel_of(server.addr(), &["mm"]).start();
     let token = || async { Ok::<_, LockError>(Credentials::new("app", CANARY)) };
-    let error = patient(&sentinel.url()).credentials(token).connect().await.unwrap_err();
+    let error = ample(&sentinel.url()).credentials(token).connect().await.unwrap_err();
     assert!(error.is_refused() && !everything(&error).contains(CANARY), "{error:?}");
     assert!(url_in(&error).starts_with("redis-sentinel://"), "{error}");
 }
 
 #[tokio::test]
-async fn a_sentinel_of_several_primaries_names_all() {
-    let server = Server::start();
-    let sentinel = sentinel_of(&server, &["carts", "orders"]).start();
-    let error = refusal(&sentinel.url()).await.to_string();
-    assert!(error.contains("carts") && error.contains("orders"), "{error}");
-}
-
-#[tokio::test]
 async fn a_sentinel_over_tls_is_refused_with_its_url() {
     let (tls, server) = (Tls::generate(), Server::start());
-    let sentinel = sentinel_of(&server, &["mm"]).tls(&tls).start();
+    let sentinel = sentinel_of(server.addr(), &["mm"]).tls(&tls).start();
     for database in ["", "/5"] {
-        let builder = patient(&format!("{}{database}", sentinel.tls_url()));
+        let builder = ample(&format!("{}{database}", sentinel.tls_url()));
         let connecting = builder.root_certificate(tls.ca_pem()).connect();
-        let error = in_time(SOON, connecting).await.unwrap_err();
+        let error = in_time(LIMIT, connecting).await.unwrap_err();
         let url = format!("{}/mm{database}", sentinel.tls_url());
         assert_eq!(url_in(&error), url.replace("rediss://", "rediss-sentinel://"));
     }
@@ -153,7 +135,7 @@ async fn a_node_of_several_is_refused_with_its_clusters_url() {
 #[tokio::test]
 async fn a_primary_in_a_cluster_is_refused_with_its_url() {
     let node = cluster::start(&Server::builder(), 2).remove(0);
-    let sentinel = sentinel_of(&node, &["mm"]).start();
+    let sentinel = sentinel_of(node.addr(), &["mm"]).start();
     let error = refusal(&format!("redis-sentinel://{}/mm", sentinel.addr())).await;
     assert_eq!(url_in(&error), format!("redis-cluster://{}", node.addr()));
 }
@@ -163,17 +145,12 @@ async fn a_primary_in_a_cluster_is_refused_with_its_url() {
 #[tokio::test]
 async fn a_node_without_slots_is_refused_with_its_clusters_url() {
     let master = cluster::start(&Server::builder(), 1).remove(0);
-    let other = Server::builder().config("cluster-enabled", "yes").start();
-    let (admin, newcomer) = (master.admin(), other.admin());
-    newcomer.command::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", "2"]);
-    let (host, port) = (master.addr().ip().to_string(), master.addr().port().to_string());
-    newcomer.command::<()>(&["CLUSTER", "MEET", &host, &port]);
-    let is_ok = |line: &str| newcomer.command::<String>(&["CLUSTER", "INFO"]).contains(line);
-    wait::until_async(LIMIT, async || is_ok("cluster_state:ok")).await;
+    let other = newcomer_to(&master);
     is_named(&other, "another node has the slots").await;
-    let id = admin.command::<String>(&["CLUSTER", "MYID"]);
+    let (id, newcomer) = (master.admin().command::<String>(&["CLUSTER", "MYID"]), other.admin());
     newcomer.command::<()>(&["CLUSTER", "REPLICATE", &id]);
-    wait::until_async(LIMIT, async || replicates(&newcomer)).await;
+    let replicates = || newcomer.info("replication").contains("role:slave");
+    wait::until_async(LIMIT, async || replicates()).await;
     is_named(&other, "this server is a replica").await;
     locks(&master.url()).await;
 }
@@ -182,13 +159,9 @@ async fn is_named(node: &Server, words: &str) {
     let error = refusal(&node.url()).await;
     assert!(error.to_string().contains(words), "{error}");
     assert_eq!(url_in(&error), format!("redis-cluster://{}", node.addr()));
-    let report = patient(&node.url()).connect_lazy().unwrap().check().await;
+    let report = ample(&node.url()).connect_lazy().unwrap().check().await;
     let finding = report.findings().next().unwrap();
     assert_eq!(finding.advice(), format!("write `{}`", url_in(&error)), "{report}");
-}
-
-fn replicates(admin: &Admin) -> bool {
-    admin.info("replication").contains("role:slave")
 }
 
 #[tokio::test]
@@ -203,7 +176,8 @@ async fn a_server_behind_a_url_of_sentinels_is_refused() {
 #[tokio::test]
 async fn a_name_that_no_sentinel_has_is_refused_with_theirs() {
     let server = Server::start();
-    let (one, other) = (sentinel_of(&server, &["a"]).start(), sentinel_of(&server, &["b"]).start());
+    let (one, other) =
+        (sentinel_of(server.addr(), &["a"]).start(), sentinel_of(server.addr(), &["b"]).start());
     let url = format!("redis-sentinel://{},{}/mm", one.addr(), other.addr());
     let error = refusal(&url).await.to_string();
     assert!(error.contains("no primary named \"mm\", but a, b"), "{error}");
@@ -212,7 +186,7 @@ async fn a_name_that_no_sentinel_has_is_refused_with_theirs() {
 #[tokio::test]
 async fn a_wrong_login_at_sentinels_is_refused() {
     let server = Server::start();
-    let sentinel = sentinel_of(&server, &["mm"]).password("right").start();
+    let sentinel = sentinel_of(server.addr(), &["mm"]).password("right").start();
     let url = format!("redis-sentinel://{}/mm", sentinel.addr());
     let wrong = format!("{url}?sentinel_password={CANARY}");
     let unknown = format!("{url}?sentinel_user=nobody&sentinel_password={CANARY}");
@@ -222,18 +196,18 @@ async fn a_wrong_login_at_sentinels_is_refused() {
         assert!(error.contains("`LockerBuilder::sentinel_credentials`"), "{error}");
     }
     let credentials = Credentials::of_default_user(CANARY);
-    let builder = patient(&url).sentinel_credentials(credentials);
+    let builder = ample(&url).sentinel_credentials(credentials);
     let error = builder.connect().await.unwrap_err();
     assert!(error.is_refused() && !everything(&error).contains(CANARY), "{error:?}");
     let credentials = Credentials::of_default_user("right");
-    let locker = patient(&url).sentinel_credentials(credentials).connect().await.unwrap();
+    let locker = ample(&url).sentinel_credentials(credentials).connect().await.unwrap();
     locker.lock("k").try_run(async {}).await.unwrap().unwrap();
 }
 
 /// A password of the servers that is wrong is one of the servers, not of the Sentinels.
 #[tokio::test]
 async fn a_wrong_password_behind_sentinels_is_the_servers() {
-    let group = Sentinels::builder().password("right").start();
+    let group = Sentinels::builder().down_after(LONG).password("right").start();
     let error = refusal(&group.url_with("", CANARY)).await.to_string();
     let primary = format!("({})", group.primary().addr());
     assert!(error.contains(&primary) && error.contains("into the URL"), "{error}");

@@ -7,16 +7,18 @@ use std::thread;
 
 use lockable_runtime::__internals::fence_counter;
 use lockable_runtime::{LockError, Locker, distributed_lock};
-use lockable_tests::{Server, ServerBuilder, cluster, wait};
+use lockable_tests::{Server, cluster};
 use tracing::Level;
 
+pub(super) use self::servers::run_for_ever;
 use self::servers::{
-    Unready, busy, clusterdown, loaded, loading, loading_server, misconf, replica, run_for_ever,
-    sentinel, set_at_start, without,
+    Unready, busy, clusterdown, loaded, loading, loading_server, misconf, node, replica, sentinel,
+    set_at_start, without,
 };
+use super::newcomer_to;
 use crate::events;
 use crate::runtimes::one_thread;
-use crate::support::{KEY, LIMIT, Runs, acl_rights, connect, patient};
+use crate::support::{KEY, Runs, acl_rights, ample, connect_ample};
 
 /// A server in a state in which no lock can be acquired there.
 struct State {
@@ -28,38 +30,33 @@ struct State {
 }
 
 const STATES: [State; 11] = [
-    refused("sentinel", &["this is a Sentinel", "write `redis-sentinel://"], sentinel),
-    refused("shard", &["one node of a cluster of 2 shards", "write `redis-cluster://"], || {
-        Unready::for_good(cluster::start(&Server::builder(), 2))
-    }),
-    refused("eval", &["'EVAL'", "released safely"], || without("EVAL")),
-    refused("evalsha", &["'EVALSHA'", "released safely"], || without("EVALSHA")),
-    refused("replica", &["this server is a replica", "redis://127.0.0.1:1/0"], replica),
-    passing("loading", &["LOADING", "loads its data"], loading),
-    passing("busy", &["BUSY", "SCRIPT KILL"], busy),
-    passing("noreplicas", &["NOREPLICAS", "min-replicas-to-write"], || {
+    state("sentinel", &["this is a Sentinel", "write `redis-sentinel://"], REFUSED, sentinel),
+    state("node", &["one node of a cluster of 2 shards", "write `redis-cluster://"], REFUSED, node),
+    state("eval", &["'EVAL'", "released safely"], REFUSED, || without("EVAL")),
+    state("evalsha", &["'EVALSHA'", "released safely"], REFUSED, || without("EVALSHA")),
+    state("replica", &["this server is a replica", "redis://127.0.0.1:1/0"], REFUSED, replica),
+    state("loading", &["LOADING", "loads its data"], PASSING, loading),
+    state("busy", &["BUSY", "SCRIPT KILL"], PASSING, busy),
+    state("noreplicas", &["NOREPLICAS", "min-replicas-to-write"], PASSING, || {
         set_at_start("min-replicas-to-write", "1", "0")
     }),
-    passing("misconf", &["MISCONF", "cannot save"], misconf),
-    passing("clusterdown", &["CLUSTERDOWN", "too few nodes of the cluster agree"], clusterdown),
-    passing("oom", &["OOM", "maxmemory"], || set_at_start("maxmemory", "1", "0")),
+    state("misconf", &["MISCONF", "cannot save"], PASSING, misconf),
+    state("clusterdown", &["CLUSTERDOWN", "few nodes of the cluster agree"], PASSING, clusterdown),
+    state("oom", &["OOM", "maxmemory"], PASSING, || set_at_start("maxmemory", "1", "0")),
 ];
 
-const fn refused(
+const fn state(
     name: &'static str,
     words: &'static [&'static str],
+    is_refused: bool,
     start: fn() -> Unready,
 ) -> State {
-    State { name, words, is_refused: true, start }
+    State { name, words, is_refused, start }
 }
 
-const fn passing(
-    name: &'static str,
-    words: &'static [&'static str],
-    start: fn() -> Unready,
-) -> State {
-    State { name, words, is_refused: false, start }
-}
+/// What does not pass by itself.
+const REFUSED: bool = true;
+const PASSING: bool = false;
 
 #[test]
 fn a_server_that_cannot_lock_is_never_busy() {
@@ -77,18 +74,15 @@ impl State {
     fn try_all_shapes(&self) {
         let unready = (self.start)();
         let server = &unready.servers[0];
-        let locks = patient(&server.url()).connect_lazy().unwrap();
-        let call =
-            Call { locks: &locks, name: self.name, runs: Runs::default(), busy: Runs::default() };
+        let locks = ample(&server.url()).connect_lazy().unwrap();
+        let (runs, busy) = (Runs::default(), Runs::default());
+        let call = Call { locks: &locks, name: self.name, runs, busy };
         call.all(self);
         if let Some(mend) = unready.mend {
             mend(server);
             let key = one_thread().block_on(async_result(&call)).unwrap();
-            assert_eq!((key, call.runs.count()), (format!("disLock:unready:{}", self.name), 1));
-            assert_eq!(
-                server.admin().keys("*ock*"),
-                [fence_counter(&format!("disLock:unready:{}", self.name)).unwrap()]
-            );
+            assert_eq!((&key, call.runs.count()), (&format!("disLock:unready:{}", self.name), 1));
+            assert_eq!(server.admin().keys("*ock*"), [fence_counter(&key).unwrap()]);
         } else if self.name != "sentinel" {
             for server in &unready.servers {
                 assert_eq!(server.admin().keys("*"), [""; 0], "{}", self.name);
@@ -172,10 +166,8 @@ impl Call<'_> {
             let logged = events::about(&format!("disLock:unready:{}", self.name));
             let errors = logged.iter().filter(|logged| logged.level == Level::ERROR).count();
             assert_eq!(errors, 6 * round, "{logged:#?}");
-            assert!(
-                !logged.iter().any(|logged| logged.fields.contains("another holder")),
-                "{logged:#?}"
-            );
+            let says_busy = logged.iter().any(|logged| logged.fields.contains("another holder"));
+            assert!(!says_busy, "{logged:#?}");
         }
     }
 
@@ -192,7 +184,7 @@ impl Call<'_> {
 #[tokio::test]
 async fn a_connection_to_a_loading_server_is_retired() {
     let server = loading_server();
-    let locker = patient(&server.url()).connect_lazy().unwrap();
+    let locker = ample(&server.url()).connect_lazy().unwrap();
     assert!(locker.lock("k").acquire().await.unwrap_err().is_unavailable());
     loaded(&server);
     pair_by_names(&server, &locker).await;
@@ -201,7 +193,7 @@ async fn a_connection_to_a_loading_server_is_retired() {
 #[tokio::test]
 async fn a_server_out_of_memory_caches_the_scripts() {
     let server = Server::builder().config("maxmemory", "1").start();
-    let locker = connect(&server.url()).await;
+    let locker = connect_ample(&server.url()).await;
     server.admin().command::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
     pair_by_names(&server, &locker).await;
 }
@@ -224,37 +216,30 @@ async fn least_rights_suffice_to_refuse_one_node_of_several() {
     for server in cluster::start(&builder, 2) {
         for _ in 0..8 {
             let url = server.url_with("app", "secret", 0);
-            let error = Locker::connect(&url).await.unwrap_err();
+            let error = ample(&url).connect().await.unwrap_err();
             assert!(error.is_refused() && error.to_string().contains("cluster"), "{error}");
         }
         assert_eq!(server.admin().keys("*"), [""; 0]);
     }
 }
 
-#[tokio::test]
-async fn a_cluster_of_one_shard_has_locks() {
-    let servers = cluster::start(&Server::builder(), 1);
-    connect(&servers[0].url()).await.lock("k").try_run(async {}).await.unwrap().unwrap();
-}
-
 /// A URL that names a database fails before the server is asked what it is.
 #[tokio::test]
 async fn a_server_without_databases_is_refused_in_words() {
-    let started = |builder: ServerBuilder| builder.start();
-    let cases = [
-        (started(Server::builder().sentinel()), "Sentinel"),
-        (started(Server::builder().config("cluster-enabled", "yes")), "database"),
-    ];
-    for (server, words) in cases {
-        let error = Locker::connect(&format!("{}/3", server.url())).await.unwrap_err();
+    let sentinel = Server::builder().sentinel().start();
+    let node = Server::builder().config("cluster-enabled", "yes").start();
+    let refusal = async |server: &Server| {
+        let url = format!("{}/3", server.url());
+        ample(&url).connect().await.unwrap_err()
+    };
+    for (server, words) in [(&sentinel, "Sentinel"), (&node, "database")] {
+        let error = refusal(server).await;
         assert!(error.is_refused() && error.to_string().contains(words), "{error}");
     }
-    let server = Server::builder().config("busy-reply-threshold", "10").start();
-    let script = run_for_ever(&server);
-    let error = Locker::connect(&format!("{}/3", server.url())).await.unwrap_err();
+    let Unready { servers, mend } = busy();
+    let error = refusal(&servers[0]).await;
     assert!(error.is_unavailable() && !error.is_refused(), "{error}");
-    server.admin().command::<()>(&["SCRIPT", "KILL"]);
-    script.join().unwrap();
+    mend.unwrap()(&servers[0]);
 }
 
 /// Goal: a cluster that is given another shard while locks are in use is refused in words, too.
@@ -262,15 +247,10 @@ async fn a_server_without_databases_is_refused_in_words() {
 #[tokio::test]
 async fn a_server_without_its_slots_is_refused() {
     let one = cluster::start(&Server::builder(), 1).remove(0);
-    let locker = connect(&one.url()).await;
-    let other = Server::builder().config("cluster-enabled", "yes").start();
+    let locker = connect_ample(&one.url()).await;
+    let other = newcomer_to(&one);
     let (admin, newcomer) = (one.admin(), other.admin());
-    let (host, port) = (one.addr().ip().to_string(), one.addr().port().to_string());
-    newcomer.command::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", "2"]);
-    newcomer.command::<()>(&["CLUSTER", "MEET", &host, &port]);
     let id = newcomer.command::<String>(&["CLUSTER", "MYID"]);
-    let knows = || admin.command::<String>(&["CLUSTER", "NODES"]).contains(&id);
-    wait::until_async(LIMIT, async || knows()).await;
     let slot = admin.command::<u16>(&["CLUSTER", "KEYSLOT", KEY]).to_string();
     for admin in [&newcomer, &admin] {
         admin.command::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &id]);

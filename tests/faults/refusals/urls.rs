@@ -1,17 +1,9 @@
 //! URLs that name no server, or no database of it.
 
-use lockable_runtime::{LockError, Locker};
+use lockable_runtime::Locker;
 use lockable_tests::Server;
 
-use crate::support::everything;
-
-#[tokio::test]
-async fn a_url_without_a_backend_says_what_to_write() {
-    for url in ["", "localhost", "127.0.0.1:6379", "http://localhost", "redis:/localhost"] {
-        let error = refusal(url).await;
-        assert!(error.to_string().contains("`redis://`"), "{url}: {error}");
-    }
-}
+use crate::support::{ample, connect_ample, everything};
 
 #[tokio::test]
 async fn a_wrong_url_part_shows_a_right_url() {
@@ -30,9 +22,12 @@ async fn a_wrong_url_part_shows_a_right_url() {
         "unix:///path?pass=s3cr3t&db=x",
     ];
     for url in urls {
-        let error = refusal(url).await;
+        let error = Locker::builder().url(url).connect_lazy().expect_err(url);
+        assert!(error.is_invalid_url(), "{url}: {error:?}");
         assert!(error.to_string().contains("redis://user:password@host:6379/0"), "{url}: {error}");
         assert!(!everything(&error).contains("s3cr3t"), "{url}: {}", everything(&error));
+        let connected = Locker::connect(url).await.unwrap_err();
+        assert_eq!(connected.to_string(), error.to_string());
     }
 }
 
@@ -41,26 +36,17 @@ async fn a_database_that_does_not_exist_is_refused() {
     let server = Server::builder().config("databases", "4").start();
     for database in ["4", "-1", "999999999"] {
         let url = format!("{}/{database}", server.url());
-        let error = Locker::connect(&url).await.unwrap_err();
+        let error = ample(&url).connect().await.unwrap_err();
         assert!(error.is_refused(), "{error:?}");
         let text = error.to_string();
         assert!(text.contains(&url) && text.contains("out of range"), "{text}");
     }
-    Locker::connect(&format!("{}/3", server.url())).await.unwrap();
+    connect_ample(&format!("{}/3", server.url())).await;
 }
 
 #[tokio::test]
 async fn a_nonexistent_host_is_unavailable_and_named() {
-    let error = Locker::connect("redis://no-such-host.invalid").await.unwrap_err();
+    let error = ample("redis://no-such-host.invalid").connect().await.unwrap_err();
     assert!(error.is_unavailable() && !error.is_refused(), "{error:?}");
     assert!(error.to_string().contains("no-such-host.invalid"), "{error}");
-}
-
-async fn refusal(url: &str) -> LockError {
-    let lazy = Locker::builder().url(url).connect_lazy();
-    let error = lazy.expect_err(url);
-    assert!(error.is_invalid_url(), "{url}: {error:?}");
-    let connected = Locker::connect(url).await.unwrap_err();
-    assert_eq!(connected.to_string(), error.to_string());
-    error
 }

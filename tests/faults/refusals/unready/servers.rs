@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::thread::{self, JoinHandle};
 
-use lockable_tests::{Server, wait};
+use lockable_tests::{Server, cluster, wait};
 
 use crate::support::LIMIT;
 
@@ -17,7 +17,7 @@ pub(super) struct Unready {
 type Mend = Box<dyn FnOnce(&Server)>;
 
 impl Unready {
-    pub(super) fn for_good(servers: Vec<Server>) -> Self {
+    fn for_good(servers: Vec<Server>) -> Self {
         Self { servers, mend: None }
     }
 
@@ -28,6 +28,10 @@ impl Unready {
 
 pub(super) fn sentinel() -> Unready {
     Unready::for_good(vec![Server::builder().sentinel().start()])
+}
+
+pub(super) fn node() -> Unready {
+    Unready::for_good(cluster::start(&Server::builder(), 2))
 }
 
 /// A server whose operator has taken a command away.
@@ -78,7 +82,7 @@ pub(super) fn busy() -> Unready {
     })
 }
 
-pub(super) fn run_for_ever(server: &Server) -> JoinHandle<()> {
+pub(in crate::refusals) fn run_for_ever(server: &Server) -> JoinHandle<()> {
     let (admin, caller) = (server.admin(), server.admin());
     let script =
         thread::spawn(move || drop(caller.try_command(&["EVAL", "while true do end", "0"])));
