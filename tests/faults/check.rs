@@ -9,13 +9,12 @@ mod sentinels;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use lockable_runtime::Locker;
 use lockable_runtime::check::{Code, Finding, Report, Severity};
+use lockable_runtime::{Locker, LockerBuilder};
 use lockable_tests::{Proxy, Server, ServerBuilder, Tls, cluster, wait};
 
-use crate::support::{
-    COMMAND, CONNECT, LIMIT, connect, impatient, in_time, patient, server_and_proxy,
-};
+use crate::support::{LIMIT, LONG, ample, connect_ample, in_time, patient, server_and_proxy};
+use crate::waiting::support::queued;
 
 /// What the server's `ACL LOG` says that the user may not do: a command, or a channel.
 fn refused(server: &Server, user: &str) -> Vec<String> {
@@ -34,15 +33,23 @@ fn sound() -> ServerBuilder {
     Server::builder().config("appendonly", "yes").config("appendfsync", "always")
 }
 
+/// With deadlines that only a check that hangs reaches.
 async fn check(url: &str) -> Report {
-    let builder = patient(url).connect_deadline(LIMIT).command_deadline(LIMIT);
-    builder.connect_lazy().unwrap().check().await
+    ample(url).connect_lazy().unwrap().check().await
 }
 
 /// The same with deadlines that a test can wait for.
 async fn check_soon(url: &str) -> Report {
-    impatient(url).connect_lazy().unwrap().check().await
+    awaited(url).connect_lazy().unwrap().check().await
 }
+
+/// Deadlines that a test waits for where a server gives no answer, while all others answer in time.
+fn awaited(url: &str) -> LockerBuilder {
+    patient(url).connect_deadline(AWAITED).command_deadline(AWAITED)
+}
+
+/// Each Sentinel has half of it.
+const AWAITED: Duration = Duration::from_secs(4);
 
 fn codes(report: &Report) -> Vec<Code> {
     report.findings().map(Finding::code).collect()
@@ -54,6 +61,55 @@ fn only(report: &Report, code: Code) -> &Finding {
     let first = found.next().unwrap_or_else(|| panic!("no {code} in {report}"));
     assert!(found.next().is_none(), "{report}");
     first
+}
+
+/// The findings of that kind: how bad, and at which server.
+fn found(report: &Report, code: Code) -> Vec<(Severity, Option<String>)> {
+    let of_code = report.findings().filter(|finding| finding.code() == code);
+    let address = |finding: &Finding| finding.address().map(str::to_owned);
+    of_code.map(|finding| (finding.severity(), address(finding))).collect()
+}
+
+/// A finding of each of these servers.
+fn at_each<'a>(
+    severity: Severity,
+    servers: impl IntoIterator<Item = &'a Server>,
+) -> Vec<(Severity, Option<String>)> {
+    servers.into_iter().map(|server| (severity, Some(server.addr().to_string()))).collect()
+}
+
+/// The rules that the user misses, as the report has them.
+fn missing(report: &Report) -> Vec<&str> {
+    lacking(report).filter_map(Finding::subject).collect()
+}
+
+/// The same, and where.
+fn missing_at(report: &Report) -> Vec<(&str, String)> {
+    let at = |finding: &Finding| finding.address().expect("each has an address").to_owned();
+    lacking(report).filter_map(|finding| Some((finding.subject()?, at(finding)))).collect()
+}
+
+fn lacking(report: &Report) -> impl Iterator<Item = &Finding> {
+    let is_right = |code| matches!(code, Code::MissingRight | Code::ScriptsNotCached);
+    report.findings().filter(move |finding| is_right(finding.code()))
+}
+
+/// A rule that is missed at each of these servers.
+fn each_misses<'a, 'b>(
+    servers: impl IntoIterator<Item = &'a Server>,
+    rule: &'b str,
+) -> Vec<(&'b str, String)> {
+    servers.into_iter().map(|server| (rule, server.addr().to_string())).collect()
+}
+
+/// A call that waits for the lock of another process gets it.
+async fn hands_off(url: &str, server: &Server) {
+    let (locker, other) = (connect_ample(url).await, connect_ample(url).await);
+    let guard = locker.lock("k").acquire().await.unwrap();
+    let waiting = tokio::spawn(async move { other.lock("k").run(async {}).await });
+    queued(server, 1).await;
+    guard.release().await.unwrap();
+    waiting.await.unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -77,8 +133,8 @@ async fn a_sound_server_is_without_findings() {
 async fn a_check_connects_as_its_locks_do() {
     let tls = Tls::generate();
     let server = sound().tls(&tls).unix_socket().start();
-    let encrypted = patient(&server.tls_url()).root_certificate(tls.ca_pem());
-    for builder in [encrypted, patient(&server.unix_url())] {
+    let encrypted = ample(&server.tls_url()).root_certificate(tls.ca_pem());
+    for builder in [encrypted, ample(&server.unix_url())] {
         let report = builder.connect_lazy().unwrap().check().await;
         assert_eq!(codes(&report), [], "{report}");
     }
@@ -87,7 +143,7 @@ async fn a_check_connects_as_its_locks_do() {
 #[tokio::test]
 async fn a_check_leaves_nothing_and_touches_no_foreign_data() {
     let server = sound().start();
-    let locker = connect(&server.url()).await;
+    let locker = connect_ample(&server.url()).await;
     let guard = locker.lock("k").acquire().await.unwrap();
     let admin = server.admin();
     let before = admin.keys("*");
@@ -103,33 +159,28 @@ async fn a_check_that_is_dropped_continues_and_cleans_up() {
     let server = sound().start();
     let proxy = Proxy::start(&server);
     proxy.hold_replies();
-    let locker = patient(&proxy.url()).connect_lazy().unwrap();
+    let locker = ample(&proxy.url()).connect_lazy().unwrap();
     let checking = tokio::spawn(async move { locker.check().await });
     proxy.wait_reply_held(LIMIT).await;
     checking.abort();
     assert!(checking.await.unwrap_err().is_cancelled());
     proxy.release_replies();
     let admin = server.admin();
-    wait::until_async(LIMIT, async || proxy.accepted() == 3 && proxy.open() == 0).await;
+    wait::until_async(LONG, async || proxy.accepted() == 3 && proxy.open() == 0).await;
     assert!(admin.command_calls("set") > 0 && admin.command_calls("rpush") > 0);
     assert_eq!(admin.keys("*"), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_server_that_is_down_is_found() {
-    let server = Server::start();
+async fn a_server_that_is_down_or_silent_is_found_in_time() {
+    let (server, proxy) = server_and_proxy();
+    proxy.hold_replies();
+    let report = in_time(2 * AWAITED, check_soon(&proxy.url())).await;
+    assert_eq!(codes(&report), [Code::Unreachable], "{report}");
     server.kill();
-    let report = in_time(CONNECT, check_soon(&server.url())).await;
+    let report = in_time(LIMIT, check(&server.url())).await;
     assert_eq!(codes(&report), [Code::Unreachable], "{report}");
     assert!(!report.is_ok() && report.server().is_none());
-}
-
-#[tokio::test]
-async fn a_silent_server_is_found_in_time() {
-    let (_server, proxy) = server_and_proxy();
-    proxy.hold_replies();
-    let report = in_time(CONNECT + COMMAND, check_soon(&proxy.url())).await;
-    assert_eq!(codes(&report), [Code::Unreachable], "{report}");
 }
 
 #[tokio::test]
@@ -152,15 +203,6 @@ fn shown(report: &Report) -> String {
 }
 
 #[tokio::test]
-async fn a_server_without_persistence_is_a_warning() {
-    let report = check(&Server::start().url()).await;
-    let finding = only(&report, Code::NotPersistent);
-    assert_eq!(finding.severity(), Severity::Warning);
-    assert!(finding.message().contains("fencing tokens still rise"), "{report}");
-    assert!(report.is_ok() && report.worst() == Some(Severity::Warning));
-}
-
-#[tokio::test]
 async fn each_setting_that_endangers_locks_is_found() {
     let cases = [
         ("maxmemory 100mb", Code::MemoryLimit, Severity::Info),
@@ -168,6 +210,7 @@ async fn each_setting_that_endangers_locks_is_found() {
         ("maxmemory-policy allkeys-lru", Code::Eviction, Severity::Info),
         ("appendfsync everysec", Code::UnsyncedAppends, Severity::Info),
         ("appendfsync no", Code::UnsyncedAppends, Severity::Warning),
+        ("appendonly no", Code::NotPersistent, Severity::Warning),
         ("appendonly no; save 3600 1", Code::NotPersistent, Severity::Warning),
     ];
     for (settings, code, severity) in cases {
@@ -178,23 +221,30 @@ async fn each_setting_that_endangers_locks_is_found() {
         }
         let report = check(&server.url()).await;
         assert_eq!(codes(&report), [code], "{settings}: {report}");
-        assert_eq!(only(&report, code).severity(), severity, "{report}");
-        let subject = only(&report, code).subject().unwrap();
-        assert!(report.to_string().contains(subject), "{report}");
+        assert!(report.is_ok() && report.worst() == Some(severity), "{report}");
+        let finding = only(&report, code);
+        let rises = finding.message().contains("fencing tokens still rise");
+        assert_eq!(rises, code == Code::NotPersistent, "{report}");
+        assert!(report.to_string().contains(finding.subject().unwrap()), "{report}");
     }
 }
 
 #[tokio::test]
-async fn a_full_server_is_an_error_with_its_reason() {
-    let server = sound().config("maxmemory", "1").start();
-    let report = check(&server.url()).await;
-    let finding = only(&report, Code::OperationFailed);
-    assert_eq!(finding.subject(), Some("acquiring a lock"));
-    assert!(
-        finding.message().contains("OOM") && finding.advice().contains("maxmemory"),
-        "{report}"
-    );
-    assert!(!report.is_ok());
+async fn what_keeps_locks_from_working_is_an_error_that_names_it() {
+    let cases = [
+        ("maxmemory", "1", "acquiring a lock"),
+        ("rename-command", "eval \"\"", "eval"),
+        ("rename-command", "evalsha \"\"", "evalsha"),
+        ("rename-command", "lpos \"\"", "lpos"),
+    ];
+    for (setting, value, subject) in cases {
+        let server = sound().config(setting, value).start();
+        let report = check(&server.url()).await;
+        let finding = only(&report, Code::OperationFailed);
+        assert_eq!((finding.subject(), report.is_ok()), (Some(subject), false), "{report}");
+        let is_full = finding.message().contains("OOM") && finding.advice().contains("maxmemory");
+        assert_eq!(is_full, setting == "maxmemory", "{report}");
+    }
 }
 
 #[tokio::test]
@@ -221,15 +271,21 @@ async fn unconfirmed_replicas_warn_and_a_replica_is_an_error() {
     assert!(only(&report, Code::Replica).advice().contains(&primary.url()), "{report}");
 }
 
+/// What it refuses shows that it is one, or a proxy in front of several; but not with a prefix that puts all locks
+/// into one slot.
 #[tokio::test]
-async fn a_node_of_a_cluster_is_a_warning() {
-    let server = sound().config("cluster-enabled", "yes").start();
+async fn the_only_node_of_a_cluster_is_a_warning() {
+    let server = cluster::start(&sound(), 1).remove(0);
     let report = check(&server.url()).await;
+    assert_eq!(codes(&report), [Code::Cluster, Code::CrossSlotRefused], "{report}");
     assert_eq!(only(&report, Code::Cluster).severity(), Severity::Warning);
-    // It has no slots yet.
+    assert_eq!(only(&report, Code::CrossSlotRefused).severity(), Severity::Info);
+    let tagged = ample(&server.url()).prefix("{disLock}:").connect_lazy().unwrap();
+    let report = tagged.check().await;
+    assert_eq!(codes(&report), [Code::Cluster], "{report}");
+    server.admin().command::<()>(&["CLUSTER", "FLUSHSLOTS"]);
+    let report = check(&server.url()).await;
     assert!(only(&report, Code::OperationFailed).message().contains("CLUSTERDOWN"), "{report}");
-    let shard = cluster::start(&sound(), 1).remove(0);
-    assert_eq!(codes(&check(&shard.url()).await), [Code::Cluster, Code::CrossSlotRefused]);
 }
 
 #[tokio::test]
@@ -240,19 +296,8 @@ async fn one_node_of_several_and_a_sentinel_are_errors() {
         let report = check(&server.url()).await;
         assert_eq!(codes(&report), [code], "{report}");
         assert_eq!(only(&report, code).severity(), Severity::Error, "{report}");
-        let error = Locker::connect(&server.url()).await.unwrap_err().to_string();
+        let error = ample(&server.url()).connect().await.unwrap_err().to_string();
         assert!(error.contains(only(&report, code).message()), "{error}");
-    }
-}
-
-#[tokio::test]
-async fn a_missing_command_is_an_error_that_names_it() {
-    for command in ["eval", "evalsha", "lpos"] {
-        let name = format!("{command} \"\"");
-        let server = sound().config("rename-command", &name).start();
-        let report = check(&server.url()).await;
-        assert_eq!(codes(&report), [Code::OperationFailed], "{report}");
-        assert_eq!(only(&report, Code::OperationFailed).subject(), Some(command), "{report}");
     }
 }
 
@@ -265,19 +310,6 @@ async fn a_proxy_is_found() {
     let finding = only(&report, Code::Proxy);
     assert_eq!(finding.severity(), Severity::Info);
     assert!(finding.message().contains(&server.addr().to_string()), "{report}");
-}
-
-/// Goal: a cluster of one shard, or a proxy in front of several, is known by what it refuses.
-/// Method: the same cluster is asked with a prefix that puts all locks into one slot.
-#[tokio::test]
-async fn a_server_that_refuses_several_slots_is_found() {
-    let server = cluster::start(&sound(), 1).remove(0);
-    let report = check(&server.url()).await;
-    assert_eq!(only(&report, Code::CrossSlotRefused).severity(), Severity::Info);
-    assert!(!codes(&report).contains(&Code::OperationFailed) && report.is_ok(), "{report}");
-    let tagged = patient(&server.url()).prefix("{disLock}:").connect_lazy().unwrap();
-    let report = tagged.check().await;
-    assert!(!codes(&report).contains(&Code::CrossSlotRefused) && report.is_ok(), "{report}");
 }
 
 #[tokio::test]
@@ -298,7 +330,7 @@ async fn a_grant_does_not_arrive_from_another_server() {
     let proxy = Proxy::start(&server);
     proxy.hold_replies();
     let url = proxy.url();
-    let checking = tokio::spawn(async move { check(&url).await });
+    let checking = tokio::spawn(async move { check_soon(&url).await });
     proxy.wait_reply_held(LIMIT).await;
     proxy.redirect(&other);
     proxy.release_replies();
@@ -314,7 +346,7 @@ async fn a_grant_does_not_arrive_from_another_server() {
 async fn an_impossible_prefix_is_an_error() {
     let server = sound().start();
     for url in [server.url(), "memory://".to_owned()] {
-        let locker = patient(&url).prefix("shop{}:").connect_lazy().unwrap();
+        let locker = ample(&url).prefix("shop{}:").connect_lazy().unwrap();
         let report = locker.check().await;
         assert_eq!(only(&report, Code::InvalidPrefix).severity(), Severity::Error, "{report}");
     }

@@ -102,6 +102,20 @@ pub(crate) fn rights(line: Vec<&'static str>) -> Vec<&'static str> {
     line.into_iter().filter(|word| word.starts_with(['+', '~', '&'])).collect()
 }
 
+/// Adds the user of such a line to servers under another name, without some of its rights.
+pub(crate) fn set_user<'a>(
+    servers: impl IntoIterator<Item = &'a Server>,
+    mut line: Vec<&'a str>,
+    name: &'a str,
+    lacking: &[&str],
+) {
+    line.retain(|word| !lacking.contains(word));
+    line[2] = name;
+    for server in servers {
+        server.admin().command::<()>(&line);
+    }
+}
+
 /// A Sentinel of its own that watches the server at this address under each of these names.
 pub(crate) fn sentinel_of(server: SocketAddr, names: &[&str]) -> ServerBuilder {
     let monitor = |name: &&str| format!("monitor {name} {} {} 1", server.ip(), server.port());

@@ -1,16 +1,25 @@
 //! The least rights of a user of a cluster, and how a report names each that is missing.
 
-use lockable_runtime::check::{Code, Finding, Report, Severity};
-use lockable_tests::cluster::Cluster;
-use lockable_tests::wait;
+use std::sync::Arc;
 
-use super::{check, codes, refused, shown};
-use crate::support::{LIMIT, LONG, acl_line_of_nodes, connect, patient, rights};
+use lockable_runtime::check::{Code, Severity};
+use lockable_tests::cluster::slot;
+use lockable_tests::{Cluster, Shared};
+
+use super::rights::everything;
+use super::{check, codes, each_misses, hands_off, missing_at, refused, shown};
+use crate::support::{self, LONG, acl_line_of_nodes, ample, connect_ample, rights};
 
 /// Two masters with the user of the documented line.
 fn documented() -> Cluster {
     let rules = format!("on >secret {}", rights(acl_line_of_nodes()).join(" "));
-    Cluster::builder().shards(2).replicas(0).user("app", &rules).start()
+    Cluster::builder().shards(2).replicas(0).steady().user("app", &rules).start()
+}
+
+/// One that several tests use, each with a user of its own.
+fn shared() -> Arc<Cluster> {
+    static SHARED: Shared<Cluster> = Shared::unstarted();
+    SHARED.get(documented)
 }
 
 fn url(cluster: &Cluster, user: &str) -> String {
@@ -22,27 +31,18 @@ fn url(cluster: &Cluster, user: &str) -> String {
 #[tokio::test]
 async fn the_documented_line_of_a_cluster_allows_everything() {
     let cluster = documented();
-    // What is asked for key by key takes longer, on a busy machine much longer.
-    let connect = async || patient(&url(&cluster, "app")).command_deadline(LIMIT).connect().await;
-    let (locker, other) = (connect().await.unwrap(), connect().await.unwrap());
-    let key = "disLock:k";
-    let guard = locker.lock("k").expire(LONG).renew().acquire().await.unwrap();
-    guard.extend(2 * LONG).await.unwrap();
-    assert!(other.inspect("k").await.unwrap().is_some());
-    let waiting = tokio::spawn(async move { other.lock("k").run(async {}).await });
-    let (master, slot) = (cluster.master_of(key), lockable_tests::cluster::slot(key));
-    let queued = || master.admin().command::<u64>(&["LLEN", "lockable:queue:{disLock:k}"]) == 1;
-    wait::until_async(LIMIT, async || queued()).await;
-    guard.release().await.unwrap();
-    waiting.await.unwrap().unwrap();
-    let guard = locker.lock("k").expire(LONG).acquire().await.unwrap();
+    let (url, key) = (url(&cluster, "app"), "disLock:k");
+    let (locker, other) = (connect_ample(&url).await, connect_ample(&url).await);
+    let master = cluster.master_of(key);
+    everything(&locker, &other, &master.admin(), "lockable:queue:{disLock:k}").await.unwrap();
+    let guard = locker.lock("k").acquire().await.unwrap();
     let target = cluster.first_masters().find(|server| server.addr() != master.addr()).unwrap();
-    cluster.begin_move(slot, target);
+    cluster.begin_move(slot(key), target);
     cluster.move_key(key).unwrap();
     guard.extend(2 * LONG).await.unwrap();
     guard.release().await.unwrap();
     locker.lock("k").run(async {}).await.unwrap();
-    cluster.end_move(slot).unwrap();
+    cluster.end_move(slot(key)).unwrap();
     for server in cluster.servers() {
         assert_eq!(refused(server, "app"), Vec::<String>::new());
     }
@@ -50,7 +50,7 @@ async fn the_documented_line_of_a_cluster_allows_everything() {
 
 #[tokio::test]
 async fn a_check_of_a_cluster_needs_no_more_than_the_line() {
-    let cluster = documented();
+    let cluster = shared();
     let report = check(&url(&cluster, "app")).await;
     let notes: Vec<_> = report.findings().map(|note| (note.code(), note.subject())).collect();
     let [config, info] = ["+config|get", "+info"].map(|right| (Code::CheckIncomplete, Some(right)));
@@ -62,14 +62,14 @@ async fn a_check_of_a_cluster_needs_no_more_than_the_line() {
 /// Method: each is left out once.
 #[tokio::test]
 async fn each_missing_right_is_named_at_each_node() {
-    let cluster = documented();
+    let cluster = shared();
     let needed = rights(acl_line_of_nodes());
     assert!(needed.len() > 20);
     for (number, right) in needed.into_iter().enumerate() {
         let user = format!("app{number}");
         set_user(&cluster, &user, &[right]);
         let report = check(&url(&cluster, &user)).await;
-        assert_eq!(missing(&report), expected(&cluster, right), "{report}");
+        assert_eq!(missing_at(&report), each_misses(cluster.servers(), right), "{report}");
         let severity = match right {
             _ if WARNINGS.contains(&right) => Severity::Warning,
             _ if OPTIONAL.contains(&right) => Severity::Info,
@@ -105,33 +105,16 @@ const OPTIONAL: [&str; 6] =
     ["+client|setname", "+client|tracking", "+client|caching", "+exists", "+publish", "+subscribe"];
 
 fn set_user(cluster: &Cluster, user: &str, lacking: &[&str]) {
-    let mut line = acl_line_of_nodes();
-    line.retain(|word| !lacking.contains(word));
-    line[2] = user;
-    for server in cluster.servers() {
-        server.admin().command::<()>(&line);
-    }
-}
-
-/// Each rule that the user misses, and where.
-fn missing(report: &Report) -> Vec<(String, String)> {
-    let is_right = |code| matches!(code, Code::MissingRight | Code::ScriptsNotCached);
-    let of_right = report.findings().filter(|finding| is_right(finding.code()));
-    let named = |finding: &Finding| Some((finding.subject()?.into(), finding.address()?.into()));
-    of_right.map(|finding| named(finding).expect("a rule and an address")).collect()
-}
-
-fn expected(cluster: &Cluster, right: &str) -> Vec<(String, String)> {
-    cluster.servers().map(|node| (right.to_owned(), node.addr().to_string())).collect()
+    support::set_user(cluster.servers(), acl_line_of_nodes(), user, lacking);
 }
 
 /// A user without rights learns all that it needs from the error.
 #[tokio::test]
 async fn a_user_who_may_not_ask_for_slots_learns_the_line() {
-    let cluster = documented();
+    let cluster = shared();
     set_user(&cluster, "nobody", &rights(acl_line_of_nodes()));
     let url = url(&cluster, "nobody");
-    let error = lockable_runtime::Locker::connect(&url).await.unwrap_err();
+    let error = ample(&url).connect().await.unwrap_err();
     let text = error.to_string();
     assert!(error.is_refused() && text.contains(&rights(acl_line_of_nodes()).join(" ")), "{text}");
     let report = check(&url).await;
@@ -142,19 +125,11 @@ async fn a_user_who_may_not_ask_for_slots_learns_the_line() {
 /// Goal: what waits for grants that it may not hear of asks for the lock.
 #[tokio::test]
 async fn calls_wait_without_the_rights_to_channels() {
-    let cluster = documented();
+    let cluster = shared();
     for right in ["+ssubscribe", "+spublish", "+pubsub|shardnumsub", "&lockable:*"] {
         set_user(&cluster, "poor", &[right]);
         let url = url(&cluster, "poor");
-        let (locker, other) = (connect(&url).await, connect(&url).await);
-        let guard = locker.lock("k").acquire().await.unwrap();
-        let waiting = tokio::spawn(async move { other.lock("k").run(async {}).await });
-        let queue = ["EXISTS", "lockable:queue:{disLock:k}"];
-        let master = cluster.master_of("disLock:k").admin();
-        let is_queued = || master.command::<u64>(&queue) == 1;
-        wait::until_async(LIMIT, async || is_queued()).await;
-        guard.release().await.unwrap();
-        waiting.await.unwrap().unwrap();
+        hands_off(&url, cluster.master_of("disLock:k")).await;
         let report = check(&url).await;
         assert!(report.is_ok(), "{right}: {report}");
     }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use lockable_runtime::check::{Code, Finding, Report, Severity};
+use lockable_runtime::check::{Code, Report, Severity};
 use lockable_runtime::{LockError, Locker};
 use lockable_tests::{Admin, Server, wait};
 
-use super::{check, codes, only, sound};
-use crate::support::{KEY, LIMIT, LONG, acl_line, acl_rights};
+use super::{check, codes, missing, only, sound};
+use crate::support::{KEY, LIMIT, LONG, acl_line, acl_rights, ample, connect_ample, set_user};
 
 /// A server with the user of the documented line, and the URL of that user.
 fn documented() -> (Server, String) {
@@ -20,8 +20,7 @@ fn documented() -> (Server, String) {
 #[tokio::test]
 async fn the_documented_line_allows_everything() {
     let (server, url) = documented();
-    let locker = Locker::builder().url(&url).expire(LONG).connect().await.unwrap();
-    let other = Locker::connect(&url).await.unwrap();
+    let (locker, other) = (connect_ample(&url).await, connect_ample(&url).await);
     let admin = server.admin();
     admin.command::<()>(&["SELECT", "1"]);
     everything(&locker, &other, &admin, "lockable:queue:{disLock:k}").await.unwrap();
@@ -40,8 +39,7 @@ async fn a_user_of_one_namespace_can_do_everything() {
     line.extend(["~shop:*", "&shop:*"]);
     admin.command::<()>(&line);
     let url = server.url_with(line[2], "secret", 0) + "?prefix=shop:&namespace=shop:lockable";
-    let locker = Locker::builder().url(&url).expire(LONG).connect().await.unwrap();
-    let other = Locker::connect(&url).await.unwrap();
+    let (locker, other) = (connect_ample(&url).await, connect_ample(&url).await);
     everything(&locker, &other, &admin, "shop:lockable:queue:{shop:k}").await.unwrap();
     lacks_nothing(&locker.check().await);
     assert_eq!(admin.keys("*"), admin.keys("shop:lockable:fence:{???}"));
@@ -57,7 +55,7 @@ fn lacks_nothing(report: &Report) {
 }
 
 /// Everything that is done with a lock, as a user of the crate does it.
-async fn everything(
+pub(super) async fn everything(
     locker: &Locker,
     other: &Locker,
     admin: &Admin,
@@ -86,10 +84,7 @@ async fn each_missing_right_is_named() {
     assert!(acl_rights().len() > 20);
     for (number, right) in acl_rights().into_iter().enumerate() {
         let user = format!("app{number}");
-        let mut line = acl_line();
-        line.retain(|word| *word != right);
-        line[2] = &user;
-        admin.command::<()>(&line);
+        set_user([&server], acl_line(), &user, &[right]);
         let report = check(&server.url_with(&user, "secret", 1)).await;
         assert_eq!(missing(&report), [right], "{report}");
         let finding = report.findings().next().unwrap();
@@ -103,13 +98,6 @@ async fn each_missing_right_is_named() {
     // Where nothing may be deleted, what is left ends by itself.
     admin.command::<()>(&["SELECT", "1"]);
     wait::until_async(LIMIT, async || admin.keys("*").is_empty()).await;
-}
-
-/// The rules that the user misses, as the report has them.
-fn missing(report: &Report) -> Vec<&str> {
-    let is_right = |code| matches!(code, Code::MissingRight | Code::ScriptsNotCached);
-    let lacking = report.findings().filter(|finding| is_right(finding.code()));
-    lacking.filter_map(Finding::subject).collect()
 }
 
 #[tokio::test]
@@ -128,29 +116,17 @@ async fn all_missing_rights_are_named_at_once() {
 }
 
 #[tokio::test]
-async fn a_missing_right_to_keys_names_the_prefix() {
+async fn a_missing_right_to_names_says_how_they_begin() {
     let (_server, url) = documented();
-    let locker = Locker::builder().url(url).prefix("shop:").connect_lazy().unwrap();
-    let report = locker.check().await;
-    assert_eq!(missing(&report), ["~shop:*"], "{report}");
-}
-
-#[tokio::test]
-async fn a_missing_right_to_companions_names_the_namespace() {
-    let (_server, url) = documented();
-    let locker = Locker::builder().url(url).namespace("shop:lockable").connect_lazy().unwrap();
-    let report = locker.check().await;
-    assert_eq!(missing(&report), ["&shop:lockable:*", "~shop:lockable:*"], "{report}");
-}
-
-#[tokio::test]
-async fn scripts_that_are_sent_whole_are_a_warning() {
-    let (server, url) = documented();
-    server.admin().command::<()>(&["ACL", "SETUSER", "app", "-script|load", "-evalsha"]);
-    let report = check(&url).await;
-    assert_eq!(only(&report, Code::ScriptsNotCached).severity(), Severity::Warning);
-    assert_eq!(missing(&report), ["+script|load"], "{report}");
-    assert!(report.is_ok());
+    let companions = ample(&url).namespace("shop:lockable");
+    let cases = [
+        (ample(&url).prefix("shop:"), &["~shop:*"][..]),
+        (companions, &["&shop:lockable:*", "~shop:lockable:*"]),
+    ];
+    for (builder, rights) in cases {
+        let report = builder.connect_lazy().unwrap().check().await;
+        assert_eq!(missing(&report), rights, "{report}");
+    }
 }
 
 #[tokio::test]

@@ -1,17 +1,28 @@
 //! The least rights of a user of Sentinels, and how a report names each that is missing.
 
-use lockable_runtime::check::{Code, Finding, Report};
-use lockable_runtime::{LockError, Locker};
-use lockable_tests::{Sentinels, Server, wait};
+use std::sync::Arc;
 
-use super::{check, codes, only, refused};
-use crate::support::{LIMIT, LONG, acl_line, acl_line_of_sentinels, connect, rights};
+use lockable_runtime::LockError;
+use lockable_runtime::check::Code;
+use lockable_tests::{Sentinels, Server, Shared, wait};
+
+use super::{check, codes, each_misses, missing_at, only, refused};
+use crate::support::{
+    self, LIMIT, LONG, acl_line, acl_line_of_sentinels, ample, connect_ample, rights,
+};
+use crate::waiting::support::queued;
 
 /// A group with the users of the documented lines.
 fn documented() -> Sentinels {
     let rules = |line: Vec<&'static str>| format!("on >secret {}", rights(line).join(" "));
-    let group = Sentinels::builder().user("app", &rules(acl_line()));
+    let group = Sentinels::builder().down_after(LONG).user("app", &rules(acl_line()));
     group.sentinel_user("app", &rules(acl_line_of_sentinels())).start()
+}
+
+/// One that several tests use, each with a user of its own.
+fn shared() -> Arc<Sentinels> {
+    static SHARED: Shared<Sentinels> = Shared::unstarted();
+    SHARED.get(documented)
 }
 
 /// With the users of both kinds of servers.
@@ -26,13 +37,12 @@ fn url(group: &Sentinels, user: &str) -> String {
 async fn the_documented_lines_allow_a_failover() {
     let group = documented();
     let url = url(&group, "app");
-    let (locker, other) = (connect(&url).await, connect(&url).await);
+    let (locker, other) = (connect_ample(&url).await, connect_ample(&url).await);
     let guard = locker.lock("k").acquire().await.unwrap();
     let waiting = tokio::spawn(async move { other.lock("k").run(async {}).await });
-    let queue = ["LLEN", "lockable:queue:{disLock:k}"];
-    let admins: Vec<_> = group.servers().iter().map(Server::admin).collect();
-    let is_queued = || admins.iter().all(|admin| admin.command::<u64>(&queue) == 1);
-    wait::until_async(LIMIT, async || is_queued()).await;
+    for server in group.servers() {
+        queued(server, 1).await;
+    }
     subscribed(&group).await;
     let left = group.primary();
     group.fail_over();
@@ -56,7 +66,7 @@ async fn subscribed(group: &Sentinels) {
 
 #[tokio::test]
 async fn a_check_needs_no_more_than_the_lines() {
-    let group = documented();
+    let group = shared();
     let report = check(&url(&group, "app")).await;
     let notes: Vec<_> = report.findings().map(|note| (note.code(), note.subject())).collect();
     let unseen = ["+config|get", "+info", "+sentinel|master"];
@@ -72,7 +82,7 @@ async fn a_check_needs_no_more_than_the_lines() {
 /// Method: each is left out once.
 #[tokio::test]
 async fn each_missing_right_is_named_at_each_sentinel() {
-    let group = documented();
+    let group = shared();
     let needed = rights(acl_line_of_sentinels());
     assert_eq!(needed.len(), 4);
     for (number, right) in needed.into_iter().enumerate() {
@@ -80,7 +90,7 @@ async fn each_missing_right_is_named_at_each_sentinel() {
         set_user(&group, &user, &[right]);
         stops(&group, &user, right).await;
         let report = check(&url(&group, &user)).await;
-        assert_eq!(missing(&report), expected(&group, right), "{report}");
+        assert_eq!(missing_at(&report), each_misses(group.sentinels(), right), "{report}");
         let line = format!("`ACL SETUSER {user} {right}`");
         let mut findings = report.findings().filter(|found| found.code() == Code::MissingRight);
         assert!(findings.all(|found| found.advice() == line), "{report}");
@@ -91,7 +101,7 @@ async fn each_missing_right_is_named_at_each_sentinel() {
 
 /// Without that right a locker is not made, or hears of no failover.
 async fn stops(group: &Sentinels, user: &str, right: &str) {
-    let connecting = Locker::connect(&url(group, user)).await;
+    let connecting = ample(&url(group, user)).connect().await;
     let refusal = match right {
         "+sentinel|get-master-addr-by-name" => return assert_refused(&connecting.unwrap_err()),
         "+subscribe" => "subscribe",
@@ -100,7 +110,7 @@ async fn stops(group: &Sentinels, user: &str, right: &str) {
         _ => "",
     };
     let locker = connecting.unwrap();
-    locker.lock("k").expire(LONG).run(async {}).await.unwrap();
+    locker.lock("k").run(async {}).await.unwrap();
     for sentinel in group.sentinels().iter().filter(|_| !refusal.is_empty()) {
         let is_refused = || refused(sentinel, user).iter().any(|object| object == refusal);
         wait::until_async(LIMIT, async || is_refused()).await;
@@ -109,24 +119,7 @@ async fn stops(group: &Sentinels, user: &str, right: &str) {
 
 /// A user on each Sentinel that lacks some of the documented rights.
 fn set_user(group: &Sentinels, user: &str, lacking: &[&str]) {
-    let mut line = acl_line_of_sentinels();
-    line.retain(|word| !lacking.contains(word));
-    line[2] = user;
-    for sentinel in group.sentinels() {
-        sentinel.admin().command::<()>(&line);
-    }
-}
-
-/// Each rule that the user misses, and where.
-fn missing(report: &Report) -> Vec<(String, String)> {
-    let of_right = report.findings().filter(|finding| finding.code() == Code::MissingRight);
-    let named = |finding: &Finding| Some((finding.subject()?.into(), finding.address()?.into()));
-    of_right.map(|finding| named(finding).expect("a rule and an address")).collect()
-}
-
-fn expected(group: &Sentinels, right: &str) -> Vec<(String, String)> {
-    let sentinels = group.sentinels().iter();
-    sentinels.map(|sentinel| (right.to_owned(), sentinel.addr().to_string())).collect()
+    support::set_user(group.sentinels(), acl_line_of_sentinels(), user, lacking);
 }
 
 /// A user without rights learns all that it needs from the error.
@@ -139,16 +132,16 @@ fn assert_refused(error: &LockError) {
 
 #[tokio::test]
 async fn all_missing_rights_of_sentinels_are_named_at_once() {
-    let group = documented();
+    let group = shared();
     set_user(&group, "nobody", &rights(acl_line_of_sentinels()));
     let report = check(&url(&group, "nobody")).await;
     // Without the command nothing is known of the channel, and without a subscription nothing of its `PING`.
     for right in ["+sentinel|get-master-addr-by-name", "+subscribe"] {
-        let of_right = missing(&report).into_iter().filter(|(rule, _)| rule == right);
-        assert_eq!(of_right.collect::<Vec<_>>(), expected(&group, right), "{report}");
+        let of_right = missing_at(&report).into_iter().filter(|(rule, _)| *rule == right);
+        assert_eq!(of_right.collect::<Vec<_>>(), each_misses(group.sentinels(), right), "{report}");
     }
     only(&report, Code::Unreachable);
-    assert_refused(&Locker::connect(&url(&group, "nobody")).await.unwrap_err());
+    assert_refused(&ample(&url(&group, "nobody")).connect().await.unwrap_err());
 }
 
 /// Users are not replicated: one that the new primary does not have is refused there.
@@ -156,7 +149,7 @@ async fn all_missing_rights_of_sentinels_are_named_at_once() {
 async fn a_user_that_a_replica_lacks_is_refused_after_a_failover() {
     let group = documented();
     let url = url(&group, "app");
-    let locker = connect(&url).await;
+    let locker = connect_ample(&url).await;
     for replica in group.replicas() {
         replica.admin().command::<()>(&["ACL", "DELUSER", "app"]);
     }
