@@ -8,7 +8,7 @@ use lockable_tests::cluster::slot;
 use lockable_tests::{Cluster, wait};
 use tokio::runtime::Builder;
 
-use crate::support::{LIMIT, connect};
+use crate::support::{LIMIT, LONG, connect_ample};
 
 /// Goal: the lease of a call is never longer than its lock at the server.
 /// Method: a lock is handed off for its first second by a message that nothing dates, because another runtime of the
@@ -16,14 +16,15 @@ use crate::support::{LIMIT, connect};
 /// key by key, so that the claim is made by commands of one key each.
 #[tokio::test]
 async fn a_claim_in_a_moving_slot_lengthens_the_lock() {
-    let cluster = Cluster::builder().shards(2).replicas(0).start();
+    let cluster = Cluster::builder().shards(2).replicas(0).steady().start();
     let [from, to] = cluster.first_masters().collect::<Vec<_>>()[..] else { unreachable!() };
     let name = cluster.name_at(from, "disLock:");
     let key = name.trim_start_matches("disLock:").to_owned();
-    let (holder, process) = (connect(&cluster.url()).await, connect(&cluster.url()).await);
+    let (holder, process) =
+        (connect_ample(&cluster.url()).await, connect_ample(&cluster.url()).await);
     let guard = holder.lock(&key).acquire().await.unwrap();
     let waiting = tokio::spawn({
-        let request = process.lock(&key).expire(LEASE).wait_at_most(LIMIT);
+        let request = process.lock(&key).wait_at_most(LONG);
         async move { request.acquire().await.unwrap() }
     });
     let admin = from.admin();
@@ -33,7 +34,7 @@ async fn a_claim_in_a_moving_slot_lengthens_the_lock() {
     guard.release().await.unwrap();
     let guard = waiting.await.unwrap();
     // On a busy machine the call may have asked once more, which dates the message: then it claims in the background.
-    wait::until_async(LIMIT, async || guard.remaining() > LEASE / 2).await;
+    wait::until_async(LIMIT, async || guard.remaining() > LONG / 2).await;
     // What is left of the lease is read first, so that the lock's rest may only be smaller.
     let (counted, left) = (guard.remaining(), admin.pttl(&name));
     let left = Duration::from_millis(left.try_into().expect("the lock is there, with an end"));
@@ -41,8 +42,6 @@ async fn a_claim_in_a_moving_slot_lengthens_the_lock() {
     guard.release().await.unwrap();
     cluster.end_move(slot(&name)).unwrap();
 }
-
-const LEASE: Duration = Duration::from_secs(10);
 
 /// Has the process open one more connection to the node of that lock.
 fn connect_another_runtime(process: &Locker, name: String) {

@@ -1,12 +1,10 @@
 //! Listeners at a replica, which its master does not count.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-
+use lockable_tests::Cluster;
 use lockable_tests::sections::is_clean_everywhere;
-use lockable_tests::{Cluster, Server};
+use redis::Client;
 
-use crate::support::{LIMIT, connect};
+use crate::support::{LIMIT, connect_ample};
 
 /// Goal: a waiter that a hand-off passes over hears of no grant. It would be a second holder, with the fencing
 /// token of the first.
@@ -14,48 +12,26 @@ use crate::support::{LIMIT, connect};
 /// test publishes arrives there, though the master counts no one; nothing of the hand-off comes before it.
 #[tokio::test]
 async fn a_waiter_at_a_replica_hears_of_no_grant() {
-    let cluster = Cluster::builder().shards(1).replicas(1).start();
+    let cluster = Cluster::builder().shards(1).replicas(1).steady().start();
     let master = cluster.master_of("any");
-    let (locker, admin) = (connect(&cluster.url()).await, master.admin());
+    let (locker, admin) = (connect_ample(&cluster.url()).await, master.admin());
     let guard = locker.lock("k").acquire().await.unwrap();
     let fence = admin.keys("lockable:fence:*").remove(0);
     let tag = fence.strip_prefix("lockable:fence:").unwrap();
     let channel = format!("lockable:grant:{ORIGIN}:{tag}");
-    let mut listener = Listener::at(cluster.replica_of("any"), &channel);
+    let client = Client::open(cluster.replica_of("any").url()).unwrap();
+    let mut listener = client.get_connection().unwrap();
+    redis::cmd("SSUBSCRIBE").arg(&channel).exec(&mut listener).unwrap();
     let entry = format!("30000 {ORIGIN}.7");
     admin.command::<u64>(&["RPUSH", "lockable:queue:{disLock:k}", &entry]);
     guard.release().await.unwrap();
     assert_eq!(admin.get("disLock:k"), None);
     assert_eq!(admin.command::<u64>(&["SPUBLISH", &channel, LAST]), 0);
-    let heard = listener.heard_until(LAST);
-    assert!(!heard.contains("disLock:k"), "{heard}");
+    listener.set_read_timeout(Some(LIMIT)).unwrap();
+    let heard: Vec<String> = redis::from_redis_value(listener.recv_response().unwrap()).unwrap();
+    assert_eq!(heard, ["smessage", &channel, LAST], "the first message");
     is_clean_everywhere(&cluster).await;
 }
 
 const ORIGIN: &str = "0123456789abcdef";
 const LAST: &str = "this is the last message";
-
-/// A client that has subscribed to a channel.
-struct Listener(TcpStream);
-
-impl Listener {
-    fn at(server: &Server, channel: &str) -> Self {
-        let mut stream = TcpStream::connect(server.addr()).unwrap();
-        stream.set_read_timeout(Some(LIMIT)).unwrap();
-        write!(stream, "SSUBSCRIBE {channel}\r\n").unwrap();
-        let mut listener = Self(stream);
-        listener.heard_until(":1\r\n");
-        listener
-    }
-
-    /// All that the server has sent since the last call, up to this text.
-    fn heard_until(&mut self, end: &str) -> String {
-        let (mut heard, mut buffer) = (String::new(), [0; 1 << 12]);
-        while !heard.contains(end) {
-            let count = self.0.read(&mut buffer).unwrap();
-            assert!(count > 0, "the server has closed the connection: {heard}");
-            heard += &String::from_utf8_lossy(&buffer[..count]);
-        }
-        heard
-    }
-}

@@ -2,32 +2,28 @@
 
 use lockable_tests::{Cluster, Proxy, Server, wait};
 
-use crate::support::{LIMIT, MARGIN, connect, impatient, in_time, patient};
+use crate::support::{LIMIT, ample, connect_ample, in_time};
 
+/// By its address, and one by a name.
 #[tokio::test]
 async fn each_node_alone_leads_to_all_masters() {
     let cluster = Cluster::shared();
-    for (number, seed) in cluster.servers().enumerate() {
-        locks(&format!("{}?prefix=alone{number}:", cluster.url_of([seed]))).await;
+    let first = cluster.servers().next().unwrap().addr().port();
+    let seeds = cluster.servers().map(|seed| cluster.url_of([seed]));
+    let seeds = seeds.chain([format!("redis-cluster://localhost:{first}")]);
+    for (number, seed) in seeds.enumerate() {
+        locks(&format!("{seed}?prefix=alone{number}:")).await;
     }
-}
-
-#[tokio::test]
-async fn a_name_in_place_of_an_address_is_a_seed() {
-    let cluster = Cluster::shared();
-    let seed = cluster.servers().next().unwrap();
-    let url = format!("redis-cluster://localhost:{}?prefix=named:", seed.addr().port());
-    locks(&url).await;
 }
 
 /// Goal: a service outlives a cluster whose nodes are all replaced by others, behind one name.
 #[tokio::test]
 async fn new_nodes_are_found_by_the_seeds_name() {
-    let of_one = || Cluster::builder().shards(1).replicas(0).start();
+    let of_one = || Cluster::builder().shards(1).replicas(0).steady().start();
     let (old, new) = (of_one(), of_one());
     let [old, new] = [&old, &new].map(|cluster| cluster.servers().next().unwrap());
     let name = Proxy::start(old);
-    let locker = connect(&format!("redis-cluster://{}", name.addr())).await;
+    let locker = connect_ample(&format!("redis-cluster://{}", name.addr())).await;
     locker.lock("k").try_run(async {}).await.unwrap().unwrap();
     old.kill();
     name.redirect(new);
@@ -36,17 +32,17 @@ async fn new_nodes_are_found_by_the_seeds_name() {
 }
 
 /// Goal: a locker connects while one of the masters is away.
-/// Method: often enough that no order of the masters hides the dead one. All of it happens before the other takes the
-/// dead one for failed, because one of two is no majority.
+/// Method: often enough that no order of the masters hides the dead one. The other never takes the dead one for failed,
+/// because one of two is no majority.
 #[tokio::test]
 async fn a_dead_master_hinders_no_connection() {
-    let builder = Cluster::builder().shards(2).replicas(0).node_timeout(2 * LIMIT);
+    let builder = Cluster::builder().shards(2).replicas(0).steady();
     let cluster = builder.config("cluster-require-full-coverage", "no").start();
     let [dead, other] = cluster.first_masters().collect::<Vec<_>>()[..] else { unreachable!() };
     let name = cluster.name_at(other, "disLock:");
     dead.kill();
     for _ in 0..10 {
-        let locker = connect(&cluster.url_of([other])).await;
+        let locker = connect_ample(&cluster.url_of([other])).await;
         let key = name.trim_start_matches("disLock:");
         locker.lock(key).try_run(async {}).await.unwrap().unwrap();
     }
@@ -61,8 +57,7 @@ async fn a_dead_and_a_frozen_seed_cost_nothing() {
     frozen.pause();
     let last = cluster.servers().last().unwrap();
     let url = format!("{}?prefix=dead:", cluster.url_of([&dead, &frozen, last]));
-    let locker = patient(&url).connect_deadline(LIMIT).connect();
-    let locker = in_time(MARGIN, locker).await.unwrap();
+    let locker = in_time(LIMIT, connect_ample(&url)).await;
     locker.lock("k").try_run(async {}).await.unwrap().unwrap();
 }
 
@@ -72,7 +67,7 @@ async fn dead_seeds_alone_are_unavailable() {
     one.kill();
     other.kill();
     let url = format!("redis-cluster://{},{}", one.addr(), other.addr());
-    let error = impatient(&url).connect().await.unwrap_err();
+    let error = ample(&url).connect().await.unwrap_err();
     assert!(error.is_unavailable(), "{error}");
     let text = error.to_string();
     assert!(text.contains(&one.addr().to_string()), "{text}");
@@ -86,10 +81,11 @@ async fn a_cluster_that_is_down_can_be_connected_to_later() {
     let admin = left.admin();
     let is_down = || admin.command::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:fail");
     wait::until(LIMIT, is_down);
-    let error = impatient(&cluster.url()).connect().await.unwrap_err();
+    let error = ample(&cluster.url()).connect().await.unwrap_err();
     assert!(error.is_unavailable(), "{error}");
     lost.restart();
     cluster.wait_until_healthy();
+    cluster.set_node_timeout(LIMIT);
     locks(&cluster.url()).await;
 }
 
@@ -98,13 +94,13 @@ async fn a_cluster_that_is_down_can_be_connected_to_later() {
 async fn a_node_without_slots_is_no_cluster_yet() {
     let node = Server::builder().config("cluster-enabled", "yes").start();
     let url = format!("redis-cluster://{}", node.addr());
-    let error = impatient(&url).connect().await.unwrap_err();
+    let error = ample(&url).connect().await.unwrap_err();
     assert!(error.is_unavailable(), "{error}");
 }
 
 /// Locks of many slots, so that every master has some.
 async fn locks(url: &str) {
-    let locker = connect(url).await;
+    let locker = connect_ample(url).await;
     for number in 0..20 {
         locker.lock(format!("k{number}")).try_run(async {}).await.unwrap().unwrap();
     }
