@@ -7,23 +7,23 @@ use lockable_tests::sections::is_clean;
 use lockable_tests::{Proxy, Sentinels, Server};
 use tokio::runtime::Builder;
 
-use crate::support::{KEY, connect, elapse};
+use crate::support::{KEY, LONG, connect_ample, elapse};
 
 /// Goal: a switch between the openings of two runtimes leads both to the new primary.
 /// Method: nothing that the Sentinels publish arrives, so the first connection stays with the old primary
 /// until the second one is opened, later than any answer is used again.
 #[tokio::test]
 async fn a_switch_between_two_openings_leads_both_to_one_server() {
-    let group = Sentinels::builder().at_usual_periods().start();
+    let group = Sentinels::builder().down_after(LONG).at_usual_periods().start();
     let doors = group.doors();
-    let locker = connect(&group.url_through(&doors)).await;
+    let locker = connect_ample(&group.url_through(&doors)).await;
     let before = group.primary();
     assert_at(before, locker.lock("k").acquire().await.unwrap()).await;
     doors.iter().for_each(Proxy::hold_messages);
     let after = group.fail_over();
     assert_at(before, locker.lock("k").acquire().await.unwrap()).await;
     let other = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    elapse(Duration::from_secs(2)).await;
+    elapse(Duration::from_millis(1_200)).await;
     let there = locker.lock("k").acquire();
     assert_at(after, other.spawn(there).await.unwrap().unwrap()).await;
     assert_at(after, locker.lock("k").acquire().await.unwrap()).await;
