@@ -81,8 +81,9 @@ impl Place {
         if self == Self::Slots {
             return ready;
         }
-        // It knows the nodes, and is connected to the first.
-        scene.verbs.inspect(&scene.key).await.unwrap();
+        // It knows the nodes, and is connected to the first, which may take longer than a short deadline. The case
+        // has a limit.
+        while scene.verbs.inspect(&scene.key).await.is_err() {}
         match self {
             Self::Count | Self::Look => scene.hold_and_release().await,
             Self::Enqueue | Self::Leave | Self::Subscribe => {
@@ -205,7 +206,7 @@ fn done_if(found: &str, expected: &str) -> String {
 }
 
 impl Scene {
-    async fn hold_and_release(&mut self) {
+    pub(super) async fn hold_and_release(&mut self) {
         let attempt = self.verbs.attempt(&self.key, LONG, None).unwrap();
         self.token = self.verbs.acquire(&attempt).await.unwrap().unwrap();
         self.verbs.release(&attempt, None, Duration::ZERO).await.unwrap();

@@ -29,7 +29,7 @@ impl Row {
     /// Whether the request is repeated until the command deadline, or until that of renewals.
     pub(super) fn is_long(&self, place: Place) -> bool {
         let ends_late = self.most == "late" && RENEWALS.contains(&place);
-        ends_late || self.expected(place) == "late"
+        ends_late || self.expected(place) == "late" || self.given == AsksSilence
     }
 }
 

@@ -1,12 +1,12 @@
 //! Two nodes, a locker that asks them, and the lock that it asks for.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lockable_runtime::__internals::{VerbAttempt, Verbs, fence_counter};
 use lockable_tests::cluster::{self, slot};
-use lockable_tests::{Admin, Doors, Server};
+use lockable_tests::{Admin, Doors, Server, Shared};
 
 use crate::support::{LIMIT, LONG};
 
@@ -34,13 +34,8 @@ pub(super) struct Nodes([Server; 2]);
 impl Nodes {
     /// Those that all tests share.
     pub(super) fn shared() -> Arc<Self> {
-        static SHARED: Mutex<Weak<Nodes>> = Mutex::new(Weak::new());
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.upgrade().unwrap_or_else(|| {
-            let nodes = Arc::new(Self::start());
-            *shared = Arc::downgrade(&nodes);
-            nodes
-        })
+        static SHARED: Shared<Nodes> = Shared::unstarted();
+        SHARED.get(Self::start)
     }
 
     fn start() -> Self {
@@ -119,10 +114,8 @@ impl Scene {
             // A queue that a call could not leave may stay, where its slot moved meanwhile.
             // What a connection tries when it opens ends at once.
             for name in left.into_iter().filter(|name| !name.starts_with("lockable:probe:")) {
-                assert!(
-                    [self.fence(), self.queue()].contains(&name),
-                    "{name} is left at node {node}"
-                );
+                let may_stay = [self.fence(), self.queue()].contains(&name);
+                assert!(may_stay, "{name} is left at node {node}");
                 assert_ne!(self.admin(node).pttl(&name), -1, "{name} has no end");
             }
         }

@@ -18,11 +18,12 @@ use super::given::Given;
 use super::places::Place;
 use super::rows::{RENEWALS, ROWS, Row};
 use super::scene::Scene;
-use crate::support::{LIMIT, MARGIN, now};
+use crate::support::{LIMIT, now};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_answer_in_each_place_has_its_outcome() {
-    let at_once = Arc::new(Semaphore::new(16));
+    // Few enough for what is prepared to be within the short deadline, also on a busy machine.
+    let at_once = Arc::new(Semaphore::new(6));
     let mut cases = JoinSet::new();
     for (row, Row { given, places, .. }) in ROWS.iter().enumerate() {
         for (given, place) in places.iter().map(|place| (*given, *place)) {
@@ -31,7 +32,7 @@ async fn each_answer_in_each_place_has_its_outcome() {
                 let _permit = at_once.acquire().await.unwrap();
                 let deadline = if ROWS[row].is_long(place) { SHORT } else { AMPLE };
                 let running = tokio::spawn(run(given, place, deadline));
-                let word = timeout(3 * LIMIT, running).await.expect("the case ends");
+                let word = timeout(6 * LIMIT, running).await.expect("the case ends");
                 (row, place, word.unwrap_or_else(|_| "panicked".to_owned()))
             });
         }
@@ -55,7 +56,7 @@ async fn run(given: Given, place: Place, deadline: Duration) -> String {
     let before = scene.doors.count(door, &cue);
     given.play(&scene, door, cue.clone());
     let begun = now();
-    let outcome = timeout(deadline + MARGIN, place.act(&scene, &ready)).await;
+    let outcome = timeout(deadline + LIMIT, place.act(&scene, &ready)).await;
     let elapsed = begun.elapsed();
     let asked = scene.doors.count(door, &cue) - before;
     let word = match outcome {
@@ -92,4 +93,4 @@ fn word_of(error: &LockError, is_late: bool) -> String {
 
 /// The command deadlines: where it passes, or a large part of it, and where it must not.
 const SHORT: Duration = Duration::from_millis(500);
-const AMPLE: Duration = Duration::from_secs(5);
+const AMPLE: Duration = Duration::from_secs(20);
