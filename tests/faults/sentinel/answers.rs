@@ -66,6 +66,7 @@ async fn a_failover_is_found_without_its_announcement() {
     let mut switches = group.switches();
     let before = group.kill_primary();
     switches.next().await;
+    group.set_down_after(LONG);
     let guard = in_time(LIMIT, locker.lock("k").acquire()).await.unwrap();
     let after = group.other_than(before);
     assert!(after.admin().get(KEY).is_some());

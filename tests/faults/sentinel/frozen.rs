@@ -20,6 +20,7 @@ async fn a_frozen_primary_costs_no_lease_and_is_left() {
     let before = group.primary();
     before.pause();
     switches.next().await;
+    group.set_down_after(LONG);
     // A request that waits for an answer of the old primary would do so for six times as long.
     let free = in_time(LIMIT, locker.lock("free").acquire()).await.unwrap();
     free.release().await.unwrap();

@@ -53,6 +53,7 @@ impl Split {
         }
         let before = group.isolate_primary();
         group.other_than(before);
+        group.set_down_after(LONG);
         let request = connect_ample(&group.url()).await.lock("k").wait_at_most(LONG);
         let new = request.acquire().await.unwrap();
         Self { group, old, new }

@@ -33,6 +33,7 @@ async fn holders_learn_soon_of_locks_that_a_failover_lost() {
     group.kill_primary();
     group.resume_replicas();
     switches.next().await;
+    group.set_down_after(LONG);
     for guard in &lost {
         assert!(in_time(LIMIT, guard.lost()).await.is_lost());
     }

@@ -110,6 +110,14 @@ impl Sentinels {
         wait::until(SWITCH_LIMIT, || admin.try_command(&fail_over).is_ok());
     }
 
+    /// From now on a Sentinel takes a server for down only when it has been silent for this time: for the rest of a test
+    /// that has seen its failover.
+    pub fn set_down_after(&self, limit: Duration) {
+        let millis = limit.as_millis().to_string();
+        let set = ["SENTINEL", "SET", Self::NAME, "down-after-milliseconds", &millis];
+        self.running_sentinels().for_each(|sentinel| sentinel.admin().command(&set));
+    }
+
     /// The new primary, when all Sentinels that answer name another one than `before`.
     pub fn other_than(&self, before: &Server) -> &Server {
         self.agreed(|server| server.addr() != before.addr())
