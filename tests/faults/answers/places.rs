@@ -81,8 +81,7 @@ impl Place {
         if self == Self::Slots {
             return ready;
         }
-        // It knows the nodes, and is connected to the first, which may take longer than a short deadline. The case
-        // has a limit.
+        // It knows the nodes, and is connected to the first. A busy machine may miss a short deadline.
         while scene.verbs.inspect(&scene.key).await.is_err() {}
         match self {
             Self::Count | Self::Look => scene.hold_and_release().await,

@@ -60,7 +60,12 @@ impl Scene {
         let (key, slot) = fresh("k");
         let attempt = verbs.attempt(&key, LONG, None).unwrap();
         let bystander = other.attempt(&format!("{{{key}}}:bystander"), LONG, None).unwrap();
-        let token = other.acquire(&bystander).await.unwrap().unwrap();
+        // A busy machine may miss the time to connect; the case has a limit.
+        let token = loop {
+            if let Ok(Some(token)) = other.acquire(&bystander).await {
+                break token;
+            }
+        };
         Self { doors, verbs, other, key, slot, attempt, bystander, token, nodes }
     }
 

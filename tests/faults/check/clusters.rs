@@ -60,8 +60,8 @@ async fn a_sound_cluster_is_without_findings() {
     guard.release().await.unwrap();
 }
 
-/// Seeds may be replicas, which know the cluster as well as masters do. All locks of a prefix with a tag are in one slot,
-/// so that no other master is tried with one.
+/// Replicas know the cluster as well as masters do. All locks of a prefix with a tag are in one slot, so that no other
+/// master is tried with one.
 #[tokio::test]
 async fn replicas_are_seeds_and_a_prefix_may_be_of_one_slot() {
     let cluster = sound();

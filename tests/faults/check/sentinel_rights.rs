@@ -8,7 +8,7 @@ use lockable_tests::{Sentinels, Server, Shared, wait};
 
 use super::{check, codes, each_misses, missing_at, only, refused};
 use crate::support::{
-    self, LIMIT, LONG, acl_line, acl_line_of_sentinels, ample, connect_ample, rights,
+    LIMIT, LONG, acl_line, acl_line_of_sentinels, ample, connect_ample, rights, set_user,
 };
 use crate::waiting::support::queued;
 
@@ -87,7 +87,7 @@ async fn each_missing_right_is_named_at_each_sentinel() {
     assert_eq!(needed.len(), 4);
     for (number, right) in needed.into_iter().enumerate() {
         let user = format!("app{number}");
-        set_user(&group, &user, &[right]);
+        set_user(group.sentinels(), acl_line_of_sentinels(), &user, &[right]);
         stops(&group, &user, right).await;
         let report = check(&url(&group, &user)).await;
         assert_eq!(missing_at(&report), each_misses(group.sentinels(), right), "{report}");
@@ -117,11 +117,6 @@ async fn stops(group: &Sentinels, user: &str, right: &str) {
     }
 }
 
-/// A user on each Sentinel that lacks some of the documented rights.
-fn set_user(group: &Sentinels, user: &str, lacking: &[&str]) {
-    support::set_user(group.sentinels(), acl_line_of_sentinels(), user, lacking);
-}
-
 /// A user without rights learns all that it needs from the error.
 fn assert_refused(error: &LockError) {
     assert!(error.is_refused(), "{error:?}");
@@ -133,7 +128,8 @@ fn assert_refused(error: &LockError) {
 #[tokio::test]
 async fn all_missing_rights_of_sentinels_are_named_at_once() {
     let group = shared();
-    set_user(&group, "nobody", &rights(acl_line_of_sentinels()));
+    let line = acl_line_of_sentinels();
+    set_user(group.sentinels(), line.clone(), "nobody", &rights(line));
     let report = check(&url(&group, "nobody")).await;
     // Without the command nothing is known of the channel, and without a subscription nothing of its `PING`.
     for right in ["+sentinel|get-master-addr-by-name", "+subscribe"] {

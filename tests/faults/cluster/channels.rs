@@ -18,24 +18,24 @@ use crate::waiting::support::process;
 async fn hand_offs_take_round_trips_on_every_shard() {
     const HAND_OFFS: usize = 10;
     let cluster = Cluster::builder().replicas(0).steady().start();
-    let lockers = [connect_ample(&cluster.url()).await, connect_ample(&cluster.url()).await];
+    let [holder, other] =
+        [connect_ample(&cluster.url()).await, connect_ample(&cluster.url()).await];
     for master in cluster.first_masters() {
         let lock = Lock::at(&cluster, master, "turns:");
-        let mut guard = lockers[0].lock(&lock.key).acquire().await.unwrap();
         let mut scripts = Vec::new();
-        for number in 1..=HAND_OFFS {
+        for _ in 0..HAND_OFFS {
+            let guard = holder.lock(&lock.key).acquire().await.unwrap();
             let before = lock.admin.command_calls("evalsha");
-            let next = waiter(&lockers[number % 2], &lock.key);
+            let next = waiter(&other, &lock.key);
             lock.queued(1).await;
             guard.release().await.unwrap();
-            guard = next.await.unwrap();
+            let next = next.await.unwrap();
             scripts.push(lock.admin.command_calls("evalsha") - before);
+            lock.ends(next).await;
         }
-        guard.release().await.unwrap();
         // Its question, and the release.
         let heard = scripts.iter().filter(|count| **count <= 2).count();
         assert!(heard > HAND_OFFS / 2, "{scripts:?}");
-        lock.is_over().await;
     }
 }
 
@@ -214,8 +214,7 @@ impl Lock {
     }
 
     async fn queued(&self, count: usize) {
-        let queue = self.queue();
-        let queued = async || self.admin.command::<usize>(&["LLEN", &queue]) == count;
+        let queued = async || self.admin.command::<usize>(&["LLEN", &self.queue()]) == count;
         wait::until_async(LIMIT, queued).await;
     }
 
@@ -225,12 +224,13 @@ impl Lock {
         let before = published();
         guard.release().await.unwrap();
         assert!(published() > before, "the release found no one who listens");
-        waiter.await.unwrap().release().await.unwrap();
-        self.is_over().await;
+        self.ends(waiter.await.unwrap()).await;
     }
 
     /// In the end the lock has no holder, and the queue is empty.
-    async fn is_over(&self) {
+    async fn ends(&self, guard: LockGuard) {
+        // Where a machine stalls for longer than the first second of a handed-off lease, it is lost.
+        drop(guard.release().await);
         let queue = self.queue();
         let is_over = async || self.admin.command::<usize>(&["EXISTS", &self.name, &queue]) == 0;
         wait::until_async(LIMIT, is_over).await;

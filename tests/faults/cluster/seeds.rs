@@ -69,8 +69,7 @@ async fn dead_seeds_alone_are_unavailable() {
     let url = format!("redis-cluster://{},{}", one.addr(), other.addr());
     let error = ample(&url).connect().await.unwrap_err();
     assert!(error.is_unavailable(), "{error}");
-    let text = error.to_string();
-    assert!(text.contains(&one.addr().to_string()), "{text}");
+    assert!(error.to_string().contains(&one.addr().to_string()), "{error}");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use crate::support::{LIMIT, ample, in_time};
 #[tokio::test]
 async fn a_server_that_is_too_old_is_refused_and_found() {
     for version in ["6.2.14", "5.0.7", "2.8.0"] {
-        let (doors, _server) = answering(Cue::of(["HELLO"]), greeting(version));
+        let (doors, _server) = answering(Cue::of(["HELLO"]), &greeting(version));
         let url = doors.url_of(0);
         let error = ample(&url).connect().await.unwrap_err();
         assert!(error.is_refused(), "{error:?}");
@@ -24,15 +24,14 @@ async fn a_server_that_is_too_old_is_refused_and_found() {
 
 #[tokio::test]
 async fn a_server_without_greetings_is_refused() {
-    let unknown = "-ERR unknown command 'HELLO'\r\n";
-    let (doors, _server) = answering(Cue::of(["HELLO"]), unknown.to_owned());
+    let (doors, _server) = answering(Cue::of(["HELLO"]), "-ERR unknown command 'HELLO'\r\n");
     let error = ample(&doors.url_of(0)).connect().await.unwrap_err();
     assert!(error.is_refused() && error.to_string().contains("7.0"), "{error:?}");
 }
 
 #[tokio::test]
 async fn a_server_that_is_new_enough_is_taken() {
-    let (doors, _server) = answering(Cue::of(["HELLO"]), greeting("7.0.0"));
+    let (doors, _server) = answering(Cue::of(["HELLO"]), &greeting("7.0.0"));
     ample(&doors.url_of(0)).connect().await.unwrap();
 }
 
@@ -42,17 +41,17 @@ async fn a_server_that_is_new_enough_is_taken() {
 #[case::with_one_answer_to_all("+PONG\r\n")]
 #[tokio::test]
 async fn a_server_of_another_kind_is_an_error(#[case] answer: &str) {
-    let (doors, _server) = answering(Cue::all(), answer.to_owned());
+    let (doors, _server) = answering(Cue::all(), answer);
     let url = doors.url_of(0);
     let error = in_time(LIMIT, ample(&url).connect()).await.unwrap_err();
     assert!(error.is_unavailable() && error.to_string().contains(&url), "{error:?}");
 }
 
 /// A server whose door has another answer to these commands.
-fn answering(cue: Cue, answer: String) -> (Doors, Server) {
+fn answering(cue: Cue, answer: &str) -> (Doors, Server) {
     let server = Server::start();
     let doors = Doors::of_one_slot_each(&server);
-    doors.answer(0, cue, Answer::Bytes(answer));
+    doors.answer(0, cue, Answer::Bytes(answer.to_owned()));
     (doors, server)
 }
 

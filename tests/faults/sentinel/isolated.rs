@@ -51,9 +51,11 @@ impl Split {
             door.refuse();
             door.cut();
         }
+        let mut switches = group.switches();
         let before = group.isolate_primary();
-        group.other_than(before);
+        switches.next().await;
         group.set_down_after(LONG);
+        group.other_than(before);
         let request = connect_ample(&group.url()).await.lock("k").wait_at_most(LONG);
         let new = request.acquire().await.unwrap();
         Self { group, old, new }

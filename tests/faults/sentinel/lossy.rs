@@ -1,5 +1,4 @@
-//! Failovers to a replica that did not receive the latest grants. Leases are so long that none ends by itself, nor is
-//! renewed, before a test has seen what it waits for.
+//! Failovers to a replica that did not receive the latest grants. No lease ends by itself here.
 
 use lockable_runtime::Locker;
 use lockable_tests::sections::is_clean;

@@ -110,8 +110,8 @@ impl Sentinels {
         wait::until(SWITCH_LIMIT, || admin.try_command(&fail_over).is_ok());
     }
 
-    /// From now on a Sentinel takes a server for down only when it has been silent for this time: for the rest of a test
-    /// that has seen its failover.
+    /// From now on a Sentinel takes a server for down only when it has been silent for this time: for the rest of a
+    /// test that has seen its failover.
     pub fn set_down_after(&self, limit: Duration) {
         let millis = limit.as_millis().to_string();
         let set = ["SENTINEL", "SET", Self::NAME, "down-after-milliseconds", &millis];
