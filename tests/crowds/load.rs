@@ -186,20 +186,20 @@ impl Client {
         self.end(guard, Pace::start()).await;
     }
 
-    async fn wait(self, place: Place) {
-        let key = line(place.line);
+    async fn wait(self, waiter: Place) {
+        let key = line(waiter.line);
         loop {
             let pace = Pace::start();
-            let request = place.locker.lock(&key).wait_at_most(2 * SWITCH);
+            let request = waiter.locker.lock(&key).wait_at_most(2 * SWITCH);
             let acquired = tokio::select! {
                 acquired = request.acquire() => acquired,
                 () = self.stopped() => return,
             };
             match acquired {
-                Ok(guard) => self.served(guard, hold(place.line), pace).await,
+                Ok(guard) => self.served(guard, hold(waiter.line), pace).await,
                 Err(error) => self.note_in(pace, What::Refused, &name(&key), &error),
             }
-            self.served[place.number].fetch_add(1, Ordering::Relaxed);
+            self.served[waiter.number].fetch_add(1, Ordering::Relaxed);
         }
     }
 

@@ -9,7 +9,7 @@ use lockable_runtime::{Credentials, LockError, Locker, LockerBuilder};
 use lockable_tests::{Sentinels, Server, ServerBuilder, wait};
 
 use crate::runtimes::two_threads;
-use crate::support::{KEY, LIMIT, everything, unhurried};
+use crate::support::{KEY, LIMIT, ample, everything};
 
 /// A server whose user `app` has this password, and whose others have one that no test knows.
 fn guarded(password: &str) -> ServerBuilder {
@@ -55,7 +55,7 @@ fn disconnect(server: &Server) {
 #[tokio::test]
 async fn each_opening_asks_once() {
     let server = guarded("word").start();
-    let (builder, calls) = counted(unhurried(&server.url()), "word");
+    let (builder, calls) = counted(ample(&server.url()), "word");
     let locker = builder.connect_lazy().unwrap();
     assert_eq!(calls.count(), 0);
     pair(&locker).await;
@@ -73,7 +73,7 @@ async fn each_opening_asks_once() {
 #[tokio::test]
 async fn the_subscription_of_waiters_asks_too() {
     let server = guarded("word").start();
-    let (builder, calls) = counted(unhurried(&server.url()), "word");
+    let (builder, calls) = counted(ample(&server.url()), "word");
     let locker = builder.connect().await.unwrap();
     let guard = locker.lock("k").acquire().await.unwrap();
     let waiting = tokio::spawn(locker.lock("k").acquire());
@@ -88,7 +88,7 @@ async fn the_subscription_of_waiters_asks_too() {
 #[tokio::test]
 async fn a_check_asks_once_for_all_its_connections() {
     let server = guarded("word").start();
-    let (builder, calls) = counted(unhurried(&server.url()), "word");
+    let (builder, calls) = counted(ample(&server.url()), "word");
     let report = builder.connect_lazy().unwrap().check().await;
     assert!(report.is_ok(), "{report}");
     assert_eq!(calls.count(), 1);
@@ -105,7 +105,7 @@ async fn a_rotated_password_is_followed() {
         let password = stored.lock().unwrap().clone();
         async move { Ok::<_, LockError>(Credentials::new("app", password)) }
     };
-    let locker = unhurried(&server.url()).credentials(source).connect().await.unwrap();
+    let locker = ample(&server.url()).credentials(source).connect().await.unwrap();
     let guard = locker.lock("k").renew().acquire().await.unwrap();
     let admin = server.admin();
     for number in 2..5 {
@@ -117,7 +117,7 @@ async fn a_rotated_password_is_followed() {
         guard.extend(LIMIT).await.unwrap();
     }
     guard.release().await.unwrap();
-    let stale = unhurried(&server.url_with("app", "word-1", 0)).connect().await;
+    let stale = ample(&server.url_with("app", "word-1", 0)).connect().await;
     assert!(stale.unwrap_err().is_refused());
 }
 
@@ -127,7 +127,7 @@ async fn a_callback_has_priority_over_the_url() {
     let database = format!("{}?db=3", server.unix_url());
     let with_user = format!("{database}&user=none&pass=wrong");
     for url in [server.url_with("none", "wrong", 3), database, with_user] {
-        let locker = counted(unhurried(&url), "word").0.connect().await.unwrap();
+        let locker = counted(ample(&url), "word").0.connect().await.unwrap();
         let guard = locker.lock("k").acquire().await.unwrap();
         let admin = server.admin();
         admin.command::<()>(&["SELECT", "3"]);
@@ -145,7 +145,7 @@ async fn the_default_user_takes_the_place_of_another() {
             let credentials = credentials.clone();
             async move { Ok::<_, LockError>(credentials) }
         };
-        let builder = unhurried(&server.url_with("none", "wrong", 0)).credentials(source);
+        let builder = ample(&server.url_with("none", "wrong", 0)).credentials(source);
         pair(&builder.connect().await.unwrap()).await;
     }
 }
@@ -158,7 +158,7 @@ async fn sentinels_have_credentials_of_their_own() {
         "on >watch +sentinel|get-master-addr-by-name +subscribe +ping &+switch-master";
     let group = Sentinels::builder().user("app", "on >word ~* &* +@all").password("of-no-test");
     let group = group.sentinel_user("watcher", SENTINEL).sentinel_password("of-no-test").start();
-    let (builder, calls) = counted(unhurried(&group.url()), "word");
+    let (builder, calls) = counted(ample(&group.url()), "word");
     let error = builder.clone().connect().await.unwrap_err();
     assert!(error.is_refused(), "{error:?}");
     assert!(error.to_string().contains("`LockerBuilder::sentinel_credentials`"), "{error}");
@@ -168,7 +168,7 @@ async fn sentinels_have_credentials_of_their_own() {
     pair(&locker).await;
     // The caller's connection and the background's, which renews leases.
     assert_eq!(calls.count(), before + 2);
-    let wrong = counted(unhurried(&group.url()), "canary").0;
+    let wrong = counted(ample(&group.url()), "canary").0;
     let wrong = wrong.sentinel_credentials(Credentials::new("watcher", "watch"));
     let error = wrong.connect().await.unwrap_err();
     assert!(

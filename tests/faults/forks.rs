@@ -6,7 +6,7 @@ use std::time::Duration;
 use lockable_tests::{Peer, Program, Server, Tls, wait};
 use rstest::rstest;
 
-use crate::support::{FENCE, KEY, LIMIT, connect_unhurried, elapse, server_and_proxy};
+use crate::support::{FENCE, KEY, LIMIT, connect_ample, elapse, server_and_proxy};
 
 #[test]
 fn a_locker_of_the_parent_is_refused_at_once() {
@@ -114,7 +114,7 @@ fn a_body_ends_in_the_parent_only(#[case] case: &str, #[case] steps: &str) {
 #[tokio::test]
 async fn after_a_lost_connection_tokens_begin_differently() {
     let (server, proxy) = server_and_proxy();
-    let locker = connect_unhurried(&proxy.url()).await;
+    let locker = connect_ample(&proxy.url()).await;
     let origin = async || {
         let guard = locker.lock("k").acquire().await.unwrap();
         let owner = server.admin().get(KEY).unwrap();

@@ -15,9 +15,7 @@ use lockable_tests::{Admin, Proxy, Server, ServerBuilder, wait};
 use tracing::Level;
 
 use crate::events;
-use crate::support::{
-    LIMIT, acl_rights, connect_unhurried, everything, server_and_proxy, unhurried,
-};
+use crate::support::{LIMIT, acl_rights, ample, connect_ample, everything, server_and_proxy};
 
 /// Is in every key, and in the request id that is a part of every owner token.
 const CANARY: &str = "canary";
@@ -182,7 +180,7 @@ async fn no_secret_is_shown_of_a_quoted_command() {
 #[tokio::test]
 async fn no_owner_token_is_quoted_where_keys_are_shown() {
     let (server, proxy) = server_and_proxy();
-    let locker = connect_unhurried(&proxy.url()).await;
+    let locker = connect_ample(&proxy.url()).await;
     let request = RequestId::new("7 for all");
     let guard = request.scope(locker.lock("k").acquire()).await.unwrap();
     let owner = server.admin().get("disLock:k").unwrap();
@@ -268,7 +266,7 @@ async fn as_a_request(test: impl AsyncFnOnce(Nest)) {
 /// Runs the test as a request, and looks through all events and spans behind it.
 async fn as_a_request_on(server: Server, proxy: Proxy, url: &str, test: impl AsyncFnOnce(Nest)) {
     events::keep_secret(CANARY);
-    let (admin, locker) = (server.admin(), unhurried(url).redact_keys().connect_lazy().unwrap());
+    let (admin, locker) = (server.admin(), ample(url).redact_keys().connect_lazy().unwrap());
     let nest = Nest { server, proxy, admin, locker, origins: Vec::new() };
     RequestId::new("canary-request").scope(test(nest)).await;
     assert_eq!(events::leaks(), [""; 0]);

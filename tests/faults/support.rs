@@ -50,7 +50,7 @@ pub(crate) fn impatient(url: &str) -> LockerBuilder {
 
 pub(crate) async fn server_and_locker() -> (Server, Locker) {
     let server = Server::start();
-    let locker = connect_unhurried(&server.url()).await;
+    let locker = connect_ample(&server.url()).await;
     (server, locker)
 }
 

@@ -8,13 +8,11 @@ use lockable_runtime::{LockError, Locker, LockerBuilder};
 use lockable_tests::{Identity, Sentinels, Server, Tls, wait};
 use rstest::rstest;
 
-use crate::support::{
-    CONNECT, KEY, LIMIT, connect_unhurried, everything, server_and_proxy, unhurried,
-};
+use crate::support::{CONNECT, KEY, LIMIT, ample, connect_ample, everything, server_and_proxy};
 
 /// Trusts the authority, and shows a certificate where there is one.
 fn trusting(url: &str, tls: &Tls, own: Option<&Identity>) -> LockerBuilder {
-    let builder = unhurried(url).root_certificate(tls.ca_pem());
+    let builder = ample(url).root_certificate(tls.ca_pem());
     match own {
         Some(own) => builder.client_certificate(own.certificate.as_str(), own.key.as_str()),
         None => builder,
@@ -37,7 +35,7 @@ fn assert_refused(error: &LockError, url: &str, words: &[&str]) {
 
 /// Acquires, waits for another process's release, and releases: commands and a subscription.
 async fn assert_locks(locker: &Locker, server: &Server) {
-    let (admin, other) = (server.admin(), connect_unhurried(&server.url()).await);
+    let (admin, other) = (server.admin(), connect_ample(&server.url()).await);
     let guard = other.lock("k").acquire().await.unwrap();
     let waiting = tokio::spawn(locker.lock("k").acquire());
     wait::until_async(LIMIT, async || admin.pttl("lockable:queue:{disLock:k}") > 0).await;
@@ -60,7 +58,7 @@ async fn one_of_several_roots_may_be_the_servers() {
     let (tls, stranger) = (Tls::generate(), Tls::generate());
     let server = Server::builder().tls(&tls).start();
     let both = stranger.ca_pem() + "\n" + &tls.ca_pem();
-    let locker = unhurried(&server.tls_url()).root_certificate(both).connect().await.unwrap();
+    let locker = ample(&server.tls_url()).root_certificate(both).connect().await.unwrap();
     assert_locks(&locker, &server).await;
 }
 
@@ -70,7 +68,7 @@ async fn a_server_of_another_authority_is_not_trusted() {
     let server = Server::builder().tls(&tls).start();
     let error = refusal(&server.tls_url(), &stranger, None).await;
     assert_refused(&error, &server.tls_url(), &["UnknownIssuer", "root_certificate`"]);
-    let error = unhurried(&server.tls_url()).connect().await.unwrap_err();
+    let error = ample(&server.tls_url()).connect().await.unwrap_err();
     assert_refused(&error, &server.tls_url(), &["root_certificate`"]);
 }
 
@@ -119,9 +117,9 @@ async fn a_plain_url_to_a_tls_port_names_the_other() {
     let tls = Tls::generate();
     let server = Server::builder().mutual_tls(&tls).start();
     let url = server.tls_url().replace("rediss://", "redis://");
-    assert_advised(unhurried(&url), "`rediss://`").await;
+    assert_advised(ample(&url), "`rediss://`").await;
     let sentinel = url.replace("redis://", "redis-sentinel://") + "/mm";
-    assert_advised(unhurried(&sentinel), "`rediss-sentinel://`").await;
+    assert_advised(ample(&sentinel), "`rediss-sentinel://`").await;
 }
 
 /// Such a server may answer, or wait for more of what it takes for a command.
@@ -144,7 +142,7 @@ async fn assert_advised(builder: LockerBuilder, advice: &str) {
 #[tokio::test]
 async fn a_server_that_breaks_later_gives_no_such_advice() {
     let (server, proxy) = server_and_proxy();
-    let locker = connect_unhurried(&proxy.url()).await;
+    let locker = connect_ample(&proxy.url()).await;
     server.kill();
     let error = locker.lock("k").acquire().await.unwrap_err();
     assert!(error.is_unavailable() && !error.to_string().contains("rediss"), "{error}");
@@ -177,9 +175,9 @@ async fn certificates_may_change_while_a_locker_lives() {
 async fn a_check_names_what_mends_tls() {
     let tls = Tls::generate();
     let server = Server::builder().mutual_tls(&tls).start();
-    let trusting = unhurried(&server.tls_url()).root_certificate(tls.ca_pem());
+    let trusting = ample(&server.tls_url()).root_certificate(tls.ca_pem());
     for (builder, method) in
-        [(unhurried(&server.tls_url()), "root_certificate`"), (trusting, "client_certificate`")]
+        [(ample(&server.tls_url()), "root_certificate`"), (trusting, "client_certificate`")]
     {
         let report = builder.connect_lazy().unwrap().check().await;
         let finding = report.findings().next().unwrap();

@@ -14,7 +14,7 @@ use lockable_tests::{Pace, Proxy, Server, wait};
 use super::{Calls, counted, disconnect, guarded, pair};
 use crate::events;
 use crate::support::{
-    COMMAND, CONNECT, LIMIT, connect_unhurried, everything, impatient, in_time, unhurried,
+    COMMAND, CONNECT, LIMIT, ample, connect_ample, everything, impatient, in_time,
 };
 
 /// An error of the user's own.
@@ -37,7 +37,7 @@ fn failing(server: &Server, numbers: &'static [usize]) -> (Locker, Calls) {
         let fails = numbers.contains(&counter.next());
         async move { if fails { Err(NoToken) } else { Ok(Credentials::new("app", "word")) } }
     };
-    (unhurried(&server.url()).credentials(source).connect_lazy().unwrap(), calls)
+    (ample(&server.url()).credentials(source).connect_lazy().unwrap(), calls)
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn a_callback_that_panics_leaves_no_call_hanging() {
             Ok::<_, LockError>(Credentials::new("app", "word"))
         }
     };
-    let locker = unhurried(&server.url()).credentials(source).connect_lazy().unwrap();
+    let locker = ample(&server.url()).credentials(source).connect_lazy().unwrap();
     for _ in 0..2 {
         let error = in_time(CONNECT, locker.lock("k").acquire()).await.unwrap_err();
         assert!(error.is_refused(), "{error:?}");
@@ -154,9 +154,9 @@ async fn a_callback_that_blocks_delays_no_renewal() {
         }
         async { Ok::<_, LockError>(Credentials::new("app", "word")) }
     };
-    let locker = unhurried(&server.url()).connect_deadline(2 * LIMIT).credentials(source);
+    let locker = ample(&server.url()).connect_deadline(2 * LIMIT).credentials(source);
     let locker = locker.connect().await.unwrap();
-    let other = connect_unhurried(&server.url_with("app", "word", 0)).await;
+    let other = connect_ample(&server.url_with("app", "word", 0)).await;
     let guard = other.lock("k").expire(LEASE).renew().acquire().await.unwrap();
     let waiting = tokio::spawn(locker.lock("k").acquire());
     wait::until_async(LIMIT, async || calls.count() > 1).await;
@@ -174,7 +174,7 @@ async fn a_login_that_is_refused_names_the_callback() {
     const CANARY: &str = "canary-of-a-callback";
     events::keep_secret(CANARY);
     let server = guarded("word").start();
-    let locker = counted(unhurried(&server.url()), CANARY).0;
+    let locker = counted(ample(&server.url()), CANARY).0;
     let debug = format!("{locker:?} {:?}", Credentials::new("app", CANARY));
     let locker = locker.connect_lazy().unwrap();
     let error = locker.lock("k").acquire().await.unwrap_err();
@@ -196,6 +196,6 @@ async fn a_quoted_login_shows_no_password() {
     let server = Server::start();
     let proxy = Proxy::start(&server);
     proxy.misspell(Some("AUTH"));
-    let error = counted(unhurried(&proxy.url()), CANARY).0.connect().await.unwrap_err();
+    let error = counted(ample(&proxy.url()), CANARY).0.connect().await.unwrap_err();
     assert!(error.is_refused() && !everything(&error).contains(CANARY), "{}", everything(&error));
 }

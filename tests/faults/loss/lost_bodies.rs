@@ -12,7 +12,7 @@ use lockable_tests::{Server, wait};
 use tracing::Level;
 
 use crate::events;
-use crate::support::{LIMIT, Runs, server_and_locker, unhurried};
+use crate::support::{LIMIT, Runs, ample, server_and_locker};
 
 const LEASE: Duration = Duration::from_secs(1);
 
@@ -22,7 +22,7 @@ const LEASE: Duration = Duration::from_secs(1);
 fn the_body_is_not_polled_after_a_refusal() {
     events::listen();
     let server = Server::start();
-    let locker = unhurried(&server.url()).connect_lazy().unwrap();
+    let locker = ample(&server.url()).connect_lazy().unwrap();
     let (runs, of_body) = (Runs::default(), Arc::new(()));
     let is_there = Arc::downgrade(&of_body);
     let body = async {
@@ -45,7 +45,7 @@ fn the_body_is_not_polled_after_a_refusal() {
 #[test]
 fn the_body_is_not_polled_after_the_deadline() {
     let server = Server::start();
-    let locker = unhurried(&server.url()).connect_lazy().unwrap();
+    let locker = ample(&server.url()).connect_lazy().unwrap();
     let runs = Runs::default();
     let mut call = pin!(locker.lock("k").expire(LEASE).run(counted(&runs)));
     let polls = begin(call.as_mut(), &runs);

@@ -8,7 +8,7 @@ use lockable_tests::{Proxy, Server, wait};
 use rstest::rstest;
 
 use crate::support::{
-    KEY, LIMIT, connect_unhurried, elapse, freed, server_and_locker, server_and_proxy,
+    KEY, LIMIT, connect_ample, elapse, freed, server_and_locker, server_and_proxy,
 };
 
 const LEASE: Duration = Duration::from_secs(3);
@@ -69,7 +69,7 @@ async fn a_renewal_of_a_deleted_lock_makes_nothing() {
 /// connection; the next connections do not.
 async fn held_with_a_renewal_under_way() -> (Server, LockGuard, Proxy) {
     let (server, proxy) = server_and_proxy();
-    let locker = connect_unhurried(&proxy.url()).await;
+    let locker = connect_ample(&proxy.url()).await;
     let guard = locker.lock("k").expire(LIMIT).renew().acquire().await.unwrap();
     // A release over a connection of the test's own has to pass, so the background's is opened
     // first, and then a new one of the test.

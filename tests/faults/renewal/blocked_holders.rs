@@ -7,7 +7,7 @@ use lockable_runtime::{LockError, Locker, distributed_lock};
 use lockable_tests::Server;
 
 use crate::runtimes::{block_on, one_thread, two_threads};
-use crate::support::{KEY, elapse, server_and_locker, unhurried};
+use crate::support::{KEY, ample, elapse, server_and_locker};
 
 const LEASE: Duration = Duration::from_secs(3);
 
@@ -40,7 +40,7 @@ async fn a_guard_may_outlive_the_runtime_that_acquired_it() {
 #[test]
 fn a_guard_may_be_held_where_no_runtime_is() {
     let server = Server::start();
-    let locker = unhurried(&server.url()).connect_lazy().unwrap();
+    let locker = ample(&server.url()).connect_lazy().unwrap();
     let guard = block_on(locker.lock("k").expire(LEASE).renew().acquire()).unwrap();
     block_thread();
     assert!(guard.is_held());
@@ -58,7 +58,7 @@ fn sync_body(locker: &Locker, key: &str) -> Result<(), LockError> {
 #[test]
 fn a_sync_body_is_renewed() {
     let server = Server::start();
-    let locker = unhurried(&server.url()).connect_lazy().unwrap();
+    let locker = ample(&server.url()).connect_lazy().unwrap();
     thread::scope(|scope| {
         scope.spawn(|| sync_body(&locker, "plain").unwrap());
         scope.spawn(|| one_thread().block_on(async { sync_body(&locker, "runtime").unwrap() }));

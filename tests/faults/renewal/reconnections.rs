@@ -8,7 +8,7 @@ use rstest::rstest;
 
 use crate::runtimes::two_threads;
 use crate::support::{
-    KEY, LIMIT, LONG, connect, connect_unhurried, in_time, server_and_locker, server_and_proxy,
+    KEY, LIMIT, LONG, connect, connect_ample, in_time, server_and_locker, server_and_proxy,
 };
 
 const COUNT: usize = 50;
@@ -41,7 +41,7 @@ async fn a_call_of_another_runtime_reveals_a_restart() {
 #[tokio::test]
 async fn a_check_restores_the_end_of_a_lease() {
     let (server, proxy) = server_and_proxy();
-    let locker = connect_unhurried(&proxy.url()).await;
+    let locker = connect_ample(&proxy.url()).await;
     let guard = locker.lock("k").acquire().await.unwrap();
     let admin = server.admin();
     let of_lease = admin.pttl(KEY);
@@ -114,7 +114,7 @@ async fn a_runtimes_first_connection_reveals_a_restart() {
 #[tokio::test]
 async fn leases_on_a_server_that_was_left_are_lost() {
     let (old, proxy) = server_and_proxy();
-    let locker = connect_unhurried(&proxy.url()).await;
+    let locker = connect_ample(&proxy.url()).await;
     let guard = locker.lock("k").expire(RENEWED).renew().acquire().await.unwrap();
     let caller = proxy.accepted() - 1;
     // The first renewal opens the background's connection.

@@ -7,7 +7,7 @@ use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::{Admin, Pace, Server, cluster, wait};
 use tokio::task::JoinSet;
 
-use crate::support::{LIMIT, acl_rights, connect_unhurried, elapse, in_time, server_and_locker};
+use crate::support::{LIMIT, acl_rights, connect_ample, elapse, in_time, server_and_locker};
 
 const LEASE: Duration = Duration::from_secs(3);
 
@@ -49,7 +49,7 @@ async fn a_clusters_forgotten_scripts_are_sent_one_by_one() {
 /// A node of a cluster, which refuses commands about several slots.
 async fn node() -> (Admin, Locker, Server) {
     let server = cluster::start(&Server::builder(), 1).remove(0);
-    (server.admin(), connect_unhurried(&server.url()).await, server)
+    (server.admin(), connect_ample(&server.url()).await, server)
 }
 
 /// Waits for so many renewals more.
@@ -139,6 +139,6 @@ fn refusals(admin: &Admin) -> u64 {
 async fn app() -> (Server, Locker) {
     let rules = format!("on >secret {}", acl_rights().join(" "));
     let server = Server::builder().user("app", &rules).start();
-    let locker = connect_unhurried(&server.url_with("app", "secret", 0)).await;
+    let locker = connect_ample(&server.url_with("app", "secret", 0)).await;
     (server, locker)
 }

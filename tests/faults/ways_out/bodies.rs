@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use crate::runtimes::{block_on, one_thread, two_threads};
-use crate::support::{KEY, LIMIT, connect_unhurried, freed, server_and_locker, unhurried};
+use crate::support::{KEY, LIMIT, ample, connect_ample, freed, server_and_locker};
 
 /// How a body is left.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ async fn a_body_that_returns_in_any_way_has_released() {
 #[tokio::test]
 async fn a_panicking_body_frees_the_lock() {
     let server = Arc::new(Server::start());
-    let locker = connect_unhurried(&server.url()).await;
+    let locker = connect_ample(&server.url()).await;
     let (theirs, looked_at) = (locker.clone(), Arc::clone(&server));
     let call = tokio::spawn(async move { leave(&theirs, &looked_at, Exit::Panic).await });
     assert!(call.await.unwrap_err().is_panic());
@@ -97,7 +97,7 @@ fn a_runtime_that_ends_frees_its_locks(
     #[values(one_thread, two_threads)] runtime: fn() -> Runtime,
 ) {
     let (server, runtime) = (Server::start(), runtime());
-    let (admin, locker) = (server.admin(), unhurried(&server.url()).connect_lazy().unwrap());
+    let (admin, locker) = (server.admin(), ample(&server.url()).connect_lazy().unwrap());
     let (started, has_started) = oneshot::channel();
     let call = runtime.spawn(stay(locker.clone(), started));
     let (held, is_held) = oneshot::channel();

@@ -11,7 +11,7 @@ use lockable_tests::Server;
 
 use crate::runtimes::{block_on, one_thread};
 use crate::support::{
-    LIMIT, connect, connect_unhurried, in_time, server_and_locker, server_and_proxy, unhurried,
+    LIMIT, ample, connect, connect_ample, in_time, server_and_locker, server_and_proxy,
 };
 use crate::waiting::late_claims::{give_up, held_claim};
 use crate::waiting::support::{queued, waiter};
@@ -64,7 +64,7 @@ fn a_drain_needs_no_running_runtime() {
         return;
     }
     let server = Server::start();
-    let locker = unhurried(&server.url()).connect_lazy().unwrap();
+    let locker = ample(&server.url()).connect_lazy().unwrap();
     drop(one_thread().block_on(guards(&locker, 40)));
     drop(locker);
     block_on(drains(&server));
@@ -80,7 +80,7 @@ async fn a_drain_does_not_wait_for_failed_calls() {
     server.admin().command::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
     assert!(locker.lock("k").acquire().await.unwrap_err().is_unavailable());
     in_time(Duration::ZERO, shutdown(LIMIT)).await.unwrap();
-    let unconnected = unhurried(&server.url()).connect_lazy().unwrap();
+    let unconnected = ample(&server.url()).connect_lazy().unwrap();
     server.kill();
     assert!(unconnected.lock("k").acquire().await.unwrap_err().is_unavailable());
     in_time(Duration::ZERO, shutdown(LIMIT)).await.unwrap();
@@ -93,7 +93,7 @@ async fn a_drain_waits_for_aborted_calls() {
         return;
     }
     let (server, proxy) = server_and_proxy();
-    let locker = connect_unhurried(&proxy.url()).await;
+    let locker = connect_ample(&proxy.url()).await;
     proxy.hold_open_requests();
     let call = tokio::spawn(locker.lock("k").acquire());
     proxy.wait_held(LIMIT).await;
@@ -111,8 +111,8 @@ async fn a_drain_waits_until_dropped_waiters_leave_the_queue() {
         return;
     }
     let (server, proxy) = server_and_proxy();
-    let guard = connect_unhurried(&server.url()).await.lock("k").acquire().await.unwrap();
-    let waiter = waiter(&connect_unhurried(&proxy.url()).await);
+    let guard = connect_ample(&server.url()).await.lock("k").acquire().await.unwrap();
+    let waiter = waiter(&connect_ample(&proxy.url()).await);
     queued(&server, 1).await;
     proxy.hold_open_requests();
     waiter.abort();
@@ -132,7 +132,7 @@ async fn a_drain_waits_for_a_dropped_claim() {
         return;
     }
     let (server, proxy) = server_and_proxy();
-    let locker = connect_unhurried(&proxy.url()).await;
+    let locker = connect_ample(&proxy.url()).await;
     give_up(held_claim(&server, &proxy, &locker, LIMIT).await).await;
     assert!(shutdown(SHORT).await.unwrap_err().is_unavailable());
     proxy.release_requests();

@@ -8,7 +8,7 @@ use lockable_tests::Server;
 use rstest::rstest;
 
 use crate::runtimes::{block_on, one_thread, two_threads};
-use crate::support::{KEY, connect_unhurried, freed, freed_blocking, server_and_locker};
+use crate::support::{KEY, connect_ample, freed, freed_blocking, server_and_locker};
 
 #[rstest]
 #[case::in_its_runtime(drop)]
@@ -72,7 +72,7 @@ async fn an_overtaken_guard_leaves_the_other_lock_alone() {
     assert_eq!(admin.get(KEY).as_deref(), Some("theirs"));
     admin.del(KEY);
 
-    let locker = connect_unhurried(&server.url()).await;
+    let locker = connect_ample(&server.url()).await;
     let guard = locker.lock("k").acquire().await.unwrap();
     admin.set(KEY, "theirs");
     drop(guard);
@@ -113,7 +113,7 @@ async fn acquire_elsewhere(locker: &Locker) -> Option<LockGuard> {
 
 async fn held() -> (Server, LockGuard) {
     let server = Server::start();
-    let guard = connect_unhurried(&server.url()).await.lock("k").acquire().await.unwrap();
+    let guard = connect_ample(&server.url()).await.lock("k").acquire().await.unwrap();
     assert!(server.admin().get(KEY).is_some());
     (server, guard)
 }

@@ -1,6 +1,7 @@
 //! How a group is written down so that all in it know each other from the start.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use super::Sentinels;
 use crate::server::{Server, ServerBuilder, boot_all, on_free_ports};
@@ -10,6 +11,7 @@ use crate::tls::Tls;
 #[derive(Clone, Debug)]
 pub struct SentinelsBuilder {
     replicas: usize,
+    down_after: Duration,
     server: ServerBuilder,
     sentinel: ServerBuilder,
     /// What the Sentinels say to the servers.
@@ -21,6 +23,7 @@ impl Default for SentinelsBuilder {
     fn default() -> Self {
         Self {
             replicas: 2,
+            down_after: Duration::from_secs(1),
             // A stream that begins at once, and not with the replica's next acknowledgement; and timers that
             // do not add to what a start and a failover take.
             server: Server::builder().config("repl-diskless-sync", "no").config("hz", "100"),
@@ -36,6 +39,13 @@ impl SentinelsBuilder {
     #[must_use]
     pub fn replicas(mut self, count: usize) -> Self {
         self.replicas = count;
+        self
+    }
+
+    /// `down-after-milliseconds` of two Sentinels, a second unless this is called.
+    #[must_use]
+    pub fn down_after(mut self, limit: Duration) -> Self {
+        self.down_after = limit;
         self
     }
 
@@ -148,15 +158,15 @@ impl SentinelsBuilder {
     /// others. Three that begin a failover at the same moment each vote for themselves, and begin again
     /// seconds later.
     fn terms(&self, number: usize) -> impl Iterator<Item = (&'static str, String)> {
-        let down_after = if number + 1 == SENTINELS { "2000" } else { "1000" };
+        let down_after =
+            if number + 1 == SENTINELS { 2 * self.down_after } else { self.down_after };
         let terms = [
-            ("down-after-milliseconds", down_after),
+            ("down-after-milliseconds", down_after.as_millis().to_string()),
             // A failover that finds no majority begins again after twice this time.
-            ("failover-timeout", "3000"),
-            ("parallel-syncs", "2"),
+            ("failover-timeout", "3000".to_owned()),
+            ("parallel-syncs", "2".to_owned()),
         ];
-        let password = self.password.iter().map(|password| ("auth-pass", password.clone()));
-        terms.into_iter().map(|(term, value)| (term, value.to_owned())).chain(password)
+        terms.into_iter().chain(self.password.clone().map(|password| ("auth-pass", password)))
     }
 }
 
