@@ -238,12 +238,14 @@ async fn a_lock_that_comes_back_stays_lost(store: &Redis) {
 }
 
 async fn blocking_over_a_refused_renewal_is_reported_as_completed(store: &Redis) {
-    let body = async {
+    let call = guarded(&store.locker().await, Redis::LEASE, async |lease: Lease| {
         store.delete(NAME);
-        store.block(Redis::LEASE / 2);
-    };
-    let request = store.locker().await.lock(KEY).expire(Redis::LEASE).renew();
-    let error = request.run(body).await.unwrap_err();
+        while !lease.is_lost() {
+            store.block(Redis::LEASE / 100);
+        }
+    })
+    .await;
+    let error = call.unwrap_err();
     assert!(error.is_lost() && error.is_completed(), "{error}");
     assert!(error.to_string().contains("no one holds it"), "{error}");
 }
