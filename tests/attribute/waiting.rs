@@ -1,5 +1,4 @@
-//! `wait`, `fair` and `blocking`: who waits, for how long, in which order, and what a call gives that
-//! gave up.
+//! `wait`, `fair` and `blocking`: who waits, how long, in which order, and what a call gives that gave up.
 
 use std::future::Future;
 use std::thread;

@@ -10,7 +10,7 @@ use crate::read;
 
 const GUIDE: &str = "lockable-runtime/guide/operating.md";
 
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Goal: the guide explains every name in a server, and none lasts longer than it says.
 /// Method: one process holds a lock and another one waits for it, which makes every name there is.
@@ -50,9 +50,9 @@ struct Waited {
 impl Waited {
     /// The lockers are two, as if they were two processes.
     async fn start(server: &Server) -> Self {
-        let url = server.url();
-        let (one, other) =
-            (Locker::connect(&url).await.unwrap(), Locker::connect(&url).await.unwrap());
+        let patient = || Locker::builder().command_deadline(LIMIT).connect_deadline(LIMIT);
+        let connect = async || patient().url(server.url()).connect().await.unwrap();
+        let (one, other) = (connect().await, connect().await);
         let holder = one.lock("order:7").acquire().await.unwrap();
         let waiter = tokio::spawn(other.lock("order:7").wait_at_most(LIMIT).acquire());
         let admin = server.admin();
