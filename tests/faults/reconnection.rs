@@ -11,8 +11,7 @@ use rstest::rstest;
 
 use crate::runtimes::{block_on, one_thread, pair};
 use crate::support::{
-    COMMAND, KEY, LIMIT, elapse, freed, freed_blocking, impatient, in_time, is_unsure,
-    server_and_proxy,
+    COMMAND, KEY, LIMIT, elapse, freed, freed_blocking, impatient, is_unsure, server_and_proxy,
 };
 use crate::waiting::support::{ample, behind_proxy, impatient_behind_proxy, server_and_locker};
 
@@ -190,16 +189,7 @@ async fn a_release_is_retried_until_the_server_is_back() {
     freed(&server).await;
 }
 
-#[tokio::test]
-async fn a_hanging_release_is_retried_on_another_connection() {
-    let (server, proxy, locker) = impatient_behind_proxy().await;
-    let guard = locker.lock("k").acquire().await.unwrap();
-    proxy.hold_open_requests();
-    assert!(in_time(COMMAND, guard.release()).await.unwrap_err().is_unavailable());
-    freed(&server).await;
-}
-
-/// As above, where the connection that hangs is the one that the background uses.
+/// The connection that hangs is the one that the background uses.
 #[test]
 fn a_hanging_release_is_retried_outside_a_runtime() {
     let (server, proxy) = server_and_proxy();

@@ -6,6 +6,7 @@ use std::task::{Context, Waker};
 
 use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::{Admin, Server, cluster, wait};
+use rstest::rstest;
 
 use crate::support::LIMIT;
 use crate::waiting::support::{behind_proxy, connect};
@@ -87,22 +88,15 @@ async fn a_batched_release_hands_off_to_its_waiter() {
     guard.release().await.unwrap();
 }
 
+/// Those in flight alone, or all of them.
+#[rstest]
 #[tokio::test]
-async fn many_dropped_releases_are_still_done() {
-    let (server, _proxy, locker) = behind_proxy().await;
-    drop(begin(hold_many(&locker).await));
-    all_are_freed(&server.admin()).await;
-    all_are_released(begin(hold_many(&locker).await)).await;
-}
-
-/// Those in flight are dropped, and the others are not.
-#[tokio::test]
-async fn releases_continue_when_those_in_flight_are_dropped() {
+async fn dropped_releases_are_still_done(#[values(8, MANY)] count: usize) {
     let (server, proxy, locker) = behind_proxy().await;
     let guards = hold_many(&locker).await;
     proxy.hold_open_requests();
     let mut releases = begin(guards);
-    drop(releases.drain(..8).collect::<Vec<_>>());
+    drop(releases.drain(..count).collect::<Vec<_>>());
     proxy.release_requests();
     all_are_released(releases).await;
     all_are_freed(&server.admin()).await;
@@ -128,14 +122,12 @@ pub(crate) fn begun<T>(call: impl Future<Output = T> + 'static) -> Call<T> {
     call
 }
 
-pub(crate) type Release = Call<Result<(), LockError>>;
-
 /// Asks for all of the releases before any of them can be answered.
-pub(crate) fn begin(guards: Vec<LockGuard>) -> Vec<Release> {
+pub(crate) fn begin(guards: Vec<LockGuard>) -> Vec<Call<Result<(), LockError>>> {
     guards.into_iter().map(|guard| begun(guard.release())).collect()
 }
 
-pub(crate) async fn all_are_released(releases: Vec<Release>) {
+pub(crate) async fn all_are_released(releases: Vec<Call<Result<(), LockError>>>) {
     for release in releases {
         release.await.unwrap();
     }

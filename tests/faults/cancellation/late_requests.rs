@@ -188,7 +188,7 @@ pub(crate) async fn landed(locker: &Locker) {
 /// A call on the background's connection, behind everything that was deferred before.
 ///
 /// On a plain thread, because a blocking task would still be inside this runtime.
-async fn overtake(locker: &Locker) {
+pub(crate) async fn overtake(locker: &Locker) {
     let locker = locker.clone();
     let (done, is_done) = oneshot::channel();
     thread::spawn(move || {

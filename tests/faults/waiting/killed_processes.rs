@@ -13,8 +13,6 @@ use super::support::{
 };
 use crate::support::{LIMIT, elapse};
 
-const LEASE: Duration = Duration::from_secs(3);
-
 #[tokio::test]
 async fn a_killed_holder_costs_its_lease() {
     let (server, locker) = server_and_locker().await;
@@ -22,7 +20,8 @@ async fn a_killed_holder_costs_its_lease() {
     assert_eq!(holder.ask("hold 3000"), "held");
     let waiter = in_queue(&server, &locker).await;
     drop(holder.kill());
-    is_served_last(&server, "holder killed, lease of 3 s", LEASE + AT_ONCE, waiter).await;
+    let bound = Duration::from_secs(3) + AT_ONCE;
+    is_served_last(&server, "holder killed, lease of 3 s", bound, waiter).await;
 }
 
 #[tokio::test]

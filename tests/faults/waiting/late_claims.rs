@@ -100,7 +100,11 @@ pub(crate) async fn held_claim(
     limit: Duration,
 ) -> JoinHandle<Result<LockGuard, LockError>> {
     let holder = connect(&server.url()).await;
-    subscribe(server, &holder, locker).await;
+    let guard = holder.lock("k").acquire().await.unwrap();
+    // A waiter that subscribes asks once more, and would hear of its grant by that.
+    let first = in_queue(server, locker).await;
+    guard.release().await.unwrap();
+    first.await.unwrap().release().await.unwrap();
     let guard = holder.lock("k").acquire().await.unwrap();
     let call = tokio::spawn(locker.lock("k").wait_at_most(limit).acquire());
     queued(server, 1).await;
@@ -112,14 +116,6 @@ pub(crate) async fn held_claim(
     proxy.release_messages();
     proxy.wait_held(LIMIT).await;
     call
-}
-
-/// A waiter that subscribes asks once more, and would hear of its grant by that.
-async fn subscribe(server: &Server, holder: &Locker, locker: &Locker) {
-    let guard = holder.lock("k").acquire().await.unwrap();
-    let first = in_queue(server, locker).await;
-    guard.release().await.unwrap();
-    first.await.unwrap().release().await.unwrap();
 }
 
 pub(crate) async fn give_up(call: JoinHandle<Result<LockGuard, LockError>>) {

@@ -24,7 +24,8 @@ async fn a_demoted_server_passes_on_no_grant() {
         waiters.spawn(async move {
             let guard = request.acquire().await.unwrap();
             sections.enter(&guard);
-            elapse(HOLD).await;
+            // So long that a second holder at the same time is seen.
+            elapse(Duration::from_millis(100)).await;
             sections.leave(&guard);
             guard.release().await.unwrap();
         });
@@ -78,6 +79,3 @@ async fn held() -> (Server, Server, Proxy, LockGuard, Vec<Locker>) {
 }
 
 const WAITERS: usize = 3;
-
-/// So long that a second holder at the same time is seen.
-const HOLD: Duration = Duration::from_millis(100);

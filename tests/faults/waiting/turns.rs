@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lockable_runtime::{LockGuard, LockRequest};
-use lockable_tests::{Server, wait};
+use lockable_tests::{Pace, Server, wait};
 use tokio::task::{JoinHandle, yield_now};
 
 use super::support::{
@@ -14,27 +14,39 @@ use crate::support::{COMMAND, KEY, LIMIT, elapse, is_unsure, server_and_proxy, u
 
 #[tokio::test]
 async fn a_handed_off_lock_has_its_whole_lease() {
+    let pace = Pace::start();
     let (server, guard) = handed_off(|lock| lock.expire(seconds(20))).await;
-    has_twenty_seconds(&server, guard).await;
+    has_twenty_seconds(&server, guard, pace).await;
 }
 
 #[tokio::test]
 async fn a_local_waiter_has_a_whole_lease_too() {
-    let (server, locker, holder) = held().await;
+    let (pace, (server, locker, holder)) = (Pace::start(), held().await);
     let first = in_queue(&server, &locker).await;
     let long = locker.lock("k").expire(seconds(20)).wait_at_most(LIMIT);
     let second = tokio::spawn(long.acquire());
     holder.release().await.unwrap();
     first.await.unwrap().release().await.unwrap();
     let second = within("second", AT_ONCE, second).await.unwrap().unwrap();
-    has_twenty_seconds(&server, second).await;
+    has_twenty_seconds(&server, second, pace).await;
 }
 
 /// The short grant becomes the whole lease before it ends.
-async fn has_twenty_seconds(server: &Server, guard: LockGuard) {
-    wait::until_async(LIMIT, async || guard.remaining() > seconds(15)).await;
-    assert!(guard.is_held() && server.admin().pttl(KEY) > 15_000, "{guard:?}");
+async fn has_twenty_seconds(server: &Server, guard: LockGuard, pace: Pace) {
+    wait::until_async(LIMIT, async || guard.remaining() > seconds(15) || !guard.is_held()).await;
+    if is_excused(&guard, pace) {
+        return;
+    }
+    assert!(server.admin().pttl(KEY) > 15_000);
     release_last(server, guard).await;
+}
+
+/// A holder may lose the short grant on a machine that stands still for a good part of its second: then the
+/// test shows nothing.
+fn is_excused(guard: &LockGuard, pace: Pace) -> bool {
+    let is_held = guard.is_held();
+    assert!(is_held || pace.lag() > Duration::from_millis(300), "{guard:?}");
+    !is_held
 }
 
 #[tokio::test]
@@ -149,7 +161,7 @@ async fn a_lease_is_made_longer_during_a_turn() {
 /// The recheck asks for a place during a long turn, and no one waits for that place in the end.
 #[tokio::test]
 async fn a_place_requested_during_a_turn_ends() {
-    let (server, locker, holder) = held().await;
+    let (pace, (server, locker, holder)) = (Pace::start(), held().await);
     let first = in_queue(&server, &locker).await;
     let second = waiter(&locker);
     holder.release().await.unwrap();
@@ -158,8 +170,9 @@ async fn a_place_requested_during_a_turn_ends() {
     second.abort();
     drop(second.await);
     within("left during a turn", AT_ONCE, queued(&server, 0)).await;
-    assert!(first.is_held());
-    release_last(&server, first).await;
+    if !is_excused(&first, pace) {
+        release_last(&server, first).await;
+    }
 }
 
 #[tokio::test]

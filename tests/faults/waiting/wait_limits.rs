@@ -8,9 +8,10 @@ use tokio::task::spawn_blocking;
 use tracing::Level;
 
 use super::support::{
-    QUEUE, behind_proxy, call, connect, held, held_beside_proxy, impatient_behind_proxy, in_queue,
-    is_over, process, queued, release_last, server_and_locker,
+    QUEUE, ample, behind_proxy, call, connect, held, held_beside_proxy, impatient_behind_proxy,
+    in_queue, is_over, process, queued, release_last, server_and_locker,
 };
+use crate::cancellation::late_requests::overtake;
 use crate::events;
 use crate::runtimes::one_thread;
 use crate::support::{COMMAND, CONNECT, KEY, LIMIT, Runs, elapse, freed, impatient, in_time};
@@ -166,9 +167,11 @@ async fn a_busy_lock_is_busy_after_any_wait() {
 #[tokio::test]
 async fn a_local_holder_means_busy_without_an_answer() {
     let server = Server::start();
-    let locker = impatient(&server.url()).connect().await.unwrap();
+    let locker = ample(&server.url()).command_deadline(COMMAND).connect().await.unwrap();
     let holder = locker.lock("k").acquire().await.unwrap();
     let first = in_queue(&server, &locker).await;
+    // The line has its answer before this.
+    overtake(&locker).await;
     server.pause();
     // Longer than the command deadline, so that the line has heard of no answer by then.
     let error = locker.lock("k").wait_at_most(3 * COMMAND).acquire().await.unwrap_err();
