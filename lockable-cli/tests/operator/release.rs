@@ -8,7 +8,8 @@ use crate::program::{LIMIT, id, json, listening, lockable, outcome, with};
 #[test]
 fn a_holder_that_is_asked_ends_before_its_lock() {
     let (server, holder) = shop();
-    let (code, said, _) = with(&server.url(), &["release", "order:7", "--reason", "a \u{1b}[31m"]);
+    let (code, said, _) =
+        with(&server.url(), &["release", "order:7", "--grace", "1m", "--reason", "a \u{1b}[31m"]);
     assert!(!holder.is_alive());
     assert_eq!(code, 0);
     assert!(said.contains("order:7: released by "), "{said}");
@@ -23,7 +24,7 @@ fn a_lock_that_min_hold_keeps_is_said() {
     let options = ["--expire", "1h", "--min-hold", "1h"];
     let holder = service(&server, "cron", "nightly", &options);
     listening(&server, 1);
-    let (code, said, _) = with(&server.url(), &["release", "nightly"]);
+    let (code, said, _) = with(&server.url(), &["release", "nightly", "--grace", "1m"]);
     assert!(code == 0 && said.contains("it stays taken for "), "{said}");
     assert_eq!(holder.end().0, Some(124));
     let id = id(&server, "nightly");
@@ -39,7 +40,7 @@ fn who_cannot_be_asked_is_said_with_the_line_that_forces() {
     let (code, said, why) = with(&server.url(), &["release", "order:7", "--reason", "it's old"]);
     assert_eq!((code, said.as_str()), (4, ""));
     let line = format!(
-        r"lockable release order:7 --reason 'it'\''s old' --id {} --force",
+        r"lockable --timeout 30s release order:7 --reason 'it'\''s old' --id {} --force",
         id(&server, "order:7")
     );
     assert!(why.contains("cannot be asked: it is another library's lock"), "{why}");
@@ -145,7 +146,7 @@ fn force_needs_the_id_of_this_hold() {
 fn a_release_as_json_is_one_object() {
     let (server, holder) = shop();
     let id = id(&server, "order:7");
-    let (_, outcome) = json(&server.url(), &["release", "order:7"]);
+    let (_, outcome) = json(&server.url(), &["release", "order:7", "--grace", "1m"]);
     assert_eq!((&outcome["outcome"], &outcome["id"]), (&"released".into(), &id.into()));
     assert!(outcome["after_ms"].is_u64());
     drop(holder);

@@ -3,7 +3,7 @@
 use lockable_tests::{Cluster, Sentinels, Server};
 
 use super::holders::service_at;
-use crate::program::{outcome, run, with};
+use crate::program::{LIMIT, outcome, run, with};
 
 #[test]
 fn the_locks_of_every_node_are_shown_and_released() {
@@ -18,7 +18,7 @@ fn the_locks_of_every_node_are_shown_and_released() {
     for (key, holder) in keys.iter().zip(holders) {
         let (code, said, _) = with(&url, &["show", key]);
         assert!(code == 0 && said.contains("process  shop@"), "{said}");
-        let (code, said, why) = with(&url, &["release", key]);
+        let (code, said, why) = with(&url, &["release", key, "--grace", "1m"]);
         assert!(code == 0 && said.contains(&format!("{key}: released by ")), "{said}{why}");
         assert_eq!(holder.end().0, Some(124));
         assert_eq!(with(&url, &["show", key]).0, 3);
@@ -27,7 +27,8 @@ fn the_locks_of_every_node_are_shown_and_released() {
 
 #[test]
 fn a_dead_node_hides_no_other_nodes_locks() {
-    let cluster = Cluster::builder().shards(2).replicas(0);
+    // The node that is left would refuse all once it took the other one for dead.
+    let cluster = Cluster::builder().shards(2).replicas(0).node_timeout(2 * LIMIT);
     let cluster = cluster.config("cluster-require-full-coverage", "no").start();
     let [dead, alive] = cluster.first_masters().collect::<Vec<_>>()[..] else { panic!("two") };
     let [lost, there] = [dead, alive].map(|master| key_at(&cluster, master));
@@ -53,7 +54,7 @@ fn a_command_runs_under_a_lock_of_any_topology() {
     for url in [cluster.url(), sentinels.url()] {
         assert_eq!(outcome(&mut run(&url, &[], "exit 7")).0, 7);
         assert_eq!(with(&url, &["show", "job"]).0, 3, "it is released");
-        assert_eq!(outcome(&mut run(&url, &["--min-hold", "20s"], "true")).0, 0);
+        assert_eq!(outcome(&mut run(&url, &["--expire", "1h", "--min-hold", "1h"], "true")).0, 0);
         let (code, said, _) = with(&url, &["show", "job"]);
         assert!(code == 0 && said.contains("min_hold"), "{said}");
         let (code, said, _) = with(&url, &["ls"]);

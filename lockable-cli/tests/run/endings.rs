@@ -158,7 +158,7 @@ fn a_lock_that_is_taken_while_the_command_ends_kills_it() {
 fn what_is_not_of_the_command_lives_on() {
     let server = Server::start();
     let becoming = "sleep 1000 >/dev/null 2>&1 & echo $!; \
-                    exec \"$0\" run --key job -- sh -c 'echo $$; exec sleep 1000'";
+                    exec \"$0\" \"$@\" run --key job -- sh -c 'echo $$; exec sleep 1000'";
     let running = Running::of(script("sh", &server.url(), becoming), 2);
     let [foreign, own] = running.family[..] else { panic!("{:?}", running.family) };
     send(running.watcher(), Signal::KILL);
@@ -190,6 +190,9 @@ fn while_the_server_stands(before: impl Fn(&Running) + Sync) {
         let end = end_of_lease(&server);
         server.pause();
         assert_ended_by(end, &running);
+        // Otherwise `lockable` would wait for an answer to its release.
+        server.resume();
+        proxy.release_requests();
         let (code, why) = running.end();
         assert!(matches!(code, Some(124 | 125)), "{why}");
     });

@@ -168,7 +168,7 @@ fn errors_are_json_where_it_is_asked_for() {
 #[test]
 fn a_lock_is_held_for_min_hold_although_the_command_has_ended() {
     let server = Server::start();
-    let options = ["--expire", "60s", "--min-hold", "60s"];
+    let options = ["--expire", "1h", "--min-hold", "1h"];
     let (code, ..) = outcome(&mut run(&server.url(), &options, "true"));
     assert_eq!(code, 0);
     let rest = u64::try_from(server.admin().pttl("disLock:job")).unwrap();
@@ -178,7 +178,7 @@ fn a_lock_is_held_for_min_hold_although_the_command_has_ended() {
 #[test]
 fn an_empty_variable_is_none() {
     let server = Server::start();
-    let mut command = run(&server.url(), &["--min-hold", "20s"], "true");
+    let mut command = run(&server.url(), &["--expire", "1h", "--min-hold", "1h"], "true");
     for name in ["LOCKABLE_PREFIX", "LOCKABLE_NAMESPACE", "LOCKABLE_REQUEST_ID"] {
         command.env(name, "");
     }
@@ -208,7 +208,8 @@ fn a_program_whose_file_is_gone_runs_its_command() {
     std::fs::hard_link(program, &copy).unwrap();
     let mut command = Command::new(&copy);
     command.env("LOCKABLE_URL", server.url());
-    command.args(["run", "--key", "job", "--wait", "--", "sh", "-c", "exit 7"]);
+    let run = ["--timeout", "30s", "run", "--key", "job", "--wait", "--", "sh", "-c", "exit 7"];
+    command.args(run);
     let waiter = Running::of(command, 0);
     queued(&server, "job");
     std::fs::remove_file(copy).unwrap();

@@ -40,7 +40,7 @@ fn a_call_that_waits_ends_by_a_signal() {
     let (holder, admin) = (Running::start(&server.url(), &[]), server.admin());
     for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
         // Where the test runs in the background, some of them are ignored.
-        let waiting = "exec env --default-signal \"$0\" run --key job --wait -- true";
+        let waiting = "exec env --default-signal \"$0\" \"$@\" run --key job --wait -- true";
         let waiter = Running::of(script("sh", &server.url(), waiting), 0);
         queued(&server, "job");
         waiter.send(signal);
@@ -54,7 +54,7 @@ fn a_call_that_waits_ends_by_a_signal() {
 fn a_signal_that_is_ignored_stays_ignored() {
     let server = Server::start();
     let ignoring =
-        "trap '' HUP; exec \"$0\" run --key job -- sh -c 'echo $$; read line; echo done'";
+        "trap '' HUP; exec \"$0\" \"$@\" run --key job -- sh -c 'echo $$; read line; echo done'";
     let mut running = Running::of(script("sh", &server.url(), ignoring), 1);
     running.send(Signal::HUP);
     running.send(Signal::TERM);
@@ -87,7 +87,7 @@ fn a_command_in_the_foreground_stays_in_the_group() {
 #[test]
 fn lockable_dies_as_its_command_did() {
     let server = Server::start();
-    let dying = "\"$0\" run --key job -- sh -c 'kill -TERM $$'; echo $?; echo after";
+    let dying = "\"$0\" \"$@\" run --key job -- sh -c 'kill -TERM $$'; echo $?; echo after";
     let (code, said, _) = outcome(&mut script("bash", &server.url(), dying));
     assert_eq!((code, said.as_str()), (0, "143\nafter\n"));
     let status = run(&server.url(), &[], "kill -TERM $$").status().unwrap();
