@@ -258,7 +258,6 @@ pub struct ServerBuilder {
     unix_socket: bool,
     sentinel: bool,
     clock: bool,
-    is_tls: bool,
 }
 
 impl ServerBuilder {
@@ -307,8 +306,7 @@ impl ServerBuilder {
     ///
     /// They must live as long as the server starts and restarts.
     #[must_use]
-    pub fn tls(mut self, tls: &Tls) -> Self {
-        self.is_tls = true;
+    pub fn tls(self, tls: &Tls) -> Self {
         let [authority, certificate, key] = [tls.ca_file(), tls.certificate_file(), tls.key_file()]
             .map(|file| file.display().to_string());
         self.config("tls-ca-cert-file", &authority)
@@ -335,12 +333,16 @@ impl ServerBuilder {
         })
     }
 
+    fn is_tls(&self) -> bool {
+        self.lines.iter().any(|line| line.starts_with("tls-cert-file "))
+    }
+
     /// Reserves the ports of a server, which is not started yet.
     pub(crate) fn prepare(self) -> Server {
         Server {
             directory: TempDir::with_prefix("lockable-").expect("a directory can be made"),
             port: Port::reserve(),
-            tls_port: self.is_tls.then(Port::reserve),
+            tls_port: self.is_tls().then(Port::reserve),
             child: Mutex::new(None),
             is_paused: AtomicBool::new(false),
             settings: self,
