@@ -9,7 +9,7 @@ use crate::support::{LIMIT, LONG, ample};
 #[tokio::test(flavor = "multi_thread")]
 async fn locks_of_a_cluster_over_tls_survive_a_failover() {
     let tls = Tls::generate();
-    let cluster = Cluster::builder().shards(2).replicas(2).tls(&tls).start();
+    let cluster = Cluster::builder().tls(&tls).start();
     let locker = ample(&cluster.url()).root_certificate(tls.ca_pem());
     survives_a_failover(&cluster, locker).await;
 }
@@ -17,7 +17,7 @@ async fn locks_of_a_cluster_over_tls_survive_a_failover() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_certificate_reaches_every_node() {
     let tls = Tls::generate();
-    let cluster = Cluster::builder().shards(2).replicas(2).mutual_tls(&tls).start();
+    let cluster = Cluster::builder().mutual_tls(&tls).start();
     let without = ample(&cluster.url()).root_certificate(tls.ca_pem());
     let error = without.clone().connect().await.unwrap_err();
     assert!(error.to_string().contains("client_certificate"), "{error}");
@@ -29,6 +29,7 @@ async fn a_client_certificate_reaches_every_node() {
 /// Locks of every shard, held and waited for.
 async fn survives_a_failover(cluster: &Cluster, builder: LockerBuilder) {
     cluster.set_node_timeout(LIMIT);
+    let builder = builder.command_deadline(LIMIT).connect_deadline(LIMIT);
     let lockers = [builder.clone().connect().await.unwrap(), builder.connect().await.unwrap()];
     let mut held = Vec::new();
     for number in 0..12 {
