@@ -16,6 +16,9 @@ use crate::elapse;
 /// Each stands for a process.
 const LOCKERS: usize = 4;
 
+/// How long a server may take for an answer, which a machine that stalls takes too.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// How many calls there are, of each kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Crowd {
@@ -84,7 +87,8 @@ impl Load {
     async fn started(mut self, url: &str) -> Self {
         let Crowd { holders, lease, waiters, lines, tasks } = self.crowd;
         for number in 0..LOCKERS {
-            let locker = Locker::builder().url(url).expire(lease).connect().await.unwrap();
+            let locker = Locker::builder().url(url).expire(lease).command_deadline(PATIENCE);
+            let locker = locker.connect().await.unwrap();
             let of_locker = |count: usize| (number..count).step_by(LOCKERS);
             for holder in of_locker(holders) {
                 let guard = locker.lock(held(holder)).renew().acquire().await.unwrap();
@@ -186,31 +190,31 @@ impl Client {
         self.end(guard, Pace::start()).await;
     }
 
-    async fn wait(self, waiter: Place) {
-        let key = line(waiter.line);
+    async fn wait(self, place: Place) {
+        let key = line(place.line);
         loop {
-            let pace = Pace::start();
-            let request = waiter.locker.lock(&key).wait_at_most(2 * SWITCH);
+            let since = Pace::start();
+            let request = place.locker.lock(&key).wait_at_most(2 * SWITCH);
             let acquired = tokio::select! {
                 acquired = request.acquire() => acquired,
                 () = self.stopped() => return,
             };
             match acquired {
-                Ok(guard) => self.served(guard, hold(waiter.line), pace).await,
-                Err(error) => self.note_in(pace, What::Refused, &name(&key), &error),
+                Ok(guard) => self.served(guard, hold(place.line), since).await,
+                Err(error) => self.note_in(since, What::Refused, &name(&key), &error),
             }
-            self.served[waiter.number].fetch_add(1, Ordering::Relaxed);
+            self.served[place.number].fetch_add(1, Ordering::Relaxed);
         }
     }
 
     async fn alone(self, locker: Locker, number: usize) {
         let key = format!("task:{number}");
         while !*self.stop.borrow() {
-            let pace = Pace::start();
+            let since = Pace::start();
             match locker.lock(&key).acquire().await {
-                Ok(guard) => self.served(guard, hold(1), pace).await,
+                Ok(guard) => self.served(guard, hold(1), since).await,
                 Err(error) => {
-                    self.note_in(pace, What::Refused, &name(&key), &error);
+                    self.note_in(since, What::Refused, &name(&key), &error);
                     // It may have been refused at once.
                     elapse(hold(1)).await;
                 }
@@ -218,31 +222,31 @@ impl Client {
         }
     }
 
-    async fn served(&self, guard: LockGuard, hold: Duration, pace: Pace) {
+    async fn served(&self, guard: LockGuard, hold: Duration, since: Pace) {
         self.sections.enter(&guard);
         tokio::select! {
-            error = guard.lost() => self.note_in(pace, What::Interrupted, guard.key().as_str(), &error),
+            error = guard.lost() => self.note_in(since, What::Interrupted, guard.key().as_str(), &error),
             () = elapse(hold) => {}
         }
-        self.end(guard, pace).await;
+        self.end(guard, since).await;
     }
 
     async fn stopped(&self) {
         drop(self.stop.clone().wait_for(|stop| *stop).await);
     }
 
-    async fn end(&self, guard: LockGuard, pace: Pace) {
+    async fn end(&self, guard: LockGuard, since: Pace) {
         self.sections.leave(&guard);
         let name = guard.key().as_str().to_owned();
         if let Err(error) = guard.release().await {
-            self.note_in(pace, What::Unreleased, &name, &error);
+            self.note_in(since, What::Unreleased, &name, &error);
         }
     }
 
-    /// What goes wrong in a call is no one's fault where the machine has stalled for a second in it: that is the
-    /// command deadline, and the first lease of a lock that was handed off.
-    fn note_in(&self, pace: Pace, what: What, name: &str, error: &LockError) {
-        if pace.lag() < Duration::from_secs(1) {
+    /// What goes wrong in a call is no one's fault where the machine has stalled in it: the first lease of a lock
+    /// that was handed off is a second.
+    fn note_in(&self, since: Pace, what: What, name: &str, error: &LockError) {
+        if since.lag() < Duration::from_millis(250) {
             self.note(what, name, error);
         }
     }

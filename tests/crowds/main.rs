@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lockable_runtime::{LockGuard, LockRequest, Locker};
+use lockable_tests::Admin;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
@@ -73,6 +74,11 @@ async fn hold(locker: &Locker, count: usize, terms: fn(LockRequest) -> LockReque
 
 /// What [`hold`] acquired, one part a task.
 type Guards = Vec<Vec<LockGuard>>;
+
+/// How many locks the server has.
+fn held(admin: &Admin) -> usize {
+    admin.keys("disLock:*").len()
+}
 
 const TASKS: usize = 50;
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use lockable_runtime::{Locker, shutdown};
-use lockable_tests::{Admin, Pace, Proxy, Server, wait};
+use lockable_tests::{Pace, Proxy, Server, wait};
 
-use crate::{LIMIT, alone, connect, hold, in_use, now};
+use crate::{LIMIT, alone, connect, held, hold, in_use, now};
 
 const COUNT: usize = 2_000;
 
@@ -96,8 +96,4 @@ fn start() -> (Server, Proxy) {
     let server = Server::start();
     let proxy = Proxy::start(&server);
     (server, proxy)
-}
-
-fn held(admin: &Admin) -> usize {
-    admin.keys("disLock:*").len()
 }

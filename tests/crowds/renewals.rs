@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockable_runtime::{LockGuard, Locker, shutdown};
 use lockable_tests::{Admin, Server, wait};
 
-use crate::{LIMIT, alone, connect, hold, in_use};
+use crate::{LIMIT, alone, connect, held, hold, in_use};
 
 const COUNT: usize = 10_000;
 const LEASE: Duration = Duration::from_secs(6);
@@ -60,10 +60,6 @@ async fn warm_up(locker: &Locker) {
 
 fn renewals(admin: &Admin) -> u64 {
     admin.command_calls("pexpire")
-}
-
-fn held(admin: &Admin) -> usize {
-    admin.keys("disLock:*").len()
 }
 
 /// How long the server took, in its own words.

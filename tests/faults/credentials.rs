@@ -2,14 +2,13 @@
 
 mod failures;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use lockable_runtime::{Credentials, LockError, Locker, LockerBuilder};
 use lockable_tests::{Sentinels, Server, ServerBuilder, wait};
 
 use crate::runtimes::two_threads;
-use crate::support::{KEY, LIMIT, ample, everything};
+use crate::support::{KEY, LIMIT, Runs, ample, everything};
 
 /// A server whose user `app` has this password, and whose others have one that no test knows.
 fn guarded(password: &str) -> ServerBuilder {
@@ -17,24 +16,9 @@ fn guarded(password: &str) -> ServerBuilder {
     Server::builder().password("of-no-test").user("app", &rules)
 }
 
-/// Counts how often a callback was asked.
-#[derive(Clone, Default)]
-struct Calls(Arc<AtomicUsize>);
-
-impl Calls {
-    fn count(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-
-    /// The number of this call, from 1 on.
-    fn next(&self) -> usize {
-        self.0.fetch_add(1, Ordering::SeqCst) + 1
-    }
-}
-
 /// Logs in as `app` with that password.
-fn counted(builder: LockerBuilder, password: &'static str) -> (LockerBuilder, Calls) {
-    let calls = Calls::default();
+fn counted(builder: LockerBuilder, password: &'static str) -> (LockerBuilder, Runs) {
+    let calls = Runs::default();
     let counter = calls.clone();
     let source = move || {
         counter.next();

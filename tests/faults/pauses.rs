@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
@@ -19,14 +20,14 @@ use crate::support::{boot_time, usable};
 fn a_stopped_process_takes_no_step_after_its_deadline() {
     let stops = long_form(400, 10_000) as u64;
     let server = Server::start();
-    let found = thread::scope(|scope| {
-        let stop = |n| {
-            let server = &server;
-            move || stop_again_and_again(server, n, stops.div_ceil(WORKERS))
-        };
-        let workers: Vec<_> = (0..WORKERS).map(|n| scope.spawn(stop(n))).collect();
-        workers.into_iter().map(|worker| worker.join().unwrap()).fold(Found::default(), Found::and)
+    let found = Mutex::new(Found::default());
+    thread::scope(|scope| {
+        for number in 0..WORKERS {
+            let (server, found) = (&server, &found);
+            scope.spawn(move || stop_again_and_again(server, number, stops, found));
+        }
     });
+    let found = found.into_inner().unwrap();
     println!("{found:?}");
     let Found { stops, steps, late, forbidden, .. } = found;
     assert!(steps > stops, "{found:?}");
@@ -37,8 +38,8 @@ fn a_stopped_process_takes_no_step_after_its_deadline() {
 const WORKERS: u64 = 4;
 const LEASE: Duration = Duration::from_millis(30);
 
-/// What the stops of one process found.
-#[derive(Clone, Copy, Debug, Default)]
+/// What the stops of all processes found.
+#[derive(Debug, Default)]
 struct Found {
     /// Those that began before the deadline and ended after it.
     stops: u64,
@@ -50,31 +51,16 @@ struct Found {
     latest: u64,
 }
 
-impl Found {
-    fn and(self, other: Self) -> Self {
-        Self {
-            stops: self.stops + other.stops,
-            steps: self.steps + other.steps,
-            late: self.late + other.late,
-            forbidden: self.forbidden + other.forbidden,
-            latest: self.latest.max(other.latest),
-        }
-    }
-}
-
-fn stop_again_and_again(server: &Server, number: u64, stops: u64) -> Found {
-    let millis = LEASE.as_millis().to_string();
-    let arguments = [server.url(), number.to_string(), millis];
+fn stop_again_and_again(server: &Server, number: u64, stops: u64, found: &Mutex<Found>) {
+    let arguments = [server.url(), number.to_string(), LEASE.as_millis().to_string()];
     let mut worker = Peer::start(env!("CARGO_BIN_EXE_step_worker"), arguments);
-    let mut found = Found::default();
-    while found.stops < stops {
-        stop_once(&mut worker, &mut found);
+    while found.lock().unwrap().stops < stops {
+        stop_once(&mut worker, found);
     }
     worker.finish();
-    found
 }
 
-fn stop_once(worker: &mut Peer, found: &mut Found) {
+fn stop_once(worker: &mut Peer, found: &Mutex<Found>) {
     let answer = worker.ask("go");
     // Without an answer in time there is nothing to stop.
     let Some(until) = answer.strip_prefix("held ") else { return };
@@ -87,6 +73,7 @@ fn stop_once(worker: &mut Peer, found: &mut Found) {
     worker.resume();
     let answer = worker.hear();
     let numbers: Vec<u64> = answer.split(' ').map(|number| number.parse().unwrap()).collect();
+    let mut found = found.lock().unwrap();
     found.stops += u64::from(is_past);
     found.steps += numbers[0];
     found.late += numbers[1];

@@ -203,8 +203,7 @@ async fn no_secret_is_shown_by_a_failing_background() {
         nest.proxy.misspell(Some("EVALSHA"));
         first.lost().await;
         let logged = async |words: &[&str]| {
-            let is_logged = async || events::logged_with(Level::WARN, words) > 0;
-            wait::until_async(LIMIT, is_logged).await;
+            wait::until_async(LIMIT, async || events::logged_with(Level::WARN, words) > 0).await;
         };
         logged(&["a renewal was not answered", "EVALSH_"]).await;
         drop(second);
@@ -266,8 +265,9 @@ async fn as_a_request(test: impl AsyncFnOnce(Nest)) {
 /// Runs the test as a request, and looks through all events and spans behind it.
 async fn as_a_request_on(server: Server, proxy: Proxy, url: &str, test: impl AsyncFnOnce(Nest)) {
     events::keep_secret(CANARY);
-    let (admin, locker) = (server.admin(), ample(url).redact_keys().connect_lazy().unwrap());
-    let nest = Nest { server, proxy, admin, locker, origins: Vec::new() };
+    // A release is given up that long after its lease, which one test waits for.
+    let locker = ample(url).command_deadline(LIMIT / 4).redact_keys().connect_lazy().unwrap();
+    let nest = Nest { admin: server.admin(), server, proxy, locker, origins: Vec::new() };
     RequestId::new("canary-request").scope(test(nest)).await;
     assert_eq!(events::leaks(), [""; 0]);
 }

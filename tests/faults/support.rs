@@ -159,7 +159,7 @@ pub(crate) fn freed_blocking(server: &Server) {
     wait::until(LIMIT, || admin.get(KEY).is_none());
 }
 
-/// Counts how often a body has run.
+/// Counts how often a body, or a callback, has run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs(Arc<AtomicU64>);
 
@@ -169,7 +169,12 @@ impl Runs {
     }
 
     pub(crate) fn add(&self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
+        self.next();
+    }
+
+    /// Counts this one, and gives its number, from 1 on.
+    pub(crate) fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::SeqCst) + 1
     }
 }
 

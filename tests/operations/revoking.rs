@@ -10,9 +10,7 @@ use lockable_runtime::admin::{Forced, HolderKind, Revoked};
 use lockable_tests::{Proxy, Server};
 
 use self::support::{ask, held, listens};
-use crate::support::{LIMIT, LONG, connect, start, until};
-
-const SECOND: Duration = Duration::from_secs(1);
+use crate::support::{LIMIT, LONG, SECOND, connect, start, until};
 
 #[tokio::test]
 async fn an_asked_holder_releases_under_its_lock() {

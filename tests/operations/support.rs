@@ -8,6 +8,8 @@ use lockable_tests::{Admin, Server, wait};
 /// How long a test waits for an event that must come.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
 /// A lease that no test outlives: its first renewal is due after minutes, long behind every limit.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
 

@@ -1,20 +1,16 @@
 //! A lock that is deleted from outside stops its body at once, long before its next renewal.
 
-use std::time::Duration;
-
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::long_form;
 use tokio::task::JoinSet;
 
 use self::support::{end, held, hold, looks, most_looks, stopped, tracked, warm};
-use crate::support::{LIMIT, LONG, connect, now, start, until};
+use crate::support::{LIMIT, LONG, SECOND, connect, now, start, until};
 
 mod cluster;
 mod reconnections;
 mod refusals;
 mod support;
-
-const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
 async fn a_deleted_lock_stops_its_body() {

@@ -252,7 +252,6 @@ impl Drop for Server {
 
 /// The settings of a server that is not running yet.
 #[derive(Clone, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct ServerBuilder {
     lines: Vec<String>,
     unix_socket: bool,

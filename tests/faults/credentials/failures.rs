@@ -11,10 +11,10 @@ use lockable_runtime::check::{Code, Severity};
 use lockable_runtime::{Credentials, LockError, Locker};
 use lockable_tests::{Pace, Proxy, Server, wait};
 
-use super::{Calls, counted, disconnect, guarded, pair};
+use super::{counted, disconnect, guarded, pair};
 use crate::events;
 use crate::support::{
-    COMMAND, CONNECT, LIMIT, ample, connect_ample, everything, impatient, in_time,
+    COMMAND, CONNECT, LIMIT, Runs, ample, connect_ample, everything, impatient, in_time,
 };
 
 /// An error of the user's own.
@@ -30,8 +30,8 @@ impl fmt::Display for NoToken {
 impl Error for NoToken {}
 
 /// Fails at the calls of these numbers.
-fn failing(server: &Server, numbers: &'static [usize]) -> (Locker, Calls) {
-    let calls = Calls::default();
+fn failing(server: &Server, numbers: &'static [u64]) -> (Locker, Runs) {
+    let calls = Runs::default();
     let counter = calls.clone();
     let source = move || {
         let fails = numbers.contains(&counter.next());
@@ -84,7 +84,7 @@ async fn a_failure_is_over_with_the_next_opening() {
 #[tokio::test]
 async fn a_callback_that_panics_leaves_no_call_hanging() {
     let server = guarded("word").start();
-    let calls = Calls::default();
+    let calls = Runs::default();
     let counter = calls.clone();
     // Before its future, in its future, and for the subscription of waiters.
     let source = move || {
@@ -146,7 +146,7 @@ async fn a_callback_that_never_answers_is_given_up() {
 async fn a_callback_that_blocks_delays_no_renewal() {
     const LEASE: Duration = Duration::from_secs(3);
     let server = guarded("word").start();
-    let (calls, (go, blocked)) = (Calls::default(), mpsc::channel::<()>());
+    let (calls, (go, blocked)) = (Runs::default(), mpsc::channel::<()>());
     let (counter, blocked) = (calls.clone(), Arc::new(Mutex::new(blocked)));
     let source = move || {
         if counter.next() > 1 {

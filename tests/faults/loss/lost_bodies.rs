@@ -26,8 +26,8 @@ fn the_body_is_not_polled_after_a_refusal() {
     let (runs, of_body) = (Runs::default(), Arc::new(()));
     let is_there = Arc::downgrade(&of_body);
     let body = async {
-        let _of_body = of_body;
         counted(&runs).await;
+        drop(of_body);
     };
     let mut call = pin!(locker.lock("loss:polled").expire(3 * LEASE).renew().run(body));
     let polls = begin(call.as_mut(), &runs);
@@ -85,7 +85,7 @@ fn ended<F: Future<Output = Result<(), LockError>>>(call: Pin<&mut F>) -> LockEr
 async fn a_completion_after_the_loss_is_distinguished() {
     events::listen();
     let (_server, locker) = server_and_locker().await;
-    let outcome = locker.lock("loss:completed").expire(LEASE).run(blocked()).await;
+    let outcome = locker.lock("loss:completed").expire(LEASE).run(async { blocked() }).await;
     let error = outcome.unwrap_err();
     assert!(error.is_lost() && error.is_completed(), "{error}");
     assert_logged("disLock:loss:completed");
@@ -96,7 +96,7 @@ async fn a_body_allowed_to_finish_logs_the_loss() {
     events::listen();
     let (_server, locker) = server_and_locker().await;
     let request = locker.lock("loss:finished").expire(LEASE).on_lost(OnLost::Finish);
-    assert_eq!(request.run(blocked()).await.unwrap(), 7);
+    assert_eq!(request.run(async { blocked() }).await.unwrap(), 7);
     assert_logged("disLock:loss:finished");
 }
 
@@ -116,7 +116,7 @@ async fn a_body_allowed_to_finish_continues_after_a_refusal() {
 }
 
 /// A body that blocks its thread for longer than its lease.
-async fn blocked() -> u32 {
+fn blocked() -> u32 {
     block_thread(LEASE + LEASE / 4);
     7
 }

@@ -24,12 +24,18 @@ async fn the_first_call_reveals_a_restart() {
     all_lost(guards).await;
 }
 
+/// A runtime's first connection replaces none, but the server may be another one since the others were opened.
+#[rstest]
+#[case::which_was_connected(true)]
+#[case::which_connects_then(false)]
 #[tokio::test]
-async fn a_call_of_another_runtime_reveals_a_restart() {
+async fn a_call_of_another_runtime_reveals_a_restart(#[case] was_connected: bool) {
     let (server, locker) = server_and_locker().await;
     let guards = hold(&locker).await;
     let (other, task) = (two_threads(), locker.clone());
-    other.spawn(async move { call(&task).await }).await.unwrap();
+    if was_connected {
+        other.spawn(async move { call(&task).await }).await.unwrap();
+    }
     server.restart();
     other.spawn(async move { call(&locker).await }).await.unwrap();
     all_lost(guards).await;
@@ -95,18 +101,6 @@ async fn a_restart_after_a_silence_reaches_every_holder() {
     server.restart();
     call(&locker).await;
     all_lost(guards).await;
-}
-
-/// That connection replaces none, but the server may be another one since the others were opened.
-#[tokio::test]
-async fn a_runtimes_first_connection_reveals_a_restart() {
-    let (server, locker) = server_and_locker().await;
-    let guards = hold(&locker).await;
-    server.restart();
-    let other = two_threads();
-    other.spawn(async move { call(&locker).await }).await.unwrap();
-    all_lost(guards).await;
-    other.shutdown_background();
 }
 
 /// Goal: two holders in one process, one of which is renewed by a server that the address led to once.

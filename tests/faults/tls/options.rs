@@ -49,11 +49,8 @@ fn what_is_no_client_certificate_is_refused() {
         assert_invalid(builder.connect_lazy(), &["`LockerBuilder::client_certificate`", words]);
     }
     let both = format!("{}{}", one.key, one.certificate);
-    Locker::builder()
-        .url(URL)
-        .client_certificate(both.as_str(), both.as_str())
-        .connect_lazy()
-        .unwrap();
+    let builder = Locker::builder().url(URL).client_certificate(both.as_str(), both.as_str());
+    builder.connect_lazy().unwrap();
 }
 
 #[test]

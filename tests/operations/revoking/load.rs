@@ -131,9 +131,8 @@ async fn listener(url: &str, operator: &Locker, number: usize) -> Locker {
     let guard = locker.lock(&key).renew().acquire().await.unwrap();
     let seen = held(operator, &key).await;
     let admin = operator.admin();
-    let grace = Duration::ZERO;
     until(async || {
-        admin.revoke(&seen, "begin").grace(grace).await.unwrap();
+        admin.revoke(&seen, "begin").grace(Duration::ZERO).await.unwrap();
         !guard.is_held()
     })
     .await;
