@@ -182,13 +182,10 @@ fn a_delay_works_in_both_directions_and_ends() {
     let start = now();
     admin.set("key", "value");
     assert!(start.elapsed() >= 2 * delay, "{:?}", start.elapsed());
+    // Longer than a reply is waited for.
+    proxy.delay(Duration::from_secs(3_600));
     proxy.delay(Duration::ZERO);
-    let quickest = (0..50).map(|_| {
-        let start = now();
-        admin.set("key", "value");
-        start.elapsed()
-    });
-    assert!(quickest.min().unwrap() < delay);
+    admin.set("key", "value");
 }
 
 #[expect(clippy::disallowed_methods, reason = "a delay is tested in real time")]
