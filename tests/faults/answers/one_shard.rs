@@ -58,4 +58,4 @@ async fn hold(locker: &Locker) -> Vec<LockGuard> {
 const LEASES: usize = 300;
 
 /// They are renewed after a third of it: the rest is for a machine that stalls.
-const LEASE: Duration = Duration::from_secs(9);
+const LEASE: Duration = Duration::from_secs(15);

@@ -22,7 +22,7 @@ use crate::support::{LIMIT, now};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_answer_in_each_place_has_its_outcome() {
-    // So few that each is in time also on a busy machine; there may be more of those that mostly wait.
+    // So few that each is in time on a busy machine; there may be more of those that mostly wait.
     let at_once = [2, 6].map(|count| Arc::new(Semaphore::new(count)));
     let mut cases = JoinSet::new();
     for (row, Row { given, places, .. }) in ROWS.iter().enumerate() {
