@@ -109,6 +109,7 @@ const ROUNDS: usize = 9;
 
 async fn work(task: usize, locker: &Locker, sections: &Sections) {
     let request = || locker.lock(["left", "right"][task / 3 % 2]);
+    let mut releases = JoinSet::new();
     for round in 0..ROUNDS {
         let guard = match task / 6 % 3 {
             0 => next_grant(request).await,
@@ -123,9 +124,10 @@ async fn work(task: usize, locker: &Locker, sections: &Sections) {
         match round % 3 {
             0 => guard.release().await.unwrap(),
             1 => drop(guard),
-            _ => drop(tokio::spawn(async { guard.release().await })),
+            _ => drop(releases.spawn(async { guard.release().await.unwrap() })),
         }
     }
+    releases.join_all().await;
 }
 
 /// A lock that is busy is tried again when the other tasks have had their turn.

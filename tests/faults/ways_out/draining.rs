@@ -10,9 +10,7 @@ use lockable_runtime::{LockGuard, Locker, shutdown};
 use lockable_tests::Server;
 
 use crate::runtimes::{block_on, one_thread};
-use crate::support::{
-    LIMIT, ample, connect, connect_ample, in_time, server_and_locker, server_and_proxy,
-};
+use crate::support::{LIMIT, ample, connect_ample, in_time, server_and_locker, server_and_proxy};
 use crate::waiting::late_claims::{give_up, held_claim};
 use crate::waiting::support::{queued, waiter};
 
@@ -153,7 +151,7 @@ fn a_process_that_drains_leaves_no_lock() {
 }
 
 async fn drop_drain_and_exit(url: &str) {
-    let locker = connect(url).await;
+    let locker = connect_ample(url).await;
     drop(guards(&locker, 40).await);
     shutdown(LIMIT).await.unwrap();
     exit(0);

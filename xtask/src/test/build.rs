@@ -25,22 +25,14 @@ pub(super) struct Binary {
     pub(super) program: PathBuf,
 }
 
-/// Builds the tests, and the examples and programs that they run; the user sees what cargo says.
+/// Builds the tests, the examples and programs that they run, and the benches; the user sees what cargo says.
 pub(super) fn everything() -> Result<Build, String> {
-    let arguments = ["test", "--workspace", "--all-features", "--all-targets", "--no-run"];
-    let mut cargo = shell::cargo(&arguments);
-    with_lints(&mut cargo).arg("--message-format=json-diagnostic-rendered-ansi");
-    let mut child =
-        cargo.stdout(Stdio::piped()).spawn().map_err(|error| format!("cargo: {error}"))?;
-    let output = child.stdout.take().ok_or("cargo has no output")?;
     let mut build = Build::default();
-    for line in BufReader::new(output).lines().map_while(Result::ok) {
-        build.add(&serde_json::from_str(&line).unwrap_or_default());
-    }
-    match child.wait() {
-        Ok(status) if status.success() => Ok(build),
-        _ => Err("the tests were not built".to_owned()),
-    }
+    // Two commands, because one that names the benches would build the examples as tests.
+    build.run(&["build", "--benches"])?;
+    build.binaries.clear();
+    build.run(&["test", "--no-run"])?;
+    Ok(build)
 }
 
 /// Lets clippy's driver compile the workspace where it is installed.
@@ -52,6 +44,21 @@ pub(super) fn with_lints(cargo: &mut Command) -> &mut Command {
 }
 
 impl Build {
+    fn run(&mut self, arguments: &[&str]) -> Result<(), String> {
+        let mut cargo = shell::cargo(arguments);
+        with_lints(&mut cargo).args(["--workspace", "--all-features"]);
+        cargo.arg("--message-format=json-diagnostic-rendered-ansi").stdout(Stdio::piped());
+        let mut child = cargo.spawn().map_err(|error| format!("cargo: {error}"))?;
+        let output = child.stdout.take().ok_or("cargo has no output")?;
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            self.add(&serde_json::from_str(&line).unwrap_or_default());
+        }
+        match child.wait() {
+            Ok(status) if status.success() => Ok(()),
+            _ => Err("the tests were not built".to_owned()),
+        }
+    }
+
     /// What cargo says of one thing that it has compiled, or found compiled.
     fn add(&mut self, message: &Value) {
         self.binaries.extend(binary(message));
