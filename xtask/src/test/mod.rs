@@ -9,7 +9,6 @@ mod pool;
 mod report;
 mod suite;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::check::{Check, Needs};
@@ -19,7 +18,7 @@ use crate::{python, redis};
 use build::Build;
 use pool::Job;
 use report::Report;
-use suite::Suite;
+use suite::{Suite, Surroundings};
 
 pub(crate) const USAGE: &str = "test [--full] [NAME]";
 
@@ -27,9 +26,9 @@ pub(crate) const USAGE: &str = "test [--full] [NAME]";
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<bool, String> {
     let Request { is_full, name } = Request::parse(arguments)?;
     redis::prepare()?;
-    let python = python::prepare()?;
-    let Some(name) = name else { return run_everything(&python, is_full) };
-    let wanted = named(&name, suites(&build::everything()?, &python, is_full)?);
+    let around = Surroundings::new(python::prepare()?, is_full)?;
+    let Some(name) = name else { return run_everything(&around) };
+    let wanted = named(&name, suites(&build::everything()?, &around)?);
     if wanted.is_empty() {
         return Err(format!("no test has `{name}` in its name"));
     }
@@ -44,18 +43,18 @@ fn named(name: &str, mut suites: Vec<Suite>) -> Vec<Suite> {
     }
 }
 
-fn run_everything(python: &Path, is_full: bool) -> Result<bool, String> {
+fn run_everything(around: &Surroundings) -> Result<bool, String> {
     let report = Report::new();
     let of = |needs| CHECKS.iter().filter(move |check| check.needs == needs);
     of(Needs::Toolchain).for_each(|check| report.check(check.name, &(check.run)()));
     let build = build::everything()?;
     report.check("clippy", &build.outcome());
-    let suites = suites(&build, python, is_full)?;
+    let suites = suites(&build, around)?;
     Ok(run_side_by_side(suites, of(Needs::Build).collect(), report))
 }
 
-fn suites(build: &Build, python: &Path, is_full: bool) -> Result<Vec<Suite>, String> {
-    let suites = build.binaries.iter().map(|binary| Suite::of(binary, python, is_full));
+fn suites(build: &Build, around: &Surroundings) -> Result<Vec<Suite>, String> {
+    let suites = build.binaries.iter().map(|binary| Suite::of(binary, around));
     let mut suites = suites.collect::<Result<Vec<_>, _>>()?;
     suites.retain(Suite::has_tests);
     suites.push(Suite::of_documentation());

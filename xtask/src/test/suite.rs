@@ -2,7 +2,7 @@
 
 use std::env;
 use std::io::{self, BufRead, BufReader, PipeReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use super::build::{self, Binary};
@@ -18,6 +18,19 @@ pub(super) struct Suite {
     plan: Plan,
 }
 
+/// What all suites need of this machine, and of the command line.
+pub(super) struct Surroundings {
+    python: PathBuf,
+    library_path: String,
+    is_full: bool,
+}
+
+impl Surroundings {
+    pub(super) fn new(python: PathBuf, is_full: bool) -> Result<Self, String> {
+        Ok(Self { python, library_path: library_path()?, is_full })
+    }
+}
+
 /// How many tests run at a time, and how much of the machine they take together.
 #[derive(Clone, Copy)]
 struct Plan {
@@ -27,13 +40,15 @@ struct Plan {
 
 impl Suite {
     /// The tests of a binary, in the surroundings that cargo would give it.
-    pub(super) fn of(binary: &Binary, python: &Path, is_full: bool) -> Result<Self, String> {
+    pub(super) fn of(binary: &Binary, around: &Surroundings) -> Result<Self, String> {
         let plan = plan(&binary.name);
         let mut command = Command::new(&binary.program);
         command.current_dir(&binary.package).env("CARGO_MANIFEST_DIR", &binary.package);
-        command.env("LOCKABLE_PYTHON", python).env("RUST_TEST_THREADS", plan.threads.to_string());
-        command.env(LIBRARY_PATH, library_path()?);
-        if is_full {
+        command
+            .env("LOCKABLE_PYTHON", &around.python)
+            .env("RUST_TEST_THREADS", plan.threads.to_string());
+        command.env(LIBRARY_PATH, &around.library_path);
+        if around.is_full {
             command.arg("--include-ignored");
         }
         let mut suite = Self { name: binary.name.clone(), command, tests: Vec::new(), plan };
