@@ -120,6 +120,15 @@ impl Load {
         wait::until_async(SWITCH, async || moved()).await;
     }
 
+    /// How long it takes until each line has moved twice, in the pace of the machine: after a failover, the first
+    /// holders may have been served before it.
+    pub(crate) async fn each_line_moves_twice(&self) -> Duration {
+        let pace = Pace::start();
+        self.each_line_moves().await;
+        self.each_line_moves().await;
+        pace.elapsed()
+    }
+
     /// The names in the server of all locks that are held until the end.
     pub(crate) fn held(&self) -> impl Iterator<Item = String> {
         (0..self.crowd.holders).map(|number| name(&held(number)))
