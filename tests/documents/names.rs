@@ -25,7 +25,9 @@ fn exists(command: &str) -> bool {
             manifests.iter().any(|manifest| has_target(manifest, name))
         }
         ["bench", "--bench", name, ..] => has_target("benches/Cargo.toml", name),
-        ["xtask", name] => read("xtask/src/main.rs").contains(&format!("Some(\"{name}\")")),
+        ["xtask", name] | ["xtask", name @ "test", _] => {
+            read("xtask/src/main.rs").contains(&format!("Some(\"{name}\")"))
+        }
         ["test" | "add", ..] | ["install", "lockable-cli", ..] => true,
         _ => false,
     }
