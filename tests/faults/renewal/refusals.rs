@@ -52,7 +52,7 @@ async fn node() -> (Admin, Locker, Server) {
     (server.admin(), connect_ample(&server.url()).await, server)
 }
 
-/// Waits for so many renewals more.
+/// Waits for `count` more renewals.
 async fn renewed(admin: &Admin, count: usize) {
     let wanted = admin.command_calls("pexpire") + count as u64;
     wait::until_async(LIMIT, async || admin.command_calls("pexpire") >= wanted).await;
