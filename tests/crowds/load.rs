@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lockable_runtime::{LockError, LockGuard, Locker};
-use lockable_tests::sections::SWITCH;
+use lockable_tests::sections::{SOON, SWITCH};
 use lockable_tests::{Pace, Sections, wait};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -18,6 +18,12 @@ const LOCKERS: usize = 4;
 
 /// How long a server may take for an answer, which a machine that stalls takes too.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a lock lasts that was handed off, until its holder renews it.
+const FIRST_LEASE: Duration = Duration::from_secs(1);
+
+/// After this long a line asks by itself.
+const RECHECK: Duration = Duration::from_millis(800);
 
 /// How many calls there are, of each kind.
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +133,16 @@ impl Load {
         self.each_line_moves().await;
         self.each_line_moves().await;
         pace.elapsed()
+    }
+
+    /// Waits until each line has moved twice after a failover, in the pace of the machine.
+    ///
+    /// A lock that was handed off just before may stay, and does so for its first lease, where its release reached
+    /// the old server alone; and a line whose grant was lost asks for it at its next recheck.
+    pub(crate) async fn moves_after_a_failover(&self, usual: Duration) {
+        let moved = self.each_line_moves_twice().await;
+        println!("every line moves twice {moved:?} after it, before {usual:?}");
+        assert!(moved <= FIRST_LEASE + RECHECK + SOON + 2 * usual, "{moved:?} {usual:?}");
     }
 
     /// The names in the server of all locks that are held until the end.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockable_tests::sections::{SOON, is_clean};
+use lockable_tests::sections::is_clean;
 use lockable_tests::{Sections, Sentinels};
 
 use crate::alone;
@@ -18,9 +18,7 @@ fn a_killed_primary_costs_no_lease_and_little_waiting() {
         let mut switches = group.switches();
         let before = group.kill_primary();
         switches.next().await;
-        let moved = load.each_line_moves_twice().await;
-        println!("every line moves twice {moved:?} after the switch, before {usual:?}");
-        assert!(moved <= SOON + 2 * usual, "{moved:?} {usual:?}");
+        load.moves_after_a_failover(usual).await;
         ended(load).await.assert_sound();
         is_clean(group.other_than(before)).await;
     });

@@ -112,6 +112,8 @@ async fn slots_move_among_hundreds_of_waiters() {
         scope.spawn(|| {
             cluster.reshard(SLOTS, one, two).unwrap();
             cluster.reshard(SLOTS, two, one).unwrap();
+            // The next master has only the slots that it has heard of.
+            cluster.wait_until_healthy();
             cluster.fail_over(guards[0].key().as_str());
             cluster.wait_until_healthy();
         });
