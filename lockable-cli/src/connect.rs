@@ -1,7 +1,6 @@
 //! The locker that the arguments and the environment name.
 
 use std::convert::Infallible;
-use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,6 +9,7 @@ use std::time::Duration;
 use lockable_runtime::{Credentials, Locker, LockerBuilder};
 
 use crate::arguments::Connection;
+use crate::environment::{refuse_forgotten, variable};
 use crate::failure::Failure;
 use crate::output::shell::quoted;
 
@@ -25,7 +25,7 @@ pub(crate) fn prefix(connection: &Connection) -> Result<String, Failure> {
 
 /// Where the locks are, without users, passwords and settings.
 pub(crate) fn place(connection: &Connection) -> Result<String, Failure> {
-    let url = without_user(&url(connection)?);
+    let url = without_user(&url(connection)?.0);
     Ok(url.split('?').next().unwrap_or_default().to_owned())
 }
 
@@ -60,8 +60,12 @@ fn builder(connection: &Connection) -> Result<LockerBuilder, Failure> {
     if connection.timeout.0 < SHORTEST {
         return Err(Failure::usage("--timeout must be at least 10ms"));
     }
-    let url = url(connection)?;
-    let mut builder = Locker::builder().url(&url).command_deadline(connection.timeout.0);
+    let (url, is_shared) = url(connection)?;
+    let builder = Locker::builder();
+    let url_alone =
+        if connection.password_file.is_some() { without_user(&url) } else { url.clone() };
+    let builder = if is_shared { builder.shared_url(url_alone) } else { builder.url(url_alone) };
+    let mut builder = builder.command_deadline(connection.timeout.0);
     builder = builder.connect_deadline(connection.timeout.0);
     if let Some(prefix) = &connection.prefix {
         builder = builder.prefix(prefix);
@@ -75,15 +79,18 @@ fn builder(connection: &Connection) -> Result<LockerBuilder, Failure> {
     with_certificates(builder, connection)
 }
 
-fn url(connection: &Connection) -> Result<String, Failure> {
+/// The URL, and whether it is one that other programs read too.
+fn url(connection: &Connection) -> Result<(String, bool), Failure> {
     if connection.url.as_deref().is_some_and(has_password) {
         return Err(Failure::usage(PASSWORD_IN_ARGUMENT));
     }
-    let mut variables = ["LOCKABLE_URL", "REDIS_URL"].into_iter();
-    let set = |name| env::var(name).ok().filter(|url| !url.is_empty());
-    let url = connection.url.clone().or_else(|| variables.find_map(set));
-    let url = url.ok_or_else(|| Failure::usage(NO_URL))?;
-    if url.starts_with("memory:") { Err(Failure::usage(MEMORY)) } else { Ok(url) }
+    refuse_forgotten()?;
+    let own =
+        connection.url.clone().map_or_else(|| variable("LOCKABLE_URL"), |url| Ok(Some(url)))?;
+    let shared = if own.is_none() { variable("REDIS_URL")? } else { None };
+    let is_shared = shared.is_some();
+    let url = own.or(shared).ok_or_else(|| Failure::usage(NO_URL))?;
+    if url.starts_with("memory:") { Err(Failure::usage(MEMORY)) } else { Ok((url, is_shared)) }
 }
 
 /// Whether everyone on this machine could read a password in the list of processes.
@@ -117,7 +124,7 @@ fn with_password(builder: LockerBuilder, url: &str, file: &Path) -> Result<Locke
     let user = user_info(url).and_then(|info| info.split(':').next());
     let user = user.filter(|user| !user.is_empty()).map(decoded);
     let file = PathBuf::from(file);
-    Ok(builder.url(without_user(url)).credentials(move || {
+    Ok(builder.credentials(move || {
         // A pipe is empty when it is read again.
         let now = password(&file).ok().filter(|password| !password.is_empty());
         let password = now.unwrap_or_else(|| first.clone());

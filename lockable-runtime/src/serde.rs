@@ -57,10 +57,12 @@ impl Serialize for Report {
         let difference = self.clock_difference().map(|by| by.as_millis());
         let milliseconds = difference.map(|by| u64::try_from(by).unwrap_or(u64::MAX));
         let findings: Vec<_> = self.findings().collect();
-        let mut fields = serializer.serialize_struct("Report", 7)?;
+        let mut fields = serializer.serialize_struct("Report", 9)?;
         fields.serialize_field("ok", &self.is_ok())?;
         fields.serialize_field("worst", &self.worst())?;
         fields.serialize_field("backend", self.backend())?;
+        fields.serialize_field("prefix", self.prefix())?;
+        fields.serialize_field("namespace", self.namespace())?;
         fields.serialize_field("server", &self.server())?;
         fields.serialize_field("address", &self.address())?;
         fields.serialize_field("clock_difference_ms", &milliseconds)?;
@@ -104,6 +106,7 @@ mod tests {
     use serde_json::{Value, from_value, json, to_value};
 
     use super::*;
+    use crate::types::namespace::Namespace;
 
     fn back<T: Serialize + for<'de> Deserialize<'de>>(value: &T) -> T {
         from_value(to_value(value).unwrap()).unwrap()
@@ -145,10 +148,10 @@ mod tests {
 
     #[test]
     fn a_report_has_stable_fields() {
-        let mut report = Report::new("redis://host:6379/0");
+        let mut report = Report::new("redis://host:6379/0").of("shop:", &Namespace::default());
         let empty = json!({
-            "ok": true, "worst": null, "backend": "redis://host:6379/0", "server": null,
-            "address": null, "clock_difference_ms": null, "findings": [],
+            "ok": true, "worst": null, "backend": "redis://host:6379/0", "prefix": "shop:",
+            "namespace": "lockable", "server": null, "address": null, "clock_difference_ms": null, "findings": [],
         });
         assert_eq!(to_value(&report).unwrap(), empty);
         report.server = Some("valkey 9.1.2".to_owned());
@@ -162,8 +165,8 @@ mod tests {
             "address": "10.0.0.7:6379", "message": "it is missing", "advice": "grant it",
         });
         let full = json!({
-            "ok": false, "worst": "error", "backend": "redis://host:6379/0",
-            "server": "valkey 9.1.2", "address": "10.0.0.7:6379", "clock_difference_ms": 12, "findings": [finding],
+            "ok": false, "worst": "error", "backend": "redis://host:6379/0", "prefix": "shop:",
+            "namespace": "lockable", "server": "valkey 9.1.2", "address": "10.0.0.7:6379", "clock_difference_ms": 12, "findings": [finding],
         });
         assert_eq!(to_value(&report).unwrap(), full);
     }

@@ -3,6 +3,8 @@
 //! It is one for the whole process, so each of these tests runs in a process of its own.
 
 use std::env;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use lockable_runtime::testing::{TestLocks, inherit, scope, sync_scope};
@@ -17,6 +19,12 @@ const CHILD: &str = "LOCKABLE_TEST_CHILD";
 
 /// Runs the body in a process of its own, which has no other locker variables than the given ones.
 fn in_own_process(test: &str, variables: &[(&str, &str)], body: impl AsyncFnOnce()) {
+    let variables: Vec<_> =
+        variables.iter().map(|(name, value)| (*name, OsStr::new(value))).collect();
+    in_own_process_with(test, &variables, body);
+}
+
+fn in_own_process_with(test: &str, variables: &[(&str, &OsStr)], body: impl AsyncFnOnce()) {
     if env::var(CHILD).is_ok_and(|child| child == test) {
         return Runtime::new().unwrap().block_on(body());
     }
@@ -125,6 +133,37 @@ fn a_wrong_variable_is_named_in_the_error() {
             let error = call().await.unwrap_err();
             assert!(error.is_invalid_url());
             assert!(error.to_string().contains("REDIS_URL"), "{error}");
+        },
+    );
+}
+
+#[test]
+fn a_variable_that_one_would_expect_to_count_is_refused() {
+    in_own_process(
+        "a_variable_that_one_would_expect_to_count_is_refused",
+        &[("LOCKABLE_URL", "memory://"), ("LOCKABLE_PREFIX", "shop:")],
+        async || {
+            let error = call().await.unwrap_err();
+            assert!(error.is_invalid_option(), "{error:?}");
+            let text = error.to_string();
+            assert!(text.contains("LOCKABLE_PREFIX") && text.contains("`?prefix=…`"), "{text}");
+        },
+    );
+}
+
+/// The next variable would be another server.
+#[test]
+fn a_variable_that_is_not_utf_8_is_not_taken_for_none() {
+    in_own_process_with(
+        "a_variable_that_is_not_utf_8_is_not_taken_for_none",
+        &[
+            ("LOCKABLE_URL", OsStr::from_bytes(b"memory://\xff")),
+            ("REDIS_URL", OsStr::new("memory://")),
+        ],
+        async || {
+            let error = call().await.unwrap_err();
+            assert!(error.is_invalid_option(), "{error:?}");
+            assert!(error.to_string().contains("LOCKABLE_URL is not UTF-8"), "{error}");
         },
     );
 }

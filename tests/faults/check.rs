@@ -13,8 +13,10 @@ use lockable_runtime::check::{Code, Finding, Report, Severity};
 use lockable_runtime::{Locker, LockerBuilder};
 use lockable_tests::{Proxy, Server, ServerBuilder, Tls, cluster, wait};
 
+use crate::events;
 use crate::support::{LIMIT, LONG, ample, connect_ample, in_time, patient, server_and_proxy};
 use crate::waiting::support::queued;
+use tracing::Level;
 
 /// What the server's `ACL LOG` says that the user may not do: a command, or a channel.
 fn refused(server: &Server, user: &str) -> Vec<String> {
@@ -124,9 +126,26 @@ async fn a_sound_server_is_without_findings() {
     assert!(name.starts_with("redis ") || name.starts_with("valkey "), "{name}");
     assert!(report.clock_difference().unwrap() < Duration::from_secs(1));
     let text = report.to_string();
-    let first = format!("locks on {}/0: ok (errors: 0, warnings: 0, info: 0)", server.url());
+    let first = format!(
+        "locks on {}/0, prefix `disLock:`, namespace `lockable`: ok (errors: 0, warnings: 0, info: 0)",
+        server.url()
+    );
     assert_eq!(text.lines().next(), Some(first.as_str()));
     assert!(text.contains(name) && text.lines().count() == 2, "{text}");
+}
+
+#[tokio::test]
+async fn settings_of_other_programs_are_reported_once() {
+    events::listen();
+    let server = sound().start();
+    let locker = Locker::builder().shared_url(format!("{}?a_timeout=5&b=1", server.url()));
+    let locker = locker.connect().await.unwrap();
+    let report = locker.check().await;
+    assert_eq!(codes(&report), [Code::SettingIgnored; 2], "{report}");
+    let names: Vec<_> = report.findings().filter_map(Finding::subject).collect();
+    assert_eq!(names, ["a_timeout", "b"]);
+    assert!(report.is_ok() && !report.to_string().contains("=5"));
+    assert_eq!(events::logged_with(Level::WARN, &["a_timeout, b"]), 1);
 }
 
 #[tokio::test]

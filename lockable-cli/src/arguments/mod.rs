@@ -8,7 +8,6 @@ mod operator;
 mod run;
 mod span;
 
-use std::env;
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
@@ -20,6 +19,7 @@ pub(crate) use self::operator::{Ls, Release, Show};
 pub(crate) use self::run::{Command, End, Run, Wait, Watcher};
 pub(crate) use self::span::Span;
 
+use crate::environment::variable;
 use crate::failure::Failure;
 
 /// What was typed.
@@ -31,8 +31,8 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Argumen
     let has_dashes = words.iter().any(|word| word == "--");
     let is = |name: &str| words.iter().take_while(|word| *word != "--").any(|word| word == name);
     let (runs, json) = (is("run") && !has_dashes, is("--json"));
-    let parsed = Arguments::try_parse_from(&words).map(Arguments::complete);
-    parsed.map_err(|error| match error.kind() {
+    let parsed = Arguments::try_parse_from(&words);
+    let parsed = parsed.map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
         | ErrorKind::DisplayVersion => Answer::Help(error),
@@ -41,7 +41,8 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Argumen
         }
         _ if json => Answer::Mistake(Failure::usage(first_line(&error))),
         _ => Answer::Help(error),
-    })
+    });
+    parsed?.complete().map_err(Answer::Mistake)
 }
 
 /// What is said in place of what a command does.
@@ -58,16 +59,11 @@ fn first_line(error: &clap::Error) -> String {
 }
 
 impl Arguments {
-    /// An empty variable is none: a crontab may set one from another that is not set.
-    fn complete(mut self) -> Self {
-        let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
-        let Connection { prefix, namespace, .. } = &mut self.connection;
-        *prefix = prefix.take().or_else(|| variable("LOCKABLE_PREFIX"));
-        *namespace = namespace.take().or_else(|| variable("LOCKABLE_NAMESPACE"));
-        if let Verb::Run(run) = &mut self.verb {
-            run.request_id = run.request_id.take().or_else(|| variable("LOCKABLE_REQUEST_ID"));
+    fn complete(mut self) -> Result<Self, Failure> {
+        if let Verb::Run(Run { request_id: request_id @ None, .. }) = &mut self.verb {
+            *request_id = variable("LOCKABLE_REQUEST_ID")?;
         }
-        self
+        Ok(self)
     }
 }
 

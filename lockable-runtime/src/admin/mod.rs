@@ -246,7 +246,7 @@ impl Admin {
 
     fn key(&self, name: &str) -> Result<LockKey, LockError> {
         self.link.usable_here()?;
-        let key = LockKey::prefixed(&self.prefix, name);
+        let key = self.namespace.key(&self.prefix, name);
         key.map_err(|error| self.link.reporting.redact(error))
     }
 }

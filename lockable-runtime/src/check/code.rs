@@ -98,6 +98,9 @@ codes! {
     /// user may `HELLO`, `CLIENT INFO` and `INFO`.
     Proxy =
         "proxy": "connect to the primary itself, unless failovers break the connections of clients",
+    /// the URL has a setting for other programs; the subject is its name.
+    SettingIgnored = "setting-ignored":
+        "nothing if another program reads it; lockable's settings are `prefix`, `namespace` and `expire`",
     /// no key can begin with the locker's prefix.
     InvalidPrefix = "invalid-prefix": "give the locker another `prefix`",
     /// the server may drop locks, or would if its memory had a limit.

@@ -27,6 +27,8 @@
 //! | `ok` | whether calls can lock: [`Report::is_ok`] |
 //! | `worst` | the severity of the worst finding: `info`, `warning` or `error`; `null` without findings |
 //! | `backend` | where the locks live, without credentials |
+//! | `prefix` | what the keys of the locker begin with |
+//! | `namespace` | what the names of its queues and channels begin with |
 //! | `server` | what the server calls itself, or `null`; in a cluster what its primaries do |
 //! | `address` | the address of the primary that Sentinels name, or `null` |
 //! | `clock_difference_ms` | by how much the clocks differ, in whole milliseconds, or `null`; in a cluster the most of all primaries |
@@ -51,6 +53,8 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::time::Duration;
 
+use crate::types::namespace::Namespace;
+
 mod code;
 
 pub use code::Code;
@@ -62,6 +66,8 @@ pub use code::Code;
 #[derive(Clone, Debug)]
 pub struct Report {
     backend: String,
+    prefix: String,
+    namespace: String,
     /// What the server calls itself.
     pub(crate) server: Option<String>,
     /// Where that server is, if the URL leaves it open.
@@ -97,11 +103,19 @@ impl Report {
     pub(crate) fn new(backend: &str) -> Self {
         Self {
             backend: backend.to_owned(),
+            prefix: String::new(),
+            namespace: String::new(),
             server: None,
             address: None,
             clock_difference: None,
             findings: Vec::new(),
         }
+    }
+
+    /// The same of a locker with this prefix and namespace.
+    pub(crate) fn of(mut self, prefix: &str, namespace: &Namespace) -> Self {
+        (self.prefix, self.namespace) = (prefix.to_owned(), namespace.as_str().to_owned());
+        self
     }
 
     /// Puts findings behind those that are as bad.
@@ -147,6 +161,18 @@ impl Report {
         &self.backend
     }
 
+    /// What the keys of the locker begin with: services exclude each other under the same prefix alone.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// What the names of the locker's queues and channels begin with; it is the same for all who share locks.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
     /// What the server calls itself, such as `redis 8.0.2`, and in a cluster what its primaries do; `None` when it
     /// was not asked.
     #[must_use]
@@ -180,7 +206,8 @@ impl fmt::Display for Report {
         };
         let [errors, warnings, info] = [Severity::Error, Severity::Warning, Severity::Info]
             .map(|severity| self.findings.iter().filter(|one| one.severity == severity).count());
-        write!(f, "locks on {}: {verdict} ", self.backend)?;
+        let Self { backend, prefix, namespace, .. } = self;
+        write!(f, "locks on {backend}, prefix `{prefix}`, namespace `{namespace}`: {verdict} ")?;
         write!(f, "(errors: {errors}, warnings: {warnings}, info: {info})")?;
         let clock = self.clock_difference.map(|by| format!("its clock differs by {by:.0?}"));
         let place = self.address.as_ref().map(|address| format!("the primary is {address}"));

@@ -13,7 +13,7 @@ fn bounds() {
 
 #[test]
 fn the_worst_finding_is_first_and_the_verdict() {
-    let mut report = Report::new("redis://host:6379/0");
+    let mut report = Report::new("redis://host:6379/0").of("disLock:", &Namespace::default());
     assert!(report.is_ok() && report.worst().is_none());
     report.add([finding(Severity::Warning, Code::Eviction)]);
     report.add([finding(Severity::Info, Code::ClockDiffers)]);
@@ -28,10 +28,10 @@ fn the_worst_finding_is_first_and_the_verdict() {
 
 #[test]
 fn a_report_reads_as_lines_of_a_log() {
-    let mut report = Report::new("redis://host:6379/0");
+    let mut report = Report::new("redis://host:6379/0").of("disLock:", &Namespace::default());
     assert_eq!(
         report.to_string(),
-        "locks on redis://host:6379/0: ok (errors: 0, warnings: 0, info: 0)"
+        "locks on redis://host:6379/0, prefix `disLock:`, namespace `lockable`: ok (errors: 0, warnings: 0, info: 0)"
     );
     report.server = Some("valkey 9.1.2".to_owned());
     report.clock_difference = Some(Duration::from_millis(12));
@@ -39,7 +39,7 @@ fn a_report_reads_as_lines_of_a_log() {
     report.add([finding(Severity::Warning, Code::Eviction)]);
     assert_eq!(
         report.to_string(),
-        "locks on redis://host:6379/0: ok, with warnings (errors: 0, warnings: 1, info: 1)\n  \
+        "locks on redis://host:6379/0, prefix `disLock:`, namespace `lockable`: ok, with warnings (errors: 0, warnings: 1, info: 1)\n  \
          valkey 9.1.2; its clock differs by 12ms\n  \
          warning [eviction]: eviction it is; do this: repair it\n  \
          info [memory-limit]: memory-limit it is; do this: repair it"
@@ -48,7 +48,7 @@ fn a_report_reads_as_lines_of_a_log() {
 
 #[test]
 fn findings_of_a_group_say_where() {
-    let mut report = Report::new("redis-sentinel://s1:26379/mm/0");
+    let mut report = Report::new("redis-sentinel://s1:26379/mm/0").of("", &Namespace::default());
     report.server = Some("redis 8.0.2".to_owned());
     report.add([finding(Severity::Warning, Code::Eviction)]);
     report.address = Some("10.0.0.7:6379".to_owned());
@@ -57,7 +57,7 @@ fn findings_of_a_group_say_where() {
     report.add([finding(Severity::Warning, Code::FewSentinels)]);
     assert_eq!(
         report.to_string(),
-        "locks on redis-sentinel://s1:26379/mm/0: ok, with warnings (errors: 0, warnings: 3, info: 0)\n  \
+        "locks on redis-sentinel://s1:26379/mm/0, prefix ``, namespace `lockable`: ok, with warnings (errors: 0, warnings: 3, info: 0)\n  \
          the primary is 10.0.0.7:6379; redis 8.0.2\n  \
          warning [eviction] at 10.0.0.7:6379: eviction it is; do this: repair it\n  \
          warning [sentinel-silent] at s1:26379: sentinel-silent it is; do this: repair it\n  \

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::Locker;
 use super::defaults::Defaults;
+use super::url_settings::{Known, Readers, known};
 use crate::backend::{Fault, Link, Settings, open};
 use crate::locker::acquire::Acquirer;
 use crate::telemetry;
@@ -42,6 +43,7 @@ use crate::types::reporting::Reporting;
 #[must_use = "a builder does nothing until it connects"]
 pub struct LockerBuilder {
     settings: Settings,
+    readers: Readers,
     prefix: Option<String>,
     namespace: Option<String>,
     expire: Option<Duration>,
@@ -50,13 +52,43 @@ pub struct LockerBuilder {
 
 impl LockerBuilder {
     pub(super) fn new() -> Self {
-        let (settings, reporting) = (Settings::default(), Reporting::default());
-        Self { settings, prefix: None, namespace: None, expire: None, reporting }
+        Self {
+            settings: Settings::default(),
+            readers: Readers::default(),
+            prefix: None,
+            namespace: None,
+            expire: None,
+            reporting: Reporting::default(),
+        }
     }
 
-    /// Which backend; see [`Locker::connect`]. Required.
+    /// Which backend; see [`Locker::connect`]. This or [`shared_url`](Self::shared_url) is required.
     pub fn url(mut self, url: impl Into<String>) -> Self {
-        self.settings.url = url.into();
+        (self.settings.url, self.readers) = (url.into(), Readers::Lockers);
+        self
+    }
+
+    /// The same by a URL that other programs read too, as a platform writes it into `REDIS_URL`.
+    ///
+    /// Settings of other programs are ignored: their names are in a warning when the locker is made, and in the
+    /// report of [`Locker::check`]. One that is nearly a setting of lockable's, or that could be meant to switch
+    /// checks of certificates off, is an error as in every URL.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lockable_runtime::Locker;
+    ///
+    /// let url = "redis://cache.internal/0?socket_timeout=5";
+    /// assert!(Locker::builder().url(url).connect_lazy().is_err());
+    /// let locker = Locker::builder().shared_url(url).connect_lazy()?;
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(feature = "redis")]
+    /// # example().unwrap();
+    /// ```
+    pub fn shared_url(mut self, url: impl Into<String>) -> Self {
+        (self.settings.url, self.readers) = (url.into(), Readers::Others);
         self
     }
 
@@ -348,7 +380,9 @@ impl LockerBuilder {
     /// [`is_unavailable`](LockError::is_unavailable) when the system gives no thread or no randomness.
     pub fn connect_lazy(mut self) -> Result<Locker, LockError> {
         self.reporting = checked(self.reporting)?;
-        let (defaults, url) = Defaults::split_from(&self.settings.url)?;
+        let Known { url, ignored } = known(&self.settings.url, self.readers)?;
+        telemetry::settings_ignored(&ignored);
+        let (defaults, url) = Defaults::split_from(&url)?;
         self.settings.url = url;
         self.prefix = self.prefix.or(defaults.prefix);
         let namespace = self.namespace.as_deref().map(Namespace::new).transpose()?;
@@ -357,7 +391,7 @@ impl LockerBuilder {
         let ttl = ttl.or(defaults.expire).unwrap_or_default();
         let command_deadline = self.settings.deadlines.command;
         let link = Link::new(open(&self.settings)?, command_deadline, self.reporting);
-        self.on(link, ttl)
+        Ok(self.on(link, ttl)?.ignoring(ignored))
     }
 
     /// The locker of a backend, whatever the URL names.

@@ -1,13 +1,9 @@
 //! Lockers by a URL, by the environment, and in memory.
 
-use std::env;
-
 use super::Locker;
 use super::builder::LockerBuilder;
+use super::environment::{self, Variable};
 use crate::types::error::{LockError, LockErrorKind};
-
-/// The variables that name a backend, the first one that is set counting.
-const VARIABLES: [&str; 2] = ["LOCKABLE_URL", "REDIS_URL"];
 
 impl Locker {
     /// Connects to the backend that the URL names, with the defaults of [`Locker::builder`].
@@ -38,12 +34,14 @@ impl Locker {
     /// | `namespace` | [`LockerBuilder::namespace`] | a text, as for `prefix`, but not empty |
     /// | `expire` | [`LockerBuilder::expire`] | a duration as in the attribute: `30s`, `1500ms`, `1m30s`, or a whole number of seconds |
     ///
-    /// What the builder sets has priority over the URL, and the URL over the default. Other parameters are
-    /// part of the address.
+    /// What the builder sets has priority over the URL, and the URL over the default. Beside these three there are
+    /// those of the address: `protocol=resp3`, the two of Sentinels, and `db`, `user` and `pass` of a socket. Every
+    /// other parameter is an error, because a misspelt prefix would be another lock:
+    /// [`shared_url`](LockerBuilder::shared_url) takes a URL that has parameters for other programs.
     ///
     /// # Errors
-    /// - [`is_invalid_url`](LockError::is_invalid_url) when the URL names no backend, or sets something to a
-    ///   value that it cannot have. The message names the parameter and never shows the password.
+    /// - [`is_invalid_url`](LockError::is_invalid_url) when the URL names no backend, has an unknown parameter, or
+    ///   sets something to a value that it cannot have. The message names the parameter and never shows a value.
     /// - [`is_unavailable`](LockError::is_unavailable) when the server does not answer within two
     ///   seconds, or refuses: a wrong password, a missing right, a version before 7.0. The message
     ///   says which and never shows the password.
@@ -112,25 +110,31 @@ impl Locker {
 
     /// The locker that `LOCKABLE_URL` names, or else `REDIS_URL`; connects at its first use.
     ///
+    /// A variable that is empty counts as one that is not set. `REDIS_URL` is read as a
+    /// [`shared_url`](LockerBuilder::shared_url), because other programs read it as well.
+    ///
     /// # Errors
     /// - [`is_not_configured`](LockError::is_not_configured) when neither variable is set.
-    /// - [`is_invalid_url`](LockError::is_invalid_url) when its value names no backend, or sets
-    ///   something to a value that it cannot have; see [`Locker::connect`].
+    /// - [`is_invalid_url`](LockError::is_invalid_url) when its value names no backend, has an unknown parameter, or
+    ///   sets something to a value that it cannot have; see [`Locker::connect`].
+    /// - [`is_invalid_option`](LockError::is_invalid_option) when a variable is not UTF-8, and when `LOCKABLE_PREFIX`
+    ///   or `LOCKABLE_NAMESPACE` is set: both are settings of the URL.
     pub fn from_env() -> Result<Self, LockError> {
         Self::from_environment().map(|(locker, _)| locker)
     }
 
     /// The locker that the environment names, and the variable that does.
     pub(crate) fn from_environment() -> Result<(Self, &'static str), LockError> {
-        let set = |name| env::var(name).ok().filter(|url| !url.is_empty()).map(|url| (name, url));
-        let Some((variable, url)) = VARIABLES.into_iter().find_map(set) else {
+        let Some(Variable { name, url, is_shared }) = environment::url()? else {
             let advice = "no locker: call `lockable_runtime::install` at start-up, or set \
                           LOCKABLE_URL or REDIS_URL";
             return Err(LockError::new(LockErrorKind::NotConfigured, advice));
         };
-        match Self::builder().url(url).connect_lazy() {
-            Ok(locker) => Ok((locker, variable)),
-            Err(error) => Err(LockError::new(error.kind(), format!("{variable}: {error}"))),
+        let builder = Self::builder();
+        let builder = if is_shared { builder.shared_url(url) } else { builder.url(url) };
+        match builder.connect_lazy() {
+            Ok(locker) => Ok((locker, name)),
+            Err(error) => Err(LockError::new(error.kind(), format!("{name}: {error}"))),
         }
     }
 }

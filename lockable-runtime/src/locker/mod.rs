@@ -20,10 +20,12 @@ pub(crate) mod blocking;
 mod builder;
 mod connect;
 mod defaults;
+mod environment;
 pub(crate) mod global;
 pub(crate) mod inspect;
 pub(crate) mod request;
 pub(crate) mod scope;
+mod url_settings;
 
 /// Locks keys on one backend.
 ///
@@ -68,11 +70,13 @@ struct Shared {
     prefix: String,
     namespace: Namespace,
     ttl: Ttl,
+    /// The settings in the URL that are other programs'.
+    ignored: Vec<String>,
 }
 
 impl Locker {
     fn new(acquirer: Arc<Acquirer>, prefix: String, namespace: Namespace, ttl: Ttl) -> Self {
-        Self(Arc::new(Shared { acquirer, prefix, namespace, ttl }))
+        Self(Arc::new(Shared { acquirer, prefix, namespace, ttl, ignored: Vec::new() }))
     }
 
     /// A request for the lock of this key; nothing happens until it is acquired.
@@ -86,7 +90,7 @@ impl Locker {
 
     /// A request on these terms, but for the lease, whose length is this locker's.
     pub(crate) fn request(&self, prefix: &str, key: &str, mut terms: Terms) -> LockRequest {
-        let key = LockKey::prefixed(prefix, key);
+        let key = self.0.namespace.key(prefix, key);
         terms.ttl = self.0.ttl;
         LockRequest::new(Arc::clone(&self.0.acquirer), key, terms)
     }
@@ -126,7 +130,7 @@ impl Locker {
     pub async fn inspect(&self, key: impl AsRef<str>) -> Result<Option<Holder>, LockError> {
         let link = self.link();
         link.usable_here()?;
-        let key = LockKey::prefixed(&self.0.prefix, key.as_ref());
+        let key = self.0.namespace.key(&self.0.prefix, key.as_ref());
         inspect(link, key.map_err(|error| link.reporting.redact(error))?).await
     }
 
@@ -236,9 +240,11 @@ impl Locker {
     /// ```
     pub async fn check(&self) -> Report {
         if let Err(error) = self.link().usable_here() {
-            return unchecked(self.backend_name(), &error);
+            return unchecked(self.backend_name(), &error).of(self.prefix(), &self.0.namespace);
         }
-        let mut report = self.link().backend.check(&self.0.prefix).await;
+        let report = self.link().backend.check(&self.0.prefix).await;
+        let mut report = report.of(self.prefix(), &self.0.namespace);
+        report.add(self.0.ignored.iter().map(|name| ignored(name)));
         if let Err(error) = LockKey::prefixed(&self.0.prefix, "key") {
             let (severity, code) = (Severity::Error, Code::InvalidPrefix);
             report.add([Finding::new(severity, code, error.to_string())]);
@@ -248,8 +254,16 @@ impl Locker {
 
     /// The same locker with another prefix.
     pub(crate) fn with_prefix(&self, prefix: String) -> Self {
-        let Shared { acquirer, namespace, ttl, .. } = &*self.0;
-        Self::new(Arc::clone(acquirer), prefix, namespace.clone(), *ttl)
+        let Shared { acquirer, namespace, ttl, ignored, .. } = &*self.0;
+        Self::new(Arc::clone(acquirer), prefix, namespace.clone(), *ttl).ignoring(ignored.clone())
+    }
+
+    /// The same locker, whose URL had these settings for other programs.
+    fn ignoring(mut self, ignored: Vec<String>) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.0) {
+            shared.ignored = ignored;
+        }
+        self
     }
 
     pub(crate) fn link(&self) -> &Link {
@@ -277,6 +291,11 @@ fn unchecked(backend: &str, error: &LockError) -> Report {
     let (severity, code) = (Severity::Error, Code::Unreachable);
     report.add([Finding::new(severity, code, error.to_string()).advise(advice)]);
     report
+}
+
+fn ignored(name: &str) -> Finding {
+    let message = format!("the setting `{name}` of the URL is not lockable's, and is ignored");
+    Finding::new(Severity::Info, Code::SettingIgnored, message).about(name.to_owned())
 }
 
 impl fmt::Debug for Locker {

@@ -137,3 +137,11 @@ pub(crate) fn error_discarded(error: &LockError) {
         lock = label.lock(), function = label.function(), %error,
         "lock error discarded: the return type cannot carry it");
 }
+
+/// A locker was made whose URL has settings for other programs.
+pub(crate) fn settings_ignored(names: &[String]) {
+    if !names.is_empty() {
+        let settings = &*names.join(", ");
+        warn!(name: "connect", target: TARGET, settings, "settings of the URL are not lockable's");
+    }
+}

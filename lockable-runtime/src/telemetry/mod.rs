@@ -10,6 +10,7 @@
 //!
 //! | level | name | kind | fields | when |
 //! |---|---|---|---|---|
+//! | warn | `connect` | event | `settings` | a locker was made whose URL has these settings for other programs |
 //! | debug | `acquire` | span | `key`, …, `outcome`, `waited`, `fencing_token` | a call asks for its lock, until it has the lock or gives up |
 //! | debug | `acquire` | event | the same | the end of that; without `waited` and `fencing_token` unless the lock was granted |
 //! | info | `acquire` | event | `key`, … | a decorated call found another holder and skips its body |
@@ -134,7 +135,7 @@
 //! store the names of a label's metrics when each is counted for the first time.
 
 pub(crate) use self::acquiring::{
-    Acquiring, Waiting, error_discarded, skipped, wait_limit_reached, waits_long,
+    Acquiring, Waiting, error_discarded, settings_ignored, skipped, wait_limit_reached, waits_long,
 };
 pub(crate) use self::counters::{change, describe, handed_off};
 pub(crate) use self::holding::{

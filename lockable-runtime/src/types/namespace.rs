@@ -6,8 +6,9 @@ use std::fmt::{self, Display};
 use std::sync::Arc;
 
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::key::LockKey;
 #[cfg(any(feature = "redis", feature = "__internals", test))]
-use crate::types::{key::LockKey, owner::ProcessId, slot::Slot, tag::tag, token::Origin};
+use crate::types::{owner::ProcessId, slot::Slot, tag::tag, token::Origin};
 
 /// What the names begin with of companion keys, of the channels of grants, and of the keys of trials.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,21 @@ impl Namespace {
 
     pub(crate) fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The whole name of a lock: `prefix`, then `text`.
+    ///
+    /// # Errors
+    /// [`is_invalid_key`](LockError::is_invalid_key) when that cannot be a key, or is the name of a companion: the
+    /// lock would be taken for a queue or a counter of others.
+    pub(crate) fn key(&self, prefix: &str, text: &str) -> Result<LockKey, LockError> {
+        let key = LockKey::prefixed(prefix, text)?;
+        if self.is_companion(key.as_str()) {
+            let flaw = "the key is a name of what lockable has beside its locks; choose another key, or another \
+                        `namespace`";
+            return Err(LockError::invalid_key(key.as_str(), flaw));
+        }
+        Ok(key)
     }
 
     /// Whether a key has a name of the forms below.

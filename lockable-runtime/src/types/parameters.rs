@@ -40,6 +40,11 @@ impl<'a> Parameter<'a> {
         }
     }
 
+    /// Whether there is neither a name nor a value.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.name.trim_end().is_empty() && self.value.is_none()
+    }
+
     /// The value, which is percent-encoded. White space at its end comes from the file or the variable that the
     /// URL was read from.
     pub(crate) fn decoded(&self) -> Result<String, LockError> {
@@ -58,6 +63,10 @@ impl<'a> Parameter<'a> {
         }
     }
 }
+
+/// What is said of an `@` where no address is: it may end a password.
+pub(crate) const STRAY: &str = "an `@` is behind the address: write `/`, `?`, `#` and `@` of a password as `%2F`, \
+                                `%3F`, `%23` and `%40`";
 
 /// The error of a URL, which names what is wrong with it and shows nothing of it.
 pub(crate) fn invalid(flaw: &str) -> LockError {

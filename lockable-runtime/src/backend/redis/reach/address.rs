@@ -9,7 +9,7 @@ use super::place::{Place, host_and_port};
 use crate::backend::redis::fault;
 use crate::types::credentials::Credentials;
 use crate::types::error::LockError;
-use crate::types::parameters::{Parameter, invalid, take_from};
+use crate::types::parameters::{Parameter, STRAY, invalid, take_from};
 use crate::types::percent::unescaped;
 
 /// What a URL says.
@@ -64,15 +64,14 @@ impl Address {
         if let Some(flaw) = flaw_of_credentials(scheme, rest) {
             return Err(invalid(flaw));
         }
-        let mut own = Own::default();
         if let Some(scheme) = SENTINELS.base(scheme) {
+            let mut own = Own::default();
             let rest = take_from(rest, |parameter| own.take(parameter))?;
             Self::elected(&Hosts::parse(&SENTINELS, scheme, &rest)?, own.credentials()?)
         } else if let Some(scheme) = NODES.base(scheme) {
-            let rest = take_from(rest, |parameter| own.refuse(parameter))?;
-            Self::sharded(&Hosts::parse(&NODES, scheme, &rest)?)
+            Self::sharded(&Hosts::parse(&NODES, scheme, rest)?)
         } else {
-            Self::fixed(&take_from(url, |parameter| own.refuse(parameter))?)
+            Self::fixed(url)
         }
     }
 
@@ -161,9 +160,6 @@ fn flaw_of_credentials(scheme: &str, rest: &str) -> Option<&'static str> {
     }
 }
 
-const STRAY: &str = "an `@` is behind the address: write `/`, `?`, `#` and `@` of a password as `%2F`, `%3F`, \
-                     `%23` and `%40`";
-
 const REPEATED: &str = "a comma is in front of the hosts: write the user and the password once, in front of the \
                         first host, and a comma of a password as `%2C`";
 
@@ -203,14 +199,6 @@ impl Own {
             _ => return Ok(false),
         }
         Ok(true)
-    }
-
-    fn refuse(&mut self, parameter: &Parameter<'_>) -> Result<bool, LockError> {
-        if self.take(parameter)? {
-            let name = parameter.name;
-            return Err(invalid(&format!("`{name}` is for `redis-sentinel://` alone")));
-        }
-        Ok(false)
     }
 
     fn credentials(self) -> Result<Option<Credentials>, LockError> {
