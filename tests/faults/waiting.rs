@@ -3,6 +3,7 @@
 mod cancellation;
 mod clock_set_back;
 mod disturbances;
+mod forged_grants;
 mod hash_tags;
 mod killed_processes;
 pub(crate) mod late_claims;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backend::{Attempt, Fault, Grant};
+use crate::backend::{Attempt, Fault, Grant, Reserved};
 use crate::request_id::RequestId;
 use crate::types::clock::Moment;
 use crate::types::label::Label;
@@ -106,7 +106,7 @@ pub(super) struct Place {
     pub(super) questions: u32,
     /// Whether a question was given up, which may reach the backend at any time.
     pub(super) is_unsure: bool,
-    /// The first fencing token of its newest grant; zero before that.
+    /// The first fencing token of its newest grant that was dated; zero before that.
     pub(super) fence: u64,
 }
 
@@ -135,9 +135,8 @@ pub(super) struct Turn {
     /// The number of the call that has it, or is about to receive it.
     pub(super) given_to: u64,
     is_fair: bool,
+    fence: Reserved,
     passes: u64,
-    /// How many passes it has fencing tokens for.
-    most_passes: u64,
     began: Moment,
     /// From when on the grant counts, where that is known.
     since: Option<Moment>,
@@ -147,16 +146,20 @@ pub(super) struct Turn {
 impl Turn {
     pub(super) fn new<C>(mut place: Place, grant: &Grant, first: &Waiter<C>, now: Moment) -> Self {
         debug_assert!(place.attempt.owner == grant.owner, "the grant is another's");
-        place.fence = grant.fence.first;
         let counts = place.attempt.sent_at().is_some_and(|sent| sent >= grant.counts_from);
+        let since = grant.since.filter(|_| counts);
+        // The token of a grant that has to be claimed says nothing of what is older.
+        if since.is_some() {
+            place.fence = grant.fence.first;
+        }
         Self {
             place,
             given_to: first.number,
             is_fair: first.is_fair,
+            fence: grant.fence,
             passes: 0,
-            most_passes: grant.fence.passes,
             began: now,
-            since: grant.since.filter(|_| counts),
+            since,
             ttl: grant.ttl,
         }
     }
@@ -168,7 +171,7 @@ impl Turn {
         now: Moment,
     ) -> Option<(C, Granted)> {
         let is_held = self.since.is_some_and(|since| now < since.after(self.ttl.usable()));
-        let is_short = self.passes < self.most_passes && now.since(self.began) < LENGTH;
+        let is_short = self.passes < self.fence.passes && now.since(self.began) < LENGTH;
         if !is_held || !is_short || self.is_fair || waiting.front()?.is_fair {
             return None;
         }
@@ -181,12 +184,12 @@ impl Turn {
     /// What the call that has it is given.
     pub(super) fn granted(&self) -> Granted {
         debug_assert!(
-            self.passes <= self.most_passes,
+            self.passes <= self.fence.passes,
             "no fencing token is reserved for this pass"
         );
         Granted {
             attempt: Arc::clone(&self.place.attempt),
-            fencing_token: FencingToken::new(self.place.fence.saturating_add(self.passes)),
+            fencing_token: FencingToken::new(self.fence.first.saturating_add(self.passes)),
             since: self.since,
             ttl: self.ttl,
             is_passed_on: self.passes > 0,

@@ -111,6 +111,9 @@ impl Subscriber {
                     let receiving = self.receive(&mut subscription, &hook);
                     let end = epoch.unless_over(target.unless_over(receiving)).await.flatten();
                     confirmed.send_replace(None);
+                    if let Some(waiters) = hook.upgrade().filter(|_| end.is_some()) {
+                        waiters.on_broken(&fault::broke(&self.opener.server), &|_| true);
+                    }
                     keeps_origin = end.is_none() && self.lives(&mut subscription).await;
                     if end.is_none() {
                         continue;
@@ -178,11 +181,19 @@ pub(super) fn grant(text: &str, times: &Times) -> Option<Grant> {
     let owner = OwnerToken::received(parts.next()?);
     let key = LockKey::prefixed("", parts.next()?).ok()?;
     let ttl = Ttl::new("expire", millis).ok()?;
-    let began = times.began(granted, arrived);
+    let began = times.began(granted, arrived).filter(|_| fence <= farthest(granted));
     let counts_from = began.map_or(arrived, |began| began.counts_from);
     let since = began.map(|began| began.since);
     let fence = Reserved::at(fence, granted);
     Some(Grant { key, owner, fence, since, counts_from, ttl })
+}
+
+/// The highest first token that a server's clock gives reason to believe. What is above it is claimed: the clock was
+/// set back, or someone else has published the grant, whose token would poison what it fences.
+///
+/// See "Why is a grant with a token far ahead of its time claimed?" in DESIGN.md.
+fn farthest(granted: u64) -> u64 {
+    granted.saturating_add(Reserved::PASSES + 1)
 }
 
 /// The channels on which the grants of those origins are published.
