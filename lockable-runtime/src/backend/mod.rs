@@ -56,6 +56,9 @@ pub(crate) enum Changed<'a> {
     /// All locks of these slots.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory says nothing"))]
     All(&'a dyn Fn(Slot) -> bool),
+    /// A connection to the server of these slots broke: what was heard last of their locks may be over.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory does not break"))]
+    Broken(&'a Fault, &'a dyn Fn(Slot) -> bool),
     /// Nothing is heard of the locks of these slots, until their leases are looked at again.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory says nothing"))]
     Unheard(&'a dyn Fn(Slot) -> bool),
@@ -264,6 +267,10 @@ impl Grant {
 pub(crate) trait Listener: Send + Sync {
     /// A waiter was handed its lock.
     fn on_grant(&self, grant: Grant);
+
+    /// The subscription broke, by which grants of these slots come.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory does not break"))]
+    fn on_broken(&self, fault: &Fault, concerns: &dyn Fn(Slot) -> bool);
 
     /// The origins of the attempts that wait now: a new subscription includes them.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory nothing is missed"))]

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::mix::Lane;
 use super::process::Process;
 use super::world::answer;
-use crate::backend::{Backend, Grant, Listener};
+use crate::backend::{self, Backend, Grant, Listener};
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
@@ -105,6 +105,8 @@ impl Listener for Channel {
     fn waiting_origins(&self) -> BTreeSet<Origin> {
         BTreeSet::new()
     }
+
+    fn on_broken(&self, _: &backend::Fault, _: &dyn Fn(Slot) -> bool) {}
 
     fn on_resubscribed(&self, _: Option<Origin>, _: &dyn Fn(Slot) -> bool) {}
 }

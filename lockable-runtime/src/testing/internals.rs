@@ -60,6 +60,8 @@ impl Listener for Sending {
         BTreeSet::new()
     }
 
+    fn on_broken(&self, _: &Fault, _: &dyn Fn(Slot) -> bool) {}
+
     fn on_resubscribed(&self, _: Option<Origin>, _: &dyn Fn(Slot) -> bool) {}
 }
 

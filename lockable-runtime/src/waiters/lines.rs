@@ -54,6 +54,7 @@ impl Lines {
             match changed {
                 Changed::Key(key) => lines.holders.look(key),
                 Changed::All(concerns) => lines.holders.check_all(concerns, Cause::Flushed),
+                Changed::Broken(fault, concerns) => lines.broken(fault, concerns),
                 Changed::Unheard(concerns) => lines.holders.look_again(concerns),
             }
         }));
@@ -118,6 +119,14 @@ impl Lines {
                 drop(waiter.answer.send(Err(fault.clone().about(key, &self.link.reporting))));
             }
         }
+    }
+
+    /// A connection to the server of these slots broke.
+    fn broken(self: &Arc<Self>, fault: &Fault, concerns: &dyn Fn(Slot) -> bool) {
+        self.change(|agenda| {
+            let lines = agenda.items_mut().filter(|line| line.slot().is_none_or(concerns));
+            lines.for_each(|line| line.broken(fault));
+        });
     }
 
     /// Has the backend forget an attempt that no call waits for any more.
@@ -238,6 +247,12 @@ impl Listener for Lines {
                 unwanted.mark_sent(this.link.backend.now());
                 this.releaser.defer(unwanted, Known::Releasing);
             }
+        }
+    }
+
+    fn on_broken(&self, fault: &Fault, concerns: &dyn Fn(Slot) -> bool) {
+        if let Some(this) = self.this.upgrade() {
+            this.broken(fault, concerns);
         }
     }
 

@@ -45,6 +45,10 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
         self.entries.values().map(|entry| &entry.item)
     }
 
+    pub(crate) fn items_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.values_mut().map(|entry| &mut entry.item)
+    }
+
     /// Makes an entry due at that moment, and at no other; an entry that is gone stays so.
     pub(crate) fn schedule(&mut self, key: &K, due: Moment) {
         let Some(entry) = self.entries.get_mut(key) else { return };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lockable_runtime::{LockError, Locker, distributed_lock};
-use lockable_tests::Server;
+use lockable_tests::{Pace, Server};
 use tokio::task::spawn_blocking;
 use tracing::Level;
 
@@ -102,6 +102,25 @@ fn assert_error_events(silent: &str, times: usize) {
     let of = |level| logged.iter().filter(|event| event.level == level).count();
     let counts = [of(Level::ERROR), of(Level::WARN), of(Level::INFO)];
     assert_eq!(counts, [2 * times, 0, 0], "{logged:#?}");
+}
+
+/// Goal: a call that waits behind another process's hold does not count on an answer whose server is gone.
+/// Method: it is queued, and both of its connections break before its limit, which comes before its recheck.
+#[tokio::test]
+async fn a_lock_is_not_busy_once_the_connections_broke() {
+    const LIMIT_OF_CALL: Duration = Duration::from_millis(700);
+    let (server, locker, _guard) = held().await;
+    let begun = Pace::start();
+    let runs = Runs::default();
+    let (by, counted) = (locker.clone(), runs.clone());
+    let answer = tokio::spawn(async move { calls::answer(&by, LIMIT_OF_CALL, &counted).await });
+    let call = tokio::spawn(locker.lock("k").wait_at_most(LIMIT_OF_CALL).acquire());
+    queued(&server, 1).await;
+    server.kill();
+    let is_in_time = begun.elapsed() + begun.lag() < LIMIT_OF_CALL;
+    let (answer, error) = (answer.await.unwrap(), call.await.unwrap().unwrap_err());
+    assert!(!is_in_time || error.is_unavailable() && answer == "error", "{answer} {error}");
+    assert_eq!(runs.count(), 0);
 }
 
 /// A pair of calls in sequence have the command deadline each, so all of them together have two.

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::backend::redis::fault;
 use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::wire::connection::{Connection, Hearing};
-use crate::backend::{ChangeHook, Fault, Hook};
+use crate::backend::{ChangeHook, Changed, Fault, Hook};
 use crate::types::clock::{Moment, boot_time};
 
 /// What a caller that finds no connection waits for: `None` until the outcome is known.
@@ -160,13 +160,16 @@ impl Connections {
     fn start_opening(&self, runtime: &Handle) -> Opening {
         let (outcome, opening) = watch::channel(None);
         let opener = self.opener.clone();
-        let hook = Arc::clone(&self.when_connected);
+        let (hook, hearing) = (Arc::clone(&self.when_connected), Arc::clone(&self.when_changed));
         let renews = runtime.id() == self.background.id() && !opener.is_for_reading;
-        let hearing = renews.then(|| Arc::clone(&self.when_changed));
         drop(runtime.spawn(async move {
-            let open = Box::pin(Connection::open(opener.clone(), hearing));
+            let heard = renews.then(|| Arc::clone(&hearing));
+            let open = Box::pin(Connection::open(opener.clone(), heard));
             let connection = opener.connecting(open).await;
             let is_open = connection.is_ok();
+            if let Ok(connection) = &connection {
+                drop(tokio::spawn(pass_on(connection.end(), Arc::clone(&opener.server), hearing)));
+            }
             opener.times.forget();
             outcome.send_replace(Some(connection.map(Arc::new)));
             if let Some(hook) = hook.get()
@@ -184,6 +187,14 @@ impl Connections {
     fn openings(&self) -> MutexGuard<'_, Openings> {
         // Every change is one insertion or removal, so a panic elsewhere leaves them sound.
         self.openings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says so when the connection to this server breaks.
+async fn pass_on(end: impl Future<Output = bool>, server: Arc<str>, hearing: Hearing) {
+    let has_broken = end.await;
+    if let Some(hook) = hearing.get().filter(|_| has_broken) {
+        hook(Changed::Broken(&fault::broke(&server), &|_| true));
     }
 }
 

@@ -134,6 +134,7 @@ mod tests {
             heard.borrow_mut().push(match changed {
                 Changed::Key(key) => key.to_owned(),
                 Changed::All(concerns) => format!("all: {}", concerns(Slot::default())),
+                Changed::Broken(fault, _) => fault.message.clone(),
                 Changed::Unheard(concerns) => format!("unheard: {}", concerns(Slot::default())),
             });
         });

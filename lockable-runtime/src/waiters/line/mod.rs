@@ -196,6 +196,11 @@ impl<C> Line<C> {
         self.close(actions)
     }
 
+    /// A connection to the server broke: what it said last may be over, and the next answer says what is.
+    pub(crate) fn broken(&mut self, fault: &Fault) {
+        self.heard = Heard::Fault(Box::new(fault.clone()));
+    }
+
     /// The holder has finished: passes the turn of this attempt to the next call, if it may be.
     pub(crate) fn passed(&mut self, attempt: &Arc<Attempt>, now: Moment) -> Actions<C> {
         let turn = self.turn.as_mut().filter(|turn| turn.place.is_of(attempt));

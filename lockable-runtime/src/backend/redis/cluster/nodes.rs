@@ -104,6 +104,7 @@ impl Cluster {
         hook(match changed {
             Changed::Key(_) => changed,
             Changed::All(_) => Changed::All(&of_node),
+            Changed::Broken(fault, _) => Changed::Broken(fault, &of_node),
             Changed::Unheard(_) => Changed::Unheard(&of_node),
         });
     }

@@ -307,6 +307,11 @@ pub(crate) fn unexpected(server: &str, what: &str) -> Fault {
     Fault::unavailable(format!("{server}: unexpected reply to {what}"))
 }
 
+/// The other side has hung up, or the way to it is gone.
+pub(crate) fn broke(server: &str) -> Fault {
+    Fault::unavailable(format!("{server}: the connection broke"))
+}
+
 pub(crate) fn runtime_ended(server: &str) -> Fault {
     Fault::unavailable(format!(
         "{server}: the tokio runtime ended before there was an answer, or has no I/O (`enable_io`)"

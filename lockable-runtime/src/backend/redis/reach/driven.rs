@@ -12,6 +12,7 @@ use std::task::Poll;
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, RedisConnectionInfo, RedisResult};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::client::{Client, Transport};
@@ -29,6 +30,7 @@ const FLUSH: usize = 2048;
 pub(crate) struct Driven {
     pub(crate) commands: MultiplexedConnection,
     driver: AbortHandle,
+    has_broken: watch::Receiver<bool>,
 }
 
 impl Driven {
@@ -103,8 +105,18 @@ impl Driven {
     {
         let (commands, driver) =
             MultiplexedConnection::new_with_config(settings, stream, config).await?;
-        let driver = tokio::spawn(in_this_process(driver)).abort_handle();
-        Ok(Self { commands, driver })
+        let (broken, has_broken) = watch::channel(false);
+        let driver = tokio::spawn(async move {
+            in_this_process(driver).await;
+            broken.send_replace(true);
+        });
+        Ok(Self { commands, driver: driver.abort_handle(), has_broken })
+    }
+
+    /// The end of the connection; the output is whether it broke, and was not given up here.
+    pub(crate) fn end(&self) -> impl Future<Output = bool> + use<> {
+        let mut has_broken = self.has_broken.clone();
+        async move { has_broken.wait_for(|has_broken| *has_broken).await.is_ok() }
     }
 }
 

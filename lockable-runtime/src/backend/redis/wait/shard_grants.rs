@@ -324,13 +324,17 @@ impl Subscriber {
         }
         (self.ended)();
         if let Some(waiters) = hook.upgrade() {
+            let concerns = |slot| slots.contains(&slot);
+            if end == End::Broken {
+                waiters.on_broken(&fault::broke(server), &concerns);
+            }
             // Where the connection has just answered, no other process was started from this one's image.
             let origin = match end {
                 End::Unsubscribed => None,
                 // Without randomness no new attempt is made either.
                 End::Broken => Origin::draw().ok(),
             };
-            waiters.on_resubscribed(origin, &|slot| slots.contains(&slot));
+            waiters.on_resubscribed(origin, &concerns);
         }
         !is_hopeless
     }

@@ -113,6 +113,11 @@ impl Connection {
         })
     }
 
+    /// The end of the connection; the output is whether it broke, and was not given up here.
+    pub(crate) fn end(&self) -> impl Future<Output = bool> + use<> {
+        self.driven.end()
+    }
+
     /// Sends the commands in one go; an error of the server's is one of the values.
     pub(crate) async fn call(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
         let count = pipeline.len();

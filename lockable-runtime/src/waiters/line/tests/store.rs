@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
-use crate::backend::{Attempt, Backend, Enqueued, Grant, Listener, Memory, Release, Reply};
+use crate::backend::{Attempt, Backend, Enqueued, Fault, Grant, Listener, Memory, Release, Reply};
 use crate::types::key::LockKey;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
@@ -32,6 +32,8 @@ impl Listener for Heard {
     fn waiting_origins(&self) -> BTreeSet<Origin> {
         BTreeSet::new()
     }
+
+    fn on_broken(&self, _: &Fault, _: &dyn Fn(Slot) -> bool) {}
 
     fn on_resubscribed(&self, _: Option<Origin>, _: &dyn Fn(Slot) -> bool) {}
 }
