@@ -18,6 +18,7 @@ use crate::backend::{Link, Page, Reply, Rest};
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::namespace::Namespace;
+use crate::types::redact::DisplayKey;
 use crate::types::selection::Selection;
 
 /// All locks of a locker's prefix that have a holder: see [`Admin::locks`](super::Admin::locks).
@@ -182,8 +183,23 @@ impl fmt::Debug for Locks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Locks")
             .field("prefix", &self.prefix)
-            .field("matching", &self.glob)
+            .field(
+                "matching",
+                &DisplayKey::new(&self.glob, self.link.reporting.redacts_keys).text(),
+            )
             .field("pace", &self.pace)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Locker;
+
+    #[test]
+    fn a_form_of_keys_is_redacted_as_they_are() {
+        let locker = Locker::builder().url("memory://").redact_keys().connect_lazy().unwrap();
+        let shown = format!("{:?}", locker.admin().locks().matching("mail:ada*"));
+        assert!(shown.contains("redacted:") && !shown.contains("ada"), "{shown}");
     }
 }

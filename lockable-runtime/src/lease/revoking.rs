@@ -40,6 +40,6 @@ impl Lease {
 
     /// An operator may have named the key.
     fn shown(&self, reason: &Reason) -> Reason {
-        Reason::new(&self.shown_key().redact_in(reason.as_ref()))
+        Reason::new(&self.shown_key().redact_in_words(reason.as_ref()))
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod clock;
 pub(crate) mod credentials;
 pub(crate) mod duration;
 pub(crate) mod error;
+pub(crate) mod escape;
 pub(crate) mod grow_only;
 pub(crate) mod key;
 pub(crate) mod label;

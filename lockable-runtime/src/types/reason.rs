@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::types::escape::is_shown;
+
 /// One line that an operator wrote, without control characters and of a limited length; it may be empty.
 ///
 /// It arrives from outside, and is shown on terminals and in logs.
@@ -36,13 +38,6 @@ impl Reason {
     pub(crate) fn after(&self, what: &str) -> String {
         if self.0.is_empty() { what.to_owned() } else { format!("{what}: {self}") }
     }
-}
-
-/// Whether a character changes nothing but its own place: control characters move the cursor of a terminal, and
-/// others the direction of the text around them.
-fn is_shown(c: char) -> bool {
-    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    !c.is_control() && !turns
 }
 
 impl AsRef<str> for Reason {

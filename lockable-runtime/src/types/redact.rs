@@ -42,6 +42,18 @@ impl<'a> DisplayKey<'a> {
         }
     }
 
+    /// The words of a person, who may name the key without its prefix, or a part of it.
+    pub(crate) fn redact_in_words(self, words: &str) -> Cow<'_, str> {
+        let mut shown = self.redact_in(words);
+        if self.is_redacted {
+            let ends = self.key.char_indices().map(|(at, _)| self.key.split_at(at).1);
+            for end in ends.filter(|end| end.chars().nth(1).is_some()) {
+                shown = Cow::Owned(without_word(&shown, end, &pseudonym(self.key)));
+            }
+        }
+        shown
+    }
+
     /// What replaces a cause that names the key, if the key is redacted.
     pub(crate) fn redact_cause(
         self,
@@ -52,6 +64,21 @@ impl<'a> DisplayKey<'a> {
             Cow::Borrowed(_) => None,
         }
     }
+}
+
+/// The text with another one in the place of a word, or of words: no letter and no digit is right beside them.
+fn without_word(text: &str, word: &str, other: &str) -> String {
+    let (mut shown, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(word) {
+        let (before, found) = rest.split_at(at);
+        let behind = found.split_at(word.len()).1;
+        let is_alone =
+            !before.ends_with(char::is_alphanumeric) && !behind.starts_with(char::is_alphanumeric);
+        shown.push_str(before);
+        shown.push_str(if is_alone { other } else { word });
+        rest = behind;
+    }
+    shown + rest
 }
 
 /// The same for the same key within this process, so that one lock can be followed through a log.
@@ -84,6 +111,17 @@ mod tests {
         let displayed = DisplayKey::new("mail:a", false);
         assert_eq!(displayed.redact_in("mail:a is taken"), "mail:a is taken");
         assert_eq!(DisplayKey::new("", true).redact_in("no answer"), "no answer");
+    }
+
+    #[test]
+    fn words_may_name_a_part_of_the_key() {
+        let key = DisplayKey::new("disLock:mail:ada@x", true);
+        let shown =
+            |words| key.redact_in_words(words).replace(&pseudonym("disLock:mail:ada@x"), "#");
+        assert_eq!(shown("disLock:mail:ada@x hangs"), "# hangs");
+        assert_eq!(shown("`mail:ada@x` and ada@x hang"), "`#` and # hang");
+        assert_eq!(shown("ada@xy hangs, x-ray too"), "ada@xy hangs, x-ray too");
+        assert_eq!(DisplayKey::new("mail:a", false).redact_in_words("mail:a"), "mail:a");
     }
 
     #[test]

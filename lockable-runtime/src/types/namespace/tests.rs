@@ -94,3 +94,16 @@ fn what_begins_no_name_is_refused() {
         assert_eq!(Namespace::new(text).unwrap().as_str(), text);
     }
 }
+
+#[test]
+fn no_lock_has_the_name_of_a_companion() {
+    let namespace = Namespace::new("shop:lockable").unwrap();
+    for (prefix, text) in [("", "shop:lockable:queue:{k}"), ("shop:", "lockable:fence:{abc}")] {
+        let error = namespace.key(prefix, text).unwrap_err();
+        assert!(error.is_invalid_key() && error.to_string().contains("`namespace`"), "{error}");
+    }
+    assert_eq!(
+        namespace.key("shop:", "lockable:order:7").unwrap().as_str(),
+        "shop:lockable:order:7"
+    );
+}

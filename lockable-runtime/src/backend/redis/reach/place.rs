@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::types::escape::escaped;
+
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Place {
@@ -23,7 +25,20 @@ impl fmt::Display for Place {
     }
 }
 
-/// An IPv6 address is in brackets, so that its last colon is not taken for the port's.
+/// An IPv6 address is in brackets, so that its last colon is not taken for the port's. What a Sentinel names as a host
+/// may be anything.
 pub(crate) fn host_and_port(host: &str, port: u16) -> String {
+    let host = escaped(host);
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_of_others_moves_no_cursor() {
+        assert_eq!(host_and_port("a\u{1b}[2J", 1), r"a\u{1b}[2J:1");
+        assert_eq!(host_and_port("::1", 1), "[::1]:1");
+    }
 }
