@@ -12,6 +12,7 @@ mod clock;
 mod commands;
 mod connect;
 mod directory;
+mod environment;
 mod exit;
 mod failure;
 mod output;
@@ -25,8 +26,10 @@ use crate::arguments::{Answer, Arguments, Verb};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::write_error;
+use crate::run::signals;
 
 fn main() -> ExitCode {
+    signals::hear_children();
     let arguments = match arguments::parse(env::args_os()) {
         Ok(arguments) => arguments,
         Err(Answer::Help(error)) => error.exit(),

@@ -6,7 +6,7 @@ mod command;
 mod ending;
 mod family;
 mod orders;
-mod signals;
+pub(crate) mod signals;
 mod stdin;
 mod supervision;
 mod watched;

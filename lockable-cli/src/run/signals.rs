@@ -3,6 +3,7 @@
 use std::io;
 use std::task::{Context, Poll};
 
+use nix::sys::signal::SigSet;
 use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind, signal};
 
@@ -33,6 +34,12 @@ impl Signals {
         };
         self.0.iter_mut().find_map(arrived).map_or(Poll::Pending, Poll::Ready)
     }
+}
+
+/// Lets this process hear that a child has ended, also where its parent had that signal blocked: the mask is inherited.
+pub(crate) fn hear_children() {
+    // Where it stays blocked, children are looked at every other second.
+    SigSet::from_iter([nix::sys::signal::Signal::SIGCHLD]).thread_unblock().ok();
 }
 
 /// Whether a signal asks to end: a call that still waits for its lock does.

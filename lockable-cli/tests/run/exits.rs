@@ -1,6 +1,8 @@
 //! What a command gets, and what becomes of its exit code.
 
+use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -145,6 +147,56 @@ fn mistakes_are_said_before_anything_runs() {
     assert!(mistake(&url, &["--fair"]).contains("--wait"));
     assert!(mistake(&url, &["--prefix", "jo"]).contains("`b` for `job`"));
     assert!(mistake(&format!("{url}?prefix=jo"), &[]).contains("without its prefix"));
+    assert!(mistake(&format!("{url}?prefx=jo"), &[]).contains("did you mean `prefix`?"));
+}
+
+#[test]
+fn a_variable_that_cannot_count_is_refused() {
+    let server = Server::start();
+    for (name, value, advice) in [
+        ("LOCKABLE_PREFIX", &b"shop:"[..], "`?prefix=…` at the end of LOCKABLE_URL"),
+        ("LOCKABLE_NAMESPACE", b"shop", "`?namespace=…` at the end of LOCKABLE_URL"),
+        ("LOCKABLE_URL", b"redis://\xff", "LOCKABLE_URL is not UTF-8"),
+        ("LOCKABLE_REQUEST_ID", b"\xff", "LOCKABLE_REQUEST_ID is not UTF-8"),
+    ] {
+        let mut command = run(&server.url(), &[], "echo ran");
+        let (code, said, why) = outcome(command.env(name, OsStr::from_bytes(value)));
+        assert_eq!((code, said.as_str()), (2, ""), "{name}");
+        assert!(why.contains(name) && why.contains(advice), "{why}");
+    }
+}
+
+/// As by a program that waits for its children's signals itself: the mask is inherited.
+#[test]
+fn a_blocked_signal_of_children_makes_no_command_late() {
+    let server = Server::start();
+    let took = |start: &[&str]| {
+        let command = run(&server.url(), &[], "true");
+        let (program, arguments) = (command.get_program(), command.get_args());
+        let mut started = Command::new("env");
+        started.args(start).arg(program).args(arguments).env("LOCKABLE_URL", server.url());
+        let pace = Pace::start();
+        assert_eq!(outcome(&mut started).0, 0);
+        pace.elapsed()
+    };
+    let usual = took(&[]);
+    let blocked = took(&["--block-signal=CHLD"]);
+    println!("{blocked:?} with the signal blocked, {usual:?} without");
+    assert!(blocked < 2 * usual + Duration::from_secs(1), "{blocked:?} {usual:?}");
+}
+
+/// Other programs read it too.
+#[test]
+fn redis_url_may_have_settings_of_others() {
+    let server = Server::start();
+    let locks_by = |url: &str| {
+        let mut command = run("", &[], "true");
+        outcome(command.env("REDIS_URL", url)).0
+    };
+    let url = server.url();
+    assert_eq!(locks_by(&format!("{url}/0?socket_timeout=5&prefix=shop:")), 0);
+    assert_eq!(locks_by(&format!("{url}/0?prefx=shop:")), 2);
+    assert_eq!(outcome(&mut run(&format!("{url}/0?socket_timeout=5"), &[], "true")).0, 2);
 }
 
 #[test]
@@ -184,7 +236,7 @@ fn a_lock_is_held_for_min_hold_although_the_command_has_ended() {
 fn an_empty_variable_is_none() {
     let server = Server::start();
     let mut command = run(&server.url(), &["--expire", "1h", "--min-hold", "1h"], "true");
-    for name in ["LOCKABLE_PREFIX", "LOCKABLE_NAMESPACE", "LOCKABLE_REQUEST_ID"] {
+    for name in ["LOCKABLE_PREFIX", "LOCKABLE_NAMESPACE", "LOCKABLE_REQUEST_ID", "REDIS_URL"] {
         command.env(name, "");
     }
     assert_eq!(outcome(&mut command).0, 0);
