@@ -106,7 +106,6 @@ mod tests {
     use serde_json::{Value, from_value, json, to_value};
 
     use super::*;
-    use crate::types::namespace::Namespace;
 
     fn back<T: Serialize + for<'de> Deserialize<'de>>(value: &T) -> T {
         from_value(to_value(value).unwrap()).unwrap()
@@ -148,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_report_has_stable_fields() {
-        let mut report = Report::new("redis://host:6379/0").of("shop:", &Namespace::default());
+        let mut report = Report::new("redis://host:6379/0").of("shop:", "lockable");
         let empty = json!({
             "ok": true, "worst": null, "backend": "redis://host:6379/0", "prefix": "shop:",
             "namespace": "lockable", "server": null, "address": null, "clock_difference_ms": null, "findings": [],

@@ -16,7 +16,10 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     ("attribute", "mod answers values returned"),
     ("testing", "mod locks staged internals"),
-    ("locker", "global scope blocking connect builder defaults mod request acquire inspect"),
+    (
+        "locker",
+        "global scope blocking connect environment builder defaults url_settings mod request acquire inspect",
+    ),
     ("locker/acquire", "mod in_line acquirer"),
     ("admin", "revoke mod locks held holder waiter process"),
     ("hold", "mod run guard reentry"),
@@ -58,8 +61,8 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     (
         "types",
         "mod options parameters credentials reporting selection client_name namespace tag slot key \
-         token owner random error reason percent redact label metric_keys no_metric_keys grow_only \
-         clock duration process seeded",
+         token owner random error reason percent redact escape label metric_keys no_metric_keys \
+         grow_only clock duration process seeded",
     ),
     ("request_id", "tower mod"),
 ];

@@ -53,8 +53,6 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::time::Duration;
 
-use crate::types::namespace::Namespace;
-
 mod code;
 
 pub use code::Code;
@@ -113,8 +111,8 @@ impl Report {
     }
 
     /// The same of a locker with this prefix and namespace.
-    pub(crate) fn of(mut self, prefix: &str, namespace: &Namespace) -> Self {
-        (self.prefix, self.namespace) = (prefix.to_owned(), namespace.as_str().to_owned());
+    pub(crate) fn of(mut self, prefix: &str, namespace: &str) -> Self {
+        (self.prefix, self.namespace) = (prefix.to_owned(), namespace.to_owned());
         self
     }
 

@@ -13,7 +13,7 @@ fn bounds() {
 
 #[test]
 fn the_worst_finding_is_first_and_the_verdict() {
-    let mut report = Report::new("redis://host:6379/0").of("disLock:", &Namespace::default());
+    let mut report = Report::new("redis://host:6379/0").of("disLock:", "lockable");
     assert!(report.is_ok() && report.worst().is_none());
     report.add([finding(Severity::Warning, Code::Eviction)]);
     report.add([finding(Severity::Info, Code::ClockDiffers)]);
@@ -28,7 +28,7 @@ fn the_worst_finding_is_first_and_the_verdict() {
 
 #[test]
 fn a_report_reads_as_lines_of_a_log() {
-    let mut report = Report::new("redis://host:6379/0").of("disLock:", &Namespace::default());
+    let mut report = Report::new("redis://host:6379/0").of("disLock:", "lockable");
     assert_eq!(
         report.to_string(),
         "locks on redis://host:6379/0, prefix `disLock:`, namespace `lockable`: ok (errors: 0, warnings: 0, info: 0)"
@@ -48,7 +48,7 @@ fn a_report_reads_as_lines_of_a_log() {
 
 #[test]
 fn findings_of_a_group_say_where() {
-    let mut report = Report::new("redis-sentinel://s1:26379/mm/0").of("", &Namespace::default());
+    let mut report = Report::new("redis-sentinel://s1:26379/mm/0").of("", "lockable");
     report.server = Some("redis 8.0.2".to_owned());
     report.add([finding(Severity::Warning, Code::Eviction)]);
     report.address = Some("10.0.0.7:6379".to_owned());

@@ -240,10 +240,11 @@ impl Locker {
     /// ```
     pub async fn check(&self) -> Report {
         if let Err(error) = self.link().usable_here() {
-            return unchecked(self.backend_name(), &error).of(self.prefix(), &self.0.namespace);
+            return unchecked(self.backend_name(), &error)
+                .of(self.prefix(), self.0.namespace.as_str());
         }
         let report = self.link().backend.check(&self.0.prefix).await;
-        let mut report = report.of(self.prefix(), &self.0.namespace);
+        let mut report = report.of(self.prefix(), self.0.namespace.as_str());
         report.add(self.0.ignored.iter().map(|name| ignored(name)));
         if let Err(error) = LockKey::prefixed(&self.0.prefix, "key") {
             let (severity, code) = (Severity::Error, Code::InvalidPrefix);

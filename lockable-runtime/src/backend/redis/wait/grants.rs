@@ -103,6 +103,8 @@ impl Subscriber {
             match self.opener.connecting(self.subscribe(origins)).await {
                 Ok((target, mut subscription)) => {
                     (last, pause) = (Some(current), PAUSE);
+                    // This may be another server, with another clock.
+                    self.opener.times.forget();
                     confirmed.send_replace(Some(Ok(())));
                     // What was published meanwhile is lost.
                     if let Some(waiters) = hook.upgrade() {
