@@ -25,6 +25,7 @@ mod runtimes;
 mod secrets;
 mod sentinel;
 mod support;
+mod suspension;
 mod tls;
 mod unknown_outcomes;
 mod waiting;
