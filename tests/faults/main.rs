@@ -3,6 +3,7 @@
 mod acquisitions;
 mod addresses;
 mod answers;
+mod by_hand;
 mod cancellation;
 mod check;
 mod cluster;

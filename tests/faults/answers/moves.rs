@@ -1,9 +1,7 @@
 //! What a process knows of a slot and its locks, and what of it counts after the slot has moved.
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use lockable_runtime::__internals::fence_counter;
@@ -13,6 +11,7 @@ use lockable_tests::{Answer, Cue, Doors, Hold, Server, wait};
 
 use super::places::Place;
 use super::scene::{Nodes, Scene, fresh};
+use crate::by_hand::ByHand;
 use crate::support::{COMMAND, LIMIT, LONG, ample, in_time};
 
 /// Other nodes are asked after a quarter of it.
@@ -93,16 +92,16 @@ async fn a_turn_of_a_server_that_was_left_is_claimed() {
         _ = &mut call => panic!("another process has the lock"),
         () = question.wait_held(LIMIT) => {}
     }
-    let heard = Arc::<Heard>::default();
-    assert!(heard.poll(call.as_mut()).is_pending());
+    let by_hand = ByHand::default();
+    assert!(by_hand.poll(call.as_mut()).is_pending());
     from.del(&key);
     question.end();
-    wait::until_async(LIMIT, async || heard.0.load(Ordering::SeqCst)).await;
+    by_hand.woken().await;
     doors.assign([slot], 1);
     // By this one the locker learns that.
     locker.lock(format!("{{{key}}}:other")).run(async {}).await.unwrap();
     let guard = other.lock(&key).try_acquire().await.unwrap().unwrap();
-    assert!(heard.poll(call.as_mut()).is_pending(), "another process has the lock");
+    assert!(by_hand.poll(call.as_mut()).is_pending(), "another process has the lock");
     let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
     wait::until_async(LIMIT, async || to.command::<usize>(&queue) == 1).await;
     let token = guard.fencing_token();
@@ -111,22 +110,6 @@ async fn a_turn_of_a_server_that_was_left_is_claimed() {
     assert!(turn.fencing_token() > token, "{} after {token}", turn.fencing_token());
     turn.release().await.unwrap();
     from.del(&key);
-}
-
-/// Whether what a call waits for has come.
-#[derive(Default)]
-struct Heard(AtomicBool);
-
-impl Wake for Heard {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-}
-
-impl Heard {
-    fn poll<F: Future>(self: &Arc<Self>, call: Pin<&mut F>) -> Poll<F::Output> {
-        call.poll(&mut Context::from_waker(&Waker::from(Arc::clone(self))))
-    }
 }
 
 /// Goal: a request that waits for the answer of a node that has no slots any more.
