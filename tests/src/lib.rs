@@ -47,7 +47,7 @@ mod spawner;
 
 pub use admin::Admin;
 pub use cluster::{Cluster, ClusterBuilder};
-pub use doors::{Answer, Cue, Doors, Host};
+pub use doors::{Answer, Cue, Doors, Garble, Host};
 pub use pace::Pace;
 pub use peer::Peer;
 pub use program::Program;

@@ -93,6 +93,16 @@ impl Carried {
                 Ok(())
             }
             Fate::Answered(reply) => self.replies.to_client.write_all(&reply).await,
+            Fate::AnsweredLate(reply, told) => {
+                told.notified().await;
+                self.replies.to_client.write_all(&reply).await
+            }
+            Fate::Garbled(garble) => {
+                self.to_server.write_all(command).await?;
+                let reply = self.replies.take_one(subscribes).await?;
+                self.replies.to_client.write_all(&garble.of(&reply)).await?;
+                if garble.ends() { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(()) }
+            }
             Fate::BreaksBefore => Err(io::ErrorKind::ConnectionReset.into()),
             Fate::BreaksAfter => {
                 self.to_server.write_all(command).await?;

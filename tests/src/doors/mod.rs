@@ -11,9 +11,11 @@ use crate::server::Server;
 
 mod answers;
 mod carry;
+mod garble;
 mod plan;
 
 pub use answers::{Answer, Cue, Host};
+pub use garble::Garble;
 use plan::Plan;
 
 /// Doors in front of servers of which each has all slots: so which node has a slot, and what a node answers, is
@@ -21,7 +23,7 @@ use plan::Plan;
 ///
 /// A door sends a command that is about another door's slot there, by `MOVED`, unless `ASKING` came before it,
 /// and says in `CLUSTER SLOTS` which door has which slots. It passes everything else on, but for the commands for
-/// which the test has another [`Answer`]. Commands of a connection are answered one after the other.
+/// which the test has another [`Answer`]. Commands of a connection are answered in their order.
 ///
 /// The doors are tasks of the runtime that they are opened on, and close with it. They speak plain RESP.
 #[derive(Debug)]

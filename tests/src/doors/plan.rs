@@ -1,8 +1,12 @@
 //! What the doors of a test do, as plain state that every connection reads.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
 
 use super::answers::{Answer, Cue, Host};
+use super::garble::Garble;
 use crate::cluster::{SLOTS, slot};
 
 /// What becomes of a command.
@@ -12,6 +16,10 @@ pub(super) enum Fate {
     Passes,
     /// The door answers it with these bytes.
     Answered(Vec<u8>),
+    /// The same, once the test says so.
+    AnsweredLate(Vec<u8>, Arc<Notify>),
+    /// The server answers it, and the door makes this of the reply.
+    Garbled(Garble),
     BreaksBefore,
     BreaksAfter,
     Silent,
@@ -47,6 +55,8 @@ impl Plan {
         });
         let fate = match answer {
             Some(Answer::Error(text)) => Fate::Answered(error(&text)),
+            Some(Answer::LateError(text, told)) => Fate::AnsweredLate(error(&text), told),
+            Some(Answer::Garbled(garble)) => Fate::Garbled(garble),
             Some(Answer::Bytes(bytes)) => Fate::Answered(bytes.into_bytes()),
             Some(Answer::Number(number)) => Fate::Answered(format!(":{number}\r\n").into_bytes()),
             Some(Answer::Numbers(numbers)) => Fate::Answered(list(&numbers)),
