@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::net::TcpListener as Listener;
 
-use crate::cluster::SLOTS;
 use crate::port::Port;
 use crate::server::Server;
 
@@ -45,22 +44,6 @@ struct Door {
 impl Doors {
     /// Opens a door in front of each server. The first has all slots but the last one of each other.
     pub fn open<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Self {
-        let doors = Self::open_each(servers);
-        for number in 1..doors.ports.len() {
-            doors.assign([SLOTS - u16::try_from(number).expect("there are few")], number);
-        }
-        doors
-    }
-
-    /// Opens a door that answers `CROSSSLOT` to a command about keys of several slots, and passes all else on,
-    /// as some proxies do in front of a cluster.
-    pub fn of_one_slot_each(server: &Server) -> Self {
-        let doors = Self::open_each([server]);
-        doors.plan().is_cluster = false;
-        doors
-    }
-
-    fn open_each<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Self {
         let servers: Vec<_> = servers.into_iter().map(Server::addr).collect();
         let ports: Vec<_> = servers.iter().map(|_| Port::reserve()).collect();
         let addrs = ports.iter().map(Port::addr).collect();
@@ -73,6 +56,14 @@ impl Doors {
             tokio::spawn(door.serve(listener));
         }
         Self { plan, ports }
+    }
+
+    /// Opens a door that answers `CROSSSLOT` to a command about keys of several slots, and passes all else on,
+    /// as some proxies do in front of a cluster.
+    pub fn of_one_slot_each(server: &Server) -> Self {
+        let doors = Self::open([server]);
+        doors.plan().is_cluster = false;
+        doors
     }
 
     /// The URL of the cluster, with all doors as seeds.
@@ -120,6 +111,11 @@ impl Doors {
     /// Takes the latest such answer back.
     pub fn take_back(&self) {
         self.plan().scenes.remove(0);
+    }
+
+    /// Forgets what the test has asked for, and what has come.
+    pub fn reset(&self) {
+        self.plan().reset();
     }
 
     /// How many such commands have come to a door, the number that the cue says aside.

@@ -1,5 +1,6 @@
 //! What the doors of a test do, as plain state that every connection reads.
 
+use std::mem;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -42,11 +43,18 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// The first door has all slots but the last one of each other.
     pub(super) fn new(addrs: Vec<SocketAddr>) -> Self {
         let importing = (0..addrs.len()).collect();
-        let owners = vec![0; usize::from(SLOTS)];
+        let mut owners = vec![0; usize::from(SLOTS)];
+        (1..addrs.len()).zip(owners.iter_mut().rev()).for_each(|(door, owner)| *owner = door);
         let (scenes, seen) = (Vec::new(), Vec::new());
         Self { addrs, owners, host: Host::Address, importing, scenes, seen, is_cluster: true }
+    }
+
+    /// As if the doors had just been opened.
+    pub(super) fn reset(&mut self) {
+        *self = Self { is_cluster: self.is_cluster, ..Self::new(mem::take(&mut self.addrs)) };
     }
 
     pub(super) fn fate(&mut self, door: usize, command: Vec<String>, is_asking: bool) -> Fate {
