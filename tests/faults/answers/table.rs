@@ -62,11 +62,15 @@ async fn run(stages: Arc<Stages>, given: Given, place: Place, deadline: Duration
     let outcome = timeout(deadline + LIMIT, place.act(&scene, &ready)).await;
     let elapsed = begun.elapsed();
     let asked = scene.doors.count(door, &cue) - before;
-    let word = match outcome {
-        Ok(Ok(word)) => word,
-        Ok(Err(error)) => word_of(&error, elapsed > deadline / 2 && !RENEWALS.contains(&place)),
+    let word = match &outcome {
+        Ok(Ok(word)) => word.clone(),
+        Ok(Err(error)) => word_of(error, elapsed > deadline / 2 && !RENEWALS.contains(&place)),
         Err(_) => "without an end".to_owned(),
     };
+    if let (Given::Garbled(_), Ok(Err(error))) = (given, &outcome) {
+        let server = scene.doors.addr(door).to_string();
+        assert!(error.to_string().contains(&server), "{given:?} {place:?}: {error}");
+    }
     assert!(asked <= given.most_requests(), "{given:?} {place:?}: {asked} requests");
     if matches!(given, Given::Asks | Given::Split) {
         let counted = Cue::of(["EVALSHA", "EVAL", "INCR"]).about(scene.fence());
