@@ -1,10 +1,17 @@
 //! What a test has a door answer, and to which commands.
 
 use std::sync::Arc;
+<<<<<<< HEAD
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time;
+=======
+
+use tokio::sync::Notify;
+
+use super::garble::Garble;
+>>>>>>> t2-28
 
 /// Which commands are meant, and how often.
 #[derive(Clone, Debug)]
@@ -20,6 +27,10 @@ pub struct Cue {
 pub enum Answer {
     /// An error, and the server does not get the command.
     Error(String),
+    /// The same once this is notified; until then nothing passes on the connection.
+    LateError(String, Arc<Notify>),
+    /// What a broken server, or something before it, makes of the server's reply.
+    Garbled(Garble),
     /// A number, and the server does not get the command.
     Number(i64),
     /// These bytes, and the server does not get the command.
