@@ -88,7 +88,8 @@ async fn run(nodes: Arc<Nodes>, at: At, garble: Garble) {
         assert!(error.is_unavailable() && error.to_string().contains(&server), "{error}");
         assert_eq!(case.runs.count(), 0, "{error}");
     }
-    wait::until_async(LIMIT, async || case.admin.get(&case.key).is_none()).await;
+    // Its lease ends after that.
+    wait::until_async(4 * LIMIT, async || case.admin.get(&case.key).is_none()).await;
     let ran = case.runs.count();
     // A connection that hangs is used until the third call in vain.
     wait::until_async(LIMIT, async || matches!(case.try_run().await, Ok(Some(())))).await;

@@ -1,17 +1,12 @@
 //! What a test has a door answer, and to which commands.
 
 use std::sync::Arc;
-<<<<<<< HEAD
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time;
-=======
-
-use tokio::sync::Notify;
 
 use super::garble::Garble;
->>>>>>> t2-28
 
 /// Which commands are meant, and how often.
 #[derive(Clone, Debug)]

@@ -87,17 +87,14 @@ impl Carried {
         // Subscriptions are answered by messages, of which any number comes.
         let subscribes = name.ends_with("SUBSCRIBE");
         match fate {
-<<<<<<< HEAD
-            Fate::Passes => self.pass(command, &name).await,
+            Fate::Passes => {
+                self.passes(command, subscribes);
+                Ok(())
+            }
             Fate::Held(hold) => {
                 hold.pass().await;
-                self.pass(command, &name).await
-=======
-            Fate::Passes => {
-                self.passing.extend_from_slice(command);
-                self.awaited += usize::from(!subscribes);
+                self.passes(command, subscribes);
                 Ok(())
->>>>>>> t2-28
             }
             Fate::Answered(reply) => self.replies.to_client.write_all(&reply).await,
             Fate::AnsweredLate(reply, told) => {
@@ -120,17 +117,15 @@ impl Carried {
         }
     }
 
-<<<<<<< HEAD
-    async fn pass(&mut self, command: &[u8], name: &str) -> io::Result<()> {
-        self.to_server.write_all(command).await?;
-        // Those are answered by messages, of which any number comes.
-        if name.ends_with("SUBSCRIBE") { Ok(()) } else { self.replies.pass_one().await }
-=======
+    fn passes(&mut self, command: &[u8], subscribes: bool) {
+        self.passing.extend_from_slice(command);
+        self.awaited += usize::from(!subscribes);
+    }
+
     /// Passes the commands on that wait for it, and their replies.
     async fn pass(&mut self) -> io::Result<()> {
         self.to_server.write_all(&mem::take(&mut self.passing)).await?;
         self.replies.pass_some(mem::take(&mut self.awaited)).await
->>>>>>> t2-28
     }
 }
 

@@ -13,12 +13,8 @@ mod carry;
 mod garble;
 mod plan;
 
-<<<<<<< HEAD
 pub use answers::{Answer, Cue, Hold, Host};
-=======
-pub use answers::{Answer, Cue, Host};
 pub use garble::Garble;
->>>>>>> t2-28
 use plan::Plan;
 
 /// Doors in front of servers of which each has all slots: so which node has a slot, and what a node answers, is

@@ -6,12 +6,8 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-<<<<<<< HEAD
 use super::answers::{Answer, Cue, Hold, Host};
-=======
-use super::answers::{Answer, Cue, Host};
 use super::garble::Garble;
->>>>>>> t2-28
 use crate::cluster::{SLOTS, slot};
 
 /// What becomes of a command.

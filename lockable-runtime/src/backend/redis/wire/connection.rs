@@ -194,7 +194,12 @@ impl Connection {
 
     /// An error that the server answered. A server that became a replica, or gave its slots away, is left,
     /// and one that refuses keys of several slots is remembered. A node of a cluster may give single slots away.
+    ///
+    /// A reply that is none to its request may be another request's, and so may be all that follow.
     pub(crate) fn fault(&self, error: &RedisError) -> Fault {
+        if fault::is_no_answer(error) {
+            self.retire();
+        }
         let is_about_slot = self.target.node.is_some() && fault::is_redirect(error);
         if fault::leads_away(error) && !is_about_slot {
             self.opener.demotion.notice();
