@@ -3,6 +3,7 @@
 //! Doors in front of two servers, which have all slots each, give the answers.
 
 mod given;
+mod majority;
 mod moves;
 mod one_shard;
 mod places;

@@ -4,6 +4,7 @@ use lockable_runtime::fencing;
 use lockable_tests::Admin;
 use redis::{RedisResult, Value};
 
+mod clock_set_forward;
 mod failover;
 mod pause;
 mod script;

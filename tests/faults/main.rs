@@ -3,6 +3,7 @@
 mod acquisitions;
 mod addresses;
 mod answers;
+mod by_hand;
 mod cancellation;
 mod check;
 mod cluster;
@@ -25,6 +26,7 @@ mod runtimes;
 mod secrets;
 mod sentinel;
 mod support;
+mod suspension;
 mod tls;
 mod unknown_outcomes;
 mod waiting;

@@ -6,6 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
+use crate::skip;
+
 const SOURCE: &str = include_str!("clock.c");
 
 const LIBRARY: &str = "clock.so";
@@ -18,7 +20,7 @@ pub fn can_be_set() -> bool {
     let is_there =
         cfg!(target_os = "linux") && compiler.is_ok_and(|output| output.status.success());
     if !is_there {
-        eprintln!("SKIPPED: a server's clock can be set on Linux with a C compiler, `cc`, only");
+        skip::say("a server's clock, which can be set on Linux with a C compiler, `cc`, only");
     }
     is_there
 }

@@ -18,6 +18,7 @@
 //! - [`wait`] polls for a state that has no event.
 //! - [`Tls`] makes the certificates of a test server.
 //! - [`clock`] says whether the clock of a server can be set here.
+//! - [`suspension`] runs processes as after a suspension of the machine.
 //! - [`python`] finds the interpreter for tests against clients in other languages.
 //!
 //! Whatever here cannot do what it was asked panics: a broken harness is a failed test.
@@ -26,6 +27,7 @@ pub mod clock;
 pub mod cluster;
 pub mod python;
 pub mod sections;
+pub mod suspension;
 pub mod wait;
 
 mod admin;
@@ -38,6 +40,7 @@ mod repeat;
 mod sentinels;
 mod server;
 mod shared;
+mod skip;
 mod spreader;
 mod tls;
 
@@ -47,7 +50,7 @@ mod spawner;
 
 pub use admin::Admin;
 pub use cluster::{Cluster, ClusterBuilder};
-pub use doors::{Answer, Cue, Doors, Host};
+pub use doors::{Answer, Cue, Doors, Hold, Host};
 pub use pace::Pace;
 pub use peer::Peer;
 pub use program::Program;

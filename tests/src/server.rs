@@ -143,9 +143,18 @@ impl Server {
     /// Sets the clock of a server with [`clock`](ServerBuilder::clock): from now on it is that far behind
     /// the machine's.
     pub fn set_clock_back(&self, behind: Duration) {
+        self.set_clock(-1, behind);
+    }
+
+    /// The same the other way: from now on it is that far ahead of the machine's.
+    pub fn set_clock_forward(&self, ahead: Duration) {
+        self.set_clock(1, ahead);
+    }
+
+    fn set_clock(&self, sign: i64, difference: Duration) {
         assert!(self.settings.clock, "the server was started without a clock of its own");
-        let micros = i64::try_from(behind.as_micros()).expect("a time that a clock can show");
-        clock::set(self.directory.path(), -micros);
+        let micros = i64::try_from(difference.as_micros()).expect("a time that a clock can show");
+        clock::set(self.directory.path(), sign * micros);
     }
 
     /// Stops the clock of a server with [`clock`](ServerBuilder::clock): from now on it shows that time since
@@ -293,8 +302,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Gives the server a clock of its own, for [`Server::set_clock_back`] and [`Server::stop_clock`], where
-    /// [`clock::can_be_set`].
+    /// Gives the server a clock of its own, for [`Server::set_clock_back`], [`Server::set_clock_forward`] and
+    /// [`Server::stop_clock`], where [`clock::can_be_set`].
     #[must_use]
     pub fn clock(mut self) -> Self {
         self.clock = true;

@@ -129,6 +129,12 @@ impl Verbs {
         Ok(VerbAttempt(Arc::new(Attempt::owned(key, ttl, owner))))
     }
 
+    /// What the clock shows by which leases are measured here, since its own start.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        Duration::from_nanos(self.backend.now().as_nanos())
+    }
+
     /// The fencing token; `None` when another holder has the lock.
     ///
     /// # Errors

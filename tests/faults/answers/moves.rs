@@ -1,14 +1,17 @@
 //! What a process knows of a slot and its locks, and what of it counts after the slot has moved.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lockable_runtime::__internals::fence_counter;
 use lockable_runtime::Locker;
 use lockable_tests::cluster::SLOTS;
-use lockable_tests::{Answer, Cue, Doors, wait};
+use lockable_tests::{Answer, Cue, Doors, Hold, Server, wait};
 
+use super::places::Place;
 use super::scene::{Nodes, Scene, fresh};
+use crate::by_hand::ByHand;
 use crate::support::{COMMAND, LIMIT, LONG, ample, in_time};
 
 /// Other nodes are asked after a quarter of it.
@@ -47,6 +50,66 @@ async fn leases_are_checked_when_their_slot_moves() {
     // It is renewed after a third of a minute.
     in_time(LIMIT, guard.lost()).await;
     other.release().await.unwrap();
+}
+
+/// Goal: a lock that is lost while it is acquired by commands of one key each is not granted.
+/// Method: its slot moves, and the last look at the lock, which is at the next node already, is held back until someone
+/// has deleted it.
+#[tokio::test]
+async fn a_lock_lost_between_set_and_get_is_not_granted() {
+    let mut scene = Scene::begin(AMPLE).await;
+    Place::AskedSet.prepare(&mut scene).await;
+    let (look, hold) = (Cue::of(["GET"]).about(&scene.key).times(1), Hold::default());
+    scene.doors.answer(1, look, Answer::Held(hold.clone()));
+    let lost = async {
+        hold.wait_held(LIMIT).await;
+        let admin = scene.admin(1);
+        assert!(admin.get(&scene.key).is_some(), "the lock was set");
+        admin.del(&scene.key);
+        hold.end();
+    };
+    let (token, ()) = tokio::join!(scene.verbs.acquire(&scene.attempt), lost);
+    assert_eq!(token.unwrap(), None);
+    scene.is_clean().await;
+}
+
+/// Goal: a turn that a call hears of only after the node which granted it was left is claimed at the next one, where
+/// another process may have the lock.
+/// Method: the call is polled by hand. Its turn comes with the answer to a question, for the whole lease, so that
+/// nothing else is a reason to claim it; and before the next poll the slot moves without its data.
+#[tokio::test]
+async fn a_turn_of_a_server_that_was_left_is_claimed() {
+    let (doors, nodes) = doors();
+    let (key, slot) = fresh("turn");
+    let (locker, other) = (connect(&doors, LIMIT).await, connect(&doors, LIMIT).await);
+    let [from, to] = nodes.servers().each_ref().map(Server::admin);
+    from.set(&key, "another");
+    let question = Hold::default();
+    let about = Cue::of(["EVALSHA"]).about(&key).times(1);
+    doors.answer(0, about, Answer::Held(question.clone()));
+    let mut call = pin!(locker.lock(&key).wait_at_most(LONG).acquire());
+    tokio::select! {
+        _ = &mut call => panic!("another process has the lock"),
+        () = question.wait_held(LIMIT) => {}
+    }
+    let by_hand = ByHand::default();
+    assert!(by_hand.poll(call.as_mut()).is_pending());
+    from.del(&key);
+    question.end();
+    by_hand.woken().await;
+    doors.assign([slot], 1);
+    // By this one the locker learns that.
+    locker.lock(format!("{{{key}}}:other")).run(async {}).await.unwrap();
+    let guard = other.lock(&key).try_acquire().await.unwrap().unwrap();
+    assert!(by_hand.poll(call.as_mut()).is_pending(), "another process has the lock");
+    let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
+    wait::until_async(LIMIT, async || to.command::<usize>(&queue) == 1).await;
+    let token = guard.fencing_token();
+    guard.release().await.unwrap();
+    let turn = call.await.unwrap();
+    assert!(turn.fencing_token() > token, "{} after {token}", turn.fencing_token());
+    turn.release().await.unwrap();
+    from.del(&key);
 }
 
 /// Goal: a request that waits for the answer of a node that has no slots any more.

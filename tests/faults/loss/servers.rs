@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use lockable_tests::{Admin, Server};
+use lockable_tests::{Admin, Server, clock};
 use rstest::rstest;
 
 use super::stepping::Stepping;
-use crate::support::{elapse, server_and_locker};
+use crate::support::{LONG, connect_ample, elapse, server_and_locker};
 
 const LEASE: Duration = Duration::from_secs(2);
 
@@ -58,6 +58,19 @@ fn demote(server: &Server) {
 async fn an_emptied_server_stops_the_body_at_once(#[case] name: &str, #[case] fault: fn(&Server)) {
     let (server, body) = at_work(name, 5 * LEASE).await;
     fault(&server);
+    body.ends_by_refusal("no one holds it").await;
+}
+
+/// The lease is over there long before its holder expects that.
+#[tokio::test]
+async fn a_clock_set_forward_stops_the_body_at_once() {
+    if !clock::can_be_set() {
+        return;
+    }
+    let server = Server::builder().clock().start();
+    let locker = connect_ample(&server.url()).await;
+    let body = Stepping::start(&locker, "clock", LONG).await;
+    server.set_clock_forward(2 * LONG);
     body.ends_by_refusal("no one holds it").await;
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lockable_runtime::Locker;
 use lockable_tests::sections::{is_clean, renewed};
-use lockable_tests::{Proxy, Sentinels, Server};
+use lockable_tests::{Proxy, Sentinels, Server, wait};
 
 use crate::support::{KEY, LIMIT, LONG, ample, connect_ample, in_time, patient};
 
@@ -72,6 +72,38 @@ async fn a_failover_is_found_without_its_announcement() {
     assert!(after.admin().get(KEY).is_some());
     guard.release().await.unwrap();
     is_clean(after).await;
+}
+
+/// Goal: what Sentinels have answered before a failover was announced leads no one back.
+/// Method: their answers are held back over two failovers: the primary that was left last is not believed for a while
+/// in any case. The first one does not hear that it was left, and would grant the lock.
+#[tokio::test]
+async fn an_answer_from_before_a_failover_does_not_count() {
+    let group = steady();
+    let doors = group.doors();
+    let locker = connect_ample(&group.url_through(&doors)).await;
+    hold(&locker).await;
+    let first = group.primary();
+    for door in &doors {
+        door.hold_answers_to("SENTINEL");
+    }
+    first.admin().command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
+    let call = tokio::spawn(locker.lock("k").acquire());
+    for door in &doors {
+        door.wait_reply_held(LIMIT).await;
+    }
+    // The Sentinels neither demote nor promote one of which they know nothing.
+    first.admin().command::<()>(&["ACL", "SETUSER", "default", "-info", "-replicaof", "-slaveof"]);
+    group.fail_over();
+    let last = group.fail_over();
+    // The locker connects there once it has heard of the last one.
+    wait::until_async(LIMIT, async || last.admin().command_calls("hello") > 0).await;
+    doors.iter().for_each(Proxy::release_answers);
+    let guard = call.await.unwrap().unwrap();
+    let grants = [first, last].map(|server| server.admin().get(KEY).is_some());
+    assert_eq!(grants, [false, true]);
+    guard.release().await.unwrap();
+    is_clean(last).await;
 }
 
 /// Goal: one Sentinel that has missed a failover leads no one astray.

@@ -1,11 +1,15 @@
 //! Failovers to a replica that did not receive the latest grants. No lease ends by itself here.
 
+use std::pin::pin;
+
 use lockable_runtime::Locker;
 use lockable_tests::sections::is_clean;
 use lockable_tests::{Proxy, Sections, Sentinels, Server, wait};
 use tokio::runtime::Builder;
 
-use crate::support::{FENCE, LIMIT, LONG, connect_ample, in_time};
+use crate::by_hand::ByHand;
+use crate::support::{FENCE, KEY, LIMIT, LONG, connect_ample, in_time};
+use crate::waiting::support::queued;
 
 /// Goal: no holder continues with a lock that the new primary has never heard of, whichever runtime's connection it was
 /// acquired on.
@@ -74,6 +78,42 @@ async fn releases_that_a_planned_failover_lost_are_repeated() {
     assert_eq!((locks(before), locks(after)), (0, LOCKS));
     doors.iter().for_each(Proxy::release_messages);
     wait::until_async(LIMIT, async || locks(after) == 0).await;
+    is_clean(after).await;
+}
+
+/// Goal: a turn that a call hears of only after a failover is claimed at the new primary, where another process has
+/// the lock.
+/// Method: the call is polled by hand. Its turn comes with the answer to a question, for the whole lease, so that
+/// nothing else is a reason to claim it; and before the next poll the new primary loses the lock.
+#[tokio::test]
+async fn a_turn_from_before_a_failover_is_claimed() {
+    let group = Sentinels::builder().down_after(LONG).start();
+    let before = group.primary();
+    let locker = connect_ample(&group.url()).await;
+    before.admin().set(KEY, "another");
+    let mut call = pin!(locker.lock("k").wait_at_most(LONG).acquire());
+    tokio::select! {
+        _ = &mut call => panic!("another process has the lock"),
+        () = queued(before, 1) => {}
+    }
+    let by_hand = ByHand::default();
+    assert!(by_hand.poll(call.as_mut()).is_pending());
+    // No message says that, so the line asks.
+    before.admin().del(KEY);
+    by_hand.woken().await;
+    let after = group.fail_over();
+    let admin = after.admin();
+    // The locker connects to the new primary once it has left the other one.
+    wait::until_async(LIMIT, async || admin.command_calls("hello") > 0).await;
+    admin.del(KEY);
+    let guard = connect_ample(&group.url()).await.lock("k").acquire().await.unwrap();
+    assert!(by_hand.poll(call.as_mut()).is_pending(), "another process has the lock");
+    queued(after, 1).await;
+    let token = guard.fencing_token();
+    guard.release().await.unwrap();
+    let turn = call.await.unwrap();
+    assert!(turn.fencing_token() > token, "{} after {token}", turn.fencing_token());
+    turn.release().await.unwrap();
     is_clean(after).await;
 }
 

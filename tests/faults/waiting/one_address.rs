@@ -2,15 +2,17 @@
 //! old one, which is its replica by now.
 
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use lockable_runtime::__internals::{Place, Verbs};
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::sections::Sections;
 use lockable_tests::{Proxy, Server, wait};
 use tokio::task::JoinSet;
 
-use super::support::{RECHECK, connect, queued, within};
-use crate::support::{LIMIT, elapse};
+use super::support::{RECHECK, connect, queued, subscribers, within};
+use crate::support::{KEY, LIMIT, LONG, elapse};
 
 /// Goal: a waiter that a hand-off passes over hears of no grant.
 /// Method: waiters of three processes have subscribed at the old primary. The new one sends there what it publishes,
@@ -64,18 +66,53 @@ async fn subscriptions_follow_to_the_new_primary() {
     .await;
 }
 
+/// Goal: a grant of the new primary, whose clock is another one, does not count from an answer of the old primary.
+/// Method: a grant of either comes by message. Nothing is asked between the failover and the second one. As the clocks
+/// are the same here, nothing else than the new connection keeps that from having a date.
+#[tokio::test]
+async fn a_grant_of_the_new_primary_is_not_dated_by_the_old_one() {
+    let (old, new, proxy) = pair();
+    let open = || Verbs::open_impatient(&proxy.url(), LIMIT).unwrap();
+    let (mut waiter, holder) = (open(), open());
+    let (grants, heard) = channel();
+    waiter.listen(grants).await.unwrap();
+    for (server, is_dated) in [(&old, true), (&new, false)] {
+        let held = holder.attempt(KEY, LONG, None).unwrap();
+        holder.acquire(&held).await.unwrap().expect("the lock is free");
+        let waiting = waiter.attempt(KEY, LONG, None).unwrap();
+        assert!(matches!(waiter.enqueue(&waiting).await.unwrap(), Place::Queued(_)));
+        if !is_dated {
+            proxy.fail_over(&old, &new);
+            proxy.cut();
+            waiter.inspect(KEY).await.unwrap();
+            let admin = new.admin();
+            wait::until_async(LIMIT, async || subscribers(&admin) > 0).await;
+        }
+        holder.release(&held, None, Duration::ZERO).await.unwrap();
+        let (owner, _, _, has_date) = heard.recv_timeout(LIMIT).unwrap();
+        assert_eq!((owner.as_str(), has_date), (waiting.owner(), is_dated));
+        waiter.release(&waiting, None, Duration::ZERO).await.unwrap();
+        assert_eq!(server.admin().get(KEY), None);
+    }
+}
+
 /// A primary and its replica behind one address. The lock `k` is held by one process, and may be waited for by
 /// others.
 async fn held() -> (Server, Server, Proxy, LockGuard, Vec<Locker>) {
-    let (old, new) = (Server::start(), Server::start());
-    new.admin().follow(old.addr());
-    let proxy = Proxy::start(&old);
+    let (old, new, proxy) = pair();
     let guard = connect(&proxy.url()).await.lock("k").acquire().await.unwrap();
     let mut lockers = Vec::new();
     for _ in 0..WAITERS {
         lockers.push(connect(&proxy.url()).await);
     }
     (old, new, proxy, guard, lockers)
+}
+
+fn pair() -> (Server, Server, Proxy) {
+    let (old, new) = (Server::start(), Server::start());
+    new.admin().follow(old.addr());
+    let proxy = Proxy::start(&old);
+    (old, new, proxy)
 }
 
 const WAITERS: usize = 3;

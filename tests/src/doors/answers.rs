@@ -1,5 +1,11 @@
 //! What a test has a door answer, and to which commands.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time;
+
 /// Which commands are meant, and how often.
 #[derive(Clone, Debug)]
 pub struct Cue {
@@ -26,6 +32,18 @@ pub enum Answer {
     BreakAfter,
     /// The connection stays, and nothing passes on it any more, from this command on.
     Silence,
+    /// The server gets the command when the test lets it go, and nothing behind it passes before.
+    Held(Hold),
+}
+
+/// Holds a command back at its door.
+#[derive(Clone, Debug, Default)]
+pub struct Hold(Arc<Held>);
+
+#[derive(Debug, Default)]
+struct Held {
+    has_come: Notify,
+    may_go: Notify,
 }
 
 /// How a node names its host.
@@ -85,6 +103,25 @@ impl Cue {
         }
         self.times -= 1;
         true
+    }
+}
+
+impl Hold {
+    /// Waits until the command has come to the door.
+    pub async fn wait_held(&self, limit: Duration) {
+        let has_come = time::timeout(limit, self.0.has_come.notified()).await;
+        assert!(has_come.is_ok(), "no such command has come within {limit:?}");
+    }
+
+    /// Lets the command go.
+    pub fn end(&self) {
+        self.0.may_go.notify_one();
+    }
+
+    /// The command has come; waits until it may go.
+    pub(super) async fn pass(&self) {
+        self.0.has_come.notify_one();
+        self.0.may_go.notified().await;
     }
 }
 

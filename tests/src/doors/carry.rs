@@ -76,10 +76,10 @@ impl Carried {
         let fate = locked(&self.door.plan).fate(door, words, self.is_asking);
         self.is_asking = name == "ASKING";
         match fate {
-            Fate::Passes => {
-                self.to_server.write_all(command).await?;
-                // Those are answered by messages, of which any number comes.
-                if name.ends_with("SUBSCRIBE") { Ok(()) } else { self.replies.pass_one().await }
+            Fate::Passes => self.pass(command, &name).await,
+            Fate::Held(hold) => {
+                hold.pass().await;
+                self.pass(command, &name).await
             }
             Fate::Answered(reply) => self.replies.to_client.write_all(&reply).await,
             Fate::BreaksBefore => Err(io::ErrorKind::ConnectionReset.into()),
@@ -90,6 +90,12 @@ impl Carried {
             }
             Fate::Silent => pending().await,
         }
+    }
+
+    async fn pass(&mut self, command: &[u8], name: &str) -> io::Result<()> {
+        self.to_server.write_all(command).await?;
+        // Those are answered by messages, of which any number comes.
+        if name.ends_with("SUBSCRIBE") { Ok(()) } else { self.replies.pass_one().await }
     }
 }
 

@@ -13,7 +13,7 @@ mod answers;
 mod carry;
 mod plan;
 
-pub use answers::{Answer, Cue, Host};
+pub use answers::{Answer, Cue, Hold, Host};
 use plan::Plan;
 
 /// Doors in front of servers of which each has all slots: so which node has a slot, and what a node answers, is

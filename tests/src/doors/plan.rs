@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::answers::{Answer, Cue, Host};
+use super::answers::{Answer, Cue, Hold, Host};
 use crate::cluster::{SLOTS, slot};
 
 /// What becomes of a command.
@@ -15,6 +15,8 @@ pub(super) enum Fate {
     BreaksBefore,
     BreaksAfter,
     Silent,
+    /// The server answers it once it may go.
+    Held(Hold),
 }
 
 #[derive(Debug)]
@@ -53,6 +55,7 @@ impl Plan {
             Some(Answer::BreakBefore) => Fate::BreaksBefore,
             Some(Answer::BreakAfter) => Fate::BreaksAfter,
             Some(Answer::Silence) => Fate::Silent,
+            Some(Answer::Held(hold)) => Fate::Held(hold),
             None => self.usual(door, &command, is_asking),
         };
         self.seen.push((door, command));

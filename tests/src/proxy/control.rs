@@ -10,8 +10,8 @@ pub(super) struct Control {
     pub(super) accepted: usize,
     pub(super) requests: Hold,
     pub(super) replies: Hold,
-    /// The replies of connections that subscribe.
-    pub(super) messages: Hold,
+    /// The replies of connections on which a command of this name has come.
+    pub(super) answers_to: Option<&'static str>,
     /// Connections below this number are closed on both sides.
     pub(super) cut_below: usize,
     /// Connections below this number are closed towards the client.

@@ -143,12 +143,23 @@ impl Proxy {
 
     /// Holds back what the server sends on connections that have subscribed, now or later.
     pub fn hold_messages(&self) {
-        self.shared.control.send_modify(|control| control.messages = Hold::All);
+        self.hold_answers_to("SUBSCRIBE");
     }
 
     /// Lets go what was held back of the messages, and holds back no more.
     pub fn release_messages(&self) {
-        self.shared.control.send_modify(|control| control.messages = Hold::None);
+        self.release_answers();
+    }
+
+    /// Holds back what the server sends on connections on which a command of this name has come, now or later:
+    /// the answer to it, and all that follows.
+    pub fn hold_answers_to(&self, command: &'static str) {
+        self.shared.control.send_modify(|control| control.answers_to = Some(command));
+    }
+
+    /// Lets go what was held back of those answers, and holds back no more.
+    pub fn release_answers(&self) {
+        self.shared.control.send_modify(|control| control.answers_to = None);
     }
 
     /// Closes the open connections on both sides; what was held back on them is lost.

@@ -89,15 +89,14 @@ impl Pump {
 
     fn faults(&self, control: &Control) -> (bool, bool) {
         let is_reply = matches!(self.direction, Direction::Replies);
-        let holds_messages = is_reply && control.messages.covers(self.number);
-        let is_held = control.hold(self.direction).covers(self.number)
-            || (holds_messages && self.is_subscribed());
+        let holds_answers = is_reply && control.answers_to.is_some_and(|name| self.was_asked(name));
+        let is_held = control.hold(self.direction).covers(self.number) || holds_answers;
         (is_held, is_reply && self.number < control.hung_up_below)
     }
 
-    fn is_subscribed(&self) -> bool {
+    fn was_asked(&self, command: &str) -> bool {
         let traffic = self.shared.traffic.borrow();
-        traffic.connections[self.number].commands().contains_key("SUBSCRIBE")
+        traffic.connections[self.number].commands().contains_key(command)
     }
 
     /// Counts replies before they go, so that the client's next command finds them counted.

@@ -239,6 +239,9 @@ mod tests {
         let (port, election) = settle(&elections, 1, 1);
         assert_eq!(port, 2);
         assert!(!election.is_over());
+        // After the next failover no other rule keeps the first primary out.
+        assert!(announce(&elections, 2, 3));
+        assert_eq!(settle(&elections, 1, 1).0, 3);
     }
 
     /// Most Sentinels may hear of a failover later than the one that announced it.
