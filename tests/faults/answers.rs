@@ -2,6 +2,7 @@
 //!
 //! Doors in front of two servers, which have all slots each, give the answers.
 
+mod calls;
 mod given;
 mod majority;
 mod moves;

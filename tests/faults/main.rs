@@ -21,6 +21,7 @@ mod reconnection;
 mod refusals;
 mod releases;
 mod renewal;
+mod repeated_requests;
 mod round_trips;
 mod runtimes;
 mod secrets;

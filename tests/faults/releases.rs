@@ -4,11 +4,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
-use lockable_runtime::{LockError, LockGuard, Locker};
+use lockable_runtime::{LockError, LockGuard, LockRequest, Locker};
 use lockable_tests::{Admin, Server, cluster, wait};
 use rstest::rstest;
 
-use crate::support::LIMIT;
+use crate::support::{LIMIT, LONG};
 use crate::waiting::support::{behind_proxy, connect};
 
 /// More than may be in flight, and more than one batch.
@@ -32,7 +32,7 @@ async fn a_hundred_releases_at_once_take_eleven_commands() {
 async fn many_releases_are_sent_before_any_is_answered() {
     const CROWD: usize = 600;
     let (_server, proxy, locker) = behind_proxy().await;
-    let guards = hold(&locker, CROWD).await;
+    let guards = hold(&locker, CROWD, |request| request).await;
     let start = proxy.commands("EVALSHA");
     proxy.hold_open_replies();
     let releases = begin(guards);
@@ -81,11 +81,26 @@ async fn a_batched_release_hands_off_to_its_waiter() {
     let other = connect(&server.url()).await;
     let guards = hold_many(&locker).await;
     let waiting = tokio::spawn(other.lock(key(MANY - 1)).wait_at_most(LIMIT).acquire());
-    queued(&server.admin(), MANY - 1).await;
+    let admin = server.admin();
+    queued(&admin, MANY - 1).await;
+    let granted = admin.command_calls("publish");
     all_are_released(begin(guards)).await;
+    // The waiter would find a free lock when it asks again, and would be granted that without a message.
+    assert_eq!(admin.command_calls("publish"), granted + 1);
     let guard = waiting.await.unwrap().unwrap();
-    assert_eq!(held(&server.admin()), 1);
+    assert_eq!(held(&admin), 1);
     guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn many_releases_at_once_keep_their_minimum_holds() {
+    let (server, _proxy, locker) = behind_proxy().await;
+    let guards = hold(&locker, MANY, |request| request.min_hold(LONG)).await;
+    all_are_released(begin(guards)).await;
+    assert_eq!(held(&server.admin()), MANY);
+    for n in [0, MANY - 1] {
+        assert!(locker.lock(key(n)).try_acquire().await.unwrap().is_none(), "{n}");
+    }
 }
 
 /// Those in flight alone, or all of them.
@@ -139,13 +154,17 @@ pub(crate) async fn all_are_freed(admin: &Admin) {
 }
 
 async fn hold_many(locker: &Locker) -> Vec<LockGuard> {
-    hold(locker, MANY).await
+    hold(locker, MANY, |request| request).await
 }
 
-async fn hold(locker: &Locker, count: usize) -> Vec<LockGuard> {
+async fn hold(
+    locker: &Locker,
+    count: usize,
+    with: fn(LockRequest) -> LockRequest,
+) -> Vec<LockGuard> {
     let mut guards = Vec::with_capacity(count);
     for n in 0..count {
-        guards.push(locker.lock(key(n)).acquire().await.unwrap());
+        guards.push(with(locker.lock(key(n))).acquire().await.unwrap());
     }
     guards
 }

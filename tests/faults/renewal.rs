@@ -2,5 +2,6 @@
 
 mod after_release;
 mod blocked_holders;
+mod lengths;
 mod reconnections;
 mod refusals;

@@ -4,12 +4,15 @@ mod hearing;
 mod load;
 mod support;
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use lockable_runtime::admin::{Forced, HolderKind, Revoked};
 use lockable_tests::{Proxy, Server};
 
-use self::support::{ask, held, listens};
+use self::support::{ask, held, listener, listens, stopped};
 use crate::support::{LIMIT, LONG, SECOND, connect, start, until};
 
 #[tokio::test]
@@ -121,6 +124,62 @@ async fn a_lock_that_is_taken_away_goes_to_the_queue() {
     next.release().await.unwrap();
     assert_eq!(admin.force_release(&seen, "again").await.unwrap(), Forced::Changed);
     assert_eq!(server.admin().keys("*"), server.admin().keys("lockable:fence:*"));
+}
+
+/// Goal: a lock that is taken from a holder whom no one has looked at.
+#[tokio::test]
+async fn a_later_holder_is_not_taken_for_an_earlier_one() {
+    let server = Server::start();
+    for url in [server.url(), "memory://".to_owned()] {
+        is_left_to_a_later_holder(&url).await;
+    }
+}
+
+async fn is_left_to_a_later_holder(url: &str) {
+    let locker = connect(url).await;
+    let first = locker.lock("k").acquire().await.unwrap();
+    let seen = held(&locker, "k").await;
+    first.release().await.unwrap();
+    let next = locker.lock("k").acquire().await.unwrap();
+    let forced = locker.admin().force_release(&seen, "late").await.unwrap();
+    assert_eq!(forced, Forced::Changed);
+    assert!(next.is_held());
+    next.release().await.unwrap();
+}
+
+/// Goal: a lock that moves on within the process under the owner token that the operator waits for.
+/// Method: the lock came from the queue just now, so its turn could be passed to the next call of the process.
+#[tokio::test]
+async fn a_stopped_holder_passes_its_turn_to_no_one() {
+    let server = Server::start();
+    passes_no_turn_on(&server.url()).await;
+}
+
+/// There a turn does not grow old while the clock is paused.
+#[tokio::test(start_paused = true)]
+async fn a_stopped_holder_in_memory_passes_its_turn_to_no_one() {
+    passes_no_turn_on("memory://stopped").await;
+}
+
+async fn passes_no_turn_on(url: &str) {
+    let operator = connect(url).await;
+    let holder = listener(url, &operator, "first").await;
+    let before = operator.lock("k").acquire().await.unwrap();
+    let first = tokio::spawn(holder.lock("k").renew().acquire());
+    until(async || held(&operator, "k").await.queued() == 1).await;
+    before.release().await.unwrap();
+    let first = first.await.unwrap().unwrap();
+    let mut second = pin!(holder.lock("k").renew().acquire());
+    let is_waiting = poll_fn(|cx| Poll::Ready(second.as_mut().poll(cx).is_pending())).await;
+    assert!(is_waiting);
+    let (admin, seen) = (operator.admin(), held(&operator, "k").await);
+    stopped(&operator, &seen, &first).await;
+    first.release().await.unwrap();
+    let second = second.await.unwrap();
+    assert_ne!(held(&operator, "k").await.holder().id(), seen.holder().id());
+    assert_eq!(admin.revoke(&seen, "late").await.unwrap(), Revoked::Changed);
+    assert!(second.is_held());
+    second.release().await.unwrap();
 }
 
 /// Goal: a message that comes late, or that others send, stops no one who is not meant.

@@ -50,7 +50,7 @@ mod spawner;
 
 pub use admin::Admin;
 pub use cluster::{Cluster, ClusterBuilder};
-pub use doors::{Answer, Cue, Doors, Hold, Host};
+pub use doors::{Answer, Cue, Doors, Garble, Hold, Host};
 pub use pace::Pace;
 pub use peer::Peer;
 pub use program::Program;

@@ -55,6 +55,14 @@ pub(crate) fn words(frame: &[u8]) -> Vec<&[u8]> {
     words
 }
 
+/// The elements of a list; none of what is no list.
+pub(crate) fn elements(frame: &[u8]) -> Vec<Vec<u8>> {
+    match frame.first() {
+        Some(b'*' | b'~' | b'>') => Frames::default().feed(after_line(frame)),
+        _ => Vec::new(),
+    }
+}
+
 fn after_line(bytes: &[u8]) -> &[u8] {
     line(bytes).map_or(&[], |line| &bytes[line.len() + LINE_END.len()..])
 }

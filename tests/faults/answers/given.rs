@@ -1,6 +1,6 @@
 //! What a node answers, and what the servers behind the doors are brought to for that.
 
-use lockable_tests::{Answer, Cue, Host};
+use lockable_tests::{Answer, Cue, Garble, Host};
 
 use super::scene::Scene;
 
@@ -21,6 +21,8 @@ pub(super) enum Given {
     Error(&'static str, usize),
     BreakBefore(usize),
     BreakAfter,
+    /// What is made of the first reply.
+    Garbled(Garble),
     /// The lock is at the other node, which hangs.
     AsksSilence,
 }
@@ -63,6 +65,7 @@ impl Given {
             Self::Error(text, times) => answer(cue.times(times), Answer::error(text)),
             Self::BreakBefore(times) => answer(cue.times(times), Answer::BreakBefore),
             Self::BreakAfter => answer(cue.times(1), Answer::BreakAfter),
+            Self::Garbled(garble) => answer(cue.times(1), Answer::Garbled(garble)),
             Self::AsksSilence => {
                 scene.move_key_alone();
                 scene.doors.answer(

@@ -72,12 +72,14 @@ pub(super) struct Ready {
     /// Who holds the lock for the verb, where that is another than its own attempt.
     holder: Option<VerbAttempt>,
     others: Vec<VerbAttempt>,
+    /// Who is queued by the release, or is handed the lock.
+    next: Option<VerbAttempt>,
 }
 
 impl Place {
     /// Brings everything to where the verb is asked for next.
     pub(super) async fn prepare(self, scene: &mut Scene) -> Ready {
-        let mut ready = Ready { holder: None, others: Vec::new() };
+        let mut ready = Ready { holder: None, others: Vec::new(), next: None };
         if self == Self::Slots {
             return ready;
         }
@@ -108,6 +110,9 @@ impl Place {
                 ready.holder = Some(scene.held().await);
             }
             Self::Batch => ready.others = scene.hold_others().await,
+            Self::ReleaseTo => {
+                ready.next = Some(scene.verbs.attempt(&scene.key, LONG, None).unwrap());
+            }
             Self::AskedSet | Self::AskedRelease | Self::Asking => scene.move_key_alone(),
             _ => {}
         }
@@ -164,11 +169,8 @@ impl Place {
                 done_if(&format!("{found:?}"), expected)
             }
             Self::ReleaseTo => {
-                let next = verbs.attempt(key, LONG, None)?;
-                let (found, grant) = verbs.release(attempt, Some(&next), Duration::ZERO).await?;
-                if grant.is_some() {
-                    verbs.release(&next, None, Duration::ZERO).await?;
-                }
+                let next = ready.next.as_ref();
+                let (found, _) = verbs.release(attempt, next, Duration::ZERO).await?;
                 done_if(&format!("{found:?}"), "Released")
             }
             Self::Renew => {
@@ -196,6 +198,9 @@ impl Place {
         for attempt in ready.others.iter().chain(&ready.holder) {
             let (found, _) = scene.other.release(attempt, None, Duration::ZERO).await.unwrap();
             assert_eq!(format!("{found:?}"), "Released", "what another process holds");
+        }
+        if let Some(next) = &ready.next {
+            scene.other.leave(next).await.unwrap();
         }
     }
 }

@@ -1,15 +1,17 @@
 //! What is expected of each answer.
 
+use lockable_tests::Garble::{Cut, Huge, List, Many, Nested, Short, Text};
 use lockable_tests::Host;
 
 use super::given::Given::{
-    self, Asks, AsksInVain, AsksSilence, BreakAfter, BreakBefore, Error, Moved, Names, Split,
+    self, Asks, AsksInVain, AsksSilence, BreakAfter, BreakBefore, Error, Garbled, Moved, Names,
+    Split,
 };
 use super::given::TRYAGAIN;
 use super::places::PLACES;
 use super::places::Place::{
-    self, Acquire, AskedRelease, AskedSet, Asking, Batch, Count, Enqueue, Look, Release,
-    ReleaseLost, Renew, Slots, Subscribe,
+    self, Acquire, AskedRelease, AskedSet, Asking, Batch, Count, Enqueue, Inspect, Leave, Look,
+    Release, ReleaseLost, Renew, Slots, Subscribe, Turn,
 };
 
 /// What is expected of an answer: in most places one thing, and in some another one.
@@ -35,7 +37,7 @@ impl Row {
 
 /// `done` is what the verb is for, with a larger fencing token where it grants the lock. `fails` is an error at
 /// once, and `late` one at the command deadline; both are of servers that are unavailable.
-pub(super) const ROWS: [Row; 27] = [
+pub(super) const ROWS: [Row; 34] = [
     row(Moved(Host::Address), &PLACES, "done", &[]),
     row(Moved(Host::Empty), FEW, "done", &[]),
     row(Moved(Host::Nil), FEW, "done", &[]),
@@ -82,6 +84,13 @@ pub(super) const ROWS: [Row; 27] = [
             ("fails", &[Renew, Batch, AskedSet, AskedRelease, Asking]),
         ],
     ),
+    row(Garbled(Text), &PLACES, "fails", &[("done", UNREAD)]),
+    row(Garbled(List), &PLACES, "fails", &[("done", UNREAD)]),
+    row(Garbled(Short), LISTS, "fails", &[("done", &[Subscribe, Slots])]),
+    row(Garbled(Cut), &PLACES, "done", NO_REPLY),
+    row(Garbled(Huge), &PLACES, "done", NO_REPLY),
+    row(Garbled(Many), &PLACES, "done", NO_REPLY),
+    row(Garbled(Nested), &PLACES, "done", NO_REPLY),
     row(AsksSilence, RENEWALS, "fails", &[]),
 ];
 
@@ -98,6 +107,15 @@ const ALWAYS: usize = usize::MAX;
 
 /// Where an answer is given that means what another one means.
 const FEW: &[Place] = &[Acquire, Release, Enqueue, Renew, AskedSet, Slots];
+
+/// Where the reply is a list.
+const LISTS: &[Place] = &[Turn, Enqueue, Renew, Batch, Inspect, Subscribe, Slots];
+
+/// Where nothing is read in a reply but an error, and where another reply helps.
+const UNREAD: &[Place] = &[Leave, Asking, Subscribe, Slots];
+
+/// What is expected where the server has done what was asked for, and its reply is none.
+const NO_REPLY: &[(&str, &[Place])] = &[("unsure", &[Release, ReleaseLost, AskedRelease])];
 
 /// They are not sent again within the deadline, because leases are renewed again anyway.
 pub(super) const RENEWALS: &[Place] = &[Renew, Batch];

@@ -1,7 +1,8 @@
 //! Two nodes, a locker that asks them, and the lock that it asks for.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lockable_runtime::__internals::{VerbAttempt, Verbs, fence_counter};
@@ -10,13 +11,10 @@ use lockable_tests::{Admin, Doors, Server, Shared};
 
 use crate::support::{LIMIT, LONG};
 
-/// What one case has of its own: doors, processes that ask, and a slot.
+/// What one case has of its own: a process that asks, and a slot.
 pub(super) struct Scene {
-    pub(super) doors: Doors,
     /// The one that is tested.
     pub(super) verbs: Verbs,
-    /// It meets no answer of the case's, but for those about its own locks.
-    pub(super) other: Verbs,
     pub(super) key: String,
     pub(super) slot: u16,
     /// What `verbs` asks for.
@@ -25,7 +23,53 @@ pub(super) struct Scene {
     bystander: VerbAttempt,
     /// The largest fencing token of the slot so far.
     pub(super) token: u64,
+    stage: Stage,
+}
+
+/// What several cases have, one after the other: to open it takes longer than most of them.
+pub(super) struct Stage {
+    pub(super) doors: Doors,
+    /// It meets no answer of a case's, but for those about its own locks.
+    pub(super) other: Verbs,
     nodes: Arc<Nodes>,
+}
+
+/// Stages that no case is on.
+#[derive(Default)]
+pub(super) struct Stages(Mutex<Vec<Stage>>);
+
+impl Stages {
+    pub(super) fn take(&self) -> Stage {
+        self.free().pop().unwrap_or_else(Stage::open)
+    }
+
+    /// A case is over that has left nothing behind.
+    pub(super) fn give_back(&self, scene: Scene) {
+        let stage = scene.stage;
+        stage.doors.reset();
+        self.free().push(stage);
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<Stage>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stage {
+    pub(super) fn open() -> Self {
+        let nodes = Nodes::shared();
+        let doors = Doors::open(nodes.servers());
+        let other = Verbs::open_impatient(&doors.url(), LIMIT).unwrap();
+        Self { doors, other, nodes }
+    }
+}
+
+impl Deref for Scene {
+    type Target = Stage;
+
+    fn deref(&self) -> &Stage {
+        &self.stage
+    }
 }
 
 /// Servers that have all slots each.
@@ -53,10 +97,12 @@ impl Nodes {
 
 impl Scene {
     pub(super) async fn begin(deadline: Duration) -> Self {
-        let nodes = Nodes::shared();
-        let doors = Doors::open(nodes.servers());
-        let open = |deadline| Verbs::open_impatient(&doors.url(), deadline).unwrap();
-        let (verbs, other) = (open(deadline), open(LIMIT));
+        Self::begin_on(Stage::open(), deadline).await
+    }
+
+    pub(super) async fn begin_on(stage: Stage, deadline: Duration) -> Self {
+        let (doors, other) = (&stage.doors, &stage.other);
+        let verbs = Verbs::open_impatient(&doors.url(), deadline).unwrap();
         let (key, slot) = fresh("k");
         let attempt = verbs.attempt(&key, LONG, None).unwrap();
         let bystander = other.attempt(&format!("{{{key}}}:bystander"), LONG, None).unwrap();
@@ -66,7 +112,7 @@ impl Scene {
                 break token;
             }
         };
-        Self { doors, verbs, other, key, slot, attempt, bystander, token, nodes }
+        Self { verbs, key, slot, attempt, bystander, token, stage }
     }
 
     pub(super) fn fence(&self) -> String {

@@ -17,22 +17,24 @@ use tokio::time::timeout;
 use super::given::Given;
 use super::places::Place;
 use super::rows::{RENEWALS, ROWS, Row};
-use super::scene::Scene;
+use super::scene::{Scene, Stages};
 use crate::support::{LIMIT, now};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_answer_in_each_place_has_its_outcome() {
     // So few that each is in time on a busy machine; there may be more of those that mostly wait.
     let at_once = [2, 6].map(|count| Arc::new(Semaphore::new(count)));
+    let stages = Arc::new(Stages::default());
     let mut cases = JoinSet::new();
     for (row, Row { given, places, .. }) in ROWS.iter().enumerate() {
         for (given, place) in places.iter().map(|place| (*given, *place)) {
             let is_long = ROWS[row].is_long(place);
             let at_once = Arc::clone(&at_once[usize::from(is_long)]);
+            let stages = Arc::clone(&stages);
             cases.spawn(async move {
                 let _permit = at_once.acquire().await.unwrap();
                 let deadline = if is_long { SHORT } else { AMPLE };
-                let running = tokio::spawn(run(given, place, deadline));
+                let running = tokio::spawn(run(stages, given, place, deadline));
                 let word = timeout(6 * LIMIT, running).await.expect("the case ends");
                 (row, place, word.unwrap_or_else(|_| "panicked".to_owned()))
             });
@@ -50,8 +52,8 @@ async fn each_answer_in_each_place_has_its_outcome() {
     assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
 }
 
-async fn run(given: Given, place: Place, deadline: Duration) -> String {
-    let mut scene = Scene::begin(deadline).await;
+async fn run(stages: Arc<Stages>, given: Given, place: Place, deadline: Duration) -> String {
+    let mut scene = Scene::begin_on(stages.take(), deadline).await;
     let ready = place.prepare(&mut scene).await;
     let (door, cue) = place.cue(&scene);
     let before = scene.doors.count(door, &cue);
@@ -60,11 +62,15 @@ async fn run(given: Given, place: Place, deadline: Duration) -> String {
     let outcome = timeout(deadline + LIMIT, place.act(&scene, &ready)).await;
     let elapsed = begun.elapsed();
     let asked = scene.doors.count(door, &cue) - before;
-    let word = match outcome {
-        Ok(Ok(word)) => word,
-        Ok(Err(error)) => word_of(&error, elapsed > deadline / 2 && !RENEWALS.contains(&place)),
+    let word = match &outcome {
+        Ok(Ok(word)) => word.clone(),
+        Ok(Err(error)) => word_of(error, elapsed > deadline / 2 && !RENEWALS.contains(&place)),
         Err(_) => "without an end".to_owned(),
     };
+    if let (Given::Garbled(_), Ok(Err(error))) = (given, &outcome) {
+        let server = scene.doors.addr(door).to_string();
+        assert!(error.to_string().contains(&server), "{given:?} {place:?}: {error}");
+    }
     assert!(asked <= given.most_requests(), "{given:?} {place:?}: {asked} requests");
     if matches!(given, Given::Asks | Given::Split) {
         let counted = Cue::of(["EVALSHA", "EVAL", "INCR"]).about(scene.fence());
@@ -79,6 +85,7 @@ async fn run(given: Given, place: Place, deadline: Duration) -> String {
     scene.other.leave(&scene.attempt).await.unwrap();
     scene.other.release(&scene.attempt, None, Duration::ZERO).await.unwrap();
     scene.is_clean().await;
+    stages.give_back(scene);
     word
 }
 

@@ -10,8 +10,8 @@ use lockable_runtime::admin::Revoked;
 use lockable_tests::{Cluster, Server, long_form};
 use tokio::task::JoinSet;
 
-use super::support::held;
-use crate::support::{LIMIT, connect, now, until};
+use super::support::listener;
+use crate::support::{LIMIT, connect, now};
 
 /// The calls that hold the locks or wait for them.
 const WAITERS: usize = 64;
@@ -90,8 +90,13 @@ async fn ask(load: &Load, operator: &Locker, key: usize) -> bool {
 
 async fn are_asked(url: &str, count: usize) {
     let (load, operator) = (Arc::new(Load::default()), connect(url).await);
-    let listener = |number| listener(url, &operator, number);
-    let listening = tokio::join!(listener(0), listener(1), listener(2), listener(3));
+    let listener = |key| listener(url, &operator, key);
+    let listening = tokio::join!(
+        listener("first:0"),
+        listener("first:1"),
+        listener("first:2"),
+        listener("first:3")
+    );
     let lockers = <[Locker; LOCKERS]>::from(listening);
     let mut workers = JoinSet::new();
     for number in 0..WAITERS {
@@ -123,21 +128,6 @@ async fn are_asked(url: &str, count: usize) {
     let (median, most) = (stopped[stopped.len() / 2], stopped[stopped.len() - 1]);
     let bodies = load.bodies.load(Ordering::Relaxed);
     println!("{count} asked, {bodies} bodies; dropped after {median:.0?}, at most {most:.0?}");
-}
-
-/// A locker that listens already: it has held a lock until it was asked to stop.
-async fn listener(url: &str, operator: &Locker, number: usize) -> Locker {
-    let (locker, key) = (connect(url).await, format!("first:{number}"));
-    let guard = locker.lock(&key).renew().acquire().await.unwrap();
-    let seen = held(operator, &key).await;
-    let admin = operator.admin();
-    until(async || {
-        admin.revoke(&seen, "begin").grace(Duration::ZERO).await.unwrap();
-        !guard.is_held()
-    })
-    .await;
-    guard.release().await.unwrap();
-    locker
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,12 @@
 //! What the tests of asking and taking away share.
 
+use std::time::Duration;
+
 use lockable_runtime::admin::{HeldLock, Revoked};
 use lockable_runtime::{LockError, LockGuard, Locker, distributed_lock};
 use lockable_tests::{Admin, Server, wait};
 
-use crate::support::{LIMIT, until};
+use crate::support::{LIMIT, connect, until};
 
 /// The hold of a lock that has a holder.
 pub(super) async fn held(locker: &Locker, key: &str) -> HeldLock {
@@ -17,6 +19,26 @@ pub(super) async fn listens(server: &Server, locker: &Locker, key: &str) -> Held
     let process = seen.holder().process().unwrap();
     until(async || listeners(&admin, &format!("lockable:revoke:{process}")) > 0).await;
     seen
+}
+
+/// A locker that listens already: it has held this lock until it was asked to stop.
+pub(super) async fn listener(url: &str, operator: &Locker, key: &str) -> Locker {
+    let locker = connect(url).await;
+    let guard = locker.lock(key).renew().acquire().await.unwrap();
+    let seen = held(operator, key).await;
+    stopped(operator, &seen, &guard).await;
+    guard.release().await.unwrap();
+    locker
+}
+
+/// Asks the holder of what was seen until it hears that.
+pub(super) async fn stopped(operator: &Locker, seen: &HeldLock, guard: &LockGuard) {
+    let admin = operator.admin();
+    until(async || {
+        admin.revoke(seen, "why").grace(Duration::ZERO).await.unwrap();
+        !guard.is_held()
+    })
+    .await;
 }
 
 /// How many clients are subscribed to a channel at this server.

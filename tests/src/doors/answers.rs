@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time;
 
+use super::garble::Garble;
+
 /// Which commands are meant, and how often.
 #[derive(Clone, Debug)]
 pub struct Cue {
@@ -20,6 +22,10 @@ pub struct Cue {
 pub enum Answer {
     /// An error, and the server does not get the command.
     Error(String),
+    /// The same once this is notified; until then nothing passes on the connection.
+    LateError(String, Arc<Notify>),
+    /// What a broken server, or something before it, makes of the server's reply.
+    Garbled(Garble),
     /// A number, and the server does not get the command.
     Number(i64),
     /// These bytes, and the server does not get the command.

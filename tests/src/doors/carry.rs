@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::io;
+use std::mem;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -28,7 +29,8 @@ impl Door {
         let (from_client, to_client) = client.into_split();
         let (from_server, to_server) = server.into_split();
         let replies = Replies { from_server, to_client, frames: Frames::default() };
-        let carried = Carried { door: self, to_server, replies, is_asking: false };
+        let (passing, awaited, is_asking) = Default::default();
+        let carried = Carried { door: self, to_server, replies, passing, awaited, is_asking };
         carried.run(from_client).await
     }
 }
@@ -37,6 +39,9 @@ struct Carried {
     door: Door,
     to_server: OwnedWriteHalf,
     replies: Replies,
+    /// Commands that go to the server together, and how many of them it answers.
+    passing: Vec<u8>,
+    awaited: usize,
     /// The last command was `ASKING`.
     is_asking: bool,
 }
@@ -60,6 +65,7 @@ impl Carried {
                     for command in commands.feed(&bytes) {
                         self.take(&command).await?;
                     }
+                    self.pass().await?;
                     bytes.clear();
                 }
                 frames = self.replies.next() => self.replies.pass(&frames?).await?,
@@ -75,50 +81,72 @@ impl Carried {
         let door = self.door.number;
         let fate = locked(&self.door.plan).fate(door, words, self.is_asking);
         self.is_asking = name == "ASKING";
+        if !matches!(fate, Fate::Passes) {
+            self.pass().await?;
+        }
+        if let Fate::Held(hold) = &fate {
+            hold.pass().await;
+        }
+        // Subscriptions are answered by messages, of which any number comes.
+        let subscribes = name.ends_with("SUBSCRIBE");
         match fate {
-            Fate::Passes => self.pass(command, &name).await,
-            Fate::Held(hold) => {
-                hold.pass().await;
-                self.pass(command, &name).await
+            Fate::Passes | Fate::Held(_) => {
+                self.passing.extend_from_slice(command);
+                self.awaited += usize::from(!subscribes);
+                Ok(())
             }
             Fate::Answered(reply) => self.replies.to_client.write_all(&reply).await,
+            Fate::AnsweredLate(reply, told) => {
+                told.notified().await;
+                self.replies.to_client.write_all(&reply).await
+            }
+            Fate::Garbled(garble) => {
+                self.to_server.write_all(command).await?;
+                let reply = self.replies.take_one(subscribes).await?;
+                self.replies.to_client.write_all(&garble.of(&reply)).await?;
+                if garble.ends() { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(()) }
+            }
             Fate::BreaksBefore => Err(io::ErrorKind::ConnectionReset.into()),
             Fate::BreaksAfter => {
                 self.to_server.write_all(command).await?;
-                self.replies.take_one().await?;
+                self.replies.take_one(subscribes).await?;
                 Err(io::ErrorKind::ConnectionReset.into())
             }
             Fate::Silent => pending().await,
         }
     }
 
-    async fn pass(&mut self, command: &[u8], name: &str) -> io::Result<()> {
-        self.to_server.write_all(command).await?;
-        // Those are answered by messages, of which any number comes.
-        if name.ends_with("SUBSCRIBE") { Ok(()) } else { self.replies.pass_one().await }
+    /// Passes the commands on that wait for it, and their replies.
+    async fn pass(&mut self) -> io::Result<()> {
+        self.to_server.write_all(&mem::take(&mut self.passing)).await?;
+        self.replies.pass_some(mem::take(&mut self.awaited)).await
     }
 }
 
 impl Replies {
-    /// Passes the server's reply on, with the messages that come before it.
-    async fn pass_one(&mut self) -> io::Result<()> {
-        loop {
+    /// Passes so many replies of the server's on, with the messages that come before them.
+    async fn pass_some(&mut self, count: usize) -> io::Result<()> {
+        let mut passed = 0;
+        while passed < count {
             let frames = self.next().await?;
             self.pass(&frames).await?;
-            if frames.iter().any(|frame| !is_push(frame)) {
-                return Ok(());
-            }
+            passed += frames.iter().filter(|frame| !is_push(frame)).count();
         }
+        Ok(())
     }
 
     async fn pass(&mut self, frames: &[Vec<u8>]) -> io::Result<()> {
         self.to_client.write_all(&frames.concat()).await
     }
 
-    /// Takes the server's reply, and passes nothing on.
-    async fn take_one(&mut self) -> io::Result<()> {
-        while self.next().await?.iter().all(|frame| is_push(frame)) {}
-        Ok(())
+    /// Takes the server's reply, which may be a message, and passes nothing on.
+    async fn take_one(&mut self, is_message: bool) -> io::Result<Vec<u8>> {
+        loop {
+            let mut replies = self.next().await?.into_iter();
+            if let Some(reply) = replies.find(|frame| is_message || !is_push(frame)) {
+                return Ok(reply);
+            }
+        }
     }
 
     /// What has come.

@@ -5,15 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::net::TcpListener as Listener;
 
-use crate::cluster::SLOTS;
 use crate::port::Port;
 use crate::server::Server;
 
 mod answers;
 mod carry;
+mod garble;
 mod plan;
 
 pub use answers::{Answer, Cue, Hold, Host};
+pub use garble::Garble;
 use plan::Plan;
 
 /// Doors in front of servers of which each has all slots: so which node has a slot, and what a node answers, is
@@ -21,7 +22,7 @@ use plan::Plan;
 ///
 /// A door sends a command that is about another door's slot there, by `MOVED`, unless `ASKING` came before it,
 /// and says in `CLUSTER SLOTS` which door has which slots. It passes everything else on, but for the commands for
-/// which the test has another [`Answer`]. Commands of a connection are answered one after the other.
+/// which the test has another [`Answer`]. Commands of a connection are answered in their order.
 ///
 /// The doors are tasks of the runtime that they are opened on, and close with it. They speak plain RESP.
 #[derive(Debug)]
@@ -43,22 +44,6 @@ struct Door {
 impl Doors {
     /// Opens a door in front of each server. The first has all slots but the last one of each other.
     pub fn open<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Self {
-        let doors = Self::open_each(servers);
-        for number in 1..doors.ports.len() {
-            doors.assign([SLOTS - u16::try_from(number).expect("there are few")], number);
-        }
-        doors
-    }
-
-    /// Opens a door that answers `CROSSSLOT` to a command about keys of several slots, and passes all else on,
-    /// as some proxies do in front of a cluster.
-    pub fn of_one_slot_each(server: &Server) -> Self {
-        let doors = Self::open_each([server]);
-        doors.plan().is_cluster = false;
-        doors
-    }
-
-    fn open_each<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Self {
         let servers: Vec<_> = servers.into_iter().map(Server::addr).collect();
         let ports: Vec<_> = servers.iter().map(|_| Port::reserve()).collect();
         let addrs = ports.iter().map(Port::addr).collect();
@@ -71,6 +56,14 @@ impl Doors {
             tokio::spawn(door.serve(listener));
         }
         Self { plan, ports }
+    }
+
+    /// Opens a door that answers `CROSSSLOT` to a command about keys of several slots, and passes all else on,
+    /// as some proxies do in front of a cluster.
+    pub fn of_one_slot_each(server: &Server) -> Self {
+        let doors = Self::open([server]);
+        doors.plan().is_cluster = false;
+        doors
     }
 
     /// The URL of the cluster, with all doors as seeds.
@@ -118,6 +111,11 @@ impl Doors {
     /// Takes the latest such answer back.
     pub fn take_back(&self) {
         self.plan().scenes.remove(0);
+    }
+
+    /// Forgets what the test has asked for, and what has come.
+    pub fn reset(&self) {
+        self.plan().reset();
     }
 
     /// How many such commands have come to a door, the number that the cue says aside.

@@ -1,8 +1,13 @@
 //! What the doors of a test do, as plain state that every connection reads.
 
+use std::mem;
 use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
 
 use super::answers::{Answer, Cue, Hold, Host};
+use super::garble::Garble;
 use crate::cluster::{SLOTS, slot};
 
 /// What becomes of a command.
@@ -12,6 +17,10 @@ pub(super) enum Fate {
     Passes,
     /// The door answers it with these bytes.
     Answered(Vec<u8>),
+    /// The same, once the test says so.
+    AnsweredLate(Vec<u8>, Arc<Notify>),
+    /// The server answers it, and the door makes this of the reply.
+    Garbled(Garble),
     BreaksBefore,
     BreaksAfter,
     Silent,
@@ -36,11 +45,18 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// The first door has all slots but the last one of each other.
     pub(super) fn new(addrs: Vec<SocketAddr>) -> Self {
         let importing = (0..addrs.len()).collect();
-        let owners = vec![0; usize::from(SLOTS)];
+        let mut owners = vec![0; usize::from(SLOTS)];
+        (1..addrs.len()).zip(owners.iter_mut().rev()).for_each(|(door, owner)| *owner = door);
         let (scenes, seen) = (Vec::new(), Vec::new());
         Self { addrs, owners, host: Host::Address, importing, scenes, seen, is_cluster: true }
+    }
+
+    /// As if the doors had just been opened.
+    pub(super) fn reset(&mut self) {
+        *self = Self { is_cluster: self.is_cluster, ..Self::new(mem::take(&mut self.addrs)) };
     }
 
     pub(super) fn fate(&mut self, door: usize, command: Vec<String>, is_asking: bool) -> Fate {
@@ -49,6 +65,8 @@ impl Plan {
         });
         let fate = match answer {
             Some(Answer::Error(text)) => Fate::Answered(error(&text)),
+            Some(Answer::LateError(text, told)) => Fate::AnsweredLate(error(&text), told),
+            Some(Answer::Garbled(garble)) => Fate::Garbled(garble),
             Some(Answer::Bytes(bytes)) => Fate::Answered(bytes.into_bytes()),
             Some(Answer::Number(number)) => Fate::Answered(format!(":{number}\r\n").into_bytes()),
             Some(Answer::Numbers(numbers)) => Fate::Answered(list(&numbers)),

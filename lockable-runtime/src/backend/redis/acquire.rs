@@ -34,10 +34,12 @@ pub(super) async fn acquire(
     let replies = requests::pair(connection, both).await?;
     let Read { locked, counted, is_uncounted } = Read::from(replies, attempt);
     let is_lost = counted.as_ref().is_ok_and(|count| is_lost(fences, attempt, seeded, now, *count));
-    // An error here shows that this request was granted nothing; an earlier one, which was not answered,
-    // may have been.
-    let granted =
-        locked.map_err(|error| Fault { proves_absence: since == now, ..connection.fault(&error) });
+    // An error that the server answered shows that this request was granted nothing; an earlier one, which was not
+    // answered, may have been.
+    let granted = locked.map_err(|error| {
+        let proves_absence = since == now && !fault::is_no_answer(&error);
+        Fault { proves_absence, ..connection.fault(&error) }
+    });
     if !matches!(granted, Ok(true)) {
         // `INCR` may just have made this counter, without an end.
         if is_lost

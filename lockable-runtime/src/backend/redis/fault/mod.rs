@@ -181,6 +181,12 @@ pub(crate) fn leads_away(error: &RedisError) -> bool {
     [Ask, Moved, ReadOnly].into_iter().any(|kind| error.kind() == kind.into())
 }
 
+/// The reply is none that a server gives to this request: it may be one to another, and what the request has done
+/// is not known.
+pub(crate) fn is_no_answer(error: &RedisError) -> bool {
+    matches!(error.kind(), ErrorKind::Parse | ErrorKind::UnexpectedReturnType)
+}
+
 /// A node answers for the slot of a command that it is elsewhere, or moves.
 pub(crate) fn is_redirect(error: &RedisError) -> bool {
     use ServerErrorKind::{Ask, Moved, TryAgain};

@@ -106,8 +106,9 @@ pub(crate) fn is_granted(reply: &Value, attempt: &Attempt) -> Result<bool, Redis
 pub(crate) fn is_own(reply: &Value, attempt: &Attempt) -> Result<bool, RedisError> {
     match reply {
         Value::BulkString(owner) => Ok(owner == attempt.owner.as_ref().as_bytes()),
-        Value::ServerError(error) if error.code() != "WRONGTYPE" => Err(error_of(reply)),
-        _ => Ok(false),
+        Value::Nil => Ok(false),
+        Value::ServerError(error) if error.code() == "WRONGTYPE" => Ok(false),
+        other => Err(error_of(other)),
     }
 }
 

@@ -1,0 +1,55 @@
+//! A request that was sent twice: the first was granted and its reply lost, and the second is refused.
+
+use std::sync::Arc;
+
+use lockable_tests::{Answer, Cue, Doors, Server, wait};
+use rstest::rstest;
+use tokio::sync::Notify;
+
+use crate::support::{KEY, LIMIT, connect_ample, freed};
+
+/// Goal: a refusal that is taken for a proof that the call holds nothing.
+#[rstest]
+#[case::by_its_rights("NOPERM this user has no permissions to run the 'set' command")]
+#[case::without_memory("OOM command not allowed when used memory > 'maxmemory'.")]
+#[case::by_a_replica("READONLY You can't write against a read only replica.")]
+#[tokio::test]
+async fn a_refused_repetition_releases_what_came_before(#[case] refusal: &str) {
+    let (server, doors) = breaking(Answer::error(refusal));
+    let locker = connect_ample(&doors.url_of(0)).await;
+    let error = locker.lock("k").try_acquire().await.unwrap_err();
+    assert!(error.to_string().contains(&refusal[..5]), "{error}");
+    assert_eq!(doors.count(0, &set()), 2);
+    freed(&server).await;
+}
+
+/// Goal: the same where the refusal comes when the call is gone.
+/// Method: the call is dropped before its second request is answered.
+#[tokio::test]
+async fn a_late_refusal_releases_what_came_before() {
+    let refused = Arc::new(Notify::new());
+    let refusal = "OOM command not allowed when used memory > 'maxmemory'.".to_owned();
+    let (server, doors) = breaking(Answer::LateError(refusal, Arc::clone(&refused)));
+    let locker = connect_ample(&doors.url_of(0)).await;
+    let call = tokio::spawn(locker.lock("k").acquire());
+    wait::until_async(LIMIT, async || doors.count(0, &set()) == 2).await;
+    call.abort();
+    assert!(call.await.unwrap_err().is_cancelled());
+    assert!(server.admin().get(KEY).is_some());
+    refused.notify_one();
+    freed(&server).await;
+}
+
+/// A door that loses the first reply with its connection, and has this answer to the second request.
+fn breaking(second: Answer) -> (Server, Doors) {
+    let server = Server::start();
+    let doors = Doors::of_one_slot_each(&server);
+    doors.answer(0, set().times(1), second);
+    // The latest counts first.
+    doors.answer(0, set().times(1), Answer::BreakAfter);
+    (server, doors)
+}
+
+fn set() -> Cue {
+    Cue::of(["SET"]).about(KEY)
+}
