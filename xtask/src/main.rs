@@ -5,6 +5,7 @@
 //! - `cargo xtask lint` installs what the checks need, and runs the complete list of them.
 //! - `cargo xtask api` writes the list of what is public in `lockable-runtime` again.
 //! - `cargo xtask simulate` runs the simulation of the client with many seeds, or shows one.
+//! - `cargo xtask mutants` puts known bugs into a copy of the sources, and runs the test that must catch each.
 //! - `cargo xtask operations` runs the tests of an operator's commands with their full counts.
 
 mod api;
@@ -12,6 +13,7 @@ mod apt;
 mod check;
 mod dependencies;
 mod lint;
+mod mutants;
 mod operations;
 mod packages;
 mod python;
@@ -44,11 +46,13 @@ fn run() -> Result<bool, String> {
         Some("lint") => Ok(lint::run()),
         Some("api") => api::write(),
         Some("operations") => Ok(operations::run()),
+        Some("mutants") => mutants::run(env::args().skip(2)),
         Some("simulate") => simulate::run(env::args().skip(2)),
         _ => Err(format!(
-            "usage: cargo xtask <{} | lint | api | operations | {}>",
+            "usage: cargo xtask <{} | lint | api | operations | {} | {}>",
             test::USAGE,
-            simulate::USAGE
+            simulate::USAGE,
+            mutants::USAGE
         )),
     }
 }

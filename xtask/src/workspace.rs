@@ -34,9 +34,23 @@ pub(crate) fn read(path: &str) -> Result<String, String> {
 }
 
 /// The files in a folder of this workspace.
-pub(crate) fn files(folder: &str) -> Result<Vec<PathBuf>, String> {
-    let entries = fs::read_dir(root().join(folder)).and_then(Iterator::collect);
+pub(crate) fn files(folder: impl AsRef<Path>) -> Result<Vec<PathBuf>, String> {
+    let folder = root().join(folder);
+    let entries = fs::read_dir(&folder).and_then(Iterator::collect);
     let entries: Vec<fs::DirEntry> =
-        entries.map_err(|error: io::Error| format!("{folder}: {error}"))?;
+        entries.map_err(|error: io::Error| format!("{}: {error}", folder.display()))?;
     Ok(entries.iter().map(fs::DirEntry::path).collect())
+}
+
+/// The files in a folder and in those inside of it.
+pub(crate) fn files_below(folder: impl AsRef<Path>) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    for path in files(folder)? {
+        if path.is_dir() {
+            found.extend(files_below(&path)?);
+        } else {
+            found.push(path);
+        }
+    }
+    Ok(found)
 }

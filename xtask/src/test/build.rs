@@ -12,15 +12,15 @@ use crate::shell;
 
 /// What came out of a build.
 #[derive(Default)]
-pub(super) struct Build {
-    pub(super) binaries: Vec<Binary>,
+pub(crate) struct Build {
+    pub(crate) binaries: Vec<Binary>,
     warnings: usize,
 }
 
 /// A program of tests, as cargo has built it.
-pub(super) struct Binary {
+pub(crate) struct Binary {
     /// The name of its target, or of its package where these are the unit tests.
-    pub(super) name: String,
+    pub(crate) name: String,
     pub(super) package: PathBuf,
     pub(super) program: PathBuf,
 }
@@ -29,9 +29,9 @@ pub(super) struct Binary {
 pub(super) fn everything() -> Result<Build, String> {
     let mut build = Build::default();
     // Two commands, because one that names the benches would build the examples as tests.
-    build.run(&["build", "--benches"])?;
+    build.run(with_lints(&mut shell::cargo(&["build", "--workspace", "--benches"])))?;
     build.binaries.clear();
-    build.run(&["test", "--no-run"])?;
+    build.run(with_lints(&mut shell::cargo(&["test", "--workspace", "--no-run"])))?;
     Ok(build)
 }
 
@@ -44,10 +44,10 @@ pub(super) fn with_lints(cargo: &mut Command) -> &mut Command {
 }
 
 impl Build {
-    fn run(&mut self, arguments: &[&str]) -> Result<(), String> {
-        let mut cargo = shell::cargo(arguments);
-        with_lints(&mut cargo).args(["--workspace", "--all-features"]);
-        cargo.arg("--message-format=json-diagnostic-rendered-ansi").stdout(Stdio::piped());
+    /// Adds what a cargo command builds.
+    pub(crate) fn run(&mut self, cargo: &mut Command) -> Result<(), String> {
+        cargo.args(["--all-features", "--message-format=json-diagnostic-rendered-ansi"]);
+        cargo.stdout(Stdio::piped());
         let mut child = cargo.spawn().map_err(|error| format!("cargo: {error}"))?;
         let output = child.stdout.take().ok_or("cargo has no output")?;
         for line in BufReader::new(output).lines().map_while(Result::ok) {

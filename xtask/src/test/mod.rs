@@ -3,11 +3,11 @@
 //! The test binaries run side by side, and the checks that no test needs beside them: see "Why do the test binaries
 //! run side by side?" in DESIGN.md.
 
-mod build;
+pub(crate) mod build;
 mod durations;
 mod pool;
-mod report;
-mod suite;
+pub(crate) mod report;
+pub(crate) mod suite;
 
 use std::sync::Arc;
 

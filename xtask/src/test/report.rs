@@ -194,7 +194,7 @@ impl Ended {
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a test took is real time")]
-pub(super) fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
 

@@ -10,7 +10,7 @@ use super::durations::Durations;
 use super::report::{Ended, Report, now};
 use crate::{shell, workspace};
 
-pub(super) struct Suite {
+pub(crate) struct Suite {
     name: String,
     command: Command,
     /// In the order in which they run; unknown for examples of the documentation.
@@ -19,14 +19,14 @@ pub(super) struct Suite {
 }
 
 /// What all suites need of this machine, and of the command line.
-pub(super) struct Surroundings {
+pub(crate) struct Surroundings {
     python: PathBuf,
     library_path: String,
     is_full: bool,
 }
 
 impl Surroundings {
-    pub(super) fn new(python: PathBuf, is_full: bool) -> Result<Self, String> {
+    pub(crate) fn new(python: PathBuf, is_full: bool) -> Result<Self, String> {
         Ok(Self { python, library_path: library_path()?, is_full })
     }
 }
@@ -40,7 +40,7 @@ struct Plan {
 
 impl Suite {
     /// The tests of a binary, in the surroundings that cargo would give it.
-    pub(super) fn of(binary: &Binary, around: &Surroundings) -> Result<Self, String> {
+    pub(crate) fn of(binary: &Binary, around: &Surroundings) -> Result<Self, String> {
         let plan = plan(&binary.name);
         let mut command = Command::new(&binary.program);
         command.current_dir(&binary.package).env("CARGO_MANIFEST_DIR", &binary.package);
@@ -102,6 +102,12 @@ impl Suite {
         self.tests.retain(|test| format!("{}::{test}", self.name).contains(part));
         self.command.arg("--exact").args(&self.tests);
         self.has_tests().then_some(self)
+    }
+
+    /// The command that runs the test of that full name alone.
+    pub(crate) fn one(mut self, test: &str) -> Option<Command> {
+        self.command.args(["--exact", test]);
+        self.tests.iter().any(|known| known == test).then_some(self.command)
     }
 
     pub(super) fn run(mut self, report: &Report) {
