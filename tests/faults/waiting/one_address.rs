@@ -9,9 +9,10 @@ use lockable_runtime::__internals::{Place, Verbs};
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::sections::Sections;
 use lockable_tests::{Proxy, Server, wait};
+use rstest::rstest;
 use tokio::task::JoinSet;
 
-use super::support::{RECHECK, connect, queued, subscribers, within};
+use super::support::{RECHECK, connect, kill_subscribers, queued, subscribers, within};
 use crate::support::{KEY, LIMIT, LONG, elapse};
 
 /// Goal: a waiter that a hand-off passes over hears of no grant.
@@ -67,10 +68,13 @@ async fn subscriptions_follow_to_the_new_primary() {
 }
 
 /// Goal: a grant of the new primary, whose clock is another one, does not count from an answer of the old primary.
-/// Method: a grant of either comes by message. Nothing is asked between the failover and the second one. As the clocks
-/// are the same here, nothing else than the new connection keeps that from having a date.
+/// Method: a grant of either comes by message. As the clocks are the same here, nothing else than what was opened since
+/// keeps the second one from having a date.
+#[rstest]
 #[tokio::test]
-async fn a_grant_of_the_new_primary_is_not_dated_by_the_old_one() {
+async fn a_grant_of_the_new_primary_is_not_dated_by_the_old_one(
+    #[values(Opened::Subscription, Opened::Connection)] opened: Opened,
+) {
     let (old, new, proxy) = pair();
     let open = || Verbs::open_impatient(&proxy.url(), LIMIT).unwrap();
     let (mut waiter, holder) = (open(), open());
@@ -82,11 +86,10 @@ async fn a_grant_of_the_new_primary_is_not_dated_by_the_old_one() {
         let waiting = waiter.attempt(KEY, LONG, None).unwrap();
         assert!(matches!(waiter.enqueue(&waiting).await.unwrap(), Place::Queued(_)));
         if !is_dated {
-            proxy.fail_over(&old, &new);
-            proxy.cut();
-            waiter.inspect(KEY).await.unwrap();
-            let admin = new.admin();
-            wait::until_async(LIMIT, async || subscribers(&admin) > 0).await;
+            match opened {
+                Opened::Subscription => subscribe_anew(&proxy, &old, &new).await,
+                Opened::Connection => connect_anew(&mut waiter, &proxy, &old, &new).await,
+            }
         }
         holder.release(&held, None, Duration::ZERO).await.unwrap();
         let (owner, _, _, has_date) = heard.recv_timeout(LIMIT).unwrap();
@@ -94,6 +97,38 @@ async fn a_grant_of_the_new_primary_is_not_dated_by_the_old_one() {
         waiter.release(&waiting, None, Duration::ZERO).await.unwrap();
         assert_eq!(server.admin().get(KEY), None);
     }
+}
+
+/// What the waiter's locker opens at the new primary as the last.
+#[derive(Clone, Copy, Debug)]
+enum Opened {
+    Subscription,
+    Connection,
+}
+
+async fn subscribe_anew(proxy: &Proxy, old: &Server, new: &Server) {
+    proxy.fail_over(old, new);
+    kill_subscribers(&old.admin());
+    is_subscribed(new).await;
+}
+
+/// The old primary answers once more when the subscription is a new one already.
+async fn connect_anew(waiter: &mut Verbs, proxy: &Proxy, old: &Server, new: &Server) {
+    old.admin().wait_for_replica();
+    proxy.redirect(new);
+    new.admin().promote();
+    kill_subscribers(&old.admin());
+    is_subscribed(new).await;
+    let other = waiter.attempt("disLock:other", LONG, None).unwrap();
+    assert!(matches!(waiter.enqueue(&other).await.unwrap(), Place::Granted(..)));
+    old.admin().follow(new.addr());
+    old.admin().command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
+    waiter.inspect(KEY).await.unwrap();
+}
+
+async fn is_subscribed(server: &Server) {
+    let admin = server.admin();
+    wait::until_async(LIMIT, async || subscribers(&admin) > 0).await;
 }
 
 /// A primary and its replica behind one address. The lock `k` is held by one process, and may be waited for by
