@@ -72,6 +72,16 @@ impl KeyTemplate {
         }
     }
 
+    /// A key of this template, as far as its braces matter; `None` where the template is none.
+    pub(crate) fn with_any_values(&self) -> Option<String> {
+        let pieces = split(&self.literal.value())?;
+        let text = |piece| match piece {
+            Piece::Text(text) => text,
+            Piece::Hole { .. } => "v".to_owned(),
+        };
+        Some(pieces.into_iter().map(text).collect())
+    }
+
     /// What was probably meant as a hole, where it has the name of a parameter.
     pub(crate) fn missed_holes(
         &self,

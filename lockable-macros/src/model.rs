@@ -17,6 +17,8 @@ use crate::names;
 use crate::output;
 use crate::target::Target;
 
+mod prefix;
+
 /// A function that can be locked, and how.
 pub(crate) struct LockedFn {
     pub(crate) target: Target,
@@ -48,6 +50,7 @@ impl LockedFn {
     pub(crate) fn prove(args: LockArgs, target: Target, mut mistakes: Mistakes) -> Result<Self> {
         check_single(&target, &mut mistakes);
         let kind = kind(&target.sig, &mut mistakes);
+        prefix::check(&args, &target.sig, &mut mistakes);
         check_wait(&args, kind.as_ref(), &mut mistakes);
         check_max_hold(&args, &mut mistakes);
         check_min_hold(&args.lease, &mut mistakes);

@@ -95,3 +95,20 @@ fn one_mistake_is_reported_once() {
         assert_eq!(first_lines(args, item), [message], "{args:?}");
     }
 }
+
+#[test]
+fn braces_of_a_prefix_that_some_key_allows_are_accepted() {
+    let cases = [
+        "key = \"k\", prefix = \"{shop}:\"",
+        "key = \"{{k}}\", prefix = \"a}:\"",
+        "key = \"{{{id}}}\", prefix = \"shop:\"",
+        "key = \"id}}\", prefix = \"{\"",
+        "key = KEY, prefix = \"a}\"",
+        "key = KEY, prefix = \"shop:{\"",
+    ];
+    for args in cases {
+        assert_eq!(mistakes(args, "async fn f(id: u64) {}"), [""; 0], "{args}");
+    }
+    let refused = mistakes("key = KEY, prefix = \"{}\"", ASYNC);
+    assert!(refused.concat().contains("of the prefix are no hash tag"), "{refused:?}");
+}
