@@ -16,6 +16,7 @@ use crate::mistakes::Mistakes;
 use crate::names;
 use crate::output;
 use crate::target::Target;
+use crate::warnings::{Warning, warnings};
 
 mod prefix;
 
@@ -33,6 +34,7 @@ pub(crate) struct LockedFn {
     pub(crate) on_error: Option<ExprClosure>,
     /// Where the runtime lives, if not at its own name.
     pub(crate) krate: Option<Path>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 /// How a call reaches its lock and its body.
@@ -67,6 +69,7 @@ impl LockedFn {
         {
             check_destructured(template, arguments, &target, &mut mistakes);
         }
+        let warnings = warnings(&args, &target.sig);
         let LockArgs { key, prefix, wait, lease, on_busy, on_error, guard, locker, krate, .. } =
             args;
         let locked = key.zip(kind).map(|(key, kind)| Self {
@@ -81,6 +84,7 @@ impl LockedFn {
             on_busy,
             on_error,
             krate,
+            warnings,
         });
         mistakes.or(locked)
     }
@@ -156,8 +160,8 @@ fn check_max_hold(args: &LockArgs, mistakes: &mut Mistakes) {
 /// Where one of the two is an expression, the runtime compares them.
 fn check_min_hold(lease: &LeaseArgs, mistakes: &mut Mistakes) {
     let (
-        Some(WrittenDuration::Milliseconds(expire, _)),
-        Some(WrittenDuration::Milliseconds(min_hold, place)),
+        Some(WrittenDuration::Literal { ms: expire, .. }),
+        Some(WrittenDuration::Literal { ms: min_hold, place, .. }),
     ) = (&lease.expire, &lease.min_hold)
     else {
         return;

@@ -73,8 +73,8 @@ pub use types::{key::LockKey, options::OnLost};
 /// |---|---|---|
 /// | `key = "…{name}…"`, `key("…{}…", expr, …)` | the key template, checked at compile time; rendered once a call, before the body and before anything is moved; logs and metrics call the lock [by it](telemetry#which-lock) | required |
 /// | `key = expr` | exactly a [`LockKey`]; text is never converted into one | |
-/// | `prefix = "…"` | replaces the locker's prefix, which is put before every key | the locker's, itself `"disLock:"` |
-/// | `expire = 10`, `"1500ms"`, `"1m30s"`, or a [`Duration`](std::time::Duration) expression | how long the lease is; an integer is seconds, the least is 10 ms; an expression is evaluated once a call | the locker's, itself 10 s |
+/// | `prefix = "…"` | replaces the locker's prefix, which is put before every key; a text without holes | the locker's, itself `"disLock:"` |
+/// | `expire = 10`, `"1500ms"`, `"1m30s"`, or a [`Duration`](std::time::Duration) expression | how long the lease is; an integer is seconds, with a [warning](#warnings) where it looks like milliseconds; the least is 10 ms; an expression is evaluated once a call | the locker's, itself 10 s |
 /// | `wait`, `wait = "3s"`, a duration as `expire` takes it | waits for a lock that another holder has: without a limit, or at most this long; see [below](#waiting) | one try |
 /// | `fair` | with `wait`: the lock passes to another process after each holder, where one waits | off |
 /// | `blocking` | with `wait`, on a sync function: this runs where blocking is welcome, as in `spawn_blocking`; see [there](#sync-functions) | off |
@@ -97,7 +97,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `()` | nothing; an event says why |
 /// | `Option<T>` | `None`; an event says why |
 /// | `Result<T, E>` where `E: From<LockError>` | `Err` |
-/// | anything else | what `on_busy` and `on_error` say; both are required |
+/// | anything else | what `on_busy` and `on_error` say; both are required, or `on_error` alone beside `wait` without a limit |
 ///
 /// A busy lock is an info event that names the key; at the limit of `wait` it is a warning. A failure that the return type has no place for
 /// is an error event: nothing fails in silence.
@@ -156,6 +156,16 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `"order:{{id}}"` | `order:{id}`: every call shares one lock | `"order:{id}"`, or `key("order:{{id}}")` |
 /// | `"order:id"`, with a parameter `id` | `order:id`: every call shares one lock | `"order:{id}"`, or `key("order:id")` |
 /// | `"order:${id}"`, `"order:#{id}"` | the sign, then the value: `order:$7` | `"order:{id}"`, or `key("order:${id}")` |
+///
+/// # Warnings
+///
+/// Some options compile and are hardly what was meant. The warning is rustc's `deprecated`, at the value:
+///
+/// | written | what it does | the same without a warning |
+/// |---|---|---|
+/// | `expire = 60000`, or any option with a number of seconds that is a multiple of 1000 | a lease of 16 h 40 min | `expire = "60s"`, or `"60000s"` |
+/// | `min_hold = "30s"` without `expire` | with a lease of 10 s, which is the default, every call fails | `expire = "30s", min_hold = "30s"` |
+/// | `on_busy` beside `wait` without a limit | nothing: the call waits until the lock is free | no `on_busy`, or `wait = "3s"` |
 ///
 /// # Waiting
 ///

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote_spanned;
 use syn::{ExprClosure, ReturnType};
 
-use crate::args::OnBusy;
+use crate::args::{OnBusy, Wait};
 use crate::expand::tokens::{mixed, private_at, return_span, return_type};
 use crate::model::LockedFn;
 
@@ -17,6 +17,10 @@ pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
         (Some(OnBusy::Skip(word)), _) => {
             let private = private_at(locked, word.span());
             quote_spanned!(mixed().located_at(word.span())=> #private::Skip::skip())
+        }
+        // A call that waits without a limit never finds the lock busy.
+        (None, Some(_)) if matches!(locked.wait.wait, Some(Wait::Forever)) => {
+            return TokenStream::new();
         }
         (None, Some(_)) => refused_by_type(locked),
         // With a value the body has said it; with neither, busy is a failure as any other.

@@ -77,7 +77,7 @@ fn lease(lease: &LeaseArgs) -> TokenStream {
 fn with_duration(option: &str, written: Option<&WrittenDuration>) -> Option<TokenStream> {
     let method = Ident::new(option, mixed());
     Some(match written? {
-        WrittenDuration::Milliseconds(ms, _) => {
+        WrittenDuration::Literal { ms, .. } => {
             quote_spanned!(mixed()=> .#method(::core::time::Duration::from_millis(#ms)))
         }
         WrittenDuration::Expression(value) => quote_spanned!(mixed()=> .#method(#value)),
@@ -164,18 +164,14 @@ fn reference(value: &impl ToTokens) -> TokenStream {
     quote_spanned!(span=> &(#tokens))
 }
 
-/// Warns, at the template, of the name of a parameter that was probably meant as a hole.
+/// Warns of what hardly does what was meant.
 ///
 /// A macro on stable can warn only by using something that is deprecated.
 pub(super) fn warnings(locked: &LockedFn) -> TokenStream {
-    let Key::Template(template, _) = &locked.key else { return TokenStream::new() };
-    let bound = names::bound_by(&locked.target.sig);
-    let is_bound = |name: &str| bound.iter().any(|bound| names::unraw(bound.ident) == name);
-    let warnings = template.missed_holes(is_bound).map(|missed| {
-        let note = missed.note(&template.literal);
-        let constant = Ident::new(missed.constant(), mixed());
-        let place = mixed().located_at(template.literal.span());
-        let used = Ident::new(missed.constant(), place);
+    let warnings = locked.warnings.iter().map(|warning| {
+        let note = &warning.note;
+        let constant = Ident::new(warning.constant, mixed());
+        let used = Ident::new(warning.constant, mixed().located_at(warning.place));
         quote_spanned! {mixed()=>
             {
                 #[deprecated = #note]
