@@ -117,7 +117,7 @@ pub use types::{key::LockKey, options::OnLost};
 ///
 /// # Keys
 ///
-/// A hole `{name}` takes a parameter, `{self}` or a constant by its [`Display`](std::fmt::Display);
+/// A hole `{name}` takes a parameter, `{self}` or a constant in capitals by its [`Display`](std::fmt::Display);
 /// anything else is an argument of `key("…", …)`. For one template, different values give different
 /// keys, whatever they contain: in an inserted value `%`, `:`, `{`, `}`, white space and control
 /// characters are percent-encoded, and so is the first character of the text after the hole when
@@ -419,8 +419,9 @@ pub use lockable_macros::distributed_lock;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::attribute::{
-        Call, FromLockError, IntoExpire, IntoHold, IntoLockKey, IntoWait, Label, Lease, LeaseCell,
-        Part, Refused, Returned, Run, RunsUnderTheLock, Skip, Value, absent, run, run_blocking,
+        Call, EndsEarly, FromLockError, IntoExpire, IntoHold, IntoLockKey, IntoWait, KeyPart,
+        Label, Lease, LeaseCell, Part, Refused, RefusedBesideOnBusy, RefusedBesideOnError,
+        Returned, Run, RunsUnderTheLock, Skip, Value, absent, run, run_blocking,
         run_blocking_even_when_busy, start, value,
     };
 }

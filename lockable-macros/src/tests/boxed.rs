@@ -40,7 +40,7 @@ fn settle <'a> (&'a self, id:u64)-> ::core::pin::Pin <Box <dyn Future <Output = 
             ::core::result::Result::Err(error)=> error,
         }
         ;
-        <Option <u64> as::lockable_runtime::__private::Refused> ::refused(error)
+        <Option <u64> as::lockable_runtime::__private::RefusedBesideOnBusy> ::refused(error)
     }
     )
 }

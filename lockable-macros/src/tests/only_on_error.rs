@@ -20,7 +20,7 @@ async fn only()-> Option <u8>  {
         ::core::result::Result::Ok(value)=>  {
             return value;
         }
-        ::core::result::Result::Err(error)if error.is_busy()=> return <Option <u8> as::lockable_runtime::__private::Refused> ::refused(error), ::core::result::Result::Err(error)=> error,
+        ::core::result::Result::Err(error)if error.is_busy()=> return <Option <u8> as::lockable_runtime::__private::RefusedBesideOnError> ::refused(error), ::core::result::Result::Err(error)=> error,
     }
     ;
     let err = error;

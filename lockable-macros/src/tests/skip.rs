@@ -24,5 +24,5 @@ async fn hidden() -> Result<Option<impl Iterator<Item = u8>>, E> { #![allow(unus
         ::core::result::Result::Err(error)if error.is_busy()=> return::shop::locks::__private::Skip::skip(), ::core::result::Result::Err(error)=> error,
     }
     ;
-    <Result <Option <_> , E> as::shop::locks::__private::Refused> ::refused(error)
+    <Result <Option <_> , E> as::shop::locks::__private::RefusedBesideOnBusy> ::refused(error)
 }

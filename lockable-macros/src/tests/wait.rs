@@ -23,5 +23,5 @@ async fn report()-> Option <Report>  {
         ::core::result::Result::Err(error)if error.is_busy()||error.is_wait_limit_reached()=> return::lockable_runtime::__private::Skip::skip(), ::core::result::Result::Err(error)=> error,
     }
     ;
-    <Option <Report> as::lockable_runtime::__private::Refused> ::refused(error)
+    <Option <Report> as::lockable_runtime::__private::RefusedBesideOnBusy> ::refused(error)
 }
