@@ -86,7 +86,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `on_error = \|err\| expr` | the value for every other way of not finishing under the lock; sees its argument, statics and `Copy` parameters | by return type |
 /// | `guard = name` | binds `name` in the body to its [`Lease`]: key, fencing token, remaining time | |
 /// | `locker = expr` | which [`Locker`], such as `self.locks`; cloned, never borrowed across the body | the process-wide one, see [`install`] |
-/// | `crate = ::path` | where `lockable_runtime` lives, for re-exports | `::lockable_runtime` |
+/// | `crate = ::path` | where `lockable_runtime` lives, for a crate that has it by a [re-export](#re-exports) | `::lockable_runtime` |
 ///
 /// # Return types
 ///
@@ -278,7 +278,7 @@ pub use types::{key::LockKey, options::OnLost};
 ///     }
 /// }
 ///
-/// // For a crate that re-exports this one: `crate = ::shop::locks`.
+/// // For a crate that has this one by a re-export: `crate = ::shop::locks`.
 /// #[distributed_lock(key = "elsewhere", crate = ::lockable_runtime)]
 /// async fn elsewhere() {}
 /// ```
@@ -334,6 +334,20 @@ pub use types::{key::LockKey, options::OnLost};
 /// A sync function that returns a future is a compile error, whatever the type is called: its body
 /// would run after the release. Write it as an `async fn`, or return a boxed future. A `const fn` is
 /// refused too.
+///
+/// # Re-exports
+///
+/// The attribute expands to paths of `::lockable_runtime`. In a crate that does not depend on it, and has the attribute
+/// from another crate, the compiler says at the attribute:
+///
+/// ```text
+/// error[E0432]: unresolved import `lockable_runtime`
+///               could not find `lockable_runtime` in the list of imported crates
+/// ```
+///
+/// Then `crate = ::shop` says that the crate `shop` has `pub use lockable_runtime::*;`. The line
+/// `extern crate shop as lockable_runtime;` in `lib.rs` or `main.rs` says it once for the whole crate. And `shop` can
+/// [offer a macro](crate::guide::faq#can-my-crate-re-export-it) that says it for all.
 ///
 /// # Boxed futures
 ///

@@ -15,7 +15,7 @@ use crate::model::LockedFn;
 pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
     let value = match (&locked.on_busy, &locked.on_error) {
         (Some(OnBusy::Skip(word)), _) => {
-            let private = private_at(locked, word.span());
+            let private = private_at(word.span());
             quote_spanned!(mixed().located_at(word.span())=> #private::Skip::skip())
         }
         // A call that waits without a limit never finds the lock busy.
@@ -65,7 +65,7 @@ fn answer(closure: &ExprClosure) -> TokenStream {
 
 /// The return type's own answer, reported at the return type where it has none.
 fn refused_by(answers: &str, locked: &LockedFn) -> TokenStream {
-    let private = private_at(locked, return_span(locked));
+    let private = private_at(return_span(locked));
     let ty = return_type(locked);
     let place = mixed().located_at(return_span(locked));
     let answers = Ident::new(answers, place);

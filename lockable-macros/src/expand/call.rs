@@ -19,7 +19,7 @@ use crate::names;
 /// Output: Call::new(LABEL, KEY).expire(Duration::from_millis(10000))
 /// ```
 pub(super) fn call(locked: &LockedFn) -> TokenStream {
-    let private = private(locked);
+    let private = private();
     let label = label(locked);
     let mut call = match &locked.key {
         Key::Value(value) => {
@@ -100,13 +100,13 @@ fn key(template: &KeyTemplate, arguments: &[KeyArgument], locked: &LockedFn) -> 
             Source::Place(wanted) => *wanted == place,
             Source::Name(wanted) => argument.name.as_ref().is_some_and(|name| name == wanted),
         };
-        let part = part(&argument.value, &template.delimiters(fills), locked);
+        let part = part(&argument.value, &template.delimiters(fills));
         let name = argument.name.iter();
         quote_spanned!(mixed()=> #(#name =)* #part)
     });
     let captured = captured(template, arguments, locked).into_iter().map(|(name, value)| {
         let fills = |source: &Source| matches!(source, Source::Name(wanted) if *wanted == name);
-        let part = part(&value, &template.delimiters(fills), locked);
+        let part = part(&value, &template.delimiters(fills));
         let name = Ident::new(&name, mixed());
         quote_spanned!(mixed()=> #name = #part)
     });
@@ -140,8 +140,8 @@ pub(super) fn captured(
 }
 
 /// One value of the key, escaped.
-fn part(value: &impl ToTokens, delimiters: &str, locked: &LockedFn) -> TokenStream {
-    let private = private_at(locked, value.span());
+fn part(value: &impl ToTokens, delimiters: &str) -> TokenStream {
+    let private = private_at(value.span());
     let reference = reference(value);
     let mut part = quote_spanned!(mixed().located_at(value.span())=> #private::Part::new);
     // From the first to the last token of the value, so that errors underline all of it.
