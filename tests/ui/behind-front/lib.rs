@@ -1,6 +1,6 @@
 //! A crate that knows the runtime by another name only.
 #![deny(warnings)]
-#![allow(clippy::must_use_candidate, reason = "nobody calls them")]
+#![allow(clippy::missing_errors_doc, clippy::must_use_candidate, reason = "nobody calls them")]
 
 pub mod by_macro {
     //! `locked!` of the other crate.
