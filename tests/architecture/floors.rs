@@ -20,7 +20,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("locker/acquire", "mod in_line acquirer"),
     ("admin", "revoke mod locks held holder waiter process"),
     ("hold", "mod run guard reentry"),
-    ("lease", "renewal display revoking errors mod state loss schedule"),
+    ("lease", "renewal display revoking errors mod state loss schedule early"),
     ("lease/renewal", "mod task plan"),
     ("waiters", "mod turn stake lines holders table line"),
     ("waiters/line", "mod parts"),
@@ -58,7 +58,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     (
         "types",
         "mod options parameters credentials reporting selection client_name namespace tag slot key \
-         token owner random error reason percent redact label metric_keys no_metric_keys grow_only \
+         hole token owner random error reason percent redact label metric_keys no_metric_keys grow_only \
          clock duration process seeded",
     ),
     ("request_id", "tower mod"),

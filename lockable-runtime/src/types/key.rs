@@ -7,8 +7,7 @@ use std::fmt::{self, Display, Write};
 use std::str::FromStr;
 
 use crate::types::error::LockError;
-
-mod hole;
+use crate::types::hole;
 
 /// The longest lock key, prefix included, in bytes.
 ///

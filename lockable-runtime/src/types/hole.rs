@@ -11,7 +11,7 @@ enum Piece<'a> {
 ///
 /// What was rendered can be read in one way only: where another hole follows, no value contains the character after
 /// its own.
-pub(super) fn at_end(template: &str, rendered: &str) -> String {
+pub(crate) fn at_end(template: &str, rendered: &str) -> String {
     let pieces = pieces(template);
     let mut rest = rendered;
     let mut holes = 0;
