@@ -90,9 +90,6 @@ fn with_duration(option: &str, written: Option<&WrittenDuration>) -> Option<Toke
 /// Input:  key("stock:{}:{region}", item.sku), where `region` is a parameter
 /// Output: format_args!("stock:{}:{region}", Part::new(&item.sku, ":"), region = Part::new(&region, ""))
 /// ```
-///
-/// A name that the signature does not bind is left to `format_args!`, which reports a misspelt one
-/// with a caret inside the literal.
 fn key(template: &KeyTemplate, arguments: &[KeyArgument], locked: &LockedFn) -> TokenStream {
     let literal = &template.literal;
     let given = arguments.iter().enumerate().map(|(place, argument)| {

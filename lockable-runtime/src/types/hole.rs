@@ -13,6 +13,8 @@ enum Piece<'a> {
 /// its own.
 pub(crate) fn at_end(template: &str, rendered: &str) -> String {
     let pieces = pieces(template);
+    let is_hole = |piece: &Piece<'_>| matches!(piece, Piece::Hole(_));
+    let last = pieces.iter().filter(|piece| is_hole(piece)).count();
     let mut rest = rendered;
     let mut holes = 0;
     for (piece, next) in pieces.iter().zip(pieces.iter().skip(1).map(Some).chain([None])) {
@@ -20,18 +22,21 @@ pub(crate) fn at_end(template: &str, rendered: &str) -> String {
             Piece::Text(text) => rest = rest.strip_prefix(text.as_str()).unwrap_or_default(),
             Piece::Hole(name) => {
                 holes += 1;
-                let end = match next {
-                    Some(Piece::Text(text)) => text.chars().next().and_then(|end| rest.find(end)),
-                    Some(Piece::Hole(_)) | None => None,
-                };
-                match end.and_then(|end| rest.get(end..)) {
-                    Some(after) if end != Some(0) => rest = after,
+                match after_value(rest, next) {
+                    Some(after) if holes < last => rest = after,
                     _ => return shown(name, holes),
                 }
             }
         }
     }
     "a hole".to_owned()
+}
+
+/// What follows a value, where it is complete.
+fn after_value<'a>(rest: &'a str, next: Option<&Piece<'_>>) -> Option<&'a str> {
+    let Some(Piece::Text(text)) = next else { return None };
+    let end = text.chars().next().and_then(|end| rest.find(end)).filter(|end| *end > 0)?;
+    rest.get(end..)
 }
 
 fn shown(name: &str, number: usize) -> String {
@@ -82,6 +87,7 @@ mod tests {
             ("{{x}}:{}-{}:{1}", "{x}:a-", "`{}` (hole 2)"),
             ("{{x}}:{}-{}:{1}", "{x}:a-b:", "`{1}`"),
             ("{a}/{b}", "", "`{a}`"),
+            ("{a}:{id}/end", "x:half/of it", "`{id}`"),
         ];
         for (template, rendered, hole) in cases {
             assert_eq!(at_end(template, rendered), hole, "{template} {rendered}");
