@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         }
     };
     let json = arguments.json;
+    arguments.doubts().for_each(|doubt| output::note(json, &doubt));
     let exit = perform(arguments).and_then(|exit| {
         let is_unwritten = output::has_failed() && exit == Exit::Code(0);
         if is_unwritten { Err(Failure::internal("cannot write the output")) } else { Ok(exit) }

@@ -13,9 +13,9 @@ pub(crate) use self::lease::{LeaseArgs, OnLost, WrittenDuration};
 pub(crate) use self::options::LockArgs;
 use self::table::{Read, Row, TABLE};
 pub(crate) use self::value::{Key, KeyArgument, OnBusy};
-pub(crate) use self::wait::{Wait, WaitArgs};
+pub(crate) use self::wait::{Wait, WaitArgs, forever, means_forever};
 
-mod hints;
+pub(crate) mod hints;
 mod lease;
 mod options;
 mod table;

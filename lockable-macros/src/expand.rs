@@ -12,7 +12,7 @@ use crate::expand::answers::{busy_arm, refused};
 use crate::expand::call::{call, warnings};
 use crate::expand::parameters::moved_parameters;
 use crate::expand::tokens::{
-    braced, is_never, mixed, private, private_at, return_span, return_type,
+    braced, import, is_never, mixed, private, private_at, return_span, return_type,
 };
 use crate::model::{FnKind, LockedFn};
 use crate::output;
@@ -49,7 +49,8 @@ pub(crate) fn expand(locked: &LockedFn) -> TokenStream {
 ///
 /// ```text
 /// Input:  BODY
-/// Output: let call = CALL;
+/// Output: use ::lockable_runtime::__private as __lockable;
+///         let call = CALL;
 ///         let body = async move { BODY };
 ///         value::<Option<u8>>(run(call, body).await)
 /// ```
@@ -67,6 +68,7 @@ pub(crate) fn expand(locked: &LockedFn) -> TokenStream {
 ///
 /// The body takes the parameters before the first await, so that they are stored once.
 fn statements(locked: &LockedFn) -> TokenStream {
+    let import = import(locked);
     let warnings = warnings(locked);
     let call = call(locked);
     let Steps { body, run, check } = steps(locked);
@@ -76,6 +78,7 @@ fn statements(locked: &LockedFn) -> TokenStream {
         ending(locked, &run, &check)
     };
     quote_spanned! {mixed()=>
+        #import
         #warnings
         let call = #call;
         #body
@@ -97,7 +100,7 @@ fn has_ordinary_ending(locked: &LockedFn) -> bool {
 /// ```
 fn ordinary_ending(locked: &LockedFn, run: &TokenStream) -> TokenStream {
     let place = return_span(locked);
-    let private = private_at(locked, place);
+    let private = private_at(place);
     let ty = return_type(locked);
     quote_spanned!(mixed().located_at(place)=> #private::value::<#ty>(#run))
 }
@@ -141,7 +144,7 @@ fn steps(locked: &LockedFn) -> Steps {
 ///         run(call, body).lease_into(cell).even_when_busy().await
 /// ```
 fn awaiting(locked: &LockedFn) -> Steps {
-    let private = private(locked);
+    let private = private();
     let allow = allowed(locked);
     let future = body(locked);
     let needs_cell =
@@ -166,7 +169,7 @@ fn awaiting(locked: &LockedFn) -> Steps {
 ///         Returned::new(&value).is_no_future();
 /// ```
 fn waiting(locked: &LockedFn) -> Steps {
-    let private = private(locked);
+    let private = private();
     let closure = body(locked);
     let run = if answers_busy(locked) {
         quote_spanned!(mixed()=> #private::run_blocking_even_when_busy(call, #closure))
@@ -187,7 +190,7 @@ fn check(locked: &LockedFn) -> TokenStream {
     if is_never(&return_type(locked)) {
         return TokenStream::new();
     }
-    let private = private_at(locked, return_span(locked));
+    let private = private_at(return_span(locked));
     quote_spanned! {mixed().located_at(return_span(locked))=>
         #private::Returned::new(&value).is_no_future();
     }
@@ -268,7 +271,7 @@ fn busy_or_body(locked: &LockedFn, busy: &TokenStream, user: &TokenTree) -> Toke
 
 /// A body that is no async block: `return` in it gives a value, or the boxed future.
 fn closure(locked: &LockedFn, block: &TokenTree) -> TokenStream {
-    let private = private(locked);
+    let private = private();
     let parameter = if answers_busy(locked) {
         quote_spanned!(mixed()=> lease: ::core::option::Option<#private::Lease>)
     } else {
@@ -279,7 +282,7 @@ fn closure(locked: &LockedFn, block: &TokenTree) -> TokenStream {
 }
 
 fn boxed_body(locked: &LockedFn, block: &TokenTree) -> TokenStream {
-    let private = private(locked);
+    let private = private();
     let closure = closure(locked, block);
     let lease = if answers_busy(locked) {
         quote_spanned!(mixed()=> cell.outcome().await)
@@ -304,7 +307,7 @@ fn fake_return(locked: &LockedFn) -> TokenStream {
     if is_never(&ty) || ty.to_token_stream().to_string() == "_" {
         return TokenStream::new();
     }
-    let private = private_at(locked, return_span(locked));
+    let private = private_at(return_span(locked));
     quote_spanned! {mixed().located_at(return_span(locked))=>
         if false {
             return #private::absent::<#ty>();

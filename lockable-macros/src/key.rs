@@ -48,7 +48,7 @@ impl KeyTemplate {
         check_pieces(&pieces, span, mistakes);
         let least_bytes = pieces.iter().map(Piece::least_bytes).sum();
         let missed = missed::missed_holes(&pieces);
-        let after_hash = after_hash(&text).map(str::to_owned).collect();
+        let after_hash = pieces.iter().flat_map(after_hash).map(str::to_owned).collect();
         Self { holes: holes(&pieces), missed, after_hash, least_bytes, literal }
     }
 
@@ -70,6 +70,16 @@ impl KeyTemplate {
             );
             mistakes.add(self.literal.span(), message);
         }
+    }
+
+    /// A key of this template, as far as its braces matter; `None` where the template is none.
+    pub(crate) fn with_any_values(&self) -> Option<String> {
+        let pieces = split(&self.literal.value())?;
+        let text = |piece| match piece {
+            Piece::Text(text) => text,
+            Piece::Hole { .. } => "v".to_owned(),
+        };
+        Some(pieces.into_iter().map(text).collect())
     }
 
     /// What was probably meant as a hole, where it has the name of a parameter.
@@ -113,8 +123,12 @@ impl KeyTemplate {
     }
 }
 
-/// The names and paths that follow a `#`.
-fn after_hash(text: &str) -> impl Iterator<Item = &str> {
+/// The names and paths that follow a `#` outside of holes.
+fn after_hash(piece: &Piece) -> impl Iterator<Item = &str> {
+    let text = match piece {
+        Piece::Text(text) => text.as_str(),
+        Piece::Hole { .. } => "",
+    };
     let is_path = |c: char| c == '_' || c == '.' || c.is_alphanumeric();
     let path = move |after: &str| after.split(|c| !is_path(c)).next().unwrap_or_default().len();
     let paths = text.split('#').skip(1).map(move |after| after.split_at(path(after)).0);
@@ -128,6 +142,13 @@ fn check_pieces(pieces: &[Piece], span: Span, mistakes: &mut Mistakes) {
     });
     if let Some(expression) = expression {
         mistakes.add(span, expression_in_hole(expression, pieces));
+    }
+    let raw = pieces.iter().find_map(|piece| match piece {
+        Piece::Hole { argument, .. } => argument.strip_prefix("r#").filter(|name| is_name(name)),
+        Piece::Text(_) => None,
+    });
+    if let Some(name) = raw {
+        mistakes.add(span, format!("a hole takes a name without `r#`\nhelp: write `{{{name}}}`"));
     }
     for (piece, next) in pieces.iter().zip(pieces.iter().skip(1).map(Some).chain([None])) {
         match piece {

@@ -19,6 +19,7 @@ mod output;
 mod target;
 #[cfg(test)]
 mod tests;
+mod warnings;
 
 /// Depend on `lockable-runtime` for this attribute: it re-exports it together with its documentation.
 #[proc_macro_attribute]

@@ -2,20 +2,21 @@
 //!
 //! This is the only place that refuses a combination.
 
-use std::collections::BTreeMap;
-
 use proc_macro2::Span;
-use quote::ToTokens;
 use syn::{Error, Expr, ExprClosure, Ident, LitStr, Path, Result, ReturnType, Signature, Type};
 
 use crate::args::{
-    Key, KeyArgument, LeaseArgs, LockArgs, OnBusy, OnLost, WaitArgs, WrittenDuration,
+    Key, LeaseArgs, LockArgs, OnBusy, OnLost, Wait, WaitArgs, WrittenDuration, forever,
+    means_forever,
 };
-use crate::key::KeyTemplate;
 use crate::mistakes::Mistakes;
 use crate::names;
 use crate::output;
 use crate::target::Target;
+use crate::warnings::{Warning, warnings};
+
+mod holes;
+mod prefix;
 
 /// A function that can be locked, and how.
 pub(crate) struct LockedFn {
@@ -31,6 +32,7 @@ pub(crate) struct LockedFn {
     pub(crate) on_error: Option<ExprClosure>,
     /// Where the runtime lives, if not at its own name.
     pub(crate) krate: Option<Path>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 /// How a call reaches its lock and its body.
@@ -48,22 +50,21 @@ impl LockedFn {
     pub(crate) fn prove(args: LockArgs, target: Target, mut mistakes: Mistakes) -> Result<Self> {
         check_single(&target, &mut mistakes);
         let kind = kind(&target.sig, &mut mistakes);
+        prefix::check(&args, &target.sig, &mut mistakes);
         check_wait(&args, kind.as_ref(), &mut mistakes);
+        check_forever(&args.wait, &target.sig, &mut mistakes);
         check_max_hold(&args, &mut mistakes);
         check_min_hold(&args.lease, &mut mistakes);
         check_on_lost(&args.lease, kind.as_ref(), &mut mistakes);
         check_guard(args.guard.as_ref(), &target.sig, &mut mistakes);
-        if let Some(Key::Template(template, _)) = &args.key {
+        if let Some(Key::Template(template, arguments)) = &args.key {
             template.check_length(args.prefix.as_ref(), &mut mistakes);
             let bound = names::bound_by(&target.sig);
             let is_bound = |name: &str| bound.iter().any(|b| names::unraw(b.ident) == name);
             template.check_hashes(is_bound, &mut mistakes);
+            holes::check(template, arguments, kind.as_ref(), &target, &mut mistakes);
         }
-        if let (Some(FnKind::Boxed(_)), Some(Key::Template(template, arguments))) =
-            (&kind, &args.key)
-        {
-            check_destructured(template, arguments, &target, &mut mistakes);
-        }
+        let warnings = warnings(&args, &target.sig);
         let LockArgs { key, prefix, wait, lease, on_busy, on_error, guard, locker, krate, .. } =
             args;
         let locked = key.zip(kind).map(|(key, kind)| Self {
@@ -78,6 +79,7 @@ impl LockedFn {
             on_busy,
             on_error,
             krate,
+            warnings,
         });
         mistakes.or(locked)
     }
@@ -141,6 +143,19 @@ fn check_wait(args: &LockArgs, kind: Option<&FnKind>, mistakes: &mut Mistakes) {
     }
 }
 
+/// Refuses `wait = forever`, where that is no parameter.
+fn check_forever(args: &WaitArgs, sig: &Signature, mistakes: &mut Mistakes) {
+    let Some(Wait::AtMost(WrittenDuration::Expression(Expr::Path(limit)))) = &args.wait else {
+        return;
+    };
+    let Some(word) = limit.path.segments.last() else { return };
+    let text = names::unraw(&word.ident);
+    let is_parameter = names::parameters(sig).any(|param| names::unraw(param.ident) == text);
+    if means_forever(&text) && !is_parameter {
+        mistakes.push(forever(&text, word.ident.span()));
+    }
+}
+
 fn check_max_hold(args: &LockArgs, mistakes: &mut Mistakes) {
     let Some(place) = args.place_of("max_hold") else { return };
     if !args.is_given("renew") {
@@ -153,8 +168,8 @@ fn check_max_hold(args: &LockArgs, mistakes: &mut Mistakes) {
 /// Where one of the two is an expression, the runtime compares them.
 fn check_min_hold(lease: &LeaseArgs, mistakes: &mut Mistakes) {
     let (
-        Some(WrittenDuration::Milliseconds(expire, _)),
-        Some(WrittenDuration::Milliseconds(min_hold, place)),
+        Some(WrittenDuration::Literal { ms: expire, .. }),
+        Some(WrittenDuration::Literal { ms: min_hold, place, .. }),
     ) = (&lease.expire, &lease.min_hold)
     else {
         return;
@@ -172,37 +187,6 @@ fn check_on_lost(lease: &LeaseArgs, kind: Option<&FnKind>, mistakes: &mut Mistak
              help: leave `on_lost` out: the body completes, and the call then gives the loss as its error\n\
              help: with `on_lost = finish` the call gives the body's value all the same";
         mistakes.add(word.span(), message);
-    }
-}
-
-/// Refuses a key that names what only the body of a boxed future destructures.
-///
-/// `#[async_trait]` calls such a parameter `__arg1`, and takes it apart inside the future, where the
-/// lock is held already.
-fn check_destructured(
-    template: &KeyTemplate,
-    arguments: &[KeyArgument],
-    target: &Target,
-    mistakes: &mut Mistakes,
-) {
-    let (mut taken_apart, mut wanted) = (BTreeMap::new(), BTreeMap::new());
-    names::taken_apart_in(&target.body, &mut taken_apart);
-    for argument in arguments {
-        names::mentioned_in(argument.value.to_token_stream(), &mut wanted);
-    }
-    for name in template.names() {
-        let is_argument = arguments.iter().any(|arg| arg.name.as_ref().is_some_and(|n| n == name));
-        if !is_argument {
-            wanted.insert(name.to_owned(), template.literal.span());
-        }
-    }
-    for (name, span) in wanted.iter().filter(|(name, _)| taken_apart.contains_key(*name)) {
-        let message = format!(
-            "the key cannot name `{name}`, which is a part of a parameter's pattern\n\
-             help: under `#[async_trait]` give the parameter a name, use that in the key, and \
-             destructure it in the body"
-        );
-        mistakes.add(*span, message);
     }
 }
 

@@ -73,8 +73,8 @@ pub use types::{key::LockKey, options::OnLost};
 /// |---|---|---|
 /// | `key = "…{name}…"`, `key("…{}…", expr, …)` | the key template, checked at compile time; rendered once a call, before the body and before anything is moved; logs and metrics call the lock [by it](telemetry#which-lock) | required |
 /// | `key = expr` | exactly a [`LockKey`]; text is never converted into one | |
-/// | `prefix = "…"` | replaces the locker's prefix, which is put before every key | the locker's, itself `"disLock:"` |
-/// | `expire = 10`, `"1500ms"`, `"1m30s"`, or a [`Duration`](std::time::Duration) expression | how long the lease is; an integer is seconds, the least is 10 ms; an expression is evaluated once a call | the locker's, itself 10 s |
+/// | `prefix = "…"` | replaces the locker's prefix, which is put before every key; a text without holes | the locker's, itself `"disLock:"` |
+/// | `expire = 10`, `"1500ms"`, `"1m30s"`, or a [`Duration`](std::time::Duration) expression | how long the lease is; an integer is seconds, with a [warning](#warnings) where it looks like milliseconds; the least is 10 ms; an expression is evaluated once a call | the locker's, itself 10 s |
 /// | `wait`, `wait = "3s"`, a duration as `expire` takes it | waits for a lock that another holder has: without a limit, or at most this long; see [below](#waiting) | one try |
 /// | `fair` | with `wait`: the lock passes to another process after each holder, where one waits | off |
 /// | `blocking` | with `wait`, on a sync function: this runs where blocking is welcome, as in `spawn_blocking`; see [there](#sync-functions) | off |
@@ -86,7 +86,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `on_error = \|err\| expr` | the value for every other way of not finishing under the lock; sees its argument, statics and `Copy` parameters | by return type |
 /// | `guard = name` | binds `name` in the body to its [`Lease`]: key, fencing token, remaining time | |
 /// | `locker = expr` | which [`Locker`], such as `self.locks`; cloned, never borrowed across the body | the process-wide one, see [`install`] |
-/// | `crate = ::path` | where `lockable_runtime` lives, for re-exports | `::lockable_runtime` |
+/// | `crate = ::path` | where `lockable_runtime` lives, for a crate that has it by a [re-export](#re-exports) | `::lockable_runtime` |
 ///
 /// # Return types
 ///
@@ -97,7 +97,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `()` | nothing; an event says why |
 /// | `Option<T>` | `None`; an event says why |
 /// | `Result<T, E>` where `E: From<LockError>` | `Err` |
-/// | anything else | what `on_busy` and `on_error` say; both are required |
+/// | anything else | what `on_busy` and `on_error` say; both are required, or `on_error` alone beside `wait` without a limit |
 ///
 /// A busy lock is an info event that names the key; at the limit of `wait` it is a warning. A failure that the return type has no place for
 /// is an error event: nothing fails in silence.
@@ -117,7 +117,7 @@ pub use types::{key::LockKey, options::OnLost};
 ///
 /// # Keys
 ///
-/// A hole `{name}` takes a parameter, `{self}` or a constant by its [`Display`](std::fmt::Display);
+/// A hole `{name}` takes a parameter, `{self}` or a constant in capitals by its [`Display`](std::fmt::Display);
 /// anything else is an argument of `key("…", …)`. For one template, different values give different
 /// keys, whatever they contain: in an inserted value `%`, `:`, `{`, `}`, white space and control
 /// characters are percent-encoded, and so is the first character of the text after the hole when
@@ -156,6 +156,16 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `"order:{{id}}"` | `order:{id}`: every call shares one lock | `"order:{id}"`, or `key("order:{{id}}")` |
 /// | `"order:id"`, with a parameter `id` | `order:id`: every call shares one lock | `"order:{id}"`, or `key("order:id")` |
 /// | `"order:${id}"`, `"order:#{id}"` | the sign, then the value: `order:$7` | `"order:{id}"`, or `key("order:${id}")` |
+///
+/// # Warnings
+///
+/// Some options compile and are hardly what was meant. The warning is rustc's `deprecated`, at the value:
+///
+/// | written | what it does | the same without a warning |
+/// |---|---|---|
+/// | `expire = 60000`, or any option with a number of seconds that is a multiple of 1000 | a lease of 16 h 40 min | `expire = "60s"`, or `"60000s"` |
+/// | `min_hold = "30s"` without `expire` | with a lease of 10 s, which is the default, every call fails | `expire = "30s", min_hold = "30s"` |
+/// | `on_busy` beside `wait` without a limit | nothing: the call waits until the lock is free | no `on_busy`, or `wait = "3s"` |
 ///
 /// # Waiting
 ///
@@ -268,7 +278,7 @@ pub use types::{key::LockKey, options::OnLost};
 ///     }
 /// }
 ///
-/// // For a crate that re-exports this one: `crate = ::shop::locks`.
+/// // For a crate that has this one by a re-export: `crate = ::shop::locks`.
 /// #[distributed_lock(key = "elsewhere", crate = ::lockable_runtime)]
 /// async fn elsewhere() {}
 /// ```
@@ -324,6 +334,20 @@ pub use types::{key::LockKey, options::OnLost};
 /// A sync function that returns a future is a compile error, whatever the type is called: its body
 /// would run after the release. Write it as an `async fn`, or return a boxed future. A `const fn` is
 /// refused too.
+///
+/// # Re-exports
+///
+/// The attribute expands to paths of `::lockable_runtime`. In a crate that does not depend on it, and has the attribute
+/// from another crate, the compiler says at the attribute:
+///
+/// ```text
+/// error[E0432]: unresolved import `lockable_runtime`
+///               could not find `lockable_runtime` in the list of imported crates
+/// ```
+///
+/// Then `crate = ::shop` says that the crate `shop` has `pub use lockable_runtime::*;`. The line
+/// `extern crate shop as lockable_runtime;` in `lib.rs` or `main.rs` says it once for the whole crate. And `shop` can
+/// [offer a macro](crate::guide::faq#can-my-crate-re-export-it) that says it for all.
 ///
 /// # Boxed futures
 ///
@@ -409,8 +433,9 @@ pub use lockable_macros::distributed_lock;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::attribute::{
-        Call, FromLockError, IntoExpire, IntoHold, IntoLockKey, IntoWait, Label, Lease, LeaseCell,
-        Part, Refused, Returned, Run, RunsUnderTheLock, Skip, Value, absent, run, run_blocking,
+        Call, EndsEarly, FromLockError, IntoExpire, IntoHold, IntoLockKey, IntoWait, KeyPart,
+        Label, Lease, LeaseCell, Part, Refused, RefusedBesideOnBusy, RefusedBesideOnError,
+        Returned, Run, RunsUnderTheLock, Skip, Value, absent, run, run_blocking,
         run_blocking_even_when_busy, start, value,
     };
 }

@@ -23,7 +23,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("locker/acquire", "mod in_line acquirer"),
     ("admin", "revoke mod locks held holder waiter process"),
     ("hold", "mod run guard reentry"),
-    ("lease", "renewal display revoking errors mod state loss schedule"),
+    ("lease", "renewal display revoking errors mod state loss schedule early"),
     ("lease/renewal", "mod task plan"),
     ("waiters", "mod turn stake lines holders table line"),
     ("waiters/line", "mod parts"),
@@ -61,7 +61,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     (
         "types",
         "mod options parameters credentials reporting selection client_name namespace tag slot key \
-         token owner random error reason percent redact escape label metric_keys no_metric_keys \
+         hole token owner random error reason percent redact escape label metric_keys no_metric_keys \
          grow_only clock duration process seeded",
     ),
     ("request_id", "tower mod"),

@@ -148,6 +148,7 @@ async fn impossible_limits_refuse_the_call() {
     async fn least_too_long(locks: &Locker, least: Duration) -> Result<(), LockError> {
         unreachable!("runs without a lock")
     }
+    #[expect(deprecated, reason = "the compiler warns of it, and a locker may have a longer lease")]
     #[distributed_lock(key = "k", locker = locks, min_hold = "11s")]
     async fn longer_than_the_lockers(locks: &Locker) -> Result<(), LockError> {
         unreachable!("runs without a lock")

@@ -242,6 +242,7 @@ async fn an_impossible_key_refuses_the_call() {
     let locks = locker().await;
     let empty = call(&locks, "").await.unwrap_err();
     assert!(empty.is_invalid_key());
+    assert!(empty.to_string().contains("the value of `{id}` is empty"), "{empty}");
     assert!(empty.to_string().contains("order:{id}"), "{empty}");
     let long = call(&locks, &"7".repeat(1_024)).await.unwrap_err();
     assert!(long.is_invalid_key());

@@ -311,7 +311,7 @@ fn must_not_wait_here(locks: &Locker) -> Result<(), LockError> {
     unreachable!("runs although it must not wait here")
 }
 
-#[distributed_lock(key = "k", locker = locks, wait, on_busy = skip)]
+#[distributed_lock(key = "k", locker = locks, wait = "1h", on_busy = skip)]
 fn must_not_wait_here_either(locks: &Locker) {
     unreachable!("runs although it must not wait here")
 }

@@ -65,6 +65,23 @@ impl Arguments {
         }
         Ok(self)
     }
+
+    /// What is read as it is written, and hardly means what was wanted.
+    pub(crate) fn doubts(&self) -> impl Iterator<Item = String> {
+        let timeout = ("--timeout", Some(self.connection.timeout));
+        let others = match &self.verb {
+            Verb::Run(run) => run.spans(),
+            Verb::Release(release) => vec![("--grace", Some(release.grace))],
+            Verb::Ls(_)
+            | Verb::Show(_)
+            | Verb::Check(_)
+            | Verb::Watcher(_)
+            | Verb::Command(_)
+            | Verb::End(_) => Vec::new(),
+        };
+        let spans = others.into_iter().chain([timeout]);
+        spans.filter_map(|(name, span)| span?.doubt(name))
+    }
 }
 
 const DASHES: &str = "write `--` before the command: lockable run --key KEY -- COMMAND";
@@ -136,7 +153,7 @@ mod tests {
             Ok(Verb::Run(run)) => run.wait,
             _ => None,
         };
-        let second = Some(Wait::AtMost(Span(std::time::Duration::from_secs(1))));
+        let second = Some(Wait::AtMost(Span(std::time::Duration::from_secs(1), None)));
         assert_eq!(wait("lockable run --key job --wait 1s -- true"), second);
         assert_eq!(wait("lockable run --key job --wait=1s -- true"), second);
         assert_eq!(wait("lockable run --key job --wait -- true"), Some(Wait::Forever));

@@ -56,6 +56,21 @@ impl Run {
         let usual = MOST_PATIENCE.min(self.expire.0 / 3);
         self.kill_after.map_or(usual, |patience| patience.0)
     }
+
+    /// Every duration, with its option.
+    pub(super) fn spans(&self) -> Vec<(&'static str, Option<Span>)> {
+        let wait = match self.wait {
+            Some(Wait::AtMost(limit)) => Some(limit),
+            Some(Wait::Forever) | None => None,
+        };
+        vec![
+            ("--wait", wait),
+            ("--expire", Some(self.expire)),
+            ("--max-hold", self.max_hold),
+            ("--min-hold", self.min_hold),
+            ("--kill-after", self.kill_after),
+        ]
+    }
 }
 
 /// How long a busy lock is waited for.

@@ -91,11 +91,14 @@ pub(super) fn options() -> String {
 pub(super) fn nearest(written: &str) -> Option<&'static str> {
     let plain = written.to_lowercase().replace('_', "");
     let foreign = TABLE.iter().find(|row| row.elsewhere.contains(&plain.as_str()));
-    let by_distance = || {
-        let rows = TABLE.iter().map(|row| (distance(&plain, &row.name.replace('_', "")), row.name));
-        rows.filter(|(distance, name)| *distance <= name.len() / 3).min()
-    };
-    foreign.map(|row| row.name).or_else(|| by_distance().map(|(_, name)| name))
+    foreign.map(|row| row.name).or_else(|| misspelt(&plain, TABLE.iter().map(|row| row.name)))
+}
+
+/// The name that was probably meant.
+pub(crate) fn misspelt<'a>(written: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let names = names.map(|name| (distance(written, &name.replace('_', "")), name));
+    let near = names.filter(|(distance, name)| *distance <= name.len() / 3).min();
+    near.map(|(_, name)| name)
 }
 
 /// The least number of letters to insert, remove or replace.

@@ -20,8 +20,13 @@ pub(crate) struct LeaseArgs {
 }
 
 pub(crate) enum WrittenDuration {
-    /// Of a literal at this place; longer than zero.
-    Milliseconds(u64, Span),
+    /// Longer than zero.
+    Literal {
+        ms: u64,
+        place: Span,
+        /// The number as it is written, where it has no unit and is hardly meant as seconds.
+        likely_milliseconds: Option<u64>,
+    },
     /// Known when the function is called.
     Expression(Expr),
 }
@@ -39,8 +44,8 @@ const LEAST_EXPIRE_MS: u64 = 10;
 pub(super) fn expire(input: ParseStream<'_>) -> Result<WrittenDuration> {
     let unlimited = "there is no unlimited lock; use `renew` to keep it alive";
     match duration("expire", unlimited, input)? {
-        WrittenDuration::Milliseconds(1..LEAST_EXPIRE_MS, span) => Err(Error::new(
-            span,
+        WrittenDuration::Literal { ms: 1..LEAST_EXPIRE_MS, place, .. } => Err(Error::new(
+            place,
             "`expire` must be at least 10ms\n\
              help: a shorter lease would be over before its first command is answered",
         )),
@@ -93,7 +98,11 @@ pub(super) fn duration(
     match &value {
         Expr::Lit(lit) => match literal_milliseconds(name, &lit.lit)? {
             0 => Err(too_short()),
-            milliseconds => Ok(WrittenDuration::Milliseconds(milliseconds, value.span())),
+            ms => Ok(WrittenDuration::Literal {
+                ms,
+                place: value.span(),
+                likely_milliseconds: likely_milliseconds(&lit.lit),
+            }),
         },
         Expr::Unary(minus) if is_negative_literal(minus) => Err(too_short()),
         _ => Ok(WrittenDuration::Expression(value)),
@@ -116,6 +125,13 @@ fn literal_milliseconds(name: &str, literal: &Lit) -> Result<u64> {
         }
         _ => Err(flaw_to_error(Flaw::Form("this is no duration".to_owned()))),
     }
+}
+
+/// The number of a literal without a unit that is probably one of milliseconds.
+fn likely_milliseconds(literal: &Lit) -> Option<u64> {
+    let Lit::Int(int) = literal else { return None };
+    let digits = int.base10_digits();
+    duration::may_be_milliseconds(digits).then(|| digits.parse().ok())?
 }
 
 fn is_integer_suffix(suffix: &str) -> bool {

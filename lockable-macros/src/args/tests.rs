@@ -32,11 +32,14 @@ fn every_option_can_be_given() {
     );
     assert_eq!(mistakes, Vec::<String>::new());
     assert!(matches!(args.key, Some(Key::Template(_, arguments)) if arguments.len() == 2));
-    assert!(matches!(args.lease.expire, Some(WrittenDuration::Milliseconds(90_000, _))));
-    assert!(matches!(args.wait.wait, Some(Wait::AtMost(WrittenDuration::Milliseconds(3_000, _)))));
+    assert!(matches!(args.lease.expire, Some(WrittenDuration::Literal { ms: 90_000, .. })));
+    assert!(matches!(
+        args.wait.wait,
+        Some(Wait::AtMost(WrittenDuration::Literal { ms: 3_000, .. }))
+    ));
     assert!(args.wait.fair && args.wait.blocking && args.lease.renew);
     assert!(matches!(args.lease.max_hold, Some(WrittenDuration::Expression(_))));
-    assert!(matches!(args.lease.min_hold, Some(WrittenDuration::Milliseconds(3_000, _))));
+    assert!(matches!(args.lease.min_hold, Some(WrittenDuration::Literal { ms: 3_000, .. })));
     assert!(matches!(args.lease.on_lost, Some(OnLost::Cancel(_))));
     assert!(matches!(args.on_busy, Some(OnBusy::Skip(_))));
     assert!(args.prefix.is_some() && args.on_error.is_some() && args.guard.is_some());

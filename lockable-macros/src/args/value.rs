@@ -92,7 +92,11 @@ fn template_and_arguments(content: ParseStream<'_>, mistakes: &mut Mistakes) -> 
 pub(super) fn text(input: ParseStream<'_>) -> Result<LitStr> {
     match visible(input.parse()?) {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text),
-        other => Err(Error::new(other.span(), "the prefix must be a string literal")),
+        other => {
+            let message = "the prefix must be a string literal\n\
+                 help: what differs from call to call belongs into `key`, as in `key = \"order:{id}\"`";
+            Err(Error::new(other.span(), message))
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whether and how a call waits for a lock that another holder has.
 
+use proc_macro2::Span;
 use syn::parse::ParseStream;
 use syn::parse::discouraged::Speculative;
 use syn::{Error, Expr, ExprLit, Lit, LitBool, Result};
@@ -30,12 +31,17 @@ pub(super) fn limit(input: ParseStream<'_>) -> Result<Wait> {
     duration("wait", no_wait, input).map(Wait::AtMost)
 }
 
-/// Refuses `true` and `false`.
+/// Refuses `true` and `false`, and the words for no limit in quotes.
 fn switch(input: ParseStream<'_>) -> Result<Option<Error>> {
     let ahead = input.fork();
     let value = visible(ahead.parse()?);
-    let Expr::Lit(ExprLit { lit: Lit::Bool(LitBool { value: is_on, span }), .. }) = value else {
-        return Ok(None);
+    let (is_on, span) = match value {
+        Expr::Lit(ExprLit { lit: Lit::Bool(LitBool { value: is_on, span }), .. }) => (is_on, span),
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if means_forever(&text.value()) => {
+            input.advance_to(&ahead);
+            return Ok(Some(forever(&text.value(), text.span())));
+        }
+        _ => return Ok(None),
     };
     input.advance_to(&ahead);
     let help = if is_on {
@@ -44,4 +50,15 @@ fn switch(input: ParseStream<'_>) -> Result<Option<Error>> {
         "help: leave `wait` out, and the call tries once"
     };
     Ok(Some(Error::new(span, format!("`wait` is no switch\n{help}"))))
+}
+
+/// Whether a word says that there is no limit.
+pub(crate) fn means_forever(word: &str) -> bool {
+    ["forever", "Forever", "infinite", "infinity", "unlimited", "always"].contains(&word)
+}
+
+/// The mistake of such a word.
+pub(crate) fn forever(word: &str, span: Span) -> Error {
+    let help = "help: write `wait` alone to wait without a limit";
+    Error::new(span, format!("`{word}` is no duration\n{help}"))
 }

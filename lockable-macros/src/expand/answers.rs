@@ -2,9 +2,9 @@
 
 use proc_macro2::TokenStream;
 use quote::quote_spanned;
-use syn::{ExprClosure, ReturnType};
+use syn::{ExprClosure, Ident, ReturnType};
 
-use crate::args::OnBusy;
+use crate::args::{OnBusy, Wait};
 use crate::expand::tokens::{mixed, private_at, return_span, return_type};
 use crate::model::LockedFn;
 
@@ -15,10 +15,14 @@ use crate::model::LockedFn;
 pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
     let value = match (&locked.on_busy, &locked.on_error) {
         (Some(OnBusy::Skip(word)), _) => {
-            let private = private_at(locked, word.span());
+            let private = private_at(word.span());
             quote_spanned!(mixed().located_at(word.span())=> #private::Skip::skip())
         }
-        (None, Some(_)) => refused_by_type(locked),
+        // A call that waits without a limit never finds the lock busy.
+        (None, Some(_)) if matches!(locked.wait.wait, Some(Wait::Forever)) => {
+            return TokenStream::new();
+        }
+        (None, Some(_)) => refused_by("RefusedBesideOnError", locked),
         // With a value the body has said it; with neither, busy is a failure as any other.
         (Some(OnBusy::Value(_)), _) | (None, None) => return TokenStream::new(),
     };
@@ -33,7 +37,8 @@ pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
 pub(super) fn refused(locked: &LockedFn) -> TokenStream {
     match &locked.on_error {
         Some(closure) => answer(closure),
-        None => refused_by_type(locked),
+        None if locked.on_busy.is_some() => refused_by("RefusedBesideOnBusy", locked),
+        None => refused_by("Refused", locked),
     }
 }
 
@@ -59,10 +64,12 @@ fn answer(closure: &ExprClosure) -> TokenStream {
 }
 
 /// The return type's own answer, reported at the return type where it has none.
-fn refused_by_type(locked: &LockedFn) -> TokenStream {
-    let private = private_at(locked, return_span(locked));
+fn refused_by(answers: &str, locked: &LockedFn) -> TokenStream {
+    let private = private_at(return_span(locked));
     let ty = return_type(locked);
-    quote_spanned! {mixed().located_at(return_span(locked))=>
-        <#ty as #private::Refused>::refused(error)
+    let place = mixed().located_at(return_span(locked));
+    let answers = Ident::new(answers, place);
+    quote_spanned! {place=>
+        <#ty as #private::#answers>::refused(error)
     }
 }

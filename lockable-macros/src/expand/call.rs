@@ -19,7 +19,7 @@ use crate::names;
 /// Output: Call::new(LABEL, KEY).expire(Duration::from_millis(10000))
 /// ```
 pub(super) fn call(locked: &LockedFn) -> TokenStream {
-    let private = private(locked);
+    let private = private();
     let label = label(locked);
     let mut call = match &locked.key {
         Key::Value(value) => {
@@ -77,7 +77,7 @@ fn lease(lease: &LeaseArgs) -> TokenStream {
 fn with_duration(option: &str, written: Option<&WrittenDuration>) -> Option<TokenStream> {
     let method = Ident::new(option, mixed());
     Some(match written? {
-        WrittenDuration::Milliseconds(ms, _) => {
+        WrittenDuration::Literal { ms, .. } => {
             quote_spanned!(mixed()=> .#method(::core::time::Duration::from_millis(#ms)))
         }
         WrittenDuration::Expression(value) => quote_spanned!(mixed()=> .#method(#value)),
@@ -90,9 +90,6 @@ fn with_duration(option: &str, written: Option<&WrittenDuration>) -> Option<Toke
 /// Input:  key("stock:{}:{region}", item.sku), where `region` is a parameter
 /// Output: format_args!("stock:{}:{region}", Part::new(&item.sku, ":"), region = Part::new(&region, ""))
 /// ```
-///
-/// A name that the signature does not bind is left to `format_args!`, which reports a misspelt one
-/// with a caret inside the literal.
 fn key(template: &KeyTemplate, arguments: &[KeyArgument], locked: &LockedFn) -> TokenStream {
     let literal = &template.literal;
     let given = arguments.iter().enumerate().map(|(place, argument)| {
@@ -100,13 +97,13 @@ fn key(template: &KeyTemplate, arguments: &[KeyArgument], locked: &LockedFn) -> 
             Source::Place(wanted) => *wanted == place,
             Source::Name(wanted) => argument.name.as_ref().is_some_and(|name| name == wanted),
         };
-        let part = part(&argument.value, &template.delimiters(fills), locked);
+        let part = part(&argument.value, &template.delimiters(fills));
         let name = argument.name.iter();
         quote_spanned!(mixed()=> #(#name =)* #part)
     });
     let captured = captured(template, arguments, locked).into_iter().map(|(name, value)| {
         let fills = |source: &Source| matches!(source, Source::Name(wanted) if *wanted == name);
-        let part = part(&value, &template.delimiters(fills), locked);
+        let part = part(&value, &template.delimiters(fills));
         let name = Ident::new(&name, mixed());
         quote_spanned!(mixed()=> #name = #part)
     });
@@ -140,8 +137,8 @@ pub(super) fn captured(
 }
 
 /// One value of the key, escaped.
-fn part(value: &impl ToTokens, delimiters: &str, locked: &LockedFn) -> TokenStream {
-    let private = private_at(locked, value.span());
+fn part(value: &impl ToTokens, delimiters: &str) -> TokenStream {
+    let private = private_at(value.span());
     let reference = reference(value);
     let mut part = quote_spanned!(mixed().located_at(value.span())=> #private::Part::new);
     // From the first to the last token of the value, so that errors underline all of it.
@@ -164,18 +161,14 @@ fn reference(value: &impl ToTokens) -> TokenStream {
     quote_spanned!(span=> &(#tokens))
 }
 
-/// Warns, at the template, of the name of a parameter that was probably meant as a hole.
+/// Warns of what hardly does what was meant.
 ///
 /// A macro on stable can warn only by using something that is deprecated.
 pub(super) fn warnings(locked: &LockedFn) -> TokenStream {
-    let Key::Template(template, _) = &locked.key else { return TokenStream::new() };
-    let bound = names::bound_by(&locked.target.sig);
-    let is_bound = |name: &str| bound.iter().any(|bound| names::unraw(bound.ident) == name);
-    let warnings = template.missed_holes(is_bound).map(|missed| {
-        let note = missed.note(&template.literal);
-        let constant = Ident::new(missed.constant(), mixed());
-        let place = mixed().located_at(template.literal.span());
-        let used = Ident::new(missed.constant(), place);
+    let warnings = locked.warnings.iter().map(|warning| {
+        let note = &warning.note;
+        let constant = Ident::new(warning.constant, mixed());
+        let used = Ident::new(warning.constant, mixed().located_at(warning.place));
         quote_spanned! {mixed()=>
             {
                 #[deprecated = #note]

@@ -20,7 +20,7 @@ const LONGEST: usize = 80;
 ///
 /// In a block of its own: the user's code does not see the name.
 pub(super) fn label(locked: &LockedFn) -> TokenStream {
-    let private = private(locked);
+    let private = private();
     let lock = match &locked.key {
         Key::Template(template, _) => template.literal.value(),
         Key::Value(value) => shortened(&written(value.to_token_stream())),

@@ -3,7 +3,7 @@
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{ReturnType, Type};
+use syn::{Ident, ReturnType, Type};
 
 use crate::model::{FnKind, LockedFn};
 use crate::output;
@@ -36,17 +36,28 @@ pub(super) fn braced(tokens: TokenStream, span: Span) -> TokenTree {
     TokenTree::Group(group)
 }
 
-/// The runtime's door for expansions.
-pub(super) fn private(locked: &LockedFn) -> TokenStream {
-    private_at(locked, Span::call_site())
+/// Imports the runtime's door for expansions, at the attribute.
+///
+/// A crate that cannot be found is so reported once, and there.
+///
+/// ```text
+/// Output: use ::lockable_runtime::__private as __lockable;
+/// ```
+pub(super) fn import(locked: &LockedFn) -> TokenStream {
+    let own_name = || quote_spanned!(mixed()=> ::lockable_runtime);
+    let runtime = locked.krate.as_ref().map_or_else(own_name, ToTokens::to_token_stream);
+    let door = private();
+    quote_spanned!(mixed()=> use #runtime::__private as #door;)
+}
+
+/// That door.
+pub(super) fn private() -> Ident {
+    private_at(Span::call_site())
 }
 
 /// The same, for names whose errors belong to something the user wrote.
-pub(super) fn private_at(locked: &LockedFn, place: Span) -> TokenStream {
-    let span = mixed().located_at(place);
-    let own_name = || quote_spanned!(span=> ::lockable_runtime);
-    let runtime = locked.krate.as_ref().map_or_else(own_name, ToTokens::to_token_stream);
-    quote_spanned!(span=> #runtime::__private)
+pub(super) fn private_at(place: Span) -> Ident {
+    Ident::new("__lockable", mixed().located_at(place))
 }
 
 /// The hygiene of our own names: they neither hide the user's nor are seen by them.

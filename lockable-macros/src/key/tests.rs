@@ -33,7 +33,7 @@ fn ordinary_templates_have_no_mistakes() {
 
 #[test]
 fn what_format_args_reports_is_left_to_it() {
-    for text in ["a{", "a}", "{id", "{_}", "{r#type}", "{id{}}", "{a b}"] {
+    for text in ["a{", "a}", "{id", "{_}", "{id{}}", "{a b}"] {
         assert_eq!(parse(text).1, Vec::<String>::new(), "{text:?}");
     }
 }
@@ -51,6 +51,7 @@ fn each_mistake_is_one_line() {
         ("{self.id}", "a hole takes a name, `self.id` is an expression"),
         ("{p.0}", "a hole takes a name, `p.0` is an expression"),
         ("{id + 1}", "a hole takes a name, `id + 1` is an expression"),
+        ("{r#type}", "a hole takes a name without `r#`"),
         ("{Self::ID}", "a hole takes a name, `Self::ID` is an expression"),
     ];
     for (text, message) in cases {

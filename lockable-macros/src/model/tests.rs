@@ -95,3 +95,38 @@ fn one_mistake_is_reported_once() {
         assert_eq!(first_lines(args, item), [message], "{args:?}");
     }
 }
+
+#[test]
+fn braces_of_a_prefix_that_some_key_allows_are_accepted() {
+    let cases = [
+        "key = \"k\", prefix = \"{shop}:\"",
+        "key = \"{{k}}\", prefix = \"a}:\"",
+        "key = \"{{{id}}}\", prefix = \"shop:\"",
+        "key = \"id}}\", prefix = \"{\"",
+        "key = KEY, prefix = \"a}\"",
+        "key = KEY, prefix = \"shop:{\"",
+    ];
+    for args in cases {
+        assert_eq!(mistakes(args, "async fn f(id: u64) {}"), [""; 0], "{args}");
+    }
+    let refused = mistakes("key = KEY, prefix = \"{}\"", ASYNC);
+    assert!(refused.concat().contains("of the prefix are no hash tag"), "{refused:?}");
+}
+
+#[test]
+fn a_hole_that_is_no_parameter_names_those_there_are() {
+    let mistake = |key: &str, item: &str| mistakes(&format!("key = {key:?}"), item).concat();
+    let item = "async fn f<const N: usize>(&self, order_id: u64, (a, _b): (u8, u8)) {}";
+    let text = mistake("{orderid}", item);
+    assert!(
+        text.starts_with("`orderid` is no parameter of `f`, did you mean `order_id`?"),
+        "{text}"
+    );
+    assert!(text.contains("the parameters are `self`, `order_id`, `a`, `_b`, `N`;"), "{text}");
+    assert!(mistake("{x}", ASYNC).contains("there are no parameters;"));
+    assert!(mistake("{self}", "fn f(x: u8) {}").contains("the parameter is `x`;"));
+    for key in ["{self}:{order_id}-{a}:{_b}:{N}", "{LIMIT}:{MAX_2}"] {
+        assert_eq!(mistake(key, item), "", "{key}");
+    }
+    assert_eq!(mistakes("key(\"{x}\", x = 1)", ASYNC), [""; 0]);
+}

@@ -2,17 +2,18 @@
 async fn answer(id: String, _permit: Permit) -> Reply { Reply::ok(id, lock) }
 // ---------------------------------------- becomes
 async fn answer(id:String, _permit:Permit)-> Reply {
-    let call = ::lockable_runtime::__private::Call::new( {
-        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("a", ::core::concat!(::core::module_path!(), "::answer"));
+    use::lockable_runtime::__private as __lockable;
+    let call = __lockable::Call::new( {
+        static LABEL:__lockable::Label = __lockable::Label::new("a", ::core::concat!(::core::module_path!(), "::answer"));
         &LABEL
     }
     , ::core::format_args!("a"));
-    let cell = ::lockable_runtime::__private::LeaseCell::default();
+    let cell = __lockable::LeaseCell::default();
     #[allow (clippy :: async_yields_async)]let body =  {
         let cell = ::core::clone::Clone::clone(&cell);
         async move {
             if false {
-                return::lockable_runtime::__private::absent::<Reply> ();
+                return __lockable::absent::<Reply> ();
             }
             #[allow (clippy :: used_underscore_binding)]let _= (&_permit, &id, );
             match cell.outcome().await {
@@ -23,7 +24,7 @@ async fn answer(id:String, _permit:Permit)-> Reply {
         }
     }
     ;
-    let error = match::lockable_runtime::__private::run(call, body).lease_into(cell).even_when_busy().await {
+    let error = match __lockable::run(call, body).lease_into(cell).even_when_busy().await {
         ::core::result::Result::Ok(value)=>  {
             return value;
         }

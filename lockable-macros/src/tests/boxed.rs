@@ -3,18 +3,19 @@ fn settle<'a>(&'a self, id: u64) -> ::core::pin::Pin<Box<dyn Future<Output = Opt
 // ---------------------------------------- becomes
 fn settle <'a> (&'a self, id:u64)-> ::core::pin::Pin <Box <dyn Future <Output = Option <u64>> +Send+'a>>  {
     ::std::boxed::Box::pin(async move {
-        let call = ::lockable_runtime::__private::Call::new( {
-            static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("order:{id}", ::core::concat!(::core::module_path!(), "::settle"));
+        use::lockable_runtime::__private as __lockable;
+        let call = __lockable::Call::new( {
+            static LABEL:__lockable::Label = __lockable::Label::new("order:{id}", ::core::concat!(::core::module_path!(), "::settle"));
             &LABEL
         }
-        , ::core::format_args!("order:{id}", id = ::lockable_runtime::__private::Part::new(&id, "")));
-        let cell = ::lockable_runtime::__private::LeaseCell::default();
+        , ::core::format_args!("order:{id}", id = __lockable::Part::new(&id, "")));
+        let cell = __lockable::LeaseCell::default();
         let body =  {
             let cell = ::core::clone::Clone::clone(&cell);
             async move {
-                ::lockable_runtime::__private::start(move |lease:::core::option::Option <::lockable_runtime::__private::Lease> | {
+                __lockable::start(move |lease:::core::option::Option <__lockable::Lease> | {
                     if false {
-                        return::lockable_runtime::__private::absent::<::core::pin::Pin <Box <dyn Future <Output = Option <u64> > +Send+'a> > > ();
+                        return __lockable::absent::<::core::pin::Pin <Box <dyn Future <Output = Option <u64> > +Send+'a> > > ();
                     }
                     let _= (&id, &self, );
                     match lease {
@@ -33,14 +34,14 @@ fn settle <'a> (&'a self, id:u64)-> ::core::pin::Pin <Box <dyn Future <Output = 
             }
         }
         ;
-        let error = match::lockable_runtime::__private::run(call, body).lease_into(cell).even_when_busy().await {
+        let error = match __lockable::run(call, body).lease_into(cell).even_when_busy().await {
             ::core::result::Result::Ok(value)=>  {
                 return value;
             }
             ::core::result::Result::Err(error)=> error,
         }
         ;
-        <Option <u64> as::lockable_runtime::__private::Refused> ::refused(error)
+        <Option <u64> as __lockable::RefusedBesideOnBusy> ::refused(error)
     }
     )
 }

@@ -2,19 +2,20 @@
 async fn report() { work().await }
 // ---------------------------------------- becomes
 async fn report() {
-    let call = ::lockable_runtime::__private::Call::new( {
-        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("nightly", ::core::concat!(::core::module_path!(), "::report"));
+    use::lockable_runtime::__private as __lockable;
+    let call = __lockable::Call::new( {
+        static LABEL:__lockable::Label = __lockable::Label::new("nightly", ::core::concat!(::core::module_path!(), "::report"));
         &LABEL
     }
     , ::core::format_args!("nightly"));
     let body = async move {
         if false {
-            return::lockable_runtime::__private::absent::<()> ();
+            return __lockable::absent::<()> ();
         }
          {
             work().await
         }
     }
     ;
-    ::lockable_runtime::__private::value::<()> (::lockable_runtime::__private::run(call, body).await)
+    __lockable::value::<()> (__lockable::run(call, body).await)
 }

@@ -2,14 +2,15 @@
 async fn report(day: u32) -> Option<Report> { gather(day).await }
 // ---------------------------------------- becomes
 async fn report(day:u32)-> Option <Report>  {
-    let call = ::lockable_runtime::__private::Call::new( {
-        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("report:{day}", ::core::concat!(::core::module_path!(), "::report"));
+    use::lockable_runtime::__private as __lockable;
+    let call = __lockable::Call::new( {
+        static LABEL:__lockable::Label = __lockable::Label::new("report:{day}", ::core::concat!(::core::module_path!(), "::report"));
         &LABEL
     }
-    , ::core::format_args!("report:{day}", day = ::lockable_runtime::__private::Part::new(&day, ""))).expire(::core::time::Duration::from_millis(60000u64)).renew().max_hold(LONGEST).min_hold(::core::time::Duration::from_millis(3000u64)).on_lost_finish();
+    , ::core::format_args!("report:{day}", day = __lockable::Part::new(&day, ""))).expire(::core::time::Duration::from_millis(60000u64)).renew().max_hold(LONGEST).min_hold(::core::time::Duration::from_millis(3000u64)).on_lost_finish();
     let body = async move {
         if false {
-            return::lockable_runtime::__private::absent::<Option <Report> > ();
+            return __lockable::absent::<Option <Report> > ();
         }
         let _= (&day, );
          {
@@ -17,5 +18,5 @@ async fn report(day:u32)-> Option <Report>  {
         }
     }
     ;
-    ::lockable_runtime::__private::value::<Option <Report> > (::lockable_runtime::__private::run(call, body).await)
+    __lockable::value::<Option <Report> > (__lockable::run(call, body).await)
 }

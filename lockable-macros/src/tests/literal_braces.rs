@@ -2,18 +2,19 @@
 async fn settle(id: u64) { charge(id).await }
 // ---------------------------------------- becomes
 async fn settle(id:u64) {
+    use::lockable_runtime::__private as __lockable;
      {
         #[deprecated = "the key contains the literal text `{id}`; write `{id}` in single braces to insert the value, or `key(\"order:{{id}}\")` where the text is meant"]const LITERAL_BRACES:()= ();
         LITERAL_BRACES
     }
-    let call = ::lockable_runtime::__private::Call::new( {
-        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("order:{{id}}", ::core::concat!(::core::module_path!(), "::settle"));
+    let call = __lockable::Call::new( {
+        static LABEL:__lockable::Label = __lockable::Label::new("order:{{id}}", ::core::concat!(::core::module_path!(), "::settle"));
         &LABEL
     }
     , ::core::format_args!("order:{{id}}"));
     let body = async move {
         if false {
-            return::lockable_runtime::__private::absent::<()> ();
+            return __lockable::absent::<()> ();
         }
         let _= (&id, );
          {
@@ -21,5 +22,5 @@ async fn settle(id:u64) {
         }
     }
     ;
-    ::lockable_runtime::__private::value::<()> (::lockable_runtime::__private::run(call, body).await)
+    __lockable::value::<()> (__lockable::run(call, body).await)
 }

@@ -2,17 +2,18 @@
 async fn sell(&mut self, item: &Item) -> Result<u32, ShopError> { self.db.take_one(item, lock.fencing_token()).await }
 // ---------------------------------------- becomes
 async fn sell(&mut self, item:&Item)-> Result <u32, ShopError>  {
-    let call = ::lockable_runtime::__private::Call::new( {
-        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("stock:{}:{self}:{REGION}", ::core::concat!(::core::module_path!(), "::sell"));
+    use::lockable_runtime::__private as __lockable;
+    let call = __lockable::Call::new( {
+        static LABEL:__lockable::Label = __lockable::Label::new("stock:{}:{self}:{REGION}", ::core::concat!(::core::module_path!(), "::sell"));
         &LABEL
     }
-    , ::core::format_args!("stock:{}:{self}:{REGION}", ::lockable_runtime::__private::Part::new(&(item.sku), ":"), self = ::lockable_runtime::__private::Part::new(&self, ":"), REGION = ::lockable_runtime::__private::Part::new(&REGION, ""))).expire(TTL).locker(&(self.locks));
-    let cell = ::lockable_runtime::__private::LeaseCell::default();
+    , ::core::format_args!("stock:{}:{self}:{REGION}", __lockable::Part::new(&(item.sku), ":"), self = __lockable::Part::new(&self, ":"), REGION = __lockable::Part::new(&REGION, ""))).expire(TTL).locker(&(self.locks));
+    let cell = __lockable::LeaseCell::default();
     let body =  {
         let cell = ::core::clone::Clone::clone(&cell);
         async move {
             if false {
-                return::lockable_runtime::__private::absent::<Result <u32, ShopError> > ();
+                return __lockable::absent::<Result <u32, ShopError> > ();
             }
             let _= (&item, &self, );
             let lock = cell.lease().await;
@@ -22,5 +23,5 @@ async fn sell(&mut self, item:&Item)-> Result <u32, ShopError>  {
         }
     }
     ;
-    ::lockable_runtime::__private::value::<Result <u32, ShopError> > (::lockable_runtime::__private::run(call, body).lease_into(cell).await)
+    __lockable::value::<Result <u32, ShopError> > (__lockable::run(call, body).lease_into(cell).await)
 }

@@ -2,25 +2,26 @@
 async fn only() -> Option<u8> { Some(1) }
 // ---------------------------------------- becomes
 async fn only()-> Option <u8>  {
-    let call = ::lockable_runtime::__private::Call::new( {
-        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("a", ::core::concat!(::core::module_path!(), "::only"));
+    use::lockable_runtime::__private as __lockable;
+    let call = __lockable::Call::new( {
+        static LABEL:__lockable::Label = __lockable::Label::new("a", ::core::concat!(::core::module_path!(), "::only"));
         &LABEL
     }
     , ::core::format_args!("a"));
     let body = async move {
         if false {
-            return::lockable_runtime::__private::absent::<Option <u8> > ();
+            return __lockable::absent::<Option <u8> > ();
         }
          {
             Some(1)
         }
     }
     ;
-    let error = match::lockable_runtime::__private::run(call, body).await {
+    let error = match __lockable::run(call, body).await {
         ::core::result::Result::Ok(value)=>  {
             return value;
         }
-        ::core::result::Result::Err(error)if error.is_busy()=> return <Option <u8> as::lockable_runtime::__private::Refused> ::refused(error), ::core::result::Result::Err(error)=> error,
+        ::core::result::Result::Err(error)if error.is_busy()=> return <Option <u8> as __lockable::RefusedBesideOnError> ::refused(error), ::core::result::Result::Err(error)=> error,
     }
     ;
     let err = error;

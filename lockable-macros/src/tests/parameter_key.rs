@@ -2,14 +2,15 @@
 pub async fn settle(order_id: u64, line: u8) -> Option<Receipt> { charge(order_id, line).await }
 // ---------------------------------------- becomes
 pub async fn settle(order_id:u64, line:u8)-> Option <Receipt>  {
-    let call = ::lockable_runtime::__private::Call::new( {
-        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("order:{order_id}:{line}", ::core::concat!(::core::module_path!(), "::settle"));
+    use::lockable_runtime::__private as __lockable;
+    let call = __lockable::Call::new( {
+        static LABEL:__lockable::Label = __lockable::Label::new("order:{order_id}:{line}", ::core::concat!(::core::module_path!(), "::settle"));
         &LABEL
     }
-    , ::core::format_args!("order:{order_id}:{line}", order_id = ::lockable_runtime::__private::Part::new(&order_id, ":"), line = ::lockable_runtime::__private::Part::new(&line, ""))).expire(::core::time::Duration::from_millis(10000u64));
+    , ::core::format_args!("order:{order_id}:{line}", order_id = __lockable::Part::new(&order_id, ":"), line = __lockable::Part::new(&line, ""))).expire(::core::time::Duration::from_millis(10000u64));
     let body = async move {
         if false {
-            return::lockable_runtime::__private::absent::<Option <Receipt> > ();
+            return __lockable::absent::<Option <Receipt> > ();
         }
         let _= (&line, &order_id, );
          {
@@ -17,5 +18,5 @@ pub async fn settle(order_id:u64, line:u8)-> Option <Receipt>  {
         }
     }
     ;
-    ::lockable_runtime::__private::value::<Option <Receipt> > (::lockable_runtime::__private::run(call, body).await)
+    __lockable::value::<Option <Receipt> > (__lockable::run(call, body).await)
 }

@@ -3,26 +3,27 @@
 async fn hidden() -> Result<Option<impl Iterator<Item = u8>>, E> { #![allow(unused)] Ok(None) }
 // ---------------------------------------- becomes
 #[must_use]async fn hidden()-> Result <Option <impl Iterator <Item = u8>>, E>  {
-    #![allow (unused)]let call = ::shop::locks::__private::Call::with_key( {
-        static LABEL:::shop::locks::__private::Label = ::shop::locks::__private::Label::new("KEY", ::core::concat!(::core::module_path!(), "::hidden"));
+    #![allow (unused)]use::shop::locks::__private as __lockable;
+    let call = __lockable::Call::with_key( {
+        static LABEL:__lockable::Label = __lockable::Label::new("KEY", ::core::concat!(::core::module_path!(), "::hidden"));
         &LABEL
     }
     , KEY).prefix("jobs:");
     let body = async move {
         if false {
-            return::shop::locks::__private::absent::<Result <Option <_> , E> > ();
+            return __lockable::absent::<Result <Option <_> , E> > ();
         }
          {
             Ok(None)
         }
     }
     ;
-    let error = match::shop::locks::__private::run(call, body).await {
+    let error = match __lockable::run(call, body).await {
         ::core::result::Result::Ok(value)=>  {
             return value;
         }
-        ::core::result::Result::Err(error)if error.is_busy()=> return::shop::locks::__private::Skip::skip(), ::core::result::Result::Err(error)=> error,
+        ::core::result::Result::Err(error)if error.is_busy()=> return __lockable::Skip::skip(), ::core::result::Result::Err(error)=> error,
     }
     ;
-    <Result <Option <_> , E> as::shop::locks::__private::Refused> ::refused(error)
+    <Result <Option <_> , E> as __lockable::RefusedBesideOnBusy> ::refused(error)
 }

@@ -2,14 +2,15 @@
 fn settle(&mut self, id: u64) -> Result<u64, ShopError> { self.charge(id, lock.fencing_token()) }
 // ---------------------------------------- becomes
 fn settle(&mut self, id:u64)-> Result <u64, ShopError>  {
-    let call = ::lockable_runtime::__private::Call::new( {
-        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("order:{id}", ::core::concat!(::core::module_path!(), "::settle"));
+    use::lockable_runtime::__private as __lockable;
+    let call = __lockable::Call::new( {
+        static LABEL:__lockable::Label = __lockable::Label::new("order:{id}", ::core::concat!(::core::module_path!(), "::settle"));
         &LABEL
     }
-    , ::core::format_args!("order:{id}", id = ::lockable_runtime::__private::Part::new(&id, "")));
-    let error = match::lockable_runtime::__private::run_blocking(call, move |lock:::lockable_runtime::__private::Lease | {
+    , ::core::format_args!("order:{id}", id = __lockable::Part::new(&id, "")));
+    let error = match __lockable::run_blocking(call, move |lock:__lockable::Lease | {
         if false {
-            return::lockable_runtime::__private::absent::<Result <u64, ShopError> > ();
+            return __lockable::absent::<Result <u64, ShopError> > ();
         }
         let _= (&id, &self, );
          {
@@ -18,11 +19,11 @@ fn settle(&mut self, id:u64)-> Result <u64, ShopError>  {
     }
     ) {
         ::core::result::Result::Ok(value)=>  {
-            ::lockable_runtime::__private::Returned::new(&value).is_no_future();
+            __lockable::Returned::new(&value).is_no_future();
             return value;
         }
         ::core::result::Result::Err(error)=> error,
     }
     ;
-    <Result <u64, ShopError> as::lockable_runtime::__private::Refused> ::refused(error)
+    <Result <u64, ShopError> as __lockable::Refused> ::refused(error)
 }

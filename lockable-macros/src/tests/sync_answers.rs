@@ -2,14 +2,15 @@
 fn answer(id: String) -> Reply { Reply::ok(id) }
 // ---------------------------------------- becomes
 fn answer(id:String)-> Reply {
-    let call = ::lockable_runtime::__private::Call::new( {
-        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("a", ::core::concat!(::core::module_path!(), "::answer"));
+    use::lockable_runtime::__private as __lockable;
+    let call = __lockable::Call::new( {
+        static LABEL:__lockable::Label = __lockable::Label::new("a", ::core::concat!(::core::module_path!(), "::answer"));
         &LABEL
     }
     , ::core::format_args!("a"));
-    let error = match::lockable_runtime::__private::run_blocking_even_when_busy(call, move |lease:::core::option::Option <::lockable_runtime::__private::Lease> | {
+    let error = match __lockable::run_blocking_even_when_busy(call, move |lease:::core::option::Option <__lockable::Lease> | {
         if false {
-            return::lockable_runtime::__private::absent::<Reply> ();
+            return __lockable::absent::<Reply> ();
         }
         let _= (&id, );
         match lease {
@@ -20,7 +21,7 @@ fn answer(id:String)-> Reply {
     }
     ) {
         ::core::result::Result::Ok(value)=>  {
-            ::lockable_runtime::__private::Returned::new(&value).is_no_future();
+            __lockable::Returned::new(&value).is_no_future();
             return value;
         }
         ::core::result::Result::Err(error)=> error,

@@ -2,14 +2,15 @@
 fn work() -> Option<u8> { Some(1) }
 // ---------------------------------------- becomes
 fn work()-> Option <u8>  {
-    let call = ::lockable_runtime::__private::Call::new( {
-        static LABEL:::lockable_runtime::__private::Label = ::lockable_runtime::__private::Label::new("a", ::core::concat!(::core::module_path!(), "::work"));
+    use::lockable_runtime::__private as __lockable;
+    let call = __lockable::Call::new( {
+        static LABEL:__lockable::Label = __lockable::Label::new("a", ::core::concat!(::core::module_path!(), "::work"));
         &LABEL
     }
     , ::core::format_args!("a")).wait_forever().blocking().renew().on_lost_finish();
-    let error = match::lockable_runtime::__private::run_blocking(call, move |_:::lockable_runtime::__private::Lease | {
+    let error = match __lockable::run_blocking(call, move |_:__lockable::Lease | {
         if false {
-            return::lockable_runtime::__private::absent::<Option <u8> > ();
+            return __lockable::absent::<Option <u8> > ();
         }
          {
             Some(1)
@@ -17,11 +18,11 @@ fn work()-> Option <u8>  {
     }
     ) {
         ::core::result::Result::Ok(value)=>  {
-            ::lockable_runtime::__private::Returned::new(&value).is_no_future();
+            __lockable::Returned::new(&value).is_no_future();
             return value;
         }
         ::core::result::Result::Err(error)=> error,
     }
     ;
-    <Option <u8> as::lockable_runtime::__private::Refused> ::refused(error)
+    <Option <u8> as __lockable::Refused> ::refused(error)
 }

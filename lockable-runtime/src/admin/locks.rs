@@ -14,7 +14,7 @@ use futures_core::Stream;
 use tokio::time::Sleep;
 
 use super::held::HeldLock;
-use crate::backend::{Link, Page, Reply, Rest};
+use crate::backend::{Fault, Link, Page, Reply, Rest};
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::namespace::Namespace;
@@ -110,7 +110,7 @@ impl Locks {
 
     /// Takes in a page that was asked for then.
     fn turn(&mut self, page: Page, asked: Moment) -> State {
-        self.failed = page.fault.map(LockError::from);
+        self.failed = page.fault.map(Fault::into_error);
         for seen in page.seen {
             if self.listed.insert(self.hashes.hash_one(seen.key.as_str())) {
                 self.found.push_back(HeldLock::of(seen, &self.prefix, &self.link.reporting));
@@ -159,7 +159,7 @@ impl Stream for Locks {
                 },
                 State::Asking(mut reply, asked) => match reply.as_mut().poll(cx) {
                     Poll::Ready(Ok(page)) => this.turn(page, asked),
-                    Poll::Ready(Err(fault)) => return Poll::Ready(Some(Err(fault.into()))),
+                    Poll::Ready(Err(fault)) => return Poll::Ready(Some(Err(fault.into_error()))),
                     Poll::Pending => {
                         this.state = State::Asking(reply, asked);
                         return Poll::Pending;

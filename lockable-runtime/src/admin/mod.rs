@@ -212,7 +212,7 @@ impl Admin {
     /// ```
     pub async fn processes(&self) -> Result<Vec<Process>, LockError> {
         self.link.usable_here()?;
-        Ok(Process::all_of(self.link.backend.clients().await?))
+        Ok(Process::all_of(self.link.backend.clients().await.map_err(Fault::into_error)?))
     }
 
     /// About how many keys a listing goes through, of any kind: that says how long it takes. In a cluster it is those of
@@ -225,7 +225,7 @@ impl Admin {
     /// Nothing is changed.
     pub async fn count(&self) -> Result<u64, LockError> {
         self.link.usable_here()?;
-        self.link.backend.size().await.map_err(Fault::into)
+        self.link.backend.size().await.map_err(Fault::into_error)
     }
 
     /// How far the server's clock is from that of this machine, in either direction; `None` in memory. Of a cluster it
@@ -241,7 +241,7 @@ impl Admin {
     /// Nothing is changed.
     pub async fn clock_difference(&self) -> Result<Option<Duration>, LockError> {
         self.link.usable_here()?;
-        self.link.backend.clock_difference().await.map_err(Fault::into)
+        self.link.backend.clock_difference().await.map_err(Fault::into_error)
     }
 
     fn key(&self, name: &str) -> Result<LockKey, LockError> {

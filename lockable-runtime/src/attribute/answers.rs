@@ -33,11 +33,50 @@ impl<T, E: FromLockError> Refused for Result<T, E> {
     }
 }
 
+/// The same beside `on_busy`: what is left are failures.
+#[diagnostic::on_unimplemented(
+    message = "`on_error` is missing: `{Self}` has no value for a call that failed",
+    label = "no value to return when the body cannot run, or is stopped",
+    note = "add `on_error = |err| <expression>`: `on_busy` answers for a busy lock only",
+    note = "`()`, `Option<T>` and `Result<T, E>` with `E: From<LockError>` need neither of them"
+)]
+pub trait RefusedBesideOnBusy: Sized {
+    /// The value; an error that it cannot carry is logged at error level.
+    fn refused(error: LockError) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Refused> RefusedBesideOnBusy for T {
+    fn refused(error: LockError) -> Self {
+        Refused::refused(error)
+    }
+}
+
+/// The same beside `on_error`: what is left is a busy lock.
+#[diagnostic::on_unimplemented(
+    message = "`on_busy` is missing: `{Self}` has no value for a busy lock",
+    label = "no value to return when another holder has the lock",
+    note = "add `on_busy = <expression>`: `on_error` answers for failures only",
+    note = "`()`, `Option<T>` and `Result<T, E>` with `E: From<LockError>` need neither of them"
+)]
+pub trait RefusedBesideOnError: Sized {
+    /// The value; a busy lock was logged already.
+    fn refused(error: LockError) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Refused> RefusedBesideOnError for T {
+    fn refused(error: LockError) -> Self {
+        Refused::refused(error)
+    }
+}
+
 /// An error type that can carry a lock's error.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be made from a `LockError`",
     label = "no error to return when the body cannot run, or is stopped",
-    note = "implement `From<LockError> for {Self}`, or add `on_busy = Err(..)` and `on_error = |err| Err(..)`"
+    note = "if `{Self}` is a type of yours, implement `From<LockError>` for it",
+    note = "if it is of another crate, return an error of yours that can be made from both, or add `on_busy = Err(..)` and `on_error = |err| Err(..)`"
 )]
 pub trait FromLockError {
     /// The error.

@@ -4,20 +4,20 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-pub use self::answers::{FromLockError, Refused, Skip};
+pub use self::answers::{FromLockError, Refused, RefusedBesideOnBusy, RefusedBesideOnError, Skip};
 pub use self::returned::{Returned, RunsUnderTheLock, Value};
 pub use self::values::{IntoExpire, IntoHold, IntoLockKey, IntoWait};
 use crate::hold::guard::LockGuard;
 pub use crate::hold::run::{LeaseCell, Run};
-pub use crate::lease::Lease;
+pub use crate::lease::{EndsEarly, Lease};
 use crate::locker::Locker;
 use crate::locker::blocking::{acquire_blocking, hold_blocking};
 use crate::locker::global::default_locker;
 use crate::locker::request::LockRequest;
 use crate::telemetry;
 use crate::types::error::{LockError, LockErrorKind};
-pub use crate::types::key::Part;
 use crate::types::key::render;
+pub use crate::types::key::{KeyPart, Part};
 pub use crate::types::label::Label;
 use crate::types::options::{OnLost, Terms, Wait};
 
@@ -43,8 +43,8 @@ pub struct Call {
 impl Call {
     /// A call whose key is rendered from the template in its label, at once.
     pub fn new(label: &'static Label, key: fmt::Arguments<'_>) -> Self {
-        let key = render(key).map_err(|(so_far, flaw)| {
-            let template = label.lock().unwrap_or_default();
+        let template = label.lock().unwrap_or_default();
+        let key = render(key, template).map_err(|(so_far, flaw)| {
             LockError::invalid_key(&so_far, format!("{flaw}, in the key template `{template}`"))
         });
         Self::with(label, key)

@@ -33,7 +33,7 @@ impl Fault {
 
     /// The error about this lock, as it may be shown.
     pub(crate) fn about(self, key: &LockKey, reporting: &Reporting) -> LockError {
-        let error = LockError::from(self.shown(reporting.show(key)));
+        let error = self.shown(reporting.show(key)).into_error();
         reporting.redact(error.with_key(key.as_str()))
     }
 
@@ -55,16 +55,15 @@ impl Fault {
     pub(crate) fn no_answer(backend: &str, limit: Duration) -> Self {
         Self::unavailable(format!("{backend}: no answer within {limit:?}"))
     }
+
+    /// What a caller gets. No `From`: the compiler would offer it to users whose own errors are not converted.
+    pub(crate) fn into_error(self) -> LockError {
+        LockError::new(self.kind, self.message).with_source(self.source)
+    }
 }
 
 impl From<LockError> for Fault {
     fn from(error: LockError) -> Self {
         Self::new(error.kind(), error.to_string())
-    }
-}
-
-impl From<Fault> for LockError {
-    fn from(fault: Fault) -> Self {
-        Self::new(fault.kind, fault.message).with_source(fault.source)
     }
 }

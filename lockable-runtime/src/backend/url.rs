@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Backend, Memory};
+use super::{Backend, Fault, Memory};
 use crate::types::credentials::{Credentials, CredentialsSource};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::namespace::Namespace;
@@ -39,7 +39,10 @@ pub(crate) fn open(settings: &Settings) -> Result<Arc<dyn Backend>, LockError> {
         return Err(invalid(format!("the URL has no scheme; write one of {SCHEMES}")));
     };
     match scheme {
-        "memory" => Ok(Arc::new(Memory::open_as(rest, settings.service.as_deref())?)),
+        "memory" => {
+            let memory = Memory::open_as(rest, settings.service.as_deref());
+            Ok(Arc::new(memory.map_err(Fault::into_error)?))
+        }
         scheme if is_of_redis(scheme) => open_redis(settings),
         other => Err(invalid(format!("unknown scheme `{other}://`; write one of {SCHEMES}"))),
     }

@@ -49,7 +49,7 @@ use crate::waiters::{Stake, Turn};
 /// # }
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
-#[must_use = "the lock is released when the guard is dropped"]
+#[must_use = "the lock is released when the guard is dropped, and `let _ =` drops it at once: bind it to a name, such as `let _guard`"]
 pub struct LockGuard {
     pub(crate) lease: Lease,
     releaser: Arc<Releaser>,

@@ -1,6 +1,6 @@
 //! The right to hold a lock until a time.
 
-use std::future::pending;
+use std::future::{Ready, pending};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,10 +20,12 @@ use crate::types::token::FencingToken;
 
 use self::state::LeaseState;
 
+pub use self::early::EndsEarly;
 pub(crate) use self::loss::Loss;
 pub(crate) use self::state::{Ended, Status, Tenure};
 
 mod display;
+mod early;
 mod errors;
 mod loss;
 pub(crate) mod renewal;
@@ -101,6 +103,15 @@ impl Lease {
             lost,
             link,
         }))
+    }
+
+    /// Never compiles; here for its message.
+    #[doc(hidden)]
+    pub fn release<'a>(&'a self) -> Ready<Result<(), LockError>>
+    where
+        &'a Self: EndsEarly,
+    {
+        unreachable!("no lease ends early")
     }
 
     /// The whole name of the lock, prefix included.

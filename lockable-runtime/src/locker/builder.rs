@@ -368,7 +368,9 @@ impl LockerBuilder {
         // The backend keeps the deadline itself; this one covers a runtime that does not run.
         let limit = deadlines.connect.saturating_add(deadlines.command);
         let outcome = within(|| backend.timer(limit), backend.connect()).await;
-        outcome.unwrap_or_else(|| Err(Fault::no_answer(backend.name(), limit)))?;
+        outcome
+            .unwrap_or_else(|| Err(Fault::no_answer(backend.name(), limit)))
+            .map_err(Fault::into_error)?;
         Ok(locker)
     }
 

@@ -32,7 +32,7 @@ impl Locker {
     /// |---|---|---|
     /// | `prefix` | [`LockerBuilder::prefix`] | a text, percent-encoded where it has `&`, `#`, `%` or white space; `prefix=` is no prefix |
     /// | `namespace` | [`LockerBuilder::namespace`] | a text, as for `prefix`, but not empty |
-    /// | `expire` | [`LockerBuilder::expire`] | a duration as in the attribute: `30s`, `1500ms`, `1m30s`, or a whole number of seconds |
+    /// | `expire` | [`LockerBuilder::expire`] | a duration as in the attribute: `30s`, `1500ms`, `1m30s`, or a whole number of seconds, which is no multiple of 1000 |
     ///
     /// What the builder sets has priority over the URL, and the URL over the default. Beside these three there are
     /// those of the address: `protocol=resp3`, the two of Sentinels, and `db`, `user` and `pass` of a socket. Every

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::types::duration::{from_seconds, from_text};
+use crate::types::duration::{from_seconds, from_text, may_be_milliseconds};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
@@ -55,6 +55,12 @@ fn namespace(text: &str) -> Result<Namespace, LockError> {
 
 fn expire(text: &str) -> Result<Ttl, LockError> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number && may_be_milliseconds(text) {
+        return Err(invalid(
+            "`expire` without a unit is a number of seconds, and this one looks like milliseconds; write \
+             it with its unit, such as `60s`",
+        ));
+    }
     let millis = if is_number { from_seconds(text) } else { from_text(text) };
     let flaw = "`expire` is no duration; write `30s`, `1500ms`, `1m30s` or a number of seconds";
     let expire = Duration::from_millis(millis.map_err(|_| invalid(flaw))?);
@@ -97,6 +103,8 @@ mod tests {
             ("rediss://host?expire=1m30s#insecure", None, Some(90_000), "rediss://host#insecure"),
             ("redis+unix:///s?db=1&prefix=shop%3a", shop(), None, "redis+unix:///s?db=1"),
             ("memory://a?expire=30&prefix=shop:\n", shop(), Some(30_000), "memory://a"),
+            ("memory://a?expire=60000s", None, Some(60_000_000), "memory://a"),
+            ("memory://a?expire=6001", None, Some(6_001_000), "memory://a"),
             ("memory://?prefix=", Some(String::new()), None, "memory://"),
         ];
         for (url, prefix, expire, rest) in cases {
@@ -130,6 +138,9 @@ mod tests {
     fn a_wrong_default_is_named_and_not_shown() {
         for query in ["expire=secret", "expire=", "expire=1.5s", "expire=-1", "expire=99d99999d"] {
             assert!(refusal(query).starts_with("in the URL, `expire` is no duration"), "{query}");
+        }
+        for query in ["expire=60000", "expire=1000", "expire=0007000"] {
+            assert!(refusal(query).contains("looks like milliseconds; write it with its unit"));
         }
         assert!(refusal("expire=9ms").contains("`expire` must be at least 10ms"));
         assert!(refusal("prefix=secret%7B").contains("`prefix` cannot begin a key"));

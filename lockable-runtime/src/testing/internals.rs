@@ -142,7 +142,7 @@ impl Verbs {
     /// # Errors
     /// The backend's.
     pub async fn acquire(&self, attempt: &VerbAttempt) -> Result<Option<u64>, LockError> {
-        match self.backend.try_acquire(Arc::clone(&attempt.0)).await? {
+        match self.backend.try_acquire(Arc::clone(&attempt.0)).await.map_err(Fault::into_error)? {
             Acquisition::Granted { fencing_token, .. } => Ok(Some(fencing_token.into())),
             Acquisition::Busy => Ok(None),
         }
@@ -173,8 +173,8 @@ impl Verbs {
             Ok(Renewal::new(&attempt.0, ttl, now))
         };
         let batch = batch.iter().map(renewal).collect::<Result<_, LockError>>()?;
-        let outcomes = self.backend.renew(batch).await?;
-        Ok(outcomes.into_iter().map(|outcome| Ok(outcome?)).collect())
+        let outcomes = self.backend.renew(batch).await.map_err(Fault::into_error)?;
+        Ok(outcomes.into_iter().map(|outcome| outcome.map_err(Fault::into_error)).collect())
     }
 
     /// Releases all of them, and leaves each lock taken for that long; each is asked for before any is
@@ -195,7 +195,7 @@ impl Verbs {
         let mut outcomes = Vec::new();
         for release in releases {
             let outcome = release.await.map_err(|error| Fault::unavailable(error.to_string()));
-            outcomes.push(outcome??);
+            outcomes.push(outcome.map_err(Fault::into_error)?.map_err(Fault::into_error)?);
         }
         Ok(outcomes)
     }
@@ -213,8 +213,14 @@ impl Verbs {
     ) -> Result<(impl Debug + use<>, Option<GrantTo>), LockError> {
         attempt.0.min_hold.set_end(self.backend.now().after(keep));
         let attempt = Arc::clone(&attempt.0);
-        let Some(next) = next else { return Ok((self.backend.release(attempt).await?, None)) };
-        let (found, grant) = self.backend.release_to(attempt, Arc::clone(&next.0)).await?;
+        let Some(next) = next else {
+            return Ok((self.backend.release(attempt).await.map_err(Fault::into_error)?, None));
+        };
+        let (found, grant) = self
+            .backend
+            .release_to(attempt, Arc::clone(&next.0))
+            .await
+            .map_err(Fault::into_error)?;
         Ok((found, grant.as_ref().map(grant_to)))
     }
 
@@ -223,7 +229,7 @@ impl Verbs {
     /// # Errors
     /// The backend's.
     pub async fn enqueue(&self, attempt: &VerbAttempt) -> Result<Place, LockError> {
-        Ok(match self.backend.enqueue(Arc::clone(&attempt.0)).await? {
+        Ok(match self.backend.enqueue(Arc::clone(&attempt.0)).await.map_err(Fault::into_error)? {
             Enqueued::Granted(grant) => Place::Granted(grant_to(&grant)),
             Enqueued::Queued { remaining } => Place::Queued(remaining),
         })
@@ -234,7 +240,7 @@ impl Verbs {
     /// # Errors
     /// The backend's.
     pub async fn leave(&self, attempt: &VerbAttempt) -> Result<(), LockError> {
-        Ok(self.backend.leave(Arc::clone(&attempt.0)).await?)
+        self.backend.leave(Arc::clone(&attempt.0)).await.map_err(Fault::into_error)
     }
 
     /// Sends the grants that are handed to the waiters of this process.
@@ -244,7 +250,7 @@ impl Verbs {
     pub async fn listen(&mut self, grants: Sender<GrantTo>) -> Result<(), LockError> {
         let listener = self.listener.insert(Arc::new(Sending(grants)));
         let hook = Arc::downgrade(listener) as Weak<dyn Listener>;
-        Ok(self.backend.listen(self.origin, hook).await?)
+        self.backend.listen(self.origin, hook).await.map_err(Fault::into_error)
     }
 
     /// What the holder wrote, and for how long it has the lock.
@@ -255,7 +261,8 @@ impl Verbs {
         &self,
         key: &str,
     ) -> Result<Option<(String, Option<Duration>)>, LockError> {
-        let held = self.backend.inspect(LockKey::prefixed("", key)?).await?;
+        let held =
+            self.backend.inspect(LockKey::prefixed("", key)?).await.map_err(Fault::into_error)?;
         Ok(held.map(|held| (held.owner.text().to_owned(), held.remaining)))
     }
 }

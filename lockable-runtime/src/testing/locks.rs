@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::staged::{Counts, Staged};
 use crate::admin::Holder;
-use crate::backend::{Acquisition, Attempt, Backend as _, Link, Memory, Stage};
+use crate::backend::{Acquisition, Attempt, Backend as _, Fault, Link, Memory, Stage};
 use crate::lease::Loss;
 use crate::locker::Locker;
 use crate::locker::blocking::wait_for;
@@ -55,7 +55,8 @@ impl TestLocks {
     }
 
     fn try_new() -> Result<Self, LockError> {
-        let (memory, staged) = (Memory::open("")?, Arc::new(Staged::default()));
+        let (memory, staged) =
+            (Memory::open("").map_err(Fault::into_error)?, Arc::new(Staged::default()));
         let backend = Arc::new(Arc::clone(&memory));
         let link = Link::new(backend, Deadlines::default().command, Reporting::default());
         let link = link.staged(Arc::clone(&staged) as Arc<dyn Stage>);

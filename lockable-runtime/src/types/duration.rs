@@ -22,6 +22,12 @@ pub(crate) fn from_seconds(digits: &str) -> Result<u64, Flaw> {
     limited(seconds.checked_mul(1_000))
 }
 
+/// Whether a whole number of seconds was probably meant as one of milliseconds.
+pub(crate) fn may_be_milliseconds(digits: &str) -> bool {
+    let digits = digits.trim_start_matches('0');
+    digits.len() > 3 && digits.ends_with("000")
+}
+
 /// The milliseconds of numbers with units, larger units first.
 pub(crate) fn from_text(text: &str) -> Result<u64, Flaw> {
     let mut rest = text.trim();

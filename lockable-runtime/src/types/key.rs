@@ -7,6 +7,7 @@ use std::fmt::{self, Display, Write};
 use std::str::FromStr;
 
 use crate::types::error::LockError;
+use crate::types::hole;
 
 /// The longest lock key, prefix included, in bytes.
 ///
@@ -204,11 +205,33 @@ impl<'a, T: ?Sized> Part<'a, T> {
     }
 }
 
-impl<T: Display + ?Sized> Display for Part<'_, T> {
+/// What a hole of a key template takes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a part of a lock key, because it has no `std::fmt::Display`",
+    label = "cannot be a part of a lock key",
+    note = "implement `std::fmt::Display` for a type of yours, ask a type parameter for it by `T: std::fmt::Display`, or name the part of the value that tells locks apart, as in `key(\"{{}}\", order.id)`",
+    note = "for an `Option` or a list say what it is in a key, as in `key(\"{{}}\", id.unwrap_or(0))` or `key(\"{{}}\", names.join(\",\"))`"
+)]
+pub trait KeyPart {
+    /// Displays the value.
+    ///
+    /// # Errors
+    /// Those of the writer, and of the value.
+    fn display(&self, out: &mut impl Write) -> fmt::Result;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Display + ?Sized> KeyPart for T {
+    fn display(&self, out: &mut impl Write) -> fmt::Result {
+        write!(out, "{self}")
+    }
+}
+
+impl<T: KeyPart + ?Sized> Display for Part<'_, T> {
     /// Fails on a value that displays as nothing: two such keys would be one lock.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut escaped = Escaped { out: f, delimiters: self.delimiters, is_empty: true };
-        write!(escaped, "{}", self.value)?;
+        self.value.display(&mut escaped)?;
         if escaped.is_empty { Err(fmt::Error) } else { Ok(()) }
     }
 }
@@ -239,17 +262,23 @@ impl Write for Escaped<'_, '_> {
     }
 }
 
-/// Renders a key template whose holes are [`Part`]s, up to the length that a key may have.
+/// Renders a key template whose holes are [`Part`]s, up to the length that a key may have; `label` is the same as text.
 ///
 /// # Errors
 /// With what was rendered so far and what is wrong, when a value is empty or the key is too long.
-pub(crate) fn render(template: fmt::Arguments<'_>) -> Result<String, (String, &'static str)> {
+pub(crate) fn render(
+    template: fmt::Arguments<'_>,
+    label: &str,
+) -> Result<String, (String, String)> {
     let mut key = Bounded(String::with_capacity(48));
     match key.write_fmt(template) {
         Ok(()) => Ok(key.0),
-        Err(fmt::Error) if key.0.len() > MAX_KEY_BYTES => Err((beginning(&key.0), TOO_LONG)),
+        Err(fmt::Error) if key.0.len() > MAX_KEY_BYTES => {
+            Err((beginning(&key.0), TOO_LONG.to_owned()))
+        }
         Err(fmt::Error) => {
-            Err((key.0, "the value of the next hole is empty or cannot be displayed"))
+            let hole = hole::at_end(label, &key.0);
+            Err((key.0, format!("the value of {hole} is empty or cannot be displayed")))
         }
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod duration;
 pub(crate) mod error;
 pub(crate) mod escape;
 pub(crate) mod grow_only;
+pub(crate) mod hole;
 pub(crate) mod key;
 pub(crate) mod label;
 #[cfg(feature = "metrics")]

@@ -10,4 +10,13 @@ pub struct Order {
     id: u64,
 }
 
+#[distributed_lock(key = "order:{colour}")]
+async fn no_parameter(id: u64) {}
+
+#[distributed_lock(key = "order:{self}:{id}")]
+fn free() {}
+
+#[distributed_lock(key = "order:{r#type}")]
+async fn raw(r#type: u64) {}
+
 fn main() {}

@@ -10,4 +10,9 @@ async fn the_other_way() -> bool {
     true
 }
 
+#[distributed_lock(key = "k", on_busy = Err(String::new()))]
+async fn result() -> Result<u8, String> {
+    Ok(1)
+}
+
 fn main() {}

@@ -11,4 +11,7 @@ async fn argument(pair: (Order, u8)) {}
 #[distributed_lock(key = "order:{id}")]
 async fn generic<T>(id: T) {}
 
+#[distributed_lock(key = "order:{id}:{lines}")]
+fn option_and_list(id: Option<u64>, lines: Vec<u8>) {}
+
 fn main() {}

@@ -21,4 +21,13 @@ async fn parentheses() {}
 #[distributed_lock(key = "k", wait = )]
 async fn nothing() {}
 
+#[distributed_lock(key = "k", wait = forever)]
+async fn bare_word() {}
+
+#[distributed_lock(key = "k", wait = Wait::Forever)]
+async fn variant() {}
+
+#[distributed_lock(key = "k", wait = forever)]
+async fn parameter(forever: std::time::Duration) {}
+
 fn main() {}

@@ -12,7 +12,7 @@ const KEY: LockKey = LockKey::from_static("by:hand");
 
 pub struct Order(pub u8, pub String);
 
-#[distributed_lock(key = "k:{LIMIT}:{lower}")]
+#[distributed_lock(key("k:{LIMIT}:{}", lower))]
 pub async fn constants() {}
 
 #[distributed_lock(key("{}:{x}:{0}:{y}", order.0 + 1, y = order.1.len()), prefix = "p:")]

@@ -209,3 +209,12 @@ pub fn futures_can_be_sent(limits: &mut Limits, owned: Limits, text: &str) {
     assert_send(limits.run(text));
     assert_send(owned.by_mutable_value());
 }
+
+/// The warnings themselves are clean to clippy.
+#[allow(deprecated)]
+#[distributed_lock(key = "k", expire = 20_000, min_hold = "11s", wait, on_busy = skip)]
+pub async fn warned_of() {}
+
+#[allow(deprecated)]
+#[distributed_lock(key = "k", min_hold = "11s")]
+pub fn warned_of_at_once() {}

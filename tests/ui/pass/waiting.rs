@@ -93,7 +93,7 @@ pub fn by_hand(limit: Duration) -> Pin<Box<dyn Future<Output = Option<u64>>>> {
     })
 }
 
-#[distributed_lock(key = "k:{text}", wait, on_busy = Ok(text))]
+#[distributed_lock(key = "k:{text}", wait = "3s", on_busy = Ok(text))]
 pub fn by_alias<'a>(
     text: &'a str,
     log: &'a mut String,
@@ -165,4 +165,15 @@ pub fn futures_can_be_sent(patience: &mut Patience, owned: Patience, text: &str)
     assert_send(awaited(&LIMIT));
     assert_send(generic::<_, _, 3>(&1, LIMIT));
     assert_send(patience.run(text));
+}
+
+/// A call that waits without a limit finds no busy lock, so that only a failure needs a value.
+#[distributed_lock(key = "k", wait, on_error = |_| 0)]
+pub async fn without_on_busy() -> u8 {
+    1
+}
+
+#[distributed_lock(key = "k", wait, on_error = |_| 0)]
+pub fn without_on_busy_at_once() -> u8 {
+    1
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Memory;
 use super::state::{Lock, Place};
+use crate::backend::Fault;
 use crate::types::clock::tokio_time;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
@@ -23,7 +24,7 @@ impl MemoryStore {
     /// # Errors
     /// When the system gives no background thread.
     pub fn open(name: &str) -> Result<Self, LockError> {
-        Ok(Self(Memory::open(name)?))
+        Ok(Self(Memory::open(name).map_err(Fault::into_error)?))
     }
 
     /// Forgets everything, as a server does that restarts without its data.

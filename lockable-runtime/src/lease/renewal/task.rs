@@ -14,7 +14,6 @@ use crate::lease::Lease;
 use crate::lease::schedule::{self, Cause};
 use crate::telemetry;
 use crate::types::clock::Moment;
-use crate::types::error::LockError;
 use crate::types::options::Ttl;
 use crate::types::slot::Slot;
 use crate::worker::{Agent, Worklist};
@@ -240,7 +239,7 @@ impl RenewalTask {
         let fault = batch.iter().fold(fault, redact);
         let labels = batch.iter().map(|asked| asked.lease.shown_key().label);
         telemetry::renewal_unanswered(labels, &fault.message);
-        let cause = Arc::new(LockError::from(fault));
+        let cause = Arc::new(fault.into_error());
         for asked in batch.iter().filter(|asked| asked.ttl.is_some()) {
             asked.lease.update(|state, _| state.unanswered(&cause));
         }

@@ -1,0 +1,97 @@
+//! What compiles, and hardly does what was meant.
+
+use proc_macro2::Span;
+use syn::Signature;
+
+use crate::args::{Key, LockArgs, Wait, WrittenDuration};
+use crate::names;
+
+/// One warning. Each can be silenced by another spelling, which its note names.
+pub(crate) struct Warning {
+    /// The constant that rustc names beside the note.
+    pub(crate) constant: &'static str,
+    pub(crate) note: String,
+    pub(crate) place: Span,
+}
+
+/// The lease of a locker that sets none, in milliseconds.
+const DEFAULT_EXPIRE_MS: u64 = 10_000;
+
+/// Everything in one attribute that deserves a warning.
+pub(crate) fn warnings(args: &LockArgs, sig: &Signature) -> Vec<Warning> {
+    let limit = match &args.wait.wait {
+        Some(Wait::AtMost(limit)) => Some(limit),
+        Some(Wait::Forever) | None => None,
+    };
+    let durations = [
+        ("expire", args.lease.expire.as_ref()),
+        ("wait", limit),
+        ("max_hold", args.lease.max_hold.as_ref()),
+        ("min_hold", args.lease.min_hold.as_ref()),
+    ];
+    let numbers = durations.into_iter().filter_map(|(name, written)| milliseconds(name, written?));
+    let mut warnings = missed_holes(args, sig);
+    warnings.extend(numbers);
+    warnings.extend(min_hold_alone(args));
+    warnings.extend(idle_on_busy(args));
+    warnings
+}
+
+/// The names of parameters that were probably meant as holes.
+fn missed_holes(args: &LockArgs, sig: &Signature) -> Vec<Warning> {
+    let Some(Key::Template(template, _)) = &args.key else { return Vec::new() };
+    let bound = names::bound_by(sig);
+    let is_bound = |name: &str| bound.iter().any(|bound| names::unraw(bound.ident) == name);
+    let missed = template.missed_holes(is_bound).map(|missed| Warning {
+        constant: missed.constant(),
+        note: missed.note(&template.literal),
+        place: template.literal.span(),
+    });
+    missed.collect()
+}
+
+/// `expire = 60000`, as libraries write it that count milliseconds.
+fn milliseconds(name: &str, written: &WrittenDuration) -> Option<Warning> {
+    let WrittenDuration::Literal { place, likely_milliseconds: Some(seconds), .. } = written else {
+        return None;
+    };
+    let note = format!(
+        "`{name} = {seconds}` is {}; write `\"{}s\"` where milliseconds were meant, or \
+         `\"{seconds}s\"` where seconds are",
+        in_words(*seconds),
+        seconds / 1_000
+    );
+    Some(Warning { constant: "SECONDS", note, place: *place })
+}
+
+/// A thousand seconds or more, as people say it.
+fn in_words(seconds: u64) -> String {
+    match (seconds / 3_600, seconds / 60 % 60) {
+        (0, minutes) => format!("{minutes} min {} s", seconds % 60),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// `min_hold = "30s"` without `expire`: the lease is the locker's, which is shorter as a rule.
+fn min_hold_alone(args: &LockArgs) -> Option<Warning> {
+    let Some(WrittenDuration::Literal { ms, place, .. }) = args.lease.min_hold else { return None };
+    if args.is_given("expire") || ms <= DEFAULT_EXPIRE_MS {
+        return None;
+    }
+    let note =
+        "`min_hold` is longer than a lease of 10 s, which is the default, and then every call \
+                fails; write `expire` too, at least as long"
+            .to_owned();
+    Some(Warning { constant: "MIN_HOLD_ALONE", note, place })
+}
+
+/// `wait, on_busy = 0`: such a call waits until the lock is free.
+fn idle_on_busy(args: &LockArgs) -> Option<Warning> {
+    let place = args.place_of("on_busy")?;
+    let Some(Wait::Forever) = args.wait.wait else { return None };
+    let note =
+        "a call that waits without a limit never finds the lock busy; write a limit, such as \
+                `wait = \"3s\"`, or leave `on_busy` out"
+            .to_owned();
+    Some(Warning { constant: "IDLE_ON_BUSY", note, place })
+}
