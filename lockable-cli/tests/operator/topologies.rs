@@ -43,6 +43,19 @@ fn a_dead_node_hides_no_other_nodes_locks() {
     drop(holders);
 }
 
+/// It would list the locks of that node alone, as if no others were held.
+#[test]
+fn one_node_of_several_is_refused_with_the_clusters_url() {
+    let cluster = Cluster::builder().shards(2).replicas(0).start();
+    let node = cluster.first_masters().next().unwrap();
+    for arguments in [&["ls"][..], &["ls", "--json"], &["show", "a"], &["release", "a"]] {
+        let (code, said, why) = with(&node.url(), arguments);
+        assert_eq!((code, said.as_str()), (69, ""), "{why}");
+        assert!(why.contains("one node of a cluster of 2 shards"), "{why}");
+        assert!(why.contains(&format!("write `redis-cluster://{}`", node.addr())), "{why}");
+    }
+}
+
 /// The name of a lock that this node has.
 fn key_at(cluster: &Cluster, master: &Server) -> String {
     cluster.name_at(master, "disLock:order:").replacen("disLock:", "", 1)

@@ -85,7 +85,8 @@ async fn elsewhere(
 async fn nodes(session: &Session<'_>, mode: Mode) -> Result<Option<Finding>, Finding> {
     let mut pipeline = Pipeline::new();
     if let Ok(origin) = Origin::draw() {
-        mode.ask(&session.opener.namespace.of_trial(origin), &mut pipeline);
+        let trial = session.opener.namespace.of_trial(origin);
+        mode.ask(&trial, Mode::OF_HOLDERS, &mut pipeline);
     }
     if !pipeline.is_empty()
         && let Some(unfit) =
