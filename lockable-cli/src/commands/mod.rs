@@ -3,6 +3,7 @@
 mod check;
 mod ls;
 mod release;
+mod second_look;
 mod show;
 mod silence;
 

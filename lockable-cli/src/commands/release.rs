@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::arguments::{Connection, Release};
 use crate::commands::free;
+use crate::commands::second_look::{self, FirstLook, SecondLook};
 use crate::commands::silence::{self, Silence};
 use crate::connect;
 use crate::directory::{Directory, Known};
@@ -31,11 +32,12 @@ pub(crate) async fn release(
     }
     check_id(&held, &arguments)?;
     let reason = arguments.reason.clone().unwrap_or_else(usual_reason);
+    let first = FirstLook::at(held.clone());
     let outcome = if arguments.force {
         force(&admin, &held, &reason).await?
     } else {
         let asked = admin.revoke(&held, &reason).grace(arguments.grace.0).await?;
-        answer(&admin, &held, connection, asked).await?
+        answer(&admin, &first, connection, asked).await?
     };
     outcome.print(&held, json);
     Ok(0)
@@ -61,41 +63,61 @@ fn check_id(held: &HeldLock, arguments: &Release) -> Result<(), Failure> {
 /// When the holder has the lock still.
 async fn answer(
     admin: &Admin,
-    held: &HeldLock,
+    first: &FirstLook,
     connection: &Connection,
     asked: Revoked,
 ) -> Result<Outcome, Failure> {
-    let force = || forced(held.holder().id());
-    let message = match asked {
-        Revoked::Released { after } => return Ok(released(admin, held, after).await),
+    match asked {
+        Revoked::Released { after } => return Ok(released(admin, &first.held, after).await),
         Revoked::Changed => return Ok(Outcome::new("changed", None)),
-        Revoked::NotListening { remaining } => {
-            let directory = Directory::of(admin).await;
-            let Silence { why, force: what } = Silence::of(held.holder(), connection, &directory);
-            let end = silence::end(remaining);
-            format!("the holder cannot be asked: {why}; {end}; {what}: {}", force())
+        _ => {}
+    }
+    let Some(second) = first.again(admin).await? else { return Ok(Outcome::new("changed", None)) };
+    let directory = Directory::of(admin).await;
+    let Advice { why, first, force } = Advice::of(asked, &second, connection, &directory);
+    let (end, forced) = (second.end(), forced(second.held.holder().id()));
+    let first = first.map_or_else(String::new, |first| format!("; {first}"));
+    let message = format!("{why}; {end}{first}; {force}: {forced}");
+    Err(kept(message).about(&second.held).renewed(second.was_renewed()))
+}
+
+/// What to do about a holder that has the lock still.
+struct Advice {
+    why: String,
+    /// What comes before the lock is taken away, where anything is known.
+    first: Option<String>,
+    /// What it means to take the lock away.
+    force: &'static str,
+}
+
+impl Advice {
+    fn of(
+        asked: Revoked,
+        second: &SecondLook,
+        connection: &Connection,
+        directory: &Directory,
+    ) -> Self {
+        let holder = second.held.holder();
+        let known = directory.find(holder.process());
+        let silence = || Silence::of(holder, connection, directory);
+        let end = match known {
+            Known::Connected(process) => Some(second_look::end_of(process)),
+            Known::NotConnected | Known::Unknown => None,
+        };
+        let Revoked::NotReleased { waited } = asked else {
+            let Silence { why, force } = silence();
+            return Self { why: format!("the holder cannot be asked: {why}"), first: end, force };
+        };
+        let why = format!("the holder was asked, and still has the lock after {}", short(waited));
+        // A node of a cluster does not know who listens.
+        if let Known::NotConnected = known {
+            let Silence { why: gone, force } = silence();
+            return Self { why: format!("{why}; {gone}"), first: None, force };
         }
-        Revoked::NotReleased { waited } => {
-            let why =
-                format!("the holder was asked, and still has the lock after {}", short(waited));
-            let directory = Directory::of(admin).await;
-            // A node of a cluster does not know who listens.
-            match directory.find(held.holder().process()) {
-                Known::NotConnected => {
-                    let Silence { why: gone, force: what } =
-                        Silence::of(held.holder(), connection, &directory);
-                    format!("{why}; {gone}; {what}: {}", force())
-                }
-                _ => format!(
-                    "{why}; wait longer with --grace, or, {}: {}",
-                    silence::AT_WORK,
-                    force()
-                ),
-            }
-        }
-        other => format!("{other:?}"),
-    };
-    Err(kept(message).about(held))
+        let or = end.map_or_else(String::new, |end| format!(", or {end}"));
+        let first = Some(format!("wait longer with --grace{or}"));
+        Self { why, first, force: silence::AT_WORK }
+    }
 }
 
 /// A lock with `min_hold` stays taken when its holder has stopped.

@@ -1,6 +1,7 @@
 //! Asking, and taking away.
 
 use lockable_tests::{Server, wait};
+use rustix::process::Signal;
 
 use super::holders::{service, shop};
 use crate::program::{LIMIT, id, json, listening, lockable, outcome, with};
@@ -74,6 +75,31 @@ fn the_true_cause_is_named_where_it_is_known() {
         assert!(!why.contains("another library"), "{why}");
     }
     assert!(holder.is_alive());
+}
+
+/// Goal: the line that takes the lock away comes behind what is known of a holder that hangs.
+#[test]
+fn a_frozen_holder_is_said_to_end_by_itself_first() {
+    let server = Server::start();
+    let holder = service(&server, "shop", "order:7", &["--expire", "1h"]);
+    listening(&server, 1);
+    let pid = holder.id().to_string();
+    holder.send(Signal::STOP);
+    let (code, _, why) = with(&server.url(), &["release", "order:7", "--grace", "0s"]);
+    assert_eq!(code, 4, "{why}");
+    let said = [
+        "still has the lock after",
+        "ends by itself in ",
+        "it was not renewed in the ",
+        "end its process, `shop` on ",
+        &format!("with the pid {pid}"),
+        " --force",
+    ];
+    let places: Vec<_> = said.iter().map(|words| why.find(words)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}: {why}");
+    let (code, error) = json(&server.url(), &["release", "order:7", "--grace", "0s"]);
+    assert_eq!((code, &error["renewed"]), (4, &false.into()));
+    holder.send(Signal::CONT);
 }
 
 #[test]
