@@ -30,3 +30,9 @@ fn free(connection: &Connection, key: &str) -> Failure {
     let message = format!("no one has the lock `{prefix}{key}` on {place}{advice}");
     Failure::new("free", code::FREE, message)
 }
+
+/// Other data under the key of a lock.
+fn no_lock(key: &str) -> Failure {
+    let message = format!("`{key}` is data that is no lock, and was left as it is");
+    Failure::new("wrong-type", code::USAGE, message)
+}

@@ -8,13 +8,14 @@ use rustix::system::uname;
 use serde::Serialize;
 
 use crate::arguments::{Connection, Release};
-use crate::commands::free;
 use crate::commands::second_look::{self, FirstLook, SecondLook};
 use crate::commands::silence::{self, Silence};
+use crate::commands::{free, no_lock};
 use crate::connect;
 use crate::directory::{Directory, Known};
 use crate::failure::{Failure, code};
 use crate::output::escape::printable;
+use crate::output::lock::{ProcessLine, place};
 use crate::output::shell::quoted;
 use crate::output::times::{milliseconds, short};
 use crate::output::{json, write_line};
@@ -39,8 +40,16 @@ pub(crate) async fn release(
         let asked = admin.revoke(&held, &reason).grace(arguments.grace.0).await?;
         answer(&admin, &first, connection, asked).await?
     };
-    outcome.print(&held, json);
+    let (next, directory) = (next(&admin, &held).await, Directory::of(&admin).await);
+    outcome.print(&held, next.as_ref().map(|next| Next::of(next, &directory)), json);
     Ok(0)
+}
+
+/// Who has the lock now, where that is known: it is no failure of the release that it is not.
+async fn next(admin: &Admin, held: &HeldLock) -> Option<HeldLock> {
+    let now = admin.holder(held.name()).await.ok().flatten()?;
+    let is_next = now.holder().kind() == HolderKind::Exclusive;
+    (is_next && now.holder().id() != held.holder().id()).then_some(now)
 }
 
 /// # Errors
@@ -145,11 +154,6 @@ fn kept(message: String) -> Failure {
     Failure::new("not-released", code::UNANSWERED, message)
 }
 
-fn no_lock(key: &str) -> Failure {
-    let message = format!("`{key}` is data that is no lock, and was left as it is");
-    Failure::new("wrong-type", code::USAGE, message)
-}
-
 /// What was typed, with what takes the lock away.
 fn forced(id: HolderId) -> String {
     // A path may be no text; then it has to be typed again.
@@ -207,6 +211,28 @@ struct Line<'a> {
     id: String,
     #[serde(flatten)]
     outcome: &'a Outcome,
+    next: Option<Next<'a>>,
+}
+
+/// Who has the lock now.
+#[derive(Serialize)]
+struct Next<'a> {
+    id: String,
+    request_id: Option<&'a str>,
+    process: Option<ProcessLine<'a>>,
+    #[serde(skip)]
+    words: String,
+}
+
+impl<'a> Next<'a> {
+    fn of(now: &'a HeldLock, directory: &'a Directory) -> Self {
+        let holder = now.holder();
+        let (id, known) = (holder.id().to_string(), directory.find(holder.process()));
+        let who = holder.identity().map(|identity| format!("{identity}, ")).unwrap_or_default();
+        let words = format!("; next: {who}{}, with the id {id}", place(known));
+        let process = ProcessLine::of(holder.process(), directory);
+        Self { id, request_id: holder.identity(), process, words }
+    }
 }
 
 impl Outcome {
@@ -214,14 +240,15 @@ impl Outcome {
         Self { what, after_ms: after.map(milliseconds), after, kept_ms: None, kept: None }
     }
 
-    fn print(&self, held: &HeldLock, json: bool) {
+    fn print(&self, held: &HeldLock, next: Option<Next<'_>>, json: bool) {
         let (name, id) = (held.name(), held.holder().id().to_string());
         if json {
-            json::print(&Line { key: held.key().as_str(), name, id, outcome: self });
+            json::print(&Line { key: held.key().as_str(), name, id, outcome: self, next });
             return;
         }
         let name = printable(name);
-        write_line(&match (self.what, self.after) {
+        let next = next.map(|next| printable(&next.words)).unwrap_or_default();
+        let done = match (self.what, self.after) {
             ("forced", _) => format!("{name}: taken away from {id}{}", hears(held.holder().kind())),
             ("changed", _) => format!("{name}: {id} does not have it any more"),
             (_, after) => {
@@ -231,7 +258,8 @@ impl Outcome {
                 });
                 format!("{name}: released by {id} after {after}{kept}")
             }
-        });
+        };
+        write_line(&(done + &next));
     }
 }
 

@@ -2,9 +2,10 @@
 
 use lockable_tests::{Server, wait};
 use rustix::process::Signal;
+use serde_json::Value;
 
 use super::holders::{service, shop};
-use crate::program::{LIMIT, id, json, listening, lockable, outcome, with};
+use crate::program::{LIMIT, id, json, listening, lockable, outcome, queued, with};
 
 #[test]
 fn a_holder_that_is_asked_ends_before_its_lock() {
@@ -166,6 +167,24 @@ fn force_needs_the_id_of_this_hold() {
     wait::until(LIMIT, || !holder.is_alive());
     assert_eq!(holder.end().0, Some(124));
     assert_eq!(with(&url, &["release", "order:7"]).0, 3);
+}
+
+#[test]
+fn the_next_holder_is_named() {
+    let (server, holder) = shop();
+    let options = ["--request-id", "cart-12", "--wait"];
+    let waiter = service(&server, "cart", "order:7", &options);
+    queued(&server, "order:7");
+    let (code, said, _) = with(&server.url(), &["release", "order:7", "--grace", "1m"]);
+    assert!(code == 0 && said.contains("; next: cart-12, cart@"), "{said}");
+    assert!(said.contains(&format!(", with the id {}\n", id(&server, "order:7"))), "{said}");
+    listening(&server, 1);
+    let (code, outcome) = json(&server.url(), &["release", "order:7", "--grace", "1m"]);
+    assert_eq!(
+        (code, &outcome["outcome"], &outcome["next"]),
+        (0, &"released".into(), &Value::Null)
+    );
+    drop((holder, waiter));
 }
 
 #[test]
