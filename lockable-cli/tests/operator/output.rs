@@ -136,6 +136,29 @@ fn a_check_ends_with_one_where_something_is_wrong() {
 }
 
 #[test]
+fn a_check_as_a_reader_prints_the_line_that_is_missing() {
+    let rules =
+        "on >secret %R~disLock:* %R~lockable:* +scan +getrange +pttl +dbsize +time +client|list";
+    let server = Server::builder().user("reader", rules).start();
+    let url = server.url_with("reader", "secret", 0);
+    let (code, said, _) = with(&url, &["check", "--as", "reader"]);
+    assert_eq!((code, said.matches("ACL SETUSER").count()), (1, 1), "{said}");
+    assert!(said.ends_with("`ACL SETUSER reader +llen +lrange +pubsub|numsub`\n"), "{said}");
+    server.admin().command::<()>(&[
+        "ACL",
+        "SETUSER",
+        "reader",
+        "+llen",
+        "+lrange",
+        "+pubsub|numsub",
+    ]);
+    let (code, said, _) = with(&url, &["check", "--as", "reader"]);
+    assert!(code == 0 && said.contains(": ok (errors: 0, warnings: 0, info: 0)"), "{said}");
+    let (code, said, _) = with(&url, &["check"]);
+    assert!(code == 1 && said.contains("no lock can be acquired"), "{said}");
+}
+
+#[test]
 fn a_reader_that_has_enough_is_no_failure() {
     let (server, count) = (Server::start(), 20_000);
     let admin = server.admin();
