@@ -143,7 +143,10 @@ fn a_check_as_a_reader_prints_the_line_that_is_missing() {
     let url = server.url_with("reader", "secret", 0);
     let (code, said, _) = with(&url, &["check", "--as", "reader"]);
     assert_eq!((code, said.matches("ACL SETUSER").count()), (1, 1), "{said}");
-    assert!(said.ends_with("`ACL SETUSER reader +llen +lrange +pubsub|numsub`\n"), "{said}");
+    assert!(
+        said.ends_with("`ACL SETUSER reader %R~lockable:* +llen +lrange +pubsub|numsub`\n"),
+        "{said}"
+    );
     server.admin().command::<()>(&[
         "ACL",
         "SETUSER",

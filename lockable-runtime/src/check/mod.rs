@@ -287,7 +287,16 @@ impl Finding {
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no rights"))]
     pub(crate) fn granting(mut self, user: &str, rules: &str, effect: &str) -> Self {
         let (user, rules, effect) = (user.to_owned(), rules.to_owned(), effect.to_owned());
-        self.grant = Some(Box::new(Grant { user, rules, effect }));
+        self.grant = Some(Box::new(Grant { user, rules, besides: String::new(), effect }));
+        self
+    }
+
+    /// With rights that may be missing too.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no rights"))]
+    pub(crate) fn granting_besides(mut self, rules: &str) -> Self {
+        if let Some(grant) = &mut self.grant {
+            rules.clone_into(&mut grant.besides);
+        }
         self
     }
 

@@ -98,6 +98,8 @@ fn of_app(channels: Channels) -> impl Iterator<Item = &'static str> {
 /// The ACL rules that a user lacks.
 pub(super) struct Missing {
     rules: BTreeSet<String>,
+    /// The rules of names of which nothing is known, because no command with such a name is allowed.
+    unproven: BTreeSet<String>,
     channels: Channels,
     role: Role,
     /// Whether the server publishes no grants.
@@ -115,13 +117,21 @@ impl Missing {
     ) -> Result<Self, Finding> {
         let channels = session.opener.channels;
         let (is_mute, is_untracked) = (false, false);
-        let mut missing = Self { rules: BTreeSet::new(), channels, role, is_mute, is_untracked };
+        let (rules, unproven) = (BTreeSet::new(), BTreeSet::new());
+        let mut missing = Self { rules, unproven, channels, role, is_mute, is_untracked };
+        let mut proven = BTreeSet::new();
         let all = tried(channels, role);
         let commands = all.iter().map(|tried| command(probe, tried, session.opener));
         let commands = pipeline(commands);
         for (tried, reply) in all.into_iter().zip(session.call(&commands).await?) {
+            if let Some(names) = names(probe, tried) {
+                let names = missing.of_role(names);
+                let is_unproven = is_forbidden(&reply);
+                if is_unproven { &mut missing.unproven } else { &mut proven }.insert(names);
+            }
             report.add(missing.take(probe, tried, reply)?);
         }
+        missing.unproven.retain(|names| !proven.contains(names));
         Ok(missing)
     }
 
@@ -168,7 +178,10 @@ impl Missing {
 
     /// The rule that would allow it; a reader needs to read alone.
     fn rule(&self, probe: &Probe, tried: &str, error: &RedisError) -> String {
-        let rule = rule(probe, tried, error);
+        self.of_role(rule(probe, tried, error))
+    }
+
+    fn of_role(&self, rule: String) -> String {
         let is_key = rule.starts_with('~');
         if self.role == Role::Reader && is_key { format!("%R{rule}") } else { rule }
     }
@@ -200,7 +213,9 @@ impl Missing {
             Some(failures::lacking(severity, rule, user, effect))
         };
         let not_cached = (!are_scripts_cached).then(|| scripts_not_cached(user));
-        self.rules.iter().filter_map(finding).chain(not_cached).collect()
+        let unproven: Vec<_> = self.unproven.iter().map(String::as_str).collect();
+        let findings = self.rules.iter().filter_map(finding).chain(not_cached);
+        findings.map(|one| one.granting_besides(&unproven.join(" "))).collect()
     }
 
     /// `None` for a right that makes no difference.
@@ -294,13 +309,26 @@ pub(super) fn revocations(namespace: &Namespace, origin: Origin) -> String {
 /// The rule that would allow it. Only the server's words say whether it forbids the command, the key
 /// or the channel.
 fn rule(probe: &Probe, tried: &str, error: &RedisError) -> String {
-    let is_command = fault::forbids_command(error);
-    match tried.split(' ').nth(1) {
-        Some("LOCK") if !is_command => format!("~{}*", probe.prefix),
-        Some("FENCE" | "QUEUE") if !is_command => companions(&probe.namespace),
-        Some("CHANNEL" | "REVOKED") if !is_command => channels(&probe.namespace),
-        _ => format!("+{}", name(tried)),
-    }
+    let of_names = names(probe, tried).filter(|_| !fault::forbids_command(error));
+    of_names.unwrap_or_else(|| format!("+{}", name(tried)))
+}
+
+/// The rule of the names of the kind that the command is about.
+fn names(probe: &Probe, tried: &str) -> Option<String> {
+    Some(match tried.split(' ').nth(1)? {
+        "LOCK" => format!("~{}*", probe.prefix),
+        "FENCE" | "QUEUE" => companions(&probe.namespace),
+        // Whom a channel belongs to is no matter to those who count its listeners.
+        "CHANNEL" | "REVOKED" if !tried.starts_with("pubsub") => channels(&probe.namespace),
+        _ => return None,
+    })
+}
+
+/// Whether the user may not send the command, whatever it is about.
+fn is_forbidden(reply: &Value) -> bool {
+    let Value::ServerError(error) = reply else { return false };
+    let error = RedisError::from(error.clone());
+    fault::is_missing_right(&error) && fault::forbids_command(&error)
 }
 
 fn scripts_not_cached(user: &str) -> Finding {
@@ -361,8 +389,8 @@ mod tests {
         let severity = |rules: &[&str], rule, is_cached| {
             let rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
             let (is_mute, is_untracked) = (false, false);
-            let (channels, role) = (Channels::Plain, Role::App);
-            let missing = Missing { rules, channels, role, is_mute, is_untracked };
+            let (unproven, channels, role) = (BTreeSet::new(), Channels::Plain, Role::App);
+            let missing = Missing { rules, unproven, channels, role, is_mute, is_untracked };
             missing.effect(rule, is_cached).map(|(severity, _)| severity)
         };
         assert_eq!(severity(&["+evalsha"], "+evalsha", true), Some(Severity::Error));
