@@ -33,11 +33,22 @@ impl Moment {
         Self(self.0.saturating_sub(nanos(duration)))
     }
 
+    /// How long ago that was, as seen from here.
+    pub(crate) fn since(self, then: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(then.0))
+    }
+
     /// How long it is until then; zero when that is past.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     pub(crate) fn until(self, then: Self) -> Duration {
         Duration::from_nanos(then.0.saturating_sub(self.0))
     }
+}
+
+/// Waits for that long.
+#[expect(clippy::disallowed_methods, reason = "between two looks no event is waited for")]
+pub(crate) async fn pause(duration: Duration) {
+    tokio::time::sleep(duration).await;
 }
 
 fn nanos(duration: Duration) -> u64 {

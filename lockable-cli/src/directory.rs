@@ -1,6 +1,7 @@
 //! Which process is behind an id.
 
 use lockable_runtime::admin::{Admin, Process, ProcessId};
+use lockable_runtime::{LockError, LockErrorKind};
 
 /// The processes that are connected, if the server says so.
 pub(crate) struct Directory(Option<Vec<Process>>);
@@ -19,6 +20,17 @@ impl Directory {
     /// A user without the right to see it, or a service that hides it, is no failure.
     pub(crate) async fn of(admin: &Admin) -> Self {
         Self(admin.processes().await.ok())
+    }
+
+    /// The same where it comes first.
+    ///
+    /// # Errors
+    /// When the server gives no answer, so that each other question would wait as long.
+    pub(crate) async fn first_of(admin: &Admin) -> Result<Self, LockError> {
+        match admin.processes().await {
+            Err(error) if error.kind() == LockErrorKind::Unavailable => Err(error),
+            processes => Ok(Self(processes.ok())),
+        }
     }
 
     pub(crate) fn find(&self, id: Option<ProcessId>) -> Known<'_> {

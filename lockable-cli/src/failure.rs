@@ -52,6 +52,9 @@ struct Hold {
     name: String,
     id: String,
     remaining_ms: Option<u64>,
+    /// Whether it was renewed while it was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renewed: Option<bool>,
 }
 
 impl Failure {
@@ -66,7 +69,16 @@ impl Failure {
             name: held.name().to_owned(),
             id: held.holder().id().to_string(),
             remaining_ms: held.holder().remaining().map(milliseconds),
+            renewed: None,
         }));
+        self
+    }
+
+    /// The same, about a hold that was looked at twice.
+    pub(crate) fn renewed(mut self, renewed: Option<bool>) -> Self {
+        if let Some(hold) = &mut self.hold {
+            hold.renewed = renewed;
+        }
         self
     }
 

@@ -24,6 +24,14 @@ pub(crate) fn lockable(url: &str) -> Command {
     command
 }
 
+/// The same where no answer comes, and that is the subject.
+pub(crate) fn impatient(url: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lockable"));
+    command.env("LOCKABLE_URL", url).env_remove("REDIS_URL").env_remove("LOCKABLE_REQUEST_ID");
+    command.args(["--timeout", "200ms"]).stdin(Stdio::null());
+    command
+}
+
 /// A command in the foreground is in the group of `lockable`, and its parent is not. When it ends while another process
 /// of that group is stopped, the kernel hangs up on the whole group, if no shell has control of it.
 fn in_own_group(command: &mut Command) {

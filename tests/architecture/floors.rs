@@ -57,7 +57,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     ("backend/redis/fault", "cluster sentinel mod tls no_tls opening rights words"),
     ("background", "mod exit"),
-    ("check", "mod code"),
+    ("check", "mod code grant"),
     (
         "types",
         "mod options parameters credentials reporting selection client_name namespace tag slot key \

@@ -118,7 +118,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
     0      done; `run`: the command's own code, or 128 and the number of the signal that ended it
     1      `check`: something is wrong
-    2      the arguments cannot be used
+    2      the arguments cannot be used, or the key has other data than a lock
     3      `show`, `release`: no one has the lock
     4      `release`: the lock was not released
    69      Redis gives no answer, or refuses

@@ -62,5 +62,5 @@ What the columns say:
   LEFT     until the lock ends, if it is not renewed; `no end`: another program wrote it
   WAITING  processes in the queue, each with one or more calls
   LISTENS  whether the process would hear that it has the lock
-  kind     exclusive; kept-by-min-hold: its holder is done; foreign: of another library;
-           no-lock: other data under the key";
+  kind     only where it is no lock that a call of this library holds. kept-by-min-hold: its
+           holder is done; foreign: of another library; no-lock: other data under the key";

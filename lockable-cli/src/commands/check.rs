@@ -14,7 +14,7 @@ pub(crate) async fn check(
     json: bool,
 ) -> Result<u8, Failure> {
     // Not connected, so that a server that cannot be reached is in the report too.
-    let report = connect::locker(connection)?.check().await;
+    let report = connect::locker(connection)?.check_as(arguments.role.into()).await;
     if json {
         let line = json::line(&report).map_err(|error| Failure::internal(error.to_string()))?;
         write_line(&words::for_program(&line));

@@ -14,7 +14,7 @@ use crate::output::{json, note, table::Table};
 
 pub(crate) async fn ls(connection: &Connection, arguments: Ls, json: bool) -> Result<u8, Failure> {
     let admin = connect::locker(connection)?.admin();
-    let directory = Directory::of(&admin).await;
+    let directory = Directory::first_of(&admin).await?;
     if !arguments.fast {
         warn_of_many(&admin, json).await;
     }

@@ -3,6 +3,7 @@
 mod check;
 mod ls;
 mod release;
+mod second_look;
 mod show;
 mod silence;
 
@@ -28,4 +29,10 @@ fn free(connection: &Connection, key: &str) -> Failure {
     };
     let message = format!("no one has the lock `{prefix}{key}` on {place}{advice}");
     Failure::new("free", code::FREE, message)
+}
+
+/// Other data under the key of a lock.
+fn no_lock(key: &str) -> Failure {
+    let message = format!("`{key}` is data that is no lock, and was left as it is");
+    Failure::new("wrong-type", code::USAGE, message)
 }

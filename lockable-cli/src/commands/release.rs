@@ -8,12 +8,14 @@ use rustix::system::uname;
 use serde::Serialize;
 
 use crate::arguments::{Connection, Release};
-use crate::commands::free;
+use crate::commands::second_look::{self, FirstLook, SecondLook};
 use crate::commands::silence::{self, Silence};
+use crate::commands::{free, no_lock};
 use crate::connect;
 use crate::directory::{Directory, Known};
 use crate::failure::{Failure, code};
 use crate::output::escape::printable;
+use crate::output::lock::{ProcessLine, place};
 use crate::output::shell::quoted;
 use crate::output::times::{milliseconds, short};
 use crate::output::{json, write_line};
@@ -31,14 +33,23 @@ pub(crate) async fn release(
     }
     check_id(&held, &arguments)?;
     let reason = arguments.reason.clone().unwrap_or_else(usual_reason);
+    let first = FirstLook::at(held.clone());
     let outcome = if arguments.force {
         force(&admin, &held, &reason).await?
     } else {
         let asked = admin.revoke(&held, &reason).grace(arguments.grace.0).await?;
-        answer(&admin, &held, connection, asked).await?
+        answer(&admin, &first, connection, asked).await?
     };
-    outcome.print(&held, json);
+    let (next, directory) = (next(&admin, &held).await, Directory::of(&admin).await);
+    outcome.print(&held, next.as_ref().map(|next| Next::of(next, &directory)), json);
     Ok(0)
+}
+
+/// Who has the lock now, where that is known: it is no failure of the release that it is not.
+async fn next(admin: &Admin, held: &HeldLock) -> Option<HeldLock> {
+    let now = admin.holder(held.name()).await.ok().flatten()?;
+    let is_next = now.holder().kind() == HolderKind::Exclusive;
+    (is_next && now.holder().id() != held.holder().id()).then_some(now)
 }
 
 /// # Errors
@@ -61,41 +72,61 @@ fn check_id(held: &HeldLock, arguments: &Release) -> Result<(), Failure> {
 /// When the holder has the lock still.
 async fn answer(
     admin: &Admin,
-    held: &HeldLock,
+    first: &FirstLook,
     connection: &Connection,
     asked: Revoked,
 ) -> Result<Outcome, Failure> {
-    let force = || forced(held.holder().id());
-    let message = match asked {
-        Revoked::Released { after } => return Ok(released(admin, held, after).await),
+    match asked {
+        Revoked::Released { after } => return Ok(released(admin, &first.held, after).await),
         Revoked::Changed => return Ok(Outcome::new("changed", None)),
-        Revoked::NotListening { remaining } => {
-            let directory = Directory::of(admin).await;
-            let Silence { why, force: what } = Silence::of(held.holder(), connection, &directory);
-            let end = silence::end(remaining);
-            format!("the holder cannot be asked: {why}; {end}; {what}: {}", force())
+        _ => {}
+    }
+    let Some(second) = first.again(admin).await? else { return Ok(Outcome::new("changed", None)) };
+    let directory = Directory::of(admin).await;
+    let Advice { why, first, force } = Advice::of(asked, &second, connection, &directory);
+    let (end, forced) = (second.end(), forced(second.held.holder().id()));
+    let first = first.map_or_else(String::new, |first| format!("; {first}"));
+    let message = format!("{why}; {end}{first}; {force}: {forced}");
+    Err(kept(message).about(&second.held).renewed(second.was_renewed()))
+}
+
+/// What to do about a holder that has the lock still.
+struct Advice {
+    why: String,
+    /// What comes before the lock is taken away, where anything is known.
+    first: Option<String>,
+    /// What it means to take the lock away.
+    force: &'static str,
+}
+
+impl Advice {
+    fn of(
+        asked: Revoked,
+        second: &SecondLook,
+        connection: &Connection,
+        directory: &Directory,
+    ) -> Self {
+        let holder = second.held.holder();
+        let known = directory.find(holder.process());
+        let silence = || Silence::of(holder, connection, directory);
+        let end = match known {
+            Known::Connected(process) => Some(second_look::end_of(process)),
+            Known::NotConnected | Known::Unknown => None,
+        };
+        let Revoked::NotReleased { waited } = asked else {
+            let Silence { why, force } = silence();
+            return Self { why: format!("the holder cannot be asked: {why}"), first: end, force };
+        };
+        let why = format!("the holder was asked, and still has the lock after {}", short(waited));
+        // A node of a cluster does not know who listens.
+        if let Known::NotConnected = known {
+            let Silence { why: gone, force } = silence();
+            return Self { why: format!("{why}; {gone}"), first: None, force };
         }
-        Revoked::NotReleased { waited } => {
-            let why =
-                format!("the holder was asked, and still has the lock after {}", short(waited));
-            let directory = Directory::of(admin).await;
-            // A node of a cluster does not know who listens.
-            match directory.find(held.holder().process()) {
-                Known::NotConnected => {
-                    let Silence { why: gone, force: what } =
-                        Silence::of(held.holder(), connection, &directory);
-                    format!("{why}; {gone}; {what}: {}", force())
-                }
-                _ => format!(
-                    "{why}; wait longer with --grace, or, {}: {}",
-                    silence::AT_WORK,
-                    force()
-                ),
-            }
-        }
-        other => format!("{other:?}"),
-    };
-    Err(kept(message).about(held))
+        let or = end.map_or_else(String::new, |end| format!(", or {end}"));
+        let first = Some(format!("wait longer with --grace{or}"));
+        Self { why, first, force: silence::AT_WORK }
+    }
 }
 
 /// A lock with `min_hold` stays taken when its holder has stopped.
@@ -121,11 +152,6 @@ async fn force(admin: &Admin, held: &HeldLock, reason: &str) -> Result<Outcome, 
 
 fn kept(message: String) -> Failure {
     Failure::new("not-released", code::UNANSWERED, message)
-}
-
-fn no_lock(key: &str) -> Failure {
-    let message = format!("`{key}` is data that is no lock, and was left as it is");
-    Failure::new("wrong-type", code::USAGE, message)
 }
 
 /// What was typed, with what takes the lock away.
@@ -185,6 +211,28 @@ struct Line<'a> {
     id: String,
     #[serde(flatten)]
     outcome: &'a Outcome,
+    next: Option<Next<'a>>,
+}
+
+/// Who has the lock now.
+#[derive(Serialize)]
+struct Next<'a> {
+    id: String,
+    request_id: Option<&'a str>,
+    process: Option<ProcessLine<'a>>,
+    #[serde(skip)]
+    words: String,
+}
+
+impl<'a> Next<'a> {
+    fn of(now: &'a HeldLock, directory: &'a Directory) -> Self {
+        let holder = now.holder();
+        let (id, known) = (holder.id().to_string(), directory.find(holder.process()));
+        let who = holder.identity().map(|identity| format!("{identity}, ")).unwrap_or_default();
+        let words = format!("; next: {who}{}, with the id {id}", place(known));
+        let process = ProcessLine::of(holder.process(), directory);
+        Self { id, request_id: holder.identity(), process, words }
+    }
 }
 
 impl Outcome {
@@ -192,14 +240,15 @@ impl Outcome {
         Self { what, after_ms: after.map(milliseconds), after, kept_ms: None, kept: None }
     }
 
-    fn print(&self, held: &HeldLock, json: bool) {
+    fn print(&self, held: &HeldLock, next: Option<Next<'_>>, json: bool) {
         let (name, id) = (held.name(), held.holder().id().to_string());
         if json {
-            json::print(&Line { key: held.key().as_str(), name, id, outcome: self });
+            json::print(&Line { key: held.key().as_str(), name, id, outcome: self, next });
             return;
         }
         let name = printable(name);
-        write_line(&match (self.what, self.after) {
+        let next = next.map(|next| printable(&next.words)).unwrap_or_default();
+        let done = match (self.what, self.after) {
             ("forced", _) => format!("{name}: taken away from {id}{}", hears(held.holder().kind())),
             ("changed", _) => format!("{name}: {id} does not have it any more"),
             (_, after) => {
@@ -209,7 +258,8 @@ impl Outcome {
                 });
                 format!("{name}: released by {id} after {after}{kept}")
             }
-        });
+        };
+        write_line(&(done + &next));
     }
 }
 

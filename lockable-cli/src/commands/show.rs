@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use lockable_runtime::admin::{HeldLock, Holder, Waiter};
+use lockable_runtime::admin::{HeldLock, Holder, HolderKind, Waiter};
 
 use crate::arguments::{Connection, Show};
-use crate::commands::free;
+use crate::commands::{free, no_lock};
 use crate::connect;
 use crate::directory::{Directory, Known};
 use crate::failure::Failure;
@@ -38,23 +38,29 @@ pub(crate) async fn show(
         }
         waiters(&queue, &directory);
     }
-    Ok(0)
+    if held.holder().kind() == HolderKind::NoLock { Err(no_lock(&arguments.key)) } else { Ok(0) }
 }
 
 fn facts(held: &HeldLock, directory: &Directory) {
     let it = held.holder();
-    for (name, value) in [
+    let facts = [
         ("key", held.key().as_str().to_owned()),
         ("holder", holder(it)),
         ("id", it.id().to_string()),
-        ("kind", kind(it.kind()).to_owned()),
+        ("kind", special(it.kind())),
         ("process", process(it, directory)),
         ("held", since_when(it)),
         ("left", left(it)),
         ("waiting", held.queued().to_string()),
-    ] {
+    ];
+    for (name, value) in facts.into_iter().filter(|(_, value)| !value.is_empty()) {
         write_line(&format!("{name:8} {}", printable(&value)));
     }
+}
+
+/// Nothing of a lock that is held as any other is.
+fn special(of: HolderKind) -> String {
+    if of == HolderKind::Exclusive { String::new() } else { kind(of).to_owned() }
 }
 
 fn process(holder: &Holder, directory: &Directory) -> String {

@@ -1,13 +1,10 @@
 //! Why a holder cannot be asked, as far as can be known.
 
-use std::time::Duration;
-
 use lockable_runtime::admin::{Holder, HolderKind};
 
 use crate::arguments::Connection;
 use crate::directory::{Directory, Known};
 use crate::output::lock::place;
-use crate::output::times::short;
 
 /// The reasons in a sentence, and what it means to take the lock away.
 pub(super) struct Silence {
@@ -67,11 +64,3 @@ pub(super) const AT_WORK: &str = "to take it away now, with two at work until th
 const IF_ALIVE: &str = "to take it away now, with two at work if that process is alive";
 
 const KEPT: &str = "to end that now";
-
-/// When a lock ends by itself.
-pub(super) fn end(remaining: Option<Duration>) -> String {
-    remaining.map_or_else(
-        || "the lock never ends by itself".to_owned(),
-        |rest| format!("the lock ends by itself in {}, unless it is renewed", short(rest)),
-    )
-}

@@ -1,6 +1,6 @@
 //! One lock, its holder and those who wait for it, as words and as JSON.
 
-use lockable_runtime::admin::{HeldLock, Holder, HolderKind, Process, Waiter};
+use lockable_runtime::admin::{HeldLock, Holder, HolderKind, Process, ProcessId, Waiter};
 use serde::Serialize;
 
 use super::times::{iso, milliseconds, short, since};
@@ -35,7 +35,7 @@ struct WaiterLine<'a> {
 
 /// Where the server does not say who is connected, `connected` is `null`.
 #[derive(Serialize)]
-struct ProcessLine<'a> {
+pub(crate) struct ProcessLine<'a> {
     id: String,
     connected: Option<bool>,
     service: Option<&'a str>,
@@ -54,7 +54,7 @@ impl<'a> LockLine<'a> {
             id: holder.id().to_string(),
             kind: kind(holder.kind()),
             request_id: holder.identity(),
-            process: holder.process().map(|id| process(id.to_string(), directory.find(Some(id)))),
+            process: ProcessLine::of(holder.process(), directory),
             attempted_at: attempted_at.map(iso),
             held_ms: attempted_at.map(|moment| milliseconds(since(moment))),
             from_queue: holder.is_from_queue(),
@@ -67,7 +67,7 @@ impl<'a> LockLine<'a> {
     pub(crate) fn with_queue(mut self, queue: &'a [Waiter], directory: &'a Directory) -> Self {
         let line = |waiter: &'a Waiter| WaiterLine {
             request_id: waiter.identity(),
-            process: waiter.process().map(|id| process(id.to_string(), directory.find(Some(id)))),
+            process: ProcessLine::of(waiter.process(), directory),
             attempted_at: waiter.attempted_at().map(iso),
             waited_ms: waiter.attempted_at().map(|moment| milliseconds(since(moment))),
             listening: waiter.is_listening(),
@@ -77,19 +77,22 @@ impl<'a> LockLine<'a> {
     }
 }
 
-fn process(id: String, known: Known<'_>) -> ProcessLine<'_> {
-    let (found, connected) = match known {
-        Known::Connected(process) => (Some(process), Some(true)),
-        Known::NotConnected => (None, Some(false)),
-        Known::Unknown => (None, None),
-    };
-    ProcessLine {
-        id,
-        connected,
-        service: found.map(Process::service),
-        host: found.map(Process::host),
-        pid: found.map(Process::pid),
-        address: found.and_then(Process::address),
+impl<'a> ProcessLine<'a> {
+    /// `None` where a lock does not say which process has it.
+    pub(crate) fn of(id: Option<ProcessId>, directory: &'a Directory) -> Option<Self> {
+        let (found, connected) = match directory.find(id) {
+            Known::Connected(process) => (Some(process), Some(true)),
+            Known::NotConnected => (None, Some(false)),
+            Known::Unknown => (None, None),
+        };
+        Some(Self {
+            id: id?.to_string(),
+            connected,
+            service: found.map(Process::service),
+            host: found.map(Process::host),
+            pid: found.map(Process::pid),
+            address: found.and_then(Process::address),
+        })
     }
 }
 

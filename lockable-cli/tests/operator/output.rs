@@ -69,6 +69,34 @@ fn a_listing_as_json_is_an_object_a_lock() {
     drop(running);
 }
 
+/// A script that asks whether a lock is held is not misled, and a person sees what is there.
+#[test]
+fn data_that_are_no_lock_are_shown_with_a_code_of_their_own() {
+    let server = Server::start();
+    server.admin().command::<()>(&["LPUSH", "disLock:list", "data"]);
+    let (code, said, why) = with(&server.url(), &["show", "list"]);
+    assert!(code == 2 && said.contains("holder   data that is no lock\n"), "{said}");
+    assert!(why.contains("`list` is data that is no lock"), "{why}");
+    let (code, lock) = json(&server.url(), &["show", "list"]);
+    assert_eq!((code, &lock["kind"]), (2, &"no-lock".into()));
+}
+
+#[test]
+fn the_kind_is_shown_where_there_is_another_one() {
+    let server = Server::start();
+    let holder = "0123456789abcdef.1764000000000000";
+    for (value, kind) in [
+        (holder.to_owned(), None),
+        (format!("~{holder}"), Some("kept-by-min-hold")),
+        ("another".to_owned(), Some("foreign")),
+    ] {
+        server.admin().set("disLock:k", &value);
+        let (_, said, _) = with(&server.url(), &["show", "k"]);
+        let shown = said.lines().find_map(|line| line.strip_prefix("kind     "));
+        assert_eq!(shown, kind, "{said}");
+    }
+}
+
 #[test]
 fn a_process_is_unknown_where_the_server_hides_it() {
     let rules = "on >secret ~* &* +@all -client|list";
@@ -105,6 +133,32 @@ fn a_check_ends_with_one_where_something_is_wrong() {
     server.kill();
     let (code, said, _) = with(&url, &["check"]);
     assert!(code == 1 && said.contains("not ok"), "{said}");
+}
+
+#[test]
+fn a_check_as_a_reader_prints_the_line_that_is_missing() {
+    let rules =
+        "on >secret %R~disLock:* %R~lockable:* +scan +getrange +pttl +dbsize +time +client|list";
+    let server = Server::builder().user("reader", rules).start();
+    let url = server.url_with("reader", "secret", 0);
+    let (code, said, _) = with(&url, &["check", "--as", "reader"]);
+    assert_eq!((code, said.matches("ACL SETUSER").count()), (1, 1), "{said}");
+    assert!(
+        said.ends_with("`ACL SETUSER reader %R~lockable:* +llen +lrange +pubsub|numsub`\n"),
+        "{said}"
+    );
+    server.admin().command::<()>(&[
+        "ACL",
+        "SETUSER",
+        "reader",
+        "+llen",
+        "+lrange",
+        "+pubsub|numsub",
+    ]);
+    let (code, said, _) = with(&url, &["check", "--as", "reader"]);
+    assert!(code == 0 && said.contains(": ok (errors: 0, warnings: 0, info: 0)"), "{said}");
+    let (code, said, _) = with(&url, &["check"]);
+    assert!(code == 1 && said.contains("no lock can be acquired"), "{said}");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Asking, and taking away.
 
 use lockable_tests::{Server, wait};
+use rustix::process::Signal;
+use serde_json::Value;
 
 use super::holders::{service, shop};
-use crate::program::{LIMIT, id, json, listening, lockable, outcome, with};
+use crate::program::{LIMIT, id, json, listening, lockable, outcome, queued, with};
 
 #[test]
 fn a_holder_that_is_asked_ends_before_its_lock() {
@@ -76,6 +78,31 @@ fn the_true_cause_is_named_where_it_is_known() {
     assert!(holder.is_alive());
 }
 
+/// Goal: the line that takes the lock away comes behind what is known of a holder that hangs.
+#[test]
+fn a_frozen_holder_is_said_to_end_by_itself_first() {
+    let server = Server::start();
+    let holder = service(&server, "shop", "order:7", &["--expire", "1h"]);
+    listening(&server, 1);
+    let pid = holder.id().to_string();
+    holder.send(Signal::STOP);
+    let (code, _, why) = with(&server.url(), &["release", "order:7", "--grace", "0s"]);
+    assert_eq!(code, 4, "{why}");
+    let said = [
+        "still has the lock after",
+        "ends by itself in ",
+        "it was not renewed in the ",
+        "end its process, `shop` on ",
+        &format!("with the pid {pid}"),
+        " --force",
+    ];
+    let places: Vec<_> = said.iter().map(|words| why.find(words)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}: {why}");
+    let (code, error) = json(&server.url(), &["release", "order:7", "--grace", "0s"]);
+    assert_eq!((code, &error["renewed"]), (4, &false.into()));
+    holder.send(Signal::CONT);
+}
+
 #[test]
 fn what_is_no_lock_is_refused_at_once() {
     let server = Server::start();
@@ -140,6 +167,24 @@ fn force_needs_the_id_of_this_hold() {
     wait::until(LIMIT, || !holder.is_alive());
     assert_eq!(holder.end().0, Some(124));
     assert_eq!(with(&url, &["release", "order:7"]).0, 3);
+}
+
+#[test]
+fn the_next_holder_is_named() {
+    let (server, holder) = shop();
+    let options = ["--request-id", "cart-12", "--wait"];
+    let waiter = service(&server, "cart", "order:7", &options);
+    queued(&server, "order:7");
+    let (code, said, _) = with(&server.url(), &["release", "order:7", "--grace", "1m"]);
+    assert!(code == 0 && said.contains("; next: cart-12, cart@"), "{said}");
+    assert!(said.contains(&format!(", with the id {}\n", id(&server, "order:7"))), "{said}");
+    listening(&server, 1);
+    let (code, outcome) = json(&server.url(), &["release", "order:7", "--grace", "1m"]);
+    assert_eq!(
+        (code, &outcome["outcome"], &outcome["next"]),
+        (0, &"released".into(), &Value::Null)
+    );
+    drop((holder, waiter));
 }
 
 #[test]

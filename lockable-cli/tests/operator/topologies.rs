@@ -1,9 +1,9 @@
 //! The same where several servers have the locks: in a cluster, and behind Sentinels.
 
-use lockable_tests::{Cluster, Sentinels, Server};
+use lockable_tests::{Cluster, Proxy, Sentinels, Server};
 
 use super::holders::service_at;
-use crate::program::{LIMIT, outcome, run, with};
+use crate::program::{LIMIT, impatient, outcome, run, with};
 
 #[test]
 fn the_locks_of_every_node_are_shown_and_released() {
@@ -41,6 +41,34 @@ fn a_dead_node_hides_no_other_nodes_locks() {
         assert!(!why.is_empty());
     }
     drop(holders);
+}
+
+/// It would list the locks of that node alone, as if no others were held.
+#[test]
+fn one_node_of_several_is_refused_with_the_clusters_url() {
+    let cluster = Cluster::builder().shards(2).replicas(0).start();
+    let node = cluster.first_masters().next().unwrap();
+    for arguments in [&["ls"][..], &["ls", "--json"], &["show", "a"], &["release", "a"]] {
+        let (code, said, why) = with(&node.url(), arguments);
+        assert_eq!((code, said.as_str()), (69, ""), "{why}");
+        assert!(why.contains("one node of a cluster of 2 shards"), "{why}");
+        assert!(why.contains(&format!("write `redis-cluster://{}`", node.addr())), "{why}");
+    }
+}
+
+/// Each try takes half of `--timeout`.
+#[test]
+fn a_server_without_tls_is_tried_twice_at_most() {
+    let server = Server::start();
+    for arguments in
+        [&["ls"][..], &["show", "a"], &["release", "a"], &["run", "--key", "a", "--", "true"]]
+    {
+        let proxy = Proxy::start(&server);
+        let url = proxy.url().replacen("redis://", "rediss://", 1);
+        let (code, _, why) = outcome(impatient(&url).args(arguments));
+        assert_eq!(code, 69, "{why}");
+        assert!(proxy.accepted() <= 2, "{arguments:?}: {}", proxy.accepted());
+    }
 }
 
 /// The name of a lock that this node has.

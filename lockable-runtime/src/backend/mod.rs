@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
-use crate::check::Report;
+use crate::check::{Report, Role};
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
@@ -161,8 +161,9 @@ pub(crate) trait Environment: Send + Sync + 'static {
     /// The fault of a request for such a lock on whose answer the calling task gave up after this time.
     fn unanswered(&self, slot: Slot, waited: Duration) -> Fault;
 
-    /// Looks whether locks whose keys begin so can work here; touches none of them.
-    fn check(&self, prefix: &str) -> Checkup;
+    /// Looks whether locks whose keys begin so can work here, for someone who does that with them; touches none of
+    /// them.
+    fn check(&self, prefix: &str, role: Role) -> Checkup;
 }
 
 /// What an attempt found.

@@ -54,8 +54,10 @@ use std::fmt;
 use std::time::Duration;
 
 mod code;
+mod grant;
 
 pub use code::Code;
+pub(crate) use grant::Grant;
 
 /// What a check found, the worst first.
 ///
@@ -83,6 +85,22 @@ pub struct Finding {
     address: Option<String>,
     message: Cow<'static, str>,
     advice: Cow<'static, str>,
+    /// Where rights are missing.
+    grant: Option<Box<Grant>>,
+}
+
+/// For whom a check looks whether a user may do all that is needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Role {
+    /// A program that locks.
+    #[default]
+    App,
+    /// Someone who also looks at locks, asks their holders to stop, and takes locks away, by an
+    /// [`Admin`](crate::admin::Admin) or the program `lockable`.
+    Operator,
+    /// Someone who looks at locks, and changes nothing.
+    Reader,
 }
 
 /// How bad a finding is; the worst is the greatest.
@@ -213,7 +231,41 @@ impl fmt::Display for Report {
         if !facts.is_empty() {
             write!(f, "\n  {}", facts.join("; "))?;
         }
-        self.findings.iter().try_for_each(|finding| write!(f, "\n  {finding}"))
+        self.lines().try_for_each(|line| write!(f, "\n  {line}"))
+    }
+}
+
+impl Report {
+    /// What was found, with all rights that are missing in one line where they are several.
+    fn lines(&self) -> impl Iterator<Item = String> {
+        let grants: Vec<_> = self.findings.iter().filter_map(|one| one.grant.as_deref()).collect();
+        let are_several = grants.len() > 1;
+        let findings = self.findings.iter().enumerate().filter_map(move |(number, finding)| {
+            if !are_several || finding.grant.is_none() {
+                return Some(finding.to_string());
+            }
+            let is_said = self.findings.iter().take(number).any(|it| it.is_like(finding));
+            (!is_said).then(|| self.without_advice(finding))
+        });
+        let place = if self.findings.iter().any(|it| it.grant.is_some() && it.address.is_some()) {
+            ", on each of these servers"
+        } else {
+            ""
+        };
+        let lines = if are_several { grant::lines(grants.into_iter()) } else { Vec::new() };
+        findings.chain(lines.into_iter().map(move |line| format!("do this{place}: `{line}`")))
+    }
+
+    /// A finding about rights, and all that are like it.
+    fn without_advice(&self, finding: &Finding) -> String {
+        let like = self.findings.iter().filter(|it| it.is_like(finding));
+        let message = match &finding.grant {
+            Some(grant) if !grant.effect.is_empty() => {
+                grant.message(like.filter_map(|it| it.grant.as_deref()))
+            }
+            _ => finding.message.to_string(),
+        };
+        finding.with_place(&message)
     }
 }
 
@@ -225,7 +277,39 @@ impl Finding {
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
         let advice = code.advice().into();
-        Self { severity, code, subject: None, address: None, message: message.into(), advice }
+        let (subject, address, grant, message) = (None, None, None, message.into());
+        Self { severity, code, subject, address, message, advice, grant }
+    }
+
+    /// With the rights that are missing.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no rights"))]
+    pub(crate) fn granting(mut self, user: &str, rules: &str, effect: &str) -> Self {
+        let (user, rules, effect) = (user.to_owned(), rules.to_owned(), effect.to_owned());
+        self.grant = Some(Box::new(Grant { user, rules, besides: String::new(), effect }));
+        self
+    }
+
+    /// With rights that may be missing too.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no rights"))]
+    pub(crate) fn granting_besides(mut self, rules: &str) -> Self {
+        if let Some(grant) = &mut self.grant {
+            rules.clone_into(&mut grant.besides);
+        }
+        self
+    }
+
+    /// Whether both say the same of other rights.
+    fn is_like(&self, other: &Self) -> bool {
+        let of =
+            |it: &Self| it.grant.as_ref().map(|grant| (grant.user.clone(), grant.effect.clone()));
+        let is_same = (self.severity, self.code) == (other.severity, other.code);
+        is_same && self.address == other.address && of(self) == of(other)
+    }
+
+    fn with_place(&self, message: &str) -> String {
+        let Self { severity, code, address, .. } = self;
+        let place = address.as_ref().map(|address| format!(" at {address}")).unwrap_or_default();
+        format!("{severity} [{code}]{place}: {message}")
     }
 
     /// With other advice, unless that is empty.
@@ -294,12 +378,7 @@ impl Finding {
 impl fmt::Display for Finding {
     /// In one line: `error [missing-right]: …; do this: …`, or `error [missing-right] at 10.0.0.7:26379: …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { severity, code, message, advice, .. } = self;
-        write!(f, "{severity} [{code}]")?;
-        if let Some(address) = &self.address {
-            write!(f, " at {address}")?;
-        }
-        write!(f, ": {message}; do this: {advice}")
+        write!(f, "{}; do this: {}", self.with_place(&self.message), self.advice)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 pub use self::builder::LockerBuilder;
 use crate::admin::{Admin, Holder};
 use crate::backend::Link;
-use crate::check::{Code, Finding, Report, Severity};
+use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::locker::acquire::Acquirer;
 use crate::locker::inspect::inspect;
 use crate::locker::request::LockRequest;
@@ -239,11 +239,38 @@ impl Locker {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn check(&self) -> Report {
+        self.check_as(Role::App).await
+    }
+
+    /// The same for someone who does other things with locks: the rights are those that they need.
+    ///
+    /// As [`Role::Reader`](Role) nothing is done with a lock, and nothing but rights is looked at. The least rights of
+    /// operators and readers are those of [`admin`](crate::admin#rights).
+    ///
+    /// # Guarantees
+    /// As [`check`](Locker::check).
+    ///
+    /// # Cancel safety
+    /// As [`check`](Locker::check).
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// use lockable_runtime::Locker;
+    /// use lockable_runtime::check::Role;
+    ///
+    /// let locker = Locker::builder().url("memory://").connect_lazy()?;
+    /// println!("{}", locker.check_as(Role::Reader).await);
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn check_as(&self, role: Role) -> Report {
         if let Err(error) = self.link().usable_here() {
             return unchecked(self.backend_name(), &error)
                 .of(self.prefix(), self.0.namespace.as_str());
         }
-        let report = self.link().backend.check(&self.0.prefix).await;
+        let report = self.link().backend.check(&self.0.prefix, role).await;
         let mut report = report.of(self.prefix(), self.0.namespace.as_str());
         report.add(self.0.ignored.iter().map(|name| ignored(name)));
         if let Err(error) = LockKey::prefixed(&self.0.prefix, "key") {

@@ -17,6 +17,7 @@ use crate::backend::{
     Fault, Grant, Hearer, Held, Hook, Listener, Memory, Page, Queued, Release, Renewal, Renewed,
     Reply, Reserved, Revocation, Revoking, Seen,
 };
+use crate::check::Role;
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::selection::Selection;
@@ -275,7 +276,7 @@ impl Environment for Client {
         Fault::no_answer(self.name(), waited)
     }
 
-    fn check(&self, prefix: &str) -> Checkup {
-        self.0.world.store.check(prefix)
+    fn check(&self, prefix: &str, role: Role) -> Checkup {
+        self.0.world.store.check(prefix, role)
     }
 }

@@ -19,7 +19,8 @@ pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
 /// and logging. The message names the key, unless [`redact_keys`](crate::LockerBuilder::redact_keys) redacts
 /// it, and never shows a password or an owner token. The cause in the client library, where there is
 /// one, is [`source`](Error::source); what a server quotes of a command is left out of both. Of a renewed
-/// lock whose lease ended, the source is the last failed renewal, another `LockError`.
+/// lock whose lease ended, the source is the last failed renewal, another `LockError`. `{:?}` is the message with
+/// its sources in one line, and `{:#?}` has the kind and the other parts.
 ///
 /// # Examples
 /// ```
@@ -205,6 +206,20 @@ impl LockError {
         self.0.key.as_deref()
     }
 
+    /// The message, and behind it those of the sources that it does not quote.
+    fn in_one_line(&self) -> String {
+        let mut line = self.to_string();
+        let mut source = self.source();
+        while let Some(error) = source {
+            let text = error.to_string().replace(['\n', '\r'], " ");
+            if !line.contains(&text) {
+                line = line + ": " + &text;
+            }
+            source = error.source();
+        }
+        line
+    }
+
     /// The key as messages and events show it.
     pub(crate) fn shown_key(&self) -> Option<DisplayKey<'_>> {
         self.key().map(|key| DisplayKey::new(key, self.0.redacts_key))
@@ -335,7 +350,11 @@ impl fmt::Display for LockError {
 }
 
 impl fmt::Debug for LockError {
+    /// The message with its sources, in one line, as logs and `unwrap` show it; with `{:#?}` all there is.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return f.write_str(&self.in_one_line());
+        }
         f.debug_struct("LockError")
             .field("kind", &self.0.kind)
             .field("key", &self.shown_key().map(DisplayKey::text))
@@ -373,10 +392,32 @@ mod tests {
     #[test]
     fn a_message_redacts_its_key_where_that_is_wanted() {
         let error = LockError::busy("disLock:mail:a").redacting_key(true);
-        for text in [error.to_string(), format!("{error:?}")] {
+        for text in [error.to_string(), format!("{error:?}"), format!("{error:#?}")] {
             assert!(text.contains("redacted:") && !text.contains("mail"), "{text}");
         }
         assert_eq!(error.key(), Some("disLock:mail:a"));
+    }
+
+    #[test]
+    fn an_error_is_debugged_as_its_message_and_sources() {
+        let foreign = std::io::Error::other("no\nanswer");
+        let renewal = LockError::new(LockErrorKind::Unavailable, "the server is away");
+        let renewal = renewal.with_source(Some(Arc::new(foreign)));
+        let lost =
+            LockError::lost("disLock:k", "the lease ended").with_source(Some(Arc::new(renewal)));
+        let line = "lock `disLock:k`: the lease ended: the server is away: no answer";
+        assert_eq!(format!("{lost:?}"), line);
+        let parts = format!("{lost:#?}");
+        let parts = ["LockError {", "kind: Lost", "kind: Unavailable", "completed: false"]
+            .map(|part| parts.contains(part));
+        assert_eq!(parts, [true; 4]);
+    }
+
+    #[test]
+    fn a_source_that_the_message_quotes_is_named_once() {
+        let error = LockError::new(LockErrorKind::Unavailable, "redis://a: it is away");
+        let error = error.with_source(Some(Arc::new(std::io::Error::other("it is away"))));
+        assert_eq!(format!("{error:?}"), "redis://a: it is away");
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use lockable_runtime::check::{Code, Severity};
+use lockable_runtime::check::{Code, Role, Severity};
 use lockable_tests::cluster::slot;
 use lockable_tests::{Cluster, Shared};
 
-use super::rights::everything;
+use super::rights::{everything, line_of_operators};
 use super::{check, codes, each_misses, hands_off, missing_at, refused, shown};
 use crate::support::{self, LONG, acl_line_of_nodes, ample, connect_ample, rights};
 
@@ -46,6 +46,23 @@ async fn the_documented_line_of_a_cluster_allows_everything() {
     for server in cluster.servers() {
         assert_eq!(refused(server, "app"), Vec::<String>::new());
     }
+}
+
+/// Each node has users of its own, so each needs the line.
+#[tokio::test]
+async fn what_a_reader_of_a_cluster_lacks_is_one_line() {
+    let cluster = shared();
+    let check = async |user: &'static str, lacking: &[&str]| {
+        support::set_user(cluster.servers(), line_of_operators(1), user, lacking);
+        let locker = ample(&url(&cluster, user)).connect_lazy().unwrap();
+        locker.check_as(Role::Reader).await
+    };
+    let report = check("lookout", &[]).await;
+    assert_eq!(codes(&report), [Code::NoReplica; 0], "{report}");
+    let report = check("blinded", &["+lrange", "+getrange"]).await;
+    let line = "do this, on each of these servers: `ACL SETUSER blinded +getrange +lrange`";
+    assert!(report.to_string().ends_with(line), "{report}");
+    assert_eq!(report.findings().count(), 4, "{report}");
 }
 
 #[tokio::test]

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use lockable_runtime::check::{Code, Report, Severity};
+use lockable_runtime::check::{Code, Report, Role, Severity};
 use lockable_runtime::{LockError, Locker};
 use lockable_tests::{Admin, Server, wait};
 
-use super::{check, codes, missing, only, sound};
+use super::{check, codes, missing, only, refused, sound};
 use crate::support::{KEY, LIMIT, LONG, acl_line, acl_rights, ample, connect_ample, set_user};
 
 /// A server with the user of the documented line, and the URL of that user.
@@ -113,6 +113,78 @@ async fn all_missing_rights_are_named_at_once() {
     lacking.retain(|right| *right != "+ping");
     lacking.sort_unstable();
     assert_eq!(named, lacking, "{report}");
+}
+
+/// The whole report of a user who may look alone, as that user.
+#[tokio::test]
+async fn each_right_that_a_reader_lacks_is_named() {
+    let server = sound().start();
+    let line = line_of_operators(0);
+    let rights: Vec<_> = line.iter().copied().filter(|word| word.starts_with(['+', '%'])).collect();
+    assert!(rights.len() > 9);
+    set_user([&server], line.clone(), "whole", &[]);
+    assert_eq!(codes(&check_as(&server, "whole", Role::Reader).await), []);
+    assert_eq!(refused(&server, "whole"), [""; 0], "nothing else is tried");
+    for (number, right) in rights.into_iter().enumerate() {
+        let user = format!("reader{number}");
+        set_user([&server], line.clone(), &user, &[right]);
+        let report = check_as(&server, &user, Role::Reader).await;
+        assert_eq!(missing(&report), [right], "{report}");
+        assert_eq!(report.findings().count(), 1, "{report}");
+    }
+}
+
+#[tokio::test]
+async fn all_that_is_missing_is_granted_by_one_line() {
+    let server = sound().start();
+    let lacking = ["%R~lockable:*", "+getrange", "+lrange"];
+    set_user([&server], line_of_operators(0), "reader", &lacking);
+    let report = check_as(&server, "reader", Role::Reader).await;
+    let text = report.to_string();
+    let line = "do this: `ACL SETUSER reader %R~lockable:* +getrange +lrange`";
+    assert!(text.ends_with(line) && text.matches("ACL SETUSER").count() == 1, "{text}");
+    let together = "lacks the rights `%R~lockable:* +getrange`: no lock can be looked at";
+    assert!(text.contains(together), "{text}");
+    // Each is a finding of its own for programs.
+    assert!(report.findings().all(|one| one.advice().contains(one.subject().unwrap())), "{text}");
+    // Without a command that is allowed nothing is known of names, and all the same the line is enough.
+    let words: Vec<_> = ["ACL", "SETUSER", "nobody", "on", ">secret", "+select"].into();
+    server.admin().command::<()>(&words);
+    let text = check_as(&server, "nobody", Role::Reader).await.to_string();
+    let (_, line) = text.rsplit_once("do this: `").unwrap();
+    let line: Vec<_> = line.trim_end_matches('`').split(' ').collect();
+    server.admin().command::<()>(&line);
+    assert_eq!(codes(&check_as(&server, "nobody", Role::Reader).await), []);
+}
+
+/// A reader who checks as an app sees what is missing for that, and a program as an operator what that needs more.
+#[tokio::test]
+async fn another_role_needs_other_rights() {
+    let server = sound().start();
+    set_user([&server], line_of_operators(0), "reader", &[]);
+    let report = check_as(&server, "reader", Role::App).await;
+    assert!(missing(&report).contains(&"+set") && !missing(&report).contains(&"+pttl"), "{report}");
+    assert_eq!(report.to_string().matches("ACL SETUSER").count(), 1, "{report}");
+    set_user([&server], acl_line(), "app", &[]);
+    let report = check_as(&server, "app", Role::Operator).await;
+    let mut lacking = missing(&report);
+    lacking.sort_unstable();
+    let more = ["+client|list", "+dbsize", "+getrange", "+llen", "+lrange", "+scan"];
+    assert_eq!(lacking, more, "{report}");
+    set_user([&server], line_of_operators(2), "operator", &[]);
+    lacks_nothing(&check_as(&server, "operator", Role::Operator).await);
+}
+
+async fn check_as(server: &Server, user: &str, role: Role) -> Report {
+    let url = server.url_with(user, "secret", 1);
+    ample(&url).connect_lazy().unwrap().check_as(role).await
+}
+
+/// The documented line of that number.
+pub(super) fn line_of_operators(number: usize) -> Vec<&'static str> {
+    let text = include_str!("../../../lockable-runtime/acl_operators.md");
+    let line = text.lines().filter(|line| line.starts_with("ACL SETUSER ")).nth(number).unwrap();
+    line.split_whitespace().collect()
 }
 
 #[tokio::test]

@@ -154,6 +154,24 @@ async fn each_right_of_a_reader_is_needed_in_a_cluster() {
     cluster.end_move(slot(name)).unwrap();
 }
 
+/// Such a user may not ask for the size of the cluster: the keys of other nodes say what it is.
+#[tokio::test]
+async fn a_reader_of_one_node_is_refused_with_its_clusters_url() {
+    let cluster = Cluster::builder().shards(2).replicas(0).start();
+    let node = cluster.first_masters().next().unwrap();
+    set(&node.admin(), &line(0, "reader"));
+    let admin = builder(&node.url_with("reader", "secret", 0)).connect_lazy().unwrap().admin();
+    let listed = admin.locks().next().await.unwrap().unwrap_err();
+    for error in [listed, admin.holder("k").await.unwrap_err()] {
+        let shown = error.to_string();
+        assert!(
+            error.is_refused() && shown.contains("one node of a cluster of several"),
+            "{shown}"
+        );
+        assert!(shown.contains(&format!("write `redis-cluster://{}`", node.addr())), "{shown}");
+    }
+}
+
 #[tokio::test]
 async fn each_right_of_an_operator_is_needed() {
     let server = Server::start();

@@ -19,7 +19,7 @@ use super::{
     Listener, Release, Renewal, Renewed, Reply,
 };
 use crate::background::background;
-use crate::check::{Code, Finding, Report, Severity};
+use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::types::clock::{Moment, timer_on, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::process::PerProcess;
@@ -233,7 +233,7 @@ impl Environment for Arc<Memory> {
         Fault::no_answer(self.name(), waited)
     }
 
-    fn check(&self, _: &str) -> Checkup {
+    fn check(&self, _: &str, _: Role) -> Checkup {
         let mut report = Report::new(&self.name);
         report.add([Finding::new(
             Severity::Info,

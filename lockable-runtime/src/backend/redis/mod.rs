@@ -21,6 +21,7 @@ use super::{
     Hook, Listener, Release, Renewal, Renewed, Reply, Reserved, Settings,
 };
 use crate::background::background;
+use crate::check::Role;
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
@@ -332,9 +333,9 @@ impl Environment for Redis {
     }
 
     /// On the background runtime, so that it cleans up also when its caller is dropped.
-    fn check(&self, prefix: &str) -> Checkup {
+    fn check(&self, prefix: &str, role: Role) -> Checkup {
         let this = self.clone();
-        let check = check::check(self.servers.opener().clone(), prefix.to_owned());
+        let check = check::check(self.servers.opener().clone(), prefix.to_owned(), role);
         let checked = self.servers.background().spawn(check);
         Box::pin(async move { checked.await.unwrap_or_else(|_| check::unchecked(this.name())) })
     }

@@ -13,6 +13,7 @@ use crate::backend::{
     Fault, Grant, Hearer, Held, Hook, Listener, Memory, Page, Queued, Release, Renewal, Renewed,
     Reply, Revocation, Revoking, Seen,
 };
+use crate::check::Role;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::selection::Selection;
@@ -172,7 +173,7 @@ impl Environment for Arc<Slow> {
         self.memory.unanswered(slot, waited)
     }
 
-    fn check(&self, prefix: &str) -> Checkup {
-        self.memory.check(prefix)
+    fn check(&self, prefix: &str, role: Role) -> Checkup {
+        self.memory.check(prefix, role)
     }
 }

@@ -26,6 +26,9 @@ const READ: usize = 64;
 /// of one server.
 const RESTARTS: u32 = 3;
 
+/// The same where there was no connection yet: each try takes as long as a connection may.
+const TRIES: u32 = 2;
+
 /// How often the nodes of slots that have moved meanwhile are gone through again.
 const ROUNDS: u32 = 3;
 
@@ -36,6 +39,8 @@ struct Sweep {
     /// What is to be gone through; the last one is under way.
     primaries: Vec<Primary>,
     at: Option<At>,
+    /// Whether the server under way has answered.
+    has_answered: bool,
     restarts: u32,
     rounds: u32,
     /// What has moved since then may have been missed.
@@ -52,8 +57,8 @@ struct At {
 pub(super) async fn begin(servers: Servers, selection: Selection) -> Result<Page, Fault> {
     let since = boot_time();
     let primaries = servers.primaries().await?;
-    let (at, restarts, rounds) = (None, 0, 0);
-    Sweep { servers, selection, primaries, at, restarts, rounds, since }.page().await
+    let (at, has_answered, restarts, rounds) = (None, false, 0, 0);
+    Sweep { servers, selection, primaries, at, has_answered, restarts, rounds, since }.page().await
 }
 
 impl Sweep {
@@ -85,6 +90,7 @@ impl Sweep {
             None => At { connection: primary.readers().ready().await?, cursor: 0 },
         };
         let (cursor, keys) = self.keys(&connection, cursor).await?;
+        self.has_answered = true;
         let mut seen = Vec::new();
         for keys in keys.chunks(READ) {
             seen.extend(self.read(&connection, keys).await?);
@@ -150,7 +156,7 @@ impl Sweep {
     /// The server is gone through, or cannot be.
     async fn next_primary(&mut self) -> Result<(), Fault> {
         self.primaries.pop();
-        (self.at, self.restarts) = (None, 0);
+        (self.at, self.has_answered, self.restarts) = (None, false, 0);
         if self.primaries.is_empty() && self.rounds < ROUNDS {
             self.rounds += 1;
             let now = boot_time();
@@ -165,7 +171,8 @@ impl Sweep {
     async fn failed(mut self, fault: Fault, primary: &Primary, hangs: bool) -> Result<Page, Fault> {
         self.at = None;
         let may_pass = fault.kind == LockErrorKind::Unavailable && !hangs;
-        if may_pass && self.restarts < RESTARTS {
+        let most = if self.has_answered { RESTARTS } else { TRIES - 1 };
+        if may_pass && self.restarts < most {
             self.restarts += 1;
             return Ok(self.rest());
         }

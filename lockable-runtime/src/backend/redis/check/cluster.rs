@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
+use super::Aim;
 use super::clock::{self, Clock};
 use super::examination::examine;
 use super::seeds::{self, Seed};
@@ -23,14 +24,14 @@ const AT_ONCE: usize = 8;
 /// Examines every master as a server is examined alone, and connects to every replica.
 ///
 /// See "What does the check ask of a cluster?" in DESIGN.md.
-pub(super) async fn check(opener: &Opener, prefix: &str, seeds: &[Place]) -> Report {
+pub(super) async fn check(opener: &Opener, aim: &Aim, seeds: &[Place]) -> Report {
     let mut report = Report::new(&opener.server);
     let ask = |place: &Place| Seed::ask(of_node(opener, place, Slot::default()), place.clone());
     let seeds = each(seeds.iter().map(ask).collect()).await;
     let shards = seeds::of_most(&seeds);
     report.add(seeds::findings(&seeds, shards));
     let shards = shards.unwrap_or_default();
-    let masters: Vec<_> = shards.iter().map(|shard| master(opener, prefix, shard)).collect();
+    let masters: Vec<_> = shards.iter().map(|shard| master(opener, aim, shard)).collect();
     summarize(each(masters).await, &mut report);
     let replicas: Vec<_> = shards.iter().flat_map(|shard| replicas(opener, shard)).collect();
     report.add(each(replicas).await.into_iter().flatten());
@@ -48,12 +49,12 @@ struct Examined {
     clock: Option<Clock>,
 }
 
-fn master(opener: &Opener, prefix: &str, shard: &Shard) -> impl Future<Output = Examined> + use<> {
-    let (shard, prefix) = (shard.clone(), prefix.to_owned());
+fn master(opener: &Opener, aim: &Aim, shard: &Shard) -> impl Future<Output = Examined> + use<> {
+    let (shard, aim) = (shard.clone(), aim.clone());
     let opener = of_node(opener, &shard.master, first(&shard));
     async move {
         let mut report = Report::new(&opener.server);
-        let clock = examine(&opener, &prefix, &Standing::Master(&shard), &mut report).await;
+        let clock = examine(&opener, &aim, &Standing::Master(&shard), &mut report).await;
         Examined { place: shard.master, report, clock }
     }
 }

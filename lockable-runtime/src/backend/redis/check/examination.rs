@@ -2,6 +2,7 @@
 
 use ::redis::{Pipeline, Value};
 
+use super::Aim;
 use super::clock::{self, Clock};
 use super::rights::Missing;
 use super::session::{Probe, Session};
@@ -11,17 +12,17 @@ use super::{failures, proxy, rehearsal, settings};
 use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::wire::greeting::Introduced;
 use crate::backend::redis::wire::server::{self, Mode};
-use crate::check::{Code, Finding, Report, Severity};
+use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::types::token::Origin;
 
 /// Everything about a server, as far as it answers; with its clock, where that was read.
 pub(super) async fn examine(
     opener: &Opener,
-    prefix: &str,
+    aim: &Aim,
     standing: &Standing<'_>,
     report: &mut Report,
 ) -> Option<Clock> {
-    match steps(opener, prefix, standing, report).await {
+    match steps(opener, aim, standing, report).await {
         Ok(clock) => clock,
         Err(finding) => {
             report.add([finding]);
@@ -33,7 +34,7 @@ pub(super) async fn examine(
 /// The error is a finding that makes everything after it pointless.
 async fn steps(
     opener: &Opener,
-    prefix: &str,
+    aim: &Aim,
     standing: &Standing<'_>,
     report: &mut Report,
 ) -> Result<Option<Clock>, Finding> {
@@ -48,13 +49,17 @@ async fn steps(
     }
     let names = names.map_err(|error| failures::operation("loading the scripts", &error))?;
     if standing.shard().is_none() && elsewhere.is_none() {
-        report.add(nodes(&session, Mode::of(&hello)).await?);
+        report.add(nodes(&session, Mode::of(&hello), aim.role).await?);
     }
     let is_replica = elsewhere.is_some();
     report.add(elsewhere);
     // No key begins with an unsound prefix, which is a finding of every backend's.
-    if let Ok(Some(probe)) = Probe::new(prefix, &names, standing.shard()) {
-        let mut missing = Missing::of(&session, &probe, report).await?;
+    if let Ok(Some(probe)) = Probe::new(&aim.prefix, &names, standing.shard()) {
+        let mut missing = Missing::of(&session, &probe, aim.role, report).await?;
+        if aim.role == Role::Reader {
+            report.add(missing.findings(session.target.user(), true));
+            return clock::compare(&session, report).await;
+        }
         let subscription = Subscription::open(&session, &probe, &mut missing, report).await;
         report.add(missing.findings(session.target.user(), probe.names.are_cached()));
         if !is_replica {
@@ -82,10 +87,12 @@ async fn elsewhere(
 }
 
 /// Whether the server is of a cluster; the error is one of several nodes, which refuses most keys.
-async fn nodes(session: &Session<'_>, mode: Mode) -> Result<Option<Finding>, Finding> {
+async fn nodes(session: &Session<'_>, mode: Mode, role: Role) -> Result<Option<Finding>, Finding> {
     let mut pipeline = Pipeline::new();
     if let Ok(origin) = Origin::draw() {
-        mode.ask(&session.opener.namespace.of_trial(origin), &mut pipeline);
+        let trial = session.opener.namespace.of_trial(origin);
+        let command = if role == Role::Reader { Mode::OF_READERS } else { Mode::OF_HOLDERS };
+        mode.ask(&trial, command, &mut pipeline);
     }
     if !pipeline.is_empty()
         && let Some(unfit) =

@@ -12,7 +12,7 @@ use crate::types::error::LockErrorKind;
 pub(super) fn connection(error: &RedisError, target: &Target) -> Finding {
     if may_not_select(error) {
         let effect = "no connection reaches the database of the URL";
-        return missing_right(Severity::Error, "+select", target.user(), effect);
+        return lacking(Severity::Error, "+select", target.user(), effect);
     }
     let (kind, cause, advice) = fault::explain_login(error, target.login_advice);
     match kind {
@@ -59,6 +59,11 @@ pub(super) fn missing_right(severity: Severity, rule: &str, user: &str, effect: 
     let message = format!("the user `{user}` lacks the right `{rule}`: {effect}");
     let advice = format!("`ACL SETUSER {user} {rule}`");
     Finding::new(severity, Code::MissingRight, message).advise(advice).about(rule.to_owned())
+}
+
+/// The same of a server with locks, where all that is missing is granted in one line.
+pub(super) fn lacking(severity: Severity, rule: &str, user: &str, effect: &str) -> Finding {
+    missing_right(severity, rule, user, effect).granting(user, rule, effect)
 }
 
 /// An operation that the server answered with an error.

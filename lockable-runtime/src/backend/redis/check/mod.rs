@@ -6,7 +6,7 @@ use self::group::Group;
 use self::standing::Standing;
 use super::reach::opener::Opener;
 use crate::backend::redis::fault;
-use crate::check::Report;
+use crate::check::{Report, Role};
 
 mod clock;
 mod cluster;
@@ -26,14 +26,23 @@ mod subscription;
 
 /// Checks a server on connections of the check's own, until it gives no answer, and the Sentinels that name it; or
 /// every node of a cluster.
-pub(super) async fn check(opener: Opener, prefix: String) -> Report {
+pub(super) async fn check(opener: Opener, prefix: String, role: Role) -> Report {
+    let opener = if role == Role::Reader { opener.for_reading() } else { opener };
+    let aim = Aim { prefix, role };
     match opener.seeds() {
-        Some(seeds) => cluster::check(&opener, &prefix, seeds).await,
-        None => check_one(&opener, &prefix).await,
+        Some(seeds) => cluster::check(&opener, &aim, seeds).await,
+        None => check_one(&opener, &aim).await,
     }
 }
 
-async fn check_one(opener: &Opener, prefix: &str) -> Report {
+/// What is to be done with which locks.
+#[derive(Clone)]
+struct Aim {
+    prefix: String,
+    role: Role,
+}
+
+async fn check_one(opener: &Opener, aim: &Aim) -> Report {
     let mut report = Report::new(&opener.server);
     let group = match opener.sentinels() {
         Some(sentinels) => Some(Group::of(sentinels).await),
@@ -42,7 +51,7 @@ async fn check_one(opener: &Opener, prefix: &str) -> Report {
     let standing = group.as_ref().map_or(Standing::Alone, Standing::Elected);
     if group.as_ref().is_none_or(Group::names_primary) {
         // The clock of one server is compared with ours alone.
-        let _: Option<_> = examine(opener, prefix, &standing, &mut report).await;
+        let _: Option<_> = examine(opener, aim, &standing, &mut report).await;
     }
     report.locate();
     report.add(group.iter().flat_map(Group::findings));

@@ -13,7 +13,7 @@ use crate::backend::redis::fault;
 use crate::backend::redis::fault::rights::{channels, companions};
 use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::wire::command::pipeline;
-use crate::check::{Code, Finding, Report, Severity};
+use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
@@ -52,9 +52,32 @@ const TRIED: [&str; 25] = [
     "client|tracking OFF",
 ];
 
-/// What is tried besides. A cluster frees the locks of a batch one by one, and `mget` and `exists` are needed for
+/// The same of looking at locks.
+const LOOKED: [&str; 6] =
+    ["scan 0", "getrange LOCK 0 -1", "llen QUEUE", "lrange QUEUE 0 -1", "dbsize", "client|list"];
+
+/// What is tried in that role.
+fn tried(channels: Channels, role: Role) -> Vec<&'static str> {
+    match role {
+        Role::App => of_app(channels).collect(),
+        Role::Operator => of_app(channels).chain(LOOKED).collect(),
+        Role::Reader => LOOKED.into_iter().chain(of_reader(channels).iter().copied()).collect(),
+    }
+}
+
+/// What a reader may do besides, and an app may too.
+fn of_reader(channels: Channels) -> &'static [&'static str] {
+    match channels {
+        Channels::Plain => &["pttl LOCK", "time", "pubsub|numsub CHANNEL"],
+        Channels::Sharded => {
+            &["pttl LOCK", "time", "pubsub|shardnumsub CHANNEL", "asking", "cluster|slots"]
+        }
+    }
+}
+
+/// What an app tries besides. A cluster frees the locks of a batch one by one, and `mget` and `exists` are needed for
 /// those that are freed together.
-fn tried(channels: Channels) -> impl Iterator<Item = &'static str> {
+fn of_app(channels: Channels) -> impl Iterator<Item = &'static str> {
     let others: &[_] = match channels {
         Channels::Plain => {
             &["mget LOCK", "exists QUEUE", "publish CHANNEL probe", "pubsub|numsub CHANNEL"]
@@ -75,7 +98,10 @@ fn tried(channels: Channels) -> impl Iterator<Item = &'static str> {
 /// The ACL rules that a user lacks.
 pub(super) struct Missing {
     rules: BTreeSet<String>,
+    /// The rules of names of which nothing is known, because no command with such a name is allowed.
+    unproven: BTreeSet<String>,
     channels: Channels,
+    role: Role,
     /// Whether the server publishes no grants.
     is_mute: bool,
     /// Whether the server tracks no keys.
@@ -86,16 +112,26 @@ impl Missing {
     pub(super) async fn of(
         session: &Session<'_>,
         probe: &Probe,
+        role: Role,
         report: &mut Report,
     ) -> Result<Self, Finding> {
         let channels = session.opener.channels;
         let (is_mute, is_untracked) = (false, false);
-        let mut missing = Self { rules: BTreeSet::new(), channels, is_mute, is_untracked };
-        let commands = tried(channels).map(|tried| command(probe, tried, session.opener));
+        let (rules, unproven) = (BTreeSet::new(), BTreeSet::new());
+        let mut missing = Self { rules, unproven, channels, role, is_mute, is_untracked };
+        let mut proven = BTreeSet::new();
+        let all = tried(channels, role);
+        let commands = all.iter().map(|tried| command(probe, tried, session.opener));
         let commands = pipeline(commands);
-        for (tried, reply) in tried(channels).zip(session.call(&commands).await?) {
+        for (tried, reply) in all.into_iter().zip(session.call(&commands).await?) {
+            if let Some(names) = names(probe, tried) {
+                let names = missing.of_role(names);
+                let is_unproven = is_forbidden(&reply);
+                if is_unproven { &mut missing.unproven } else { &mut proven }.insert(names);
+            }
             report.add(missing.take(probe, tried, reply)?);
         }
+        missing.unproven.retain(|names| !proven.contains(names));
         Ok(missing)
     }
 
@@ -109,7 +145,9 @@ impl Missing {
         let Err(error) = reply.extract_error() else { return Ok(None) };
         let name = name(tried);
         if fault::is_missing_right(&error) {
-            self.rules.insert(rule(probe, tried, &error));
+            self.rules.insert(self.rule(probe, tried, &error));
+        } else if self.role == Role::Reader {
+            // What a server does not have, or hides, is no right.
         } else if name == "sunsubscribe" && error.code() == Some("NOSUB") {
             // It may be sent where something is subscribed to: so Valkey 8.0 answers.
         } else if let "spublish" | "pubsub|shardnumsub" | "sunsubscribe" = name
@@ -135,7 +173,17 @@ impl Missing {
 
     /// Adds the right whose lack made a command of the subscription fail.
     pub(super) fn add_of_subscription(&mut self, probe: &Probe, command: &str, error: &RedisError) {
-        self.rules.insert(rule(probe, &format!("{command} CHANNEL"), error));
+        self.rules.insert(self.rule(probe, &format!("{command} CHANNEL"), error));
+    }
+
+    /// The rule that would allow it; a reader needs to read alone.
+    fn rule(&self, probe: &Probe, tried: &str, error: &RedisError) -> String {
+        self.of_role(rule(probe, tried, error))
+    }
+
+    fn of_role(&self, rule: String) -> String {
+        let is_key = rule.starts_with('~');
+        if self.role == Role::Reader && is_key { format!("%R{rule}") } else { rule }
     }
 
     /// Whether one of these, which is a finding already, is why an operation failed.
@@ -162,14 +210,20 @@ impl Missing {
     pub(super) fn findings(&self, user: &str, are_scripts_cached: bool) -> Vec<Finding> {
         let finding = |rule: &String| {
             let (severity, effect) = self.effect(rule, are_scripts_cached)?;
-            Some(failures::missing_right(severity, rule, user, effect))
+            Some(failures::lacking(severity, rule, user, effect))
         };
         let not_cached = (!are_scripts_cached).then(|| scripts_not_cached(user));
-        self.rules.iter().filter_map(finding).chain(not_cached).collect()
+        let unproven: Vec<_> = self.unproven.iter().map(String::as_str).collect();
+        let findings = self.rules.iter().filter_map(finding).chain(not_cached);
+        findings.map(|one| one.granting_besides(&unproven.join(" "))).collect()
     }
 
     /// `None` for a right that makes no difference.
     fn effect(&self, rule: &str, are_scripts_cached: bool) -> Option<(Severity, &'static str)> {
+        let is_of_look = LOOKED.iter().any(|tried| rule.strip_prefix('+') == Some(name(tried)));
+        if is_of_look || self.role == Role::Reader {
+            return Some(of_look(rule));
+        }
         Some(match rule {
             // There is nothing that it could call.
             "+evalsha" if !are_scripts_cached => return None,
@@ -194,6 +248,22 @@ impl Missing {
             },
             _ => (Severity::Error, "no lock can be acquired"),
         })
+    }
+}
+
+/// What someone who looks at locks does not see.
+fn of_look(rule: &str) -> (Severity, &'static str) {
+    match rule {
+        "+scan" => (Severity::Error, "no locks can be listed"),
+        "+lrange" => (Severity::Error, "it is not seen who waits"),
+        "+dbsize" => (Severity::Info, "it is not known how long a listing takes"),
+        "+time" => (Severity::Info, "it is not known how far the clocks differ"),
+        "+client|list" => (Severity::Info, "no process is known by its name"),
+        "+pubsub|numsub" | "+pubsub|shardnumsub" => {
+            (Severity::Info, "it is not known which waiters listen")
+        }
+        "+asking" => (Severity::Warning, "a lock is not seen while its slot moves to another node"),
+        _ => (Severity::Error, "no lock can be looked at"),
     }
 }
 
@@ -239,26 +309,39 @@ pub(super) fn revocations(namespace: &Namespace, origin: Origin) -> String {
 /// The rule that would allow it. Only the server's words say whether it forbids the command, the key
 /// or the channel.
 fn rule(probe: &Probe, tried: &str, error: &RedisError) -> String {
-    let is_command = fault::forbids_command(error);
-    match tried.split(' ').nth(1) {
-        Some("LOCK") if !is_command => format!("~{}*", probe.prefix),
-        Some("FENCE" | "QUEUE") if !is_command => companions(&probe.namespace),
-        Some("CHANNEL" | "REVOKED") if !is_command => channels(&probe.namespace),
-        _ => format!("+{}", name(tried)),
-    }
+    let of_names = names(probe, tried).filter(|_| !fault::forbids_command(error));
+    of_names.unwrap_or_else(|| format!("+{}", name(tried)))
+}
+
+/// The rule of the names of the kind that the command is about.
+fn names(probe: &Probe, tried: &str) -> Option<String> {
+    Some(match tried.split(' ').nth(1)? {
+        "LOCK" => format!("~{}*", probe.prefix),
+        "FENCE" | "QUEUE" => companions(&probe.namespace),
+        // Whom a channel belongs to is no matter to those who count its listeners.
+        "CHANNEL" | "REVOKED" if !tried.starts_with("pubsub") => channels(&probe.namespace),
+        _ => return None,
+    })
+}
+
+/// Whether the user may not send the command, whatever it is about.
+fn is_forbidden(reply: &Value) -> bool {
+    let Value::ServerError(error) = reply else { return false };
+    let error = RedisError::from(error.clone());
+    fault::is_missing_right(&error) && fault::forbids_command(&error)
 }
 
 fn scripts_not_cached(user: &str) -> Finding {
     let message = "the server does not cache the scripts, so each call sends the whole text of one";
     let advice = format!("`ACL SETUSER {user} +script|load +evalsha`");
     let finding = Finding::new(Severity::Warning, Code::ScriptsNotCached, message);
-    finding.advise(advice).about("+script|load")
+    finding.advise(advice).about("+script|load").granting(user, "+script|load +evalsha", "")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::redis::fault::rights::{least, least_of_nodes};
+    use crate::backend::redis::fault::rights::{least, least_of_nodes, of_operators};
     use crate::backend::redis::wire::script::Names;
     use crate::types::namespace::{Channels, Namespace};
 
@@ -267,7 +350,7 @@ mod tests {
         let namespace = Namespace::default();
         let keys = [companions(&namespace), channels(&namespace), "~disLock:*".to_owned()];
         let all = |channels, others: &[&'static str]| {
-            let names = tried(channels).map(name).chain(others.iter().copied());
+            let names = of_app(channels).map(name).chain(others.iter().copied());
             names.map(|name| format!("+{name}")).chain(keys.clone()).collect::<BTreeSet<_>>()
         };
         // What a subscription does, and what connecting does.
@@ -277,12 +360,37 @@ mod tests {
         assert_eq!(of_node, least_of_nodes().map(str::to_owned).collect());
     }
 
+    /// Of the lines of operators, those of the app are tried there.
+    #[test]
+    fn every_right_to_look_is_tried() {
+        let keys = ["%R~disLock:*", "%R~lockable:*"].map(str::to_owned);
+        for (number, channels, others) in
+            [(0, Channels::Plain, &["+select"][..]), (1, Channels::Sharded, &[])]
+        {
+            let names = tried(channels, Role::Reader).into_iter().map(name);
+            let names = names.map(|name| format!("+{name}")).chain(keys.clone());
+            let all: BTreeSet<_> = names.chain(others.iter().map(ToString::to_string)).collect();
+            assert_eq!(all, of_operators(number).map(str::to_owned).collect());
+        }
+        for (number, channels) in [(2, Channels::Plain), (3, Channels::Sharded)] {
+            let tried = tried(channels, Role::Operator);
+            let is_tried =
+                |right: &&str| tried.iter().any(|it| right.strip_prefix('+') == Some(name(it)));
+            let of_app: BTreeSet<_> =
+                if number == 2 { least().collect() } else { least_of_nodes().collect() };
+            let more: Vec<_> =
+                of_operators(number).filter(|right| !of_app.contains(right)).collect();
+            assert!(more.len() > 4 && more.iter().all(is_tried), "{more:?}");
+        }
+    }
+
     #[test]
     fn one_way_to_run_scripts_suffices_with_a_warning() {
         let severity = |rules: &[&str], rule, is_cached| {
             let rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
             let (is_mute, is_untracked) = (false, false);
-            let missing = Missing { rules, channels: Channels::Plain, is_mute, is_untracked };
+            let (unproven, channels, role) = (BTreeSet::new(), Channels::Plain, Role::App);
+            let missing = Missing { rules, unproven, channels, role, is_mute, is_untracked };
             missing.effect(rule, is_cached).map(|(severity, _)| severity)
         };
         assert_eq!(severity(&["+evalsha"], "+evalsha", true), Some(Severity::Error));

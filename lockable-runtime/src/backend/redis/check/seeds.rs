@@ -47,7 +47,7 @@ async fn slots(opener: &Opener, place: &Place) -> Result<Vec<Shard>, Finding> {
             .ok_or_else(|| failures::failed(NAME, &fault::unexpected("it", NAME).message, "")),
         Err(error) if fault::is_missing_right(&error) => {
             let (user, effect) = (session.target.user(), "no lock can be acquired");
-            Err(failures::missing_right(Severity::Error, RIGHT, user, effect))
+            Err(failures::lacking(Severity::Error, RIGHT, user, effect))
         }
         Err(error) if fault::is_no_node(&error) => {
             let finding = Finding::new(Severity::Error, Code::NotACluster, NO_NODE);

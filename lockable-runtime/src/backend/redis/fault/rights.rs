@@ -76,6 +76,12 @@ pub(crate) fn least_of_nodes() -> impl Iterator<Item = &'static str> {
     rules(DOCUMENTED, 2)
 }
 
+/// The same of readers and operators, of a server and of nodes each.
+#[cfg(test)]
+pub(crate) fn of_operators(number: usize) -> impl Iterator<Item = &'static str> {
+    rules(DOCUMENTED_OF_OPERATORS, number)
+}
+
 /// Those of the documented line with that number.
 fn rules(text: &'static str, number: usize) -> impl Iterator<Item = &'static str> {
     let mut lines = text.lines().filter(|line| line.starts_with("ACL SETUSER "));

@@ -21,6 +21,7 @@ use crate::backend::redis::tracking;
 use crate::check::{Code, Finding};
 use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
+use crate::types::namespace::Namespace;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
@@ -42,10 +43,11 @@ pub(crate) async fn greet(
     }
     judge(hello, server)?;
     let names = names.map_err(failed)?;
+    let origin = Origin::draw()?;
     if opener.is_for_reading {
+        refuse_one_of_several(commands, mode, &opener.namespace.of_trial(origin), target).await?;
         return Ok((names, tracks));
     }
-    let origin = Origin::draw()?;
     let slot = target.node.as_ref().map(|node| node.slot());
     let stage = slot.map_or(Stage::Alone(mode), Stage::Node);
     let mut trial = rehearse(commands, &names, origin, stage).await.map_err(failed)?;
@@ -55,6 +57,24 @@ pub(crate) async fn greet(
     }
     trial.judge(target)?;
     Ok((names, tracks))
+}
+
+/// One node of several has a part of the locks: of the others it would seem that no one has them.
+async fn refuse_one_of_several(
+    commands: &mut MultiplexedConnection,
+    mode: Mode,
+    trial: &Namespace,
+    target: &Target,
+) -> Result<(), Fault> {
+    let server = &*target.server;
+    let mut pipeline = Pipeline::new();
+    mode.ask(trial, Mode::OF_READERS, &mut pipeline);
+    if target.node.is_some() || pipeline.is_empty() {
+        return Ok(());
+    }
+    let replies = commands.send_packed_commands(&pipeline, 0, pipeline.len()).await;
+    let replies = replies.map_err(|error| fault::of(server, &error))?;
+    unfit_by_answers(&replies, target).map_or(Ok(()), |unfit| Err(server::fault(&unfit, server)))
 }
 
 /// Why a server is the wrong one for locks, with the URL of the right one; it is asked for that where its
@@ -209,7 +229,7 @@ async fn rehearse(
     }
     let mut pipeline = command::pipeline(steps.iter().map(|step| step.command.clone()));
     if let Stage::Alone(mode) = stage {
-        mode.ask(namespace, &mut pipeline);
+        mode.ask(namespace, Mode::OF_HOLDERS, &mut pipeline);
     }
     let replies = commands.send_packed_commands(&pipeline, 0, pipeline.len()).await?;
     Ok(Trial { steps, replies })

@@ -117,6 +117,12 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
+    /// The command about a key that who locks may send.
+    pub(crate) const OF_HOLDERS: &str = "GET";
+
+    /// The same of who only looks.
+    pub(crate) const OF_READERS: &str = "PTTL";
+
     pub(crate) fn of(hello: &Value) -> Self {
         match field(hello, "mode").as_deref() {
             Some("standalone") => Self::Standalone,
@@ -127,14 +133,14 @@ impl Mode {
     }
 
     /// Asks whether other nodes have a part of the keys, where the mode leaves that open: for the size
-    /// of the cluster, and for keys all over its slots, because a user may not be allowed the first.
-    pub(crate) fn ask(self, trial: &Namespace, pipeline: &mut Pipeline) {
+    /// of the cluster, and by this command for keys all over its slots, because a user may not be allowed the first.
+    pub(crate) fn ask(self, trial: &Namespace, command: &str, pipeline: &mut Pipeline) {
         if self == Self::Cluster {
             pipeline.cmd("CLUSTER").arg("INFO");
         }
         if matches!(self, Self::Cluster | Self::Unknown) {
             for number in 0..PROBED_SLOTS {
-                pipeline.cmd("GET").arg(format!("{trial}:{number}"));
+                pipeline.cmd(command).arg(format!("{trial}:{number}"));
             }
         }
     }

@@ -1,0 +1,76 @@
+//! The rights that a user lacks, in one line of `ACL SETUSER`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a finding says is to be granted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Grant {
+    pub(crate) user: String,
+    /// The rules, each a word.
+    pub(crate) rules: String,
+    /// The same of what may be missing too, and is needed.
+    pub(crate) besides: String,
+    /// What follows without it; empty where the finding has words of its own.
+    pub(crate) effect: String,
+}
+
+impl Grant {
+    /// What several findings with the same effect say together.
+    pub(crate) fn message<'a>(&self, all: impl Iterator<Item = &'a Self>) -> String {
+        let Self { user, effect, .. } = self;
+        let rules = sorted(all.map(|grant| &*grant.rules));
+        let rights = if rules.len() == 1 { "right" } else { "rights" };
+        format!("the user `{user}` lacks the {rights} `{}`: {effect}", rules.join(" "))
+    }
+}
+
+/// For each user, the line that grants all of it.
+pub(crate) fn lines<'a>(grants: impl Iterator<Item = &'a Grant>) -> Vec<String> {
+    let mut users = BTreeMap::<_, Vec<_>>::new();
+    for grant in grants {
+        users.entry(&grant.user).or_default().push(grant);
+    }
+    let line = |(user, grants): (&String, Vec<&Grant>)| {
+        let all = grants.iter().flat_map(|grant| [&*grant.rules, &*grant.besides]);
+        format!("ACL SETUSER {user} {}", sorted(all).join(" "))
+    };
+    users.into_iter().map(line).collect()
+}
+
+/// Each word once, in the order of the documented lines: keys, channels, commands.
+fn sorted<'a>(rules: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let rules: BTreeSet<_> = rules.flat_map(str::split_whitespace).collect();
+    let mut rules: Vec<_> = rules.into_iter().collect();
+    let kind = |rule: &&str| ["~", "%", "&"].iter().position(|kind| rule.starts_with(kind));
+    rules.sort_by_key(|rule| kind(rule).unwrap_or(usize::MAX));
+    rules
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(user: &str, rules: &str) -> Grant {
+        let (user, rules) = (user.to_owned(), rules.to_owned());
+        Grant { user, rules, besides: String::new(), effect: "no lock".to_owned() }
+    }
+
+    #[test]
+    fn each_user_has_one_line() {
+        let besides = "~x:* +get".to_owned();
+        let grants = [
+            Grant { besides, ..grant("b", "+set") },
+            grant("a", "+script|load +evalsha"),
+            grant("b", "&x:*"),
+            grant("b", "~y:*"),
+            grant("b", "+set"),
+        ];
+        let of = lines(grants.iter());
+        assert_eq!(
+            of,
+            ["ACL SETUSER a +evalsha +script|load", "ACL SETUSER b ~x:* ~y:* &x:* +get +set"]
+        );
+        let [one, ..] = &grants;
+        assert_eq!(one.message([one].into_iter()), "the user `b` lacks the right `+set`: no lock");
+    }
+}
