@@ -22,6 +22,7 @@
 //! | debug | `hold` | event | the same | the end of that: the release starts, or the lock was lost |
 //! | warn | `revoked` | event | `key`, …, `fencing_token`, `reason` | an operator asked the holder to stop |
 //! | warn | `hold` | event | `key`, …, `held`, `share` | a body without `renew` used [most of its lease](crate::LockerBuilder::warn_held_over) |
+//! | warn | `hold` | event | `key`, …, `fencing_token`, `held` | a lock with `renew` is held for [a long time](crate::LockerBuilder::warn_renewed_over); again each time that this has doubled |
 //! | debug | `renew` | span | `leases` | one command renews this count of leases |
 //! | trace | `renew` | event | `key`, …, `fencing_token`, `outcome` | the answer for one of them |
 //! | warn | `renew` | event | `leases`, `error` | no answer came; the renewal is tried again |
@@ -113,6 +114,7 @@
 //!     .url("memory://")
 //!     .redact_keys()
 //!     .warn_held_over(Some(0.5))
+//!     .warn_renewed_over(Some(Duration::from_secs(3_600)))
 //!     .warn_waited_over(Some(Duration::from_secs(2)))
 //!     .connect()
 //!     .await?;
@@ -139,7 +141,8 @@ pub(crate) use self::acquiring::{
 };
 pub(crate) use self::counters::{change, describe, handed_off};
 pub(crate) use self::holding::{
-    Hold, HoldEnd, completed_after_loss, lost, renewal_unanswered, renewed, renewing, revoked,
+    Hold, HoldEnd, completed_after_loss, held_long, lost, renewal_unanswered, renewed, renewing,
+    revoked,
 };
 pub(crate) use self::releasing::{
     handed_off_locally, release_abandoned, release_deferred, released_too_late, releasing,
