@@ -16,7 +16,7 @@ pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
     let value = match (&locked.on_busy, &locked.on_error) {
         (Some(OnBusy::Skip(word)), _) => {
             let private = private_at(locked, word.span());
-            quote_spanned!(mixed().located_at(word.span())=> #private::Skip::skip())
+            quote_spanned!(mixed().located_at(word.span())=> #private::Skip::skipped(&error))
         }
         (None, Some(_)) => refused_by_type(locked),
         // With a value the body has said it; with neither, busy is a failure as any other.

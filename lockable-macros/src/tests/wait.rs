@@ -20,7 +20,7 @@ async fn report()-> Option <Report>  {
         ::core::result::Result::Ok(value)=>  {
             return value;
         }
-        ::core::result::Result::Err(error)if error.is_busy()||error.is_wait_limit_reached()=> return::lockable_runtime::__private::Skip::skip(), ::core::result::Result::Err(error)=> error,
+        ::core::result::Result::Err(error)if error.is_busy()||error.is_wait_limit_reached()=> return::lockable_runtime::__private::Skip::skipped(&error), ::core::result::Result::Err(error)=> error,
     }
     ;
     <Option <Report> as::lockable_runtime::__private::Refused> ::refused(error)

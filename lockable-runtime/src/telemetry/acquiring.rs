@@ -120,8 +120,12 @@ pub(crate) fn wait_limit_reached(key: DisplayKey<'_>, waited: Duration) {
         "the wait limit was reached; another holder has the lock");
 }
 
-/// A decorated call found another holder and skips its body.
+/// A decorated call found another holder, skips its body, and returns no error. At a wait limit, the call that
+/// waited has logged that.
 pub(crate) fn skipped(error: &LockError) {
+    if error.is_wait_limit_reached() {
+        return;
+    }
     let (key, label) = (error.shown_key(), error.label());
     info!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
         lock = label.lock(), function = label.function(),

@@ -13,7 +13,7 @@
 //! | warn | `connect` | event | `settings` | a locker was made whose URL has these settings for other programs |
 //! | debug | `acquire` | span | `key`, …, `outcome`, `waited`, `fencing_token` | a call asks for its lock, until it has the lock or gives up |
 //! | debug | `acquire` | event | the same | the end of that; without `waited` and `fencing_token` unless the lock was granted |
-//! | info | `acquire` | event | `key`, … | a decorated call found another holder and skips its body |
+//! | info | `acquire` | event | `key`, … | a decorated call found another holder, and skips its body without an error |
 //! | warn | `acquire` | event | `key`, …, `waited` | the wait limit was reached, and another holder has the lock |
 //! | error | `acquire` | event | `key`, …, `error` | a decorated call failed, and its return type cannot carry the error |
 //! | debug | `wait` | span | `key`, …, `waited` | a call waits in line, inside of its `acquire` |
