@@ -71,6 +71,7 @@ pub trait Skip: Sized {
     fn skip() -> Self;
 
     /// The value for this busy lock, which is logged.
+    #[must_use]
     fn skipped(error: &LockError) -> Self {
         telemetry::skipped(error);
         Self::skip()

@@ -137,6 +137,10 @@ impl Call {
 
     fn request(self) -> Result<LockRequest, LockError> {
         let label = self.terms.label;
+        self.checked(label).inspect_err(|error| telemetry::acquisition_failed(label, error))
+    }
+
+    fn checked(self, label: &'static Label) -> Result<LockRequest, LockError> {
         let locker = self.locker.map_or_else(default_locker, Ok);
         let locker = locker.map_err(|error| error.labeled(label))?;
         let prefix = self.prefix.unwrap_or(locker.prefix());

@@ -51,6 +51,7 @@ impl Acquiring {
     pub(crate) fn failed(mut self, error: &LockError) {
         let outcome = if error.is_wait_limit_reached() { "wait_limit" } else { "failed" };
         self.refuse(error.shown_key(), outcome);
+        acquisition_failed(self.label, error);
     }
 
     fn refuse(&mut self, key: Option<DisplayKey<'_>>, outcome: &'static str) {
@@ -72,6 +73,13 @@ impl Drop for Acquiring {
         if !self.is_over {
             self.end("cancelled");
         }
+    }
+}
+
+/// A call has no lock, and that is not because the lock is busy; perhaps before it asked.
+pub(crate) fn acquisition_failed(label: &Label, error: &LockError) {
+    if !error.is_busy() {
+        counters::failed(label, error.kind().name());
     }
 }
 
