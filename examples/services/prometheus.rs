@@ -1,9 +1,9 @@
 //! Metrics of locks for Prometheus: `/metrics` of a service, and the names that the dashboard
-//! [`grafana.json`](grafana.json) draws.
+//! [`grafana.json`](grafana.json) draws and [`alerts.yml`](alerts.yml) watches.
 //!
 //! Run it with `cargo run --example prometheus`; it runs some calls that contend for one lock, asks
 //! its own `/metrics`, and ends. With `-- serve` it keeps running, on the port `PORT`, for a Prometheus
-//! to scrape. Set `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis. Watch for `lockable_handoff_total`: with
+//! to scrape, until ctrl-c or SIGTERM. Set `LOCKABLE_URL=redis://127.0.0.1:6379` for Redis. Watch for `lockable_handoff_total`: with
 //! several calls in one process most grants are local. And for the label `lock`, by which the dashboard shows
 //! each lock on its own: it is the key template, so the two functions share it, and never the key.
 
@@ -17,10 +17,11 @@ use lockable_runtime::{LockError, Locker, distributed_lock};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
-/// Where the histograms are cut: from a pass within the process to a long lease.
-const SECONDS: [f64; 8] = [0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0];
+/// Where the histograms are cut: from a pass within the process to a wait that someone should look at.
+const SECONDS: [f64; 9] = [0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0];
 
 #[distributed_lock(key = "stock:{sku}", wait = "5s", renew, expire = "900ms", locker = locks)]
 async fn sell(locks: &Locker, sku: u32, takes: Duration) -> Result<(), LockError> {
@@ -52,7 +53,8 @@ async fn contend(locks: &Locker) -> Result<(), LockError> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Before the first locker, so that the locker can describe its metrics.
+    // Before the first locker, so that the locker can describe its metrics. Without the naming there is no
+    // `lockable_acquire_total`, and without the buckets there are none: the dashboard would draw nothing.
     let recorder = PrometheusBuilder::new().with_recommended_naming(true).set_buckets(&SECONDS)?;
     let exporter = recorder.install_recorder()?;
     let url = std::env::var("LOCKABLE_URL").unwrap_or_else(|_| "memory://".to_owned());
@@ -62,25 +64,39 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let port = std::env::var("PORT").map_or(Ok(0), |port| port.parse())?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     let address = listener.local_addr()?;
-    let service = tokio::spawn(async move { axum::serve(listener, app).await });
+    let service = axum::serve(listener, app).with_graceful_shutdown(stop_requested()?);
+    let service = tokio::spawn(async move { service.await });
 
     contend(&locks).await?;
     let scrape = scrape(address).await?;
     println!("{scrape}");
-    for name in names(include_str!("grafana.json")) {
-        assert!(scrape.contains(name), "the dashboard draws {name}, which is not there");
+    for name in names(include_str!("grafana.json")).chain(names(include_str!("alerts.yml"))) {
+        assert!(scrape.contains(name), "{name} is drawn, or in an alert, and not there");
     }
     assert!(scrape.contains(r#"lock="stock:{sku}""#) && scrape.contains(r#"lock="report:{day}""#));
     if std::env::args().any(|argument| argument == "serve") {
         println!("serving http://{address}/metrics");
         service.await??;
+        lockable_runtime::shutdown(Duration::from_secs(5)).await?;
     }
     Ok(())
 }
 
-/// The metrics that a dashboard draws.
-fn names(dashboard: &str) -> impl Iterator<Item = &str> {
-    let words = dashboard.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+/// Ready at ctrl-c, and at the SIGTERM with which Kubernetes, systemd and Docker stop a service.
+fn stop_requested() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// The metrics that a text names.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| word.starts_with("lockable_"))
 }
 

@@ -24,7 +24,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("admin", "revoke mod locks held holder waiter process"),
     ("hold", "mod run guard reentry"),
     ("lease", "renewal display revoking errors mod state loss schedule early"),
-    ("lease/renewal", "mod task plan"),
+    ("lease/renewal", "mod task plan age"),
     ("waiters", "mod turn stake lines holders table line"),
     ("waiters/line", "mod parts"),
     ("releaser", "shutdown mod backlog duty"),

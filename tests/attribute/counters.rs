@@ -2,7 +2,7 @@
 
 use std::future::pending;
 
-use lockable_runtime::{Locker, OnLost};
+use lockable_runtime::{Locker, OnLost, distributed_lock};
 use metrics::{Key, Label, Unit};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use tokio::runtime::Builder;
@@ -107,8 +107,30 @@ fn each_call_is_counted_by_how_it_ended() {
         counted.of("lockable.acquire"),
         ["busy]=2", "cancelled]=1", "failed]=1", "granted]=1", "wait_limit]=1"]
     );
+    assert_eq!(counted.of("lockable.acquire.failed"), ["invalid-key]=1", "unavailable]=1"]);
     assert_eq!(counted.of("lockable.acquire.wait"), ["]=1 0"]);
     assert_eq!(counted.of("lockable.waiters"), ["]=0"]);
+}
+
+#[test]
+fn a_call_that_fails_before_it_asks_is_counted_by_its_error() {
+    #[distributed_lock(key = "{id}", locker = locks)]
+    async fn call(locks: &Locker, id: &str) -> Option<()> {
+        unreachable!("runs without a lock")
+    }
+    #[distributed_lock(key = "{id}", locker = locks, wait)]
+    fn would_block(locks: &Locker, id: u8) -> Option<()> {
+        unreachable!("runs without a lock")
+    }
+    let counted = counted(async |locks| {
+        assert_eq!(call(&locks, "").await, None);
+        assert_eq!(would_block(&locks, 7), None);
+        let inside = locks.lock("k").run(async { locks.lock("k").try_acquire().await });
+        assert!(inside.await.unwrap().unwrap_err().is_held_by_caller());
+    });
+    let failed = |lock| counted.of(&format!("lockable.acquire.failed{lock}")).join(" ");
+    assert_eq!(failed("{{id}}"), "invalid-key]=1 invalid-option]=1");
+    assert_eq!(failed(""), "held-by-caller]=1");
 }
 
 #[test]
@@ -178,7 +200,13 @@ fn rare_events_are_counted_from_zero_on() {
         now(async { drop(locks.lock("k").label("zero").acquire().await) });
     });
     let initial = snapshotter.snapshot().into_vec();
-    for name in ["hold.lost", "hold.revoked", "hold.completed_after_loss", "release.abandoned"] {
+    for name in [
+        "acquire.failed",
+        "hold.lost",
+        "hold.revoked",
+        "hold.completed_after_loss",
+        "release.abandoned",
+    ] {
         for lock in ["", "zero"] {
             let is_lock = |label: &Label| label.key() == "lock" && label.value() == lock;
             let mut keys = initial.iter().map(|(key, ..)| key.key());

@@ -8,13 +8,21 @@ use crate::events;
 use crate::support::{ShopError, hold, locker, pause};
 
 #[tokio::test(start_paused = true)]
-async fn busy_is_an_info_event_that_names_the_key() {
+async fn a_busy_call_is_logged_at_info_where_it_returns_no_error() {
     #[distributed_lock(key = "order:{id}", locker = locks)]
     async fn unit(locks: &Locker, id: u8) {
         unreachable!("runs beside another holder")
     }
     #[distributed_lock(key = "order:{id}", locker = locks, on_busy = Ok(()))]
     async fn result(locks: &Locker, id: u8) -> Result<(), ShopError> {
+        unreachable!("runs beside another holder")
+    }
+    #[distributed_lock(key = "order:{id}", locker = locks, on_busy = skip)]
+    async fn skips(locks: &Locker, id: u8) -> Result<(), ShopError> {
+        unreachable!("runs beside another holder")
+    }
+    #[distributed_lock(key = "order:{id}", locker = locks, on_busy = 1, on_error = |_| 2)]
+    fn sync(locks: &Locker, id: u8) -> u8 {
         unreachable!("runs beside another holder")
     }
     #[distributed_lock(key = "order:{id}", locker = locks)]
@@ -28,8 +36,15 @@ async fn busy_is_an_info_event_that_names_the_key() {
     events::assert_only(Level::INFO, &["disLock:order:7"]);
     result(&locks, 7).await.unwrap();
     events::assert_only(Level::INFO, &["disLock:order:7"]);
-    error(&locks, 7).await.unwrap_err();
+    skips(&locks, 7).await.unwrap();
     events::assert_only(Level::INFO, &["disLock:order:7"]);
+    assert_eq!(sync(&locks, 7), 1);
+    events::assert_only(Level::INFO, &["disLock:order:7"]);
+    error(&locks, 7).await.unwrap_err();
+    let logged = events::take_all();
+    assert!(logged.iter().all(|event| event.level == Level::DEBUG), "{logged:#?}");
+    let is_busy = |fields: &str| fields.contains(r#"outcome="busy""#) && fields.contains("order:7");
+    assert!(matches!(&*logged, [busy] if is_busy(&busy.fields)), "{logged:#?}");
 }
 
 #[tokio::test(start_paused = true)]

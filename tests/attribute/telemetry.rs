@@ -220,6 +220,36 @@ async fn a_share_outside_of_0_to_1_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_renewed_hold_is_logged_each_time_its_age_doubles() {
+    const HOUR: Duration = Duration::from_secs(3_600);
+    let hold_renewed = async |locks: &Locker, held| {
+        locks.lock("k").expire(HOUR).renew().run(elapse(held)).await.unwrap();
+        let logged = events::take();
+        let warned = logged_as(&logged, Level::WARN, "hold");
+        assert_eq!(warned.len(), logged.len(), "{logged:#?}");
+        warned
+    };
+    let locks = locker().await;
+    events::listen();
+    assert_eq!(hold_renewed(&locks, 23 * HOUR).await, [""; 0]);
+    let warned = hold_renewed(&locks, 7 * 24 * HOUR).await;
+    assert_eq!(warned.len(), 3, "{warned:#?}");
+    for (fields, days) in warned.iter().zip([1.0, 2.0, 4.0]) {
+        assert_has(fields, &[r#"key="disLock:k""#, "fencing_token=", "`max_hold`"]);
+        let held = fields.split("held=").nth(1).unwrap().split(' ').next().unwrap();
+        let late = held.parse::<f64>().unwrap() - days * 24.0 * HOUR.as_secs_f64();
+        assert!((0.0..HOUR.as_secs_f64()).contains(&late), "{fields}");
+    }
+
+    let early = connect(Locker::builder().warn_renewed_over(Some(2 * HOUR))).await;
+    assert_eq!(hold_renewed(&early, 5 * HOUR).await.len(), 2);
+    let never = connect(Locker::builder().warn_renewed_over(None)).await;
+    assert_eq!(hold_renewed(&never, 49 * HOUR).await, [""; 0]);
+    let zero = Locker::builder().url("memory://").warn_renewed_over(Some(Duration::ZERO));
+    assert!(zero.connect().await.unwrap_err().is_invalid_option());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_waits_long_warns_while_it_waits() {
     let locks = connect(Locker::builder().warn_waited_over(Some(2 * SECOND))).await;
     let held = hold(&locks, "k").await;

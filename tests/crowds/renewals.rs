@@ -34,8 +34,8 @@ fn renewals_are_batched_and_locks_take_two_kibibytes() {
         let used = in_use() - start;
         println!("{} bytes each at first, {} bytes each later", fresh / COUNT, used / COUNT);
         assert!(used.max(fresh) <= COUNT * MEMORY_EACH, "{used} and {fresh} bytes");
-        let (renewed, commands) = (renewals(&admin), admin.command_calls("evalsha"));
-        assert!(commands * 100 <= renewed, "{commands} commands for {renewed} renewals");
+        let (renewed, requests) = (renewals(&admin), admin.command_calls("evalsha"));
+        assert!(requests * 100 <= renewed, "{requests} requests for {renewed} renewals");
         assert!(guards.iter().flatten().all(LockGuard::is_held));
         assert_eq!(held(&admin), COUNT);
         // Half of them are released, and half are dropped.

@@ -2,6 +2,7 @@
 
 mod board;
 mod design;
+mod figures;
 mod first_function;
 mod links;
 mod names;

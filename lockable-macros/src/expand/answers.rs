@@ -16,7 +16,7 @@ pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
     let value = match (&locked.on_busy, &locked.on_error) {
         (Some(OnBusy::Skip(word)), _) => {
             let private = private_at(word.span());
-            quote_spanned!(mixed().located_at(word.span())=> #private::Skip::skip())
+            quote_spanned!(mixed().located_at(word.span())=> #private::Skip::skipped(&error))
         }
         // A call that waits without a limit never finds the lock busy.
         (None, Some(_)) if matches!(locked.wait.wait, Some(Wait::Forever)) => {

@@ -22,7 +22,7 @@ async fn hidden() -> Result<Option<impl Iterator<Item = u8>>, E> { #![allow(unus
         ::core::result::Result::Ok(value)=>  {
             return value;
         }
-        ::core::result::Result::Err(error)if error.is_busy()=> return __lockable::Skip::skip(), ::core::result::Result::Err(error)=> error,
+        ::core::result::Result::Err(error)if error.is_busy()=> return __lockable::Skip::skipped(&error), ::core::result::Result::Err(error)=> error,
     }
     ;
     <Result <Option <_> , E> as __lockable::RefusedBesideOnBusy> ::refused(error)

@@ -21,7 +21,7 @@ async fn report()-> Option <Report>  {
         ::core::result::Result::Ok(value)=>  {
             return value;
         }
-        ::core::result::Result::Err(error)if error.is_busy()||error.is_wait_limit_reached()=> return __lockable::Skip::skip(), ::core::result::Result::Err(error)=> error,
+        ::core::result::Result::Err(error)if error.is_busy()||error.is_wait_limit_reached()=> return __lockable::Skip::skipped(&error), ::core::result::Result::Err(error)=> error,
     }
     ;
     <Option <Report> as __lockable::RefusedBesideOnBusy> ::refused(error)

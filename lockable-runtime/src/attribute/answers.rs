@@ -10,7 +10,7 @@ use crate::types::error::LockError;
     note = "return `()`, `Option<T>` or `Result<T, E>` with `E: From<LockError>`, or add `on_busy = <expression>` and `on_error = |err| <expression>`"
 )]
 pub trait Refused: Sized {
-    /// The value; an error that it cannot carry is logged at error level.
+    /// The value; an error that it cannot carry is logged.
     fn refused(error: LockError) -> Self;
 }
 
@@ -90,9 +90,11 @@ impl<E: From<LockError>> FromLockError for E {
     }
 }
 
-/// Logs an error that the return type cannot carry; a busy lock was logged already.
+/// Logs an error that the return type cannot carry: a busy lock as a call that is skipped.
 fn log_discarded(error: &LockError) {
-    if !error.is_busy() {
+    if error.is_busy() {
+        telemetry::skipped(error);
+    } else {
         telemetry::error_discarded(error);
     }
 }
@@ -106,6 +108,13 @@ fn log_discarded(error: &LockError) {
 pub trait Skip: Sized {
     /// The value.
     fn skip() -> Self;
+
+    /// The value for this busy lock, which is logged.
+    #[must_use]
+    fn skipped(error: &LockError) -> Self {
+        telemetry::skipped(error);
+        Self::skip()
+    }
 }
 
 impl Skip for () {

@@ -15,7 +15,7 @@ use crate::locker::blocking::{acquire_blocking, hold_blocking};
 use crate::locker::global::default_locker;
 use crate::locker::request::LockRequest;
 use crate::telemetry;
-use crate::types::error::{LockError, LockErrorKind};
+use crate::types::error::LockError;
 use crate::types::key::render;
 pub use crate::types::key::{KeyPart, Part};
 pub use crate::types::label::Label;
@@ -127,16 +127,20 @@ impl Call {
     }
 
     async fn acquire(self) -> Result<LockGuard, LockError> {
-        log_skipped(self.request()?.acquire().await)
+        self.request()?.acquire().await
     }
 
     fn acquire_blocking(self) -> Result<LockGuard, LockError> {
         let may_block = self.blocking;
-        log_skipped(acquire_blocking(self.request()?, may_block))
+        acquire_blocking(self.request()?, may_block)
     }
 
     fn request(self) -> Result<LockRequest, LockError> {
         let label = self.terms.label;
+        self.checked(label).inspect_err(|error| telemetry::acquisition_failed(label, error))
+    }
+
+    fn checked(self, label: &'static Label) -> Result<LockRequest, LockError> {
         let locker = self.locker.map_or_else(default_locker, Ok);
         let locker = locker.map_err(|error| error.labeled(label))?;
         let prefix = self.prefix.unwrap_or(locker.prefix());
@@ -190,19 +194,12 @@ pub fn run_blocking_even_when_busy<T>(
 ) -> Result<T, LockError> {
     match call.acquire_blocking() {
         Ok(guard) => hold_blocking(guard, |lease| body(Some(lease))),
-        Err(error) if error.is_busy() => Ok(body(None)),
+        Err(error) if error.is_busy() => {
+            telemetry::skipped(&error);
+            Ok(body(None))
+        }
         Err(error) => Err(error),
     }
-}
-
-/// Logs a busy lock at info level. At a wait limit, the call that waited has logged that.
-fn log_skipped(outcome: Result<LockGuard, LockError>) -> Result<LockGuard, LockError> {
-    if let Err(error) = &outcome
-        && error.kind() == LockErrorKind::Busy
-    {
-        telemetry::skipped(error);
-    }
-    outcome
 }
 
 /// Calls a closure; clippy would have it written in place.

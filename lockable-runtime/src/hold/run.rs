@@ -127,6 +127,7 @@ impl<F: Future> RunProj<'_, F> {
         match acquired {
             Ok(guard) => self.start_holding(guard),
             Err(error) if error.is_busy() && *self.runs_when_busy => {
+                telemetry::skipped(&error);
                 self.fill_cell(|| None);
                 State::Busy
             }

@@ -64,7 +64,8 @@ pub(crate) fn acquire_blocking(
     let link = Arc::clone(request.link());
     let (backend, reporting, label) = (&*link.backend, link.reporting, request.terms().label);
     let ended = || LockError::new(LockErrorKind::Unavailable, "the background thread has ended");
-    let request = request.blocking()?;
+    let count = |error: &LockError| telemetry::acquisition_failed(label, error);
+    let request = request.blocking().inspect_err(count)?;
     let Some(key) = request.waits_for().cloned() else {
         return wait_for(backend, request.acquire()).unwrap_or_else(|| Err(ended()));
     };
@@ -72,7 +73,7 @@ pub(crate) fn acquire_blocking(
     let wait = || wait_elsewhere(backend, request.acquire()).unwrap_or_else(|| Err(ended()));
     let outcome = if may_block { Some(wait()) } else { where_blocking_is_allowed(wait) };
     let refused = || reporting.redact(LockError::would_block_runtime(key.as_str())).labeled(label);
-    let outcome = outcome.unwrap_or_else(|| Err(refused()));
+    let outcome = outcome.unwrap_or_else(|| Err(refused()).inspect_err(count));
     if outcome.as_ref().is_err_and(LockError::is_wait_limit_reached) {
         let key = reporting.show(&key).labeled(label);
         telemetry::wait_limit_reached(key, backend.now().since(start));

@@ -200,6 +200,16 @@ impl LockerBuilder {
         self
     }
 
+    /// How long a lock with `renew` may be held before a warning names its key; a day by default, `None` turns it
+    /// off. It is logged while the lock is held, and again each time its age has doubled.
+    ///
+    /// A body that hangs keeps a lock with `renew` for ever, and nothing fails. The warning comes with a renewal, so
+    /// at most a third of the lease later. `max_hold` stops such a body.
+    pub fn warn_renewed_over(mut self, age: Option<Duration>) -> Self {
+        self.reporting.renewed_over = age;
+        self
+    }
+
     /// How long a call may wait before a warning names its key; off by default. It is logged once,
     /// while the call continues to wait.
     pub fn warn_waited_over(mut self, patience: Option<Duration>) -> Self {
@@ -356,8 +366,9 @@ impl LockerBuilder {
     /// # Errors
     /// As [`Locker::connect`], and [`is_invalid_option`](LockError::is_invalid_option) for an
     /// `expire` under 10 ms, for a [`namespace`](LockerBuilder::namespace) with which no name can begin, for a
-    /// share of the lease that is not above 0 and at most 1, and for certificates that are none, or that are given
-    /// although nothing is encrypted with the URL.
+    /// share of the lease that is not above 0 and at most 1, for a
+    /// [`warn_renewed_over`](LockerBuilder::warn_renewed_over) of zero, and for certificates that are none, or that are
+    /// given although nothing is encrypted with the URL.
     ///
     /// # Cancel safety
     /// Nothing is left behind but a connection that is being opened.
@@ -421,9 +432,13 @@ impl fmt::Debug for LockerBuilder {
 }
 
 fn checked(reporting: Reporting) -> Result<Reporting, LockError> {
-    match reporting.held_over {
-        Some(share) if !(share > 0.0 && share <= 1.0) => {
+    match (reporting.held_over, reporting.renewed_over) {
+        (Some(share), _) if !(share > 0.0 && share <= 1.0) => {
             let flaw = format!("`warn_held_over` must be above 0 and at most 1, got {share}");
+            Err(LockError::new(LockErrorKind::InvalidOption, flaw))
+        }
+        (_, Some(Duration::ZERO)) => {
+            let flaw = "`warn_renewed_over` must be above 0";
             Err(LockError::new(LockErrorKind::InvalidOption, flaw))
         }
         _ => Ok(reporting),

@@ -291,7 +291,11 @@ impl LockRequest {
     /// Acquires as the terms say, in the span of that.
     async fn ask(self) -> Result<Tried, LockError> {
         let (reporting, explain) = (self.link().reporting, self.explain());
-        let (acquirer, key, terms) = self.checked().map_err(&explain)?;
+        let label = self.terms.label;
+        let checked = self.checked().map_err(&explain);
+        let (acquirer, key, terms) = checked.inspect_err(|error| {
+            telemetry::acquisition_failed(label, error);
+        })?;
         let acquiring = Acquiring::start(reporting.show(&key).labeled(terms.label));
         let asking = pin!(acquire(&acquirer, key, &terms));
         match telemetry::inside(&acquiring.span, asking).await.map_err(explain) {

@@ -51,6 +51,7 @@ impl Acquiring {
     pub(crate) fn failed(mut self, error: &LockError) {
         let outcome = if error.is_wait_limit_reached() { "wait_limit" } else { "failed" };
         self.refuse(error.shown_key(), outcome);
+        acquisition_failed(self.label, error);
     }
 
     fn refuse(&mut self, key: Option<DisplayKey<'_>>, outcome: &'static str) {
@@ -72,6 +73,13 @@ impl Drop for Acquiring {
         if !self.is_over {
             self.end("cancelled");
         }
+    }
+}
+
+/// A call has no lock, and that is not because the lock is busy; perhaps before it asked.
+pub(crate) fn acquisition_failed(label: &Label, error: &LockError) {
+    if !error.is_busy() {
+        counters::failed(label, error.kind().name());
     }
 }
 
@@ -120,8 +128,12 @@ pub(crate) fn wait_limit_reached(key: DisplayKey<'_>, waited: Duration) {
         "the wait limit was reached; another holder has the lock");
 }
 
-/// A decorated call found another holder and skips its body.
+/// A decorated call found another holder, skips its body, and returns no error. At a wait limit, the call that
+/// waited has logged that.
 pub(crate) fn skipped(error: &LockError) {
+    if error.is_wait_limit_reached() {
+        return;
+    }
     let (key, label) = (error.shown_key(), error.label());
     info!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
         lock = label.lock(), function = label.function(),

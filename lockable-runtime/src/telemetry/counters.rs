@@ -14,6 +14,7 @@ use crate::types::label::Label;
 /// Describes the metrics to the recorder.
 pub(crate) fn describe() {
     describe_counter!("lockable.acquire", "Calls that asked for a lock.");
+    describe_counter!("lockable.acquire.failed", "Calls that failed to ask for a lock.");
     describe_histogram!("lockable.acquire.wait", Unit::Seconds, "How long calls waited.");
     describe_gauge!("lockable.waiters", "Calls that are waiting.");
     describe_counter!("lockable.handoff", "Grants that came from another holder.");
@@ -51,6 +52,9 @@ fn start_at_zero(label: &Label) {
     for (name, other) in USUAL {
         let _: &Key = key(label, name, other);
     }
+    for kind in ["unavailable", "refused", "wrong-type", "invalid-key"] {
+        add(label, "lockable.acquire.failed", Some(("kind", kind)), 0);
+    }
     for reason in ["deadline", "absent", "taken", "forced"] {
         add(label, "lockable.hold.lost", Some(("reason", reason)), 0);
     }
@@ -61,12 +65,22 @@ fn start_at_zero(label: &Label) {
     change(label, "lockable.release.backlog", 0.0);
 }
 
-/// A call ended that asked for a lock: the first event of each lock that is counted here.
+/// A call ended that asked for a lock.
 pub(super) fn acquired(label: &Label, outcome: &'static str) {
+    start(label);
+    add(label, "lockable.acquire", Some(("outcome", outcome)), 1);
+}
+
+/// A call failed to ask for a lock, or to hear of it, by the name of the error's kind.
+pub(super) fn failed(label: &Label, kind: &'static str) {
+    start(label);
+    add(label, "lockable.acquire.failed", Some(("kind", kind)), 1);
+}
+
+fn start(label: &Label) {
     if label.metrics.is_first_since(DESCRIBED.load(Ordering::Relaxed)) {
         start_at_zero(label);
     }
-    add(label, "lockable.acquire", Some(("outcome", outcome)), 1);
 }
 
 /// One more of what has no other label.

@@ -78,6 +78,14 @@ impl Hold {
     }
 }
 
+/// A lock has been held with `renew` for longer than `warn_renewed_over`, and still is.
+pub(crate) fn held_long(key: DisplayKey<'_>, token: FencingToken, held: Duration) {
+    warn!(name: "hold", target: TARGET, key = &*key.text(), lock = key.label.lock(),
+        function = key.label.function(), fencing_token = u64::from(token),
+        held = held.as_secs_f64(),
+        "the lock is held and renewed for a long time; if its body hangs, `max_hold` stops it");
+}
+
 /// The span of one command that renews this count of leases.
 pub(crate) fn renewing(leases: usize) -> Span {
     debug_span!(target: TARGET, "renew", leases)

@@ -13,7 +13,7 @@
 //! | warn | `connect` | event | `settings` | a locker was made whose URL has these settings for other programs |
 //! | debug | `acquire` | span | `key`, …, `outcome`, `waited`, `fencing_token` | a call asks for its lock, until it has the lock or gives up |
 //! | debug | `acquire` | event | the same | the end of that; without `waited` and `fencing_token` unless the lock was granted |
-//! | info | `acquire` | event | `key`, … | a decorated call found another holder and skips its body |
+//! | info | `acquire` | event | `key`, … | a decorated call found another holder, and skips its body without an error |
 //! | warn | `acquire` | event | `key`, …, `waited` | the wait limit was reached, and another holder has the lock |
 //! | error | `acquire` | event | `key`, …, `error` | a decorated call failed, and its return type cannot carry the error |
 //! | debug | `wait` | span | `key`, …, `waited` | a call waits in line, inside of its `acquire` |
@@ -22,6 +22,7 @@
 //! | debug | `hold` | event | the same | the end of that: the release starts, or the lock was lost |
 //! | warn | `revoked` | event | `key`, …, `fencing_token`, `reason` | an operator asked the holder to stop |
 //! | warn | `hold` | event | `key`, …, `held`, `share` | a body without `renew` used [most of its lease](crate::LockerBuilder::warn_held_over) |
+//! | warn | `hold` | event | `key`, …, `fencing_token`, `held` | a lock with `renew` is held for [a long time](crate::LockerBuilder::warn_renewed_over); again each time that this has doubled |
 //! | debug | `renew` | span | `leases` | one command renews this count of leases |
 //! | trace | `renew` | event | `key`, …, `fencing_token`, `outcome` | the answer for one of them |
 //! | warn | `renew` | event | `leases`, `error` | no answer came; the renewal is tried again |
@@ -73,24 +74,43 @@
 //!
 //! All have the label `lock`.
 //!
-//! | metric | kind | other labels | counts |
-//! |---|---|---|---|
-//! | `lockable.acquire` | counter | `outcome` as above | calls that asked for a lock |
-//! | `lockable.acquire.wait` | histogram, seconds | | how long calls waited that found another holder, however that ended |
-//! | `lockable.waiters` | gauge | | calls that are waiting now |
-//! | `lockable.handoff` | counter | `by`: `queue`, `local` | grants that came by the queue, or from the holder before in this process |
-//! | `lockable.hold` | histogram, seconds | | how long locks were held, from the grant to the start of the release |
-//! | `lockable.hold.lost` | counter | `reason` as above | locks that were lost |
-//! | `lockable.hold.revoked` | counter | | holders that an operator asked to stop |
-//! | `lockable.hold.completed_after_loss` | counter | | bodies that completed although their lock was lost |
-//! | `lockable.renewal` | counter | `outcome` as above, and `unanswered` | renewals, one for each lease and try |
-//! | `lockable.release` | counter | `outcome` as above | releases, one for each try |
-//! | `lockable.release.abandoned` | counter | | releases that were abandoned |
-//! | `lockable.release.backlog` | gauge | | releases that wait in the background now |
+//! | metric | kind | as Prometheus shows it | other labels | counts |
+//! |---|---|---|---|---|
+//! | `lockable.acquire` | counter | `lockable_acquire_total` | `outcome` as above | calls that asked for a lock |
+//! | `lockable.acquire.failed` | counter | `lockable_acquire_failed_total` | `kind`: `unavailable`, `refused`, `wrong-type`, `invalid-key`, `invalid-option`, `held-by-caller`, `not-configured` | calls that failed, also before they asked: by the [kind](crate::LockErrorKind) of their error |
+//! | `lockable.acquire.wait` | histogram, seconds | `lockable_acquire_wait_seconds_bucket`, `_sum`, `_count` | | how long calls waited that found another holder, however that ended |
+//! | `lockable.waiters` | gauge | `lockable_waiters` | | calls that are waiting now |
+//! | `lockable.handoff` | counter | `lockable_handoff_total` | `by`: `queue`, `local` | grants that came by the queue, or from the holder before in this process |
+//! | `lockable.hold` | histogram, seconds | `lockable_hold_seconds_bucket`, `_sum`, `_count` | | how long locks were held, from the grant to the start of the release |
+//! | `lockable.hold.lost` | counter | `lockable_hold_lost_total` | `reason` as above | locks that were lost |
+//! | `lockable.hold.revoked` | counter | `lockable_hold_revoked_total` | | holders that an operator asked to stop |
+//! | `lockable.hold.completed_after_loss` | counter | `lockable_hold_completed_after_loss_total` | | bodies that completed although their lock was lost |
+//! | `lockable.renewal` | counter | `lockable_renewal_total` | `outcome` as above, and `unanswered` | renewals, one for each lease and try |
+//! | `lockable.release` | counter | `lockable_release_total` | `outcome` as above | releases, one for each try |
+//! | `lockable.release.abandoned` | counter | `lockable_release_abandoned_total` | | releases that were abandoned |
+//! | `lockable.release.backlog` | gauge | `lockable_release_backlog` | | releases that wait in the background now |
 //!
 //! The key is never a label: each order would make a new time series. Units and texts are described to
 //! the recorder when a locker is made, so install the recorder before. Rare events are counted from zero on: for each
 //! lock from the end of its first call.
+//!
+//! ## Prometheus
+//!
+//! The recorder of the crate `metrics-exporter-prometheus` needs two settings, which are off by default:
+//!
+//! ```text
+//! let recorder = PrometheusBuilder::new()
+//!     .with_recommended_naming(true)
+//!     .set_buckets(&[0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0])?;
+//! ```
+//!
+//! Without the first, counters have no `_total` in their names and times no `_seconds`. Without the second there are
+//! no buckets. Then no panel of the dashboard [`grafana.json`] draws anything, and no rule of [`alerts.yml`] fires. The
+//! example [`prometheus.rs`] is a whole program.
+//!
+//! [`grafana.json`]: https://github.com/lockable/lockable/blob/main/examples/services/grafana.json
+//! [`alerts.yml`]: https://github.com/lockable/lockable/blob/main/examples/services/alerts.yml
+//! [`prometheus.rs`]: https://github.com/lockable/lockable/blob/main/examples/services/prometheus.rs
 //!
 //! # Redacted keys
 //!
@@ -113,6 +133,7 @@
 //!     .url("memory://")
 //!     .redact_keys()
 //!     .warn_held_over(Some(0.5))
+//!     .warn_renewed_over(Some(Duration::from_secs(3_600)))
 //!     .warn_waited_over(Some(Duration::from_secs(2)))
 //!     .connect()
 //!     .await?;
@@ -135,11 +156,13 @@
 //! store the names of a label's metrics when each is counted for the first time.
 
 pub(crate) use self::acquiring::{
-    Acquiring, Waiting, error_discarded, settings_ignored, skipped, wait_limit_reached, waits_long,
+    Acquiring, Waiting, acquisition_failed, error_discarded, settings_ignored, skipped,
+    wait_limit_reached, waits_long,
 };
 pub(crate) use self::counters::{change, describe, handed_off};
 pub(crate) use self::holding::{
-    Hold, HoldEnd, completed_after_loss, lost, renewal_unanswered, renewed, renewing, revoked,
+    Hold, HoldEnd, completed_after_loss, held_long, lost, renewal_unanswered, renewed, renewing,
+    revoked,
 };
 pub(crate) use self::releasing::{
     handed_off_locally, release_abandoned, release_deferred, released_too_late, releasing,

@@ -8,6 +8,8 @@ pub(crate) fn describe() {}
 
 pub(super) fn acquired(_: &Label, _: &'static str) {}
 
+pub(super) fn failed(_: &Label, _: &'static str) {}
+
 pub(super) fn count(_: &Label, _: &'static str) {}
 
 pub(super) fn record(_: &Label, _: &'static str, _: Duration) {}

@@ -85,6 +85,27 @@ pub enum LockErrorKind {
     AlreadyInstalled,
 }
 
+impl LockErrorKind {
+    /// Its name for programs, which stays: the command line has the same in its JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Busy | Self::WaitLimitReached => "busy",
+            Self::HeldByCaller => "held-by-caller",
+            Self::Lost => "lost",
+            Self::MaxHoldReached => "max-hold-reached",
+            Self::Revoked => "revoked",
+            Self::Unavailable => "unavailable",
+            Self::Refused => "refused",
+            Self::WrongType => "wrong-type",
+            Self::InvalidKey => "invalid-key",
+            Self::InvalidOption => "invalid-option",
+            Self::InvalidUrl => "invalid-url",
+            Self::NotConfigured => "not-configured",
+            Self::AlreadyInstalled => "already-installed",
+        }
+    }
+}
+
 impl LockError {
     pub(crate) fn new(kind: LockErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();

@@ -15,6 +15,7 @@ use crate::worker::Agent as _;
 
 use self::task::{RenewalTask, Scheduled};
 
+mod age;
 mod plan;
 mod task;
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tracing::Instrument;
 
+use super::age::Age;
 use super::plan::{Due, Plan};
 use crate::backend::{Fault, Link, Renewal, Renewed};
 use crate::lease::Lease;
@@ -36,6 +37,8 @@ pub(super) struct RenewalTask {
 pub(super) struct Scheduled {
     lease: Lease,
     plan: Plan,
+    /// Of a renewed lease whose length is logged.
+    age: Option<Age>,
 }
 
 /// A lease that is asked for.
@@ -65,8 +68,11 @@ impl RenewalTask {
 
     pub(super) fn schedule_new(self: &Arc<Self>, lease: &Lease, renewal: Moment) -> u64 {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let look = lease.renews().then(|| schedule::first_look(self.link.backend.now()));
-        let scheduled = Scheduled { lease: lease.clone(), plan: Plan::new(renewal, look) };
+        let now = lease.renews().then(|| self.link.backend.now());
+        let plan = Plan::new(renewal, now.map(schedule::first_look));
+        let age = now.zip(self.link.reporting.renewed_over);
+        let age = age.map(|(now, first)| Age::new(now, first));
+        let scheduled = Scheduled { lease: lease.clone(), plan, age };
         let due = scheduled.plan.due();
         self.change(|agenda| drop(agenda.insert(id, scheduled, Some(due))));
         id
@@ -92,7 +98,7 @@ impl RenewalTask {
     ) -> Moment {
         let due = self.next_check(cause);
         self.change(|agenda| {
-            agenda.schedule_where(due, |Scheduled { lease, plan }| {
+            agenda.schedule_where(due, |Scheduled { lease, plan, .. }| {
                 let is_concerned = concerns(lease.attempt().slot);
                 if is_concerned {
                     plan.renew_by(due);
@@ -110,7 +116,7 @@ impl RenewalTask {
         }
         let due = self.next_check(Cause::Connected);
         self.change(|agenda| {
-            agenda.schedule_where(due, |Scheduled { lease, plan }| {
+            agenda.schedule_where(due, |Scheduled { lease, plan, .. }| {
                 let attempt = lease.attempt();
                 let is_concerned = attempt.is_watched() && concerns(attempt.slot);
                 if is_concerned {
@@ -138,13 +144,17 @@ impl RenewalTask {
         let now = self.link.backend.now();
         let leases: Vec<_> = self.worklist.look(|agenda| {
             let mut take = |id: &u64| {
-                let Scheduled { lease, plan } = agenda.get_mut(id)?;
-                Some((*id, lease.clone(), plan.take(now)))
+                let Scheduled { lease, plan, age } = agenda.get_mut(id)?;
+                let age = age.as_mut().and_then(|age| age.warning(now));
+                Some((*id, lease.clone(), plan.take(now), age))
             };
             due.iter().filter_map(&mut take).collect()
         });
         let mut alike: BTreeMap<_, (Duration, Vec<Asked>)> = BTreeMap::new();
-        for (id, lease, due) in leases.into_iter().filter(|(_, lease, _)| lease.may_renew()) {
+        for (id, lease, due, age) in leases.into_iter().filter(|(_, lease, ..)| lease.may_renew()) {
+            if let Some(age) = age {
+                telemetry::held_long(lease.shown_key(), lease.fencing_token(), age);
+            }
             let patience = schedule::patience(lease.pace(), self.link.command_deadline);
             let class = patience.as_nanos().checked_ilog2().unwrap_or_default();
             let place = self.link.backend.place(lease.attempt().slot);
