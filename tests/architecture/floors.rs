@@ -46,7 +46,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     (
         "backend/redis/check",
         "mod cluster examination rehearsal subscription shard_channel rights proxy settings \
-         standing group sentinel clock seeds session failures",
+         standing group sentinel clock seeds session failures aim",
     ),
     ("backend/redis/wait", "mod revocations shard_grants shard_channels grants"),
     ("backend/redis/wire", "mod connection greeting trial script source server outbox command"),

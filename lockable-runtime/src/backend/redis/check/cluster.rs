@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::Aim;
+use super::aim::Aim;
 use super::clock::{self, Clock};
 use super::examination::examine;
 use super::seeds::{self, Seed};

@@ -2,7 +2,7 @@
 
 use ::redis::{Pipeline, Value};
 
-use super::Aim;
+use super::aim::Aim;
 use super::clock::{self, Clock};
 use super::rights::Missing;
 use super::session::{Probe, Session};

@@ -1,6 +1,7 @@
 //! The check of servers: everything that locks do is done once, with a lock of the check's own, and
 //! what they depend on is read.
 
+use self::aim::Aim;
 use self::examination::examine;
 use self::group::Group;
 use self::standing::Standing;
@@ -8,6 +9,7 @@ use super::reach::opener::Opener;
 use crate::backend::redis::fault;
 use crate::check::{Report, Role};
 
+mod aim;
 mod clock;
 mod cluster;
 mod examination;
@@ -33,13 +35,6 @@ pub(super) async fn check(opener: Opener, prefix: String, role: Role) -> Report 
         Some(seeds) => cluster::check(&opener, &aim, seeds).await,
         None => check_one(&opener, &aim).await,
     }
-}
-
-/// What is to be done with which locks.
-#[derive(Clone)]
-struct Aim {
-    prefix: String,
-    role: Role,
 }
 
 async fn check_one(opener: &Opener, aim: &Aim) -> Report {
