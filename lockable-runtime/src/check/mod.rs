@@ -319,7 +319,6 @@ impl Finding {
         self
     }
 
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no rights"))]
     pub(crate) fn about(mut self, subject: impl Into<Cow<'static, str>>) -> Self {
         self.subject = Some(subject.into());
         self
