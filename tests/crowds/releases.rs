@@ -73,7 +73,10 @@ fn a_release_in_flight_twice_is_counted_once() {
         proxy.hold_open_requests();
         drop(tokio::time::timeout(Duration::from_millis(50), guard.release()).await);
         let error = shutdown(Duration::from_millis(100)).await.unwrap_err();
-        assert!(error.to_string().contains("1 lock was not released within 100ms (`disLock:twice`)"), "{error}");
+        assert!(
+            error.to_string().contains("1 lock was not released within 100ms (`disLock:twice`)"),
+            "{error}"
+        );
         proxy.cut();
         proxy.accept();
         shutdown(LIMIT).await.unwrap();
@@ -86,7 +89,12 @@ async fn is_not_over_within(deadline: Duration, count: usize) {
     let (passed, counted) = (begun.elapsed(), pace.elapsed());
     assert!(error.is_unavailable(), "{error}");
     let message = error.to_string();
-    assert!(message.contains(&format!("{count} locks were not released within {deadline:?} (`disLock:crowd:")), "{message}");
+    assert!(
+        message.contains(&format!(
+            "{count} locks were not released within {deadline:?} (`disLock:crowd:"
+        )),
+        "{message}"
+    );
     assert_eq!(message.matches("`disLock:crowd:").count(), 8, "{message}");
     assert!(message.contains(" and others)"), "{message}");
     assert!(passed >= deadline && counted < deadline + Duration::from_secs(1), "{passed:?}");
