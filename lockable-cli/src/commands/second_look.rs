@@ -103,7 +103,7 @@ fn end(remaining: Option<Duration>) -> String {
 /// The process that is to be ended, in words.
 pub(super) fn end_of(process: &Process) -> String {
     let (service, host, pid) = (process.service(), process.host(), process.pid());
-    format!("end its process, `{service}` on {host} with the pid {pid}")
+    format!("end its process, `{service}` on {host} with the pid {pid} (`kill -9 {pid}`)")
 }
 
 /// For how long a hold is looked at, at least.
