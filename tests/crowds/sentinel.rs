@@ -33,7 +33,7 @@ fn a_planned_failover_costs_no_lease_and_no_pause() {
         let load = Load::start(&group.url(), CROWD).await;
         let mut switches = group.switches();
         let before = group.primary();
-        load.sections.take_longest_pause();
+        let usual = load.sections.take_longest_pause();
         load.sections.fails_over();
         group.start_failover();
         switches.next().await;
@@ -49,8 +49,8 @@ fn a_planned_failover_costs_no_lease_and_no_pause() {
             served,
             "the old primary is still used"
         );
-        println!("longest pause {until:?} until the switch and {after:?} after it");
-        assert!(until.max(after) < MOST, "{until:?} {after:?}");
+        println!("longest pause {until:?} until the switch, {after:?} after it, before {usual:?}");
+        assert!(until.max(after) < MOST + 2 * usual, "{until:?} {after:?} {usual:?}");
         let sections = ended(load).await;
         sections.assert_sound_but_for_lost_grants();
         is_clean(group.other_than(before)).await;
@@ -60,7 +60,7 @@ fn a_planned_failover_costs_no_lease_and_no_pause() {
 const CROWD: Crowd =
     Crowd { holders: 100, lease: Duration::from_secs(10), waiters: 1_000, lines: 20, tasks: 0 };
 
-/// The longest time in which none of the calls is served.
+/// The longest time in which none of the calls is served, beside what is usual on this machine.
 const MOST: Duration = Duration::from_millis(500);
 
 /// No renewed lock was lost, and no call waited in vain.
