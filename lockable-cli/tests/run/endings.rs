@@ -239,16 +239,17 @@ impl Stalls {
         Self { latest: now(), all: Duration::ZERO }
     }
 
-    /// Asked every few milliseconds; what is more than that is a stall.
+    /// Asked every few milliseconds; what lasts longer is a stall.
     fn so_far(&mut self) -> Duration {
         let pause = self.latest.elapsed();
         self.latest = now();
-        self.all += pause.saturating_sub(STALL);
+        self.all += if pause > STALL { pause } else { Duration::ZERO };
         self.all
     }
 }
 
-const STALL: Duration = Duration::from_millis(50);
+/// A wait looks every 20 ms at the latest.
+const STALL: Duration = Duration::from_millis(30);
 
 /// Does that to a command that has run for a random part of its lease.
 fn repeat(part: impl Fn(&Server, Running) + Sync) {
