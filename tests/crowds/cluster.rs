@@ -8,7 +8,7 @@ use lockable_tests::{Cluster, Pace, Server, cluster, wait};
 use rstest::rstest;
 
 use crate::alone;
-use crate::load::{Crowd, Load, What, names_of_lost};
+use crate::load::{Crowd, Load, RECHECK, What, names_of_lost};
 
 /// Without `cluster-require-full-coverage no` the servers themselves stop all shards between the moment at
 /// which they take the master for dead and the promotion.
@@ -27,7 +27,8 @@ fn a_killed_master_stalls_its_shard_alone() {
         load.moves_after_a_failover(usual).await;
         let pause = load.sections.take_longest_pause_of(elsewhere);
         println!("other shards paused {pause:?}, before {usual_pause:?}");
-        assert!(pause <= SOON + 2 * usual_pause, "{pause:?} {usual_pause:?}");
+        // A line whose message comes late asks by itself.
+        assert!(pause <= RECHECK + SOON + 2 * usual_pause, "{pause:?} {usual_pause:?}");
         let (sections, mut faults) = load.end().await;
         // Calls of the shard itself may have failed meanwhile.
         faults.retain(|fault| fault.what == What::Lost || elsewhere(&fault.name));

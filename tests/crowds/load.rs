@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const FIRST_LEASE: Duration = Duration::from_secs(1);
 
 /// After this long a line asks by itself.
-const RECHECK: Duration = Duration::from_millis(800);
+pub(crate) const RECHECK: Duration = Duration::from_millis(800);
 
 /// How many calls there are, of each kind.
 #[derive(Clone, Copy, Debug)]
