@@ -43,7 +43,7 @@ async fn a_claim_in_a_moving_slot_lengthens_the_lock() {
     cluster.end_move(slot(&name)).unwrap();
 }
 
-/// What is left of the lock, which may have been made anew at the node to which its slot moves.
+/// What is left of the lock, which may be a new one at the node to which its slot moves.
 fn left_at([from, to]: [&Server; 2], name: &str) -> i64 {
     let left = from.admin().try_command(&["PTTL", name]);
     left.ok().and_then(|left| redis::from_redis_value(left).ok()).unwrap_or_else(|| {

@@ -87,8 +87,8 @@ async fn a_grant_of_the_new_primary_is_not_dated_by_the_old_one(
         assert!(matches!(waiter.enqueue(&waiting).await.unwrap(), Place::Queued(_)));
         if !is_dated {
             match opened {
-                Opened::Subscription => subscribe_anew(&proxy, &old, &new).await,
-                Opened::Connection => connect_anew(&mut waiter, &proxy, &old, &new).await,
+                Opened::Subscription => subscribe_again(&proxy, &old, &new).await,
+                Opened::Connection => connect_again(&mut waiter, &proxy, &old, &new).await,
             }
         }
         holder.release(&held, None, Duration::ZERO).await.unwrap();
@@ -106,14 +106,14 @@ enum Opened {
     Connection,
 }
 
-async fn subscribe_anew(proxy: &Proxy, old: &Server, new: &Server) {
+async fn subscribe_again(proxy: &Proxy, old: &Server, new: &Server) {
     proxy.fail_over(old, new);
     kill_subscribers(&old.admin());
     is_subscribed(new).await;
 }
 
 /// The old primary answers once more when the subscription is a new one already.
-async fn connect_anew(waiter: &mut Verbs, proxy: &Proxy, old: &Server, new: &Server) {
+async fn connect_again(waiter: &mut Verbs, proxy: &Proxy, old: &Server, new: &Server) {
     old.admin().wait_for_replica();
     proxy.redirect(new);
     new.admin().promote();

@@ -130,7 +130,7 @@ impl Carried {
 }
 
 impl Replies {
-    /// Passes so many replies of the server's on, with the messages that come before them.
+    /// Passes this count of replies of the server's on, with the messages that come before them.
     async fn pass_some(&mut self, count: usize) -> io::Result<()> {
         let mut passed = 0;
         while passed < count {
