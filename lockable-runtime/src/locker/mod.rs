@@ -170,13 +170,9 @@ impl Locker {
     /// address that they name. [`Finding::address`](crate::check::Finding::address) is the server that a finding is
     /// about. Some Sentinels that do not answer hide nothing of the primary.
     ///
-    /// In a cluster, all that is done on every primary, and every replica is connected to. The report names slots
-    /// without a primary, nodes that cannot be reached from here or do not let this user in, primaries whose clocks
-    /// differ, and nodes of the URL that do not answer.
-    ///
-    /// In a cluster, all that is done on each primary, with a lock in one of its slots. The report says as well where
-    /// slots have no node, a primary has no replica, the clocks of two nodes differ, or nodes name addresses that this
-    /// machine cannot reach.
+    /// In a cluster, all that is done on every primary, with a lock in one of its slots, and every replica is connected
+    /// to. The report names slots without a primary, primaries without a replica or with clocks that differ, nodes that
+    /// cannot be reached from here or do not let this user in, and nodes of the URL that do not answer.
     ///
     /// # Guarantees
     /// No lock of anyone else is touched, and nothing is left behind.
