@@ -336,6 +336,21 @@ fn a_grant_from_before_a_claim_is_ignored() {
     assert_eq!(delivered(&case.answered(&attempt, &answer)), Some("first"));
 }
 
+/// Someone else may have published it.
+#[test]
+fn a_grant_without_a_date_hides_no_later_one() {
+    let mut case = case();
+    case.joins(0, "first");
+    let attempt = case.asks(&sent());
+    let fence = Reserved { first: u64::MAX, passes: 0 };
+    let undated = Grant { fence, since: None, ..case.grant(&attempt) };
+    assert_eq!(delivered(&case.line.granted(&undated, case.now).unwrap()), Some("first"));
+    case.joins(0, "first");
+    assert!(case.line.claimed(&attempt, case.now).ask.is_some());
+    let answer = Enqueued::Granted(case.grant(&attempt));
+    assert_eq!(delivered(&case.answered(&attempt, &answer)), Some("first"));
+}
+
 #[test]
 fn an_attempt_whose_fencing_tokens_go_back_is_given_up() {
     let mut case = case();
