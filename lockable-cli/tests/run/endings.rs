@@ -3,8 +3,9 @@
 //! lock is deleted, the server stopped, `lockable` killed or stopped. The server is asked, or the clock
 //! read, before the processes are looked at: so a slow test finds nothing that is not so.
 
+use std::process::{Child, Command};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lockable_tests::{Proxy, Server, long_form, wait};
 use rustix::process::Signal;
@@ -204,52 +205,49 @@ fn end_of_lease(server: &Server) -> Duration {
 
 /// The clock is read before the processes are looked at.
 fn assert_ended_by(end: Duration, running: &Running) {
-    let mut stalls = Stalls::start();
-    wait::until(LIMIT, || {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        let is_alive = running.is_alive();
-        assert!(!is_alive || now <= end + stalls.so_far(), "alive after the lease");
-        !is_alive
-    });
+    assert_dead_once(running, || SystemTime::now().duration_since(UNIX_EPOCH).unwrap() > end);
 }
 
-/// Who is alive was asked after the server had said that the lease is over.
+/// Who is alive is asked after the server has said that the lease is over.
 fn assert_ended_in_time(server: &Server, running: &Running) {
-    let (admin, mut over, mut stalls) = (server.admin(), None, Stalls::start());
+    let mut admin = server.admin();
+    assert_dead_once(running, || admin.get("disLock:job").is_none());
+}
+
+/// A busy machine takes its time to end a process. So the command may live as long as another process does that is
+/// killed once the lease is over.
+fn assert_dead_once(running: &Running, mut is_over: impl FnMut() -> bool) {
+    let mut other = Other::start();
     wait::until(LIMIT, || {
-        if over.is_none() && admin.get("disLock:job").is_none() {
-            over = Some(now());
+        if is_over() && running.is_alive() {
+            other.end();
+            assert!(!running.is_alive(), "alive after the lease");
         }
-        let is_alive = running.is_alive();
-        let is_late = over.is_some_and(|over| over.elapsed() >= stalls.so_far());
-        assert!(!(is_late && is_alive), "alive after the lease");
-        !is_alive
+        !running.is_alive()
     });
 }
 
-/// How long the machine has given nothing to this process, and so may have given nothing to others. On a machine
-/// that does not stall that is no time at all.
-struct Stalls {
-    latest: Instant,
-    all: Duration,
-}
+/// A process that lives until it is killed, by another one as commands are.
+struct Other(Child);
 
-impl Stalls {
+impl Other {
     fn start() -> Self {
-        Self { latest: now(), all: Duration::ZERO }
+        Self(Command::new("sleep").arg("1000").spawn().unwrap())
     }
 
-    /// Asked every few milliseconds; what lasts longer is a stall.
-    fn so_far(&mut self) -> Duration {
-        let pause = self.latest.elapsed();
-        self.latest = now();
-        self.all += if pause > STALL { pause } else { Duration::ZERO };
-        self.all
+    fn end(&mut self) {
+        Command::new("kill").args(["-KILL", &self.0.id().to_string()]).status().unwrap();
+        self.0.wait().unwrap();
     }
 }
 
-/// A wait looks every 20 ms at the latest.
-const STALL: Duration = Duration::from_millis(30);
+impl Drop for Other {
+    fn drop(&mut self) {
+        // One that has ended already stays so.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
 
 /// Does that to a command that has run for a random part of its lease.
 fn repeat(part: impl Fn(&Server, Running) + Sync) {
@@ -285,10 +283,5 @@ const LEASE: Duration = Duration::from_secs(4);
 
 /// A machine that stalls for a second before a renewal has time for it still.
 const OPTIONS: [&str; 4] = ["--expire", "4s", "--kill-after", "500ms"];
-
-#[expect(clippy::disallowed_methods, reason = "processes run in real time")]
-fn now() -> Instant {
-    Instant::now()
-}
 
 const SIDE_BY_SIDE: usize = 2;
