@@ -34,12 +34,13 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("backend/memory", "outside listing revoking mod change state"),
     (
         "backend/redis",
-        "admin revoking mod servers cluster acquire check connections latest_releases batch wait \
-         wire tracking reach fault fence times",
+        "admin revoking mod verbs route topology acquire check connections batch wait wire tracking \
+         reach fault fence times",
     ),
+    ("backend/redis/route", "renewals in_parts mod hops"),
     (
-        "backend/redis/cluster",
-        "mod renewals in_parts routes refreshes nodes questions pace hops table votes answers",
+        "backend/redis/topology",
+        "mod refreshes slots single seats questions pace table server votes latest_releases",
     ),
     ("backend/redis/admin", "mod sweep queue look clients call"),
     ("backend/redis/batch", "mod releases renewals requests"),
@@ -49,7 +50,10 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
          standing group sentinel clock seeds session failures aim",
     ),
     ("backend/redis/wait", "mod revocations shard_grants shard_channels grants"),
-    ("backend/redis/wire", "mod connection greeting trial script source server outbox command"),
+    (
+        "backend/redis/wire",
+        "mod connection meaning greeting trial script source server outbox command",
+    ),
     (
         "backend/redis/reach",
         "mod opener login watch sentinels elections node demotion epochs role votes address shards \

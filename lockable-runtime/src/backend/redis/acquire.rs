@@ -9,6 +9,7 @@ use super::fault;
 use super::fence::{FenceCounters, Seeded};
 use super::wire::command;
 use super::wire::connection::Connection;
+use super::wire::meaning::Failed;
 use super::wire::script::{Seed, is_unknown_script};
 use crate::backend::{Acquisition, Attempt, Fault};
 use crate::types::clock::{Moment, boot_time};
@@ -21,7 +22,7 @@ use crate::types::token::FencingToken;
 pub(super) async fn acquire(
     connection: &Arc<Connection>,
     attempt: &Attempt,
-) -> Result<Acquisition, Fault> {
+) -> Result<Acquisition, Failed> {
     let now = boot_time();
     let since = attempt.mark_sent(now);
     let fences = &connection.fences;
@@ -38,15 +39,15 @@ pub(super) async fn acquire(
     // answered, may have been.
     let granted = locked.map_err(|error| {
         let proves_absence = since == now && !fault::is_no_answer(&error);
-        Fault { proves_absence, ..connection.fault(&error) }
+        connection.failed(&error).map(|fault| Fault { proves_absence, ..fault })
     });
     if !matches!(granted, Ok(true)) {
         // `INCR` may just have made this counter, without an end.
         if is_lost
-            && let Err(fault) = Box::pin(seed(connection, attempt, false)).await
+            && let Err(failed) = Box::pin(seed(connection, attempt, false)).await
             && connection.is_retired()
         {
-            return Err(fault);
+            return Err(failed);
         }
         return granted.map(|_| Acquisition::Busy);
     }
@@ -100,8 +101,9 @@ fn granted_at(since: Moment, token: u64) -> Acquisition {
     Acquisition::Granted { fencing_token: FencingToken::new(token), since }
 }
 
-fn of_fence(connection: &Connection, error: &RedisError, attempt: &Attempt) -> Fault {
-    fault::of_fence(connection.fault(error), &connection.names.namespace, &attempt.key)
+fn of_fence(connection: &Connection, error: &RedisError, attempt: &Attempt) -> Failed {
+    let words = |fault| fault::of_fence(fault, &connection.names.namespace, &attempt.key);
+    connection.failed(error).map(words)
 }
 
 /// Seeds, in a request of its own, a fence counter that was lost, or that the first request did not
@@ -113,7 +115,7 @@ async fn seed(
     connection: &Connection,
     attempt: &Attempt,
     by_text: bool,
-) -> Result<Option<u64>, Fault> {
+) -> Result<Option<u64>, Failed> {
     let sent = boot_time();
     let call = Seed(attempt);
     let count =
@@ -125,6 +127,6 @@ async fn seed(
     }
     let token = command::integer(&seeded).map_err(|error| of_fence(connection, &error, attempt))?;
     connection.fences.seed(attempt.slot, attempt.ttl, sent, token);
-    let is_own = command::is_own(&locked, attempt).map_err(|error| connection.fault(&error))?;
+    let is_own = command::is_own(&locked, attempt).map_err(|error| connection.failed(&error))?;
     Ok(is_own.then_some(token))
 }

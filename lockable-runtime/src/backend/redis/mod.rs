@@ -9,16 +9,14 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::Sleep;
 
-use self::acquire::acquire;
-use self::batch::releases;
 use self::reach::hosts::is_scheme;
 use self::reach::opener::Opener;
-use self::servers::{Before, Ran, Servers};
-use self::wire::connection::Connection;
-use self::wire::script::{Enqueue, Inspect, Leave, Place};
+use self::route::{Ran, Router, sure};
+use self::topology::Topology;
+use self::verbs::{Acquire, Enqueue, Inspect, Leave, ReleaseTo};
 use super::{
     Acquisition, Attempt, Backend, ChangeHook, Checkup, Enqueued, Environment, Fault, Grant, Held,
-    Hook, Listener, Release, Renewal, Renewed, Reply, Reserved, Settings,
+    Hook, Listener, Release, Renewal, Renewed, Reply, Settings,
 };
 use crate::background::background;
 use crate::check::Role;
@@ -32,16 +30,16 @@ mod acquire;
 mod admin;
 mod batch;
 mod check;
-mod cluster;
 mod connections;
 mod fault;
 mod fence;
-mod latest_releases;
 mod reach;
 mod revoking;
-mod servers;
+mod route;
 mod times;
+mod topology;
 mod tracking;
+mod verbs;
 mod wait;
 mod wire;
 
@@ -51,7 +49,7 @@ pub(crate) use self::times::Times;
 /// Redis or Valkey: a server at one address, the primary that Sentinels name, or a cluster.
 #[derive(Clone)]
 pub(crate) struct Redis {
-    servers: Servers,
+    router: Router,
 }
 
 impl Redis {
@@ -67,34 +65,36 @@ impl Redis {
             LockError::new(LockErrorKind::Unavailable, format!("no background thread: {error}"))
         })?;
         let opener = Opener::new(settings, background.clone())?;
-        let this = Self { servers: Servers::new(opener, background) };
+        let this = Self { router: Router { topology: Topology::new(opener, background) } };
         this.follow();
         Ok(this)
     }
 
     /// Follows the primary that Sentinels name, where they do.
     fn follow(&self) {
-        let Servers::One(one) = &self.servers else { return };
-        let Some(mut changes) = self.servers.opener().changes() else { return };
-        let one = Arc::downgrade(one);
-        drop(self.servers.background().spawn(async move {
+        let Some(mut changes) = self.topology().opener.changes() else { return };
+        let topology = Arc::downgrade(self.topology());
+        drop(self.topology().opener.timers.spawn(async move {
             while changes.changed().await.is_ok() {
-                let Some(one) = one.upgrade() else { return };
-                one.connections.leave();
-                one.readers.drop_retired();
-                drop(tokio::spawn(Self { servers: Servers::One(one) }.move_in()));
+                let Some(topology) = topology.upgrade() else { return };
+                topology.was_elected();
+                drop(tokio::spawn(Self { router: Router { topology } }.move_in()));
             }
         }));
+    }
+
+    fn topology(&self) -> &Arc<Topology> {
+        &self.router.topology
     }
 
     /// Connects the background to the new primary, before renewals need that, and releases once more what was
     /// released last, because the new primary may not know that.
     async fn move_in(self) {
-        let Some(latest) = self.servers.latest_releases() else { return };
-        // A fault shows at the first release, and in what asks next.
-        drop(self.servers.connect().await);
+        let Some(latest) = &self.topology().latest_releases else { return };
+        // A fault shows at the first release, and in the next request.
+        drop(self.topology().connect().await);
         // The first release that fails ends this: the leases of the others end by themselves.
-        let opener = self.servers.opener();
+        let opener = &self.topology().opener;
         let limit = opener.command_deadline.saturating_mul(2);
         let mut running = JoinSet::new();
         for attempt in latest.take() {
@@ -111,7 +111,7 @@ impl Redis {
 
     /// A release was answered.
     fn released(&self, attempt: Arc<Attempt>, found: Release) {
-        if let (Release::Released, Some(latest)) = (found, self.servers.latest_releases()) {
+        if let (Release::Released, Some(latest)) = (found, &self.topology().latest_releases) {
             latest.add(attempt, boot_time());
         }
     }
@@ -120,48 +120,18 @@ impl Redis {
 /// How many releases are repeated at a time: a few batches, so that other calls come between.
 const MAX_REPEATED_AT_ONCE: usize = 128;
 
-/// A release that was repeated and does not find its own proves nothing: the first request, whose
-/// answer was lost with its connection, may have released it, or the lock was lost before.
-///
-/// Where a server that was left had released it, its absence on the next one shows that this one knows that.
-fn sure(found: Release, before: &Before<Release>, server: &str) -> Result<Release, Fault> {
-    match (before, found) {
-        (Before::Nothing, _) | (_, Release::Released) => Ok(found),
-        (Before::Left(Release::Released), Release::Absent) => Ok(Release::Released),
-        (Before::Unknown | Before::Left(_), Release::Absent | Release::Taken) => {
-            Err(fault::unsure_release(server))
-        }
-    }
-}
-
 impl Backend for Redis {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
-        let (this, slot) = (self.clone(), attempt.slot);
-        let acquire = async move |servers: &Servers, connection: &Arc<Connection>| match acquire(
-            connection, &attempt,
-        )
-        .await
-        {
-            Err(fault) => Box::pin(servers.in_parts(fault)?.acquire(&attempt)).await,
-            found => found,
-        };
-        Box::pin(async move { this.servers.run(slot, acquire).await.map(|ran| ran.found) })
+        let router = self.router.clone();
+        let slot = attempt.slot;
+        Box::pin(async move { Ok(router.run(slot, &Acquire(&attempt)).await?.found) })
     }
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
-        let (this, slot, of) = (self.clone(), attempt.slot, Arc::clone(&attempt));
-        let release =
-            async move |servers: &Servers, connection: &Arc<Connection>| match releases::release(
-                connection, &of,
-            )
-            .await
-            {
-                Err(fault) => Box::pin(servers.in_parts(fault)?.release(&of)).await,
-                found => found,
-            };
+        let this = self.clone();
         Box::pin(async move {
-            let Ran { found, before } = this.servers.run(slot, release).await?;
-            let found = sure(found, &before, this.name())?;
+            let ran = this.router.run(attempt.slot, &verbs::Release(&attempt)).await?;
+            let found = sure(ran.found, &ran.before, this.name())?;
             this.released(attempt, found);
             Ok(found)
         })
@@ -174,29 +144,11 @@ impl Backend for Redis {
     ) -> Reply<(Release, Option<Grant>)> {
         let this = self.clone();
         Box::pin(async move {
-            // Of the first request, which may be the one that has handed the lock off.
             let sent = boot_time();
             next.mark_sent(sent);
-            let of = Arc::clone(&attempt);
-            let release = async move |servers: &Servers, connection: &Arc<Connection>| {
-                servers.start_listening_for(&next);
-                let (found, handed) =
-                    match releases::release_one(connection, &of, Some(&next)).await {
-                        // The next attempt waits in no queue, and asks within a second.
-                        Err(fault) => {
-                            let parts = servers.in_parts(fault)?;
-                            (Box::pin(parts.release(&of)).await?, None)
-                        }
-                        Ok(released) => released,
-                    };
-                let grant = handed.map(|(fence, time)| {
-                    connection.learn(sent, time);
-                    Grant::answered(&next, Reserved::at(fence, time), sent, next.ttl.provisional())
-                });
-                Ok((found, grant))
-            };
-            let ran = this.servers.run(attempt.slot, release).await?;
-            let Ran { found: (found, grant), before } = ran;
+            let release = ReleaseTo { router: &this.router, attempt: &attempt, next: &next, sent };
+            let Ran { found, before } = this.router.run(attempt.slot, &release).await?;
+            let (found, grant) = found;
             let found = sure(found, &before.map(|(found, _)| found), this.name())?;
             this.released(attempt, found);
             Ok((found, grant))
@@ -204,76 +156,41 @@ impl Backend for Redis {
     }
 
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
-        let (this, slot) = (self.clone(), attempt.slot);
-        let enqueue = async move |servers: &Servers, connection: &Arc<Connection>| {
-            servers.listen_for(&attempt).await;
-            if attempt.is_withdrawn() {
-                return Ok(Enqueued::Queued { remaining: None });
-            }
-            let sent = boot_time();
-            attempt.mark_sent(sent);
-            let (place, time) = match connection.run(&Enqueue(&attempt)).await {
-                Ok(asked) => asked,
-                Err(fault) => {
-                    let namespace = &connection.names.namespace;
-                    let fault = fault::of_queue(fault, namespace, &attempt.key);
-                    return Box::pin(servers.in_parts(fault)?.enqueue(&attempt)).await;
-                }
-            };
-            connection.learn(sent, time);
-            Ok(match place {
-                Place::Granted { fence } => {
-                    let fence = Reserved::at(fence, time);
-                    Enqueued::Granted(Grant::answered(&attempt, fence, sent, attempt.ttl))
-                }
-                Place::Queued { remaining } => Enqueued::Queued { remaining },
-            })
-        };
-        Box::pin(async move { this.servers.run(slot, enqueue).await.map(|ran| ran.found) })
+        let router = self.router.clone();
+        Box::pin(async move {
+            let enqueue = Enqueue { router: &router, attempt: &attempt };
+            Ok(router.run(attempt.slot, &enqueue).await?.found)
+        })
     }
 
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
-        let (this, slot) = (self.clone(), attempt.slot);
-        let leave = async move |servers: &Servers, connection: &Arc<Connection>| match connection
-            .run(&Leave(&attempt))
-            .await
-        {
-            Err(fault) => Box::pin(servers.in_parts(fault)?.leave(&attempt)).await,
-            left => left,
-        };
-        Box::pin(async move { this.servers.run(slot, leave).await.map(|ran| ran.found) })
+        let router = self.router.clone();
+        Box::pin(async move { router.run(attempt.slot, &Leave(&attempt)).await.map(drop) })
     }
 
     fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()> {
-        let this = self.clone();
-        Box::pin(async move { this.servers.listen(origin, hook).await })
+        let router = self.router.clone();
+        Box::pin(async move { router.topology.listen(origin, hook).await })
     }
 
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
-        let this = self.clone();
-        Box::pin(async move { this.servers.renew(renewals).await })
+        let router = self.router.clone();
+        Box::pin(async move { Ok(router.renew(&renewals).await) })
     }
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
-        let (this, slot) = (self.clone(), Slot::of(&key));
-        let inspect = async move |servers: &Servers, connection: &Arc<Connection>| match connection
-            .run(&Inspect(&key))
-            .await
-        {
-            Err(fault) => Box::pin(servers.in_parts(fault)?.inspect(&key)).await,
-            held => held,
-        };
-        Box::pin(async move { this.servers.run(slot, inspect).await.map(|ran| ran.found) })
+        let router = self.router.clone();
+        Box::pin(async move { Ok(router.run(Slot::of(&key), &Inspect(&key)).await?.found) })
     }
 }
 
 impl Environment for Redis {
     fn name(&self) -> &str {
-        &self.servers.opener().server
+        &self.topology().opener.server
     }
 
     fn store(&self) -> &str {
-        &self.servers.opener().store
+        &self.topology().opener.store
     }
 
     fn now(&self) -> Moment {
@@ -282,80 +199,61 @@ impl Environment for Redis {
 
     /// On the background runtime: the caller's may be paused, blocked or without timers.
     fn timer(&self, duration: Duration) -> Sleep {
-        timer_on(self.servers.background(), duration)
+        timer_on(&self.topology().opener.timers, duration)
     }
 
     fn detach(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        drop(self.servers.background().spawn(task));
+        drop(self.topology().opener.timers.spawn(task));
     }
 
     /// The background runtime, which runs while the caller's is blocked, and after it ended.
     fn home(&self, _: bool) -> Handle {
-        self.servers.background().clone()
+        self.topology().opener.timers.clone()
     }
 
     fn connect(&self) -> Reply<()> {
         let this = self.clone();
         Box::pin(async move {
-            this.servers.connect().await?;
+            this.topology().connect().await?;
             // Behind Sentinels the background connects at once, too: see `move_in`.
-            if this.servers.latest_releases().is_some() {
-                let background = this.servers.background().clone();
+            if this.topology().latest_releases.is_some() {
+                let background = this.topology().opener.timers.clone();
                 // Renewals say what is wrong there.
-                drop(background.spawn(async move { this.servers.connect().await }).await);
+                drop(background.spawn(async move { this.topology().connect().await }).await);
             }
             Ok(())
         })
     }
 
     fn when_connected(&self, hook: Hook) {
-        self.servers.when_connected(hook);
+        self.topology().when_connected(hook);
     }
 
     fn when_changed(&self, hook: ChangeHook) {
-        self.servers.when_changed(hook);
+        self.topology().when_changed(hook);
     }
 
     fn left_at(&self, slot: Slot) -> Moment {
-        self.servers.left_at(slot)
+        self.topology().left_at(slot)
     }
 
     fn place(&self, slot: Slot) -> usize {
-        self.servers.place(slot)
+        self.topology().number(slot).unwrap_or_default()
     }
 
     fn watch_holders(&self) {
-        self.revocations().start(self.servers.opener());
+        self.topology().revocations.start(&self.topology().opener);
     }
 
     fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {
-        self.servers.unanswered(slot, waited)
+        self.topology().unanswered(slot, waited)
     }
 
     /// On the background runtime, so that it cleans up also when its caller is dropped.
     fn check(&self, prefix: &str, role: Role) -> Checkup {
         let this = self.clone();
-        let check = check::check(self.servers.opener().clone(), prefix.to_owned(), role);
-        let checked = self.servers.background().spawn(check);
+        let check = check::check(self.topology().opener.clone(), prefix.to_owned(), role);
+        let checked = self.topology().opener.timers.spawn(check);
         Box::pin(async move { checked.await.unwrap_or_else(|_| check::unchecked(this.name())) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Release::{Absent, Released, Taken};
-    use super::servers::Before;
-    use super::sure;
-
-    #[test]
-    fn a_repeated_release_is_sure_where_it_is_known() {
-        let sure = |before, found| sure(found, &before, "server").ok();
-        assert_eq!(sure(Before::Nothing, Absent), Some(Absent));
-        assert_eq!(sure(Before::Unknown, Released), Some(Released));
-        assert_eq!(sure(Before::Unknown, Absent), None);
-        assert_eq!(sure(Before::Unknown, Taken), None);
-        assert_eq!(sure(Before::Left(Released), Absent), Some(Released));
-        assert_eq!(sure(Before::Left(Released), Taken), None);
-        assert_eq!(sure(Before::Left(Absent), Absent), None);
     }
 }

@@ -4,12 +4,13 @@ use std::sync::{Arc, Weak};
 
 use ::redis::{Cmd, FromRedisValue, Value};
 
-use super::servers::{Ran, Servers};
-use super::wait::revocations::{self, Revocations};
+use super::Redis;
+use super::route::{Ran, Verb, sure};
+use super::wait::revocations;
 use super::wire::command::{integer, pipeline};
 use super::wire::connection::Connection;
+use super::wire::meaning::Failed;
 use super::wire::script::Force;
-use super::{Redis, sure};
 use crate::backend::{
     Attempt, Audience, Backend, Environment, Fault, Hearer, Release, Reply, Revocation, Revoking,
 };
@@ -21,7 +22,7 @@ use crate::types::token::OwnerToken;
 
 impl Revoking for Redis {
     fn when_revoked(&self, hearer: Weak<dyn Hearer>) {
-        self.revocations().when_revoked(hearer);
+        self.topology().revocations.when_revoked(hearer);
     }
 
     fn send(&self, revocation: Revocation) -> Reply<Audience> {
@@ -30,24 +31,15 @@ impl Revoking for Redis {
             let process =
                 TokenParts::parse(&revocation.owner).and_then(|acquired| acquired.process);
             let Some(process) = process else { return Ok(Audience::Silence) };
-            let channel = this.servers.opener().namespace.revocations(process);
+            let channel = this.topology().opener.namespace.revocations(process);
             let text = revocations::written(&revocation);
             let slot = Slot::of(&revocation.key);
-            let publish = async move |_: &Servers, connection: &Arc<Connection>| {
-                let publish = Cmd::new().arg("PUBLISH").arg(&channel).arg(&text).to_owned();
-                let count = Cmd::new().arg("PUBSUB").arg("NUMSUB").arg(&channel).to_owned();
-                let [heard, counted] = connection.two([publish, count]).await?;
-                let heard = integer(&heard).map_err(|error| connection.fault(&error))?;
-                // Subscribers to a pattern hear it too. Without the right to count, they are taken for the process.
-                let counted = <(String, u64)>::from_redis_value(counted);
-                Ok(counted.map_or(heard, |(_, count)| count.min(heard)))
-            };
-            let heard = this.servers.run(slot, publish).await?.found;
-            Ok(match (&this.servers, heard) {
-                (Servers::One(_), 0) => Audience::Silence,
-                // A node counts its own clients only.
-                (Servers::Cluster(_), 0) => Audience::Unknown,
-                (Servers::One(_) | Servers::Cluster(_), _) => Audience::Listens,
+            let publish = Publish { channel: &channel, text: &text };
+            let heard = this.router.run(slot, &publish).await?.found;
+            Ok(match heard {
+                0 if this.topology().is_shared() => Audience::Unknown,
+                0 => Audience::Silence,
+                _ => Audience::Listens,
             })
         })
     }
@@ -68,15 +60,7 @@ impl Revoking for Redis {
 impl Redis {
     /// A listing has read no more than the beginning of the value.
     async fn force_long(self, of: Attempt, beginning: Vec<u8>) -> Result<Release, Fault> {
-        let key = of.key.clone();
-        let read = async move |_: &Servers, connection: &Arc<Connection>| {
-            let get = Cmd::new().arg("GET").arg(key.as_str()).to_owned();
-            let replies = connection.call(&pipeline([get])).await?;
-            let value = replies.into_iter().next().unwrap_or(Value::Nil).extract_error();
-            let value = value.and_then(|value| Ok(Option::<Vec<u8>>::from_redis_value(value)?));
-            value.map_err(|error| connection.fault(&error))
-        };
-        match self.servers.run(of.slot, read).await?.found {
+        match self.router.run(of.slot, &Read(&of.key)).await?.found {
             Some(whole) if whole.starts_with(&beginning) => self.force_bytes(of, whole).await,
             Some(_) => Ok(Release::Taken),
             None => Ok(Release::Absent),
@@ -84,18 +68,53 @@ impl Redis {
     }
 
     async fn force_bytes(self, of: Attempt, owner: Vec<u8>) -> Result<Release, Fault> {
-        let slot = of.slot;
-        let force = async move |_: &Servers, connection: &Arc<Connection>| {
-            connection.run(&Force { of: &of, owner: &owner }).await
-        };
-        let Ran { found, before } = self.servers.run(slot, force).await?;
+        let force = Forcing(Force { of: &of, owner: &owner });
+        let Ran { found, before } = self.router.run(of.slot, &force).await?;
         sure(found, &before, self.name())
     }
+}
 
-    pub(super) fn revocations(&self) -> &Revocations {
-        match &self.servers {
-            Servers::One(one) => &one.revocations,
-            Servers::Cluster(cluster) => &cluster.revocations,
-        }
+/// A message to a process; what is found is how many have received it.
+struct Publish<'a> {
+    channel: &'a str,
+    text: &'a str,
+}
+
+impl Verb for Publish<'_> {
+    type Found = u64;
+
+    async fn whole(&self, connection: &Arc<Connection>) -> Result<u64, Failed> {
+        let publish = Cmd::new().arg("PUBLISH").arg(self.channel).arg(self.text).to_owned();
+        let count = Cmd::new().arg("PUBSUB").arg("NUMSUB").arg(self.channel).to_owned();
+        let [heard, counted] = connection.two([publish, count]).await?;
+        let heard = integer(&heard).map_err(|error| connection.failed(&error))?;
+        // Subscribers to a pattern receive it too. Without the right to count, they are taken for the process.
+        let counted = <(String, u64)>::from_redis_value(counted);
+        Ok(counted.map_or(heard, |(_, count)| count.min(heard)))
+    }
+}
+
+/// The whole value of a key.
+struct Read<'a>(&'a LockKey);
+
+impl Verb for Read<'_> {
+    type Found = Option<Vec<u8>>;
+
+    async fn whole(&self, connection: &Arc<Connection>) -> Result<Self::Found, Failed> {
+        let get = Cmd::new().arg("GET").arg(self.0.as_str()).to_owned();
+        let replies = connection.call(&pipeline([get])).await?;
+        let value = replies.into_iter().next().unwrap_or(Value::Nil).extract_error();
+        let value = value.and_then(|value| Ok(Option::<Vec<u8>>::from_redis_value(value)?));
+        value.map_err(|error| connection.failed(&error))
+    }
+}
+
+struct Forcing<'a>(Force<'a>);
+
+impl Verb for Forcing<'_> {
+    type Found = Release;
+
+    async fn whole(&self, connection: &Arc<Connection>) -> Result<Release, Failed> {
+        connection.run(&self.0).await
     }
 }

@@ -5,7 +5,7 @@ use ::redis::{Cmd, RedisError, Value};
 use crate::backend::Fault;
 use crate::backend::redis::fault;
 use crate::backend::redis::reach::opener::Opener;
-use crate::backend::redis::servers::Primary;
+use crate::backend::redis::topology::server::Server;
 use crate::backend::redis::wire::command::pipeline;
 use crate::backend::redis::wire::connection::Connection;
 
@@ -18,9 +18,9 @@ pub(super) async fn call(
     replies.inspect_err(|_| connection.retire())
 }
 
-/// Asks a primary one thing.
-pub(super) async fn ask(primary: &Primary, command: &Cmd) -> Result<Value, Fault> {
-    let connection = primary.readers().ready().await?;
+/// Sends a server one command.
+pub(super) async fn ask(server: &Server, command: &Cmd) -> Result<Value, Fault> {
+    let connection = server.readers().ready().await?;
     call(&connection, [command.clone()]).await.map(first)
 }
 

@@ -6,7 +6,8 @@ use ::redis::{Cmd, FromRedisValue};
 
 use super::call::{self, ask};
 use crate::backend::redis::fault;
-use crate::backend::redis::servers::{Primary, Servers};
+use crate::backend::redis::route::Router;
+use crate::backend::redis::topology::server::Server;
 use crate::backend::redis::wire::command::integer;
 use crate::backend::{Client, Fault};
 use crate::types::client_name::ClientName;
@@ -14,12 +15,12 @@ use crate::types::clock::boot_time;
 use crate::types::error::LockErrorKind;
 
 /// Our connections at all primaries that answer.
-pub(super) async fn clients(servers: &Servers) -> Result<Vec<Client>, Fault> {
-    let lists = each(servers, async |primary| {
-        let reply = ask(primary, Cmd::new().arg("CLIENT").arg("LIST")).await?;
+pub(super) async fn clients(router: &Router) -> Result<Vec<Client>, Fault> {
+    let lists = each(router, async |server| {
+        let reply = ask(server, Cmd::new().arg("CLIENT").arg("LIST")).await?;
         let list = reply.extract_error().and_then(|reply| Ok(Vec::from_redis_value(reply)?));
         let list: Vec<u8> = list.map_err(|error| {
-            let fault = call::fault(&primary.readers().opener, &error);
+            let fault = call::fault(&server.readers().opener, &error);
             // A service that hides them says so in words of its own.
             let kind = if fault::passes(&error) { fault.kind } else { LockErrorKind::Refused };
             Fault { kind, ..fault }
@@ -30,22 +31,22 @@ pub(super) async fn clients(servers: &Servers) -> Result<Vec<Client>, Fault> {
 }
 
 /// How many keys there are at all primaries that answer.
-pub(super) async fn size(servers: &Servers) -> Result<u64, Fault> {
-    let sizes = each(servers, async |primary| {
-        let reply = ask(primary, Cmd::new().arg("DBSIZE")).await?;
-        integer(&reply).map_err(|error| call::fault(&primary.readers().opener, &error))
+pub(super) async fn size(router: &Router) -> Result<u64, Fault> {
+    let sizes = each(router, async |server| {
+        let reply = ask(server, Cmd::new().arg("DBSIZE")).await?;
+        integer(&reply).map_err(|error| call::fault(&server.readers().opener, &error))
     });
     Ok(sizes.await?.into_iter().fold(0, u64::saturating_add))
 }
 
 /// What the primaries answer. One that gives no answer hides nothing of the others.
 async fn each<T>(
-    servers: &Servers,
-    asked: impl AsyncFn(&Primary) -> Result<T, Fault>,
+    router: &Router,
+    asked: impl AsyncFn(&Server) -> Result<T, Fault>,
 ) -> Result<Vec<T>, Fault> {
     let (mut answers, mut silent) = (Vec::new(), None);
-    for primary in servers.primaries().await? {
-        match asked(&primary).await {
+    for server in router.topology.servers().await? {
+        match asked(&server).await {
             Ok(answer) => answers.push(answer),
             Err(fault) if fault.kind == LockErrorKind::Unavailable => silent = Some(fault),
             Err(fault) => return Err(fault),
@@ -55,16 +56,16 @@ async fn each<T>(
 }
 
 /// How far the clock of a primary is from that of this machine, at most.
-pub(super) async fn clock_difference(servers: &Servers) -> Result<Duration, Fault> {
+pub(super) async fn clock_difference(router: &Router) -> Result<Duration, Fault> {
     let mut greatest = Duration::ZERO;
-    for primary in servers.primaries().await? {
+    for server in router.topology.servers().await? {
         let (asked, sent) = (SystemTime::now(), boot_time());
-        let reply = ask(&primary, Cmd::new().arg("TIME")).await?;
+        let reply = ask(&server, Cmd::new().arg("TIME")).await?;
         let half = boot_time().since(sent) / 2;
         let time =
             reply.extract_error().and_then(|reply| Ok(<(u64, u32)>::from_redis_value(reply)?));
         let (seconds, micros) =
-            time.map_err(|error| call::fault(&primary.readers().opener, &error))?;
+            time.map_err(|error| call::fault(&server.readers().opener, &error))?;
         let there = Duration::from_secs(seconds) + Duration::from_micros(micros.into());
         let here = asked.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + half;
         greatest = greatest.max(there.abs_diff(here));

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ::redis::{Cmd, FromRedisValue, RedisError, Value};
 
-use super::call::{call, fault};
+use super::call::fault;
 use crate::backend::redis::fault;
-use crate::backend::redis::servers::Servers;
+use crate::backend::redis::route::Router;
 use crate::backend::redis::wire::command::unexpected;
 use crate::backend::{Fault, Seen};
 use crate::types::key::LockKey;
@@ -15,14 +15,14 @@ use crate::types::owner::LockValue;
 use crate::types::slot::Slot;
 
 /// What is under a key, wherever that is.
-pub(super) async fn look(servers: &Servers, key: LockKey) -> Result<Option<Seen>, Fault> {
-    let commands = commands(&servers.opener().namespace, &key, Extent::Whole);
+pub(super) async fn look(router: &Router, key: LockKey) -> Result<Option<Seen>, Fault> {
+    let commands = commands(&router.topology.opener.namespace, &key, Extent::Whole);
     let mut looks = 0;
     loop {
         looks += 1;
-        let replies = ask(servers, Slot::of(&key), &commands).await?;
+        let replies = router.replies(Slot::of(&key), &commands).await?;
         let found = seen(key.clone(), &mut replies.into_iter());
-        let found = found.map_err(|error| fault(servers.opener(), &error))?;
+        let found = found.map_err(|error| fault(&router.topology.opener, &error))?;
         if looks == MAX_LOOKS || !is_between(found.as_ref()) {
             return Ok(found);
         }
@@ -32,37 +32,6 @@ pub(super) async fn look(servers: &Servers, key: LockKey) -> Result<Option<Seen>
 /// Whether the lock seems to have been acquired while the commands ran: at the first there was no value.
 pub(super) fn is_between(found: Option<&Seen>) -> bool {
     found.and_then(|seen| seen.owner.as_ref()).is_some_and(LockValue::is_empty)
-}
-
-/// Asks about one key, and the companions of its lock, where each of them is.
-pub(super) async fn ask(
-    servers: &Servers,
-    slot: Slot,
-    commands: &[Cmd],
-) -> Result<Vec<Value>, Fault> {
-    match servers {
-        Servers::One(one) => {
-            let connection = one.readers.ready().await?;
-            match call(&connection, commands.iter().cloned()).await {
-                Err(_) if connection.is_retired() => {
-                    call(&*one.readers.ready().await?, commands.iter().cloned()).await
-                }
-                replies => replies,
-            }
-        }
-        Servers::Cluster(cluster) => {
-            let opener = servers.opener();
-            let limit = opener.command_deadline.saturating_mul(2);
-            let mut replies = Vec::new();
-            for command in commands {
-                let answer = Box::pin(cluster.answer(slot, command.clone()));
-                let answer = opener.within(limit, answer).await;
-                replies
-                    .push(answer.unwrap_or_else(|| Err(Fault::no_answer(&opener.server, limit)))?);
-            }
-            Ok(replies)
-        }
-    }
 }
 
 /// The first answer that names another node.

@@ -17,31 +17,31 @@ mod sweep;
 
 impl Administration for Redis {
     fn sweep(&self, selection: Selection) -> Reply<Page> {
-        Box::pin(sweep::begin(self.servers.clone(), selection))
+        Box::pin(sweep::begin(self.router.clone(), selection))
     }
 
     fn look(&self, key: LockKey) -> Reply<Option<Seen>> {
-        let servers = self.servers.clone();
-        Box::pin(async move { look::look(&servers, key).await })
+        let router = self.router.clone();
+        Box::pin(async move { look::look(&router, key).await })
     }
 
     fn queue(&self, key: LockKey) -> Reply<Vec<Queued>> {
-        let servers = self.servers.clone();
-        Box::pin(async move { queue::queue(&servers, &key).await })
+        let router = self.router.clone();
+        Box::pin(async move { queue::queue(&router, &key).await })
     }
 
     fn clients(&self) -> Reply<Vec<Client>> {
-        let servers = self.servers.clone();
-        Box::pin(async move { clients::clients(&servers).await })
+        let router = self.router.clone();
+        Box::pin(async move { clients::clients(&router).await })
     }
 
     fn clock_difference(&self) -> Reply<Option<Duration>> {
-        let servers = self.servers.clone();
-        Box::pin(async move { clients::clock_difference(&servers).await.map(Some) })
+        let router = self.router.clone();
+        Box::pin(async move { clients::clock_difference(&router).await.map(Some) })
     }
 
     fn size(&self) -> Reply<u64> {
-        let servers = self.servers.clone();
-        Box::pin(async move { clients::size(&servers).await })
+        let router = self.router.clone();
+        Box::pin(async move { clients::size(&router).await })
     }
 }

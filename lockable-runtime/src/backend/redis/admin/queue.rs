@@ -5,8 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use ::redis::{Cmd, FromRedisValue, Value};
 
 use super::call::{fault, first};
-use super::look::ask;
-use crate::backend::redis::servers::Servers;
+use crate::backend::redis::route::Router;
 use crate::backend::{Fault, Queued};
 use crate::types::key::LockKey;
 use crate::types::namespace::Channels;
@@ -14,16 +13,16 @@ use crate::types::slot::Slot;
 use crate::types::token::{Origin, OwnerToken};
 
 /// The entries of a lock's queue, the next one first.
-pub(super) async fn queue(servers: &Servers, key: &LockKey) -> Result<Vec<Queued>, Fault> {
-    let namespace = &servers.opener().namespace;
+pub(super) async fn queue(router: &Router, key: &LockKey) -> Result<Vec<Queued>, Fault> {
+    let namespace = &router.topology.opener.namespace;
     let range = Cmd::new().arg("LRANGE").arg(namespace.queue(key)).arg(0).arg(-1).to_owned();
-    let replies = ask(servers, Slot::of(key), &[range]).await?;
+    let replies = router.replies(Slot::of(key), &[range]).await?;
     let entries = first(replies).extract_error();
     let entries = entries.and_then(|entries| Ok(Vec::<Vec<u8>>::from_redis_value(entries)?));
-    let entries = entries.map_err(|error| fault(servers.opener(), &error))?;
+    let entries = entries.map_err(|error| fault(&router.topology.opener, &error))?;
     let owners: Vec<_> = entries.iter().map(|entry| owner_of(entry)).collect();
     let origins = owners.iter().filter_map(|owner| Origin::of(&OwnerToken::received(owner)));
-    let listening = listening(servers, Slot::of(key), &origins.collect()).await;
+    let listening = listening(router, Slot::of(key), &origins.collect()).await;
     let queued = |owner: String| {
         let origin = Origin::of(&OwnerToken::received(&owner));
         let is_listening = origin.and_then(|origin| listening.get(&origin).copied());
@@ -40,14 +39,15 @@ fn owner_of(entry: &[u8]) -> String {
 
 /// Whether each of these origins is listened for; none of those of which that is unknown.
 async fn listening(
-    servers: &Servers,
+    router: &Router,
     slot: Slot,
     origins: &BTreeSet<Origin>,
 ) -> HashMap<Origin, bool> {
     if origins.is_empty() {
         return HashMap::new();
     }
-    let (opener, mut numsub) = (servers.opener(), Cmd::new());
+    let opener = &router.topology.opener;
+    let mut numsub = Cmd::new();
     let is_sharded = opener.channels == Channels::Sharded;
     numsub.arg("PUBSUB").arg(if is_sharded { "SHARDNUMSUB" } else { "NUMSUB" });
     for origin in origins {
@@ -56,7 +56,7 @@ async fn listening(
             Channels::Sharded => opener.namespace.shard_channel(*origin, slot),
         });
     }
-    let Ok(replies) = ask(servers, slot, &[numsub]).await else { return HashMap::new() };
+    let Ok(replies) = router.replies(slot, &[numsub]).await else { return HashMap::new() };
     let counts = Vec::<(Value, u64)>::from_redis_value(first(replies)).unwrap_or_default();
     origins.iter().zip(counts).map(|(origin, (_, count))| (*origin, count > 0)).collect()
 }

@@ -8,7 +8,8 @@ use super::call::{self, call, first};
 
 use super::look::{self, Extent};
 use crate::backend::redis::fault;
-use crate::backend::redis::servers::{Primary, Servers};
+use crate::backend::redis::route::Router;
+use crate::backend::redis::topology::server::Server;
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::{Fault, Page, Reply, Rest, Seen};
 use crate::types::clock::{Moment, boot_time};
@@ -34,10 +35,10 @@ const ROUNDS: u32 = 3;
 
 /// A listing under way.
 struct Sweep {
-    servers: Servers,
+    router: Router,
     selection: Selection,
     /// What is to be gone through; the last one is under way.
-    primaries: Vec<Primary>,
+    servers: Vec<Arc<Server>>,
     at: Option<At>,
     /// Whether the server under way has answered.
     has_answered: bool,
@@ -54,40 +55,46 @@ struct At {
 }
 
 /// The first page.
-pub(super) async fn begin(servers: Servers, selection: Selection) -> Result<Page, Fault> {
+pub(super) async fn begin(router: Router, selection: Selection) -> Result<Page, Fault> {
     let since = boot_time();
-    let primaries = servers.primaries().await?;
-    let (at, has_answered, restarts, rounds) = (None, false, 0, 0);
-    Sweep { servers, selection, primaries, at, has_answered, restarts, rounds, since }.page().await
+    let servers = router.topology.servers().await?;
+    let sweep = Sweep {
+        router,
+        selection,
+        servers,
+        at: None,
+        has_answered: false,
+        restarts: 0,
+        rounds: 0,
+        since,
+    };
+    sweep.page().await
 }
 
 impl Sweep {
     async fn page(mut self) -> Result<Page, Fault> {
-        let Some(primary) = self.primaries.last().cloned() else { return Ok(self.rest()) };
+        let Some(server) = self.servers.last().cloned() else { return Ok(self.rest()) };
         let begun = boot_time();
-        match self.scan(&primary).await {
+        match self.scan(&server).await {
             Ok(seen) => {
-                let ended = if self.at.is_none() { self.next_primary().await } else { Ok(()) };
+                let ended = if self.at.is_none() { self.next_server().await } else { Ok(()) };
                 Ok(Page { seen, fault: ended.err(), ..self.rest() })
             }
             Err(fault) => {
-                let hangs = boot_time().since(begun) > self.servers.opener().command_deadline;
-                self.failed(fault, &primary, hangs).await
+                let hangs = boot_time().since(begun) > self.router.topology.opener.command_deadline;
+                self.failed(fault, &server, hangs).await
             }
         }
     }
 
     /// What is on the next page of this server; no place is left where that was the last one.
-    async fn scan(&mut self, primary: &Primary) -> Result<Vec<Seen>, Fault> {
+    async fn scan(&mut self, server: &Server) -> Result<Vec<Seen>, Fault> {
         let At { connection, cursor } = match self.at.take() {
             Some(at) if at.connection.is_retired() => {
-                return Err(Fault::unavailable(format!(
-                    "{}: the connection broke",
-                    primary.server()
-                )));
+                return Err(Fault::unavailable(format!("{}: the connection broke", server.name())));
             }
             Some(at) => at,
-            None => At { connection: primary.readers().ready().await?, cursor: 0 },
+            None => At { connection: server.readers().ready().await?, cursor: 0 },
         };
         let (cursor, keys) = self.keys(&connection, cursor).await?;
         self.has_answered = true;
@@ -133,12 +140,12 @@ impl Sweep {
             let of_key: Vec<_> = replies.by_ref().take(3).collect();
             let found = if look::redirect(&of_key).is_some() {
                 // Its slot has moved, or moves.
-                look::look(&self.servers, key.clone()).await?
+                look::look(&self.router, key.clone()).await?
             } else {
                 let found = look::seen(key.clone(), &mut of_key.into_iter());
                 let found = found.map_err(|error| self.fault(connection, &error))?;
                 let is_between = look::is_between(found.as_ref());
-                if is_between { look::look(&self.servers, key.clone()).await? } else { found }
+                if is_between { look::look(&self.router, key.clone()).await? } else { found }
             };
             seen.extend(found);
         }
@@ -148,19 +155,19 @@ impl Sweep {
     /// An error that the server answered, after which it may have to be left.
     fn fault(&self, connection: &Connection, error: &RedisError) -> Fault {
         if fault::is_missing_right(error) {
-            return call::fault(self.servers.opener(), error);
+            return call::fault(&self.router.topology.opener, error);
         }
         connection.fault(error)
     }
 
     /// The server is gone through, or cannot be.
-    async fn next_primary(&mut self) -> Result<(), Fault> {
-        self.primaries.pop();
+    async fn next_server(&mut self) -> Result<(), Fault> {
+        self.servers.pop();
         (self.at, self.has_answered, self.restarts) = (None, false, 0);
-        if self.primaries.is_empty() && self.rounds < ROUNDS {
+        if self.servers.is_empty() && self.rounds < ROUNDS {
             self.rounds += 1;
             let now = boot_time();
-            self.primaries = self.servers.moved_since(self.since).await?;
+            self.servers = self.router.topology.moved_since(self.since).await?;
             self.since = now;
         }
         Ok(())
@@ -168,7 +175,7 @@ impl Sweep {
 
     /// A broken connection is made again, and a node without slots is left. Else the others are listed without this
     /// one.
-    async fn failed(mut self, fault: Fault, primary: &Primary, hangs: bool) -> Result<Page, Fault> {
+    async fn failed(mut self, fault: Fault, server: &Server, hangs: bool) -> Result<Page, Fault> {
         self.at = None;
         let may_pass = fault.kind == LockErrorKind::Unavailable && !hangs;
         let most = if self.has_answered { RESTARTS } else { TRIES - 1 };
@@ -176,15 +183,15 @@ impl Sweep {
             self.restarts += 1;
             return Ok(self.rest());
         }
-        let ended = self.next_primary().await;
-        let is_left = self.servers.is_left(primary).await;
+        let ended = self.next_server().await;
+        let is_left = self.router.topology.has_left(server).await;
         let fault = if is_left { ended.err() } else { Some(fault) };
         Ok(Page { fault, ..self.rest() })
     }
 
     /// An empty page, with those behind it.
     fn rest(self) -> Page {
-        let rest: Option<Rest> = if self.primaries.is_empty() {
+        let rest: Option<Rest> = if self.servers.is_empty() {
             None
         } else {
             Some(Box::new(|| -> Reply<Page> { Box::pin(self.page()) }))

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::requests;
 use crate::backend::redis::wire::connection::Connection;
+use crate::backend::redis::wire::meaning::Failed;
 use crate::backend::redis::wire::script::{HandedOff, Release};
-use crate::backend::{self, Attempt, Fault};
+use crate::backend::{self, Attempt};
 use crate::types::clock::boot_time;
 
 /// Releases the attempt, alone or in a batch.
@@ -19,7 +20,7 @@ use crate::types::clock::boot_time;
 pub(crate) async fn release(
     connection: &Arc<Connection>,
     attempt: &Arc<Attempt>,
-) -> Result<backend::Release, Fault> {
+) -> Result<backend::Release, Failed> {
     let is_single = attempt.min_hold.is_set() || attempt.had_turn() || connection.is_sharded();
     let counted = connection.outbox.begin();
     if !is_single && !counted.is_alone && requests::free(connection, attempt).await? {
@@ -34,7 +35,7 @@ pub(crate) async fn release_one(
     connection: &Connection,
     attempt: &Attempt,
     next: Option<&Attempt>,
-) -> Result<(backend::Release, HandedOff), Fault> {
+) -> Result<(backend::Release, HandedOff), Failed> {
     // Computed for each request, because the rest of a minimum hold grows shorter.
     let taken_for = attempt.min_hold.rest(boot_time);
     connection.run(&Release { attempt, taken_for, next }).await

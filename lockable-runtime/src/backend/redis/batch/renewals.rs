@@ -7,11 +7,12 @@ use ::redis::RedisError;
 
 use crate::backend::redis::tracking::{Reads, Shown};
 use crate::backend::redis::wire::connection::Connection;
+use crate::backend::redis::wire::meaning::Failed;
 use crate::backend::redis::wire::script::Renew;
-use crate::backend::{Fault, Renewal, Renewed};
+use crate::backend::{Renewal, Renewed};
 use crate::types::error::LockErrorKind;
 
-type Outcome = Result<Renewed, Fault>;
+type Outcome = Result<Renewed, Failed>;
 
 /// Returns an outcome for each: what the server refuses for one lease fails no other. On a connection that hears
 /// of it, whatever others do with these locks from then on is heard of.
@@ -24,7 +25,7 @@ type Outcome = Result<Renewed, Fault>;
 pub(crate) async fn renew(
     connection: &Connection,
     renewals: &[Renewal],
-) -> Result<Vec<Outcome>, Fault> {
+) -> Result<Vec<Outcome>, Failed> {
     let (mut outcomes, shown) = ask(connection, renewals).await?;
     if shown == Shown::Gone {
         // Deleted between the renewal and the read, which no one will hear of.
@@ -44,19 +45,20 @@ fn look(renewal: &Renewal) -> Renewal {
 async fn ask(
     connection: &Connection,
     renewals: &[Renewal],
-) -> Result<(Vec<Outcome>, Shown), Fault> {
+) -> Result<(Vec<Outcome>, Shown), Failed> {
     if renewals.len() > 1 && !connection.is_sharded() {
         let (asked, shown) = run(connection, renewals, &[Renew(renewals)]).await?;
         // One call has one outcome.
         for outcomes in asked {
-            match outcomes.map_err(|error| connection.fault(&error)) {
+            match outcomes.map_err(|error| connection.failed(&error)) {
                 Ok(outcomes) => return Ok((each(connection, outcomes)?, shown)),
-                Err(fault) if connection.is_retired() => return Err(fault),
+                Err(failed) if connection.is_retired() => return Err(failed),
                 // It may do later what it cannot do now; one command for each would load it more.
-                Err(fault)
-                    if fault.kind == LockErrorKind::Unavailable && !connection.is_sharded() =>
+                Err(failed)
+                    if failed.fault.kind == LockErrorKind::Unavailable
+                        && !connection.is_sharded() =>
                 {
-                    return Err(fault);
+                    return Err(failed);
                 }
                 // What the server refuses to do for all, it may do for each.
                 Err(_) => {}
@@ -75,7 +77,7 @@ async fn run(
     connection: &Connection,
     renewals: &[Renewal],
     calls: &[Renew<'_>],
-) -> Result<(Vec<Asked>, Shown), Fault> {
+) -> Result<(Vec<Asked>, Shown), Failed> {
     let reads = if connection.tracks() {
         Reads::of(renewals, calls.len() < renewals.len() || renewals.len() == 1)
     } else {
@@ -103,12 +105,12 @@ type Asked = Result<Vec<Result<Renewed, RedisError>>, RedisError>;
 fn each(
     connection: &Connection,
     outcomes: impl IntoIterator<Item = Result<Renewed, RedisError>>,
-) -> Result<Vec<Outcome>, Fault> {
-    let fault = |error: RedisError| connection.fault(&error);
-    let outcomes: Vec<_> = outcomes.into_iter().map(|outcome| outcome.map_err(fault)).collect();
+) -> Result<Vec<Outcome>, Failed> {
+    let failed = |error: RedisError| connection.failed(&error);
+    let outcomes: Vec<_> = outcomes.into_iter().map(|outcome| outcome.map_err(failed)).collect();
     match outcomes.first() {
-        Some(Err(fault)) if connection.is_retired() && outcomes.iter().all(Result::is_err) => {
-            Err(fault.clone())
+        Some(Err(failed)) if connection.is_retired() && outcomes.iter().all(Result::is_err) => {
+            Err(failed.clone())
         }
         _ => Ok(outcomes),
     }

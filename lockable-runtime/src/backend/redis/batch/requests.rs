@@ -182,7 +182,7 @@ async fn freed(
     reply: Value,
 ) -> Result<Vec<bool>, Fault> {
     let outcome = if is_unknown_script(&reply) {
-        connection.run(free_all).await
+        connection.run(free_all).await.map_err(|failed| failed.fault)
     } else {
         free_all.outcome(reply).map_err(|error| connection.fault(&error))
     };

@@ -28,7 +28,7 @@ pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 pub(super) const PING: Duration = Duration::from_millis(200);
 
 /// The one subscription of a locker; there is none until a call waits.
-pub(crate) struct Grants {
+pub(crate) struct PlainGrants {
     subscriber: Subscriber,
     state: Mutex<Option<watch::Receiver<State>>>,
 }
@@ -42,7 +42,7 @@ struct Subscriber {
     opener: Opener,
 }
 
-impl Grants {
+impl PlainGrants {
     pub(crate) fn new(opener: Opener) -> Self {
         Self { subscriber: Subscriber { opener }, state: Mutex::default() }
     }

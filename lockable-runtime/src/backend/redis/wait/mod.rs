@@ -1,6 +1,73 @@
 //! Waiting: the subscription on which grants arrive, and what operators send.
 
+use std::sync::Weak;
+
+use self::grants::PlainGrants;
+use self::shard_grants::ShardGrants;
+use crate::backend::redis::reach::opener::Opener;
+use crate::backend::{Fault, Listener};
+use crate::types::slot::Slot;
+use crate::types::token::Origin;
+
 pub(super) mod grants;
 pub(super) mod revocations;
 mod shard_channels;
-pub(super) mod shard_grants;
+mod shard_grants;
+
+/// The subscription to the grants of one server.
+pub(super) enum Grants {
+    /// One channel has those of all slots.
+    Plain(Box<PlainGrants>),
+    /// Each slot has a channel of its own.
+    Sharded(ShardGrants),
+}
+
+impl Grants {
+    pub(super) fn of_all_slots(opener: Opener) -> Self {
+        Self::Plain(Box::new(PlainGrants::new(opener)))
+    }
+
+    /// `ended` is called when the subscription was lost, or the server does not have a slot.
+    pub(super) fn by_slot(opener: Opener, ended: Box<dyn Fn() + Send + Sync>) -> Self {
+        Self::Sharded(ShardGrants::new(opener, ended))
+    }
+
+    /// Answers once the channel of all slots is confirmed, where there is one.
+    pub(super) async fn listen(
+        &self,
+        origin: Origin,
+        hook: &Weak<dyn Listener>,
+    ) -> Result<(), Fault> {
+        match self {
+            Self::Plain(grants) => grants.listen(origin, Weak::clone(hook)).await,
+            Self::Sharded(_) => Ok(()),
+        }
+    }
+
+    /// Answers once the channel of this slot is confirmed, where it has one.
+    pub(super) async fn listen_for(
+        &self,
+        slot: Slot,
+        origin: Origin,
+        hook: &Weak<dyn Listener>,
+    ) -> Result<(), Fault> {
+        match self {
+            Self::Plain(_) => Ok(()),
+            Self::Sharded(grants) => Box::pin(grants.listen(slot, origin, hook)).await,
+        }
+    }
+
+    /// The same without waiting.
+    pub(super) fn start_listening(&self, slot: Slot, origin: Origin, hook: &Weak<dyn Listener>) {
+        if let Self::Sharded(grants) = self {
+            grants.start_listening(slot, origin, hook);
+        }
+    }
+
+    /// The server has no slots any more.
+    pub(super) fn leave(&self) {
+        if let Self::Sharded(grants) = self {
+            grants.leave();
+        }
+    }
+}

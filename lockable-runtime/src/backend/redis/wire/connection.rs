@@ -13,6 +13,7 @@ use tokio::runtime::Handle;
 use super::command::pipeline;
 
 use super::greeting::{greet, not_let_in};
+use super::meaning::{Failed, Meaning};
 use super::outbox::Outbox;
 use super::script::{Call, Names, is_unknown_script};
 use crate::backend::redis::fault;
@@ -146,12 +147,12 @@ impl Connection {
     }
 
     /// Runs the script by its name, and by its text where the server does not know it.
-    pub(crate) async fn run<C: Call>(&self, call: &C) -> Result<C::Outcome, Fault> {
+    pub(crate) async fn run<C: Call>(&self, call: &C) -> Result<C::Outcome, Failed> {
         let mut reply = self.evaluate(&self.names.command(call)).await?;
         if is_unknown_script(&reply) {
             reply = self.evaluate(&self.names.by_text(call)).await?;
         }
-        call.outcome(reply).map_err(|error| self.fault(&error))
+        call.outcome(reply).map_err(|error| self.failed(&error))
     }
 
     /// Runs calls of scripts in one go, and these commands behind them; an error of the server's is one of the
@@ -192,11 +193,27 @@ impl Connection {
         })
     }
 
-    /// An error that the server answered. A server that became a replica, or gave its slots away, is left,
-    /// and one that refuses keys of several slots is remembered. A node of a cluster may give single slots away.
+    /// An error that the server answered, and what it means for the request.
+    pub(crate) fn failed(&self, error: &RedisError) -> Failed {
+        Failed { fault: self.fault(error), meaning: self.meaning(error) }
+    }
+
+    /// What an error that the server answered means for the request.
+    pub(crate) fn meaning(&self, error: &RedisError) -> Meaning {
+        self.node().map_or(Meaning::Stays, |place| Meaning::of(error, place))
+    }
+
+    /// An error that the server answered, which counts.
+    pub(crate) fn fault(&self, error: &RedisError) -> Fault {
+        self.take_note(error);
+        fault::of(&self.target.server, error)
+    }
+
+    /// A server that became a replica, or gave its slots away, is left, and one that refuses keys of several slots is
+    /// remembered. A node of a cluster may give single slots away.
     ///
     /// A reply that is none to its request may be another request's, and so may be all that follow.
-    pub(crate) fn fault(&self, error: &RedisError) -> Fault {
+    fn take_note(&self, error: &RedisError) {
         if fault::is_no_answer(error) {
             self.retire();
         }
@@ -208,7 +225,6 @@ impl Connection {
         if fault::is_cross_slot(error) {
             self.opener.is_sharded.store(true, Ordering::Relaxed);
         }
-        fault::of(&self.target.server, error)
     }
 
     /// The server answered a request that was sent then with its time in microseconds.

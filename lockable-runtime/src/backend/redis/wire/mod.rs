@@ -3,6 +3,7 @@
 pub(super) mod command;
 pub(super) mod connection;
 pub(super) mod greeting;
+pub(super) mod meaning;
 pub(super) mod outbox;
 pub(super) mod script;
 pub(super) mod server;

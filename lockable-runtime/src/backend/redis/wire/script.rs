@@ -1,5 +1,6 @@
 //! The scripts, each with the names and types of what goes in and comes out.
 
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -312,6 +313,23 @@ impl Call for Renew<'_> {
             _ => Err(unexpected()),
         };
         Ok(outcomes.into_iter().map(renewed).collect())
+    }
+}
+
+/// Extends one lock.
+pub(crate) struct RenewOne<'a>(pub(crate) &'a Renewal);
+
+impl Call for RenewOne<'_> {
+    type Outcome = Renewed;
+    const SCRIPT: Script = Script::Renew;
+
+    fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
+        Renew(slice::from_ref(self.0)).command(namespace, verb, text)
+    }
+
+    fn outcome(&self, reply: Value) -> Result<Renewed, RedisError> {
+        let only = Renew(slice::from_ref(self.0)).outcome(reply)?.into_iter().next();
+        only.ok_or_else(unexpected)?
     }
 }
 

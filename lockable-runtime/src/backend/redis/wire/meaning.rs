@@ -1,4 +1,4 @@
-//! What the answer of a node means for a request: where it goes next.
+//! What an error of a server means for its request: where it goes next.
 //!
 //! See "What does the answer of a node mean?" in DESIGN.md.
 
@@ -7,9 +7,16 @@ use ::redis::{RedisError, ServerErrorKind};
 use crate::backend::Fault;
 use crate::backend::redis::reach::place::Place;
 
-/// What an error of a node means.
+/// A request that failed, and where it goes next.
+#[derive(Clone, Debug)]
+pub(crate) struct Failed {
+    pub(crate) fault: Fault,
+    pub(crate) meaning: Meaning,
+}
+
+/// What an error means; of a server that is no node of a cluster each one stays.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(crate) enum Meaning {
     /// The slot is there from now on.
     Moved(Place),
     /// The slot moves, and this key may be there already.
@@ -23,13 +30,8 @@ pub(super) enum Meaning {
 }
 
 impl Meaning {
-    /// What a fault means that comes from a node at this place.
-    pub(super) fn of(fault: &Fault, asked: &Place) -> Self {
-        let error = fault.source.as_ref().and_then(|source| source.downcast_ref::<RedisError>());
-        error.map_or(Self::Stays, |error| Self::of_error(error, asked))
-    }
-
-    pub(super) fn of_error(error: &RedisError, asked: &Place) -> Self {
+    /// What an error means that a node at this place has answered.
+    pub(crate) fn of(error: &RedisError, asked: &Place) -> Self {
         use ServerErrorKind::{
             Ask, BusyLoading, ClusterDown, MasterDown, Moved, ReadOnly, TryAgain,
         };
@@ -46,6 +48,25 @@ impl Meaning {
         }
         let passes = [ClusterDown, MasterDown, BusyLoading, ReadOnly].into_iter().any(is);
         if passes { Self::Passes } else { Self::Stays }
+    }
+}
+
+impl Failed {
+    /// Whether the slot of the request moves key by key: what is about several keys has to be done in parts.
+    pub(crate) fn is_moving(&self) -> bool {
+        matches!(self.meaning, Meaning::Asks(_) | Meaning::Split)
+    }
+
+    /// The same failure in other words.
+    pub(crate) fn map(self, words: impl FnOnce(Fault) -> Fault) -> Self {
+        Self { fault: words(self.fault), ..self }
+    }
+}
+
+impl From<Fault> for Failed {
+    /// One that no server has answered: sending the request elsewhere does not help.
+    fn from(fault: Fault) -> Self {
+        Self { fault, meaning: Meaning::Stays }
     }
 }
 
@@ -75,7 +96,7 @@ mod tests {
     fn meaning(answer: &str) -> Meaning {
         let reply = ::redis::parse_redis_value(format!("-{answer}\r\n").as_bytes()).unwrap();
         let asked = Place { host: "asked".to_owned(), port: 1 };
-        Meaning::of_error(&reply.extract_error().unwrap_err(), &asked)
+        Meaning::of(&reply.extract_error().unwrap_err(), &asked)
     }
 
     fn at(host: &str, port: u16) -> Place {

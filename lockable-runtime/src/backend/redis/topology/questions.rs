@@ -7,7 +7,7 @@ use ::redis::Value;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-use super::table::Member;
+use super::server::Server;
 use super::votes::Map;
 use crate::backend::Fault;
 use crate::backend::redis::fault::{self, cluster};
@@ -62,17 +62,17 @@ pub(super) async fn collect_soon(
 }
 
 /// Asks a master over the background's connection.
-pub(super) async fn ask_member(member: Arc<Member>, limit: Duration) -> Answer {
-    let opener = &member.connections.opener;
-    let connection = member.connections.ready().await?;
+pub(super) async fn ask_server(server: Arc<Server>, limit: Duration) -> Answer {
+    let opener = &server.connections.opener;
+    let connection = server.connections.ready().await?;
     let question = pipeline([command::slots()]);
     let Some(replies) = opener.within(limit, connection.call(&question)).await else {
         connection.unanswered(limit);
         return Err(Fault::no_answer(&opener.server, limit));
     };
     let reply = replies?.pop().unwrap_or(Value::Nil);
-    let map = shards(&reply, member.place());
-    map.ok_or_else(|| no_map(opener, member.place(), reply))
+    let Some(place) = server.place() else { return Ok(Map::new()) };
+    shards(&reply, place).ok_or_else(|| no_map(opener, place, reply))
 }
 
 /// Asks another node over a connection of the question's own, without greeting it.

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use super::server::Server;
 use super::votes::{Map, Verdict};
 use crate::backend::Changed;
 use crate::backend::redis::connections::Connections;
 use crate::backend::redis::reach::node::Node;
 use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::reach::place::Place;
-use crate::backend::redis::wait::shard_grants::ShardGrants;
+use crate::backend::redis::wait::Grants;
 use crate::types::clock::Moment;
 use crate::types::slot::{SLOTS, Slot};
 
@@ -20,21 +21,10 @@ use crate::types::slot::{SLOTS, Slot};
 /// heard of it yet. Nodes tell each other of a failover at once, and of all else within a second.
 const OUTDATED: Duration = Duration::from_secs(2);
 
-/// A node with what it takes to use it.
-pub(crate) struct Member {
-    /// Unlike any other's of this locker.
-    pub(crate) number: usize,
-    pub(super) node: Arc<Node>,
-    pub(crate) connections: Connections,
-    /// Those that look at locks.
-    pub(crate) readers: Connections,
-    pub(super) grants: ShardGrants,
-}
-
 /// All slots and all nodes.
 pub(super) struct Table {
     seats: Vec<Seat>,
-    members: HashMap<Place, Arc<Member>>,
+    servers: HashMap<Place, Arc<Server>>,
     replicas: HashSet<Place>,
     next_number: usize,
     opener: Opener,
@@ -57,7 +47,7 @@ pub(super) trait Events: Send + Sync {
 /// Where one slot is.
 #[derive(Clone, Default)]
 struct Seat {
-    owner: Option<Arc<Member>>,
+    owner: Option<Arc<Server>>,
     /// When it was known last that the slot has changed hands; zero if never.
     moved_at: Moment,
     /// The number of the node that has itself said then that the slot is elsewhere.
@@ -68,19 +58,20 @@ struct Seat {
 #[derive(Default)]
 pub(super) struct Changes {
     /// The slots that changed hands, and their nodes before and after.
-    pub(super) moves: Vec<(Slot, [Arc<Member>; 2])>,
+    pub(super) moves: Vec<(Slot, [Arc<Server>; 2])>,
     /// The nodes that have no slot any more.
-    pub(super) left: Vec<Arc<Member>>,
+    pub(super) left: Vec<Arc<Server>>,
 }
 
 impl Table {
     pub(super) fn new(opener: Opener, background: Handle, events: Arc<dyn Events>) -> Self {
-        let (members, replicas) = (HashMap::new(), HashSet::new());
         let seats = vec![Seat::default(); SLOTS];
-        Self { seats, members, replicas, next_number: 0, opener, background, events }
+        let servers = HashMap::new();
+        let replicas = HashSet::new();
+        Self { seats, servers, replicas, next_number: 0, opener, background, events }
     }
 
-    pub(super) fn owner(&self, slot: Slot) -> Option<&Arc<Member>> {
+    pub(super) fn owner(&self, slot: Slot) -> Option<&Arc<Server>> {
         self.seat(slot)?.owner.as_ref()
     }
 
@@ -88,15 +79,11 @@ impl Table {
         self.seat(slot).map_or_else(Moment::default, |seat| seat.moved_at)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.seats.iter().all(|seat| seat.owner.is_none())
-    }
-
     /// All nodes that have slots.
-    pub(super) fn masters(&self) -> Vec<Arc<Member>> {
+    pub(super) fn masters(&self) -> Vec<Arc<Server>> {
         let owners = self.owners();
-        let has_slots = |member: &&Arc<Member>| owners.contains(&member.number);
-        self.members.values().filter(has_slots).cloned().collect()
+        let has_slots = |server: &&Arc<Server>| owners.contains(&server.number);
+        self.servers.values().filter(has_slots).cloned().collect()
     }
 
     pub(super) fn replicas(&self) -> impl Iterator<Item = &Place> {
@@ -104,9 +91,9 @@ impl Table {
     }
 
     /// The node at this place, a new one where none is known there; it may have this slot.
-    pub(super) fn member(&mut self, place: &Place, slot: Slot) -> Arc<Member> {
-        if let Some(member) = self.members.get(place) {
-            return Arc::clone(member);
+    pub(super) fn server_at(&mut self, place: &Place, slot: Slot) -> Arc<Server> {
+        if let Some(server) = self.servers.get(place) {
+            return Arc::clone(server);
         }
         let node = Arc::new(Node::new(place.clone(), slot));
         let opener = self.opener.of_node(&node);
@@ -117,11 +104,11 @@ impl Table {
         connections.when_changed(Box::new(move |changed| events.on_changed(number, changed)));
         let (opener, events) = (connections.opener.clone(), Arc::clone(&self.events));
         let readers = Connections::new(opener.for_reading(), self.background.clone());
-        let grants = ShardGrants::new(opener, Box::new(move || events.on_unsubscribed()));
-        let member = Arc::new(Member { number, node, connections, readers, grants });
+        let grants = Grants::by_slot(opener, Box::new(move || events.on_unsubscribed()));
+        let server = Arc::new(Server { number, node: Some(node), connections, readers, grants });
         self.next_number += 1;
-        self.members.insert(place.clone(), Arc::clone(&member));
-        member
+        self.servers.insert(place.clone(), Arc::clone(&server));
+        server
     }
 
     /// A node has said that a slot is at this place now. Nothing changes where that node is not known to have
@@ -134,9 +121,9 @@ impl Table {
         now: Moment,
     ) -> Changes {
         let mut changes = Changes::default();
-        let is_known = self.owner(slot).is_none_or(|owner| owner.node.place == *from);
+        let is_known = self.owner(slot).is_none_or(|owner| owner.place() == Some(from));
         if is_known && from != to {
-            let left = self.members.get(from).map(|member| member.number);
+            let left = self.servers.get(from).map(|server| server.number);
             self.set_owner(slot, to, now, left, &mut changes);
         }
         changes
@@ -149,7 +136,7 @@ impl Table {
         now: Moment,
     ) -> Vec<(Slot, &'a Place)> {
         let is_news = |slot, place: &Place| {
-            let is_known = self.owner(slot).is_some_and(|owner| owner.node.place == *place);
+            let is_known = self.owner(slot).is_some_and(|owner| owner.place() == Some(place));
             !is_known && !self.is_outdated(slot, place, now)
         };
         let news = verdicts.filter_map(|(slot, verdict)| match verdict {
@@ -166,9 +153,9 @@ impl Table {
             self.set_owner(*slot, place, now, None, &mut changes);
         }
         let owners = self.owners();
-        let is_left = |it: &Member| it.node.has_had_slots() && !owners.contains(&it.number);
-        changes.left = self.members.values().filter(|it| is_left(it)).cloned().collect();
-        self.members.retain(|_, member| !is_left(member));
+        let is_left = |it: &Server| has_had_slots(it) && !owners.contains(&it.number);
+        changes.left = self.servers.values().filter(|it| is_left(it)).cloned().collect();
+        self.servers.retain(|_, server| !is_left(server));
         changes
     }
 
@@ -195,22 +182,24 @@ impl Table {
         left: Option<usize>,
         changes: &mut Changes,
     ) {
-        if self.owner(slot).is_some_and(|owner| owner.node.place == *place) {
+        if self.owner(slot).is_some_and(|owner| owner.place() == Some(place)) {
             return;
         }
-        let member = self.member(place, slot);
-        member.node.has(slot);
+        let server = self.server_at(place, slot);
+        if let Some(node) = &server.node {
+            node.has(slot);
+        }
         let Some(seat) = self.seats.get_mut(slot.index()) else { return };
-        if let Some(before) = seat.owner.replace(Arc::clone(&member)) {
+        if let Some(before) = seat.owner.replace(Arc::clone(&server)) {
             (seat.moved_at, seat.left) = (now, left);
-            changes.moves.push((slot, [before, member]));
+            changes.moves.push((slot, [before, server]));
         }
     }
 
     /// Whether the nodes that name this place may not have heard that the slot has left it.
     fn is_outdated(&self, slot: Slot, place: &Place, now: Moment) -> bool {
         let Some(Seat { moved_at, left: Some(left), .. }) = self.seat(slot) else { return false };
-        let is_left = self.members.get(place).is_some_and(|member| member.number == *left);
+        let is_left = self.servers.get(place).is_some_and(|server| server.number == *left);
         is_left && now.since(*moved_at) < OUTDATED
     }
 
@@ -219,21 +208,6 @@ impl Table {
     }
 }
 
-impl Member {
-    pub(crate) fn place(&self) -> &Place {
-        &self.node.place
-    }
-
-    /// What is known of the fence counter of a slot that changed hands may be wrong.
-    pub(super) fn forget_fence(&self, slot: Slot) {
-        self.connections.each(|connection| connection.fences.forget(slot));
-    }
-
-    /// It has no slot any more.
-    pub(super) fn leave(&self) {
-        self.node.leave();
-        self.connections.drop_retired();
-        self.readers.drop_retired();
-        self.grants.leave();
-    }
+fn has_had_slots(server: &Server) -> bool {
+    server.node.as_ref().is_some_and(|node| node.has_had_slots())
 }

@@ -19,11 +19,11 @@ const MOST: usize = 8_192;
 
 /// What a locker has released last.
 #[derive(Default)]
-pub(super) struct LatestReleases(Mutex<VecDeque<(Moment, Arc<Attempt>)>>);
+pub(crate) struct LatestReleases(Mutex<VecDeque<(Moment, Arc<Attempt>)>>);
 
 impl LatestReleases {
     /// The server has released the lock of this attempt.
-    pub(super) fn add(&self, attempt: Arc<Attempt>, now: Moment) {
+    pub(crate) fn add(&self, attempt: Arc<Attempt>, now: Moment) {
         let mut latest = self.latest();
         while latest.len() >= MOST || latest.front().is_some_and(|(at, _)| now.since(*at) > WINDOW)
         {
@@ -33,7 +33,7 @@ impl LatestReleases {
     }
 
     /// All of them, once.
-    pub(super) fn take(&self) -> impl Iterator<Item = Arc<Attempt>> + use<> {
+    pub(crate) fn take(&self) -> impl Iterator<Item = Arc<Attempt>> + use<> {
         mem::take(&mut *self.latest()).into_iter().map(|(_, attempt)| attempt)
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::nodes::Cluster;
-use super::questions::{Answer, ask_member, ask_place, collect_most, collect_soon};
+use super::questions::{Answer, ask_place, ask_server, collect_most, collect_soon};
+use super::slots::Slots;
 use super::votes::{Map, verdicts};
 use crate::backend::Fault;
 use crate::backend::redis::fault::cluster;
@@ -18,19 +18,19 @@ use crate::types::clock::{boot_time, timer_on};
 /// The most masters that are asked at once: enough for a majority that is not of one rack.
 const MAX_ASKED: usize = 16;
 
-impl Cluster {
+impl Slots {
     /// Has the nodes asked soon; waits for nothing.
-    pub(super) fn refresh_soon(&self) {
+    pub(super) fn start_refresh(&self) {
         if self.pace.need() {
             drop(self.opener.timers.spawn(refresh_while_needed(Weak::clone(&self.this))));
         }
     }
 
     /// Has the nodes asked, and waits for the answers.
-    pub(super) async fn refreshed(&self) -> Result<(), Fault> {
+    pub(super) async fn refresh_and_wait(&self) -> Result<(), Fault> {
         let mut ended = self.pace.ended.subscribe();
         let before = ended.borrow().0;
-        self.refresh_soon();
+        self.start_refresh();
         let refreshed = async {
             let ended = ended.wait_for(|(count, _)| *count > before).await;
             ended.map_or(Ok(()), |ended| ended.1.clone().map_or(Ok(()), Err))
@@ -48,7 +48,7 @@ impl Cluster {
         let (mut maps, mut faults) = (Vec::new(), Vec::new());
         let limit = self.opener.command_deadline / 2;
         let mut asking: JoinSet<_> =
-            masters.into_iter().take(MAX_ASKED).map(|master| ask_member(master, limit)).collect();
+            masters.into_iter().take(MAX_ASKED).map(|master| ask_server(master, limit)).collect();
         let mut count = asking.len();
         collect_most(&mut asking, (&mut maps, &mut faults)).await;
         let has_master = !maps.is_empty();
@@ -99,9 +99,9 @@ impl Cluster {
 }
 
 /// Asks once, and again as long as calls need that.
-async fn refresh_while_needed(cluster: Weak<Cluster>) {
+async fn refresh_while_needed(slots: Weak<Slots>) {
     loop {
-        let Some(this) = cluster.upgrade() else { return };
+        let Some(this) = slots.upgrade() else { return };
         let pause = this.pace.begin();
         timer_on(&this.opener.timers, pause).await;
         let outcome = this.refresh().await;

@@ -1,0 +1,91 @@
+//! How often a request is sent elsewhere, or again, before its fault counts.
+
+use std::mem;
+use std::time::Duration;
+
+use crate::backend::Fault;
+use crate::backend::redis::fault::cluster;
+use crate::backend::redis::reach::opener::Opener;
+use crate::backend::redis::reach::place::Place;
+use crate::types::clock::{Moment, boot_time, timer_on};
+
+/// More show that nodes name each other in a circle.
+const MAX_REDIRECTS: u32 = 5;
+
+/// It doubles up to the longest one.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Retry state of one request.
+pub(super) struct Hops {
+    begun: Moment,
+    redirects: u32,
+    pause: Duration,
+    has_broken: bool,
+    /// The server that the next request is to be sent to behind `ASKING`.
+    asks: Option<Place>,
+    is_asking: bool,
+}
+
+impl Hops {
+    pub(super) fn begin() -> Self {
+        Self {
+            begun: boot_time(),
+            redirects: 0,
+            pause: SHORTEST_PAUSE,
+            has_broken: false,
+            asks: None,
+            is_asking: false,
+        }
+    }
+
+    /// Where the next request goes, where that is not the server of its slot.
+    pub(super) fn next(&mut self) -> Option<Place> {
+        let next = self.asks.take();
+        self.is_asking = next.is_some();
+        next
+    }
+
+    /// Whether the request goes to a server to which its slot only moves.
+    pub(super) fn is_asking(&self) -> bool {
+        self.is_asking
+    }
+
+    /// The connection broke; whether that is the first time.
+    pub(super) fn breaks(&mut self) -> bool {
+        !mem::replace(&mut self.has_broken, true)
+    }
+
+    /// The request goes to another server: at once for the first two times, which is what a slot on the move
+    /// takes. With a place, it is to be sent there although the slot is not there yet.
+    ///
+    /// # Errors
+    /// When it has gone to too many.
+    pub(super) async fn redirect(
+        &mut self,
+        fault: Fault,
+        asks: Option<Place>,
+        opener: &Opener,
+    ) -> Result<(), Fault> {
+        self.redirects += 1;
+        self.asks = asks;
+        match self.redirects {
+            1 | 2 => Ok(()),
+            3..=MAX_REDIRECTS => self.pause(fault, opener).await,
+            _ => Err(cluster::circle(&fault)),
+        }
+    }
+
+    /// The request goes out again after a pause, which grows.
+    ///
+    /// # Errors
+    /// With the fault, when the command deadline has passed.
+    pub(super) async fn pause(&mut self, fault: Fault, opener: &Opener) -> Result<(), Fault> {
+        if boot_time().since(self.begun) >= opener.command_deadline {
+            return Err(fault);
+        }
+        timer_on(&opener.timers, self.pause).await;
+        self.pause = self.pause.saturating_mul(2).min(LONGEST_PAUSE);
+        Ok(())
+    }
+}

@@ -1,0 +1,235 @@
+//! The verbs of a lock whose slot moves key by key: by commands of one key each, of which each goes where its key
+//! is.
+//!
+//! See "Why does a release ask for less while its slot moves?" in DESIGN.md.
+
+use std::sync::Arc;
+
+use ::redis::{Cmd, RedisError, RedisResult, Value};
+
+use super::{Keys, Ran, Request, Router, Verb, sure};
+use crate::backend::redis::fault;
+use crate::backend::redis::topology::server::Server;
+use crate::backend::redis::wire::command;
+use crate::backend::redis::wire::connection::Connection;
+use crate::backend::redis::wire::meaning::{Failed, Meaning};
+use crate::backend::redis::wire::script::{
+    Call, FreeOne, Inspect, Names, RenewOne, Seed, is_unknown_script,
+};
+use crate::backend::{
+    Acquisition, Attempt, Enqueued, Fault, Grant, Held, Release, Renewal, Renewed, Reserved,
+};
+use crate::types::clock::boot_time;
+use crate::types::key::LockKey;
+use crate::types::slot::Slot;
+use crate::types::token::FencingToken;
+
+impl Router {
+    /// The lock first, and then its fencing token: it is counted while the lock is held, which the last check
+    /// shows.
+    pub(crate) async fn acquire_in_parts(&self, attempt: &Attempt) -> Result<Acquisition, Fault> {
+        let since = attempt.mark_sent(boot_time());
+        let Some(token) = self.lock(attempt).await? else { return Ok(Acquisition::Busy) };
+        let owner = Plain {
+            command: |_: &Names| command::owner(attempt),
+            outcome: |reply: &Value| command::is_own(reply, attempt),
+        };
+        let is_own = self.send(attempt.slot, Server::lockers, &owner).await?.found;
+        Ok(if is_own {
+            Acquisition::Granted { fencing_token: FencingToken::new(token), since }
+        } else {
+            Acquisition::Busy
+        })
+    }
+
+    /// Acquires the lock, or waits in no queue: the call tries again within a second.
+    ///
+    /// The lock may be the attempt's since long ago: it was handed off, or an earlier request took it. So the last
+    /// request makes it last, as a place in the queue that is granted does, and the lease counts from there.
+    pub(crate) async fn enqueue_in_parts(&self, attempt: &Arc<Attempt>) -> Result<Enqueued, Fault> {
+        attempt.mark_sent(boot_time());
+        let busy = Enqueued::Queued { remaining: None };
+        let Some(first) = self.lock(attempt).await? else { return Ok(busy) };
+        let sent = boot_time();
+        let renewal = Renewal::new(attempt, Some(attempt.ttl), sent);
+        Ok(match self.renew_in_parts(&renewal).await? {
+            Renewed::Held => {
+                self.leave_queue(attempt).await;
+                let fence = Reserved { first, passes: 0 };
+                Enqueued::Granted(Grant::answered(attempt, fence, sent, attempt.ttl))
+            }
+            Renewed::Absent | Renewed::Taken => busy,
+        })
+    }
+
+    /// Sets the lock and counts its fencing token; `None` where another holder has it.
+    async fn lock(&self, attempt: &Attempt) -> Result<Option<u64>, Fault> {
+        let set = Plain {
+            command: |_: &Names| command::set_lock(attempt),
+            outcome: |reply: &Value| command::is_granted(reply, attempt),
+        };
+        if !self.send(attempt.slot, Server::lockers, &set).await?.found {
+            return Ok(None);
+        }
+        let seeded = self.send(attempt.slot, Server::lockers, &Script(Seed(attempt))).await;
+        let namespace = &self.topology.opener.namespace;
+        let seeded = seeded.map_err(|fault| fault::of_fence(fault, namespace, &attempt.key));
+        Ok(Some(seeded?.found))
+    }
+
+    /// Takes the attempt out of the queue, if that is soon done. What stays there would be granted some time,
+    /// unwanted, and stop the others until it is released.
+    async fn leave_queue(&self, attempt: &Attempt) {
+        let leave = Plain {
+            command: |names: &Names| command::leave_queue(&names.namespace, attempt),
+            outcome: |_: &Value| Ok(()),
+        };
+        let left = self.send(attempt.slot, Server::lockers, &leave);
+        let opener = &self.topology.opener;
+        let _left: Option<Result<Ran<()>, Fault>> =
+            opener.within(opener.command_deadline / 4, left).await;
+    }
+
+    /// Frees the lock; the calls that wait for it try again within a second.
+    pub(crate) async fn release_in_parts(&self, attempt: &Attempt) -> Result<Release, Fault> {
+        let taken_for = attempt.min_hold.rest(boot_time);
+        let free = Script(FreeOne { attempt, taken_for });
+        let Ran { found, before } = self.send(attempt.slot, Server::lockers, &free).await?;
+        sure(found, &before, &self.topology.opener.server)
+    }
+
+    /// Frees a lock that was granted meanwhile.
+    pub(crate) async fn leave_in_parts(&self, attempt: &Attempt) -> Result<(), Fault> {
+        self.leave_queue(attempt).await;
+        let free = Script(FreeOne { attempt, taken_for: None });
+        self.send(attempt.slot, Server::lockers, &free).await.map(drop)
+    }
+
+    pub(crate) async fn inspect_in_parts(&self, key: &LockKey) -> Result<Option<Held>, Fault> {
+        let inspect = Script(Inspect(key));
+        self.send(Slot::of(key), Server::lockers, &inspect).await.map(|ran| ran.found)
+    }
+
+    pub(super) async fn renew_in_parts(&self, renewal: &Renewal) -> Result<Renewed, Fault> {
+        let renew = Script(RenewOne(renewal));
+        self.send(renewal.attempt.slot, Server::lockers, &renew).await.map(|ran| ran.found)
+    }
+
+    /// The replies to commands that check keys of one slot, each about one key.
+    pub(crate) async fn replies(&self, slot: Slot, commands: &[Cmd]) -> Result<Vec<Value>, Fault> {
+        let checks = Checks { slot, commands };
+        self.send(slot, Server::readers, &checks).await.map(|ran| ran.found)
+    }
+
+    async fn replies_in_parts(&self, slot: Slot, commands: &[Cmd]) -> Result<Vec<Value>, Fault> {
+        let opener = &self.topology.opener;
+        let limit = opener.command_deadline.saturating_mul(2);
+        let mut replies = Vec::with_capacity(commands.len());
+        for command in commands {
+            let copy = Plain {
+                command: |_: &Names| command.clone(),
+                outcome: |reply: &Value| Ok(reply.clone()),
+            };
+            let ran = opener.within(limit, self.send(slot, Server::readers, &copy)).await;
+            let ran = ran.unwrap_or_else(|| Err(Fault::no_answer(&opener.server, limit)));
+            replies.push(ran?.found);
+        }
+        Ok(replies)
+    }
+}
+
+/// Commands that check keys of a slot.
+struct Checks<'a> {
+    slot: Slot,
+    commands: &'a [Cmd],
+}
+
+impl Verb for Checks<'_> {
+    type Found = Vec<Value>;
+
+    async fn whole(&self, connection: &Arc<Connection>) -> Result<Vec<Value>, Failed> {
+        let together = command::pipeline(self.commands.iter().cloned());
+        let replies = connection.call_in_time(&together).await;
+        // A connection that gives no answer in time is not used again.
+        let replies = replies.inspect_err(|_| connection.retire())?;
+        let failed = replies.iter().find_map(|reply| elsewhere(connection, reply));
+        failed.map_or(Ok(replies), Err)
+    }
+
+    async fn in_parts(&self, router: &Router, _: Failed) -> Result<Vec<Value>, Failed> {
+        Ok(router.replies_in_parts(self.slot, self.commands).await?)
+    }
+}
+
+/// A script about one key.
+///
+/// Only its own answer says where that key is. A fence counter that another key's answer leads to the next node would
+/// be made there, and then the operator's `MIGRATE` of the old one would fail.
+struct Script<C>(C);
+
+impl<C: Call<Outcome: Send> + Sync> Request for Script<C> {
+    type Found = C::Outcome;
+    const KEYS: Keys = Keys::One;
+
+    async fn send(
+        &self,
+        _: &Router,
+        connection: &Arc<Connection>,
+        is_asking: bool,
+    ) -> Result<C::Outcome, Failed> {
+        let (names, call) = (&connection.names, &self.0);
+        let mut reply = send_one(connection, names.command(call), is_asking).await?;
+        if is_unknown_script(&reply) {
+            reply = send_one(connection, names.by_text(call), is_asking).await?;
+        }
+        call.outcome(reply).map_err(|error| connection.failed(&error))
+    }
+}
+
+/// A plain command about one key.
+struct Plain<C, O> {
+    command: C,
+    outcome: O,
+}
+
+impl<C, O, T> Request for Plain<C, O>
+where
+    C: Fn(&Names) -> Cmd + Sync,
+    O: Fn(&Value) -> RedisResult<T> + Sync,
+    T: Send,
+{
+    type Found = T;
+    const KEYS: Keys = Keys::One;
+
+    async fn send(
+        &self,
+        _: &Router,
+        connection: &Arc<Connection>,
+        is_asking: bool,
+    ) -> Result<T, Failed> {
+        let command = (self.command)(&connection.names);
+        let reply = send_one(connection, command, is_asking).await?;
+        match elsewhere(connection, &reply) {
+            Some(failed) => Err(failed),
+            None => (self.outcome)(&reply).map_err(|error| connection.failed(&error)),
+        }
+    }
+}
+
+/// `ASKING` counts for the next command of the connection, so both go in one write.
+async fn send_one(connection: &Connection, command: Cmd, is_asking: bool) -> Result<Value, Fault> {
+    if !is_asking {
+        let reply = connection.call(&command::pipeline([command])).await?.pop();
+        return Ok(reply.unwrap_or(Value::Nil));
+    }
+    let [asking, reply] = connection.two([command::asking(), command]).await?;
+    let is_refused = matches!(asking, Value::ServerError(_));
+    Ok(if is_refused { asking } else { reply })
+}
+
+/// The failure where a reply is an error for which the command goes elsewhere, or again.
+fn elsewhere(connection: &Connection, reply: &Value) -> Option<Failed> {
+    let Value::ServerError(error) = reply else { return None };
+    let error = RedisError::from(error.clone());
+    (connection.meaning(&error) != Meaning::Stays).then(|| connection.failed(&error))
+}

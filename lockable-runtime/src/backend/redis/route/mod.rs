@@ -1,0 +1,276 @@
+//! The way of a request: to the server of its slot, and on from there as the answers say.
+//!
+//! See "Why not the client's cluster connection?" in DESIGN.md.
+
+use std::future::ready;
+use std::pin::pin;
+use std::sync::Arc;
+
+use self::hops::Hops;
+use super::connections::Connections;
+use super::fault;
+use super::topology::Topology;
+use super::topology::server::Server;
+use super::wire::connection::Connection;
+use super::wire::meaning::{Failed, Meaning};
+use crate::backend::{Fault, Release};
+use crate::types::error::LockErrorKind;
+use crate::types::slot::Slot;
+
+mod hops;
+mod in_parts;
+mod renewals;
+
+/// Sends requests to the servers of a table.
+#[derive(Clone)]
+pub(super) struct Router {
+    pub(super) topology: Arc<Topology>,
+}
+
+/// What a request found, and what became of the one before it.
+pub(super) struct Ran<T> {
+    pub(super) found: T,
+    pub(super) before: Before<T>,
+}
+
+pub(super) enum Before<T> {
+    /// There was no other request.
+    Nothing,
+    /// Its answer was lost.
+    Unknown,
+    /// A server answered this that was left by then.
+    Left(T),
+}
+
+/// How many keys a request is about, all of one slot.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    /// While its slot moves, the request can follow its key.
+    One,
+    /// While their slot moves, they may be apart.
+    Several,
+}
+
+/// Over which of its connections a server gets a request.
+type Over = fn(&Server) -> &Connections;
+
+/// What is done with a lock, on the server that has it.
+pub(super) trait Verb: Sync {
+    type Found: Send;
+
+    fn whole(
+        &self,
+        connection: &Arc<Connection>,
+    ) -> impl Future<Output = Result<Self::Found, Failed>> + Send;
+
+    /// The same where the slot moves key by key, for which the request has failed.
+    fn in_parts(
+        &self,
+        _: &Router,
+        failed: Failed,
+    ) -> impl Future<Output = Result<Self::Found, Failed>> + Send {
+        ready(Err(failed))
+    }
+}
+
+/// A request to one server. Verbs are requests about several keys, and their parts are about one.
+trait Request: Sync {
+    type Found: Send;
+    const KEYS: Keys;
+
+    /// `is_asking` is whether the slot only moves to that server.
+    fn send(
+        &self,
+        router: &Router,
+        connection: &Arc<Connection>,
+        is_asking: bool,
+    ) -> impl Future<Output = Result<Self::Found, Failed>> + Send;
+}
+
+impl<V: Verb> Request for V {
+    type Found = V::Found;
+    const KEYS: Keys = Keys::Several;
+
+    async fn send(
+        &self,
+        router: &Router,
+        connection: &Arc<Connection>,
+        _: bool,
+    ) -> Result<V::Found, Failed> {
+        match self.whole(connection).await {
+            Err(failed) if failed.is_moving() => Box::pin(self.in_parts(router, failed)).await,
+            found => found,
+        }
+    }
+}
+
+impl Router {
+    /// Runs the verb on the slot's server, or in parts where the slot moves key by key.
+    ///
+    /// Verbs may be repeated: the owner token makes the second request find what the first one did.
+    pub(super) async fn run<V: Verb>(&self, slot: Slot, verb: &V) -> Result<Ran<V::Found>, Fault> {
+        self.send(slot, Server::lockers, verb).await
+    }
+
+    /// Sends a request to the slot's server, over the connection of the calling task's runtime.
+    ///
+    /// | the answer | the server | what happens next |
+    /// |---|---|---|
+    /// | found | has the slot | done |
+    /// | found | was left meanwhile | again, after [`Before::Left`] |
+    /// | none, or an error | was left meanwhile | again, after [`Before::Unknown`] |
+    /// | the connection broke | is perhaps there | again over a new one, after [`Before::Unknown`]; the second time as below |
+    /// | `MOVED` | names another one | the table learns that; again there, [five times](Hops::redirect) at most |
+    /// | `ASK`, about one key | names another one | behind `ASKING` there, which the table does not learn |
+    /// | `TRYAGAIN`, about one key | is one of two | again after a pause |
+    /// | `CLUSTERDOWN`, `LOADING`, … , or broken twice | may pass | the table is refreshed; again after a [pause](Hops::pause), until the command deadline |
+    /// | any other error | – | the fault counts |
+    ///
+    /// Where one server has all slots there is nothing to refresh, and the first fault counts that is not repeated over
+    /// a new connection.
+    async fn send<R: Request>(
+        &self,
+        slot: Slot,
+        over: Over,
+        request: &R,
+    ) -> Result<Ran<R::Found>, Fault> {
+        let mut before = Before::Nothing;
+        let mut hops = Hops::begin();
+        loop {
+            let connection = self.connection(slot, over, &mut hops).await?;
+            // Pinned here, because each future around them would take their space once more.
+            let answer = pin!(request.send(self, &connection, hops.is_asking()));
+            let answer = pin!(connection.unless_left(answer));
+            before = match self.topology.doubting(answer).await {
+                Some(Ok(found)) if !connection.is_left() => return Ok(Ran { found, before }),
+                Some(Ok(found)) => Before::Left(found),
+                None => Before::Unknown,
+                Some(Err(_)) if connection.is_left() => Before::Unknown,
+                Some(Err(_)) if connection.is_retired() && hops.breaks() => Before::Unknown,
+                Some(Err(failed)) => {
+                    // Boxed, because every call would carry its size and hardly one needs it.
+                    Box::pin(self.follow(slot, &connection, failed, R::KEYS, &mut hops)).await?;
+                    before
+                }
+            };
+        }
+    }
+
+    /// The connection to the server that the request goes to next.
+    async fn connection(
+        &self,
+        slot: Slot,
+        over: Over,
+        hops: &mut Hops,
+    ) -> Result<Arc<Connection>, Fault> {
+        loop {
+            let server = match hops.next() {
+                Some(place) => self.topology.server_at(&place, slot),
+                None => self.topology.server(slot),
+            };
+            let fault = match server {
+                Some(server) => {
+                    let connection = pin!(over(&server).ready());
+                    match self.topology.doubting(connection).await {
+                        Ok(connection) => return Ok(connection),
+                        Err(fault) if fault.kind == LockErrorKind::Unavailable => fault,
+                        Err(fault) => return Err(fault),
+                    }
+                }
+                None => match Box::pin(self.topology.unserved(slot)).await? {
+                    Some(fault) => fault,
+                    None => continue,
+                },
+            };
+            Box::pin(self.again(fault, hops)).await?;
+        }
+    }
+
+    /// What follows from a failure; the error is that it counts.
+    async fn follow(
+        &self,
+        slot: Slot,
+        connection: &Connection,
+        Failed { fault, meaning }: Failed,
+        keys: Keys,
+        hops: &mut Hops,
+    ) -> Result<(), Fault> {
+        let opener = &self.topology.opener;
+        match meaning {
+            Meaning::Moved(place) => {
+                // A server to which the slot only moves names the one that has it still.
+                if !hops.is_asking() {
+                    self.topology.move_slot(slot, connection, &place);
+                }
+                hops.redirect(fault, None, opener).await
+            }
+            Meaning::Asks(place) if keys == Keys::One => {
+                hops.redirect(fault, Some(place), opener).await
+            }
+            Meaning::Split if keys == Keys::One => self.again(fault, hops).await,
+            Meaning::Passes => self.again(fault, hops).await,
+            Meaning::Asks(_) | Meaning::Split | Meaning::Stays if connection.is_retired() => {
+                self.again(fault, hops).await
+            }
+            Meaning::Asks(_) | Meaning::Split | Meaning::Stays => Err(fault),
+        }
+    }
+
+    /// The request goes out again after a pause, in which the table is refreshed.
+    ///
+    /// # Errors
+    /// With the fault, where no other server can have the slot, and when the command deadline has passed.
+    async fn again(&self, fault: Fault, hops: &mut Hops) -> Result<(), Fault> {
+        if !self.topology.refresh_soon() {
+            return Err(fault);
+        }
+        hops.pause(fault, &self.topology.opener).await
+    }
+}
+
+/// A release that was repeated and does not find its own proves nothing: the first request, whose
+/// answer was lost with its connection, may have released it, or the lock was lost before.
+///
+/// Where a server that was left had released it, its absence on the next one shows that this one knows that.
+pub(super) fn sure(
+    found: Release,
+    before: &Before<Release>,
+    server: &str,
+) -> Result<Release, Fault> {
+    match (before, found) {
+        (Before::Nothing, _) | (_, Release::Released) => Ok(found),
+        (Before::Left(Release::Released), Release::Absent) => Ok(Release::Released),
+        (Before::Unknown | Before::Left(_), Release::Absent | Release::Taken) => {
+            Err(fault::unsure_release(server))
+        }
+    }
+}
+
+impl<T> Before<T> {
+    /// The same about another value.
+    pub(super) fn map<R>(self, change: impl FnOnce(T) -> R) -> Before<R> {
+        match self {
+            Self::Nothing => Before::Nothing,
+            Self::Unknown => Before::Unknown,
+            Self::Left(found) => Before::Left(change(found)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Release::{Absent, Released, Taken};
+
+    #[test]
+    fn a_repeated_release_is_sure_where_it_is_known() {
+        let sure = |before, found| sure(found, &before, "server").ok();
+        assert_eq!(sure(Before::Nothing, Absent), Some(Absent));
+        assert_eq!(sure(Before::Unknown, Released), Some(Released));
+        assert_eq!(sure(Before::Unknown, Absent), None);
+        assert_eq!(sure(Before::Unknown, Taken), None);
+        assert_eq!(sure(Before::Left(Released), Absent), Some(Released));
+        assert_eq!(sure(Before::Left(Released), Taken), None);
+        assert_eq!(sure(Before::Left(Absent), Absent), None);
+    }
+}

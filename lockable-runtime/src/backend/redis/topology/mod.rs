@@ -1,0 +1,254 @@
+//! Which server has which locks, as this process knows it.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use self::latest_releases::LatestReleases;
+use self::seats::Seats;
+use self::server::Server;
+use self::single::Single;
+use self::slots::Slots;
+use super::fault::cluster;
+use super::reach::opener::Opener;
+use super::reach::place::Place;
+use super::wait::revocations::Revocations;
+use super::wire::connection::Connection;
+use crate::backend::{Attempt, ChangeHook, Fault, Hook, Listener};
+use crate::types::clock::Moment;
+use crate::types::error::LockErrorKind;
+use crate::types::slot::Slot;
+use crate::types::token::Origin;
+
+pub(super) mod latest_releases;
+mod pace;
+mod questions;
+mod refreshes;
+mod seats;
+pub(super) mod server;
+mod single;
+mod slots;
+mod table;
+mod votes;
+
+/// The table of seats: each slot has a server.
+pub(super) struct Topology {
+    pub(super) opener: Opener,
+    seats: Arc<dyn Seats>,
+    pub(super) revocations: Revocations,
+    /// Only where Sentinels name the server.
+    pub(super) latest_releases: Option<LatestReleases>,
+}
+
+impl Topology {
+    pub(super) fn new(opener: Opener, background: Handle) -> Arc<Self> {
+        let seats: Arc<dyn Seats> = if opener.seeds().is_some() {
+            Slots::new(opener.clone(), background)
+        } else {
+            Arc::new(Single::new(opener.clone(), background))
+        };
+        let all = Arc::downgrade(&seats);
+        let any = move |attempt| any_opener(&*all.upgrade()?, attempt);
+        Arc::new(Self {
+            revocations: Revocations::new(Arc::new(any)),
+            latest_releases: opener.changes().map(|_| LatestReleases::default()),
+            seats,
+            opener,
+        })
+    }
+
+    /// The server that is known to have the slot.
+    pub(super) fn server(&self, slot: Slot) -> Option<Arc<Server>> {
+        self.seats.server(slot)
+    }
+
+    /// The number of that server.
+    pub(super) fn number(&self, slot: Slot) -> Option<usize> {
+        self.seats.number(slot)
+    }
+
+    /// The server at this place, which may have no slot yet.
+    pub(super) fn server_at(&self, place: &Place, slot: Slot) -> Option<Arc<Server>> {
+        self.seats.server_at(place, slot)
+    }
+
+    /// All servers that have locks.
+    pub(super) async fn servers(&self) -> Result<Vec<Arc<Server>>, Fault> {
+        self.filled().await?;
+        Ok(self.seats.servers())
+    }
+
+    /// Those that have locks which were elsewhere before, as the servers say now.
+    pub(super) async fn moved_since(&self, moment: Moment) -> Result<Vec<Arc<Server>>, Fault> {
+        self.seats.refreshed().await?;
+        let mut moved: Vec<_> = Slot::all()
+            .filter(|slot| self.seats.left_at(*slot) > moment)
+            .filter_map(|slot| self.seats.number(slot))
+            .collect();
+        moved.dedup();
+        let servers = self.seats.servers().into_iter();
+        Ok(servers.filter(|server| moved.contains(&server.number)).collect())
+    }
+
+    /// Another server has the seats that an election changes: connections lead there from now on.
+    pub(super) fn was_elected(&self) {
+        for server in self.seats.servers() {
+            server.connections.leave();
+            server.readers.drop_retired();
+        }
+    }
+
+    /// Whether that server has no locks any more.
+    pub(super) async fn has_left(&self, server: &Server) -> bool {
+        let Ok(servers) = self.servers().await else { return false };
+        servers.iter().all(|other| other.number != server.number)
+    }
+
+    /// Whether the slot is at the server of this connection, as far as is known.
+    pub(super) fn leads_to(&self, slot: Slot, connection: &Connection) -> bool {
+        let Some(place) = connection.node() else { return true };
+        self.server(slot).is_some_and(|server| server.place() == Some(place))
+    }
+
+    /// The server of this connection was sent a request for a slot and says that it is at another place now.
+    pub(super) fn move_slot(&self, slot: Slot, connection: &Connection, to: &Place) {
+        if let Some(from) = connection.node() {
+            self.seats.move_slot(slot, from, to);
+        }
+    }
+
+    /// Whether several servers share the slots: each counts its own subscribers only.
+    pub(super) fn is_shared(&self) -> bool {
+        self.seats.are_shared()
+    }
+
+    /// Has the servers asked soon who has which slots; `false` where one server has all.
+    pub(super) fn refresh_soon(&self) -> bool {
+        self.seats.refresh_soon();
+        self.is_shared()
+    }
+
+    /// No server is known to have the slot: the first request waits for the servers' answers, however long they take.
+    /// `None` where they name one.
+    pub(super) async fn unserved(&self, slot: Slot) -> Result<Option<Fault>, Fault> {
+        let was_empty = self.seats.servers().is_empty();
+        self.filled().await?;
+        let is_served = was_empty && self.server(slot).is_some();
+        Ok((!is_served).then(|| cluster::unserved(&self.opener.server, slot)))
+    }
+
+    /// Waits for the first answers, where there are none yet.
+    async fn filled(&self) -> Result<(), Fault> {
+        if self.seats.servers().is_empty() { self.seats.refreshed().await } else { Ok(()) }
+    }
+
+    /// The answer of a server. While it is missing, the others are asked whether that server still has its slots: one
+    /// that hangs breaks no connection.
+    pub(super) async fn doubting<F: Future>(&self, answer: F) -> F::Output {
+        let mut answer = pin!(answer);
+        if !self.is_shared() {
+            return answer.await;
+        }
+        // Boxed, because every call would carry its size.
+        Box::pin(async {
+            let patience = self.opener.command_deadline / 4;
+            loop {
+                match self.opener.within(patience, answer.as_mut()).await {
+                    Some(answer) => return answer,
+                    None => self.seats.refresh_soon(),
+                }
+            }
+        })
+        .await
+    }
+
+    /// Makes sure that the servers can be used from the calling task: that it is known which there are, and one of
+    /// them is connected to. Another one may be away.
+    pub(super) async fn connect(&self) -> Result<(), Fault> {
+        let servers = self.servers().await?;
+        let all = self.opener.connect_deadline;
+        let limit = if servers.len() > 1 { all / 2 } else { all };
+        let mut failed = cluster::without_slots(&self.opener.server);
+        for server in servers {
+            let connected = self.opener.within(limit, server.connections.ready()).await;
+            match connected.unwrap_or_else(|| Err(server.connections.opener.late())) {
+                Ok(_) => return Ok(()),
+                Err(fault) if fault.kind == LockErrorKind::Unavailable => failed = fault,
+                Err(fault) => return Err(fault),
+            }
+            self.refresh_soon();
+        }
+        Err(failed)
+    }
+
+    /// Has this called with every grant of that origin; answers once that is sure, where one subscription brings
+    /// the grants of all slots.
+    pub(super) async fn listen(
+        &self,
+        origin: Origin,
+        hook: Weak<dyn Listener>,
+    ) -> Result<(), Fault> {
+        self.seats.listen(Weak::clone(&hook));
+        for server in self.seats.servers() {
+            server.grants.listen(origin, &hook).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that a grant to this attempt is received, if the slot's server lets it. Where it does not, the call
+    /// finds its turn when it tries again, as it does once in a while in any case.
+    pub(super) async fn listen_for(&self, attempt: &Attempt) {
+        let Some(listener) = self.seats.listener() else { return };
+        let origin = Origin::of(&attempt.owner);
+        let (Some(origin), Some(server)) = (origin, self.server(attempt.slot)) else { return };
+        let heard = server.grants.listen_for(attempt.slot, origin, listener);
+        // The request itself is to be answered within a command deadline.
+        let _heard: Option<Result<(), Fault>> =
+            self.opener.within(self.opener.command_deadline / 2, heard).await;
+    }
+
+    /// The same without waiting, where a release would wait. A grant that is not received is found when its line
+    /// tries again.
+    pub(super) fn start_listening_for(&self, attempt: &Attempt) {
+        let Some(listener) = self.seats.listener() else { return };
+        let origin = Origin::of(&attempt.owner);
+        if let (Some(origin), Some(server)) = (origin, self.server(attempt.slot)) {
+            server.grants.start_listening(attempt.slot, origin, listener);
+        }
+    }
+
+    pub(super) fn when_connected(&self, hook: Hook) {
+        self.seats.when_connected(hook);
+    }
+
+    pub(super) fn when_changed(&self, hook: ChangeHook) {
+        self.seats.when_changed(hook);
+    }
+
+    /// When the slot's server was last left for another one; zero if never.
+    pub(super) fn left_at(&self, slot: Slot) -> Moment {
+        self.seats.left_at(slot)
+    }
+
+    /// The calling task gave up on an answer of the slot's server after that time.
+    pub(super) fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {
+        self.refresh_soon();
+        match self.server(slot) {
+            Some(server) => {
+                server.connections.unanswered(waited);
+                Fault::no_answer(&server.connections.opener.server, waited)
+            }
+            None => Fault::no_answer(&self.opener.server, waited),
+        }
+    }
+}
+
+/// How a server is reached, another one at each try: what is published at one arrives at all.
+fn any_opener(seats: &dyn Seats, attempt: usize) -> Option<Opener> {
+    let servers = seats.servers();
+    let at = attempt.checked_rem(servers.len())?;
+    servers.get(at).map(|server| server.connections.opener.clone())
+}

@@ -1,0 +1,56 @@
+//! A server that has locks, with what it takes to use it.
+
+use std::sync::Arc;
+
+use crate::backend::redis::connections::Connections;
+use crate::backend::redis::reach::node::Node;
+use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::wait::Grants;
+use crate::types::slot::Slot;
+
+/// A server that has, or had, locks.
+pub(crate) struct Server {
+    /// Unlike any other's of this locker.
+    pub(crate) number: usize,
+    /// The node of a cluster that it is.
+    pub(super) node: Option<Arc<Node>>,
+    pub(crate) connections: Connections,
+    /// Those that check locks.
+    pub(crate) readers: Connections,
+    pub(crate) grants: Grants,
+}
+
+impl Server {
+    /// Where it is, if it is a node of a cluster.
+    pub(crate) fn place(&self) -> Option<&Place> {
+        self.node.as_ref().map(|node| &node.place)
+    }
+
+    /// Where it is, without credentials.
+    pub(crate) fn name(&self) -> &str {
+        &self.connections.opener.server
+    }
+
+    pub(crate) fn lockers(&self) -> &Connections {
+        &self.connections
+    }
+
+    pub(crate) fn readers(&self) -> &Connections {
+        &self.readers
+    }
+
+    /// What is known of the fence counter of a slot that changed hands may be wrong.
+    pub(super) fn forget_fence(&self, slot: Slot) {
+        self.connections.each(|connection| connection.fences.forget(slot));
+    }
+
+    /// It has no slot any more.
+    pub(super) fn leave(&self) {
+        if let Some(node) = &self.node {
+            node.leave();
+        }
+        self.connections.drop_retired();
+        self.readers.drop_retired();
+        self.grants.leave();
+    }
+}

@@ -1,0 +1,50 @@
+//! A table with one seat: the server at one address, or the one that Sentinels name.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use super::seats::Seats;
+use super::server::Server;
+use crate::backend::redis::connections::Connections;
+use crate::backend::redis::reach::opener::Opener;
+use crate::backend::redis::wait::Grants;
+use crate::backend::{ChangeHook, Hook};
+use crate::types::clock::Moment;
+use crate::types::slot::Slot;
+
+pub(super) struct Single(Arc<Server>);
+
+impl Single {
+    pub(super) fn new(opener: Opener, background: Handle) -> Self {
+        Self(Arc::new(Server {
+            number: 0,
+            node: None,
+            grants: Grants::of_all_slots(opener.clone()),
+            readers: Connections::new(opener.for_reading(), background.clone()),
+            connections: Connections::new(opener, background),
+        }))
+    }
+}
+
+impl Seats for Single {
+    fn server(&self, _: Slot) -> Option<Arc<Server>> {
+        Some(Arc::clone(&self.0))
+    }
+
+    fn servers(&self) -> Vec<Arc<Server>> {
+        vec![Arc::clone(&self.0)]
+    }
+
+    fn left_at(&self, _: Slot) -> Moment {
+        self.0.connections.left_at()
+    }
+
+    fn when_connected(&self, hook: Hook) {
+        self.0.connections.when_connected(hook);
+    }
+
+    fn when_changed(&self, hook: ChangeHook) {
+        self.0.connections.when_changed(hook);
+    }
+}

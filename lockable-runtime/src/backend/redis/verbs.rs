@@ -1,0 +1,134 @@
+//! The verbs of a lock, each as one request and, while its slot moves key by key, in parts.
+
+use std::sync::Arc;
+
+use super::acquire::acquire;
+use super::batch::releases;
+use super::fault;
+use super::route::{Router, Verb};
+use super::wire::connection::Connection;
+use super::wire::meaning::Failed;
+use super::wire::script::{self, Place};
+use crate::backend::{self, Acquisition, Attempt, Enqueued, Grant, Held, Reserved};
+use crate::types::clock::{Moment, boot_time};
+use crate::types::key::LockKey;
+
+pub(super) struct Acquire<'a>(pub(super) &'a Attempt);
+
+impl Verb for Acquire<'_> {
+    type Found = Acquisition;
+
+    async fn whole(&self, connection: &Arc<Connection>) -> Result<Acquisition, Failed> {
+        acquire(connection, self.0).await
+    }
+
+    async fn in_parts(&self, router: &Router, _: Failed) -> Result<Acquisition, Failed> {
+        Ok(router.acquire_in_parts(self.0).await?)
+    }
+}
+
+pub(super) struct Release<'a>(pub(super) &'a Arc<Attempt>);
+
+impl Verb for Release<'_> {
+    type Found = backend::Release;
+
+    async fn whole(&self, connection: &Arc<Connection>) -> Result<backend::Release, Failed> {
+        releases::release(connection, self.0).await
+    }
+
+    async fn in_parts(&self, router: &Router, _: Failed) -> Result<backend::Release, Failed> {
+        Ok(router.release_in_parts(self.0).await?)
+    }
+}
+
+/// A release that queues another attempt of this process.
+pub(super) struct ReleaseTo<'a> {
+    pub(super) router: &'a Router,
+    pub(super) attempt: &'a Attempt,
+    pub(super) next: &'a Attempt,
+    /// When the first request was sent, which may be the one that has handed the lock off.
+    pub(super) sent: Moment,
+}
+
+impl Verb for ReleaseTo<'_> {
+    type Found = (backend::Release, Option<Grant>);
+
+    async fn whole(&self, connection: &Arc<Connection>) -> Result<Self::Found, Failed> {
+        let Self { router, attempt, next, sent } = *self;
+        router.topology.start_listening_for(next);
+        let (found, handed) = releases::release_one(connection, attempt, Some(next)).await?;
+        let grant = handed.map(|(fence, time)| {
+            connection.learn(sent, time);
+            Grant::answered(next, Reserved::at(fence, time), sent, next.ttl.provisional())
+        });
+        Ok((found, grant))
+    }
+
+    /// The next attempt waits in no queue, and tries again within a second.
+    async fn in_parts(&self, router: &Router, _: Failed) -> Result<Self::Found, Failed> {
+        Ok((router.release_in_parts(self.attempt).await?, None))
+    }
+}
+
+/// Acquires the lock when the attempt's turn has come, or queues the attempt.
+pub(super) struct Enqueue<'a> {
+    pub(super) router: &'a Router,
+    pub(super) attempt: &'a Arc<Attempt>,
+}
+
+impl Verb for Enqueue<'_> {
+    type Found = Enqueued;
+
+    async fn whole(&self, connection: &Arc<Connection>) -> Result<Enqueued, Failed> {
+        let Self { router, attempt } = *self;
+        router.topology.listen_for(attempt).await;
+        if attempt.is_withdrawn() {
+            return Ok(Enqueued::Queued { remaining: None });
+        }
+        let sent = boot_time();
+        attempt.mark_sent(sent);
+        let words = |fault| fault::of_queue(fault, &connection.names.namespace, &attempt.key);
+        let place = connection.run(&script::Enqueue(attempt)).await;
+        let (place, time) = place.map_err(|failed| failed.map(words))?;
+        connection.learn(sent, time);
+        Ok(match place {
+            Place::Granted { fence } => {
+                let fence = Reserved::at(fence, time);
+                Enqueued::Granted(Grant::answered(attempt, fence, sent, attempt.ttl))
+            }
+            Place::Queued { remaining } => Enqueued::Queued { remaining },
+        })
+    }
+
+    async fn in_parts(&self, router: &Router, _: Failed) -> Result<Enqueued, Failed> {
+        Ok(router.enqueue_in_parts(self.attempt).await?)
+    }
+}
+
+pub(super) struct Leave<'a>(pub(super) &'a Attempt);
+
+impl Verb for Leave<'_> {
+    type Found = ();
+
+    async fn whole(&self, connection: &Arc<Connection>) -> Result<(), Failed> {
+        connection.run(&script::Leave(self.0)).await
+    }
+
+    async fn in_parts(&self, router: &Router, _: Failed) -> Result<(), Failed> {
+        Ok(router.leave_in_parts(self.0).await?)
+    }
+}
+
+pub(super) struct Inspect<'a>(pub(super) &'a LockKey);
+
+impl Verb for Inspect<'_> {
+    type Found = Option<Held>;
+
+    async fn whole(&self, connection: &Arc<Connection>) -> Result<Option<Held>, Failed> {
+        connection.run(&script::Inspect(self.0)).await
+    }
+
+    async fn in_parts(&self, router: &Router, _: Failed) -> Result<Option<Held>, Failed> {
+        Ok(router.inspect_in_parts(self.0).await?)
+    }
+}
