@@ -30,17 +30,18 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("releaser", "shutdown mod backlog duty"),
     ("worker", "mod agenda"),
     ("telemetry", "mod acquiring holding releasing counters no_counters span"),
-    ("backend", "url link memory redis mod administration revoking attempt min_hold fault"),
+    ("backend", "url link memory redis events mod administration revoking attempt min_hold fault"),
     ("backend/memory", "outside listing revoking mod change state"),
     (
         "backend/redis",
-        "admin revoking mod verbs route topology acquire check connections batch wait wire tracking \
+        "admin revoking mod verbs route acquire check topology connections batch wait wire tracking \
          reach fault fence times",
     ),
     ("backend/redis/route", "renewals in_parts mod hops"),
     (
         "backend/redis/topology",
-        "mod refreshes slots single seats questions pace table server votes latest_releases",
+        "mod refreshes slots single seats watch sentinels elections questions pace table maps votes \
+         server latest_releases",
     ),
     ("backend/redis/admin", "mod sweep queue look clients call"),
     ("backend/redis/batch", "mod releases renewals requests"),
@@ -49,15 +50,18 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
         "mod cluster examination rehearsal subscription shard_channel rights proxy settings \
          standing group sentinel clock seeds session failures aim",
     ),
-    ("backend/redis/wait", "mod revocations shard_grants shard_channels grants"),
+    (
+        "backend/redis/wait",
+        "mod revocations shard_grants shard_channels grants shard_subscription subscription",
+    ),
     (
         "backend/redis/wire",
         "mod connection meaning greeting trial script source server outbox command",
     ),
     (
         "backend/redis/reach",
-        "mod opener login watch sentinels elections node demotion epochs role votes address shards \
-         place hosts shard_subscription subscription driven client certificates no_certificates",
+        "mod opener reports login node demotion finder epochs role address shards place hosts driven client \
+         certificates no_certificates",
     ),
     ("backend/redis/fault", "cluster sentinel mod tls no_tls opening rights words"),
     ("background", "mod exit"),

@@ -31,6 +31,8 @@ fn a_decorated_body_has_the_plain_ones_counters() {
 fn mir(runtime: Option<&Path>) -> Result<String, String> {
     let mut rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     rustc.args(["--edition=2024", "--crate-type=lib", "-Cinstrument-coverage", "--emit=mir=-"]);
+    // It makes a folder for what it does not write in the end.
+    rustc.args(["--out-dir", env!("CARGO_TARGET_TMPDIR")]);
     rustc.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("coverage/covered.rs"));
     if let Some(runtime) = runtime {
         let dependencies = format!("-Ldependency={}", runtime.parent().unwrap().display());

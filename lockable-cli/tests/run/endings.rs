@@ -210,7 +210,7 @@ fn assert_ended_by(end: Duration, running: &Running) {
 
 /// Who is alive is asked after the server has said that the lease is over.
 fn assert_ended_in_time(server: &Server, running: &Running) {
-    let mut admin = server.admin();
+    let admin = server.admin();
     assert_dead_once(running, || admin.get("disLock:job").is_none());
 }
 

@@ -1,6 +1,5 @@
 //! Where lock state lives: the contract of a backend, and what its verbs say.
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -19,6 +18,7 @@ use crate::types::token::{FencingToken, Origin, OwnerToken};
 
 mod administration;
 mod attempt;
+mod events;
 mod fault;
 mod link;
 mod memory;
@@ -30,6 +30,7 @@ mod url;
 
 pub(crate) use administration::{Administration, Client, Page, Queued, Rest, Seen};
 pub(crate) use attempt::{Attempt, Release};
+pub(crate) use events::Events;
 pub(crate) use fault::{Fault, Reply};
 pub(crate) use link::{Link, Outcome, Question, Stage};
 pub(crate) use memory::Memory;
@@ -39,30 +40,8 @@ pub use memory::MemoryStore;
 pub(crate) use redis::Redis;
 #[cfg(all(test, feature = "redis"))]
 pub(crate) use redis::Times;
-pub(crate) use revoking::{Audience, Hearer, Revocation, Revoking, Verb};
+pub(crate) use revoking::{Audience, Revocation, Revoking, Verb};
 pub(crate) use url::{Settings, open};
-
-/// Hears whose server may be another one now, or have lost its data: which slots' locks.
-pub(crate) type Hook = Box<dyn Fn(&dyn Fn(Slot) -> bool) + Send + Sync>;
-
-/// Hears which locks others may have changed; it may not block.
-pub(crate) type ChangeHook = Box<dyn for<'a> Fn(Changed<'a>) + Send + Sync>;
-
-/// What others may have changed.
-pub(crate) enum Changed<'a> {
-    /// The lock of this key.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory says nothing"))]
-    Key(&'a str),
-    /// All locks of these slots.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory says nothing"))]
-    All(&'a dyn Fn(Slot) -> bool),
-    /// A connection to the server of these slots broke: what was heard last of their locks may be over.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory does not break"))]
-    Broken(&'a Fault, &'a dyn Fn(Slot) -> bool),
-    /// Nothing is heard of the locks of these slots, until their leases are looked at again.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory says nothing"))]
-    Unheard(&'a dyn Fn(Slot) -> bool),
-}
 
 /// What a check finds, on its way.
 pub(crate) type Checkup = Pin<Box<dyn Future<Output = Report> + Send>>;
@@ -106,8 +85,8 @@ pub(crate) trait Backend: Environment + Administration + Revoking {
     /// waiter.
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()>;
 
-    /// Has this called with every grant of that origin; answers once that is sure.
-    fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()>;
+    /// Reports every grant of that origin; answers once that is sure.
+    fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()>;
 
     /// Who has the lock under a key, if there is a holder.
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>>;
@@ -136,13 +115,9 @@ pub(crate) trait Environment: Send + Sync + 'static {
     /// Makes sure that the backend can be used from the calling task.
     fn connect(&self) -> Reply<()>;
 
-    /// Has this called whenever a connection was opened: the server may be another one, or have
-    /// lost its data, since the others were.
-    fn when_connected(&self, hook: Hook);
-
-    /// Has this called when locks that are renewed here may have been changed by others, where the backend
-    /// hears of that. It is a hint: silence says nothing.
-    fn when_changed(&self, _: ChangeHook) {}
+    /// Reports to this from now on what happens to connections, to renewed locks and to holders, where the backend
+    /// learns of that; the first one stays.
+    fn report_to(&self, events: Weak<dyn Events>);
 
     /// When the server of these locks was last left for another one, which may lack what was granted before;
     /// zero if never.
@@ -262,25 +237,6 @@ impl Grant {
         let (key, owner) = (attempt.key.clone(), attempt.owner.clone());
         Self { key, owner, fence, since: Some(sent), counts_from: Moment::default(), ttl }
     }
-}
-
-/// Hears of the grants that are handed to this process.
-pub(crate) trait Listener: Send + Sync {
-    /// A waiter was handed its lock.
-    fn on_grant(&self, grant: Grant);
-
-    /// The subscription broke, by which grants of these slots come.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory does not break"))]
-    fn on_broken(&self, fault: &Fault, concerns: &dyn Fn(Slot) -> bool);
-
-    /// The origins of the attempts that wait now: a new subscription includes them.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory nothing is missed"))]
-    fn waiting_origins(&self) -> BTreeSet<Origin>;
-
-    /// The subscription is a new one, and new attempts have this origin, where there is one. Grants may have
-    /// been missed, so every line asks that waits for a lock of these slots.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory nothing is missed"))]
-    fn on_resubscribed(&self, origin: Option<Origin>, concerns: &dyn Fn(Slot) -> bool);
 }
 
 /// A lock that has a holder.

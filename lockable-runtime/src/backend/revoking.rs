@@ -2,8 +2,6 @@
 //!
 //! See "How does a holder hear of an operator?" in DESIGN.md.
 
-use std::sync::Weak;
-
 use super::attempt::Release;
 use super::fault::Reply;
 use crate::types::key::LockKey;
@@ -18,10 +16,6 @@ use crate::types::reason::Reason;
 /// # Cancel safety
 /// A dropped `Reply` may or may not have had its effect.
 pub(crate) trait Revoking {
-    /// Has this called with every message for the holders of this process, as soon as the backend
-    /// [watches](super::Environment::watch_holders) what becomes of them.
-    fn when_revoked(&self, hearer: Weak<dyn Hearer>);
-
     /// Sends a message to the process that has the lock.
     fn send(&self, revocation: Revocation) -> Reply<Audience>;
 
@@ -58,9 +52,4 @@ pub(crate) enum Audience {
     /// A node of a cluster does not know who listens at the others.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "in memory it is known"))]
     Unknown,
-}
-
-/// Hears what operators send.
-pub(crate) trait Hearer: Send + Sync {
-    fn on_revocation(&self, revocation: &Revocation);
 }

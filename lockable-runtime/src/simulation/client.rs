@@ -14,8 +14,8 @@ use super::process::Process;
 use super::subscription::listen;
 use crate::backend::{
     self, Acquisition, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,
-    Fault, Grant, Hearer, Held, Hook, Listener, Memory, Page, Queued, Release, Renewal, Renewed,
-    Reply, Reserved, Revocation, Revoking, Seen,
+    Events, Fault, Grant, Held, Memory, Page, Queued, Release, Renewal, Renewed, Reply, Reserved,
+    Revocation, Revoking, Seen,
 };
 use crate::check::Role;
 use crate::types::clock::{Moment, tokio_time};
@@ -132,10 +132,10 @@ impl Backend for Client {
         })
     }
 
-    fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()> {
+    fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()> {
         let (process, _) = self.parts();
         Box::pin(async move {
-            listen(&process, origin, hook).await;
+            listen(&process, origin, events).await;
             Ok(())
         })
     }
@@ -223,10 +223,6 @@ impl Administration for Client {
 }
 
 impl Revoking for Client {
-    fn when_revoked(&self, hearer: Weak<dyn Hearer>) {
-        self.0.world.store.when_revoked(hearer);
-    }
-
     fn send(&self, revocation: Revocation) -> Reply<Audience> {
         self.0.world.store.send(revocation)
     }
@@ -266,9 +262,10 @@ impl Environment for Client {
         Box::pin(async move { process.ready().await.map(drop) })
     }
 
-    fn when_connected(&self, hook: Hook) {
+    fn report_to(&self, events: Weak<dyn Events>) {
+        self.0.world.store.report_to(Weak::clone(&events));
         // The first one stays.
-        drop(self.0.when_connected.set(hook));
+        drop(self.0.events.set(events));
     }
 
     fn unanswered(&self, _: Slot, waited: Duration) -> Fault {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -12,7 +12,7 @@ use super::connection::Connection;
 use super::life::{Life, polled_worker, sleep};
 use super::mix::{Lane, Way};
 use super::world::World;
-use crate::backend::{Fault, Hook, Reply, Times};
+use crate::backend::{Events, Fault, Reply, Times};
 use crate::types::clock::{tokio_time, within};
 use crate::types::token::Origin;
 
@@ -25,8 +25,8 @@ pub(super) struct Process {
     pub(super) life: Arc<Life>,
     pub(super) times: Times,
     openings: Mutex<[Option<Arc<Opening>>; 2]>,
-    /// Called when a connection was opened.
-    pub(super) when_connected: OnceLock<Hook>,
+    /// What the process is reported to.
+    pub(super) events: OnceLock<Weak<dyn Events>>,
     subscription: Mutex<Subscription>,
     /// Notified when the subscription is confirmed.
     pub(super) confirmed: Notify,
@@ -74,7 +74,7 @@ impl Process {
             life: Arc::default(),
             times: Times::default(),
             openings: Mutex::default(),
-            when_connected: OnceLock::new(),
+            events: OnceLock::new(),
             subscription: Mutex::default(),
             confirmed: Notify::new(),
             broken: Notify::new(),
@@ -159,8 +159,8 @@ impl Process {
         self.times.forget();
         drop(opening.connection.set(Connection::open(&self.world, &self.life, lane)));
         opening.opened.notify_waiters();
-        if let Some(hook) = self.when_connected.get() {
-            hook(&|_| true);
+        if let Some(events) = self.events.get().and_then(Weak::upgrade) {
+            events.on_connected(&|_| true);
         }
     }
 

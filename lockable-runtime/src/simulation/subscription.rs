@@ -11,9 +11,8 @@ use tokio::sync::mpsc;
 use super::mix::Lane;
 use super::process::Process;
 use super::world::answer;
-use crate::backend::{self, Backend, Grant, Listener};
+use crate::backend::{Backend, Events, Grant};
 use crate::types::clock::{Moment, tokio_time};
-use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
 /// The pause between two subscriptions, as in the real backend.
@@ -33,10 +32,10 @@ struct Message {
 }
 
 /// Makes sure that this process hears of the grants to its attempts; answers once that is confirmed.
-pub(super) async fn listen(process: &Arc<Process>, origin: Origin, hook: Weak<dyn Listener>) {
+pub(super) async fn listen(process: &Arc<Process>, origin: Origin, events: Weak<dyn Events>) {
     let is_started = mem::replace(&mut process.subscription().is_started, true);
     if !is_started {
-        drop(tokio::spawn(subscribe_always(Arc::clone(process), origin, hook)));
+        drop(tokio::spawn(subscribe_always(Arc::clone(process), origin, events)));
     }
     loop {
         let mut confirmed = pin!(process.confirmed.notified());
@@ -49,22 +48,23 @@ pub(super) async fn listen(process: &Arc<Process>, origin: Origin, hook: Weak<dy
 }
 
 /// Each time with an origin that is drawn then, and with those of the attempts that wait already.
-async fn subscribe_always(process: Arc<Process>, origin: Origin, hook: Weak<dyn Listener>) {
+async fn subscribe_always(process: Arc<Process>, origin: Origin, events: Weak<dyn Events>) {
     let mut last = None;
-    while hook.strong_count() > 0 {
+    while events.strong_count() > 0 {
         let current = last.map_or(origin, |_| Origin::draw().unwrap());
         process.subscription().origins.insert(current);
-        let mut origins = hook.upgrade().map_or_else(BTreeSet::new, |hook| hook.waiting_origins());
+        let mut origins =
+            events.upgrade().map_or_else(BTreeSet::new, |events| events.waiting_origins());
         origins.extend(last.into_iter().chain([current]));
         let (channel, messages) = subscribe(&process, origins).await;
         last = Some(current);
         process.world.note(|_| format!("p{} is subscribed", process.number));
         process.subscription().is_confirmed = true;
         process.confirmed.notify_waiters();
-        if let Some(hook) = hook.upgrade() {
-            hook.on_resubscribed(Some(current), &|_| true);
+        if let Some(events) = events.upgrade() {
+            events.on_resubscribed(Some(current), &|_| true);
         }
-        let receiving = tokio::spawn(receive(Arc::clone(&process), messages, Weak::clone(&hook)));
+        let receiving = tokio::spawn(receive(Arc::clone(&process), messages, Weak::clone(&events)));
         process.broken.notified().await;
         // What is under way is lost.
         receiving.abort();
@@ -90,7 +90,7 @@ async fn subscribe(
     (channel, messages)
 }
 
-impl Listener for Channel {
+impl Events for Channel {
     fn on_grant(&self, grant: Grant) {
         let world = &self.process.world;
         world.granted(&grant.key, grant.owner.as_ref(), grant.fence);
@@ -101,21 +101,13 @@ impl Listener for Channel {
         let arrives = tokio_time().after(world.message_way());
         drop(self.messages.send(Message { arrives, granted: world.server_time(), grant }));
     }
-
-    fn waiting_origins(&self) -> BTreeSet<Origin> {
-        BTreeSet::new()
-    }
-
-    fn on_broken(&self, _: &backend::Fault, _: &dyn Fn(Slot) -> bool) {}
-
-    fn on_resubscribed(&self, _: Option<Origin>, _: &dyn Fn(Slot) -> bool) {}
 }
 
 /// Messages arrive in their order.
 async fn receive(
     process: Arc<Process>,
     mut messages: mpsc::UnboundedReceiver<Message>,
-    hook: Weak<dyn Listener>,
+    events: Weak<dyn Events>,
 ) {
     while let Some(Message { arrives, granted, grant }) = messages.recv().await {
         process.life.until(arrives).await;
@@ -128,8 +120,8 @@ async fn receive(
         });
         let counts_from = began.map_or(tokio_time(), |began| began.counts_from);
         let since = began.map(|began| began.since);
-        if let Some(hook) = hook.upgrade() {
-            hook.on_grant(Grant { since, counts_from, ..grant });
+        if let Some(events) = events.upgrade() {
+            events.on_grant(Grant { since, counts_from, ..grant });
         }
     }
 }

@@ -2,14 +2,13 @@
 
 #![expect(missing_debug_implementations, reason = "no test prints them")]
 
-use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::backend::{
-    Acquisition, Attempt, Backend, Enqueued, Fault, Grant, Listener, Renewal, Settings, open,
+    Acquisition, Attempt, Backend, Enqueued, Events, Fault, Grant, Renewal, Settings, open,
 };
 use crate::request_id::RequestId;
 use crate::types::clock::Moment;
@@ -50,19 +49,11 @@ pub enum Place {
 /// Sends on what it hears.
 struct Sending(Sender<GrantTo>);
 
-impl Listener for Sending {
+impl Events for Sending {
     fn on_grant(&self, grant: Grant) {
         // A test that has ended needs no answer.
         drop(self.0.send(grant_to(&grant)));
     }
-
-    fn waiting_origins(&self) -> BTreeSet<Origin> {
-        BTreeSet::new()
-    }
-
-    fn on_broken(&self, _: &Fault, _: &dyn Fn(Slot) -> bool) {}
-
-    fn on_resubscribed(&self, _: Option<Origin>, _: &dyn Fn(Slot) -> bool) {}
 }
 
 fn grant_to(grant: &Grant) -> GrantTo {
@@ -249,8 +240,8 @@ impl Verbs {
     /// The backend's.
     pub async fn listen(&mut self, grants: Sender<GrantTo>) -> Result<(), LockError> {
         let listener = self.listener.insert(Arc::new(Sending(grants)));
-        let hook = Arc::downgrade(listener) as Weak<dyn Listener>;
-        self.backend.listen(self.origin, hook).await.map_err(Fault::into_error)
+        let events = Arc::downgrade(listener) as Weak<dyn Events>;
+        self.backend.listen(self.origin, events).await.map_err(Fault::into_error)
     }
 
     /// What the holder wrote, and for how long it has the lock.

@@ -7,9 +7,7 @@ use tokio::sync::oneshot;
 
 use super::holders::Holders;
 use super::line::{Actions, GIVE_UP_AFTER, Granted, Line, RECHECK_INTERVAL, Waiter};
-use crate::backend::{
-    Attempt, Changed, Enqueued, Fault, Grant, Hearer, Link, Listener, Revocation, Verb,
-};
+use crate::backend::{Attempt, Enqueued, Events, Fault, Grant, Link, Revocation, Verb};
 use crate::lease::schedule::Cause;
 use crate::releaser::{Known, Releaser};
 use crate::types::clock::{Moment, within};
@@ -42,24 +40,8 @@ impl Lines {
             origin: CurrentOrigin::default(),
             this: Weak::clone(this),
         });
-        let this = Weak::clone(&lines.this);
-        lines.link.backend.when_connected(Box::new(move |concerns| {
-            if let Some(lines) = this.upgrade() {
-                lines.holders.check_all(concerns, Cause::Connected);
-            }
-        }));
-        let this = Weak::clone(&lines.this);
-        lines.link.backend.when_changed(Box::new(move |changed| {
-            let Some(lines) = this.upgrade() else { return };
-            match changed {
-                Changed::Key(key) => lines.holders.look(key),
-                Changed::All(concerns) => lines.holders.check_all(concerns, Cause::Flushed),
-                Changed::Broken(fault, concerns) => lines.broken(fault, concerns),
-                Changed::Unheard(concerns) => lines.holders.look_again(concerns),
-            }
-        }));
-        let hearer = Weak::clone(&lines.this) as Weak<dyn Hearer>;
-        lines.link.backend.when_revoked(hearer);
+        let events = Weak::clone(&lines.this) as Weak<dyn Events>;
+        lines.link.backend.report_to(events);
         lines
     }
 
@@ -197,8 +179,8 @@ impl Lines {
         }
         let backend = &self.link.backend;
         let Ok(origin) = self.origin.get() else { return Ok(()) };
-        let listener = Weak::clone(&self.this) as Weak<dyn Listener>;
-        let heard = within(|| backend.timer(RECHECK_INTERVAL), backend.listen(origin, listener));
+        let events = Weak::clone(&self.this) as Weak<dyn Events>;
+        let heard = within(|| backend.timer(RECHECK_INTERVAL), backend.listen(origin, events));
         match heard.await {
             Some(Err(fault)) if fault.kind == LockErrorKind::Refused => Err(fault),
             _ => Ok(()),
@@ -235,7 +217,7 @@ impl Drop for Open<'_> {
     }
 }
 
-impl Listener for Lines {
+impl Events for Lines {
     fn on_grant(&self, grant: Grant) {
         let Some(this) = self.this.upgrade() else { return };
         match this.on(&grant.key, |line, now| line.granted(&grant, now)) {
@@ -270,9 +252,23 @@ impl Listener for Lines {
         let waits_there = |line: &mut Line<Answer>| line.slot().is_none_or(concerns);
         this.change(|agenda| agenda.schedule_where(now, waits_there));
     }
-}
 
-impl Hearer for Lines {
+    fn on_connected(&self, concerns: &dyn Fn(Slot) -> bool) {
+        self.holders.check_all(concerns, Cause::Connected);
+    }
+
+    fn on_changed(&self, key: &str) {
+        self.holders.look(key);
+    }
+
+    fn on_flushed(&self, concerns: &dyn Fn(Slot) -> bool) {
+        self.holders.check_all(concerns, Cause::Flushed);
+    }
+
+    fn on_untracked(&self, concerns: &dyn Fn(Slot) -> bool) {
+        self.holders.look_again(concerns);
+    }
+
     /// The call that has the lock now is the one that is meant, also where others of its process had it before
     /// under the same owner token: for the server and for operators that is one hold.
     fn on_revocation(&self, revocation: &Revocation) {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use super::state::{Counting, Lock, Place, State, TURN};
 use crate::backend::{
-    Acquisition, Attempt, Enqueued, Grant, Held, Listener, Release, Renewal, Renewed, Reserved,
+    Acquisition, Attempt, Enqueued, Events, Grant, Held, Release, Renewal, Renewed, Reserved,
 };
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
@@ -16,10 +16,10 @@ pub(super) struct Change<'a> {
     /// Its lock is there only while it lasts.
     place: &'a mut Place,
     counting: &'a mut Counting,
-    listeners: &'a [(Origin, Weak<dyn Listener>)],
+    listeners: &'a [(Origin, Weak<dyn Events>)],
     now: Moment,
     /// The grant that this handed off, for the listener to hear of when the state is unlocked.
-    pub(super) hand_off: Option<(Arc<dyn Listener>, Grant)>,
+    pub(super) hand_off: Option<(Arc<dyn Events>, Grant)>,
 }
 
 impl<'a> Change<'a> {
@@ -165,7 +165,7 @@ impl<'a> Change<'a> {
         self.place.lock.as_ref().is_some_and(|lock| lock.is_held_by(attempt))
     }
 
-    fn listener(&self, owner: &OwnerToken) -> Option<Arc<dyn Listener>> {
+    fn listener(&self, owner: &OwnerToken) -> Option<Arc<dyn Events>> {
         let of_owner = self.listeners.iter().find(|(origin, _)| origin.is_of(owner.as_ref()));
         of_owner.and_then(|(_, listener)| listener.upgrade())
     }

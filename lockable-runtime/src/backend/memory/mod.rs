@@ -15,8 +15,8 @@ use tokio::time::Sleep;
 use self::change::Change;
 use self::state::State;
 use super::{
-    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Fault, Grant, Held, Hook,
-    Listener, Release, Renewal, Renewed, Reply,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Events, Fault, Grant, Held,
+    Release, Renewal, Renewed, Reply,
 };
 use crate::background::background;
 use crate::check::{Code, Finding, Report, Role, Severity};
@@ -176,11 +176,11 @@ impl Backend for Arc<Memory> {
         self.reply(attempt.key.clone(), move |change| change.leave(&attempt))
     }
 
-    fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()> {
+    fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()> {
         let listeners = &mut self.state().listeners;
         listeners.retain(|(_, other)| other.strong_count() > 0);
         if !listeners.iter().any(|(other, _)| *other == origin) {
-            listeners.push((origin, hook));
+            listeners.push((origin, events));
         }
         Box::pin(ready(Ok(())))
     }
@@ -226,8 +226,12 @@ impl Environment for Arc<Memory> {
         Box::pin(ready(Ok(())))
     }
 
-    /// There is no connection that could break.
-    fn when_connected(&self, _: Hook) {}
+    /// There is no connection that could break, and none but this process changes a lock.
+    fn report_to(&self, events: Weak<dyn Events>) {
+        let lockers = &mut self.state().lockers;
+        lockers.retain(|other| other.strong_count() > 0);
+        lockers.push(events);
+    }
 
     fn unanswered(&self, _: Slot, waited: Duration) -> Fault {
         Fault::no_answer(self.name(), waited)

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use crate::backend::{Attempt, Hearer, Held, Listener, Reserved};
+use crate::backend::{Attempt, Events, Held, Reserved};
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
@@ -25,18 +25,23 @@ const SMALL: usize = 64;
 pub(super) struct State {
     pub(super) places: HashMap<LockKey, Place>,
     pub(super) counting: Counting,
-    /// Who hears of grants, by the origin of the owner tokens.
-    pub(super) listeners: Vec<(Origin, Weak<dyn Listener>)>,
-    /// Who hears what operators send.
-    pub(super) hearers: Vec<Weak<dyn Hearer>>,
+    /// Who receives grants, by the origin of the owner tokens.
+    pub(super) listeners: Vec<(Origin, Weak<dyn Events>)>,
+    /// Those that are sent what operators send.
+    pub(super) lockers: Vec<Weak<dyn Events>>,
     /// Unused places are swept when there are this many of all.
     sweep_at: usize,
 }
 
 impl State {
     pub(super) fn new() -> Self {
-        let (places, listeners, hearers) = (HashMap::new(), Vec::new(), Vec::new());
-        Self { places, counting: Counting::start(), listeners, hearers, sweep_at: SMALL }
+        Self {
+            places: HashMap::new(),
+            counting: Counting::start(),
+            listeners: Vec::new(),
+            lockers: Vec::new(),
+            sweep_at: SMALL,
+        }
     }
 
     /// Forgets all data. The calendar continues, as a server's clock does.

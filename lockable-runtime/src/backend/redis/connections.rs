@@ -3,16 +3,16 @@
 //! See "Why a connection for each runtime?" in DESIGN.md.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
+use crate::backend::Fault;
 use crate::backend::redis::fault;
 use crate::backend::redis::reach::opener::Opener;
-use crate::backend::redis::wire::connection::{Connection, Hearing};
-use crate::backend::{ChangeHook, Changed, Fault, Hook};
+use crate::backend::redis::wire::connection::Connection;
 use crate::types::clock::{Moment, boot_time};
 
 /// What a caller that finds no connection waits for: `None` until the outcome is known.
@@ -28,25 +28,14 @@ type Openings = Vec<(Id, Opening)>;
 pub(super) struct Connections {
     /// What opening one of them takes, or one of another's own.
     pub(super) opener: Opener,
-    pub(super) background: Handle,
     openings: Mutex<Openings>,
-    when_connected: Arc<OnceLock<Hook>>,
-    /// Hears what the background's connection hears, which renews.
-    when_changed: Hearing,
     /// When connections were last to lead to another server, in nanoseconds; zero if never.
     left_at: AtomicU64,
 }
 
 impl Connections {
-    pub(super) fn new(opener: Opener, background: Handle) -> Self {
-        Self {
-            opener,
-            background,
-            openings: Mutex::default(),
-            when_connected: Arc::default(),
-            when_changed: Arc::default(),
-            left_at: AtomicU64::default(),
-        }
+    pub(super) fn new(opener: Opener) -> Self {
+        Self { opener, openings: Mutex::default(), left_at: AtomicU64::default() }
     }
 
     /// Connections lead to another server from now on, which may have other locks.
@@ -54,9 +43,7 @@ impl Connections {
         self.left_at.store(boot_time().as_nanos(), Ordering::Release);
         self.opener.times.forget();
         self.drop_retired();
-        if let Some(hook) = self.when_connected.get() {
-            hook(&|_| true);
-        }
+        self.opener.reports.connected();
     }
 
     /// Drops the connections that no call uses any more.
@@ -75,16 +62,6 @@ impl Connections {
 
     pub(super) fn left_at(&self) -> Moment {
         Moment::from_nanos(self.left_at.load(Ordering::Acquire))
-    }
-
-    /// Has this called from now on; the first one stays.
-    pub(super) fn when_connected(&self, hook: Hook) {
-        drop(self.when_connected.set(hook));
-    }
-
-    /// The same with what others change; the first one stays.
-    pub(super) fn when_changed(&self, hook: ChangeHook) {
-        drop(self.when_changed.set(hook));
     }
 
     /// The connection of the calling task's runtime, opened by the first that comes.
@@ -129,7 +106,7 @@ impl Connections {
 
     /// The calling task's runtime, or the background's where there is none.
     fn runtime(&self) -> Handle {
-        Handle::try_current().unwrap_or_else(|_| self.background.clone())
+        Handle::try_current().unwrap_or_else(|_| self.opener.timers.clone())
     }
 
     /// The calling task gave up on an answer after that time.
@@ -160,22 +137,18 @@ impl Connections {
     fn start_opening(&self, runtime: &Handle) -> Opening {
         let (outcome, opening) = watch::channel(None);
         let opener = self.opener.clone();
-        let (hook, hearing) = (Arc::clone(&self.when_connected), Arc::clone(&self.when_changed));
-        let renews = runtime.id() == self.background.id() && !opener.is_for_reading;
+        let renews = runtime.id() == self.opener.timers.id() && !opener.is_for_reading;
         drop(runtime.spawn(async move {
-            let heard = renews.then(|| Arc::clone(&hearing));
-            let open = Box::pin(Connection::open(opener.clone(), heard));
+            let open = Box::pin(Connection::open(opener.clone(), renews));
             let connection = opener.connecting(open).await;
             let is_open = connection.is_ok();
             if let Ok(connection) = &connection {
-                drop(tokio::spawn(pass_on(connection.end(), Arc::clone(&opener.server), hearing)));
+                drop(tokio::spawn(pass_on(connection.end(), opener.clone())));
             }
             opener.times.forget();
             outcome.send_replace(Some(connection.map(Arc::new)));
-            if let Some(hook) = hook.get()
-                && is_open
-            {
-                hook(&|_| true);
+            if is_open {
+                opener.reports.connected();
             }
             // Stays until no call looks for the connection any more, or the runtime ends: then the
             // channel closes, which ends the others' waiting.
@@ -190,11 +163,10 @@ impl Connections {
     }
 }
 
-/// Says so when the connection to this server breaks.
-async fn pass_on(end: impl Future<Output = bool>, server: Arc<str>, hearing: Hearing) {
-    let has_broken = end.await;
-    if let Some(hook) = hearing.get().filter(|_| has_broken) {
-        hook(Changed::Broken(&fault::broke(&server), &|_| true));
+/// Reports it when the connection to this server breaks.
+async fn pass_on(end: impl Future<Output = bool>, opener: Opener) {
+    if end.await {
+        opener.reports.broken(&fault::broke(&opener.server));
     }
 }
 

@@ -10,13 +10,12 @@ use tokio::task::JoinSet;
 use tokio::time::Sleep;
 
 use self::reach::hosts::is_scheme;
-use self::reach::opener::Opener;
 use self::route::{Ran, Router, sure};
 use self::topology::Topology;
 use self::verbs::{Acquire, Enqueue, Inspect, Leave, ReleaseTo};
 use super::{
-    Acquisition, Attempt, Backend, ChangeHook, Checkup, Enqueued, Environment, Fault, Grant, Held,
-    Hook, Listener, Release, Renewal, Renewed, Reply, Settings,
+    Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Events, Fault, Grant, Held,
+    Release, Renewal, Renewed, Reply, Settings,
 };
 use crate::background::background;
 use crate::check::Role;
@@ -64,15 +63,14 @@ impl Redis {
         let background = background().map_err(|error| {
             LockError::new(LockErrorKind::Unavailable, format!("no background thread: {error}"))
         })?;
-        let opener = Opener::new(settings, background.clone())?;
-        let this = Self { router: Router { topology: Topology::new(opener, background) } };
+        let this = Self { router: Router { topology: Topology::open(settings, background)? } };
         this.follow();
         Ok(this)
     }
 
     /// Follows the primary that Sentinels name, where they do.
     fn follow(&self) {
-        let Some(mut changes) = self.topology().opener.changes() else { return };
+        let Some(mut changes) = self.topology().elections() else { return };
         let topology = Arc::downgrade(self.topology());
         drop(self.topology().opener.timers.spawn(async move {
             while changes.changed().await.is_ok() {
@@ -168,9 +166,10 @@ impl Backend for Redis {
         Box::pin(async move { router.run(attempt.slot, &Leave(&attempt)).await.map(drop) })
     }
 
-    fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()> {
+    fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()> {
+        self.report_to(events);
         let router = self.router.clone();
-        Box::pin(async move { router.topology.listen(origin, hook).await })
+        Box::pin(async move { router.topology.listen(origin).await })
     }
 
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
@@ -225,12 +224,8 @@ impl Environment for Redis {
         })
     }
 
-    fn when_connected(&self, hook: Hook) {
-        self.topology().when_connected(hook);
-    }
-
-    fn when_changed(&self, hook: ChangeHook) {
-        self.topology().when_changed(hook);
+    fn report_to(&self, events: Weak<dyn Events>) {
+        self.topology().opener.reports.go_to(events);
     }
 
     fn left_at(&self, slot: Slot) -> Moment {
@@ -252,7 +247,7 @@ impl Environment for Redis {
     /// On the background runtime, so that it cleans up also when its caller is dropped.
     fn check(&self, prefix: &str, role: Role) -> Checkup {
         let this = self.clone();
-        let check = check::check(self.topology().opener.clone(), prefix.to_owned(), role);
+        let check = check::check(Arc::clone(self.topology()), prefix.to_owned(), role);
         let checked = self.topology().opener.timers.spawn(check);
         Box::pin(async move { checked.await.unwrap_or_else(|_| check::unchecked(this.name())) })
     }

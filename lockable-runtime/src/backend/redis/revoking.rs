@@ -1,6 +1,6 @@
 //! What an operator sends to a holder, through the server.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use ::redis::{Cmd, FromRedisValue, Value};
 
@@ -12,7 +12,7 @@ use super::wire::connection::Connection;
 use super::wire::meaning::Failed;
 use super::wire::script::Force;
 use crate::backend::{
-    Attempt, Audience, Backend, Environment, Fault, Hearer, Release, Reply, Revocation, Revoking,
+    Attempt, Audience, Backend, Environment, Fault, Release, Reply, Revocation, Revoking,
 };
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
@@ -21,10 +21,6 @@ use crate::types::slot::Slot;
 use crate::types::token::OwnerToken;
 
 impl Revoking for Redis {
-    fn when_revoked(&self, hearer: Weak<dyn Hearer>) {
-        self.topology().revocations.when_revoked(hearer);
-    }
-
     fn send(&self, revocation: Revocation) -> Reply<Audience> {
         let this = self.clone();
         Box::pin(async move {

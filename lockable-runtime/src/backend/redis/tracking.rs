@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use ::redis::{Cmd, PushInfo, PushKind, Value};
 
 use super::fault;
-use crate::backend::{Changed, Renewal};
+use super::reach::reports::Reports;
+use crate::backend::Renewal;
 
 /// Turns it on. Only those keys are tracked whose read follows [`caching`], and what is written on the same
 /// connection is not sent back.
@@ -26,16 +27,18 @@ fn command(words: &[&str]) -> Cmd {
     command
 }
 
-/// Passes on which keys others have changed, a server whose data are all deleted names none, and that nothing is
-/// heard any more.
-pub(crate) fn hear(push: &PushInfo, hook: &dyn Fn(Changed<'_>)) {
+/// Reports which keys others have changed, that all data of a server are deleted, and that nothing is sent any more.
+pub(crate) fn pass_on(push: &PushInfo, reports: &Reports) {
+    let Some(events) = reports.events() else { return };
     match (&push.kind, push.data.first()) {
         (PushKind::Invalidate, Some(Value::Array(keys))) => {
             // What is no text is no lock of ours.
-            keys.iter().filter_map(text).for_each(|key| hook(Changed::Key(key)));
+            keys.iter().filter_map(text).for_each(|key| events.on_changed(key));
         }
-        (PushKind::Invalidate, Some(Value::Nil)) => hook(Changed::All(&|_| true)),
-        (PushKind::Disconnection, _) => hook(Changed::Unheard(&|_| true)),
+        (PushKind::Invalidate, Some(Value::Nil)) => {
+            events.on_flushed(&|slot| reports.concern(slot));
+        }
+        (PushKind::Disconnection, _) => events.on_untracked(&|slot| reports.concern(slot)),
         _ => {}
     }
 }
@@ -112,11 +115,10 @@ impl Reads {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex, Weak};
 
     use super::*;
-    use crate::backend::Attempt;
+    use crate::backend::{Attempt, Events, Grant};
     use crate::types::clock::boot_time;
     use crate::types::key::LockKey;
     use crate::types::options::Ttl;
@@ -126,37 +128,46 @@ mod tests {
         ::redis::parse_redis_value(format!("{text}\r\n").as_bytes()).unwrap()
     }
 
+    /// Notes what is reported.
+    #[derive(Default)]
+    struct Noted(Mutex<Vec<String>>);
+
+    impl Events for Noted {
+        fn on_grant(&self, _: Grant) {}
+
+        fn on_changed(&self, key: &str) {
+            self.0.lock().unwrap().push(key.to_owned());
+        }
+
+        fn on_flushed(&self, concerns: &dyn Fn(Slot) -> bool) {
+            self.0.lock().unwrap().push(format!("all: {}", concerns(Slot::default())));
+        }
+    }
+
     /// What a push in the words of the protocol reports.
-    fn heard(text: &str) -> Vec<String> {
-        let Value::Push { kind, data } = reply(text) else { panic!("{text}") };
-        let heard = RefCell::new(Vec::new());
-        hear(&PushInfo { kind, data }, &|changed| {
-            heard.borrow_mut().push(match changed {
-                Changed::Key(key) => key.to_owned(),
-                Changed::All(concerns) => format!("all: {}", concerns(Slot::default())),
-                Changed::Broken(fault, _) => fault.message.clone(),
-                Changed::Unheard(concerns) => format!("unheard: {}", concerns(Slot::default())),
-            });
-        });
-        heard.into_inner()
+    fn heard(bytes: &[u8]) -> Vec<String> {
+        let Ok(Value::Push { kind, data }) = ::redis::parse_redis_value(bytes) else { panic!() };
+        let (noted, reports) = (Arc::<Noted>::default(), Reports::default());
+        let events: Weak<Noted> = Arc::downgrade(&noted);
+        reports.go_to(events);
+        pass_on(&PushInfo { kind, data }, &reports);
+        noted.0.lock().unwrap().clone()
     }
 
     #[test]
     fn a_push_names_keys_or_all_of_them() {
-        let invalidate = |keys: &str| heard(&format!(">2\r\n$10\r\ninvalidate\r\n{keys}"));
+        let invalidate =
+            |keys: &str| heard(format!(">2\r\n$10\r\ninvalidate\r\n{keys}\r\n").as_bytes());
         assert_eq!(invalidate("*2\r\n$1\r\na\r\n$1\r\nb"), ["a", "b"]);
         assert_eq!(invalidate("_"), ["all: true"]);
         assert_eq!(invalidate("*0"), [""; 0]);
-        assert_eq!(heard(">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb"), [""; 0]);
+        assert_eq!(heard(b">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n"), [""; 0]);
     }
 
     #[test]
     fn a_key_that_is_no_text_is_passed_over() {
         let push = b">2\r\n$10\r\ninvalidate\r\n*2\r\n$1\r\n\xff\r\n$1\r\nb\r\n";
-        let Ok(Value::Push { kind, data }) = ::redis::parse_redis_value(push) else { panic!() };
-        let heard = RefCell::new(0);
-        hear(&PushInfo { kind, data }, &|_| *heard.borrow_mut() += 1);
-        assert_eq!(heard.into_inner(), 1);
+        assert_eq!(heard(push), ["b"]);
     }
 
     fn renewals(keys: &[&'static str], are_watched: bool) -> Vec<Renewal> {

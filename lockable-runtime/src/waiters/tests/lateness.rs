@@ -118,7 +118,7 @@ async fn a_failed_withdrawal_is_followed_by_releases() {
 /// The subscription is a new one, so a message may have been lost: the line asks at once.
 #[tokio::test(start_paused = true)]
 async fn every_line_asks_after_a_new_subscription() {
-    use crate::backend::Listener;
+    use crate::backend::Events;
     let (slow, waiters) = slow_waiters();
     let other = waiters_on(&slow);
     let _first = turn(&other).await;

@@ -10,8 +10,8 @@ use tokio::time::Sleep;
 
 use crate::backend::{
     self, Acquisition, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,
-    Fault, Grant, Hearer, Held, Hook, Listener, Memory, Page, Queued, Release, Renewal, Renewed,
-    Reply, Revocation, Revoking, Seen,
+    Events, Fault, Grant, Held, Memory, Page, Queued, Release, Renewal, Renewed, Reply, Revocation,
+    Revoking, Seen,
 };
 use crate::check::Role;
 use crate::types::clock::Moment;
@@ -87,8 +87,8 @@ impl Backend for Arc<Slow> {
         })
     }
 
-    fn listen(&self, origin: Origin, hook: Weak<dyn Listener>) -> Reply<()> {
-        self.memory.listen(origin, hook)
+    fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()> {
+        self.memory.listen(origin, events)
     }
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
@@ -123,10 +123,6 @@ impl Administration for Arc<Slow> {
 }
 
 impl Revoking for Arc<Slow> {
-    fn when_revoked(&self, hearer: Weak<dyn Hearer>) {
-        self.memory.when_revoked(hearer);
-    }
-
     fn send(&self, revocation: Revocation) -> Reply<Audience> {
         self.memory.send(revocation)
     }
@@ -165,8 +161,8 @@ impl Environment for Arc<Slow> {
         self.memory.connect()
     }
 
-    fn when_connected(&self, hook: Hook) {
-        self.memory.when_connected(hook);
+    fn report_to(&self, events: Weak<dyn Events>) {
+        self.memory.report_to(events);
     }
 
     fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {

@@ -29,7 +29,7 @@ pub(super) fn unreachable(message: String, target: &Target) -> Finding {
         return Finding::new(Severity::Error, Code::AddressesUnreachable, message);
     }
     let finding = Finding::new(Severity::Error, Code::Unreachable, message);
-    if target.election.is_some() { finding.advise(sentinel::ADDRESSES) } else { finding }
+    if target.term.is_some() { finding.advise(sentinel::ADDRESSES) } else { finding }
 }
 
 /// The client reports only by its words that the user may not select the database of the URL.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::sentinel::{Questions, Said, Seen};
 use crate::backend::redis::reach::place::Place;
-use crate::backend::redis::reach::sentinels::Sentinels;
-use crate::backend::redis::reach::votes::Vote;
+use crate::backend::redis::topology::sentinels::Sentinels;
+use crate::backend::redis::topology::votes::Vote;
 use crate::check::{Code, Finding, Severity};
 
 /// Fewer cannot agree on a failover once one of them fails.

@@ -1,11 +1,14 @@
 //! The check of servers: everything that locks do is done once, with a lock of the check's own, and
 //! what they depend on is read.
 
+use std::sync::Arc;
+
 use self::aim::Aim;
 use self::examination::examine;
 use self::group::Group;
 use self::standing::Standing;
 use super::reach::opener::Opener;
+use super::topology::{Found, Topology};
 use crate::backend::redis::fault;
 use crate::check::{Report, Role};
 
@@ -28,21 +31,21 @@ mod subscription;
 
 /// Checks a server on connections of the check's own, until it gives no answer, and the Sentinels that name it; or
 /// every node of a cluster.
-pub(super) async fn check(opener: Opener, prefix: String, role: Role) -> Report {
+pub(super) async fn check(topology: Arc<Topology>, prefix: String, role: Role) -> Report {
+    let opener = topology.opener.clone();
     let opener = if role == Role::Reader { opener.for_reading() } else { opener };
     let aim = Aim { prefix, role };
-    match opener.seeds() {
-        Some(seeds) => cluster::check(&opener, &aim, seeds).await,
-        None => check_one(&opener, &aim).await,
+    match &topology.found {
+        Found::Fixed => check_one(&opener, &aim, None).await,
+        Found::Elected(sentinels) => {
+            check_one(&opener, &aim, Some(Group::of(sentinels).await)).await
+        }
+        Found::Seeds(seeds) => cluster::check(&opener, &aim, seeds).await,
     }
 }
 
-async fn check_one(opener: &Opener, aim: &Aim) -> Report {
+async fn check_one(opener: &Opener, aim: &Aim, group: Option<Group>) -> Report {
     let mut report = Report::new(&opener.server);
-    let group = match opener.sentinels() {
-        Some(sentinels) => Some(Group::of(sentinels).await),
-        None => None,
-    };
     let standing = group.as_ref().map_or(Standing::Alone, Standing::Elected);
     if group.as_ref().is_none_or(Group::names_primary) {
         // The clock of one server is compared with ours alone.

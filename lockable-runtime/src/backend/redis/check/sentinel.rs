@@ -10,10 +10,10 @@ use super::failures;
 use crate::backend::redis::fault;
 use crate::backend::redis::fault::sentinel::{Reason, explained};
 use crate::backend::redis::reach::driven::Driven;
-use crate::backend::redis::reach::sentinels::{self, Sentinel};
-use crate::backend::redis::reach::subscription::Subscription;
-use crate::backend::redis::reach::votes::Vote;
-use crate::backend::redis::reach::watch::CHANNEL;
+use crate::backend::redis::topology::sentinels::{self, Sentinel};
+use crate::backend::redis::topology::votes::Vote;
+use crate::backend::redis::topology::watch::CHANNEL;
+use crate::backend::redis::wait::subscription::Subscription;
 use crate::check::{Code, Finding, Severity};
 use crate::types::clock::{timer_on, within};
 

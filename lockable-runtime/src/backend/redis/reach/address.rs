@@ -32,8 +32,9 @@ pub(crate) enum Way {
     Fixed,
     /// Sentinels name it.
     Elected(Group),
-    /// Nodes of a cluster share the slots.
-    Sharded(Seeds),
+    /// Nodes of a cluster share the slots; these know the others. Each has the user and the password, which are those
+    /// of every node.
+    Sharded(Vec<ConnectionInfo>),
 }
 
 /// The Sentinels that watch one primary.
@@ -44,13 +45,6 @@ pub(crate) struct Group {
     pub(crate) primary: String,
     /// Theirs; the user and the password in front of the hosts are the server's.
     pub(crate) credentials: Option<Credentials>,
-}
-
-/// Some nodes of a cluster, which know the others.
-#[derive(Debug)]
-pub(crate) struct Seeds {
-    /// Each with the user and the password, which are those of every node.
-    pub(crate) nodes: Vec<ConnectionInfo>,
 }
 
 impl Address {
@@ -110,12 +104,7 @@ impl Address {
         }
         let nodes = infos(hosts.servers("0"))?;
         let Names { name, store } = Names::of(&NODES, &nodes, "")?;
-        Ok(Self {
-            name,
-            store,
-            server: info(&hosts.server("0"))?,
-            way: Way::Sharded(Seeds { nodes }),
-        })
+        Ok(Self { name, store, server: info(&hosts.server("0"))?, way: Way::Sharded(nodes) })
     }
 }
 

@@ -46,6 +46,11 @@ impl Client {
         Self { info, ..self.clone() }
     }
 
+    /// The way to a server of another kind, which has to be open within that time.
+    pub(crate) fn for_another(&self, info: ConnectionInfo, limit: Duration) -> Self {
+        Self::new(info, self.certificates.clone(), limit)
+    }
+
     /// The way that a URL says, for unit tests.
     #[cfg(test)]
     pub(crate) fn at(url: &str) -> Self {

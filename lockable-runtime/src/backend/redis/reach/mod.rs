@@ -3,22 +3,18 @@
 pub(super) mod address;
 #[cfg(feature = "tls")]
 mod certificates;
-mod client;
+pub(super) mod client;
 mod demotion;
 pub(super) mod driven;
-mod elections;
-mod epochs;
+pub(super) mod epochs;
+pub(super) mod finder;
 pub(super) mod hosts;
-mod login;
+pub(super) mod login;
 #[cfg(not(feature = "tls"))]
 mod no_certificates;
 pub(super) mod node;
 pub(super) mod opener;
 pub(super) mod place;
+pub(super) mod reports;
 pub(super) mod role;
-pub(super) mod sentinels;
-pub(super) mod shard_subscription;
 pub(super) mod shards;
-pub(super) mod subscription;
-pub(super) mod votes;
-pub(super) mod watch;

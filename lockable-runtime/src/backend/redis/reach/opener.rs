@@ -8,38 +8,39 @@ use std::time::Duration;
 use ::redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use ::redis::{ConnectionInfo, RedisConnectionInfo};
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 
-use super::address::{self, Address, Group, Seeds, Way};
+use super::address::{self, Address, Way};
 #[cfg(feature = "tls")]
 use super::certificates::Certificates;
 use super::client::Client;
 use super::demotion::Demotion;
 use super::driven::Offer;
-use super::elections::Election;
 use super::epochs::Epoch;
+use super::finder::{Finder, Term};
 use super::login::{Login, Logins, with_credentials};
 #[cfg(not(feature = "tls"))]
 use super::no_certificates::Certificates;
 use super::node::Node;
 use super::place::Place;
-use super::sentinels::{Sentinel, Sentinels};
-use super::watch::Watch;
+use super::reports::{Reports, ServerSeats};
 use crate::backend::redis::fault::{self, sentinel};
 use crate::backend::redis::fence::LostCounters;
 use crate::backend::redis::times::Times;
 use crate::backend::{Fault, Settings};
 use crate::types::client_name::ClientName;
 use crate::types::clock::{timer_on, within};
+use crate::types::credentials::Credentials;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::namespace::{Channels, Namespace};
 
 /// Everything that opening a connection takes.
 #[derive(Clone)]
 pub(crate) struct Opener {
-    /// How the server is reached; its host and port are none where Sentinels name them.
+    /// How the server is reached; its host and port are none where a finder names them.
     client: Client,
-    route: Route,
+    finder: Option<Arc<dyn Finder>>,
+    /// The node of a cluster that the server is.
+    node: Option<Arc<Node>>,
     logins: Logins,
     /// Where the server is, without credentials.
     pub(crate) server: Arc<str>,
@@ -63,21 +64,9 @@ pub(crate) struct Opener {
     pub(crate) was_connected: Arc<AtomicBool>,
     pub(crate) offer: Arc<Offer>,
     pub(crate) demotion: Arc<Demotion>,
+    pub(crate) reports: Reports,
     /// Whether its connections look at locks alone, and so may be of a user who may not lock.
     pub(crate) is_for_reading: bool,
-}
-
-/// How the server is found.
-#[derive(Clone)]
-enum Route {
-    /// It is where the URL says.
-    Fixed,
-    /// The Sentinels of the URL name it.
-    Elected(Arc<Watch>),
-    /// The URL has these nodes of a cluster, which know the others.
-    Sharded(Arc<[Place]>),
-    /// It is this node of a cluster.
-    Node(Arc<Node>),
 }
 
 /// Where one connection leads, and how it logs in there.
@@ -86,8 +75,8 @@ pub(crate) struct Target {
     pub(crate) client: Client,
     /// Where the server is, without credentials.
     pub(crate) server: Arc<str>,
-    /// `None` where no Sentinels named it.
-    pub(crate) election: Option<Election>,
+    /// `None` where no finder named it.
+    pub(crate) term: Option<Arc<dyn Term>>,
     /// `None` where it is no node of a cluster by the URL.
     pub(crate) node: Option<Arc<Node>>,
     /// In which the connection counts; `None` where that has no end.
@@ -97,43 +86,22 @@ pub(crate) struct Target {
 }
 
 impl Opener {
+    /// With how the server is found.
+    ///
     /// # Errors
     /// When the URL or a certificate is not valid.
-    pub(crate) fn new(settings: &Settings, timers: Handle) -> Result<Self, LockError> {
+    pub(crate) fn new(settings: &Settings, timers: Handle) -> Result<(Self, Way), LockError> {
         let address = Address::parse(&settings.url)?;
         let certificates = Certificates::of(settings, &address.server, timers.clone())?;
-        let tcp_settings = tcp_settings(settings.deadlines.command);
-        let server: Arc<str> = address.name.into();
-        let info = address.server.set_tcp_settings(tcp_settings.clone());
-        let client = Client::new(info, certificates.clone(), settings.deadlines.connect);
-        let route = match address.way {
-            Way::Fixed => Route::Fixed,
-            Way::Sharded(Seeds { nodes }) => {
-                Route::Sharded(nodes.iter().filter_map(address::place_of).collect())
-            }
-            Way::Elected(Group { sentinels, primary, credentials }) => {
-                let credentials = settings.sentinel_credentials.clone().or(credentials);
-                let (name, limit) = (Arc::clone(&server), settings.deadlines.connect / 2);
-                let sentinel = |info: ConnectionInfo| {
-                    let name = address::place(&info);
-                    let info = with_credentials(info, credentials.clone());
-                    let info = info.set_tcp_settings(tcp_settings.clone());
-                    Sentinel { client: Client::new(info, certificates.clone(), limit), name }
-                };
-                let each = sentinels.into_iter().map(sentinel).collect();
-                let (timers, elections) = (timers.clone(), Arc::default());
-                let sentinels = Sentinels { each, primary, name, timers, limit, elections };
-                Route::Elected(Arc::new(Watch::new(sentinels)))
-            }
-        };
+        let info = address.server.set_tcp_settings(tcp_settings(settings.deadlines.command));
         let login_limit = settings.deadlines.connect / 4 * 3;
-        let logins = Logins::new(settings.credentials.clone(), timers.clone(), login_limit);
-        let is_sharded = matches!(route, Route::Sharded(_));
-        Ok(Self {
-            client,
-            route,
-            logins,
-            server,
+        let is_sharded = matches!(address.way, Way::Sharded(_));
+        let opener = Self {
+            client: Client::new(info, certificates, settings.deadlines.connect),
+            finder: None,
+            node: None,
+            logins: Logins::new(settings.credentials.clone(), timers.clone(), login_limit),
+            server: address.name.into(),
             store: address.store.into(),
             namespace: settings.namespace.clone(),
             client_name: ClientName::current(settings.service.as_deref())?.to_string().into(),
@@ -147,46 +115,50 @@ impl Opener {
             was_connected: Arc::default(),
             offer: Arc::default(),
             demotion: Arc::default(),
+            reports: Reports::default(),
             is_for_reading: false,
-        })
+        };
+        Ok((opener, address.way))
+    }
+
+    /// The same for a server that is where the finder says.
+    pub(crate) fn found_by(self, finder: Arc<dyn Finder>) -> Self {
+        Self { finder: Some(finder), ..self }
+    }
+
+    /// How another kind of server is reached in the same manner, with a login of its own.
+    pub(crate) fn client_for(
+        &self,
+        info: ConnectionInfo,
+        credentials: Option<Credentials>,
+        limit: Duration,
+    ) -> Client {
+        let info = with_credentials(info, credentials);
+        let tcp_settings = self.client.info.tcp_settings().clone();
+        self.client.for_another(info.set_tcp_settings(tcp_settings), limit)
     }
 
     /// Where a connection leads that is opened now, with what it logs in there.
     pub(crate) async fn target(&self, login: &Login) -> Result<Target, Fault> {
-        let (mut info, mut server) = (self.client.info.clone(), Arc::clone(&self.server));
-        let (mut election, mut node, mut epoch) = (None, None, None);
-        match &self.route {
-            Route::Fixed | Route::Sharded(_) => {}
-            Route::Elected(watch) => {
-                let (place, elected) = watch.watched().primary().await?;
-                info = address::moved(&info, &place.host, place.port);
-                server = self.server_at(&place).into();
-                epoch = Some(elected.epoch.clone());
-                election = Some(elected);
-            }
-            Route::Node(of) => {
-                epoch = Some(of.epoch());
-                node = Some(Arc::clone(of));
-            }
+        let mut info = self.client.info.clone();
+        let mut server = Arc::clone(&self.server);
+        let mut epoch = self.node.as_ref().map(|node| node.epoch());
+        let mut term = None;
+        if let Some(finder) = &self.finder {
+            let (place, found) = finder.find().await?;
+            info = address::moved(&info, &place.host, place.port);
+            server = self.server_at(&place).into();
+            epoch = Some(found.epoch().clone());
+            term = Some(found);
         }
         let client = self.client.with(login.put_into(info));
-        Ok(Target { client, server, election, node, epoch, login_advice: login.advice() })
+        let node = self.node.clone();
+        Ok(Target { client, server, term, node, epoch, login_advice: login.advice() })
     }
 
-    /// The Sentinels that name the server, where the URL has them.
-    pub(crate) fn sentinels(&self) -> Option<&Sentinels> {
-        match &self.route {
-            Route::Elected(watch) => Some(&watch.sentinels),
-            Route::Fixed | Route::Sharded(_) | Route::Node(_) => None,
-        }
-    }
-
-    /// Nodes of a cluster, where the URL has them.
-    pub(crate) fn seeds(&self) -> Option<&[Place]> {
-        match &self.route {
-            Route::Sharded(seeds) => Some(seeds),
-            Route::Fixed | Route::Elected(_) | Route::Node(_) => None,
-        }
+    /// The same where the server reports of these seats alone.
+    pub(crate) fn seated(self, seats: Arc<dyn ServerSeats>) -> Self {
+        Self { reports: self.reports.of(seats), ..self }
     }
 
     /// The same for one node of the cluster.
@@ -194,7 +166,7 @@ impl Opener {
         let info = address::moved(&self.client.info, &node.place.host, node.place.port);
         Self {
             client: self.client.with(info),
-            route: Route::Node(Arc::clone(node)),
+            node: Some(Arc::clone(node)),
             server: self.server_at(&node.place).into(),
             times: Arc::default(),
             was_connected: Arc::default(),
@@ -208,16 +180,17 @@ impl Opener {
     ///
     /// See "Why does looking have connections of its own?" in DESIGN.md.
     pub(crate) fn for_reading(&self) -> Self {
-        Self { times: Arc::default(), is_for_reading: true, ..self.clone() }
+        Self {
+            times: Arc::default(),
+            // What happens to them is no matter of the leases.
+            reports: Reports::default(),
+            is_for_reading: true,
+            ..self.clone()
+        }
     }
 
     fn server_at(&self, place: &Place) -> String {
         format!("{} ({place})", self.server)
-    }
-
-    /// Has a value whenever connections are to lead to another server; `None` where they never do.
-    pub(crate) fn changes(&self) -> Option<watch::Receiver<u64>> {
-        self.sentinels().map(|sentinels| sentinels.elections.changes())
     }
 
     /// With what a connection logs in that is opened now; the user's callback is asked, where there is one.
@@ -248,7 +221,7 @@ impl Opener {
     /// No connection within the connect deadline.
     pub(crate) fn late(&self) -> Fault {
         let limit = self.connect_deadline;
-        match self.sentinels().and_then(|sentinels| sentinels.elections.last()) {
+        match self.finder.as_ref().and_then(|finder| finder.last()) {
             Some(place) => self.unreached(fault::connect_timeout(&self.server_at(&place), limit)),
             None => fault::connect_timeout(&self.server, limit),
         }
@@ -258,7 +231,7 @@ impl Opener {
     /// fault.
     pub(crate) fn unreached(&self, fault: Fault) -> Fault {
         let is_first = !self.was_connected.load(Ordering::Relaxed);
-        if self.sentinels().is_none() || !is_first || fault.kind != LockErrorKind::Unavailable {
+        if self.finder.is_none() || !is_first || fault.kind != LockErrorKind::Unavailable {
             return fault;
         }
         let message = format!("{}; {}", fault.message, sentinel::ADDRESSES);
@@ -289,7 +262,7 @@ impl Target {
 
     /// Its address, where Sentinels named it.
     pub(crate) fn named(&self) -> Option<String> {
-        let is_named = self.election.is_some() || self.node.is_some();
+        let is_named = self.term.is_some() || self.node.is_some();
         is_named.then(|| address::place(self.info()))
     }
 
@@ -313,15 +286,15 @@ impl Target {
 
     /// A connection is open.
     pub(crate) fn works(&self) {
-        if let Some(election) = &self.election {
-            election.works();
+        if let Some(term) = &self.term {
+            term.works();
         }
     }
 
-    /// The server could not be used: where Sentinels named it, they are asked again.
+    /// The server could not be used: where a finder named it, that is asked again.
     pub(crate) fn doubt(&self) {
-        if let Some(election) = &self.election {
-            election.doubt();
+        if let Some(term) = &self.term {
+            term.doubt();
         }
     }
 
@@ -344,7 +317,7 @@ impl Target {
     pub(crate) fn at(url: &str) -> Self {
         let client = Client::at(url);
         let server = url.into();
-        Self { client, server, election: None, node: None, epoch: None, login_advice: "" }
+        Self { client, server, term: None, node: None, epoch: None, login_advice: "" }
     }
 
     fn database(&self) -> i64 {

@@ -2,37 +2,45 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::watch::Receiver;
 
 use self::latest_releases::LatestReleases;
 use self::seats::Seats;
+use self::sentinels::Sentinels;
 use self::server::Server;
 use self::single::Single;
 use self::slots::Slots;
+use self::watch::Watch;
 use super::fault::cluster;
+use super::reach::address::{self, Way};
 use super::reach::opener::Opener;
 use super::reach::place::Place;
 use super::wait::revocations::Revocations;
 use super::wire::connection::Connection;
-use crate::backend::{Attempt, ChangeHook, Fault, Hook, Listener};
+use crate::backend::{Attempt, Fault, Settings};
 use crate::types::clock::Moment;
-use crate::types::error::LockErrorKind;
+use crate::types::error::{LockError, LockErrorKind};
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
+mod elections;
 pub(super) mod latest_releases;
+mod maps;
 mod pace;
 mod questions;
 mod refreshes;
 mod seats;
+pub(super) mod sentinels;
 pub(super) mod server;
 mod single;
 mod slots;
 mod table;
-mod votes;
+pub(super) mod votes;
+pub(super) mod watch;
 
 /// The table of seats: each slot has a server.
 pub(super) struct Topology {
@@ -41,23 +49,62 @@ pub(super) struct Topology {
     pub(super) revocations: Revocations,
     /// Only where Sentinels name the server.
     pub(super) latest_releases: Option<LatestReleases>,
+    pub(super) found: Found,
+}
+
+/// How the servers are found.
+pub(super) enum Found {
+    /// The one server is where the URL says.
+    Fixed,
+    /// These name the one server.
+    Elected(Arc<Sentinels>),
+    /// These nodes of a cluster know the others.
+    Seeds(Vec<Place>),
 }
 
 impl Topology {
-    pub(super) fn new(opener: Opener, background: Handle) -> Arc<Self> {
-        let seats: Arc<dyn Seats> = if opener.seeds().is_some() {
-            Slots::new(opener.clone(), background)
-        } else {
-            Arc::new(Single::new(opener.clone(), background))
+    /// # Errors
+    /// When the URL or a certificate is not valid.
+    pub(super) fn open(settings: &Settings, background: Handle) -> Result<Arc<Self>, LockError> {
+        let (opener, way) = Opener::new(settings, background)?;
+        let mut found = Found::Fixed;
+        let (opener, seats): (_, Arc<dyn Seats>) = match way {
+            Way::Fixed => (opener.clone(), Arc::new(Single::new(opener))),
+            Way::Elected(group) => {
+                let credentials = settings.sentinel_credentials.clone();
+                let watch = Watch::new(Sentinels::new(&opener, group, credentials));
+                found = Found::Elected(Arc::clone(&watch.sentinels));
+                let opener = opener.found_by(Arc::new(watch));
+                (opener.clone(), Arc::new(Single::new(opener)))
+            }
+            Way::Sharded(nodes) => {
+                let seeds: Vec<_> = nodes.iter().filter_map(address::place_of).collect();
+                found = Found::Seeds(seeds.clone());
+                (opener.clone(), Slots::new(opener, seeds))
+            }
         };
+        Ok(Arc::new(Self::new(opener, seats, found)))
+    }
+
+    fn new(opener: Opener, seats: Arc<dyn Seats>, found: Found) -> Self {
         let all = Arc::downgrade(&seats);
         let any = move |attempt| any_opener(&*all.upgrade()?, attempt);
-        Arc::new(Self {
+        let is_elected = matches!(found, Found::Elected(_));
+        Self {
             revocations: Revocations::new(Arc::new(any)),
-            latest_releases: opener.changes().map(|_| LatestReleases::default()),
-            seats,
+            latest_releases: is_elected.then(LatestReleases::default),
             opener,
-        })
+            seats,
+            found,
+        }
+    }
+
+    /// Has a value whenever another server becomes the primary; `None` where there are no elections.
+    pub(super) fn elections(&self) -> Option<Receiver<u64>> {
+        match &self.found {
+            Found::Elected(sentinels) => Some(sentinels.elections.changes()),
+            Found::Fixed | Found::Seeds(_) => None,
+        }
     }
 
     /// The server that is known to have the slot.
@@ -184,16 +231,10 @@ impl Topology {
         Err(failed)
     }
 
-    /// Has this called with every grant of that origin; answers once that is sure, where one subscription brings
-    /// the grants of all slots.
-    pub(super) async fn listen(
-        &self,
-        origin: Origin,
-        hook: Weak<dyn Listener>,
-    ) -> Result<(), Fault> {
-        self.seats.listen(Weak::clone(&hook));
+    /// Makes sure that every grant of that origin is reported, where one subscription brings those of all slots.
+    pub(super) async fn listen(&self, origin: Origin) -> Result<(), Fault> {
         for server in self.seats.servers() {
-            server.grants.listen(origin, &hook).await?;
+            server.grants.listen(origin).await?;
         }
         Ok(())
     }
@@ -201,31 +242,27 @@ impl Topology {
     /// Makes sure that a grant to this attempt is received, if the slot's server lets it. Where it does not, the call
     /// finds its turn when it tries again, as it does once in a while in any case.
     pub(super) async fn listen_for(&self, attempt: &Attempt) {
-        let Some(listener) = self.seats.listener() else { return };
-        let origin = Origin::of(&attempt.owner);
-        let (Some(origin), Some(server)) = (origin, self.server(attempt.slot)) else { return };
-        let heard = server.grants.listen_for(attempt.slot, origin, listener);
+        let Some((server, origin)) = self.listening(attempt) else { return };
+        let listening = server.grants.listen_for(attempt.slot, origin);
         // The request itself is to be answered within a command deadline.
         let _heard: Option<Result<(), Fault>> =
-            self.opener.within(self.opener.command_deadline / 2, heard).await;
+            self.opener.within(self.opener.command_deadline / 2, listening).await;
     }
 
     /// The same without waiting, where a release would wait. A grant that is not received is found when its line
     /// tries again.
     pub(super) fn start_listening_for(&self, attempt: &Attempt) {
-        let Some(listener) = self.seats.listener() else { return };
-        let origin = Origin::of(&attempt.owner);
-        if let (Some(origin), Some(server)) = (origin, self.server(attempt.slot)) {
-            server.grants.start_listening(attempt.slot, origin, listener);
+        if let Some((server, origin)) = self.listening(attempt) {
+            server.grants.start_listening(attempt.slot, origin);
         }
     }
 
-    pub(super) fn when_connected(&self, hook: Hook) {
-        self.seats.when_connected(hook);
-    }
-
-    pub(super) fn when_changed(&self, hook: ChangeHook) {
-        self.seats.when_changed(hook);
+    /// Where grants to this attempt are published, if each slot has a channel of its own.
+    fn listening(&self, attempt: &Attempt) -> Option<(Arc<Server>, Origin)> {
+        if !self.is_shared() || !self.opener.reports.are_received() {
+            return None;
+        }
+        Some((self.server(attempt.slot)?, Origin::of(&attempt.owner)?))
     }
 
     /// When the slot's server was last left for another one; zero if never.

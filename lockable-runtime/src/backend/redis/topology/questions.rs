@@ -7,8 +7,8 @@ use ::redis::Value;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
+use super::maps::Map;
 use super::server::Server;
-use super::votes::Map;
 use crate::backend::Fault;
 use crate::backend::redis::fault::{self, cluster};
 use crate::backend::redis::reach::driven::Driven;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
+use super::maps::{Map, undisputed};
 use super::questions::{Answer, ask_place, ask_server, collect_most, collect_soon};
 use super::slots::Slots;
-use super::votes::{Map, verdicts};
 use crate::backend::Fault;
 use crate::backend::redis::fault::cluster;
 use crate::backend::redis::reach::place::Place;
@@ -73,7 +73,7 @@ impl Slots {
     /// slots soon after.
     async fn refresh_by_seeds(&self) -> Result<bool, Fault> {
         let (mut maps, mut faults) = (Vec::new(), Vec::new());
-        let seeds = self.opener.seeds().unwrap_or_default().to_vec();
+        let seeds = self.seeds.clone();
         let mut asking = self.ask(seeds, self.opener.connect_deadline / 2);
         collect_soon(&mut asking, (&mut maps, &mut faults), &self.opener.timers).await;
         if maps.is_empty() {
@@ -88,8 +88,8 @@ impl Slots {
 
     /// Takes in what most of the maps say. The votes are counted outside of the table's lock.
     fn learn(&self, maps: &[Map]) -> bool {
-        let verdicts: Vec<_> = verdicts(maps).collect();
-        let news = self.table().news(verdicts.into_iter(), boot_time());
+        let named: Vec<_> = undisputed(maps).collect();
+        let news = self.table().news(named.into_iter(), boot_time());
         self.change(|table, now| {
             table.set_replicas(maps);
             table.apply(&news, now)

@@ -1,10 +1,10 @@
 //! What a table of seats does: one with a single seat, or one with a seat for each slot.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use super::server::Server;
+use crate::backend::Reply;
 use crate::backend::redis::reach::place::Place;
-use crate::backend::{ChangeHook, Hook, Listener, Reply};
 use crate::types::clock::Moment;
 use crate::types::slot::Slot;
 
@@ -42,17 +42,5 @@ pub(super) trait Seats: Send + Sync {
     /// The same, and waits for the answers.
     fn refreshed(&self) -> Reply<()> {
         Box::pin(async { Ok(()) })
-    }
-
-    fn when_connected(&self, hook: Hook);
-
-    fn when_changed(&self, hook: ChangeHook);
-
-    /// Passes on every grant from now on.
-    fn listen(&self, _: Weak<dyn Listener>) {}
-
-    /// Who receives grants.
-    fn listener(&self) -> Option<&Weak<dyn Listener>> {
-        None
     }
 }

@@ -2,27 +2,24 @@
 
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
-
 use super::seats::Seats;
 use super::server::Server;
 use crate::backend::redis::connections::Connections;
 use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::wait::Grants;
-use crate::backend::{ChangeHook, Hook};
 use crate::types::clock::Moment;
 use crate::types::slot::Slot;
 
 pub(super) struct Single(Arc<Server>);
 
 impl Single {
-    pub(super) fn new(opener: Opener, background: Handle) -> Self {
+    pub(super) fn new(opener: Opener) -> Self {
         Self(Arc::new(Server {
             number: 0,
             node: None,
             grants: Grants::of_all_slots(opener.clone()),
-            readers: Connections::new(opener.for_reading(), background.clone()),
-            connections: Connections::new(opener, background),
+            readers: Connections::new(opener.for_reading()),
+            connections: Connections::new(opener),
         }))
     }
 }
@@ -38,13 +35,5 @@ impl Seats for Single {
 
     fn left_at(&self, _: Slot) -> Moment {
         self.0.connections.left_at()
-    }
-
-    fn when_connected(&self, hook: Hook) {
-        self.0.connections.when_connected(hook);
-    }
-
-    fn when_changed(&self, hook: ChangeHook) {
-        self.0.connections.when_changed(hook);
     }
 }

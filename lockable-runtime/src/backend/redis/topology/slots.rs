@@ -1,66 +1,43 @@
 //! A table of all slots: the nodes of a cluster, and what this process does when one of them changes.
 
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
-
-use tokio::runtime::Handle;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use super::pace::Pace;
 use super::seats::Seats;
 use super::server::Server;
-use super::table::{Changes, Events, Table};
+use super::table::{Changes, Table};
+use crate::backend::Reply;
 use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::reach::place::Place;
-use crate::backend::{ChangeHook, Changed, Hook, Listener, Reply};
+use crate::backend::redis::reach::reports::ServerSeats;
 use crate::types::clock::{Moment, boot_time};
 use crate::types::slot::{SLOTS, Slot};
 
 /// The nodes of a cluster, each with its slots and its connections.
 pub(super) struct Slots {
     pub(super) opener: Opener,
+    /// The nodes in the URL, which know the others.
+    pub(super) seeds: Vec<Place>,
     table: RwLock<Table>,
     /// Of the requests which node has which slots.
     pub(super) pace: Pace,
-    hook: OnceLock<Hook>,
-    when_changed: OnceLock<ChangeHook>,
-    /// Who receives grants.
-    listener: OnceLock<Weak<dyn Listener>>,
     pub(super) this: Weak<Self>,
 }
 
 impl Slots {
-    pub(super) fn new(opener: Opener, background: Handle) -> Arc<Self> {
+    pub(super) fn new(opener: Opener, seeds: Vec<Place>) -> Arc<Self> {
         Arc::new_cyclic(|this: &Weak<Self>| {
-            let events = Arc::new(Weak::clone(this));
+            let slots = Weak::clone(this);
+            let seats_of =
+                move |number| Arc::new(NodeSeats { slots: Weak::clone(&slots), number }) as _;
             Self {
-                table: RwLock::new(Table::new(opener.clone(), background, events)),
+                table: RwLock::new(Table::new(opener.clone(), Box::new(seats_of))),
                 opener,
+                seeds,
                 pace: Pace::default(),
-                hook: OnceLock::new(),
-                when_changed: OnceLock::new(),
-                listener: OnceLock::new(),
                 this: Weak::clone(this),
             }
         })
-    }
-
-    /// Others have changed locks of this node.
-    fn pass_on(&self, number: usize, changed: Changed<'_>) {
-        let Some(hook) = self.when_changed.get() else { return };
-        let of_node = |slot| self.number(slot) == Some(number);
-        hook(match changed {
-            Changed::Key(_) => changed,
-            Changed::All(_) => Changed::All(&of_node),
-            Changed::Broken(fault, _) => Changed::Broken(fault, &of_node),
-            Changed::Unheard(_) => Changed::Unheard(&of_node),
-        });
-    }
-
-    /// A connection to this node was opened: it may have restarted, and lost its data.
-    fn check_leases_of(&self, number: usize) {
-        let of_node = |slot| self.number(slot) == Some(number);
-        if let Some(hook) = self.hook.get() {
-            hook(&of_node);
-        }
     }
 
     /// Makes a change that nodes have reported. What was known of the slots that changed hands counts no more: their
@@ -82,8 +59,8 @@ impl Slots {
                 *moved = true;
             }
         }
-        if let Some(hook) = self.hook.get() {
-            hook(&|slot| moved.get(slot.index()).is_some_and(|moved| *moved));
+        if let Some(events) = self.opener.reports.events() {
+            events.on_connected(&|slot| moved.get(slot.index()).is_some_and(|moved| *moved));
         }
     }
 
@@ -141,39 +118,21 @@ impl Seats for Slots {
             }
         })
     }
-
-    fn when_connected(&self, hook: Hook) {
-        drop(self.hook.set(hook));
-    }
-
-    fn when_changed(&self, hook: ChangeHook) {
-        drop(self.when_changed.set(hook));
-    }
-
-    fn listen(&self, listener: Weak<dyn Listener>) {
-        drop(self.listener.set(listener));
-    }
-
-    fn listener(&self) -> Option<&Weak<dyn Listener>> {
-        self.listener.get()
-    }
 }
 
-impl Events for Weak<Slots> {
-    fn on_opened(&self, number: usize) {
-        if let Some(slots) = self.upgrade() {
-            slots.check_leases_of(number);
-        }
+/// The seats of one node, by its number.
+struct NodeSeats {
+    slots: Weak<Slots>,
+    number: usize,
+}
+
+impl ServerSeats for NodeSeats {
+    fn have(&self, slot: Slot) -> bool {
+        self.slots.upgrade().is_some_and(|slots| slots.number(slot) == Some(self.number))
     }
 
-    fn on_changed(&self, number: usize, changed: Changed<'_>) {
-        if let Some(slots) = self.upgrade() {
-            slots.pass_on(number, changed);
-        }
-    }
-
-    fn on_unsubscribed(&self) {
-        if let Some(slots) = self.upgrade() {
+    fn doubt(&self) {
+        if let Some(slots) = self.slots.upgrade() {
             slots.start_refresh();
         }
     }

@@ -4,15 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
-
+use super::maps::Map;
 use super::server::Server;
-use super::votes::{Map, Verdict};
-use crate::backend::Changed;
 use crate::backend::redis::connections::Connections;
 use crate::backend::redis::reach::node::Node;
 use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::reach::reports::ServerSeats;
 use crate::backend::redis::wait::Grants;
 use crate::types::clock::Moment;
 use crate::types::slot::{SLOTS, Slot};
@@ -21,6 +19,9 @@ use crate::types::slot::{SLOTS, Slot};
 /// heard of it yet. Nodes tell each other of a failover at once, and of all else within a second.
 const OUTDATED: Duration = Duration::from_secs(2);
 
+/// What the node of a number reports of: its slots.
+type SeatsOf = Box<dyn Fn(usize) -> Arc<dyn ServerSeats> + Send + Sync>;
+
 /// All slots and all nodes.
 pub(super) struct Table {
     seats: Vec<Seat>,
@@ -28,20 +29,7 @@ pub(super) struct Table {
     replicas: HashSet<Place>,
     next_number: usize,
     opener: Opener,
-    background: Handle,
-    events: Arc<dyn Events>,
-}
-
-/// Hears what happens to the nodes.
-pub(super) trait Events: Send + Sync {
-    /// A connection to the node of this number was opened.
-    fn on_opened(&self, number: usize);
-
-    /// Others have changed locks of the node of this number.
-    fn on_changed(&self, number: usize, changed: Changed<'_>);
-
-    /// A subscription has ended: the slots may be elsewhere.
-    fn on_unsubscribed(&self);
+    seats_of: SeatsOf,
 }
 
 /// Where one slot is.
@@ -64,11 +52,11 @@ pub(super) struct Changes {
 }
 
 impl Table {
-    pub(super) fn new(opener: Opener, background: Handle, events: Arc<dyn Events>) -> Self {
+    pub(super) fn new(opener: Opener, seats_of: SeatsOf) -> Self {
         let seats = vec![Seat::default(); SLOTS];
         let servers = HashMap::new();
         let replicas = HashSet::new();
-        Self { seats, servers, replicas, next_number: 0, opener, background, events }
+        Self { seats, servers, replicas, next_number: 0, opener, seats_of }
     }
 
     pub(super) fn owner(&self, slot: Slot) -> Option<&Arc<Server>> {
@@ -96,15 +84,11 @@ impl Table {
             return Arc::clone(server);
         }
         let node = Arc::new(Node::new(place.clone(), slot));
-        let opener = self.opener.of_node(&node);
-        let connections = Connections::new(opener, self.background.clone());
-        let (number, events) = (self.next_number, Arc::clone(&self.events));
-        connections.when_connected(Box::new(move |_| events.on_opened(number)));
-        let events = Arc::clone(&self.events);
-        connections.when_changed(Box::new(move |changed| events.on_changed(number, changed)));
-        let (opener, events) = (connections.opener.clone(), Arc::clone(&self.events));
-        let readers = Connections::new(opener.for_reading(), self.background.clone());
-        let grants = Grants::by_slot(opener, Box::new(move || events.on_unsubscribed()));
+        let number = self.next_number;
+        let opener = self.opener.of_node(&node).seated((self.seats_of)(number));
+        let grants = Grants::by_slot(opener.clone());
+        let readers = Connections::new(opener.for_reading());
+        let connections = Connections::new(opener);
         let server = Arc::new(Server { number, node: Some(node), connections, readers, grants });
         self.next_number += 1;
         self.servers.insert(place.clone(), Arc::clone(&server));
@@ -132,18 +116,14 @@ impl Table {
     /// What most nodes say that is news here, as far as it may be.
     pub(super) fn news<'a>(
         &self,
-        verdicts: impl Iterator<Item = (Slot, Verdict<'a>)>,
+        named: impl Iterator<Item = (Slot, &'a Place)>,
         now: Moment,
     ) -> Vec<(Slot, &'a Place)> {
-        let is_news = |slot, place: &Place| {
-            let is_known = self.owner(slot).is_some_and(|owner| owner.place() == Some(place));
-            !is_known && !self.is_outdated(slot, place, now)
+        let is_news = |(slot, place): &(Slot, &Place)| {
+            let is_known = self.owner(*slot).is_some_and(|owner| owner.place() == Some(*place));
+            !is_known && !self.is_outdated(*slot, place, now)
         };
-        let news = verdicts.filter_map(|(slot, verdict)| match verdict {
-            Verdict::Has(place) if is_news(slot, place) => Some((slot, place)),
-            Verdict::Has(_) | Verdict::Tied | Verdict::Nothing => None,
-        });
-        news.collect()
+        named.filter(is_news).collect()
     }
 
     /// Nodes have said where these slots are. A node without slots is left: what it was asked is asked elsewhere.

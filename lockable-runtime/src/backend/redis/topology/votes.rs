@@ -1,85 +1,172 @@
-//! Which node has which slot, by what most nodes say.
+//! What most say: Sentinels of their primary, and nodes of a slot.
+
+use std::collections::BTreeSet;
 
 use crate::backend::redis::reach::place::Place;
-use crate::backend::redis::reach::shards::Shard;
-use crate::types::slot::{SLOTS, Slot};
 
-/// What one node answered to `CLUSTER SLOTS`.
-pub(super) type Map = Vec<Shard>;
-
-/// What most of the maps say of one slot.
+/// What one Sentinel answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict<'a> {
-    Has(&'a Place),
-    /// As many say one thing as another.
-    Tied,
-    /// No map has the slot.
-    Nothing,
+pub(crate) enum Vote<F> {
+    Primary(Place),
+    /// It watches no primary of that name, but these, as far as the user may ask.
+    Unknown(Vec<String>),
+    /// It gave no answer that counts, for this reason.
+    None(F),
 }
 
-/// What most of the maps say of each slot.
-pub(super) fn verdicts(maps: &[Map]) -> impl Iterator<Item = (Slot, Verdict<'_>)> {
-    let tables: Vec<_> = maps.iter().map(|map| table(map)).collect();
-    Slot::all().map(move |slot| {
-        let named = tables.iter().filter_map(|table| *table.get(slot.index())?);
-        (slot, verdict(&named.collect::<Vec<_>>()))
-    })
+/// The primary that Sentinels name.
+pub(crate) struct Elected {
+    pub(crate) place: Place,
+    /// Whether most of all Sentinels name it.
+    pub(crate) is_by_majority: bool,
+    /// Whether others are named as often.
+    pub(crate) is_tied: bool,
 }
 
-/// The master of each slot.
-fn table(map: &[Shard]) -> Vec<Option<&Place>> {
-    let mut table = vec![None; SLOTS];
-    for shard in map {
-        for slot in shard.slots() {
-            if let Some(master) = table.get_mut(slot.index()) {
-                *master = Some(&shard.master);
-            }
-        }
+/// The votes of a number of Sentinels.
+pub(crate) struct Votes<F> {
+    voters: usize,
+    votes: Vec<Vote<F>>,
+}
+
+impl<F> Votes<F> {
+    pub(crate) fn of(voters: usize) -> Self {
+        Self { voters, votes: Vec::with_capacity(voters) }
     }
-    table
+
+    pub(crate) fn add(&mut self, vote: Vote<F>) {
+        self.votes.push(vote);
+    }
+
+    /// Whether a primary was named yet.
+    pub(crate) fn has_primary(&self) -> bool {
+        self.votes.iter().any(|vote| matches!(vote, Vote::Primary(_)))
+    }
+
+    /// Whether most of all Sentinels name the same primary: what the others would answer makes no difference.
+    pub(crate) fn are_decided(&self) -> bool {
+        self.elected().is_some_and(|elected| elected.is_by_majority)
+    }
+
+    /// The primary that most of the votes name; of two that are named equally often, the one that was named
+    /// first.
+    pub(crate) fn elected(&self) -> Option<Elected> {
+        let Most { what, count, is_tied } = most(&self.named().collect::<Vec<_>>())?;
+        let is_by_majority = count > self.voters / 2;
+        Some(Elected { place: what.clone(), is_by_majority, is_tied })
+    }
+
+    /// The primaries that are named, in the order of the votes.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &Place> {
+        self.votes.iter().filter_map(|vote| match vote {
+            Vote::Primary(place) => Some(place),
+            Vote::Unknown(_) | Vote::None(_) => None,
+        })
+    }
+
+    /// Whether a Sentinel answered that it watches no primary of that name.
+    pub(crate) fn has_unknown(&self) -> bool {
+        self.votes.iter().any(|vote| matches!(vote, Vote::Unknown(_)))
+    }
+
+    /// The primaries that those watch.
+    pub(crate) fn watched(&self) -> BTreeSet<&str> {
+        let watched = self.votes.iter().filter_map(|vote| match vote {
+            Vote::Unknown(watched) => Some(watched),
+            Vote::Primary(_) | Vote::None(_) => None,
+        });
+        watched.flatten().map(String::as_str).collect()
+    }
+
+    /// Why those have no vote that gave no answer.
+    pub(crate) fn reasons(&self) -> impl Iterator<Item = &F> {
+        self.votes.iter().filter_map(|vote| match vote {
+            Vote::None(reason) => Some(reason),
+            Vote::Primary(_) | Vote::Unknown(_) => None,
+        })
+    }
 }
 
-fn verdict<'a>(named: &[&'a Place]) -> Verdict<'a> {
-    let [first, others @ ..] = named else { return Verdict::Nothing };
+/// What is named most often.
+pub(super) struct Most<'a, T> {
+    /// Of those that are named equally often, the first.
+    pub(super) what: &'a T,
+    pub(super) count: usize,
+    pub(super) is_tied: bool,
+}
+
+/// Counts who names what.
+pub(super) fn most<'a, T: PartialEq>(named: &[&'a T]) -> Option<Most<'a, T>> {
+    let [first, others @ ..] = named else { return None };
     if others.iter().all(|other| other == first) {
-        return Verdict::Has(first);
+        return Some(Most { what: first, count: named.len(), is_tied: false });
     }
-    let count = |place: &Place| named.iter().filter(|other| **other == place).count();
-    let Some(most) = named.iter().max_by_key(|place| count(place)) else { return Verdict::Nothing };
-    let is_tied = named.iter().any(|other| other != most && count(other) == count(most));
-    if is_tied { Verdict::Tied } else { Verdict::Has(most) }
+    let count = |what: &T| named.iter().filter(|other| **other == what).count();
+    let highest = named.iter().map(|what| count(what)).max()?;
+    let what = *named.iter().find(|what| count(what) == highest)?;
+    let is_tied = named.iter().any(|other| *other != what && count(other) == highest);
+    Some(Most { what, count: highest, is_tied })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Shards as `first-last:port`.
-    fn map(shards: &str) -> Map {
-        let shard = |text: &str| {
-            let (slots, port) = text.split_once(':').unwrap();
-            let (first, last) = slots.split_once('-').unwrap();
-            let ranges = vec![first.parse().unwrap()..=last.parse().unwrap()];
-            let master = Place { host: "h".to_owned(), port: port.parse().unwrap() };
-            Shard { ranges, master, replicas: Vec::new() }
-        };
-        shards.split_whitespace().map(shard).collect()
+    fn at(port: u16) -> Place {
+        Place { host: "10.0.0.7".to_owned(), port }
     }
 
-    fn port(maps: &[Map], slot: usize) -> Option<u16> {
-        match verdicts(maps).nth(slot).unwrap().1 {
-            Verdict::Has(place) => Some(place.port),
-            Verdict::Tied => Some(0),
-            Verdict::Nothing => None,
+    /// A port is a vote for it, zero one for no primary, and a dot no vote.
+    fn votes(voters: usize, text: &str) -> Votes<()> {
+        let mut all = Votes::of(voters);
+        for vote in text.split_whitespace() {
+            all.add(match vote {
+                "." => Vote::None(()),
+                "0" => Vote::Unknown(vec!["other".to_owned()]),
+                port => Vote::Primary(at(port.parse().unwrap())),
+            });
         }
+        all
     }
 
     #[test]
-    fn most_maps_decide_about_each_slot() {
-        let (old, new) = (map("0-99:1 100-199:2"), map("0-99:3 100-199:2"));
-        let maps = [old.clone(), new.clone(), new.clone()];
-        assert_eq!((port(&maps, 5), port(&maps, 150), port(&maps, 200)), (Some(3), Some(2), None));
-        assert_eq!(port(&[old, new], 5), Some(0), "a tie");
-        assert_eq!(port(&[], 5), None);
+    fn a_majority_decides_at_once() {
+        let decided = |voters, text| {
+            let votes = votes(voters, text);
+            let elected = votes.elected().filter(|elected| elected.is_by_majority);
+            assert_eq!(votes.are_decided(), elected.is_some());
+            elected.map(|elected| elected.place)
+        };
+        assert_eq!(decided(3, "1"), None);
+        assert_eq!(decided(3, "1 1"), Some(at(1)));
+        assert_eq!(decided(3, "1 2"), None);
+        assert_eq!(decided(3, ". 2 2"), Some(at(2)));
+        assert_eq!(decided(1, "1"), Some(at(1)));
+        assert_eq!(decided(2, "1"), None);
+        assert_eq!(decided(5, "1 0 . 1"), None);
+    }
+
+    #[test]
+    fn without_a_majority_the_most_named_is_elected() {
+        let elected = |voters, text| votes(voters, text).elected().map(|elected| elected.place);
+        assert_eq!(elected(3, "1 . ."), Some(at(1)));
+        assert_eq!(elected(5, "1 2 2 0"), Some(at(2)));
+        assert_eq!(elected(2, "2 1"), Some(at(2)), "the first of two");
+        assert_eq!(elected(3, "0 . ."), None);
+    }
+
+    #[test]
+    fn places_that_are_named_equally_often_are_tied() {
+        let is_tied = |text| votes(4, text).elected().unwrap().is_tied;
+        assert!(is_tied("1 2") && is_tied("2 1 . 0") && is_tied("1 2 2 1"));
+        assert!(!is_tied("1 . .") && !is_tied("1 2 2") && !is_tied("1 1"));
+    }
+
+    #[test]
+    fn what_is_no_vote_stays_known() {
+        let votes = votes(4, "0 . . 0");
+        assert!(votes.has_unknown() && !votes.has_primary());
+        assert_eq!(votes.reasons().count(), 2);
+        assert_eq!(votes.watched().into_iter().collect::<Vec<_>>(), ["other"]);
     }
 }

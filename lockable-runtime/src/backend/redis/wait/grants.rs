@@ -2,16 +2,16 @@
 //! commands.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::backend::redis::fault;
 use crate::backend::redis::reach::opener::{Opener, Target};
-use crate::backend::redis::reach::subscription::{Heard, Subscription};
 use crate::backend::redis::times::Times;
-use crate::backend::{Fault, Grant, Listener, Reserved};
+use crate::backend::redis::wait::subscription::{Heard, Subscription};
+use crate::backend::{Fault, Grant, Reserved};
 use crate::types::clock::{boot_time, timer_on};
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
@@ -48,12 +48,8 @@ impl PlainGrants {
     }
 
     /// Answers once the subscription is confirmed.
-    pub(crate) async fn listen(
-        &self,
-        origin: Origin,
-        hook: Weak<dyn Listener>,
-    ) -> Result<(), Fault> {
-        let mut state = self.started(origin, hook);
+    pub(crate) async fn listen(&self, origin: Origin) -> Result<(), Fault> {
+        let mut state = self.started(origin);
         let opener = &self.subscriber.opener;
         let confirmed = async {
             let known = state.wait_for(Option::is_some).await;
@@ -63,11 +59,11 @@ impl PlainGrants {
         opener.connecting(confirmed).await
     }
 
-    fn started(&self, origin: Origin, hook: Weak<dyn Listener>) -> watch::Receiver<State> {
+    fn started(&self, origin: Origin) -> watch::Receiver<State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let start = || {
             let (confirmed, state) = watch::channel(None);
-            let subscribing = self.subscriber.clone().subscribe_always(origin, confirmed, hook);
+            let subscribing = self.subscriber.clone().subscribe_always(origin, confirmed);
             // This runtime outlives the callers'.
             drop(self.subscriber.opener.timers.spawn(subscribing));
             state
@@ -80,14 +76,10 @@ impl Subscriber {
     /// Subscribes, again and again, until no locker is left whose calls could wait.
     ///
     /// Each time with an origin that is drawn then, and with those of the attempts that wait already.
-    async fn subscribe_always(
-        self,
-        origin: Origin,
-        confirmed: watch::Sender<State>,
-        hook: Weak<dyn Listener>,
-    ) {
+    async fn subscribe_always(self, origin: Origin, confirmed: watch::Sender<State>) {
         let (mut last, mut keeps_origin, mut pause) = (None, false, PAUSE);
-        while hook.strong_count() > 0 {
+        let reports = &self.opener.reports;
+        while reports.are_received() {
             let current = match last {
                 None => origin,
                 // Its connection has just answered, so no other process was started from this one's image.
@@ -96,7 +88,7 @@ impl Subscriber {
                 Some(last) => Origin::draw().unwrap_or(last),
             };
             let mut origins =
-                hook.upgrade().map_or_else(BTreeSet::new, |hook| hook.waiting_origins());
+                reports.events().map_or_else(BTreeSet::new, |events| events.waiting_origins());
             // A call may come to wait before the waiters know the new one.
             origins.extend(last.into_iter().chain([current]));
             let epoch = self.opener.demotion.epoch();
@@ -107,14 +99,14 @@ impl Subscriber {
                     self.opener.times.forget();
                     confirmed.send_replace(Some(Ok(())));
                     // What was published meanwhile is lost.
-                    if let Some(waiters) = hook.upgrade() {
-                        waiters.on_resubscribed(Some(current), &|_| true);
+                    if let Some(events) = reports.events() {
+                        events.on_resubscribed(Some(current), &|_| true);
                     }
-                    let receiving = self.receive(&mut subscription, &hook);
+                    let receiving = self.receive(&mut subscription);
                     let end = epoch.unless_over(target.unless_over(receiving)).await.flatten();
                     confirmed.send_replace(None);
-                    if let Some(waiters) = hook.upgrade().filter(|_| end.is_some()) {
-                        waiters.on_broken(&fault::broke(&self.opener.server), &|_| true);
+                    if end.is_some() {
+                        reports.broken(&fault::broke(&self.opener.server));
                     }
                     keeps_origin = end.is_none() && self.lives(&mut subscription).await;
                     if end.is_none() {
@@ -152,17 +144,17 @@ impl Subscriber {
     }
 
     /// Passes grants to the waiters, until the subscription breaks or no locker is left.
-    async fn receive(&self, subscription: &mut Subscription, hook: &Weak<dyn Listener>) {
+    async fn receive(&self, subscription: &mut Subscription) {
         let Opener { timers, command_deadline, .. } = &self.opener;
         loop {
             let heard = subscription.hear(timers, *command_deadline).await;
-            let Some(waiters) = hook.upgrade() else { return };
+            let Some(events) = self.opener.reports.events() else { return };
             match heard {
                 Heard::Message(message) => {
                     let text = message.get_payload::<String>();
                     if let Some(grant) = text.ok().and_then(|text| grant(&text, &self.opener.times))
                     {
-                        waiters.on_grant(grant);
+                        events.on_grant(grant);
                     }
                 }
                 Heard::Nothing => {}

@@ -1,11 +1,9 @@
 //! Waiting: the subscription on which grants arrive, and what operators send.
 
-use std::sync::Weak;
-
 use self::grants::PlainGrants;
 use self::shard_grants::ShardGrants;
+use crate::backend::Fault;
 use crate::backend::redis::reach::opener::Opener;
-use crate::backend::{Fault, Listener};
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
@@ -13,6 +11,8 @@ pub(super) mod grants;
 pub(super) mod revocations;
 mod shard_channels;
 mod shard_grants;
+pub(super) mod shard_subscription;
+pub(super) mod subscription;
 
 /// The subscription to the grants of one server.
 pub(super) enum Grants {
@@ -27,40 +27,30 @@ impl Grants {
         Self::Plain(Box::new(PlainGrants::new(opener)))
     }
 
-    /// `ended` is called when the subscription was lost, or the server does not have a slot.
-    pub(super) fn by_slot(opener: Opener, ended: Box<dyn Fn() + Send + Sync>) -> Self {
-        Self::Sharded(ShardGrants::new(opener, ended))
+    pub(super) fn by_slot(opener: Opener) -> Self {
+        Self::Sharded(ShardGrants::new(opener))
     }
 
     /// Answers once the channel of all slots is confirmed, where there is one.
-    pub(super) async fn listen(
-        &self,
-        origin: Origin,
-        hook: &Weak<dyn Listener>,
-    ) -> Result<(), Fault> {
+    pub(super) async fn listen(&self, origin: Origin) -> Result<(), Fault> {
         match self {
-            Self::Plain(grants) => grants.listen(origin, Weak::clone(hook)).await,
+            Self::Plain(grants) => grants.listen(origin).await,
             Self::Sharded(_) => Ok(()),
         }
     }
 
     /// Answers once the channel of this slot is confirmed, where it has one.
-    pub(super) async fn listen_for(
-        &self,
-        slot: Slot,
-        origin: Origin,
-        hook: &Weak<dyn Listener>,
-    ) -> Result<(), Fault> {
+    pub(super) async fn listen_for(&self, slot: Slot, origin: Origin) -> Result<(), Fault> {
         match self {
             Self::Plain(_) => Ok(()),
-            Self::Sharded(grants) => Box::pin(grants.listen(slot, origin, hook)).await,
+            Self::Sharded(grants) => Box::pin(grants.listen(slot, origin)).await,
         }
     }
 
     /// The same without waiting.
-    pub(super) fn start_listening(&self, slot: Slot, origin: Origin, hook: &Weak<dyn Listener>) {
+    pub(super) fn start_listening(&self, slot: Slot, origin: Origin) {
         if let Self::Sharded(grants) = self {
-            grants.start_listening(slot, origin, hook);
+            grants.start_listening(slot, origin);
         }
     }
 

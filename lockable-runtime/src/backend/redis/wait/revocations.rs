@@ -2,15 +2,15 @@
 //!
 //! See "How does a holder hear of an operator?" in DESIGN.md.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
 
 use crate::backend::redis::fault;
 use crate::backend::redis::reach::opener::{Opener, Target};
-use crate::backend::redis::reach::subscription::{Heard, Subscription};
-use crate::backend::{Fault, Hearer, Revocation, Verb};
+use crate::backend::redis::wait::subscription::{Heard, Subscription};
+use crate::backend::{Fault, Revocation, Verb};
 use crate::types::clock::timer_on;
 use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
@@ -28,7 +28,6 @@ const MAX_BYTES: usize = 4_096;
 /// The one subscription of a locker; there is none until it has held a lock for a while that it renews.
 pub(crate) struct Revocations {
     places: Places,
-    hearer: OnceLock<Weak<dyn Hearer>>,
     task: OnceLock<Running>,
 }
 
@@ -40,11 +39,7 @@ struct Running(AbortHandle);
 
 impl Revocations {
     pub(crate) fn new(places: Places) -> Self {
-        Self { places, hearer: OnceLock::new(), task: OnceLock::new() }
-    }
-
-    pub(crate) fn when_revoked(&self, hearer: Weak<dyn Hearer>) {
-        drop(self.hearer.set(hearer));
+        Self { places, task: OnceLock::new() }
     }
 
     /// Begins to listen; later calls find that it does.
@@ -53,11 +48,10 @@ impl Revocations {
             return;
         }
         // Without randomness this process has no lock.
-        let (Some(hearer), Ok(process)) = (self.hearer.get(), ProcessId::current()) else { return };
+        let Ok(process) = ProcessId::current() else { return };
         let hearing = Hearing {
             channel: of_locker.namespace.revocations(process),
             places: Arc::clone(&self.places),
-            hearer: Weak::clone(hearer),
             of_locker: of_locker.clone(),
         };
         self.task.get_or_init(|| Running(of_locker.timers.spawn(hearing.always()).abort_handle()));
@@ -74,7 +68,6 @@ impl Drop for Running {
 struct Hearing {
     channel: String,
     places: Places,
-    hearer: Weak<dyn Hearer>,
     of_locker: Opener,
 }
 
@@ -97,7 +90,7 @@ impl Hearing {
                 }
                 Err(fault) => Some(fault),
             };
-            if self.hearer.strong_count() == 0 {
+            if !self.of_locker.reports.are_received() {
                 return;
             }
             let is_refused = fault.is_some_and(|fault| fault.kind == LockErrorKind::Refused);
@@ -138,11 +131,11 @@ impl Hearing {
         let Opener { timers, command_deadline, .. } = &self.of_locker;
         loop {
             let heard = subscription.hear(timers, *command_deadline).await;
-            let Some(hearer) = self.hearer.upgrade() else { return };
+            let Some(events) = self.of_locker.reports.events() else { return };
             match heard {
                 Heard::Message(message) => {
                     if let Some(revocation) = parsed(message.get_payload_bytes()) {
-                        hearer.on_revocation(&revocation);
+                        events.on_revocation(&revocation);
                     }
                 }
                 Heard::Nothing => {}

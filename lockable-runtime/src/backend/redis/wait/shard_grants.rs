@@ -2,7 +2,7 @@
 //!
 //! See "How does a call wait in a cluster?" in DESIGN.md.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::redis::RedisResult;
@@ -10,10 +10,10 @@ use tokio::sync::{Notify, oneshot};
 
 use super::grants::{LONGEST_PAUSE, PAUSE, PING, grant};
 use super::shard_channels::{Change, Channel, ShardChannels};
+use crate::backend::Fault;
 use crate::backend::redis::fault;
 use crate::backend::redis::reach::opener::{Opener, Target};
-use crate::backend::redis::reach::shard_subscription::{End, Request, ShardSubscription};
-use crate::backend::{Fault, Listener};
+use crate::backend::redis::wait::shard_subscription::{End, Request, ShardSubscription};
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
@@ -39,8 +39,6 @@ pub(crate) struct ShardGrants(Arc<Subscriber>);
 
 struct Subscriber {
     opener: Opener,
-    /// Called when the slots of the node may be others than before.
-    ended: Box<dyn Fn() + Send + Sync>,
     state: Mutex<State>,
     /// Notified when there is something to be sent, or the connection is over.
     changed: Arc<Notify>,
@@ -75,23 +73,17 @@ enum Found {
 }
 
 impl ShardGrants {
-    /// `ended` is called when the subscription was lost, or the node does not have a slot.
-    pub(crate) fn new(opener: Opener, ended: Box<dyn Fn() + Send + Sync>) -> Self {
-        let (state, changed) = (Mutex::default(), Arc::default());
-        Self(Arc::new(Subscriber { opener, ended, state, changed }))
+    pub(crate) fn new(opener: Opener) -> Self {
+        let state = Mutex::default();
+        Self(Arc::new(Subscriber { opener, state, changed: Arc::default() }))
     }
 
     /// Answers once the node has confirmed the channel of that origin for the locks of the slot.
     ///
     /// # Cancel safety
     /// The channel is subscribed to also when the caller is dropped.
-    pub(crate) async fn listen(
-        &self,
-        slot: Slot,
-        origin: Origin,
-        hook: &Weak<dyn Listener>,
-    ) -> Result<(), Fault> {
-        match self.0.find(Channel { slot, origin }, hook) {
+    pub(crate) async fn listen(&self, slot: Slot, origin: Origin) -> Result<(), Fault> {
+        match self.0.find(Channel { slot, origin }) {
             Found::Confirmed => Ok(()),
             Found::Refused(fault) => Err(fault),
             Found::Asked(confirmation) => {
@@ -106,8 +98,8 @@ impl ShardGrants {
     }
 
     /// The same without waiting for the answer.
-    pub(crate) fn start_listening(&self, slot: Slot, origin: Origin, hook: &Weak<dyn Listener>) {
-        let _found: Found = self.0.find(Channel { slot, origin }, hook);
+    pub(crate) fn start_listening(&self, slot: Slot, origin: Origin) {
+        let _found: Found = self.0.find(Channel { slot, origin });
     }
 
     /// The node has no slots any more: the subscription ends, and every line there asks. The next call that listens
@@ -124,7 +116,7 @@ impl ShardGrants {
 }
 
 impl Subscriber {
-    fn find(self: &Arc<Self>, channel: Channel, hook: &Weak<dyn Listener>) -> Found {
+    fn find(self: &Arc<Self>, channel: Channel) -> Found {
         let mut state = self.state();
         if state.channels.is_confirmed(channel) {
             return Found::Confirmed;
@@ -137,7 +129,7 @@ impl Subscriber {
         if state.task.is_none() {
             state.number += 1;
             state.task = Some(Task { number: state.number, is_left: false });
-            let running = Arc::clone(self).run(state.number, Weak::clone(hook));
+            let running = Arc::clone(self).run(state.number);
             // This runtime outlives the callers'.
             drop(self.opener.timers.spawn(running));
         }
@@ -147,9 +139,9 @@ impl Subscriber {
     }
 
     /// Subscribes, and again when that is lost, until no call waits for a lock of this node.
-    async fn run(self: Arc<Self>, number: u64, hook: Weak<dyn Listener>) {
+    async fn run(self: Arc<Self>, number: u64) {
         loop {
-            let opened = self.opener.connecting(self.open(&hook)).await;
+            let opened = self.opener.connecting(self.open()).await;
             let (target, subscription) = match opened {
                 Ok(opened) => opened,
                 Err(fault) => return self.failed(number, &fault),
@@ -158,7 +150,7 @@ impl Subscriber {
                 return;
             };
             drop(subscription);
-            if !self.lost(number, end, &target.server, &hook) {
+            if !self.lost(number, end, &target.server) {
                 return;
             }
             let pause = if end == End::Broken { PAUSE } else { SHORT_PAUSE };
@@ -169,13 +161,14 @@ impl Subscriber {
         }
     }
 
-    async fn open(&self, hook: &Weak<dyn Listener>) -> Result<(Target, ShardSubscription), Fault> {
+    async fn open(&self) -> Result<(Target, ShardSubscription), Fault> {
         let login = self.opener.login().await?;
         let target = self.opener.target(&login).await?;
-        let (hook, times) = (Weak::clone(hook), Arc::clone(&self.opener.times));
+        let times = Arc::clone(&self.opener.times);
+        let reports = self.opener.reports.clone();
         let hear = move |text: &str| {
-            if let (Some(grant), Some(waiters)) = (grant(text, &times), hook.upgrade()) {
-                waiters.on_grant(grant);
+            if let (Some(grant), Some(events)) = (grant(text, &times), reports.events()) {
+                events.on_grant(grant);
             }
         };
         let opening = ShardSubscription::open(&target.client, &self.changed, hear);
@@ -293,7 +286,7 @@ impl Subscriber {
             answer(listeners, &confirmation);
         }
         if is_elsewhere {
-            (self.ended)();
+            self.opener.reports.doubted();
         }
     }
 
@@ -311,7 +304,7 @@ impl Subscriber {
 
     /// The subscription is over, and what is published from now on is lost. Returns whether there may be another
     /// one.
-    fn lost(&self, number: u64, end: End, server: &str, hook: &Weak<dyn Listener>) -> bool {
+    fn lost(&self, number: u64, end: End, server: &str) -> bool {
         let Some(mut state) = self.current(number) else { return false };
         let slots = state.channels.start_again(|listener| !listener.is_closed());
         state.task = Some(Task { number, is_left: false });
@@ -322,11 +315,11 @@ impl Subscriber {
         if is_hopeless {
             self.failed(number, &broken(server));
         }
-        (self.ended)();
-        if let Some(waiters) = hook.upgrade() {
+        self.opener.reports.doubted();
+        if let Some(events) = self.opener.reports.events() {
             let concerns = |slot| slots.contains(&slot);
             if end == End::Broken {
-                waiters.on_broken(&fault::broke(server), &concerns);
+                events.on_broken(&fault::broke(server), &concerns);
             }
             // Where the connection has just answered, no other process was started from this one's image.
             let origin = match end {
@@ -334,7 +327,7 @@ impl Subscriber {
                 // Without randomness no new attempt is made either.
                 End::Broken => Origin::draw().ok(),
             };
-            waiters.on_resubscribed(origin, &concerns);
+            events.on_resubscribed(origin, &concerns);
         }
         !is_hopeless
     }

@@ -4,7 +4,6 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ::redis::{Cmd, Pipeline, PushInfo, RedisError, RedisResult, Value};
@@ -16,13 +15,13 @@ use super::greeting::{greet, not_let_in};
 use super::meaning::{Failed, Meaning};
 use super::outbox::Outbox;
 use super::script::{Call, Names, is_unknown_script};
+use crate::backend::Fault;
 use crate::backend::redis::fault;
 use crate::backend::redis::fence::FenceCounters;
 use crate::backend::redis::reach::driven::Driven;
 use crate::backend::redis::reach::opener::{Opener, Target};
 use crate::backend::redis::reach::place::Place;
 use crate::backend::redis::tracking;
-use crate::backend::{ChangeHook, Fault};
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::LockErrorKind;
 
@@ -57,22 +56,19 @@ pub(crate) struct Connection {
     tracks: AtomicBool,
 }
 
-/// Hears what the server of a connection sends unasked.
-pub(crate) type Hearing = Arc<OnceLock<ChangeHook>>;
-
 impl Connection {
     /// Connects, logs in and greets, without a limit of its own.
     ///
     /// During a failover Sentinels may name a server that is gone, or is not yet promoted: such a one is
     /// tried again for half of the connect deadline.
     ///
-    /// The hook is for the connection that renews.
-    pub(crate) async fn open(opener: Opener, hearing: Option<Hearing>) -> Result<Self, Fault> {
+    /// The connection that renews reports who changes its locks, where the server sends that.
+    pub(crate) async fn open(opener: Opener, renews: bool) -> Result<Self, Fault> {
         let begun = boot_time();
         let login = opener.login().await?;
         loop {
             let target = opener.target(&login).await?;
-            match target.unless_over(Self::open_at(&opener, &target, hearing.as_ref())).await {
+            match target.unless_over(Self::open_at(&opener, &target, renews)).await {
                 Some(Err(fault)) if may_pass(&fault, &target) => {
                     if boot_time().since(begun) > opener.connect_deadline / 2 {
                         return Err(fault);
@@ -86,12 +82,8 @@ impl Connection {
         }
     }
 
-    async fn open_at(
-        opener: &Opener,
-        target: &Target,
-        hearing: Option<&Hearing>,
-    ) -> Result<Self, Fault> {
-        let (mut driven, hears) = match drive(opener, target, hearing).await {
+    async fn open_at(opener: &Opener, target: &Target, renews: bool) -> Result<Self, Fault> {
+        let (mut driven, hears) = match drive(opener, target, renews).await {
             Ok(driven) => driven,
             Err(error) => return Err(not_let_in(opener, target, &error).await),
         };
@@ -290,24 +282,17 @@ impl Connection {
 }
 
 /// Connects and logs in; the flag is whether the server may send what was not asked for.
-async fn drive(
-    opener: &Opener,
-    target: &Target,
-    hearing: Option<&Hearing>,
-) -> RedisResult<(Driven, bool)> {
-    let Some(hearing) = hearing.cloned() else {
+async fn drive(opener: &Opener, target: &Target, renews: bool) -> RedisResult<(Driven, bool)> {
+    if !renews {
         return Ok((Driven::open(&target.client).await?, false));
-    };
-    let hear = move |push: PushInfo| {
-        if let Some(hook) = hearing.get() {
-            tracking::hear(&push, hook);
-        }
-    };
+    }
+    let reports = opener.reports.clone();
+    let hear = move |push: PushInfo| tracking::pass_on(&push, &reports);
     Driven::open_hearing_if_offered(&target.client, &opener.offer, hear).await
 }
 
 /// Whether it may be the failover's fault that the primary could not be used; from now on it is asked for.
 fn may_pass(fault: &Fault, target: &Target) -> bool {
     target.doubt();
-    target.election.is_some() && fault.kind == LockErrorKind::Unavailable
+    target.term.is_some() && fault.kind == LockErrorKind::Unavailable
 }

@@ -109,7 +109,7 @@ pub(crate) async fn not_let_in(opener: &Opener, target: &Target, error: &RedisEr
 /// See "How is a Sentinel found behind a server's password?" in DESIGN.md.
 pub(crate) async fn instead(target: &Target, error: &RedisError) -> Option<Finding> {
     let is_login_refused = fault::is_login_refused(error);
-    if target.election.is_some() || !(is_login_refused || fault::has_no_databases(error)) {
+    if target.term.is_some() || !(is_login_refused || fault::has_no_databases(error)) {
         return None;
     }
     let anonymous = target.anonymous(is_login_refused);
@@ -125,7 +125,7 @@ pub(crate) async fn instead(target: &Target, error: &RedisError) -> Option<Findi
 
 /// A server that was the right one before, or that Sentinels or nodes name, is not written in the URL wrongly.
 fn misdirected(elsewhere: &Finding, opener: &Opener, target: &Target) -> Fault {
-    let is_named = target.election.is_some() || target.node.is_some();
+    let is_named = target.term.is_some() || target.node.is_some();
     let is_passing = opener.was_connected.load(Ordering::Relaxed) || is_named;
     let fault = server::fault(elsewhere, &target.server);
     let is_replica = elsewhere.code() == Code::Replica;

@@ -32,7 +32,7 @@ pub(crate) fn elsewhere(hello: &Value, role: &Value, target: &Target) -> Finding
     if Mode::of(hello) == Mode::Cluster {
         return finding.advise(of_cluster(target));
     }
-    if target.election.is_some() {
+    if target.term.is_some() {
         return finding.advise(
             "wait for the end of the failover; without one, `SENTINEL RESET` the Sentinels that name it",
         );

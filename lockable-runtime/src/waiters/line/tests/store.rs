@@ -1,13 +1,11 @@
 //! The store in memory as two processes ask it, with what is under way between them.
 
-use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
-use crate::backend::{Attempt, Backend, Enqueued, Fault, Grant, Listener, Memory, Release, Reply};
+use crate::backend::{Attempt, Backend, Enqueued, Events, Grant, Memory, Release, Reply};
 use crate::types::key::LockKey;
-use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
 pub(super) const KEY: LockKey = LockKey::from_static("k");
@@ -24,18 +22,10 @@ pub(super) struct Store {
 #[derive(Default)]
 struct Heard(Mutex<Vec<Grant>>);
 
-impl Listener for Heard {
+impl Events for Heard {
     fn on_grant(&self, grant: Grant) {
         self.0.lock().unwrap().push(grant);
     }
-
-    fn waiting_origins(&self) -> BTreeSet<Origin> {
-        BTreeSet::new()
-    }
-
-    fn on_broken(&self, _: &Fault, _: &dyn Fn(Slot) -> bool) {}
-
-    fn on_resubscribed(&self, _: Option<Origin>, _: &dyn Fn(Slot) -> bool) {}
 }
 
 impl Store {

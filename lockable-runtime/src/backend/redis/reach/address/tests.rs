@@ -13,7 +13,7 @@ fn group(url: &str) -> Group {
 
 fn seeds(url: &str) -> Vec<ConnectionInfo> {
     match address(url).way {
-        Way::Sharded(seeds) => seeds.nodes,
+        Way::Sharded(nodes) => nodes,
         Way::Fixed | Way::Elected(_) => panic!("{url} names no cluster"),
     }
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::epochs::{Epoch, Epochs};
-use super::place::Place;
 use super::votes::Elected;
+use crate::backend::redis::reach::epochs::{Epoch, Epochs};
+use crate::backend::redis::reach::finder::Term;
+use crate::backend::redis::reach::place::Place;
 use crate::types::clock::{Moment, boot_time};
 
 /// How long an announced primary is used without asking. Sentinels tell each other of a failover within their
@@ -50,7 +51,7 @@ struct Announced {
 #[derive(Clone)]
 pub(crate) struct Election {
     all: Arc<Elections>,
-    pub(crate) epoch: Epoch,
+    epoch: Epoch,
 }
 
 impl Elections {
@@ -153,24 +154,21 @@ impl Known {
     }
 }
 
-impl Election {
-    /// Whether another server is the primary by now.
-    pub(crate) fn is_over(&self) -> bool {
-        self.epoch.is_over()
+impl Term for Election {
+    fn epoch(&self) -> &Epoch {
+        &self.epoch
     }
 
-    /// The primary could be used.
-    pub(crate) fn works(&self) {
+    fn works(&self) {
         let mut known = self.all.known();
-        if !self.is_over() {
+        if !self.epoch.is_over() {
             known.is_doubted = false;
         }
     }
 
-    /// The primary could not be used: the next connection asks where it is.
-    pub(crate) fn doubt(&self) {
+    fn doubt(&self) {
         let mut known = self.all.known();
-        if !self.is_over() {
+        if !self.epoch.is_over() {
             known.is_doubted = true;
             known.until = Some(known.answered.after(ANSWERED));
         }
@@ -208,9 +206,9 @@ mod tests {
         let elections = Arc::<Elections>::default();
         let changes = elections.changes();
         let (_, first) = settle(&elections, 0, 1);
-        assert!(!changes.has_changed().unwrap() && !first.is_over());
+        assert!(!changes.has_changed().unwrap() && !first.epoch.is_over());
         assert!(announce(&elections, 1, 2));
-        assert!(changes.has_changed().unwrap() && first.is_over());
+        assert!(changes.has_changed().unwrap() && first.epoch.is_over());
     }
 
     #[test]
@@ -218,14 +216,14 @@ mod tests {
         let elections = Arc::<Elections>::default();
         let (_, first) = settle(&elections, 0, 1);
         let (_, same) = settle(&elections, 1, 1);
-        assert!(!first.is_over() && !same.is_over());
+        assert!(!first.epoch.is_over() && !same.epoch.is_over());
         assert!(announce(&elections, 1, 2));
-        assert!(first.is_over() && same.is_over());
+        assert!(first.epoch.is_over() && same.epoch.is_over());
         assert_eq!(known(&elections), Some(2));
         // The other Sentinels announce the same.
         let (_, second) = elections.recent().unwrap();
         assert!(announce(&elections, 1, 2));
-        assert!(!second.is_over());
+        assert!(!second.epoch.is_over());
     }
 
     /// 1. A question is sent.
@@ -238,7 +236,7 @@ mod tests {
         assert!(announce(&elections, 1, 2));
         let (port, election) = settle(&elections, 1, 1);
         assert_eq!(port, 2);
-        assert!(!election.is_over());
+        assert!(!election.epoch.is_over());
         // After the next failover no other rule keeps the first primary out.
         assert!(announce(&elections, 2, 3));
         assert_eq!(settle(&elections, 1, 1).0, 3);
@@ -255,7 +253,7 @@ mod tests {
         assert_eq!(settle(&elections, 2, 1).0, 2);
         // A third server is news.
         assert_eq!(settle(&elections, 2, 3).0, 3);
-        assert!(second.is_over());
+        assert!(second.epoch.is_over());
     }
 
     /// In an outage every call of a process doubts the primary.

@@ -4,19 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
-use ::redis::{Cmd, FromRedisValue, RedisResult, Value};
+use ::redis::{Cmd, ConnectionInfo, FromRedisValue, RedisResult, Value};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-use super::client::Client;
-use super::driven::Driven;
 use super::elections::{Election, Elections};
-use super::place::Place;
 use super::votes::{Vote, Votes};
-use super::{address, role};
 use crate::backend::Fault;
 use crate::backend::redis::fault::{self, sentinel};
+use crate::backend::redis::reach::address::{self, Group};
+use crate::backend::redis::reach::client::Client;
+use crate::backend::redis::reach::driven::Driven;
+use crate::backend::redis::reach::opener::Opener;
+use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::reach::role;
 use crate::types::clock::{boot_time, timer_on, within};
+use crate::types::credentials::Credentials;
 use crate::types::error::LockErrorKind;
 
 /// How long the others may take once one Sentinel has named a primary.
@@ -47,6 +50,24 @@ pub(crate) struct Sentinel {
 }
 
 impl Sentinels {
+    /// The opener is that of the primary.
+    pub(super) fn new(opener: &Opener, group: Group, credentials: Option<Credentials>) -> Self {
+        let credentials = credentials.or(group.credentials);
+        let limit = opener.connect_deadline / 2;
+        let sentinel = |info: ConnectionInfo| Sentinel {
+            name: address::place(&info),
+            client: opener.client_for(info, credentials.clone(), limit),
+        };
+        Self {
+            each: group.sentinels.into_iter().map(sentinel).collect(),
+            primary: group.primary,
+            name: Arc::clone(&opener.server),
+            timers: opener.timers.clone(),
+            limit,
+            elections: Arc::default(),
+        }
+    }
+
     /// Where the primary is: as was learned just now, or as most of them answer.
     pub(crate) async fn primary(&self) -> Result<(Place, Election), Fault> {
         if let Some(known) = self.elections.recent() {

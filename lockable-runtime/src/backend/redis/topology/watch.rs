@@ -8,9 +8,11 @@ use std::time::Duration;
 use ::redis::Msg;
 use tokio::task::AbortHandle;
 
-use super::place::Place;
 use super::sentinels::{Sentinel, Sentinels};
-use super::subscription::{Heard, Subscription};
+use crate::backend::Reply;
+use crate::backend::redis::reach::finder::{Finder, Term};
+use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::wait::subscription::{Heard, Subscription};
 use crate::types::clock::{timer_on, within};
 
 /// What Sentinels publish when another server is the primary.
@@ -30,18 +32,28 @@ impl Watch {
         Self { sentinels: Arc::new(sentinels), tasks: OnceLock::new() }
     }
 
-    /// The Sentinels, which are watched.
-    pub(crate) fn watched(&self) -> &Arc<Sentinels> {
-        self.tasks.get_or_init(|| self.started());
-        &self.sentinels
-    }
-
     fn started(&self) -> Vec<AbortHandle> {
         let start = |sentinel: &Sentinel| {
             let watching = watch(sentinel.clone(), Arc::downgrade(&self.sentinels));
             self.sentinels.timers.spawn(watching).abort_handle()
         };
         self.sentinels.each.iter().map(start).collect()
+    }
+}
+
+impl Finder for Watch {
+    /// The Sentinels are watched from the first time on.
+    fn find(&self) -> Reply<(Place, Arc<dyn Term>)> {
+        self.tasks.get_or_init(|| self.started());
+        let sentinels = Arc::clone(&self.sentinels);
+        Box::pin(async move {
+            let (place, election) = sentinels.primary().await?;
+            Ok((place, Arc::new(election) as Arc<dyn Term>))
+        })
+    }
+
+    fn last(&self) -> Option<Place> {
+        self.sentinels.elections.last()
     }
 }
 

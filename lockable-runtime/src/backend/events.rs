@@ -1,0 +1,49 @@
+//! What a backend reports without a request, as the last part of its contract.
+
+use std::collections::BTreeSet;
+
+use super::Grant;
+use super::fault::Fault;
+use super::revoking::Revocation;
+use crate::types::slot::Slot;
+use crate::types::token::Origin;
+
+/// Receives what happens below: one for each locker.
+///
+/// # Contract
+/// - No method blocks: a connection's own task may call it, and its next answer waits meanwhile.
+/// - A report is a hint, but for grants: silence proves nothing, and a report may come late or twice.
+/// - `concerns` is whether a report is about the locks of a slot. It is asked within the call only.
+pub(crate) trait Events: Send + Sync {
+    /// A waiter was handed its lock.
+    fn on_grant(&self, grant: Grant);
+
+    /// The origins of the attempts that wait now: a new subscription includes them.
+    fn waiting_origins(&self) -> BTreeSet<Origin> {
+        BTreeSet::new()
+    }
+
+    /// The subscription is a new one, and new attempts have this origin, where there is one. Grants may have
+    /// been missed, so every line asks that waits for a lock of these slots.
+    fn on_resubscribed(&self, _origin: Option<Origin>, _concerns: &dyn Fn(Slot) -> bool) {}
+
+    /// A connection or a subscription to the server of these slots broke: what was last known of their locks may be
+    /// over.
+    fn on_broken(&self, _fault: &Fault, _concerns: &dyn Fn(Slot) -> bool) {}
+
+    /// A connection was opened: the server of these slots may be another one, or have lost its data, since the others
+    /// were.
+    fn on_connected(&self, _concerns: &dyn Fn(Slot) -> bool) {}
+
+    /// The lock of this key may have been changed by others.
+    fn on_changed(&self, _key: &str) {}
+
+    /// All locks of these slots may have been deleted.
+    fn on_flushed(&self, _concerns: &dyn Fn(Slot) -> bool) {}
+
+    /// Changes of these slots' locks are not reported any more, until their leases are checked again.
+    fn on_untracked(&self, _concerns: &dyn Fn(Slot) -> bool) {}
+
+    /// An operator has sent a message for the holders of this process.
+    fn on_revocation(&self, _revocation: &Revocation) {}
+}

@@ -1,0 +1,72 @@
+//! What a server reports of itself, on its way up.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use crate::backend::{Events, Fault};
+use crate::types::slot::Slot;
+
+/// The way from one server to the locker.
+#[derive(Clone, Default)]
+pub(crate) struct Reports {
+    /// The same for all servers of a locker.
+    events: Arc<OnceLock<Weak<dyn Events>>>,
+    /// Where the server is one of several.
+    seats: Option<Arc<dyn ServerSeats>>,
+}
+
+/// The seats of a server in the table of all slots.
+pub(crate) trait ServerSeats: Send + Sync {
+    /// Whether the server has the slot, as far as is known.
+    fn have(&self, slot: Slot) -> bool;
+
+    /// The server may not have its slots any more.
+    fn doubt(&self);
+}
+
+impl Reports {
+    /// Where reports go from now on; the first one stays.
+    pub(crate) fn go_to(&self, events: Weak<dyn Events>) {
+        drop(self.events.set(events));
+    }
+
+    /// The same for a server that has these seats.
+    pub(crate) fn of(&self, seats: Arc<dyn ServerSeats>) -> Self {
+        Self { events: Arc::clone(&self.events), seats: Some(seats) }
+    }
+
+    /// The locker; none once it is dropped, and before it is known.
+    pub(crate) fn events(&self) -> Option<Arc<dyn Events>> {
+        self.events.get()?.upgrade()
+    }
+
+    /// Whether a locker is there.
+    pub(crate) fn are_received(&self) -> bool {
+        self.events.get().is_some_and(|events| events.strong_count() > 0)
+    }
+
+    /// A connection was opened, or the next one leads to another server.
+    pub(crate) fn connected(&self) {
+        if let Some(events) = self.events() {
+            events.on_connected(&|slot| self.concern(slot));
+        }
+    }
+
+    /// A connection broke.
+    pub(crate) fn broken(&self, fault: &Fault) {
+        if let Some(events) = self.events() {
+            events.on_broken(fault, &|slot| self.concern(slot));
+        }
+    }
+
+    /// The server may not have its slots any more.
+    pub(crate) fn doubted(&self) {
+        if let Some(seats) = &self.seats {
+            seats.doubt();
+        }
+    }
+
+    /// Whether what this server reports is about the locks of the slot.
+    pub(crate) fn concern(&self, slot: Slot) -> bool {
+        self.seats.as_ref().is_none_or(|seats| seats.have(slot))
+    }
+}
