@@ -32,34 +32,31 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("telemetry", "mod acquiring holding releasing counters no_counters span"),
     ("backend", "url link memory redis events mod administration revoking attempt min_hold fault"),
     ("backend/memory", "outside listing revoking mod change state"),
-    (
-        "backend/redis",
-        "admin revoking mod verbs route acquire check topology connections batch wait wire tracking \
-         reach fault fence times",
-    ),
+    ("backend/redis", "admin mod verbs route check topology batch pubsub wire connect known fault"),
     ("backend/redis/route", "renewals in_parts mod hops"),
     (
         "backend/redis/topology",
         "mod refreshes slots single seats watch sentinels elections questions pace table maps votes \
-         server latest_releases",
+         server connections latest_releases",
     ),
-    ("backend/redis/admin", "mod sweep queue look clients call"),
-    ("backend/redis/batch", "mod releases renewals requests"),
+    ("backend/redis/known", "mod fence times"),
+    ("backend/redis/admin", "revoking mod sweep queue look clients call"),
+    ("backend/redis/batch", "mod acquire releases renewals requests"),
     (
         "backend/redis/check",
         "mod cluster examination rehearsal subscription shard_channel rights proxy settings \
          standing group sentinel clock seeds session failures aim",
     ),
     (
-        "backend/redis/wait",
+        "backend/redis/pubsub",
         "mod revocations shard_grants shard_channels grants shard_subscription subscription",
     ),
     (
         "backend/redis/wire",
-        "mod connection meaning greeting trial script source server outbox command",
+        "mod connection meaning greeting tracking trial script source server outbox command",
     ),
     (
-        "backend/redis/reach",
+        "backend/redis/connect",
         "mod opener reports login node demotion finder epochs role address shards place hosts driven client \
          certificates no_certificates",
     ),

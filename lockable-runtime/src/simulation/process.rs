@@ -1,5 +1,5 @@
 //! A simulated process: its two connections, which are opened when they are needed and replaced when they
-//! broke, as `backend/redis/connections.rs` does.
+//! broke, as `backend/redis/topology/connections.rs` does.
 
 use std::collections::BTreeSet;
 use std::pin::pin;

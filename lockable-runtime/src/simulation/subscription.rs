@@ -1,4 +1,4 @@
-//! The simulated subscription of a process, made again and again as `backend/redis/wait/grants.rs` does.
+//! The simulated subscription of a process, made again and again as `backend/redis/pubsub/grants.rs` does.
 
 use std::collections::BTreeSet;
 use std::mem;

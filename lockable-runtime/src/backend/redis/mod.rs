@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::Sleep;
 
-use self::reach::hosts::is_scheme;
+use self::connect::hosts::is_scheme;
 use self::route::{Ran, Router, sure};
 use self::topology::Topology;
 use self::verbs::{Acquire, Enqueue, Inspect, Leave, ReleaseTo};
@@ -25,25 +25,20 @@ use crate::types::key::LockKey;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
-mod acquire;
 mod admin;
 mod batch;
 mod check;
-mod connections;
+mod connect;
 mod fault;
-mod fence;
-mod reach;
-mod revoking;
+mod known;
+mod pubsub;
 mod route;
-mod times;
 mod topology;
-mod tracking;
 mod verbs;
-mod wait;
 mod wire;
 
 #[cfg(test)]
-pub(crate) use self::times::Times;
+pub(crate) use self::known::times::Times;
 
 /// Redis or Valkey: a server at one address, the primary that Sentinels name, or a cluster.
 #[derive(Clone)]

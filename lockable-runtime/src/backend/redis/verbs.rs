@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::acquire::acquire;
+use super::batch::acquire::acquire;
 use super::batch::releases;
 use super::fault;
 use super::route::{Router, Verb};

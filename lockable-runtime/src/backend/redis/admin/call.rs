@@ -3,8 +3,8 @@
 use ::redis::{Cmd, RedisError, Value};
 
 use crate::backend::Fault;
+use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::fault;
-use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::topology::server::Server;
 use crate::backend::redis::wire::command::pipeline;
 use crate::backend::redis::wire::connection::Connection;

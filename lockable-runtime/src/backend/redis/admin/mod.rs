@@ -13,6 +13,7 @@ mod call;
 mod clients;
 mod look;
 mod queue;
+mod revoking;
 mod sweep;
 
 impl Administration for Redis {

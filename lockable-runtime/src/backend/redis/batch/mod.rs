@@ -1,5 +1,6 @@
 //! Releases and renewals of many locks in one command.
 
+pub(super) mod acquire;
 pub(super) mod releases;
 pub(super) mod renewals;
 pub(crate) mod requests;

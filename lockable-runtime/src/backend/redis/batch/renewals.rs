@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use ::redis::RedisError;
 
-use crate::backend::redis::tracking::{Reads, Shown};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
 use crate::backend::redis::wire::script::Renew;
+use crate::backend::redis::wire::tracking::{Reads, Shown};
 use crate::backend::{Renewal, Renewed};
 use crate::types::error::LockErrorKind;
 

@@ -11,10 +11,10 @@ use super::examination::examine;
 use super::seeds::{self, Seed};
 use super::session::Session;
 use super::standing::Standing;
-use crate::backend::redis::reach::node::Node;
-use crate::backend::redis::reach::opener::Opener;
-use crate::backend::redis::reach::place::Place;
-use crate::backend::redis::reach::shards::Shard;
+use crate::backend::redis::connect::node::Node;
+use crate::backend::redis::connect::opener::Opener;
+use crate::backend::redis::connect::place::Place;
+use crate::backend::redis::connect::shards::Shard;
 use crate::check::{Finding, Report, Severity};
 use crate::types::slot::Slot;
 

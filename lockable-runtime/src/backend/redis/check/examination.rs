@@ -9,7 +9,7 @@ use super::session::{Probe, Session};
 use super::standing::Standing;
 use super::subscription::Subscription;
 use super::{failures, proxy, rehearsal, settings};
-use crate::backend::redis::reach::opener::Opener;
+use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::wire::greeting::Introduced;
 use crate::backend::redis::wire::server::{self, Mode};
 use crate::check::{Code, Finding, Report, Role, Severity};

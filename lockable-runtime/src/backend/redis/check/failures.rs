@@ -3,8 +3,8 @@
 use ::redis::RedisError;
 
 use crate::backend::Fault;
+use crate::backend::redis::connect::opener::Target;
 use crate::backend::redis::fault::{self, sentinel};
-use crate::backend::redis::reach::opener::Target;
 use crate::check::{Code, Finding, Severity};
 use crate::types::error::LockErrorKind;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::sentinel::{Questions, Said, Seen};
-use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::connect::place::Place;
 use crate::backend::redis::topology::sentinels::Sentinels;
 use crate::backend::redis::topology::votes::Vote;
 use crate::check::{Code, Finding, Severity};

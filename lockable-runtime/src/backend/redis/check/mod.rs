@@ -7,7 +7,7 @@ use self::aim::Aim;
 use self::examination::examine;
 use self::group::Group;
 use self::standing::Standing;
-use super::reach::opener::Opener;
+use super::connect::opener::Opener;
 use super::topology::{Found, Topology};
 use crate::backend::redis::fault;
 use crate::check::{Report, Role};

@@ -108,8 +108,8 @@ fn moved() -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::redis::reach::place::Place;
-    use crate::backend::redis::reach::shards::Shard;
+    use crate::backend::redis::connect::place::Place;
+    use crate::backend::redis::connect::shards::Shard;
     use crate::backend::redis::wire::script::{Call, Enqueue, Leave, Names, Release};
     use crate::backend::redis::wire::source::Script;
     use crate::types::namespace::Namespace;

@@ -9,9 +9,9 @@ use ::redis::{Cmd, RedisError, ServerErrorKind, Value};
 
 use super::failures;
 use super::session::{Probe, Session};
+use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::fault;
 use crate::backend::redis::fault::rights::{channels, companions};
-use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::wire::command::pipeline;
 use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::types::namespace::{Channels, Namespace};

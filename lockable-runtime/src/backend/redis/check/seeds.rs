@@ -8,10 +8,10 @@ use ::redis::{Pipeline, Value};
 
 use super::failures;
 use super::session::Session;
+use crate::backend::redis::connect::opener::Opener;
+use crate::backend::redis::connect::place::Place;
+use crate::backend::redis::connect::shards::{Shard, shards};
 use crate::backend::redis::fault;
-use crate::backend::redis::reach::opener::Opener;
-use crate::backend::redis::reach::place::Place;
-use crate::backend::redis::reach::shards::{Shard, shards};
 use crate::backend::redis::wire::server::Mode;
 use crate::check::{Code, Finding, Severity};
 use crate::types::slot::{SLOTS, Slot};

@@ -7,13 +7,13 @@ use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 
 use super::failures;
+use crate::backend::redis::connect::driven::Driven;
 use crate::backend::redis::fault;
 use crate::backend::redis::fault::sentinel::{Reason, explained};
-use crate::backend::redis::reach::driven::Driven;
+use crate::backend::redis::pubsub::subscription::Subscription;
 use crate::backend::redis::topology::sentinels::{self, Sentinel};
 use crate::backend::redis::topology::votes::Vote;
 use crate::backend::redis::topology::watch::CHANNEL;
-use crate::backend::redis::wait::subscription::Subscription;
 use crate::check::{Code, Finding, Severity};
 use crate::types::clock::{timer_on, within};
 

@@ -5,9 +5,9 @@ use std::future::Future;
 use ::redis::{Pipeline, RedisResult, Value};
 
 use super::failures;
-use crate::backend::redis::reach::driven::Driven;
-use crate::backend::redis::reach::opener::{Opener, Target};
-use crate::backend::redis::reach::shards::Shard;
+use crate::backend::redis::connect::driven::Driven;
+use crate::backend::redis::connect::opener::{Opener, Target};
+use crate::backend::redis::connect::shards::Shard;
 use crate::backend::redis::wire::greeting::{Introduced, elsewhere, instead, introduce};
 use crate::backend::redis::wire::script::Names;
 use crate::check::Finding;

@@ -9,7 +9,7 @@ use super::failures::no_channel;
 use super::rights::Missing;
 use super::session::{Probe, Session};
 use crate::backend::redis::fault;
-use crate::backend::redis::wait::shard_subscription::{Request, ShardSubscription};
+use crate::backend::redis::pubsub::shard_subscription::{Request, ShardSubscription};
 use crate::check::Report;
 use crate::types::slot::Slot;
 

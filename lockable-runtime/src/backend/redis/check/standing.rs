@@ -1,7 +1,7 @@
 //! How a server was found, and what that says of it.
 
 use super::group::Group;
-use crate::backend::redis::reach::shards::Shard;
+use crate::backend::redis::connect::shards::Shard;
 
 /// How the server was found, and so what is expected of it.
 pub(super) enum Standing<'a> {

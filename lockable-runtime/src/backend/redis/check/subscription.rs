@@ -6,8 +6,8 @@ use super::rights::{Missing, revocations};
 use super::session::{Probe, Session};
 use super::shard_channel::ShardChannel;
 use crate::backend::redis::fault;
-use crate::backend::redis::wait::grants;
-use crate::backend::redis::wait::subscription;
+use crate::backend::redis::pubsub::grants;
+use crate::backend::redis::pubsub::subscription;
 use crate::check::{Code, Finding, Report, Severity};
 use crate::types::namespace::Channels;
 

@@ -4,9 +4,9 @@ use std::mem;
 use std::time::Duration;
 
 use crate::backend::Fault;
+use crate::backend::redis::connect::opener::Opener;
+use crate::backend::redis::connect::place::Place;
 use crate::backend::redis::fault::cluster;
-use crate::backend::redis::reach::opener::Opener;
-use crate::backend::redis::reach::place::Place;
 use crate::types::clock::{Moment, boot_time, timer_on};
 
 /// More show that nodes name each other in a circle.

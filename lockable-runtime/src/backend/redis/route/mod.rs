@@ -7,9 +7,9 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use self::hops::Hops;
-use super::connections::Connections;
 use super::fault;
 use super::topology::Topology;
+use super::topology::connections::Connections;
 use super::topology::server::Server;
 use super::wire::connection::Connection;
 use super::wire::meaning::{Failed, Meaning};

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::votes::Elected;
-use crate::backend::redis::reach::epochs::{Epoch, Epochs};
-use crate::backend::redis::reach::finder::Term;
-use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::connect::epochs::{Epoch, Epochs};
+use crate::backend::redis::connect::finder::Term;
+use crate::backend::redis::connect::place::Place;
 use crate::types::clock::{Moment, boot_time};
 
 /// How long an announced primary is used without asking. Sentinels tell each other of a failover within their

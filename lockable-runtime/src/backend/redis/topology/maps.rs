@@ -1,8 +1,8 @@
 //! Which node has which slot, by what most nodes say.
 
 use super::votes::most;
-use crate::backend::redis::reach::place::Place;
-use crate::backend::redis::reach::shards::Shard;
+use crate::backend::redis::connect::place::Place;
+use crate::backend::redis::connect::shards::Shard;
 use crate::types::slot::{SLOTS, Slot};
 
 /// What one node answered to `CLUSTER SLOTS`.

@@ -11,8 +11,8 @@ use super::maps::{Map, undisputed};
 use super::questions::{Answer, ask_place, ask_server, collect_most, collect_soon};
 use super::slots::Slots;
 use crate::backend::Fault;
+use crate::backend::redis::connect::place::Place;
 use crate::backend::redis::fault::cluster;
-use crate::backend::redis::reach::place::Place;
 use crate::types::clock::{boot_time, timer_on};
 
 /// The most masters that are asked at once: enough for a majority that is not of one rack.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::server::Server;
 use crate::backend::Reply;
-use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::connect::place::Place;
 use crate::types::clock::Moment;
 use crate::types::slot::Slot;
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::backend::redis::connections::Connections;
-use crate::backend::redis::reach::node::Node;
-use crate::backend::redis::reach::place::Place;
-use crate::backend::redis::wait::Grants;
+use crate::backend::redis::connect::node::Node;
+use crate::backend::redis::connect::place::Place;
+use crate::backend::redis::pubsub::Grants;
+use crate::backend::redis::topology::connections::Connections;
 use crate::types::slot::Slot;
 
 /// A server that has, or had, locks.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::seats::Seats;
 use super::server::Server;
-use crate::backend::redis::connections::Connections;
-use crate::backend::redis::reach::opener::Opener;
-use crate::backend::redis::wait::Grants;
+use crate::backend::redis::connect::opener::Opener;
+use crate::backend::redis::pubsub::Grants;
+use crate::backend::redis::topology::connections::Connections;
 use crate::types::clock::Moment;
 use crate::types::slot::Slot;
 

@@ -7,9 +7,9 @@ use super::seats::Seats;
 use super::server::Server;
 use super::table::{Changes, Table};
 use crate::backend::Reply;
-use crate::backend::redis::reach::opener::Opener;
-use crate::backend::redis::reach::place::Place;
-use crate::backend::redis::reach::reports::ServerSeats;
+use crate::backend::redis::connect::opener::Opener;
+use crate::backend::redis::connect::place::Place;
+use crate::backend::redis::connect::reports::ServerSeats;
 use crate::types::clock::{Moment, boot_time};
 use crate::types::slot::{SLOTS, Slot};
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use super::maps::Map;
 use super::server::Server;
-use crate::backend::redis::connections::Connections;
-use crate::backend::redis::reach::node::Node;
-use crate::backend::redis::reach::opener::Opener;
-use crate::backend::redis::reach::place::Place;
-use crate::backend::redis::reach::reports::ServerSeats;
-use crate::backend::redis::wait::Grants;
+use crate::backend::redis::connect::node::Node;
+use crate::backend::redis::connect::opener::Opener;
+use crate::backend::redis::connect::place::Place;
+use crate::backend::redis::connect::reports::ServerSeats;
+use crate::backend::redis::pubsub::Grants;
+use crate::backend::redis::topology::connections::Connections;
 use crate::types::clock::Moment;
 use crate::types::slot::{SLOTS, Slot};
 

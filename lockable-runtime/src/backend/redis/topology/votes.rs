@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::connect::place::Place;
 
 /// What one Sentinel answered.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use tokio::task::AbortHandle;
 
 use super::sentinels::{Sentinel, Sentinels};
 use crate::backend::Reply;
-use crate::backend::redis::reach::finder::{Finder, Term};
-use crate::backend::redis::reach::place::Place;
-use crate::backend::redis::wait::subscription::{Heard, Subscription};
+use crate::backend::redis::connect::finder::{Finder, Term};
+use crate::backend::redis::connect::place::Place;
+use crate::backend::redis::pubsub::subscription::{Heard, Subscription};
 use crate::types::clock::{timer_on, within};
 
 /// What Sentinels publish when another server is the primary.

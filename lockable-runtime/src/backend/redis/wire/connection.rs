@@ -16,12 +16,12 @@ use super::meaning::{Failed, Meaning};
 use super::outbox::Outbox;
 use super::script::{Call, Names, is_unknown_script};
 use crate::backend::Fault;
+use crate::backend::redis::connect::driven::Driven;
+use crate::backend::redis::connect::opener::{Opener, Target};
+use crate::backend::redis::connect::place::Place;
 use crate::backend::redis::fault;
-use crate::backend::redis::fence::FenceCounters;
-use crate::backend::redis::reach::driven::Driven;
-use crate::backend::redis::reach::opener::{Opener, Target};
-use crate::backend::redis::reach::place::Place;
-use crate::backend::redis::tracking;
+use crate::backend::redis::known::fence::FenceCounters;
+use crate::backend::redis::wire::tracking;
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::LockErrorKind;
 

@@ -5,7 +5,7 @@
 use ::redis::{RedisError, ServerErrorKind};
 
 use crate::backend::Fault;
-use crate::backend::redis::reach::place::Place;
+use crate::backend::redis::connect::place::Place;
 
 /// A request that failed, and where it goes next.
 #[derive(Clone, Debug)]

@@ -8,4 +8,5 @@ pub(super) mod outbox;
 pub(super) mod script;
 pub(super) mod server;
 pub(super) mod source;
+pub(super) mod tracking;
 pub(super) mod trial;

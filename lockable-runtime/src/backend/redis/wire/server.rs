@@ -3,8 +3,8 @@
 use ::redis::{ConnectionAddr, FromRedisValue, Pipeline, ServerErrorKind, Value};
 
 use crate::backend::Fault;
-use crate::backend::redis::reach::opener::Target;
-use crate::backend::redis::reach::{address, role};
+use crate::backend::redis::connect::opener::Target;
+use crate::backend::redis::connect::{address, role};
 use crate::check::{Code, Finding, Severity};
 use crate::types::error::LockErrorKind;
 use crate::types::namespace::Namespace;

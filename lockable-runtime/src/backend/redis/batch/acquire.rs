@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use ::redis::{RedisError, RedisResult, Value};
 
-use super::batch::requests;
-use super::fault;
-use super::fence::{FenceCounters, Seeded};
-use super::wire::command;
-use super::wire::connection::Connection;
-use super::wire::meaning::Failed;
-use super::wire::script::{Seed, is_unknown_script};
+use super::requests;
+use crate::backend::redis::fault;
+use crate::backend::redis::known::fence::{FenceCounters, Seeded};
+use crate::backend::redis::wire::command;
+use crate::backend::redis::wire::connection::Connection;
+use crate::backend::redis::wire::meaning::Failed;
+use crate::backend::redis::wire::script::{Seed, is_unknown_script};
 use crate::backend::{Acquisition, Attempt, Fault};
 use crate::types::clock::{Moment, boot_time};
 use crate::types::token::FencingToken;
@@ -19,7 +19,7 @@ use crate::types::token::FencingToken;
 ///
 /// The fencing token is sound because an answer before the lease's deadline means that the counter
 /// went up while this attempt held the lock.
-pub(super) async fn acquire(
+pub(crate) async fn acquire(
     connection: &Arc<Connection>,
     attempt: &Attempt,
 ) -> Result<Acquisition, Failed> {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::task::AbortHandle;
 
+use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::fault;
-use crate::backend::redis::reach::opener::{Opener, Target};
-use crate::backend::redis::wait::subscription::{Heard, Subscription};
+use crate::backend::redis::pubsub::subscription::{Heard, Subscription};
 use crate::backend::{Fault, Revocation, Verb};
 use crate::types::clock::timer_on;
 use crate::types::error::LockErrorKind;

@@ -9,7 +9,7 @@ use ::redis::{Msg, RedisResult, ToRedisArgs, Value};
 use futures_core::Stream;
 use tokio::runtime::Handle;
 
-use crate::backend::redis::reach::client::{Client, Transport};
+use crate::backend::redis::connect::client::{Client, Transport};
 use crate::types::clock::{timer_on, within};
 
 /// A silent subscription is asked whether it lives.

@@ -41,7 +41,7 @@ pub(crate) struct LostCounters(Arc<AtomicU64>);
 
 /// What a connection knows of a fence counter that it has seeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seeded {
+pub(crate) struct Seeded {
     /// The highest count that had been seen when a request was about to be sent.
     highest: u64,
 }
@@ -51,7 +51,7 @@ impl Seeded {
     /// missed grants.
     ///
     /// See "What if a proxy keeps a connection open over a failover?" in DESIGN.md for what this misses.
-    pub(super) fn is_lost(self, count: u64) -> bool {
+    pub(crate) fn is_lost(self, count: u64) -> bool {
         count <= self.highest
     }
 }
@@ -63,7 +63,7 @@ impl FenceCounters {
     }
 
     /// The fence counter of a slot, if this connection has seeded it for leases that long.
-    pub(super) fn seeded(&self, slot: Slot, ttl: Ttl, now: Moment) -> Option<Seeded> {
+    pub(crate) fn seeded(&self, slot: Slot, ttl: Ttl, now: Moment) -> Option<Seeded> {
         self.forget_when_due(now);
         let word = self.words.get()?.get(slot.index())?.load(Ordering::Acquire);
         let is_enough = class(ttl).is_some_and(|class| word >> COUNT_BITS >= class);
@@ -71,7 +71,7 @@ impl FenceCounters {
     }
 
     /// A request that was sent then has seeded the fence counter with that token.
-    pub(super) fn seed(&self, slot: Slot, ttl: Ttl, sent: Moment, token: u64) {
+    pub(crate) fn seed(&self, slot: Slot, ttl: Ttl, sent: Moment, token: u64) {
         let is_forgotten = sent.as_nanos() < self.since.load(Ordering::Acquire);
         if let Some(class) = class(ttl).filter(|_| !is_forgotten) {
             let words = self.words.get_or_init(|| (0..SLOTS).map(|_| AtomicU64::new(0)).collect());
@@ -80,13 +80,13 @@ impl FenceCounters {
     }
 
     /// A fence counter was found lost.
-    pub(super) fn lose(&self, now: Moment) {
+    pub(crate) fn lose(&self, now: Moment) {
         self.all_lost.0.fetch_add(1, Ordering::AcqRel);
         self.forget_when_due(now);
     }
 
     /// A fence counter has come to this count.
-    pub(super) fn note(&self, slot: Slot, count: u64) {
+    pub(crate) fn note(&self, slot: Slot, count: u64) {
         let words = self.words.get().map_or(&[][..], |words| words);
         // What was forgotten meanwhile stays forgotten.
         note(words, slot, |class| (class > 0).then_some(class), count);

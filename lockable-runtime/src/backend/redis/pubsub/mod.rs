@@ -3,7 +3,7 @@
 use self::grants::PlainGrants;
 use self::shard_grants::ShardGrants;
 use crate::backend::Fault;
-use crate::backend::redis::reach::opener::Opener;
+use crate::backend::redis::connect::opener::Opener;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::fault;
-use crate::backend::redis::reach::opener::{Opener, Target};
-use crate::backend::redis::times::Times;
-use crate::backend::redis::wait::subscription::{Heard, Subscription};
+use crate::backend::redis::known::times::Times;
+use crate::backend::redis::pubsub::subscription::{Heard, Subscription};
 use crate::backend::{Fault, Grant, Reserved};
 use crate::types::clock::{boot_time, timer_on};
 use crate::types::key::LockKey;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ::redis::{Pipeline, PushInfo, PushKind, RedisResult, Value};
 use tokio::sync::Notify;
 
-use crate::backend::redis::reach::client::Client;
-use crate::backend::redis::reach::driven::Driven;
+use crate::backend::redis::connect::client::Client;
+use crate::backend::redis::connect::driven::Driven;
 
 /// A connection that is subscribed to shard channels, and carries nothing else.
 ///

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use ::redis::{Cmd, PushInfo, PushKind, Value};
 
-use super::fault;
-use super::reach::reports::Reports;
 use crate::backend::Renewal;
+use crate::backend::redis::connect::reports::Reports;
+use crate::backend::redis::fault;
 
 /// Turns it on. Only those keys are tracked whose read follows [`caching`], and what is written on the same
 /// connection is not sent back.

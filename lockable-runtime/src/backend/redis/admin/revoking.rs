@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use ::redis::{Cmd, FromRedisValue, Value};
 
-use super::Redis;
-use super::route::{Ran, Verb, sure};
-use super::wait::revocations;
-use super::wire::command::{integer, pipeline};
-use super::wire::connection::Connection;
-use super::wire::meaning::Failed;
-use super::wire::script::Force;
+use crate::backend::redis::Redis;
+use crate::backend::redis::pubsub::revocations;
+use crate::backend::redis::route::{Ran, Verb, sure};
+use crate::backend::redis::wire::command::{integer, pipeline};
+use crate::backend::redis::wire::connection::Connection;
+use crate::backend::redis::wire::meaning::Failed;
+use crate::backend::redis::wire::script::Force;
 use crate::backend::{
     Attempt, Audience, Backend, Environment, Fault, Release, Reply, Revocation, Revoking,
 };

@@ -10,8 +10,8 @@ use tokio::runtime::{Handle, Id};
 use tokio::sync::watch;
 
 use crate::backend::Fault;
+use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::fault;
-use crate::backend::redis::reach::opener::Opener;
 use crate::backend::redis::wire::connection::Connection;
 use crate::types::clock::{Moment, boot_time};
 
@@ -25,21 +25,21 @@ type Openings = Vec<(Id, Opening)>;
 ///
 /// A connection works only while its runtime does, and a process may run many: each `#[tokio::test]`
 /// makes one. Callers outside any runtime use the background runtime's.
-pub(super) struct Connections {
+pub(crate) struct Connections {
     /// What opening one of them takes, or one of another's own.
-    pub(super) opener: Opener,
+    pub(crate) opener: Opener,
     openings: Mutex<Openings>,
     /// When connections were last to lead to another server, in nanoseconds; zero if never.
     left_at: AtomicU64,
 }
 
 impl Connections {
-    pub(super) fn new(opener: Opener) -> Self {
+    pub(crate) fn new(opener: Opener) -> Self {
         Self { opener, openings: Mutex::default(), left_at: AtomicU64::default() }
     }
 
     /// Connections lead to another server from now on, which may have other locks.
-    pub(super) fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.left_at.store(boot_time().as_nanos(), Ordering::Release);
         self.opener.times.forget();
         self.drop_retired();
@@ -47,12 +47,12 @@ impl Connections {
     }
 
     /// Drops the connections that no call uses any more.
-    pub(super) fn drop_retired(&self) {
+    pub(crate) fn drop_retired(&self) {
         self.openings().retain(|(_, opening)| is_usable(opening));
     }
 
     /// Does this with each connection that is open.
-    pub(super) fn each(&self, act: impl Fn(&Connection)) {
+    pub(crate) fn each(&self, act: impl Fn(&Connection)) {
         for (_, opening) in &*self.openings() {
             if let Some(connection) = connection(opening) {
                 act(&connection);
@@ -60,7 +60,7 @@ impl Connections {
         }
     }
 
-    pub(super) fn left_at(&self) -> Moment {
+    pub(crate) fn left_at(&self) -> Moment {
         Moment::from_nanos(self.left_at.load(Ordering::Acquire))
     }
 
@@ -68,7 +68,7 @@ impl Connections {
     ///
     /// # Cancel safety
     /// Opening continues when the caller is dropped, and serves the next one.
-    pub(super) async fn ready(&self) -> Result<Arc<Connection>, Fault> {
+    pub(crate) async fn ready(&self) -> Result<Arc<Connection>, Fault> {
         let runtime = self.runtime();
         match self.latest(&runtime).filter(|connection| !connection.is_retired()) {
             Some(connection) => Ok(connection),
@@ -110,7 +110,7 @@ impl Connections {
     }
 
     /// The calling task gave up on an answer after that time.
-    pub(super) fn unanswered(&self, waited: Duration) {
+    pub(crate) fn unanswered(&self, waited: Duration) {
         if let Some(connection) = self.latest(&self.runtime()) {
             connection.unanswered(waited);
         }
