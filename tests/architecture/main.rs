@@ -160,9 +160,7 @@ fn imports_point_down_in_every_folder() {
         level(&folder, one) >= level(&folder, other)
     };
     let arrows = arrows();
-    let between = arrows.iter().map(|(from, to, _)| (from.first(), to.first()));
-    let between: BTreeSet<_> = between.filter(|(one, other)| one != other).collect();
-    println!("{} rooms, {} arrows between them", rooms().len(), between.len());
+    print_figures(&arrows);
     let up = arrows.iter().filter(points_up);
     let up: Vec<_> = up.map(|(from, _, path)| format!("{}: {path}", from.join("/"))).collect();
     assert!(
@@ -170,6 +168,20 @@ fn imports_point_down_in_every_folder() {
         "imports that point up, or through the crate's root:\n{}",
         up.join("\n")
     );
+}
+
+/// How large each folder is: to be looked at when it changes, and no limit.
+fn print_figures(arrows: &[(Place, Place, String)]) {
+    let partings: BTreeSet<_> =
+        arrows.iter().filter_map(|(from, to, _)| parting(from, to)).collect();
+    let house = house();
+    for (folder, order) in FLOORS {
+        let between = partings.iter().filter(|(of, _, _)| of == folder).count();
+        let of_folder = house.iter().filter(|(place, _)| place.join("/").starts_with(folder));
+        let lines: usize = of_folder.map(|(_, code)| code.lines().count()).sum();
+        let rooms = order.split(' ').count();
+        println!("{rooms:3} rooms, {between:3} arrows, {lines:6} lines  src/{folder}");
+    }
 }
 
 #[test]
