@@ -13,7 +13,7 @@ use crate::support::{LIMIT, patient};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_frozen_master_costs_no_lease_and_is_left() {
     let cluster = Cluster::start();
-    let builder = patient(&cluster.url()).command_deadline(DEADLINE);
+    let builder = patient(&cluster.url()).command_deadline(DEADLINE).connect_deadline(DEADLINE);
     let locker = builder.connect().await.unwrap();
     let (kept, free) = (format!("{SLOT}kept"), format!("{SLOT}free"));
     let guard = locker.lock(&kept).expire(LEASE).renew().acquire().await.unwrap();
