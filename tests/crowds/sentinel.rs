@@ -14,7 +14,7 @@ fn a_killed_primary_costs_no_lease_and_little_waiting() {
     alone(async {
         let group = Sentinels::start();
         let load = Load::start(&group.url(), CROWD).await;
-        let usual = load.each_line_moves_twice().await;
+        let usual = load.usual_failover().await;
         let mut switches = group.switches();
         let before = group.kill_primary();
         switches.next().await;
