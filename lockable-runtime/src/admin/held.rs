@@ -28,7 +28,8 @@ pub struct HeldLock {
 
 impl HeldLock {
     pub(super) fn of(seen: Seen, prefix: &str, reporting: &Reporting) -> Self {
-        let (holder, is_redacted) = (Holder::seen(&seen), reporting.redacts_keys);
+        let holder = Holder::seen(&seen);
+        let is_redacted = reporting.redacts_keys;
         let Seen { key, owner, queued, .. } = seen;
         Self { key, name_at: prefix.len(), holder, queued, is_redacted, owner }
     }

@@ -106,8 +106,11 @@ impl Holder {
     fn written(owner: &LockValue, remaining: Option<Duration>) -> Self {
         let id = HolderId::of(owner);
         let Some(acquired) = TokenParts::parse(owner.text()) else {
-            let (kind, is_from_queue) = (HolderKind::Foreign, false);
-            let (process, attempted_at, identity) = (None, None, None);
+            let kind = HolderKind::Foreign;
+            let is_from_queue = false;
+            let process = None;
+            let attempted_at = None;
+            let identity = None;
             return Self { id, kind, process, attempted_at, is_from_queue, identity, remaining };
         };
         let TokenParts { mark, process, attempted_at, is_from_queue, identity } = acquired;

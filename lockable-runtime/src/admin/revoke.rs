@@ -71,7 +71,9 @@ impl Admin {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub fn revoke(&self, held: &HeldLock, reason: impl AsRef<str>) -> Revoke {
-        let (admin, held, reason) = (self.clone(), held.clone(), Reason::new(reason.as_ref()));
+        let admin = self.clone();
+        let held = held.clone();
+        let reason = Reason::new(reason.as_ref());
         Revoke { admin, held, reason, grace: GRACE }
     }
 
@@ -139,7 +141,8 @@ impl Admin {
     }
 
     async fn take(&self, held: &HeldLock, owner: Vec<u8>) -> Result<Release, LockError> {
-        let (link, key) = (&self.link, held.key());
+        let link = &self.link;
+        let key = held.key();
         let forced = link.ask(Slot::of(key), link.backend.force(key.clone(), owner)).await;
         forced.map_err(|fault| self.fault(held, fault))
     }
@@ -154,8 +157,10 @@ impl Admin {
         let Some(owner) = owner.filter(|owner| has_process(owner)) else {
             return Ok(Audience::Silence);
         };
-        let (key, reason) = (held.key().clone(), reason.clone());
-        let (link, slot) = (&self.link, Slot::of(&key));
+        let key = held.key().clone();
+        let reason = reason.clone();
+        let link = &self.link;
+        let slot = Slot::of(&key);
         let sent = link.ask(slot, link.backend.send(Revocation { verb, owner, key, reason })).await;
         sent.map_err(|fault| self.fault(held, fault))
     }
@@ -222,7 +227,8 @@ impl Revoke {
         let backend = &admin.link.backend;
         let may_listen = held.owner.as_ref().is_some_and(|owner| has_process(owner.text()));
         let patience = if may_listen { LISTENS_WITHIN.min(grace) } else { Duration::ZERO };
-        let (start, mut pause) = (backend.now(), FIRST_PAUSE);
+        let start = backend.now();
+        let mut pause = FIRST_PAUSE;
         let Some(_) = admin.still_held(&held).await? else { return Ok(Revoked::Changed) };
         loop {
             // Asked again, it changes nothing; a message may be lost.
@@ -300,8 +306,10 @@ pub enum Forced {
 
 /// What both give. The first one sends first; neither waits for the other.
 async fn both<A: Future, B: Future>(first: A, second: B) -> (A::Output, B::Output) {
-    let (mut first, mut second) = (pin!(first), pin!(second));
-    let (mut of_first, mut of_second) = (None, None);
+    let mut first = pin!(first);
+    let mut second = pin!(second);
+    let mut of_first = None;
+    let mut of_second = None;
     poll_fn(|cx| {
         if of_first.is_none() {
             of_first = ready(first.as_mut().poll(cx));

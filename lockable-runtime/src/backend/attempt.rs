@@ -88,7 +88,8 @@ impl Attempt {
     /// Notes that a request goes out now; gives the time of the first one, which the lease counts from.
     pub(crate) fn mark_sent(&self, now: Moment) -> Moment {
         self.mark_renewed(now, self.ttl);
-        let (nanos, order) = (now.as_nanos().max(1), Ordering::Acquire);
+        let nanos = now.as_nanos().max(1);
+        let order = Ordering::Acquire;
         let first = self.sent_at.compare_exchange(0, nanos, Ordering::AcqRel, order);
         debug_assert!(self.lapses_at() >= self.sent_at(), "it lapses before it is granted");
         first.err().map_or(now, Moment::from_nanos)

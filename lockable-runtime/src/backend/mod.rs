@@ -234,7 +234,8 @@ pub(crate) struct Grant {
 impl Grant {
     /// The backend's answer to a request of the attempt that was sent at that moment.
     pub(crate) fn answered(attempt: &Attempt, fence: Reserved, sent: Moment, ttl: Ttl) -> Self {
-        let (key, owner) = (attempt.key.clone(), attempt.owner.clone());
+        let key = attempt.key.clone();
+        let owner = attempt.owner.clone();
         Self { key, owner, fence, since: Some(sent), counts_from: Moment::default(), ttl }
     }
 }

@@ -277,14 +277,19 @@ impl Finding {
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
         let advice = code.advice().into();
-        let (subject, address, grant, message) = (None, None, None, message.into());
+        let subject = None;
+        let address = None;
+        let grant = None;
+        let message = message.into();
         Self { severity, code, subject, address, message, advice, grant }
     }
 
     /// With the rights that are missing.
     #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory has no rights"))]
     pub(crate) fn granting(mut self, user: &str, rules: &str, effect: &str) -> Self {
-        let (user, rules, effect) = (user.to_owned(), rules.to_owned(), effect.to_owned());
+        let user = user.to_owned();
+        let rules = rules.to_owned();
+        let effect = effect.to_owned();
         self.grant = Some(Box::new(Grant { user, rules, besides: String::new(), effect }));
         self
     }

@@ -62,7 +62,9 @@ pub(crate) fn acquire_blocking(
     may_block: bool,
 ) -> Result<LockGuard, LockError> {
     let link = Arc::clone(request.link());
-    let (backend, reporting, label) = (&*link.backend, link.reporting, request.terms().label);
+    let backend = &*link.backend;
+    let reporting = link.reporting;
+    let label = request.terms().label;
     let ended = || LockError::new(LockErrorKind::Unavailable, "the background thread has ended");
     let count = |error: &LockError| telemetry::acquisition_failed(label, error);
     let request = request.blocking().inspect_err(count)?;

@@ -270,7 +270,8 @@ impl Locker {
         let mut report = report.of(self.prefix(), self.0.namespace.as_str());
         report.add(self.0.ignored.iter().map(|name| ignored(name)));
         if let Err(error) = LockKey::prefixed(&self.0.prefix, "key") {
-            let (severity, code) = (Severity::Error, Code::InvalidPrefix);
+            let severity = Severity::Error;
+            let code = Code::InvalidPrefix;
             report.add([Finding::new(severity, code, error.to_string())]);
         }
         report
@@ -312,7 +313,8 @@ impl Locker {
 fn unchecked(backend: &str, error: &LockError) -> Report {
     let mut report = Report::new(backend);
     let advice = "make another locker in this process";
-    let (severity, code) = (Severity::Error, Code::Unreachable);
+    let severity = Severity::Error;
+    let code = Code::Unreachable;
     report.add([Finding::new(severity, code, error.to_string()).advise(advice)]);
     report
 }

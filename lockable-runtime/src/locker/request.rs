@@ -69,7 +69,8 @@ impl LockRequest {
 
     /// Makes an error one of this request, as it may be shown.
     fn explain(&self) -> impl Fn(LockError) -> LockError + use<> {
-        let (reporting, label) = (self.link().reporting, self.terms.label);
+        let reporting = self.link().reporting;
+        let label = self.terms.label;
         move |error| reporting.redact(error).labeled(label)
     }
 
@@ -290,7 +291,8 @@ impl LockRequest {
 
     /// Acquires as the terms say, in the span of that.
     async fn ask(self) -> Result<Tried, LockError> {
-        let (reporting, explain) = (self.link().reporting, self.explain());
+        let reporting = self.link().reporting;
+        let explain = self.explain();
         let label = self.terms.label;
         let checked = self.checked().map_err(&explain);
         let (acquirer, key, terms) = checked.inspect_err(|error| {

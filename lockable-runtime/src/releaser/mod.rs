@@ -43,7 +43,8 @@ pub(crate) struct Releaser {
 
 impl Releaser {
     pub(crate) fn new(link: Arc<Link>) -> Arc<Self> {
-        let (backlog, worklist) = (Backlog::new(), Worklist::new(&link));
+        let backlog = Backlog::new();
+        let worklist = Worklist::new(&link);
         let releaser = Arc::new(Self { link, backlog, worklist });
         let mut all = Self::all();
         all.retain(|releaser| releaser.strong_count() > 0);

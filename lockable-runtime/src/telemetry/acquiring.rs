@@ -33,7 +33,8 @@ impl Acquiring {
 
     /// The call has the lock, and holds it from now on.
     pub(crate) fn granted(mut self, key: DisplayKey<'_>, token: FencingToken, hold: &mut Hold) {
-        let (waited, fencing_token) = (hold.waited.as_secs_f64(), u64::from(token));
+        let waited = hold.waited.as_secs_f64();
+        let fencing_token = u64::from(token);
         self.span.record("waited", waited).record("fencing_token", fencing_token);
         self.end("granted");
         debug!(name: "acquire", target: TARGET, key = &*key.text(), lock = self.label.lock(),
@@ -134,7 +135,8 @@ pub(crate) fn skipped(error: &LockError) {
     if error.is_wait_limit_reached() {
         return;
     }
-    let (key, label) = (error.shown_key(), error.label());
+    let key = error.shown_key();
+    let label = error.label();
     info!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
         lock = label.lock(), function = label.function(),
         "another holder has the lock; the call is skipped");
@@ -144,7 +146,8 @@ pub(crate) fn skipped(error: &LockError) {
 ///
 /// See "Why is `tracing` not optional?" in DESIGN.md.
 pub(crate) fn error_discarded(error: &LockError) {
-    let (key, label) = (error.shown_key(), error.label());
+    let key = error.shown_key();
+    let label = error.label();
     error!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
         lock = label.lock(), function = label.function(), %error,
         "lock error discarded: the return type cannot carry it");

@@ -57,7 +57,8 @@ impl Hold {
     /// The release starts, or the lock was lost.
     pub(crate) fn end(self, key: DisplayKey<'_>, token: FencingToken, at: Moment, end: HoldEnd) {
         let held = at.since(self.since);
-        let (seconds, fencing_token) = (held.as_secs_f64(), u64::from(token));
+        let seconds = held.as_secs_f64();
+        let fencing_token = u64::from(token);
         let outcome = match end {
             HoldEnd::Released { .. } => "released",
             HoldEnd::Revoked => "revoked",

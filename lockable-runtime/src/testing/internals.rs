@@ -117,7 +117,8 @@ impl Verbs {
         ttl: Duration,
         identity: Option<&str>,
     ) -> Result<VerbAttempt, LockError> {
-        let (key, ttl) = (LockKey::prefixed("", key)?, Ttl::new("expire", ttl)?);
+        let key = LockKey::prefixed("", key)?;
+        let ttl = Ttl::new("expire", ttl)?;
         let owner = OwnerToken::at(self.origin, random()?, identity.map(RequestId::new).as_ref());
         Ok(VerbAttempt(Arc::new(Attempt::owned(key, ttl, owner))))
     }

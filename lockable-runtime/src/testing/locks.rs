@@ -55,8 +55,8 @@ impl TestLocks {
     }
 
     fn try_new() -> Result<Self, LockError> {
-        let (memory, staged) =
-            (Memory::open("").map_err(Fault::into_error)?, Arc::new(Staged::default()));
+        let memory = Memory::open("").map_err(Fault::into_error)?;
+        let staged = Arc::new(Staged::default());
         let backend = Arc::new(Arc::clone(&memory));
         let link = Link::new(backend, Deadlines::default().command, Reporting::default());
         let link = link.staged(Arc::clone(&staged) as Arc<dyn Stage>);
@@ -196,7 +196,8 @@ impl TestLocks {
     /// ```
     #[track_caller]
     pub fn revoke(&self, key: impl AsRef<str>, reason: impl AsRef<str>) {
-        let (key, reason) = (self.key(key.as_ref()), Reason::new(reason.as_ref()));
+        let key = self.key(key.as_ref());
+        let reason = Reason::new(reason.as_ref());
         let leases = self.locker.acquirer().leases(&key);
         assert!(!leases.is_empty(), "no call of this locker has the lock `{key}`");
         for lease in leases {

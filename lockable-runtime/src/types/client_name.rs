@@ -44,7 +44,8 @@ impl ClientName {
         let (process, rest) = text.strip_prefix(START)?.split_once(':')?;
         let (service, rest) = rest.split_once('@')?;
         let (host, pid) = rest.rsplit_once(':')?;
-        let (service, host) = (unescaped(service)?, unescaped(host)?);
+        let service = unescaped(service)?;
+        let host = unescaped(host)?;
         Some(Self { process: process.parse().ok()?, service, host, pid: pid.parse().ok()? })
     }
 }

@@ -52,7 +52,8 @@ fn nanos(duration: Duration) -> u64 {
 pub(crate) fn boot_time() -> Moment {
     use rustix::time::{ClockId, clock_gettime};
     let time = clock_gettime(ClockId::Boottime);
-    let (seconds, nanos) = (time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs());
+    let seconds = time.tv_sec.unsigned_abs();
+    let nanos = time.tv_nsec.unsigned_abs();
     Moment(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
 }
 

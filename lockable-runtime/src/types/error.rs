@@ -109,7 +109,11 @@ impl LockErrorKind {
 impl LockError {
     pub(crate) fn new(kind: LockErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();
-        let (key, redacts_key, completed, taken, source) = (None, false, false, false, None);
+        let key = None;
+        let redacts_key = false;
+        let completed = false;
+        let taken = false;
+        let source = None;
         let label = Default::default();
         Self(Box::new(Inner { kind, key, redacts_key, message, completed, taken, source, label }))
     }

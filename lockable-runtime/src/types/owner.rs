@@ -52,7 +52,8 @@ impl ProcessId {
             return Ok(Self(known));
         }
         let Self(drawn) = Self::leading(of_system()?);
-        let (set, order) = (Ordering::AcqRel, Ordering::Acquire);
+        let set = Ordering::AcqRel;
+        let order = Ordering::Acquire;
         let first = current.compare_exchange(0, drawn.max(1), set, order);
         Ok(Self(first.map_or_else(|known| known, |_| drawn.max(1))))
     }

@@ -52,7 +52,8 @@ impl<T: Default> PerProcess<T> {
     pub(crate) fn get(&self) -> &T {
         let process = Process::current();
         let make = || {
-            let (value, next) = (T::default(), PerProcess::new());
+            let value = T::default();
+            let next = PerProcess::new();
             Box::new(Slot { process, value, next })
         };
         let mut slot = self.0.get_or_init(make);

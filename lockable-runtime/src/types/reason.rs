@@ -20,7 +20,8 @@ const ELLIPSIS: char = '…';
 impl Reason {
     /// The text in one line. What a reason gives is the same reason again.
     pub(crate) fn new(text: &str) -> Self {
-        let (mut line, mut rest) = (String::new(), MAX_CHARS);
+        let mut line = String::new();
+        let mut rest = MAX_CHARS;
         for c in text.trim().chars() {
             let escaped: String = if is_shown(c) { c.into() } else { c.escape_default().collect() };
             let count = escaped.chars().count();

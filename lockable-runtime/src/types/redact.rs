@@ -68,7 +68,8 @@ impl<'a> DisplayKey<'a> {
 
 /// The text with another one in the place of a word, or of words: no letter and no digit is right beside them.
 fn without_word(text: &str, word: &str, other: &str) -> String {
-    let (mut shown, mut rest) = (String::new(), text);
+    let mut shown = String::new();
+    let mut rest = text;
     while let Some(at) = rest.find(word) {
         let (before, found) = rest.split_at(at);
         let behind = found.split_at(word.len()).1;

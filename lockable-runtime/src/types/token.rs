@@ -100,7 +100,8 @@ impl Prefix {
         }
         let fresh = Origin::draw_in(self.process)?;
         // An origin that another thread has stored meanwhile is as fresh.
-        let (set, order) = (Ordering::AcqRel, Ordering::Acquire);
+        let set = Ordering::AcqRel;
+        let order = Ordering::Acquire;
         match self.origin.compare_exchange(origin, fresh.0, set, order) {
             Ok(_) => {
                 self.drawn.store(now.as_nanos(), Ordering::Release);
@@ -166,7 +167,8 @@ impl CurrentOrigin {
             return Ok(Origin(current));
         }
         let drawn = Origin(Origin::draw()?.0.max(1));
-        let (set, order) = (Ordering::AcqRel, Ordering::Acquire);
+        let set = Ordering::AcqRel;
+        let order = Ordering::Acquire;
         let first = self.0.compare_exchange(0, drawn.0, set, order);
         Ok(first.map_or_else(Origin, |_| drawn))
     }

@@ -118,7 +118,8 @@ impl Lines {
         if attempt.sent_at().is_none() {
             return;
         }
-        let (this, pending) = (Arc::clone(self), self.releaser.pending());
+        let this = Arc::clone(self);
+        let pending = self.releaser.pending();
         self.link.backend.detach(Box::pin(async move {
             let _until_the_end = pending;
             let left = this.link.ask(attempt.slot, this.link.backend.leave(Arc::clone(&attempt)));
@@ -136,7 +137,8 @@ impl Lines {
         &self,
         key: &LockKey,
     ) -> Result<impl FnOnce(&Waiter<Answer>) -> Arc<Attempt>, LockError> {
-        let (origin, number) = (self.origin.get()?, NumberOfWaiter::draw()?);
+        let origin = self.origin.get()?;
+        let number = NumberOfWaiter::draw()?;
         Ok(move |first: &Waiter<Answer>| {
             let owner = OwnerToken::at(origin, number, first.identity.as_ref());
             Arc::new(Attempt::owned(key.clone(), first.ttl, owner).labeled(first.label))

@@ -90,7 +90,8 @@ impl Waiters {
     ) -> impl Future<Output = Result<Turn, LockError>> + Send + use<'a> {
         let (sender, answer) = oneshot::channel();
         let Terms { ttl, fair: is_fair, label, .. } = *terms;
-        let (number, identity) = (stake.number(), terms.identity.clone());
+        let number = stake.number();
+        let identity = terms.identity.clone();
         let waiter = Waiter { number, ttl, is_fair, identity, label, answer: sender };
         self.lines.on(key, |line, now| {
             // Under the lock of the line: a try that ends later finds the call there.

@@ -58,12 +58,15 @@ impl Turn {
     /// The calls that wait ask again.
     pub(crate) async fn release(mut self) -> Result<Release, Fault> {
         self.is_over = true;
-        let (lines, attempt) = (&self.lines, &self.granted.attempt);
+        let lines = &self.lines;
+        let attempt = &self.granted.attempt;
         let make = lines.attempt_for(&attempt.key).ok();
         let ending = lines.on(&attempt.key, |line, now| line.ending(attempt, make, now));
         let next = ending.next.clone();
         let mut releasing = Releasing { lines, attempt, ending };
-        let (link, slot, ended) = (&lines.link, attempt.slot, Arc::clone(attempt));
+        let link = &lines.link;
+        let slot = attempt.slot;
+        let ended = Arc::clone(attempt);
         let (found, grant) = match next {
             None => (link.ask(slot, link.backend.release(ended)).await?, None),
             Some(next) => link.ask(slot, link.backend.release_to(ended, next)).await?,

@@ -94,7 +94,8 @@ impl<A: Agent> Drop for InFlight<A> {
 impl<K: Clone + Eq + Hash + Ord, T> Worklist<K, T> {
     pub(crate) fn new(link: &Arc<Link>) -> Self {
         let state = Mutex::new(State { agenda: Agenda::default(), attended: None });
-        let (earlier, in_flight) = (Notify::new(), AtomicUsize::new(0));
+        let earlier = Notify::new();
+        let in_flight = AtomicUsize::new(0);
         Self { link: Arc::clone(link), state, earlier, in_flight }
     }
 

@@ -29,7 +29,8 @@ impl<'a> Change<'a> {
         if place.expires() <= now {
             place.lock = None;
         }
-        let (counting, listeners) = (&mut state.counting, &state.listeners);
+        let counting = &mut state.counting;
+        let listeners = &state.listeners;
         Self { place, counting, listeners, now, hand_off: None }
     }
 

@@ -17,7 +17,8 @@ impl Administration for Arc<Memory> {
     fn sweep(&self, selection: Selection) -> Reply<Page> {
         let store = Arc::clone(self);
         Box::pin(async move {
-            let (state, now) = (store.state(), tokio_time());
+            let state = store.state();
+            let now = tokio_time();
             let selected = state.places.iter().filter(|(key, _)| selection.has(key.as_str()));
             let seen = selected.filter_map(|(key, place)| seen(key, place, now)).collect();
             Ok(Page { seen, fault: None, rest: None })
@@ -27,7 +28,8 @@ impl Administration for Arc<Memory> {
     fn look(&self, key: LockKey) -> Reply<Option<Seen>> {
         let store = Arc::clone(self);
         Box::pin(async move {
-            let (state, now) = (store.state(), tokio_time());
+            let state = store.state();
+            let now = tokio_time();
             Ok(state.places.get(&key).and_then(|place| seen(&key, place, now)))
         })
     }

@@ -82,7 +82,8 @@ impl Memory {
 
     fn new(name: String, store: String, service: Option<&str>) -> Result<Arc<Self>, Fault> {
         let background = background().map_err(|error| Fault::unavailable(error.to_string()))?;
-        let (state, service) = (Mutex::new(State::new()), service.map(ToOwned::to_owned));
+        let state = Mutex::new(State::new());
+        let service = service.map(ToOwned::to_owned);
         Ok(Arc::new(Self { name, store, background, service, born: tokio_time(), state }))
     }
 

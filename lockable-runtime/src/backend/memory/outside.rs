@@ -55,7 +55,8 @@ impl MemoryStore {
     /// The last fencing token that is given away of a lock's slot, where its fence counter lives.
     #[must_use]
     pub fn fence(&self, key: &str) -> Option<u64> {
-        let (now, slot) = (tokio_time(), Slot::of(&LockKey::prefixed("", key).ok()?));
+        let now = tokio_time();
+        let slot = Slot::of(&LockKey::prefixed("", key).ok()?);
         let state = self.0.state();
         let fence = state.counting.fences.get(&slot).filter(|fence| now < fence.expires);
         fence.map(|fence| fence.value)
@@ -65,7 +66,8 @@ impl MemoryStore {
     #[must_use]
     pub fn keyspace(&self) -> Vec<(String, Duration)> {
         // As a server's keys are called by default.
-        let (now, namespace) = (tokio_time(), Namespace::default());
+        let now = tokio_time();
+        let namespace = Namespace::default();
         let state = self.0.state();
         let locks = state.places.iter().map(|(key, place)| (key.to_string(), place.expires()));
         let fences = state.counting.fences.iter();

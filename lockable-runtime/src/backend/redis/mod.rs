@@ -96,7 +96,8 @@ impl Redis {
             {
                 return;
             }
-            let (opener, release) = (opener.clone(), self.release(attempt));
+            let opener = opener.clone();
+            let release = self.release(attempt);
             running.spawn(async move { opener.within(limit, release).await });
         }
         running.join_all().await;

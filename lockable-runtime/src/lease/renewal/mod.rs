@@ -81,7 +81,8 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// What looks at the lease, for a caller who has to give this back first.
     pub(crate) fn looker(&self) -> impl FnOnce() + use<> {
-        let (task, id) = (Arc::clone(&self.task), self.id);
+        let task = Arc::clone(&self.task);
+        let id = self.id;
         move || task.look(id)
     }
 }

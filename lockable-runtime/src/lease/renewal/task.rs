@@ -253,7 +253,8 @@ impl RenewalTask {
         for asked in batch.iter().filter(|asked| asked.ttl.is_some()) {
             asked.lease.update(|state, _| state.unanswered(&cause));
         }
-        let (now, deadline) = (self.link.backend.now(), self.link.command_deadline);
+        let now = self.link.backend.now();
+        let deadline = self.link.command_deadline;
         self.schedule(batch, |asked, plan| {
             plan.due_by(schedule::retry(sent, now, asked.lease.pace(), deadline))
         });

@@ -69,7 +69,8 @@ impl<'a> InLine<'a> {
     }
 
     async fn wait_at_most(&mut self, limit: Duration) -> Result<LockGuard, LockError> {
-        let (acquirer, key) = (self.acquirer, self.key);
+        let acquirer = self.acquirer;
+        let key = self.key;
         let rest = limit.saturating_sub(self.waited());
         if rest.is_zero() && self.has_tried {
             return Err(self.busy(limit));
@@ -105,7 +106,8 @@ impl<'a> InLine<'a> {
 
     /// Waits for a turn that lasts until the call has it.
     async fn turns(&mut self) -> Result<LockGuard, LockError> {
-        let (link, waiters) = (&self.acquirer.link, &self.acquirer.waiters);
+        let link = &self.acquirer.link;
+        let waiters = &self.acquirer.waiters;
         let waiting = Waiting::start(&link.backend, self.shown_key());
         let mut unclaimed = None;
         while self.lost_turns < LOST_TURNS {
@@ -167,7 +169,8 @@ impl<'a> InLine<'a> {
     /// The part of a grant that the call may use: another call of this process, which asked for longer,
     /// may have been the first here.
     fn at_most_ttl(&self, granted: Tenure) -> Tenure {
-        let (now, ttl) = (self.acquirer.link.backend.now(), self.terms.ttl);
+        let now = self.acquirer.link.backend.now();
+        let ttl = self.terms.ttl;
         let is_longer = granted.since.after(granted.ttl.usable()) > now.after(ttl.usable());
         if is_longer { Tenure { since: now, ttl, ..granted } } else { granted }
     }

@@ -80,7 +80,9 @@ fn busy(
 
 /// Waits in line; a call that waits for long logs that once, while it does.
 async fn wait(in_line: InLine<'_>) -> Result<LockGuard, LockError> {
-    let (link, key, start) = (&in_line.acquirer.link, in_line.shown_key(), in_line.start);
+    let link = &in_line.acquirer.link;
+    let key = in_line.shown_key();
+    let start = in_line.start;
     // Made once: two of them, one for each way, would lie beside each other in this future.
     let mut call = pin!(in_line.wait());
     let Some(patience) = link.reporting.waited_over else { return call.await };

@@ -44,7 +44,8 @@ async fn each<T>(
     router: &Router,
     asked: impl AsyncFn(&Server) -> Result<T, Fault>,
 ) -> Result<Vec<T>, Fault> {
-    let (mut answers, mut silent) = (Vec::new(), None);
+    let mut answers = Vec::new();
+    let mut silent = None;
     for server in router.topology.servers().await? {
         match asked(&server).await {
             Ok(answer) => answers.push(answer),
@@ -59,7 +60,8 @@ async fn each<T>(
 pub(super) async fn clock_difference(router: &Router) -> Result<Duration, Fault> {
     let mut greatest = Duration::ZERO;
     for server in router.topology.servers().await? {
-        let (asked, sent) = (SystemTime::now(), boot_time());
+        let asked = SystemTime::now();
+        let sent = boot_time();
         let reply = ask(&server, Cmd::new().arg("TIME")).await?;
         let half = boot_time().since(sent) / 2;
         let time =

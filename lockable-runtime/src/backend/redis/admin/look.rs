@@ -70,7 +70,9 @@ pub(super) fn seen(
     replies: &mut impl Iterator<Item = Value>,
 ) -> Result<Option<Seen>, RedisError> {
     let mut reply = || replies.next().ok_or_else(unexpected);
-    let (value, rest, queued) = (reply()?, reply()?, reply()?);
+    let value = reply()?;
+    let rest = reply()?;
+    let queued = reply()?;
     let owner = match value {
         Value::ServerError(error) if error.code() == "WRONGTYPE" => None,
         value => Some(LockValue::new(Vec::from_redis_value(value.extract_error()?)?)),

@@ -123,8 +123,9 @@ impl Sorted {
     fn new(requests: VecDeque<Request>) -> Self {
         let count = requests.len();
         let mut commands = Pipeline::with_capacity(2 * count + 1);
-        let (mut pairs, mut attempts, mut frees) =
-            (Vec::with_capacity(count), Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut pairs = Vec::with_capacity(count);
+        let mut attempts = Vec::with_capacity(count);
+        let mut frees = Vec::with_capacity(count);
         for request in requests {
             match request {
                 // Its call was dropped, so nothing may be acquired for it any more.

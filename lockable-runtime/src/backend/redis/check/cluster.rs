@@ -50,7 +50,8 @@ struct Examined {
 }
 
 fn master(opener: &Opener, aim: &Aim, shard: &Shard) -> impl Future<Output = Examined> + use<> {
-    let (shard, aim) = (shard.clone(), aim.clone());
+    let shard = shard.clone();
+    let aim = aim.clone();
     let opener = of_node(opener, &shard.master, first(&shard));
     async move {
         let mut report = Report::new(&opener.server);
@@ -62,7 +63,8 @@ fn master(opener: &Opener, aim: &Aim, shard: &Shard) -> impl Future<Output = Exa
 /// Each has to be reached when it is promoted.
 fn replicas(opener: &Opener, shard: &Shard) -> Vec<impl Future<Output = Option<Finding>> + use<>> {
     let reached = |place: &Place| {
-        let (opener, name) = (of_node(opener, place, first(shard)), place.to_string());
+        let opener = of_node(opener, place, first(shard));
+        let name = place.to_string();
         async move {
             let unreached = reach(&opener).await.err()?;
             Some(unreached.graded(Severity::Warning).at(&name))

@@ -39,7 +39,8 @@ impl End {
         let replies = session.call(&pipeline).await?;
         let [hello, client, info] = &replies[..] else { return Ok(Self::default()) };
         let text = |reply: &Value| String::from_redis_value_ref(reply).unwrap_or_default();
-        let (client, info) = (text(client), text(info));
+        let client = text(client);
+        let info = text(info);
         let of_client = |name| client.split_whitespace().find_map(|field| field.strip_prefix(name));
         let run = info.lines().find_map(|line| line.strip_prefix("run_id:"));
         Ok(Self {
@@ -77,7 +78,8 @@ async fn addresses(session: &Session<'_>) -> Vec<SocketAddr> {
 
 /// A server that saw the connection come to another address than those of the URL.
 fn translated(ours: &[SocketAddr], end: &End) -> Option<Finding> {
-    let (first, address) = (ours.first()?, end.address?);
+    let first = ours.first()?;
+    let address = end.address?;
     let canonical = |at: &SocketAddr| (at.ip().to_canonical(), at.port());
     let is_it = |at: &SocketAddr| {
         let stands_for_all = at.ip().is_unspecified() && at.port() == address.port();

@@ -50,7 +50,8 @@ pub(super) async fn run(
 /// Every verb and every script that is run where grants are published so.
 fn all_steps(probe: &Probe, channels: Channels) -> Vec<Step> {
     let Probe { key, tried, origin, prefix, names, .. } = probe;
-    let (one, other) = (attempt(key, *origin, 1), attempt(tried, *origin, 1));
+    let one = attempt(key, *origin, 1);
+    let other = attempt(tried, *origin, 1);
     let mut steps = trial::steps(names, key, *origin);
     steps.push(Step::script("inspecting a lock", names.command(&Inspect(key))));
     match channels {

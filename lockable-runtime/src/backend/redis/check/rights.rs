@@ -116,8 +116,10 @@ impl Missing {
         report: &mut Report,
     ) -> Result<Self, Finding> {
         let channels = session.opener.channels;
-        let (is_mute, is_untracked) = (false, false);
-        let (rules, unproven) = (BTreeSet::new(), BTreeSet::new());
+        let is_mute = false;
+        let is_untracked = false;
+        let rules = BTreeSet::new();
+        let unproven = BTreeSet::new();
         let mut missing = Self { rules, unproven, channels, role, is_mute, is_untracked };
         let mut proven = BTreeSet::new();
         let all = tried(channels, role);
@@ -281,7 +283,8 @@ fn name(tried: &str) -> &str {
 }
 
 fn command(probe: &Probe, tried: &str, opener: &Opener) -> Cmd {
-    let (slot, namespace) = (Slot::of(&probe.tried), &probe.namespace);
+    let slot = Slot::of(&probe.tried);
+    let namespace = &probe.namespace;
     let channels = opener.channels;
     let mut command = Cmd::new();
     for word in tried.split([' ', '|']) {

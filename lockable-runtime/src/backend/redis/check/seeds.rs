@@ -36,7 +36,8 @@ async fn slots(opener: &Opener, place: &Place) -> Result<Vec<Shard>, Finding> {
     let mut pipeline = Pipeline::new();
     pipeline.cmd("HELLO").cmd("CLUSTER").arg("SLOTS");
     let mut replies = session.call(&pipeline).await?.into_iter();
-    let (hello, reply) = (replies.next().unwrap_or(Value::Nil), replies.next());
+    let hello = replies.next().unwrap_or(Value::Nil);
+    let reply = replies.next();
     if Mode::of(&hello) == Mode::Sentinel
         && let Some(sentinel) = session.elsewhere(&hello).await?
     {
@@ -46,7 +47,8 @@ async fn slots(opener: &Opener, place: &Place) -> Result<Vec<Shard>, Finding> {
         Ok(reply) => shards(&reply, place)
             .ok_or_else(|| failures::failed(NAME, &fault::unexpected("it", NAME).message, "")),
         Err(error) if fault::is_missing_right(&error) => {
-            let (user, effect) = (session.target.user(), "no lock can be acquired");
+            let user = session.target.user();
+            let effect = "no lock can be acquired";
             Err(failures::lacking(Severity::Error, RIGHT, user, effect))
         }
         Err(error) if fault::is_no_node(&error) => {

@@ -39,7 +39,8 @@ impl Probe {
         names: &Names,
         shard: Option<&Shard>,
     ) -> Result<Option<Self>, LockError> {
-        let (prefix, namespace) = (prefix.to_owned(), names.namespace.clone());
+        let prefix = prefix.to_owned();
+        let namespace = names.namespace.clone();
         let origin = Origin::draw()?;
         let names = names.of_trial(origin);
         // The last one, because slots are often moved from the first one on.

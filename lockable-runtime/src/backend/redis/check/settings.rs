@@ -85,7 +85,8 @@ impl Settings {
     ///
     /// See "Which eviction policy is safe?" in DESIGN.md.
     fn memory(&self) -> Option<Finding> {
-        let (limit, policy) = (self.number("maxmemory")?, self.text("maxmemory-policy")?);
+        let limit = self.number("maxmemory")?;
+        let policy = self.text("maxmemory-policy")?;
         let (severity, code, subject, effect) = match (limit, policy) {
             (0, "noeviction") => return None,
             (_, "noeviction") => {

@@ -51,7 +51,8 @@ impl Certificates {
         info: &ConnectionInfo,
         timers: Handle,
     ) -> Result<Self, LockError> {
-        let (root, own) = (&settings.root_certificate, &settings.client_certificate);
+        let root = &settings.root_certificate;
+        let own = &settings.client_certificate;
         match info.addr() {
             ConnectionAddr::TcpTls { insecure: true, .. } => {
                 return Err(parameters::invalid(INSECURE));

@@ -179,7 +179,8 @@ impl Drop for Driven {
 
 /// Makes no progress in a process that is forked from this one.
 fn in_this_process<F: Future>(driver: F) -> impl Future<Output = F::Output> {
-    let (process, mut driver) = (Process::current(), Box::pin(driver));
+    let process = Process::current();
+    let mut driver = Box::pin(driver);
     poll_fn(move |cx| if process.is_current() { driver.as_mut().poll(cx) } else { Poll::Pending })
 }
 

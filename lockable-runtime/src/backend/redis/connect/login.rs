@@ -101,7 +101,8 @@ impl Logins {
 
 /// The future's output; `None` when the other one ends first.
 async fn unless<F: Future>(end: impl Future, future: F) -> Option<F::Output> {
-    let (mut end, mut future) = (pin!(end), pin!(future));
+    let mut end = pin!(end);
+    let mut future = pin!(future);
     poll_fn(|cx| match future.as_mut().poll(cx) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
         Poll::Pending => end.as_mut().poll(cx).map(|_| None),

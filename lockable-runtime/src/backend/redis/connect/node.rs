@@ -23,7 +23,8 @@ impl Node {
     pub(crate) fn new(place: Place, slot: Slot) -> Self {
         let epochs = Arc::<Epochs>::default();
         let epoch = epochs.current();
-        let (slot, has_had_slots) = (AtomicU16::new(slot.number()), AtomicBool::new(false));
+        let slot = AtomicU16::new(slot.number());
+        let has_had_slots = AtomicBool::new(false);
         Self { place, slot, has_had_slots, epochs, epoch }
     }
 

@@ -305,7 +305,8 @@ impl Target {
 
     /// The URL where this is a Sentinel, with the name that it has for its primary.
     pub(crate) fn url_of_sentinel(&self, primary: &str) -> String {
-        let (scheme, place) = (address::scheme(self.info()), address::place(self.info()));
+        let scheme = address::scheme(self.info());
+        let place = address::place(self.info());
         match self.database() {
             0 => format!("{scheme}-sentinel://{place}/{primary}"),
             database => format!("{scheme}-sentinel://{place}/{primary}/{database}"),

@@ -77,7 +77,9 @@ impl Subscriber {
     ///
     /// Each time with an origin that is drawn then, and with those of the attempts that wait already.
     async fn subscribe_always(self, origin: Origin, confirmed: watch::Sender<State>) {
-        let (mut last, mut keeps_origin, mut pause) = (None, false, PAUSE);
+        let mut last = None;
+        let mut keeps_origin = false;
+        let mut pause = PAUSE;
         let reports = &self.opener.reports;
         while reports.are_received() {
             let current = match last {

@@ -74,7 +74,8 @@ struct Hearing {
 impl Hearing {
     /// Subscribes, again and again: what is sent meanwhile is lost, and its sender learns that no process listens.
     async fn always(self) {
-        let (mut pause, timers) = (PAUSE, &self.of_locker.timers);
+        let mut pause = PAUSE;
+        let timers = &self.of_locker.timers;
         for attempt in 0.. {
             let epoch = self.of_locker.demotion.epoch();
             let fault = match self.subscribed(attempt).await {
@@ -166,7 +167,8 @@ fn parsed(message: &[u8]) -> Option<Revocation> {
         FORCED => Verb::Forced,
         _ => return None,
     };
-    let (owner, reason) = (parts.next()?.to_owned(), Reason::new(parts.next()?));
+    let owner = parts.next()?.to_owned();
+    let reason = Reason::new(parts.next()?);
     let key = LockKey::prefixed("", parts.next()?).ok()?;
     Some(Revocation { verb, owner, key, reason })
 }

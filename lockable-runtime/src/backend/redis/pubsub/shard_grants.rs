@@ -265,7 +265,8 @@ impl Subscriber {
         changes: Vec<Change>,
         outcomes: Vec<RedisResult<()>>,
     ) {
-        let (mut answers, mut is_elsewhere) = (Vec::new(), false);
+        let mut answers = Vec::new();
+        let mut is_elsewhere = false;
         let Some(mut state) = self.current(number) else { return };
         for (change, outcome) in changes.into_iter().zip(outcomes) {
             let Change::Join(channel) = change else { continue };

@@ -177,7 +177,8 @@ impl<C: Call<Outcome: Send> + Sync> Request for Script<C> {
         connection: &Arc<Connection>,
         is_asking: bool,
     ) -> Result<C::Outcome, Failed> {
-        let (names, call) = (&connection.names, &self.0);
+        let names = &connection.names;
+        let call = &self.0;
         let mut reply = send_one(connection, names.command(call), is_asking).await?;
         if is_unknown_script(&reply) {
             reply = send_one(connection, names.by_text(call), is_asking).await?;

@@ -121,7 +121,8 @@ impl Router {
             let ttl = renewal.ttl.unwrap_or(renewal.attempt.ttl).duration();
             // Half of what the batch is waited for.
             let limit = opener.command_deadline.min(ttl / 9) / 2;
-            let (this, place) = (self.clone(), *place);
+            let this = self.clone();
+            let place = *place;
             let renewed = async move {
                 let opener = &this.topology.opener;
                 let renewed = opener.within(limit, this.renew_in_parts(&renewal)).await;

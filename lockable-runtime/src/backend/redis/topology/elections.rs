@@ -112,7 +112,8 @@ impl Elections {
         before: u64,
         answer: Elected,
     ) -> Option<(Place, Election)> {
-        let (mut known, now) = (self.known(), boot_time());
+        let mut known = self.known();
+        let now = boot_time();
         let Elected { place, is_by_majority, is_tied } = answer;
         let is_needed = known.is_doubted || known.place.is_none();
         let counts = is_by_majority || (is_needed && !is_tied);

@@ -45,7 +45,8 @@ impl Slots {
         if masters.is_empty() {
             return self.refresh_by_seeds().await;
         }
-        let (mut maps, mut faults) = (Vec::new(), Vec::new());
+        let mut maps = Vec::new();
+        let mut faults = Vec::new();
         let limit = self.opener.command_deadline / 2;
         let mut asking: JoinSet<_> =
             masters.into_iter().take(MAX_ASKED).map(|master| ask_server(master, limit)).collect();
@@ -72,7 +73,8 @@ impl Slots {
     /// The first answers of the nodes in the URL: which masters there are is known by one of them, and who has the
     /// slots soon after.
     async fn refresh_by_seeds(&self) -> Result<bool, Fault> {
-        let (mut maps, mut faults) = (Vec::new(), Vec::new());
+        let mut maps = Vec::new();
+        let mut faults = Vec::new();
         let seeds = self.seeds.clone();
         let mut asking = self.ask(seeds, self.opener.connect_deadline / 2);
         collect_soon(&mut asking, (&mut maps, &mut faults), &self.opener.timers).await;

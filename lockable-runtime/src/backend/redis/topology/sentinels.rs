@@ -94,7 +94,8 @@ impl Sentinels {
     async fn ask(&self) -> Votes<Fault> {
         let mut asked = JoinSet::new();
         for sentinel in &self.each {
-            let (sentinel, timers) = (sentinel.clone(), self.timers.clone());
+            let sentinel = sentinel.clone();
+            let timers = self.timers.clone();
             asked.spawn(sentinel.vote(self.primary.clone(), timers, self.limit));
         }
         let mut votes = Votes::of(self.each.len());

@@ -39,7 +39,8 @@ pub(crate) fn empty_script() -> Cmd {
 
 /// Leaves nothing of a lock behind, and for a moment only where nothing may be deleted.
 pub(crate) fn clean_up(namespace: &Namespace, key: &LockKey) -> [Cmd; 3] {
-    let (fence, queue) = (namespace.fence(Slot::of(key)), namespace.queue(key));
+    let fence = namespace.fence(Slot::of(key));
+    let queue = namespace.queue(key);
     // By a right that every user of locks has: other data, which end at once, take their place.
     let end_soon = |companion| {
         let mut end = command("SET", 4, companion);

@@ -268,7 +268,8 @@ fn with_keys(
     attempt: &Attempt,
     arguments: usize,
 ) -> Cmd {
-    let (fence, queue) = (namespace.fence(attempt.slot), namespace.queue(&attempt.key));
+    let fence = namespace.fence(attempt.slot);
+    let queue = namespace.queue(&attempt.key);
     let key = attempt.key.as_str();
     let size = text.len() + 3 * key.len() + 3 * attempt.owner.as_ref().len() + 112;
     let mut command = Cmd::with_capacity(6 + arguments, size);

@@ -95,7 +95,8 @@ impl Reads {
     /// refused, because of its key, or because its slot is elsewhere, and a server may be busy: then those locks are
     /// not tracked this time.
     pub(crate) fn shown(&self, replies: Vec<Value>, found: impl Iterator<Item = bool>) -> Shown {
-        let (mut there, mut is_counted) = (0, true);
+        let mut there = 0;
+        let mut is_counted = true;
         for (number, reply) in replies.into_iter().enumerate() {
             let is_read = number % 2 == 1;
             match reply.extract_error() {

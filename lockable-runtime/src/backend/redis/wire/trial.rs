@@ -32,7 +32,8 @@ impl Step {
 
 /// From acquiring to a grant that is published, and back to nothing but the fence counter.
 pub(crate) fn steps(names: &Names, key: &LockKey, origin: Origin) -> Vec<Step> {
-    let (holder, waiter) = (attempt(key, origin, 1), attempt(key, origin, 2));
+    let holder = attempt(key, origin, 1);
+    let waiter = attempt(key, origin, 2);
     let renewals = [Renewal::new(&holder, Some(holder.ttl), boot_time())];
     let release = Release { attempt: &holder, taken_for: None, next: None };
     vec![
@@ -59,7 +60,8 @@ pub(crate) fn meetings(names: &Names, prefix: &str) -> Vec<Step> {
 
 /// Where the system gives no randomness, there are no locks either.
 fn meeting(names: &Names, prefix: &str) -> Option<[Step; 3]> {
-    let (namespace, origin) = (&names.namespace, Origin::draw().ok()?);
+    let namespace = &names.namespace;
+    let origin = Origin::draw().ok()?;
     let key = LockKey::prefixed(prefix, &format!("{namespace}:{origin}")).ok()?;
     let attempt = attempt(&key, origin, 1);
     Some([
