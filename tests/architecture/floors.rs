@@ -36,7 +36,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("backend/redis/route", "renewals in_parts mod hops"),
     (
         "backend/redis/topology",
-        "mod refreshes slots single seats watch sentinels elections questions pace table maps votes \
+        "mod refreshes slots single seats watch sentinels elections map_requests pace table maps votes \
          server connections latest_releases",
     ),
     ("backend/redis/known", "mod fence times"),

@@ -121,7 +121,7 @@ pub(crate) trait Environment: Send + Sync + 'static {
 
     /// When the server of these locks was last left for another one, which may lack what was granted before;
     /// zero if never.
-    fn left_at(&self, _: Slot) -> Moment {
+    fn moved_at(&self, _: Slot) -> Moment {
         Moment::default()
     }
 

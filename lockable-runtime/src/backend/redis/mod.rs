@@ -224,8 +224,8 @@ impl Environment for Redis {
         self.topology().opener.reports.go_to(events);
     }
 
-    fn left_at(&self, slot: Slot) -> Moment {
-        self.topology().left_at(slot)
+    fn moved_at(&self, slot: Slot) -> Moment {
+        self.topology().moved_at(slot)
     }
 
     fn place(&self, slot: Slot) -> usize {

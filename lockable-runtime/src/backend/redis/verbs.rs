@@ -8,7 +8,7 @@ use super::fault;
 use super::route::{Router, Verb};
 use super::wire::connection::Connection;
 use super::wire::meaning::Failed;
-use super::wire::script::{self, Place};
+use super::wire::script::{self, QueueReply};
 use crate::backend::{self, Acquisition, Attempt, Enqueued, Grant, Held, Reserved};
 use crate::types::clock::{Moment, boot_time};
 use crate::types::key::LockKey;
@@ -92,11 +92,11 @@ impl Verb for Enqueue<'_> {
         let (place, time) = place.map_err(|failed| failed.map(words))?;
         connection.learn(sent, time);
         Ok(match place {
-            Place::Granted { fence } => {
+            QueueReply::Granted { fence } => {
                 let fence = Reserved::at(fence, time);
                 Enqueued::Granted(Grant::answered(attempt, fence, sent, attempt.ttl))
             }
-            Place::Queued { remaining } => Enqueued::Queued { remaining },
+            QueueReply::Queued { remaining } => Enqueued::Queued { remaining },
         })
     }
 

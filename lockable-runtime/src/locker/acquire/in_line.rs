@@ -152,7 +152,7 @@ impl<'a> InLine<'a> {
             turn.lose();
             return Err(NoTurn::TooLate);
         }
-        let is_of_left = since < self.acquirer.link.backend.left_at(turn.granted.attempt.slot);
+        let is_of_left = since < self.acquirer.link.backend.moved_at(turn.granted.attempt.slot);
         if (now >= schedule::due(since, ttl) || is_of_left) && !is_claim {
             return Err(NoTurn::Unclaimed(turn));
         }

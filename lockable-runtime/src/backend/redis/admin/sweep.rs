@@ -184,7 +184,7 @@ impl Sweep {
             return Ok(self.rest());
         }
         let ended = self.next_server().await;
-        let is_left = self.router.topology.has_left(server).await;
+        let is_left = self.router.topology.has_no_slots(server).await;
         let fault = if is_left { ended.err() } else { Some(fault) };
         Ok(Page { fault, ..self.rest() })
     }

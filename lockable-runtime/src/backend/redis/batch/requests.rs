@@ -169,8 +169,8 @@ async fn send(connection: Arc<Connection>, batch: VecDeque<Request>) {
     }
     if let Some(reply) = replies.next() {
         let freed = freed(&connection, &FreeAll(&sorted.attempts), reply).await;
-        for (place, answer) in sorted.frees.into_iter().enumerate() {
-            let is_free = |freed: &Vec<bool>| freed.get(place).is_some_and(|is_free| *is_free);
+        for (endpoint, answer) in sorted.frees.into_iter().enumerate() {
+            let is_free = |freed: &Vec<bool>| freed.get(endpoint).is_some_and(|is_free| *is_free);
             drop(answer.send(freed.as_ref().map(is_free).map_err(Clone::clone)));
         }
     }

@@ -11,9 +11,9 @@ use super::examination::examine;
 use super::seeds::{self, Seed};
 use super::session::Session;
 use super::standing::Standing;
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::node::Node;
 use crate::backend::redis::connect::opener::Opener;
-use crate::backend::redis::connect::place::Place;
 use crate::backend::redis::connect::shards::Shard;
 use crate::check::{Finding, Report, Severity};
 use crate::types::slot::Slot;
@@ -24,9 +24,11 @@ const AT_ONCE: usize = 8;
 /// Examines every master as a server is examined alone, and connects to every replica.
 ///
 /// See "What does the check ask of a cluster?" in DESIGN.md.
-pub(super) async fn check(opener: &Opener, aim: &Aim, seeds: &[Place]) -> Report {
+pub(super) async fn check(opener: &Opener, aim: &Aim, seeds: &[Endpoint]) -> Report {
     let mut report = Report::new(&opener.server);
-    let ask = |place: &Place| Seed::ask(of_node(opener, place, Slot::default()), place.clone());
+    let ask = |endpoint: &Endpoint| {
+        Seed::request(of_node(opener, endpoint, Slot::default()), endpoint.clone())
+    };
     let seeds = each(seeds.iter().map(ask).collect()).await;
     let shards = seeds::of_most(&seeds);
     report.add(seeds::findings(&seeds, shards));
@@ -38,13 +40,13 @@ pub(super) async fn check(opener: &Opener, aim: &Aim, seeds: &[Place]) -> Report
     report
 }
 
-fn of_node(opener: &Opener, place: &Place, slot: Slot) -> Opener {
-    opener.of_node(&Arc::new(Node::new(place.clone(), slot)))
+fn of_node(opener: &Opener, endpoint: &Endpoint, slot: Slot) -> Opener {
+    opener.of_node(&Arc::new(Node::new(endpoint.clone(), slot)))
 }
 
 /// What was found about a master.
 struct Examined {
-    place: Place,
+    endpoint: Endpoint,
     report: Report,
     clock: Option<Clock>,
 }
@@ -56,15 +58,15 @@ fn master(opener: &Opener, aim: &Aim, shard: &Shard) -> impl Future<Output = Exa
     async move {
         let mut report = Report::new(&opener.server);
         let clock = examine(&opener, &aim, &Standing::Master(&shard), &mut report).await;
-        Examined { place: shard.master, report, clock }
+        Examined { endpoint: shard.master, report, clock }
     }
 }
 
 /// Each has to be reached when it is promoted.
 fn replicas(opener: &Opener, shard: &Shard) -> Vec<impl Future<Output = Option<Finding>> + use<>> {
-    let reached = |place: &Place| {
-        let opener = of_node(opener, place, first(shard));
-        let name = place.to_string();
+    let reached = |endpoint: &Endpoint| {
+        let opener = of_node(opener, endpoint, first(shard));
+        let name = endpoint.to_string();
         async move {
             let unreached = reach(&opener).await.err()?;
             Some(unreached.graded(Severity::Warning).at(&name))
@@ -90,7 +92,7 @@ fn summarize(masters: Vec<Examined>, report: &mut Report) {
     report.clock_difference = masters.iter().filter_map(|one| one.report.clock_difference).max();
     report.add(clock::apart(masters.iter().filter_map(|one| one.clock.as_ref())));
     for one in masters {
-        report.take_in(one.report, &one.place.to_string());
+        report.take_in(one.report, &one.endpoint.to_string());
     }
 }
 

@@ -66,8 +66,8 @@ async fn steps(
             report.add(rehearsal::run(&session, &probe, subscription, &missing).await?);
         }
     }
-    report.add(proxy::look(&session).await?);
-    settings::look(&session, standing, report).await?;
+    report.add(proxy::check(&session).await?);
+    settings::check(&session, standing, report).await?;
     clock::compare(&session, report).await
 }
 
@@ -92,7 +92,7 @@ async fn nodes(session: &Session<'_>, mode: Mode, role: Role) -> Result<Option<F
     if let Ok(origin) = Origin::draw() {
         let trial = session.opener.namespace.of_trial(origin);
         let command = if role == Role::Reader { Mode::OF_READERS } else { Mode::OF_HOLDERS };
-        mode.ask(&trial, command, &mut pipeline);
+        mode.probe(&trial, command, &mut pipeline);
     }
     if !pipeline.is_empty()
         && let Some(unfit) =

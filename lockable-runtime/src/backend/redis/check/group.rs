@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::sentinel::{Questions, Said, Seen};
-use crate::backend::redis::connect::place::Place;
+use super::sentinel::{Said, Seen, SentinelCheck};
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::topology::sentinels::Sentinels;
 use crate::backend::redis::topology::votes::Vote;
 use crate::check::{Code, Finding, Severity};
@@ -23,24 +23,24 @@ pub(super) struct Group {
 impl Group {
     /// Asks all of them at once.
     pub(super) async fn of(sentinels: &Sentinels) -> Self {
-        let questions = |sentinel| Questions {
+        let check = |sentinel| SentinelCheck {
             sentinel,
             primary: sentinels.primary.clone(),
             timers: sentinels.timers.clone(),
             limit: sentinels.limit,
         };
         let each = sentinels.each.iter().cloned();
-        let asked: Vec<_> = each.map(|one| tokio::spawn(questions(one).ask())).collect();
-        let mut said = Vec::with_capacity(asked.len());
-        for asked in asked {
+        let running: Vec<_> = each.map(|one| tokio::spawn(check(one).run())).collect();
+        let mut said = Vec::with_capacity(running.len());
+        for running in running {
             // One that was cancelled says nothing.
-            said.extend(asked.await);
+            said.extend(running.await);
         }
         Self { primary: sentinels.primary.clone(), said }
     }
 
     pub(super) fn names_primary(&self) -> bool {
-        self.places().next().is_some()
+        self.endpoints().next().is_some()
     }
 
     /// How many replicas the primary has had, as far as the user may ask.
@@ -74,13 +74,14 @@ impl Group {
 
     fn of_names(&self) -> Option<Finding> {
         let mut by_place = BTreeMap::<_, Vec<_>>::new();
-        for (place, name) in self.places() {
-            by_place.entry(place).or_default().push(name);
+        for (endpoint, name) in self.endpoints() {
+            by_place.entry(endpoint).or_default().push(name);
         }
         if by_place.is_empty() {
             return Some(self.nameless());
         }
-        let named = by_place.iter().map(|(place, by)| format!("{place} by {}", by.join(", ")));
+        let named =
+            by_place.iter().map(|(endpoint, by)| format!("{endpoint} by {}", by.join(", ")));
         let named: Vec<_> = named.collect();
         let message = format!("the Sentinels name different primaries: {}", named.join("; "));
         let finding = Finding::new(Severity::Error, Code::SentinelsDisagree, message);
@@ -157,9 +158,9 @@ impl Group {
         Some(Finding::new(Severity::Info, Code::CheckIncomplete, message).about(RIGHT))
     }
 
-    fn places(&self) -> impl Iterator<Item = (&Place, &str)> {
+    fn endpoints(&self) -> impl Iterator<Item = (&Endpoint, &str)> {
         self.said.iter().filter_map(|one| match &one.vote {
-            Vote::Primary(place) => Some((place, one.name.as_str())),
+            Vote::Primary(endpoint) => Some((endpoint, one.name.as_str())),
             Vote::Unknown(_) | Vote::None(_) => None,
         })
     }
@@ -194,7 +195,9 @@ mod tests {
             let vote = match parts.next().unwrap() {
                 "." => Vote::None(Finding::new(Severity::Warning, Code::SentinelSilent, "silent")),
                 "0" => Vote::Unknown(vec!["other".to_owned()]),
-                port => Vote::Primary(Place { host: "h".to_owned(), port: port.parse().unwrap() }),
+                port => {
+                    Vote::Primary(Endpoint { host: "h".to_owned(), port: port.parse().unwrap() })
+                }
             };
             let numbers: Vec<u64> = parts.map(|number| number.parse().unwrap()).collect();
             let seen = match numbers[..] {

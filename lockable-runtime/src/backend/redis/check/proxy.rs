@@ -13,17 +13,17 @@ use crate::backend::redis::wire::server::field;
 use crate::check::{Code, Finding, Severity};
 
 /// Compares two connections, as far as the user may read what the server knows of them.
-pub(super) async fn look(session: &Session<'_>) -> Result<Option<Finding>, Finding> {
-    let end = End::of(session).await?;
+pub(super) async fn check(session: &Session<'_>) -> Result<Option<Finding>, Finding> {
+    let end = FarEnd::of(session).await?;
     let other = Session::connect(session.opener, session.target.clone()).await?;
-    let other = End::of(&other).await?;
+    let other = FarEnd::of(&other).await?;
     let ours = addresses(session).await;
     Ok(apart(&end, &other).or_else(|| translated(&ours, &end)))
 }
 
 /// What the server says of its end of a connection.
 #[derive(Debug, Default)]
-struct End {
+struct FarEnd {
     /// The address that it was opened to, in the server's words.
     address: Option<SocketAddr>,
     /// The number of the connection, which the server gives once.
@@ -32,7 +32,7 @@ struct End {
     run: Option<String>,
 }
 
-impl End {
+impl FarEnd {
     async fn of(session: &Session<'_>) -> Result<Self, Finding> {
         let mut pipeline = Pipeline::new();
         pipeline.cmd("HELLO").cmd("CLIENT").arg("INFO").cmd("INFO").arg("server");
@@ -53,7 +53,7 @@ impl End {
 }
 
 /// Two connections that do not end apart, or not at one server.
-fn apart(one: &End, other: &End) -> Option<Finding> {
+fn apart(one: &FarEnd, other: &FarEnd) -> Option<Finding> {
     if one.run.is_some() && other.run.is_some() && one.run != other.run {
         let message = "two connections to this address led to two servers, which share no locks";
         return Some(Finding::new(Severity::Error, Code::Proxy, message));
@@ -77,7 +77,7 @@ async fn addresses(session: &Session<'_>) -> Vec<SocketAddr> {
 }
 
 /// A server that saw the connection come to another address than those of the URL.
-fn translated(ours: &[SocketAddr], end: &End) -> Option<Finding> {
+fn translated(ours: &[SocketAddr], end: &FarEnd) -> Option<Finding> {
     let first = ours.first()?;
     let address = end.address?;
     let canonical = |at: &SocketAddr| (at.ip().to_canonical(), at.port());
@@ -96,14 +96,15 @@ fn translated(ours: &[SocketAddr], end: &End) -> Option<Finding> {
 mod tests {
     use super::*;
 
-    fn end(run: &str, number: &str) -> End {
+    fn end(run: &str, number: &str) -> FarEnd {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        End { address: None, number: some(number), run: some(run) }
+        FarEnd { address: None, number: some(number), run: some(run) }
     }
 
     #[test]
     fn two_connections_end_apart_at_one_server() {
-        let found = |one: End, other: End| apart(&one, &other).map(|finding| finding.severity());
+        let found =
+            |one: FarEnd, other: FarEnd| apart(&one, &other).map(|finding| finding.severity());
         assert_eq!(found(end("a", "7"), end("a", "8")), None);
         assert_eq!(found(end("", "7"), end("", "8")), None);
         assert_eq!(found(end("a", ""), end("a", "")), None);
@@ -114,7 +115,7 @@ mod tests {
     #[test]
     fn an_address_is_the_opened_one_or_another() {
         let found = |ours: &str, address: &str| {
-            let end = End { address: address.parse().ok(), ..End::default() };
+            let end = FarEnd { address: address.parse().ok(), ..FarEnd::default() };
             let ours: Vec<_> = ours.split(' ').filter_map(|at| at.parse().ok()).collect();
             translated(&ours, &end).is_some()
         };

@@ -109,7 +109,7 @@ fn moved() -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::redis::connect::place::Place;
+    use crate::backend::redis::connect::endpoint::Endpoint;
     use crate::backend::redis::connect::shards::Shard;
     use crate::backend::redis::wire::script::{Call, Enqueue, Leave, Names, Release};
     use crate::backend::redis::wire::source::Script;
@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn every_step_in_a_cluster_is_about_one_slot() {
         let names = Names::uncached(Namespace::default(), Channels::Sharded);
-        let place = Place { host: "a".to_owned(), port: 1 };
-        let shard = Shard { ranges: vec![7..=9], master: place, replicas: Vec::new() };
+        let endpoint = Endpoint { host: "a".to_owned(), port: 1 };
+        let shard = Shard { ranges: vec![7..=9], master: endpoint, replicas: Vec::new() };
         let Ok(Some(probe)) = Probe::new("shop:", &names, Some(&shard)) else { panic!("a key") };
         assert_eq!(Slot::of(&probe.key), Slot::new(9));
         assert_eq!(Slot::of(&probe.tried), Slot::new(9));

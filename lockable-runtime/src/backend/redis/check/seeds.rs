@@ -8,8 +8,8 @@ use ::redis::{Pipeline, Value};
 
 use super::failures;
 use super::session::Session;
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::Opener;
-use crate::backend::redis::connect::place::Place;
 use crate::backend::redis::connect::shards::{Shard, shards};
 use crate::backend::redis::fault;
 use crate::backend::redis::wire::server::Mode;
@@ -18,20 +18,20 @@ use crate::types::slot::{SLOTS, Slot};
 
 /// What one of them said.
 pub(super) struct Seed {
-    pub(super) place: Place,
+    pub(super) endpoint: Endpoint,
     /// The error is the reason for no answer.
     pub(super) shards: Result<Vec<Shard>, Finding>,
 }
 
 impl Seed {
     /// The opener is of that node.
-    pub(super) async fn ask(opener: Opener, place: Place) -> Self {
-        let shards = slots(&opener, &place).await;
-        Self { place, shards }
+    pub(super) async fn request(opener: Opener, endpoint: Endpoint) -> Self {
+        let shards = slots(&opener, &endpoint).await;
+        Self { endpoint, shards }
     }
 }
 
-async fn slots(opener: &Opener, place: &Place) -> Result<Vec<Shard>, Finding> {
+async fn slots(opener: &Opener, endpoint: &Endpoint) -> Result<Vec<Shard>, Finding> {
     let session = Session::connect(opener, Session::target(opener).await?).await?;
     let mut pipeline = Pipeline::new();
     pipeline.cmd("HELLO").cmd("CLUSTER").arg("SLOTS");
@@ -44,7 +44,7 @@ async fn slots(opener: &Opener, place: &Place) -> Result<Vec<Shard>, Finding> {
         return Err(sentinel);
     }
     match reply.unwrap_or(Value::Nil).extract_error() {
-        Ok(reply) => shards(&reply, place)
+        Ok(reply) => shards(&reply, endpoint)
             .ok_or_else(|| failures::failed(NAME, &fault::unexpected("it", NAME).message, "")),
         Err(error) if fault::is_missing_right(&error) => {
             let user = session.target.user();
@@ -53,7 +53,7 @@ async fn slots(opener: &Opener, place: &Place) -> Result<Vec<Shard>, Finding> {
         }
         Err(error) if fault::is_no_node(&error) => {
             let finding = Finding::new(Severity::Error, Code::NotACluster, NO_NODE);
-            Err(finding.advise(format!("write `{}`", session.target.url_of(place))))
+            Err(finding.advise(format!("write `{}`", session.target.url_of(endpoint))))
         }
         Err(error) => Err(failures::operation(NAME, &error)),
     }
@@ -71,7 +71,7 @@ pub(super) fn of_most(seeds: &[Seed]) -> Option<&[Shard]> {
     known.clone().rev().max_by_key(|shards| (covered(shards), agreeing(shards)))
 }
 
-fn masters(shards: &[Shard]) -> BTreeMap<&Place, &[RangeInclusive<u16>]> {
+fn masters(shards: &[Shard]) -> BTreeMap<&Endpoint, &[RangeInclusive<u16>]> {
     shards.iter().map(|shard| (&shard.master, &shard.ranges[..])).collect()
 }
 
@@ -96,34 +96,35 @@ fn silent(seed: &Seed, shards: Option<&[Shard]>) -> Option<Finding> {
         _ => reason,
     };
     let severity = if shards.is_some() { Severity::Warning } else { Severity::Error };
-    Some(reason.graded(severity).at(&seed.place.to_string()))
+    Some(reason.graded(severity).at(&seed.endpoint.to_string()))
 }
 
 /// Seeds that know none of the nodes that the others know.
 fn of_others(seeds: &[Seed], shards: Option<&[Shard]>) -> Option<Finding> {
-    let known = places(shards?);
+    let known = endpoints(shards?);
     let is_other = |seed: &&Seed| {
         let shards = seed.shards.as_deref().unwrap_or_default();
-        !shards.is_empty() && places(shards).is_disjoint(&known)
+        !shards.is_empty() && endpoints(shards).is_disjoint(&known)
     };
-    let others: Vec<_> = seeds.iter().filter(is_other).map(|seed| seed.place.to_string()).collect();
+    let others: Vec<_> =
+        seeds.iter().filter(is_other).map(|seed| seed.endpoint.to_string()).collect();
     let message =
         format!("{} of the URL know none of the nodes that the others know", others.join(", "));
     (!others.is_empty()).then(|| Finding::new(Severity::Error, Code::SeedsDisagree, message))
 }
 
-fn places(shards: &[Shard]) -> BTreeSet<&Place> {
+fn endpoints(shards: &[Shard]) -> BTreeSet<&Endpoint> {
     shards.iter().flat_map(|shard| shard.replicas.iter().chain([&shard.master])).collect()
 }
 
 /// A host name may lead to all nodes, unless it is that of one.
 fn alone(seeds: &[Seed], shards: &[Shard]) -> Option<Finding> {
-    let [Seed { place, .. }] = seeds else { return None };
-    let places = places(shards);
-    let is_one =
-        place.host.parse::<IpAddr>().is_ok() || places.iter().any(|node| node.host == place.host);
+    let [Seed { endpoint, .. }] = seeds else { return None };
+    let endpoints = endpoints(shards);
+    let is_one = endpoint.host.parse::<IpAddr>().is_ok()
+        || endpoints.iter().any(|node| node.host == endpoint.host);
     let message = "the URL names one node alone: where that fails, no new process finds the others";
-    (is_one && places.len() > 1).then(|| Finding::new(Severity::Info, Code::OneAddress, message))
+    (is_one && endpoints.len() > 1).then(|| Finding::new(Severity::Info, Code::OneAddress, message))
 }
 
 fn uncovered(shards: &[Shard]) -> Option<Finding> {
@@ -140,9 +141,9 @@ fn covered(shards: &[Shard]) -> usize {
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> Place {
+    fn endpoint(text: &str) -> Endpoint {
         let (host, port) = text.rsplit_once(':').unwrap();
-        Place { host: host.to_owned(), port: port.parse().unwrap() }
+        Endpoint { host: host.to_owned(), port: port.parse().unwrap() }
     }
 
     /// Shards of as many slots as each other, with the addresses of their nodes.
@@ -150,19 +151,19 @@ mod tests {
         let size = 16_384 / u16::try_from(nodes.len()).unwrap();
         let shard = |(number, nodes): (u16, &&[&str])| Shard {
             ranges: vec![number * size..=number * size + size - 1],
-            master: place(nodes[0]),
-            replicas: nodes[1..].iter().map(|node| place(node)).collect(),
+            master: endpoint(nodes[0]),
+            replicas: nodes[1..].iter().map(|node| endpoint(node)).collect(),
         };
         (0..).zip(nodes).map(shard).collect()
     }
 
     fn seed(text: &str, shards: Vec<Shard>) -> Seed {
-        Seed { place: place(text), shards: Ok(shards) }
+        Seed { endpoint: endpoint(text), shards: Ok(shards) }
     }
 
     fn silent_at(text: &str) -> Seed {
         let reason = Finding::new(Severity::Error, Code::Unreachable, "silent");
-        Seed { place: place(text), shards: Err(reason) }
+        Seed { endpoint: endpoint(text), shards: Err(reason) }
     }
 
     fn found(seeds: &[Seed]) -> Vec<(Severity, Code)> {

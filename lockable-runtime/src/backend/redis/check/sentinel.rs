@@ -44,7 +44,7 @@ pub(super) enum Seen {
 }
 
 /// How a Sentinel is asked.
-pub(super) struct Questions {
+pub(super) struct SentinelCheck {
     pub(super) sentinel: Sentinel,
     pub(super) primary: String,
     pub(super) timers: Handle,
@@ -52,8 +52,8 @@ pub(super) struct Questions {
     pub(super) limit: Duration,
 }
 
-impl Questions {
-    pub(super) async fn ask(self) -> Said {
+impl SentinelCheck {
+    pub(super) async fn run(self) -> Said {
         let (vote, seen) = match self.in_time(self.vote()).await {
             Some((vote, seen)) => (vote, seen),
             None => {
@@ -75,7 +75,7 @@ impl Questions {
             Ok(driven) => driven,
             Err(error) => return (Vote::None(self.failed(&error)), Seen::Nothing),
         };
-        let vote = sentinels::ask(&mut driven.commands, &self.primary).await;
+        let vote = sentinels::request_vote(&mut driven.commands, &self.primary).await;
         let vote = vote.unwrap_or_else(|error| Vote::None(self.failed(&error)));
         let mut command = Cmd::new();
         command.arg("SENTINEL").arg("MASTER").arg(&self.primary);

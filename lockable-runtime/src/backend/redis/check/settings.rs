@@ -20,7 +20,7 @@ const WANTED: [&str; 5] =
     ["maxmemory", "maxmemory-policy", "appendonly", "appendfsync", "min-replicas-to-write"];
 
 /// Reads the settings, as far as the user may.
-pub(super) async fn look(
+pub(super) async fn check(
     session: &Session<'_>,
     standing: &Standing<'_>,
     report: &mut Report,

@@ -9,7 +9,7 @@ use super::failures::no_channel;
 use super::rights::Missing;
 use super::session::{Probe, Session};
 use crate::backend::redis::fault;
-use crate::backend::redis::pubsub::shard_subscription::{Request, ShardSubscription};
+use crate::backend::redis::pubsub::shard_subscription::{ChannelRequest, ShardSubscription};
 use crate::check::Report;
 use crate::types::slot::Slot;
 
@@ -39,8 +39,8 @@ impl ShardChannel {
         let answer = opener.within(opener.connect_deadline, opening).await;
         let subscription = answered("connecting", answer, report)?;
         let channel = probe.names.namespace.shard_channel(probe.origin, Slot::of(&probe.key));
-        let requests = [Request::Join(channel), Request::Ping];
-        let asked = opener.within(opener.command_deadline, subscription.ask(&requests)).await;
+        let requests = [ChannelRequest::Join(channel), ChannelRequest::Ping];
+        let asked = opener.within(opener.command_deadline, subscription.request(&requests)).await;
         let Some(Ok(outcomes)) = asked else {
             report.add([no_channel("ssubscribe", "no answer")]);
             return None;

@@ -30,7 +30,7 @@ impl Subscription {
         match session.opener.channels {
             Channels::Plain => open(session, probe, missing, report).await.map(Self::Plain),
             Channels::Sharded => {
-                hear_requests(session, probe, missing).await;
+                hear_revocations(session, probe, missing).await;
                 ShardChannel::open(session, probe, missing, report).await.map(Self::Sharded)
             }
         }
@@ -73,7 +73,7 @@ async fn open(
 
 /// Subscribes as a locker does whose holders may be asked to stop. Only a missing right is a finding: no lock
 /// depends on it.
-async fn hear_requests(session: &Session<'_>, probe: &Probe, missing: &mut Missing) {
+async fn hear_revocations(session: &Session<'_>, probe: &Probe, missing: &mut Missing) {
     let channel = revocations(&probe.namespace, probe.origin);
     let subscribing = subscription::Subscription::open(&session.target.client, channel);
     let answer = session.opener.within(session.opener.connect_deadline, subscribing).await;

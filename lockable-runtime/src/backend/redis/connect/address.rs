@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use ::redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 
+use super::endpoint::{Endpoint, host_and_port};
 use super::hosts::{Hosts, Kind, NODES, SENTINELS, has_too_many, is_socket, names_several};
-use super::place::{Place, host_and_port};
 use crate::backend::redis::fault;
 use crate::types::credentials::Credentials;
 use crate::types::error::LockError;
@@ -118,15 +118,15 @@ impl Names {
     /// # Errors
     /// When two of them are one.
     fn of(kind: &Kind, hosts: &[ConnectionInfo], behind: &str) -> Result<Self, LockError> {
-        let places: Vec<_> = hosts.iter().map(place).collect();
-        let sorted: BTreeSet<_> = places.iter().map(String::as_str).collect();
+        let endpoints: Vec<_> = hosts.iter().map(endpoint).collect();
+        let sorted: BTreeSet<_> = endpoints.iter().map(String::as_str).collect();
         let sorted: Vec<_> = sorted.into_iter().collect();
-        if sorted.len() < places.len() {
+        if sorted.len() < endpoints.len() {
             return Err(invalid(kind.repeated));
         }
         let scheme = hosts.first().map_or("redis", scheme);
-        let name = |places: String| format!("{scheme}-{}://{places}{behind}", kind.ending);
-        Ok(Self { name: name(places.join(",")), store: name(sorted.join(",")) })
+        let name = |endpoints: String| format!("{scheme}-{}://{endpoints}{behind}", kind.ending);
+        Ok(Self { name: name(endpoints.join(",")), store: name(sorted.join(",")) })
     }
 }
 
@@ -216,7 +216,7 @@ fn name(info: &ConnectionInfo) -> String {
     let database = info.redis_settings().db();
     match info.addr() {
         ConnectionAddr::Unix(path) => format!("redis+unix://{}?db={database}", path.display()),
-        _ => format!("{}://{}/{database}", scheme(info), place(info)),
+        _ => format!("{}://{}/{database}", scheme(info), endpoint(info)),
     }
 }
 
@@ -230,7 +230,7 @@ fn is_tls(info: &ConnectionInfo) -> bool {
 }
 
 /// `host:port`, as a URL has it.
-pub(crate) fn place(info: &ConnectionInfo) -> String {
+pub(crate) fn endpoint(info: &ConnectionInfo) -> String {
     match info.addr() {
         ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
             host_and_port(host, *port)
@@ -240,10 +240,10 @@ pub(crate) fn place(info: &ConnectionInfo) -> String {
 }
 
 /// Where a server is; none of one that is reached by a socket of this machine.
-pub(crate) fn place_of(info: &ConnectionInfo) -> Option<Place> {
+pub(crate) fn endpoint_of(info: &ConnectionInfo) -> Option<Endpoint> {
     match info.addr() {
         ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-            Some(Place { host: host.clone(), port: *port })
+            Some(Endpoint { host: host.clone(), port: *port })
         }
         _ => None,
     }

@@ -41,7 +41,7 @@ impl Driven {
 
     /// The same by the version of the protocol in which a server sends what was not asked for between the
     /// answers. `hear` gets that, and may not block.
-    pub(crate) async fn open_hearing(
+    pub(crate) async fn open_with_pushes(
         client: &Client,
         hear: impl Fn(PushInfo) + Send + Sync + 'static,
     ) -> RedisResult<Self> {
@@ -49,7 +49,7 @@ impl Driven {
     }
 
     /// The same where the server knows that version; the flag is whether it does.
-    pub(crate) async fn open_hearing_if_offered(
+    pub(crate) async fn open_tracking_if_offered(
         client: &Client,
         offer: &Offer,
         hear: impl Fn(PushInfo) + Send + Sync + 'static,

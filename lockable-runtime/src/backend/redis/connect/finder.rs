@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use super::endpoint::Endpoint;
 use super::epochs::Epoch;
-use super::place::Place;
 use crate::backend::Reply;
 
 /// Says where a server is.
 pub(crate) trait Finder: Send + Sync {
     /// Where it is now, and for how long that counts.
-    fn find(&self) -> Reply<(Place, Arc<dyn Term>)>;
+    fn find(&self) -> Reply<(Endpoint, Arc<dyn Term>)>;
 
     /// Where it was last.
-    fn last(&self) -> Option<Place>;
+    fn last(&self) -> Option<Endpoint>;
 }
 
 /// For how long a place counts.

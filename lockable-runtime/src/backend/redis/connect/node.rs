@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
+use super::endpoint::Endpoint;
 use super::epochs::{Epoch, Epochs};
-use super::place::Place;
 use crate::types::slot::Slot;
 
 /// A node that is, or was, a master of the cluster.
 pub(crate) struct Node {
-    pub(crate) place: Place,
+    pub(crate) endpoint: Endpoint,
     /// The number of a slot that it had last, with whose keys a new connection is tried.
     slot: AtomicU16,
     /// Whether it ever had one; other nodes may have been asked for a slot that moves there.
@@ -20,12 +20,12 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub(crate) fn new(place: Place, slot: Slot) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, slot: Slot) -> Self {
         let epochs = Arc::<Epochs>::default();
         let epoch = epochs.current();
         let slot = AtomicU16::new(slot.number());
         let has_had_slots = AtomicBool::new(false);
-        Self { place, slot, has_had_slots, epochs, epoch }
+        Self { endpoint, slot, has_had_slots, epochs, epoch }
     }
 
     pub(crate) fn slot(&self) -> Slot {
@@ -43,7 +43,7 @@ impl Node {
     }
 
     /// It has no slot any more: what it was asked counts for nothing.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn abandon(&self) {
         self.epochs.begin(true);
     }
 

@@ -15,13 +15,13 @@ use super::certificates::Certificates;
 use super::client::Client;
 use super::demotion::Demotion;
 use super::driven::Offer;
+use super::endpoint::Endpoint;
 use super::epochs::Epoch;
 use super::finder::{Finder, Term};
 use super::login::{Login, Logins, with_credentials};
 #[cfg(not(feature = "tls"))]
 use super::no_certificates::Certificates;
 use super::node::Node;
-use super::place::Place;
 use super::reports::{Reports, ServerSeats};
 use crate::backend::redis::fault::{self, sentinel};
 use crate::backend::redis::known::fence::LostCounters;
@@ -145,9 +145,9 @@ impl Opener {
         let mut epoch = self.node.as_ref().map(|node| node.epoch());
         let mut term = None;
         if let Some(finder) = &self.finder {
-            let (place, found) = finder.find().await?;
-            info = address::moved(&info, &place.host, place.port);
-            server = self.server_at(&place).into();
+            let (endpoint, found) = finder.find().await?;
+            info = address::moved(&info, &endpoint.host, endpoint.port);
+            server = self.server_at(&endpoint).into();
             epoch = Some(found.epoch().clone());
             term = Some(found);
         }
@@ -163,11 +163,11 @@ impl Opener {
 
     /// The same for one node of the cluster.
     pub(crate) fn of_node(&self, node: &Arc<Node>) -> Self {
-        let info = address::moved(&self.client.info, &node.place.host, node.place.port);
+        let info = address::moved(&self.client.info, &node.endpoint.host, node.endpoint.port);
         Self {
             client: self.client.with(info),
             node: Some(Arc::clone(node)),
-            server: self.server_at(&node.place).into(),
+            server: self.server_at(&node.endpoint).into(),
             times: Arc::default(),
             was_connected: Arc::default(),
             offer: Arc::default(),
@@ -189,8 +189,8 @@ impl Opener {
         }
     }
 
-    fn server_at(&self, place: &Place) -> String {
-        format!("{} ({place})", self.server)
+    fn server_at(&self, endpoint: &Endpoint) -> String {
+        format!("{} ({endpoint})", self.server)
     }
 
     /// With what a connection logs in that is opened now; the user's callback is asked, where there is one.
@@ -199,8 +199,8 @@ impl Opener {
     }
 
     /// The URL of one server at this place, without credentials.
-    pub(crate) fn url_of(&self, place: &Place) -> String {
-        format!("{}://{place}", address::scheme(&self.client.info))
+    pub(crate) fn url_of(&self, endpoint: &Endpoint) -> String {
+        format!("{}://{endpoint}", address::scheme(&self.client.info))
     }
 
     /// The future's output; `None` when the limit comes first.
@@ -222,7 +222,9 @@ impl Opener {
     pub(crate) fn late(&self) -> Fault {
         let limit = self.connect_deadline;
         match self.finder.as_ref().and_then(|finder| finder.last()) {
-            Some(place) => self.unreached(fault::connect_timeout(&self.server_at(&place), limit)),
+            Some(endpoint) => {
+                self.unreached(fault::connect_timeout(&self.server_at(&endpoint), limit))
+            }
             None => fault::connect_timeout(&self.server, limit),
         }
     }
@@ -263,7 +265,7 @@ impl Target {
     /// Its address, where Sentinels named it.
     pub(crate) fn named(&self) -> Option<String> {
         let is_named = self.term.is_some() || self.node.is_some();
-        is_named.then(|| address::place(self.info()))
+        is_named.then(|| address::endpoint(self.info()))
     }
 
     pub(crate) fn has_password(&self) -> bool {
@@ -299,17 +301,17 @@ impl Target {
     }
 
     /// The URL of another server with the same database, without credentials.
-    pub(crate) fn url_of(&self, place: &Place) -> String {
-        format!("{}://{place}/{}", address::scheme(self.info()), self.database())
+    pub(crate) fn url_of(&self, endpoint: &Endpoint) -> String {
+        format!("{}://{endpoint}/{}", address::scheme(self.info()), self.database())
     }
 
     /// The URL where this is a Sentinel, with the name that it has for its primary.
     pub(crate) fn url_of_sentinel(&self, primary: &str) -> String {
         let scheme = address::scheme(self.info());
-        let place = address::place(self.info());
+        let endpoint = address::endpoint(self.info());
         match self.database() {
-            0 => format!("{scheme}-sentinel://{place}/{primary}"),
-            database => format!("{scheme}-sentinel://{place}/{primary}/{database}"),
+            0 => format!("{scheme}-sentinel://{endpoint}/{primary}"),
+            database => format!("{scheme}-sentinel://{endpoint}/{primary}/{database}"),
         }
     }
 

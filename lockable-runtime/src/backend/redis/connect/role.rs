@@ -2,7 +2,7 @@
 
 use ::redis::{FromRedisValue, Value};
 
-use super::place::Place;
+use super::endpoint::Endpoint;
 
 /// The names of the primaries that a Sentinel watches; none of another server, or where the user may not ask.
 pub(crate) fn watched(role: &Value) -> Vec<String> {
@@ -11,7 +11,7 @@ pub(crate) fn watched(role: &Value) -> Vec<String> {
 }
 
 /// The primary of a replica; none of another server, or where the user may not ask.
-pub(crate) fn primary(role: &Value) -> Option<Place> {
+pub(crate) fn primary(role: &Value) -> Option<Endpoint> {
     let role = <(String, String, u16, String, i64)>::from_redis_value_ref(role);
-    role.ok().map(|(_, host, port, ..)| Place { host, port })
+    role.ok().map(|(_, host, port, ..)| Endpoint { host, port })
 }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use ::redis::{FromRedisValue, Value};
 
-use super::place::Place;
+use super::endpoint::Endpoint;
 use crate::types::slot::Slot;
 
 /// A master with slots, and its replicas.
@@ -12,8 +12,8 @@ use crate::types::slot::Slot;
 pub(crate) struct Shard {
     /// The numbers of its slots.
     pub(crate) ranges: Vec<RangeInclusive<u16>>,
-    pub(crate) master: Place,
-    pub(crate) replicas: Vec<Place>,
+    pub(crate) master: Endpoint,
+    pub(crate) replicas: Vec<Endpoint>,
 }
 
 impl Shard {
@@ -27,14 +27,14 @@ impl Shard {
 }
 
 /// The shards in a reply of the node at `asked`; `None` where it is no such reply.
-pub(crate) fn shards(reply: &Value, asked: &Place) -> Option<Vec<Shard>> {
+pub(crate) fn shards(reply: &Value, asked: &Endpoint) -> Option<Vec<Shard>> {
     let entries = Vec::<Vec<Value>>::from_redis_value_ref(reply).ok()?;
     let mut shards = Vec::<Shard>::new();
     for entry in entries {
         let [first, last, master, replicas @ ..] = &entry[..] else { return None };
         let number = |value: &Value| u16::from_redis_value_ref(value).ok();
         let range = number(first)?..=number(last)?;
-        let master = place(master, asked)?;
+        let master = endpoint(master, asked)?;
         if !master.has_port() {
             // The others have forgotten where it is.
             continue;
@@ -43,9 +43,9 @@ pub(crate) fn shards(reply: &Value, asked: &Place) -> Option<Vec<Shard>> {
             shard.ranges.push(range);
             continue;
         }
-        let replicas = replicas.iter().map(|replica| place(replica, asked));
+        let replicas = replicas.iter().map(|replica| endpoint(replica, asked));
         let mut replicas = replicas.collect::<Option<Vec<_>>>()?;
-        replicas.retain(Place::has_port);
+        replicas.retain(Endpoint::has_port);
         shards.push(Shard { ranges: vec![range], master, replicas });
     }
     Some(shards)
@@ -53,7 +53,7 @@ pub(crate) fn shards(reply: &Value, asked: &Place) -> Option<Vec<Shard>> {
 
 /// `[host, port, id, [name, value, …]]`. A node without a host has the one that was asked; where its name is not
 /// known (`?`), its address may be.
-fn place(node: &Value, asked: &Place) -> Option<Place> {
+fn endpoint(node: &Value, asked: &Endpoint) -> Option<Endpoint> {
     let node = Vec::<Value>::from_redis_value_ref(node).ok()?;
     let [host, port, rest @ ..] = &node[..] else { return None };
     let host = Option::<String>::from_redis_value_ref(host).ok()?;
@@ -63,7 +63,7 @@ fn place(node: &Value, asked: &Place) -> Option<Place> {
         Some(_) => host,
     };
     let port = u16::from_redis_value_ref(port).ok()?;
-    Some(Place { host: host.unwrap_or_else(|| asked.host.clone()), port })
+    Some(Endpoint { host: host.unwrap_or_else(|| asked.host.clone()), port })
 }
 
 fn address(metadata: &Value) -> Option<String> {
@@ -75,8 +75,8 @@ fn address(metadata: &Value) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn at(host: &str, port: u16) -> Place {
-        Place { host: host.to_owned(), port }
+    fn at(host: &str, port: u16) -> Endpoint {
+        Endpoint { host: host.to_owned(), port }
     }
 
     fn parsed(reply: &str) -> Option<Vec<Shard>> {

@@ -33,7 +33,7 @@ pub(crate) fn without_slots(cluster: &str) -> Fault {
 }
 
 /// The node that was asked has no slots any more.
-pub(crate) fn left(server: &str) -> Fault {
+pub(crate) fn without_its_slots(server: &str) -> Fault {
     Fault::unavailable(format!("{server}: the node has no slots any more"))
 }
 

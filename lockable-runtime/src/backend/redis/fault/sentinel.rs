@@ -55,7 +55,7 @@ pub(crate) fn explained(url: &str, error: &RedisError) -> (Reason, String, Strin
 
 /// The fault where as many Sentinels name one primary as another.
 pub(crate) fn disagree(group: &str, named: impl Iterator<Item = impl Display>) -> Fault {
-    let named: BTreeSet<_> = named.map(|place| place.to_string()).collect();
+    let named: BTreeSet<_> = named.map(|endpoint| endpoint.to_string()).collect();
     let named = Vec::from_iter(named).join(" and ");
     Fault::unavailable(format!(
         "{group}: the Sentinels name different primaries, {named}, each as often; `SENTINEL REMOVE` and \

@@ -22,11 +22,11 @@ use crate::types::clock::Moment;
 /// So an answer after such a step counts only for attempts that were first sent after it was known: the
 /// server cannot have granted anything to them before. The others have to be claimed.
 #[derive(Default)]
-pub(crate) struct Times(Mutex<Known>);
+pub(crate) struct Times(Mutex<LastTime>);
 
 #[derive(Clone, Copy, Default)]
-struct Known {
-    newest: Option<Answer>,
+struct LastTime {
+    newest: Option<TimedAnswer>,
     /// Whether the newest answer is from before the last connection was opened.
     is_over: bool,
     /// When it was known last that the clock had been set back. Attempts that were first sent before may
@@ -35,14 +35,14 @@ struct Known {
 }
 
 #[derive(Clone, Copy)]
-struct Answer {
+struct TimedAnswer {
     sent: Moment,
     /// The server's time, in microseconds.
     server: u64,
     learned: Moment,
 }
 
-impl Answer {
+impl TimedAnswer {
     /// Whether a request that was sent then, and answered with that time, shows that the clock was set back.
     ///
     /// A clock may be slower than ours by one in a hundred.
@@ -75,7 +75,7 @@ impl Times {
             Some(_) => return,
             None => {}
         }
-        known.newest = Some(Answer { sent, server, learned: now });
+        known.newest = Some(TimedAnswer { sent, server, learned: now });
         known.is_over = false;
     }
 
@@ -88,15 +88,15 @@ impl Times {
     /// From when on a grant counts that was made at that time of the server's, and received now. `None`
     /// where it would begin later than that: then the clock was set forward in between.
     pub(crate) fn began(&self, granted: u64, arrived: Moment) -> Option<Began> {
-        let Known { newest, is_over, counts_from } = *self.known();
-        let Answer { sent, server, .. } = newest.filter(|_| !is_over)?;
+        let LastTime { newest, is_over, counts_from } = *self.known();
+        let TimedAnswer { sent, server, .. } = newest.filter(|_| !is_over)?;
         let later = Duration::from_micros(granted.checked_sub(server)?);
         // A server's clock that is faster than ours by one in a hundred would count too much.
         let since = sent.after(less_one_in_a_hundred(later));
         (since <= arrived).then_some(Began { since, counts_from })
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, LastTime> {
         // Nothing here panics between two assignments, so a panic elsewhere leaves it sound.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

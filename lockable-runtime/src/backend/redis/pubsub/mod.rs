@@ -55,9 +55,9 @@ impl Grants {
     }
 
     /// The server has no slots any more.
-    pub(super) fn leave(&self) {
+    pub(super) fn abandon(&self) {
         if let Self::Sharded(grants) = self {
-            grants.leave();
+            grants.abandon();
         }
     }
 }

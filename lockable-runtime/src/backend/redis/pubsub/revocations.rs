@@ -27,7 +27,7 @@ const MAX_BYTES: usize = 4_096;
 
 /// The one subscription of a locker; there is none until it has held a lock for a while that it renews.
 pub(crate) struct Revocations {
-    places: Places,
+    endpoints: Places,
     task: OnceLock<Running>,
 }
 
@@ -38,8 +38,8 @@ pub(crate) type Places = Arc<dyn Fn(usize) -> Option<Opener> + Send + Sync>;
 struct Running(AbortHandle);
 
 impl Revocations {
-    pub(crate) fn new(places: Places) -> Self {
-        Self { places, task: OnceLock::new() }
+    pub(crate) fn new(endpoints: Places) -> Self {
+        Self { endpoints, task: OnceLock::new() }
     }
 
     /// Begins to listen; later calls find that it does.
@@ -51,7 +51,7 @@ impl Revocations {
         let Ok(process) = ProcessId::current() else { return };
         let hearing = Hearing {
             channel: of_locker.namespace.revocations(process),
-            places: Arc::clone(&self.places),
+            endpoints: Arc::clone(&self.endpoints),
             of_locker: of_locker.clone(),
         };
         self.task.get_or_init(|| Running(of_locker.timers.spawn(hearing.always()).abort_handle()));
@@ -67,7 +67,7 @@ impl Drop for Running {
 /// What listening takes.
 struct Hearing {
     channel: String,
-    places: Places,
+    endpoints: Places,
     of_locker: Opener,
 }
 
@@ -101,7 +101,7 @@ impl Hearing {
     }
 
     async fn subscribed(&self, attempt: usize) -> Result<(Target, Subscription), Fault> {
-        let Some(opener) = (self.places)(attempt) else {
+        let Some(opener) = (self.endpoints)(attempt) else {
             return Err(Fault::unavailable("no node is known"));
         };
         opener.connecting(self.subscribe(&opener)).await
@@ -114,7 +114,7 @@ impl Hearing {
             let subscribing = Subscription::open(&target.client, &self.channel);
             let Some(subscription) = target.unless_over(subscribing).await else {
                 if target.node.is_some() {
-                    return Err(fault::cluster::left(&target.server));
+                    return Err(fault::cluster::without_its_slots(&target.server));
                 }
                 continue;
             };

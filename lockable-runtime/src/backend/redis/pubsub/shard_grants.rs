@@ -13,7 +13,9 @@ use super::shard_channels::{Change, Channel, ShardChannels};
 use crate::backend::Fault;
 use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::fault;
-use crate::backend::redis::pubsub::shard_subscription::{End, Request, ShardSubscription};
+use crate::backend::redis::pubsub::shard_subscription::{
+    ChannelRequest, ShardEnd, ShardSubscription,
+};
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
@@ -35,11 +37,11 @@ const MAX_DOUBLED: u32 = 4;
 
 /// The one subscription to a node; there is none until a call waits for a lock there, and none a while after
 /// the last has stopped.
-pub(crate) struct ShardGrants(Arc<Subscriber>);
+pub(crate) struct ShardGrants(Arc<NodeGrants>);
 
-struct Subscriber {
+struct NodeGrants {
     opener: Opener,
-    state: Mutex<State>,
+    state: Mutex<Listening>,
     /// Notified when there is something to be sent, or the connection is over.
     changed: Arc<Notify>,
 }
@@ -47,7 +49,7 @@ struct Subscriber {
 type Confirmation = Result<(), Fault>;
 
 #[derive(Default)]
-struct State {
+struct Listening {
     channels: ShardChannels<oneshot::Sender<Confirmation>>,
     task: Option<Task>,
     /// The number of the last task.
@@ -62,11 +64,11 @@ struct State {
 struct Task {
     number: u64,
     /// Whether its connection is to be left.
-    is_left: bool,
+    is_abandoned: bool,
 }
 
 /// What a call finds that listens.
-enum Found {
+enum Listened {
     Confirmed,
     Refused(Fault),
     Asked(oneshot::Receiver<Confirmation>),
@@ -75,7 +77,7 @@ enum Found {
 impl ShardGrants {
     pub(crate) fn new(opener: Opener) -> Self {
         let state = Mutex::default();
-        Self(Arc::new(Subscriber { opener, state, changed: Arc::default() }))
+        Self(Arc::new(NodeGrants { opener, state, changed: Arc::default() }))
     }
 
     /// Answers once the node has confirmed the channel of that origin for the locks of the slot.
@@ -84,9 +86,9 @@ impl ShardGrants {
     /// The channel is subscribed to also when the caller is dropped.
     pub(crate) async fn listen(&self, slot: Slot, origin: Origin) -> Result<(), Fault> {
         match self.0.find(Channel { slot, origin }) {
-            Found::Confirmed => Ok(()),
-            Found::Refused(fault) => Err(fault),
-            Found::Asked(confirmation) => {
+            Listened::Confirmed => Ok(()),
+            Listened::Refused(fault) => Err(fault),
+            Listened::Asked(confirmation) => {
                 let opener = &self.0.opener;
                 let confirmed = async {
                     let confirmation = confirmation.await;
@@ -99,43 +101,43 @@ impl ShardGrants {
 
     /// The same without waiting for the answer.
     pub(crate) fn start_listening(&self, slot: Slot, origin: Origin) {
-        let _found: Found = self.0.find(Channel { slot, origin });
+        let _found: Listened = self.0.find(Channel { slot, origin });
     }
 
     /// The node has no slots any more: the subscription ends, and every line there asks. The next call that listens
     /// starts another one.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn abandon(&self) {
         let mut state = self.0.state();
         let Some(task) = &mut state.task else { return };
-        task.is_left = true;
+        task.is_abandoned = true;
         let listeners = state.channels.give_up();
         drop(state);
-        answer(listeners, &Err(left(&self.0.opener.server)));
+        confirm(listeners, &Err(no_slots(&self.0.opener.server)));
         self.0.changed.notify_one();
     }
 }
 
-impl Subscriber {
-    fn find(self: &Arc<Self>, channel: Channel) -> Found {
+impl NodeGrants {
+    fn find(self: &Arc<Self>, channel: Channel) -> Listened {
         let mut state = self.state();
         if state.channels.is_confirmed(channel) {
-            return Found::Confirmed;
+            return Listened::Confirmed;
         }
         if let Some(fault) = state.refusal() {
-            return Found::Refused(fault);
+            return Listened::Refused(fault);
         }
         let (listener, confirmation) = oneshot::channel();
         state.channels.join(channel, listener);
         if state.task.is_none() {
             state.number += 1;
-            state.task = Some(Task { number: state.number, is_left: false });
+            state.task = Some(Task { number: state.number, is_abandoned: false });
             let running = Arc::clone(self).run(state.number);
             // This runtime outlives the callers'.
             drop(self.opener.timers.spawn(running));
         }
         drop(state);
         self.changed.notify_one();
-        Found::Asked(confirmation)
+        Listened::Asked(confirmation)
     }
 
     /// Subscribes, and again when that is lost, until no call waits for a lock of this node.
@@ -153,7 +155,7 @@ impl Subscriber {
             if !self.lost(number, end, &target.server) {
                 return;
             }
-            let pause = if end == End::Broken { PAUSE } else { SHORT_PAUSE };
+            let pause = if end == ShardEnd::Broken { PAUSE } else { SHORT_PAUSE };
             timer_on(&self.opener.timers, pause).await;
             if !self.is_needed(number) {
                 return;
@@ -172,7 +174,7 @@ impl Subscriber {
             }
         };
         let opening = ShardSubscription::open(&target.client, &self.changed, hear);
-        let opened = target.unless_over(opening).await.ok_or_else(|| left(&target.server))?;
+        let opened = target.unless_over(opening).await.ok_or_else(|| no_slots(&target.server))?;
         let subscription = opened.map_err(|error| {
             target.doubt();
             fault::of_login(&target.server, &error, target.login_advice)
@@ -186,19 +188,19 @@ impl Subscriber {
         number: u64,
         target: &Target,
         subscription: &ShardSubscription,
-    ) -> Option<End> {
+    ) -> Option<ShardEnd> {
         let serving = self.serve(number, &target.server, subscription);
         match target.unless_over(serving).await {
             Some(end) => end,
-            None => Some(self.left(subscription).await),
+            None => Some(self.abandoned(subscription).await),
         }
     }
 
     /// How a connection ends that is left: in a planned failover it still answers.
-    async fn left(&self, subscription: &ShardSubscription) -> End {
-        match self.opener.within(PING, subscription.ask(&[Request::Ping])).await {
-            Some(Ok(_)) => End::Unsubscribed,
-            Some(Err(_)) | None => End::Broken,
+    async fn abandoned(&self, subscription: &ShardSubscription) -> ShardEnd {
+        match self.opener.within(PING, subscription.request(&[ChannelRequest::Ping])).await {
+            Some(Ok(_)) => ShardEnd::Unsubscribed,
+            Some(Err(_)) | None => ShardEnd::Broken,
         }
     }
 
@@ -207,40 +209,40 @@ impl Subscriber {
         number: u64,
         server: &str,
         subscription: &ShardSubscription,
-    ) -> Option<End> {
+    ) -> Option<ShardEnd> {
         let mut swept = boot_time();
         loop {
             if let Some(end) = subscription.end() {
                 return Some(end);
             }
-            if self.is_left(number) {
-                return Some(self.left(subscription).await);
+            if self.is_abandoned(number) {
+                return Some(self.abandoned(subscription).await);
             }
             let rest = SWEEP.saturating_sub(boot_time().since(swept));
             let changes = self.changes(number, rest.is_zero())?;
             let mut requests: Vec<_> = changes.iter().map(|change| self.request(*change)).collect();
             if rest.is_zero() {
                 swept = boot_time();
-                requests.push(Request::Ping);
+                requests.push(ChannelRequest::Ping);
             }
             if requests.is_empty() {
                 self.opener.within(rest, self.changed.notified()).await;
                 continue;
             }
             let limit = self.opener.command_deadline;
-            match self.opener.within(limit, subscription.ask(&requests)).await {
+            match self.opener.within(limit, subscription.request(&requests)).await {
                 Some(Ok(outcomes)) => self.answered(number, server, changes, outcomes),
                 Some(Err(end)) => return Some(end),
-                None => return Some(End::Broken),
+                None => return Some(ShardEnd::Broken),
             }
         }
     }
 
-    fn request(&self, change: Change) -> Request {
+    fn request(&self, change: Change) -> ChannelRequest {
         let name = |Channel { slot, origin }| self.opener.namespace.shard_channel(origin, slot);
         match change {
-            Change::Join(channel) => Request::Join(name(channel)),
-            Change::Leave(channel) => Request::Leave(name(channel)),
+            Change::Join(channel) => ChannelRequest::Join(name(channel)),
+            Change::Leave(channel) => ChannelRequest::Leave(name(channel)),
         }
     }
 
@@ -284,7 +286,7 @@ impl Subscriber {
         }
         drop(state);
         for (listeners, confirmation) in answers {
-            answer(listeners, &confirmation);
+            confirm(listeners, &confirmation);
         }
         if is_elsewhere {
             self.opener.reports.doubted();
@@ -300,16 +302,16 @@ impl Subscriber {
         state.task = None;
         let listeners = state.channels.give_up();
         drop(state);
-        answer(listeners, &Err(fault.clone()));
+        confirm(listeners, &Err(fault.clone()));
     }
 
     /// The subscription is over, and what is published from now on is lost. Returns whether there may be another
     /// one.
-    fn lost(&self, number: u64, end: End, server: &str) -> bool {
+    fn lost(&self, number: u64, end: ShardEnd, server: &str) -> bool {
         let Some(mut state) = self.current(number) else { return false };
         let slots = state.channels.start_again(|listener| !listener.is_closed());
-        state.task = Some(Task { number, is_left: false });
-        let tolerated = if end == End::Broken { 0 } else { MAX_UNSUBSCRIBED };
+        state.task = Some(Task { number, is_abandoned: false });
+        let tolerated = if end == ShardEnd::Broken { 0 } else { MAX_UNSUBSCRIBED };
         let is_hopeless = state.in_vain > tolerated;
         state.in_vain += 1;
         drop(state);
@@ -319,23 +321,23 @@ impl Subscriber {
         self.opener.reports.doubted();
         if let Some(events) = self.opener.reports.events() {
             let concerns = |slot| slots.contains(&slot);
-            if end == End::Broken {
+            if end == ShardEnd::Broken {
                 events.on_broken(&fault::broke(server), &concerns);
             }
             // Where the connection has just answered, no other process was started from this one's image.
             let origin = match end {
-                End::Unsubscribed => None,
+                ShardEnd::Unsubscribed => None,
                 // Without randomness no new attempt is made either.
-                End::Broken => Origin::draw().ok(),
+                ShardEnd::Broken => Origin::draw().ok(),
             };
             events.on_resubscribed(origin, &concerns);
         }
         !is_hopeless
     }
 
-    fn is_left(&self, number: u64) -> bool {
+    fn is_abandoned(&self, number: u64) -> bool {
         self.current(number)
-            .is_some_and(|state| state.task.as_ref().is_some_and(|task| task.is_left))
+            .is_some_and(|state| state.task.as_ref().is_some_and(|task| task.is_abandoned))
     }
 
     fn is_needed(&self, number: u64) -> bool {
@@ -343,19 +345,19 @@ impl Subscriber {
     }
 
     /// The state, while that is the last task.
-    fn current(&self, number: u64) -> Option<MutexGuard<'_, State>> {
+    fn current(&self, number: u64) -> Option<MutexGuard<'_, Listening>> {
         let state = self.state();
         let is_last = state.task.as_ref()?.number == number;
         is_last.then_some(state)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Listening> {
         // Nothing here panics between two assignments, so a panic elsewhere leaves it sound.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl Listening {
     /// Why no connection is tried now.
     fn refusal(&self) -> Option<Fault> {
         let (fault, until) = self.refusal.as_ref()?;
@@ -373,14 +375,14 @@ impl State {
     }
 }
 
-fn answer(listeners: Vec<oneshot::Sender<Confirmation>>, confirmation: &Confirmation) {
+fn confirm(listeners: Vec<oneshot::Sender<Confirmation>>, confirmation: &Confirmation) {
     for listener in listeners {
         // A call that has gone does not wait for it.
         drop(listener.send(confirmation.clone()));
     }
 }
 
-fn left(server: &str) -> Fault {
+fn no_slots(server: &str) -> Fault {
     Fault::unavailable(format!("{server}: the node has no slots any more"))
 }
 

@@ -17,11 +17,11 @@ use crate::backend::redis::connect::driven::Driven;
 /// not used any more.
 pub(crate) struct ShardSubscription {
     driven: Driven,
-    heard: Arc<Heard>,
+    heard: Arc<Pushes>,
 }
 
 /// What is asked of the node.
-pub(crate) enum Request {
+pub(crate) enum ChannelRequest {
     /// To subscribe to this channel.
     Join(String),
     /// To unsubscribe from it.
@@ -32,7 +32,7 @@ pub(crate) enum Request {
 
 /// Why a connection is not used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ShardEnd {
     /// The node has given a slot away, and has said so just now.
     Unsubscribed,
     Broken,
@@ -46,9 +46,9 @@ impl ShardSubscription {
         changed: &Arc<Notify>,
         hear: impl Fn(&str) + Send + Sync + 'static,
     ) -> RedisResult<Self> {
-        let heard = Arc::new(Heard { known: Mutex::default(), changed: Arc::clone(changed) });
+        let heard = Arc::new(Pushes { known: Mutex::default(), changed: Arc::clone(changed) });
         let pushed = Arc::clone(&heard);
-        let driven = Driven::open_hearing(client, move |push| match text_of_message(&push) {
+        let driven = Driven::open_with_pushes(client, move |push| match text_of_message(&push) {
             Some(text) => hear(text),
             None => pushed.on(&push),
         });
@@ -56,7 +56,10 @@ impl ShardSubscription {
     }
 
     /// Sends the requests in one go; an error of the server's is one of the outcomes.
-    pub(crate) async fn ask(&self, requests: &[Request]) -> Result<Vec<RedisResult<()>>, End> {
+    pub(crate) async fn request(
+        &self,
+        requests: &[ChannelRequest],
+    ) -> Result<Vec<RedisResult<()>>, ShardEnd> {
         self.heard.known().leaving = leaving(requests);
         let mut pipeline = Pipeline::with_capacity(requests.len());
         for request in requests {
@@ -65,18 +68,18 @@ impl ShardSubscription {
         let mut commands = self.driven.commands.clone();
         let replies = commands.send_packed_commands(&pipeline, 0, requests.len()).await;
         self.heard.known().leaving.clear();
-        let Ok(replies) = replies else { return Err(End::Broken) };
+        let Ok(replies) = replies else { return Err(ShardEnd::Broken) };
         let outcomes = requests.iter().zip(replies).map(|(request, reply)| request.outcome(reply));
-        outcomes.collect::<Option<_>>().ok_or(End::Unsubscribed)
+        outcomes.collect::<Option<_>>().ok_or(ShardEnd::Unsubscribed)
     }
 
     /// Why it is not used any more, if it is not.
-    pub(crate) fn end(&self) -> Option<End> {
+    pub(crate) fn end(&self) -> Option<ShardEnd> {
         self.heard.known().end
     }
 }
 
-impl Request {
+impl ChannelRequest {
     fn add_to(&self, pipeline: &mut Pipeline) {
         match self {
             Self::Join(channel) => pipeline.cmd("SSUBSCRIBE").arg(channel),
@@ -100,33 +103,33 @@ impl Request {
     }
 }
 
-fn leaving(requests: &[Request]) -> HashSet<String> {
-    let channel = |request: &Request| match request {
-        Request::Leave(channel) => Some(channel.clone()),
-        Request::Join(_) | Request::Ping => None,
+fn leaving(requests: &[ChannelRequest]) -> HashSet<String> {
+    let channel = |request: &ChannelRequest| match request {
+        ChannelRequest::Leave(channel) => Some(channel.clone()),
+        ChannelRequest::Join(_) | ChannelRequest::Ping => None,
     };
     requests.iter().filter_map(channel).collect()
 }
 
 /// What the driver of a connection has heard.
-struct Heard {
-    known: Mutex<Known>,
+struct Pushes {
+    known: Mutex<Joined>,
     changed: Arc<Notify>,
 }
 
 #[derive(Default)]
-struct Known {
+struct Joined {
     /// The channels that are unsubscribed from by the requests in flight.
     leaving: HashSet<String>,
-    end: Option<End>,
+    end: Option<ShardEnd>,
 }
 
-impl Heard {
+impl Pushes {
     fn on(&self, push: &PushInfo) {
         let mut known = self.known();
         let end = match push.kind {
-            PushKind::Disconnection => End::Broken,
-            PushKind::SUnsubscribe if !known.is_asked_for(&push.data) => End::Unsubscribed,
+            PushKind::Disconnection => ShardEnd::Broken,
+            PushKind::SUnsubscribe if !known.is_requested(&push.data) => ShardEnd::Unsubscribed,
             _ => return,
         };
         known.end.get_or_insert(end);
@@ -134,15 +137,15 @@ impl Heard {
         self.changed.notify_one();
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, Joined> {
         // Every change is one assignment, so a panic elsewhere leaves it sound.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl Joined {
     /// Whether that is the first message that a channel is unsubscribed from as it was asked for.
-    fn is_asked_for(&mut self, data: &[Value]) -> bool {
+    fn is_requested(&mut self, data: &[Value]) -> bool {
         channel_of(data).is_some_and(|channel| self.leaving.remove(channel))
     }
 }
@@ -180,11 +183,12 @@ mod tests {
 
     #[test]
     fn an_answer_belongs_to_its_request() {
-        let (join, leave) = (Request::Join("a".to_owned()), Request::Leave("a".to_owned()));
+        let (join, leave) =
+            (ChannelRequest::Join("a".to_owned()), ChannelRequest::Leave("a".to_owned()));
         assert!(join.outcome(push("ssubscribe", "a")).unwrap().is_ok());
         assert!(leave.outcome(push("sunsubscribe", "a")).unwrap().is_ok());
-        assert!(Request::Ping.outcome(reply("+PONG")).unwrap().is_ok());
-        for request in [join, leave, Request::Ping] {
+        assert!(ChannelRequest::Ping.outcome(reply("+PONG")).unwrap().is_ok());
+        for request in [join, leave, ChannelRequest::Ping] {
             let moved = request.outcome(reply("-MOVED 7 127.0.0.1:7000")).unwrap();
             assert_eq!(moved.unwrap_err().code(), Some("MOVED"));
         }
@@ -193,29 +197,29 @@ mod tests {
     /// The answer after it, which belongs to the next request, would be taken for this one's.
     #[test]
     fn an_unasked_message_answers_no_request() {
-        let requests = ["a", "b"].map(|channel| Request::Join(channel.to_owned()));
-        for request in requests.iter().chain([&Request::Ping]) {
+        let requests = ["a", "b"].map(|channel| ChannelRequest::Join(channel.to_owned()));
+        for request in requests.iter().chain([&ChannelRequest::Ping]) {
             assert!(request.outcome(push("sunsubscribe", "a")).is_none());
         }
         assert!(requests[0].outcome(push("ssubscribe", "b")).is_none());
         assert!(requests[0].outcome(reply("+PONG")).is_none());
-        assert!(Request::Ping.outcome(push("ssubscribe", "b")).is_none());
+        assert!(ChannelRequest::Ping.outcome(push("ssubscribe", "b")).is_none());
     }
 
     #[test]
     fn only_an_unasked_message_ends_a_subscription() {
-        let heard = Heard { known: Mutex::default(), changed: Arc::default() };
+        let heard = Pushes { known: Mutex::default(), changed: Arc::default() };
         let on = |kind: &str, channel: &str| match push(kind, channel) {
             Value::Push { kind, data } => heard.on(&PushInfo { kind, data }),
             other => panic!("{other:?}"),
         };
-        heard.known().leaving = leaving(&[Request::Leave("a".to_owned())]);
+        heard.known().leaving = leaving(&[ChannelRequest::Leave("a".to_owned())]);
         on("ssubscribe", "b");
         on("sunsubscribe", "a");
         assert_eq!(heard.known().end, None);
         on("sunsubscribe", "a");
-        assert_eq!(heard.known().end, Some(End::Unsubscribed));
+        assert_eq!(heard.known().end, Some(ShardEnd::Unsubscribed));
         heard.on(&PushInfo { kind: PushKind::Disconnection, data: Vec::new() });
-        assert_eq!(heard.known().end, Some(End::Unsubscribed));
+        assert_eq!(heard.known().end, Some(ShardEnd::Unsubscribed));
     }
 }

@@ -4,8 +4,8 @@ use std::mem;
 use std::time::Duration;
 
 use crate::backend::Fault;
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::Opener;
-use crate::backend::redis::connect::place::Place;
 use crate::backend::redis::fault::cluster;
 use crate::types::clock::{Moment, boot_time, timer_on};
 
@@ -23,7 +23,7 @@ pub(super) struct Hops {
     pause: Duration,
     has_broken: bool,
     /// The server that the next request is to be sent to behind `ASKING`.
-    asks: Option<Place>,
+    asks: Option<Endpoint>,
     is_asking: bool,
 }
 
@@ -40,7 +40,7 @@ impl Hops {
     }
 
     /// Where the next request goes, where that is not the server of its slot.
-    pub(super) fn next(&mut self) -> Option<Place> {
+    pub(super) fn next(&mut self) -> Option<Endpoint> {
         let next = self.asks.take();
         self.is_asking = next.is_some();
         next
@@ -64,7 +64,7 @@ impl Hops {
     pub(super) async fn redirect(
         &mut self,
         fault: Fault,
-        asks: Option<Place>,
+        asks: Option<Endpoint>,
         opener: &Opener,
     ) -> Result<(), Fault> {
         self.redirects += 1;

@@ -140,12 +140,12 @@ impl Router {
             let connection = self.connection(slot, over, &mut hops).await?;
             // Pinned here, because each future around them would take their space once more.
             let answer = pin!(request.send(self, &connection, hops.is_asking()));
-            let answer = pin!(connection.unless_left(answer));
+            let answer = pin!(connection.unless_abandoned(answer));
             before = match self.topology.doubting(answer).await {
-                Some(Ok(found)) if !connection.is_left() => return Ok(Ran { found, before }),
+                Some(Ok(found)) if !connection.is_abandoned() => return Ok(Ran { found, before }),
                 Some(Ok(found)) => Before::Left(found),
                 None => Before::Unknown,
-                Some(Err(_)) if connection.is_left() => Before::Unknown,
+                Some(Err(_)) if connection.is_abandoned() => Before::Unknown,
                 Some(Err(_)) if connection.is_retired() && hops.breaks() => Before::Unknown,
                 Some(Err(failed)) => {
                     // Boxed, because every call would carry its size and hardly one needs it.
@@ -165,7 +165,7 @@ impl Router {
     ) -> Result<Arc<Connection>, Fault> {
         loop {
             let server = match hops.next() {
-                Some(place) => self.topology.server_at(&place, slot),
+                Some(endpoint) => self.topology.server_at(&endpoint, slot),
                 None => self.topology.server(slot),
             };
             let fault = match server {
@@ -197,15 +197,15 @@ impl Router {
     ) -> Result<(), Fault> {
         let opener = &self.topology.opener;
         match meaning {
-            Meaning::Moved(place) => {
+            Meaning::Moved(endpoint) => {
                 // A server to which the slot only moves names the one that has it still.
                 if !hops.is_asking() {
-                    self.topology.move_slot(slot, connection, &place);
+                    self.topology.move_slot(slot, connection, &endpoint);
                 }
                 hops.redirect(fault, None, opener).await
             }
-            Meaning::Asks(place) if keys == Keys::One => {
-                hops.redirect(fault, Some(place), opener).await
+            Meaning::Asks(endpoint) if keys == Keys::One => {
+                hops.redirect(fault, Some(endpoint), opener).await
             }
             Meaning::Split if keys == Keys::One => self.again(fault, hops).await,
             Meaning::Passes => self.again(fault, hops).await,

@@ -56,8 +56,8 @@ impl Router {
             return self.renew_together(first.attempt.slot, renewals).await;
         }
         let mut groups = BTreeMap::<_, Vec<usize>>::new();
-        for (place, renewal) in renewals.iter().enumerate() {
-            groups.entry(server(renewal)).or_default().push(place);
+        for (endpoint, renewal) in renewals.iter().enumerate() {
+            groups.entry(server(renewal)).or_default().push(endpoint);
         }
         let mut outcomes: Vec<Outcome> = renewals.iter().map(|_| Ok(Renewed::Absent)).collect();
         for group in groups.into_values() {
@@ -91,8 +91,8 @@ impl Router {
         let slot = renewal.attempt.slot;
         outcome.map_err(|Failed { fault, meaning }| {
             let next = match meaning {
-                Meaning::Moved(place) => {
-                    self.topology.move_slot(slot, connection, &place);
+                Meaning::Moved(endpoint) => {
+                    self.topology.move_slot(slot, connection, &endpoint);
                     Next::Elsewhere
                 }
                 Meaning::Asks(_) | Meaning::Split => Next::InParts,
@@ -117,18 +117,18 @@ impl Router {
     ) -> Vec<(usize, Outcome)> {
         let opener = &self.topology.opener;
         let mut running = JoinSet::new();
-        for (place, renewal) in moving.iter().zip(picked(renewals, &moving)) {
+        for (endpoint, renewal) in moving.iter().zip(picked(renewals, &moving)) {
             let ttl = renewal.ttl.unwrap_or(renewal.attempt.ttl).duration();
             // Half of what the batch is waited for.
             let limit = opener.command_deadline.min(ttl / 9) / 2;
             let this = self.clone();
-            let place = *place;
+            let endpoint = *endpoint;
             let renewed = async move {
                 let opener = &this.topology.opener;
                 let renewed = opener.within(limit, this.renew_in_parts(&renewal)).await;
                 let renewed =
                     renewed.unwrap_or_else(|| Err(Fault::no_answer(&opener.server, limit)));
-                (place, renewed.map_err(|fault| (fault, Next::Settled)))
+                (endpoint, renewed.map_err(|fault| (fault, Next::Settled)))
             };
             running.spawn_on(renewed, &opener.timers);
         }
@@ -155,13 +155,13 @@ fn those(outcomes: &[Outcome], next: Next) -> Vec<usize> {
     outcomes.iter().enumerate().filter(|(_, outcome)| is_it(outcome)).map(|(at, _)| at).collect()
 }
 
-fn picked(renewals: &[Renewal], places: &[usize]) -> Vec<Renewal> {
-    places.iter().filter_map(|place| renewals.get(*place).cloned()).collect()
+fn picked(renewals: &[Renewal], endpoints: &[usize]) -> Vec<Renewal> {
+    endpoints.iter().filter_map(|endpoint| renewals.get(*endpoint).cloned()).collect()
 }
 
 fn put(outcomes: &mut [Outcome], found: impl IntoIterator<Item = (usize, Outcome)>) {
-    for (place, outcome) in found {
-        if let Some(of) = outcomes.get_mut(place) {
+    for (endpoint, outcome) in found {
+        if let Some(of) = outcomes.get_mut(endpoint) {
             *of = outcome;
         }
     }

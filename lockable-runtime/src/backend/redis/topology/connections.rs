@@ -30,17 +30,17 @@ pub(crate) struct Connections {
     pub(crate) opener: Opener,
     openings: Mutex<Openings>,
     /// When connections were last to lead to another server, in nanoseconds; zero if never.
-    left_at: AtomicU64,
+    moved_at: AtomicU64,
 }
 
 impl Connections {
     pub(crate) fn new(opener: Opener) -> Self {
-        Self { opener, openings: Mutex::default(), left_at: AtomicU64::default() }
+        Self { opener, openings: Mutex::default(), moved_at: AtomicU64::default() }
     }
 
     /// Connections lead to another server from now on, which may have other locks.
-    pub(crate) fn leave(&self) {
-        self.left_at.store(boot_time().as_nanos(), Ordering::Release);
+    pub(crate) fn abandon(&self) {
+        self.moved_at.store(boot_time().as_nanos(), Ordering::Release);
         self.opener.times.forget();
         self.drop_retired();
         self.opener.reports.connected();
@@ -60,8 +60,8 @@ impl Connections {
         }
     }
 
-    pub(crate) fn left_at(&self) -> Moment {
-        Moment::from_nanos(self.left_at.load(Ordering::Acquire))
+    pub(crate) fn moved_at(&self) -> Moment {
+        Moment::from_nanos(self.moved_at.load(Ordering::Acquire))
     }
 
     /// The connection of the calling task's runtime, opened by the first that comes.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::votes::Elected;
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::epochs::{Epoch, Epochs};
 use crate::backend::redis::connect::finder::Term;
-use crate::backend::redis::connect::place::Place;
 use crate::types::clock::{Moment, boot_time};
 
 /// How long an announced primary is used without asking. Sentinels tell each other of a failover within their
@@ -22,15 +22,15 @@ const ANSWERED: Duration = Duration::from_secs(1);
 /// The elections of one group of servers, numbered as they were learned of. Only the last one counts.
 #[derive(Default)]
 pub(crate) struct Elections {
-    known: Mutex<Known>,
+    known: Mutex<Primary>,
     /// One for each.
     epochs: Arc<Epochs>,
 }
 
 /// The primary of now.
 #[derive(Default)]
-struct Known {
-    place: Option<Place>,
+struct Primary {
+    endpoint: Option<Endpoint>,
     /// Until when it is used without asking.
     until: Option<Moment>,
     /// When Sentinels last named one.
@@ -44,7 +44,7 @@ struct Known {
 struct Announced {
     at: Moment,
     /// The primary before it, which Sentinels may still name that have not heard of the failover.
-    left: Option<Place>,
+    left: Option<Endpoint>,
 }
 
 /// That a server is the primary, until another one is.
@@ -66,41 +66,42 @@ impl Elections {
     }
 
     /// The primary, where it was learned of so recently that no Sentinel needs to be asked.
-    pub(crate) fn recent(self: &Arc<Self>) -> Option<(Place, Election)> {
+    pub(crate) fn recent(self: &Arc<Self>) -> Option<(Endpoint, Election)> {
         let known = self.known();
         let is_recent = boot_time() < known.until?;
-        let place = known.place.clone().filter(|_| is_recent)?;
-        Some((place, self.election()))
+        let endpoint = known.endpoint.clone().filter(|_| is_recent)?;
+        Some((endpoint, self.election()))
     }
 
     /// The primary, as it was learned of last.
-    pub(crate) fn last(&self) -> Option<Place> {
-        self.known().place.clone()
+    pub(crate) fn last(&self) -> Option<Endpoint> {
+        self.known().endpoint.clone()
     }
 
     /// A Sentinel has announced a primary in the place of another one. `false` where that other one is not the
     /// primary that is known: the announcement may be late.
-    pub(crate) fn announce(&self, left: &Place, place: Place) -> bool {
+    pub(crate) fn announce(&self, left: &Endpoint, endpoint: Endpoint) -> bool {
         let mut known = self.known();
-        let is_next = known.place.as_ref().is_none_or(|known| known == left || *known == place);
+        let is_next =
+            known.endpoint.as_ref().is_none_or(|known| known == left || *known == endpoint);
         if is_next {
-            self.believe(&mut known, place);
+            self.believe(&mut known, endpoint);
         }
         is_next
     }
 
     /// The Sentinel that announced it says so when it is asked.
-    pub(crate) fn confirm(&self, place: Place) {
-        self.believe(&mut self.known(), place);
+    pub(crate) fn confirm(&self, endpoint: Endpoint) {
+        self.believe(&mut self.known(), endpoint);
     }
 
-    fn believe(&self, known: &mut Known, place: Place) {
+    fn believe(&self, known: &mut Primary, endpoint: Endpoint) {
         let now = boot_time();
-        if known.place.as_ref() != Some(&place) {
-            known.announced = Some(Announced { at: now, left: known.place.clone() });
+        if known.endpoint.as_ref() != Some(&endpoint) {
+            known.announced = Some(Announced { at: now, left: known.endpoint.clone() });
         }
         known.until = Some(now.after(ANNOUNCED));
-        self.change(known, place);
+        self.change(known, endpoint);
     }
 
     /// What Sentinels answered to a question that was asked during that election; what was learned since is
@@ -111,28 +112,28 @@ impl Elections {
         self: &Arc<Self>,
         before: u64,
         answer: Elected,
-    ) -> Option<(Place, Election)> {
+    ) -> Option<(Endpoint, Election)> {
         let mut known = self.known();
         let now = boot_time();
-        let Elected { place, is_by_majority, is_tied } = answer;
-        let is_needed = known.is_doubted || known.place.is_none();
+        let Elected { endpoint, is_by_majority, is_tied } = answer;
+        let is_needed = known.is_doubted || known.endpoint.is_none();
         let counts = is_by_majority || (is_needed && !is_tied);
-        if self.number() == before && counts && !known.is_outdated(&place, now) {
-            self.change(&mut known, place);
+        if self.number() == before && counts && !known.is_outdated(&endpoint, now) {
+            self.change(&mut known, endpoint);
         }
         known.answered = now;
         if known.is_doubted {
             known.until = Some(now.after(ANSWERED));
         }
-        Some((known.place.clone()?, self.election()))
+        Some((known.endpoint.clone()?, self.election()))
     }
 
-    fn change(&self, known: &mut Known, place: Place) {
-        if known.place.as_ref() == Some(&place) {
+    fn change(&self, known: &mut Primary, endpoint: Endpoint) {
+        if known.endpoint.as_ref() == Some(&endpoint) {
             return;
         }
         // Nothing leads elsewhere yet when the first primary is learned of.
-        let is_other = known.place.replace(place).is_some();
+        let is_other = known.endpoint.replace(endpoint).is_some();
         known.is_doubted = false;
         self.epochs.begin(is_other);
     }
@@ -141,17 +142,17 @@ impl Elections {
         Election { all: Arc::clone(self), epoch: self.epochs.current() }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, Primary> {
         // Every change is a few assignments, so a panic elsewhere leaves it sound.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl Primary {
     /// Whether the Sentinels that name this place have not heard of the last failover.
-    fn is_outdated(&self, place: &Place, now: Moment) -> bool {
+    fn is_outdated(&self, endpoint: &Endpoint, now: Moment) -> bool {
         let Some(Announced { at, left }) = &self.announced else { return false };
-        left.as_ref() == Some(place) && now.since(*at) < ANNOUNCED
+        left.as_ref() == Some(endpoint) && now.since(*at) < ANNOUNCED
     }
 }
 
@@ -180,22 +181,22 @@ impl Term for Election {
 mod tests {
     use super::*;
 
-    fn at(port: u16) -> Place {
-        Place { host: "h".to_owned(), port }
+    fn at(port: u16) -> Endpoint {
+        Endpoint { host: "h".to_owned(), port }
     }
 
     /// The port that is known now, where it is used without asking.
     fn known(elections: &Arc<Elections>) -> Option<u16> {
-        elections.recent().map(|(place, _)| place.port)
+        elections.recent().map(|(endpoint, _)| endpoint.port)
     }
 
     fn settle(elections: &Arc<Elections>, before: u64, port: u16) -> (u16, Election) {
-        let (place, election) = elections.settle(before, by_majority(port)).unwrap();
-        (place.port, election)
+        let (endpoint, election) = elections.settle(before, by_majority(port)).unwrap();
+        (endpoint.port, election)
     }
 
     fn by_majority(port: u16) -> Elected {
-        Elected { place: at(port), is_by_majority: true, is_tied: false }
+        Elected { endpoint: at(port), is_by_majority: true, is_tied: false }
     }
 
     fn announce(elections: &Arc<Elections>, left: u16, port: u16) -> bool {
@@ -293,10 +294,10 @@ mod tests {
     fn a_minority_replaces_no_primary_that_works() {
         let elections = Arc::<Elections>::default();
         settle(&elections, 0, 1);
-        let minority = || Elected { place: at(2), is_by_majority: false, is_tied: false };
+        let minority = || Elected { endpoint: at(2), is_by_majority: false, is_tied: false };
         let settle = || elections.settle(1, minority()).unwrap();
-        let (place, election) = settle();
-        assert_eq!(place, at(1));
+        let (endpoint, election) = settle();
+        assert_eq!(endpoint, at(1));
         election.doubt();
         election.works();
         assert_eq!(settle().0, at(1));
@@ -307,7 +308,7 @@ mod tests {
     #[test]
     fn a_tie_names_no_primary() {
         let elections = Arc::<Elections>::default();
-        let tie = || Elected { place: at(2), is_by_majority: false, is_tied: true };
+        let tie = || Elected { endpoint: at(2), is_by_majority: false, is_tied: true };
         assert!(elections.settle(0, tie()).is_none());
         settle(&elections, 0, 1).1.doubt();
         assert_eq!(elections.settle(1, tie()).unwrap().0, at(1));

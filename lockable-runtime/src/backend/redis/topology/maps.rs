@@ -1,7 +1,7 @@
 //! Which node has which slot, by what most nodes say.
 
 use super::votes::most;
-use crate::backend::redis::connect::place::Place;
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::shards::Shard;
 use crate::types::slot::{SLOTS, Slot};
 
@@ -9,7 +9,7 @@ use crate::types::slot::{SLOTS, Slot};
 pub(super) type Map = Vec<Shard>;
 
 /// Where most of the maps have each slot; none of those of which as many say one thing as another.
-pub(super) fn undisputed(maps: &[Map]) -> impl Iterator<Item = (Slot, &Place)> {
+pub(super) fn undisputed(maps: &[Map]) -> impl Iterator<Item = (Slot, &Endpoint)> {
     let tables: Vec<_> = maps.iter().map(|map| table(map)).collect();
     Slot::all().filter_map(move |slot| {
         let named = tables.iter().filter_map(|table| *table.get(slot.index())?);
@@ -19,7 +19,7 @@ pub(super) fn undisputed(maps: &[Map]) -> impl Iterator<Item = (Slot, &Place)> {
 }
 
 /// The master of each slot.
-fn table(map: &[Shard]) -> Vec<Option<&Place>> {
+fn table(map: &[Shard]) -> Vec<Option<&Endpoint>> {
     let mut table = vec![None; SLOTS];
     for shard in map {
         for slot in shard.slots() {
@@ -41,15 +41,15 @@ mod tests {
             let (slots, port) = text.split_once(':').unwrap();
             let (first, last) = slots.split_once('-').unwrap();
             let ranges = vec![first.parse().unwrap()..=last.parse().unwrap()];
-            let master = Place { host: "h".to_owned(), port: port.parse().unwrap() };
+            let master = Endpoint { host: "h".to_owned(), port: port.parse().unwrap() };
             Shard { ranges, master, replicas: Vec::new() }
         };
         shards.split_whitespace().map(shard).collect()
     }
 
     fn port(maps: &[Map], slot: u16) -> Option<u16> {
-        let is_it = |(of, _): &(Slot, &Place)| *of == Slot::new(slot);
-        undisputed(maps).find(is_it).map(|(_, place)| place.port)
+        let is_it = |(of, _): &(Slot, &Endpoint)| *of == Slot::new(slot);
+        undisputed(maps).find(is_it).map(|(_, endpoint)| endpoint.port)
     }
 
     #[test]

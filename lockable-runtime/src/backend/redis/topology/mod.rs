@@ -16,8 +16,8 @@ use self::single::Single;
 use self::slots::Slots;
 use self::watch::Watch;
 use super::connect::address::{self, Way};
+use super::connect::endpoint::Endpoint;
 use super::connect::opener::Opener;
-use super::connect::place::Place;
 use super::fault::cluster;
 use super::pubsub::revocations::Revocations;
 use super::wire::connection::Connection;
@@ -30,9 +30,9 @@ use crate::types::token::Origin;
 pub(super) mod connections;
 mod elections;
 pub(super) mod latest_releases;
+mod map_requests;
 mod maps;
 mod pace;
-mod questions;
 mod refreshes;
 mod seats;
 pub(super) mod sentinels;
@@ -60,7 +60,7 @@ pub(super) enum Found {
     /// These name the one server.
     Elected(Arc<Sentinels>),
     /// These nodes of a cluster know the others.
-    Seeds(Vec<Place>),
+    Seeds(Vec<Endpoint>),
 }
 
 impl Topology {
@@ -79,7 +79,7 @@ impl Topology {
                 (opener.clone(), Arc::new(Single::new(opener)))
             }
             Way::Sharded(nodes) => {
-                let seeds: Vec<_> = nodes.iter().filter_map(address::place_of).collect();
+                let seeds: Vec<_> = nodes.iter().filter_map(address::endpoint_of).collect();
                 found = Found::Seeds(seeds.clone());
                 (opener.clone(), Slots::new(opener, seeds))
             }
@@ -119,8 +119,8 @@ impl Topology {
     }
 
     /// The server at this place, which may have no slot yet.
-    pub(super) fn server_at(&self, place: &Place, slot: Slot) -> Option<Arc<Server>> {
-        self.seats.server_at(place, slot)
+    pub(super) fn server_at(&self, endpoint: &Endpoint, slot: Slot) -> Option<Arc<Server>> {
+        self.seats.server_at(endpoint, slot)
     }
 
     /// All servers that have locks.
@@ -133,7 +133,7 @@ impl Topology {
     pub(super) async fn moved_since(&self, moment: Moment) -> Result<Vec<Arc<Server>>, Fault> {
         self.seats.refreshed().await?;
         let mut moved: Vec<_> = Slot::all()
-            .filter(|slot| self.seats.left_at(*slot) > moment)
+            .filter(|slot| self.seats.moved_at(*slot) > moment)
             .filter_map(|slot| self.seats.number(slot))
             .collect();
         moved.dedup();
@@ -144,25 +144,25 @@ impl Topology {
     /// Another server has the seats that an election changes: connections lead there from now on.
     pub(super) fn was_elected(&self) {
         for server in self.seats.servers() {
-            server.connections.leave();
+            server.connections.abandon();
             server.readers.drop_retired();
         }
     }
 
     /// Whether that server has no locks any more.
-    pub(super) async fn has_left(&self, server: &Server) -> bool {
+    pub(super) async fn has_no_slots(&self, server: &Server) -> bool {
         let Ok(servers) = self.servers().await else { return false };
         servers.iter().all(|other| other.number != server.number)
     }
 
     /// Whether the slot is at the server of this connection, as far as is known.
     pub(super) fn leads_to(&self, slot: Slot, connection: &Connection) -> bool {
-        let Some(place) = connection.node() else { return true };
-        self.server(slot).is_some_and(|server| server.place() == Some(place))
+        let Some(endpoint) = connection.node() else { return true };
+        self.server(slot).is_some_and(|server| server.endpoint() == Some(endpoint))
     }
 
     /// The server of this connection was sent a request for a slot and says that it is at another place now.
-    pub(super) fn move_slot(&self, slot: Slot, connection: &Connection, to: &Place) {
+    pub(super) fn move_slot(&self, slot: Slot, connection: &Connection, to: &Endpoint) {
         if let Some(from) = connection.node() {
             self.seats.move_slot(slot, from, to);
         }
@@ -267,8 +267,8 @@ impl Topology {
     }
 
     /// When the slot's server was last left for another one; zero if never.
-    pub(super) fn left_at(&self, slot: Slot) -> Moment {
-        self.seats.left_at(slot)
+    pub(super) fn moved_at(&self, slot: Slot) -> Moment {
+        self.seats.moved_at(slot)
     }
 
     /// The calling task gave up on an answer of the slot's server after that time.

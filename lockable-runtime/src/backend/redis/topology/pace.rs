@@ -19,13 +19,13 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 /// Whether a question is under way.
 #[derive(Default)]
 pub(super) struct Pace {
-    state: Mutex<State>,
+    state: Mutex<Pacing>,
     /// How many were answered or not, and what came of the last one.
     pub(super) ended: watch::Sender<(u64, Option<Fault>)>,
 }
 
 #[derive(Default)]
-struct State {
+struct Pacing {
     is_running: bool,
     /// Whether an answer was needed since the last question was sent.
     is_needed: bool,
@@ -65,7 +65,7 @@ impl Pace {
         state.is_running
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Pacing> {
         // Every change is a few assignments, so a panic elsewhere leaves it sound.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
+use super::map_requests::{MapAnswer, collect_most, collect_soon, request_map, request_map_anew};
 use super::maps::{Map, undisputed};
-use super::questions::{Answer, ask_place, ask_server, collect_most, collect_soon};
 use super::slots::Slots;
 use crate::backend::Fault;
-use crate::backend::redis::connect::place::Place;
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::fault::cluster;
 use crate::types::clock::{boot_time, timer_on};
 
 /// The most masters that are asked at once: enough for a majority that is not of one rack.
-const MAX_ASKED: usize = 16;
+const MAX_AT_ONCE: usize = 16;
 
 impl Slots {
     /// Has the nodes asked soon; waits for nothing.
@@ -48,16 +48,19 @@ impl Slots {
         let mut maps = Vec::new();
         let mut faults = Vec::new();
         let limit = self.opener.command_deadline / 2;
-        let mut asking: JoinSet<_> =
-            masters.into_iter().take(MAX_ASKED).map(|master| ask_server(master, limit)).collect();
-        let mut count = asking.len();
-        collect_most(&mut asking, (&mut maps, &mut faults)).await;
+        let mut running: JoinSet<_> = masters
+            .into_iter()
+            .take(MAX_AT_ONCE)
+            .map(|master| request_map(master, limit))
+            .collect();
+        let mut count = running.len();
+        collect_most(&mut running, (&mut maps, &mut faults)).await;
         let has_master = !maps.is_empty();
         if maps.len() * 2 <= count {
-            let replicas = self.table().replicas().take(MAX_ASKED).cloned().collect();
-            let mut asking = self.ask(replicas, self.opener.connect_deadline / 2);
-            count += asking.len();
-            collect_most(&mut asking, (&mut maps, &mut faults)).await;
+            let replicas = self.table().replicas().take(MAX_AT_ONCE).cloned().collect();
+            let mut running = self.request_maps(replicas, self.opener.connect_deadline / 2);
+            count += running.len();
+            collect_most(&mut running, (&mut maps, &mut faults)).await;
         }
         if maps.is_empty() {
             // All nodes may have other addresses now, which the names of the URL lead to.
@@ -76,16 +79,19 @@ impl Slots {
         let mut maps = Vec::new();
         let mut faults = Vec::new();
         let seeds = self.seeds.clone();
-        let mut asking = self.ask(seeds, self.opener.connect_deadline / 2);
-        collect_soon(&mut asking, (&mut maps, &mut faults), &self.opener.timers).await;
+        let mut running = self.request_maps(seeds, self.opener.connect_deadline / 2);
+        collect_soon(&mut running, (&mut maps, &mut faults), &self.opener.timers).await;
         if maps.is_empty() {
             return Err(cluster::unknown(&self.opener.server, faults));
         }
         Ok(self.learn(&maps))
     }
 
-    fn ask(&self, places: Vec<Place>, limit: Duration) -> JoinSet<Answer> {
-        places.into_iter().map(|place| ask_place(self.opener.clone(), place, limit)).collect()
+    fn request_maps(&self, endpoints: Vec<Endpoint>, limit: Duration) -> JoinSet<MapAnswer> {
+        endpoints
+            .into_iter()
+            .map(|endpoint| request_map_anew(self.opener.clone(), endpoint, limit))
+            .collect()
     }
 
     /// Takes in what most of the maps say. The votes are counted outside of the table's lock.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::server::Server;
 use crate::backend::Reply;
-use crate::backend::redis::connect::place::Place;
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::types::clock::Moment;
 use crate::types::slot::Slot;
 
@@ -21,15 +21,15 @@ pub(super) trait Seats: Send + Sync {
     }
 
     /// The server at this place, which may have no slot yet.
-    fn server_at(&self, _: &Place, slot: Slot) -> Option<Arc<Server>> {
+    fn server_at(&self, _: &Endpoint, slot: Slot) -> Option<Arc<Server>> {
         self.server(slot)
     }
 
     /// When the slot's server was last left for another one; zero if never.
-    fn left_at(&self, slot: Slot) -> Moment;
+    fn moved_at(&self, slot: Slot) -> Moment;
 
     /// The server that was sent a request for a slot says that it is at this place now.
-    fn move_slot(&self, _: Slot, _: &Place, _: &Place) {}
+    fn move_slot(&self, _: Slot, _: &Endpoint, _: &Endpoint) {}
 
     /// Whether several servers share the slots.
     fn are_shared(&self) -> bool {

@@ -14,8 +14,8 @@ use crate::backend::Fault;
 use crate::backend::redis::connect::address::{self, Group};
 use crate::backend::redis::connect::client::Client;
 use crate::backend::redis::connect::driven::Driven;
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::Opener;
-use crate::backend::redis::connect::place::Place;
 use crate::backend::redis::connect::role;
 use crate::backend::redis::fault::{self, sentinel};
 use crate::types::clock::{boot_time, timer_on, within};
@@ -55,7 +55,7 @@ impl Sentinels {
         let credentials = credentials.or(group.credentials);
         let limit = opener.connect_deadline / 2;
         let sentinel = |info: ConnectionInfo| Sentinel {
-            name: address::place(&info),
+            name: address::endpoint(&info),
             client: opener.client_for(info, credentials.clone(), limit),
         };
         Self {
@@ -69,21 +69,21 @@ impl Sentinels {
     }
 
     /// Where the primary is: as was learned just now, or as most of them answer.
-    pub(crate) async fn primary(&self) -> Result<(Place, Election), Fault> {
+    pub(crate) async fn primary(&self) -> Result<(Endpoint, Election), Fault> {
         if let Some(known) = self.elections.recent() {
             return Ok(known);
         }
         let before = self.elections.number();
-        let votes = self.ask().await;
+        let votes = self.votes().await;
         let elected = votes.elected().ok_or_else(|| self.unknown(&votes))?;
         let settled = self.elections.settle(before, elected);
         settled.ok_or_else(|| sentinel::disagree(&self.name, votes.named()))
     }
 
     /// Asks them, although a primary is known: it may have changed without an announcement that arrived.
-    pub(crate) async fn ask_again(&self) {
+    pub(crate) async fn refresh(&self) {
         let before = self.elections.number();
-        if let Some(elected) = self.ask().await.elected() {
+        if let Some(elected) = self.votes().await.elected() {
             self.elections.settle(before, elected);
         }
     }
@@ -91,7 +91,7 @@ impl Sentinels {
     /// Asks all of them at once.
     ///
     /// See "Why is every Sentinel asked at once?" in DESIGN.md.
-    async fn ask(&self) -> Votes<Fault> {
+    async fn votes(&self) -> Votes<Fault> {
         let mut asked = JoinSet::new();
         for sentinel in &self.each {
             let sentinel = sentinel.clone();
@@ -141,24 +141,24 @@ impl Sentinels {
 
 impl Sentinel {
     /// The primary that this one names, in time.
-    pub(crate) async fn names(&self, all: &Sentinels) -> Option<Place> {
+    pub(crate) async fn names(&self, all: &Sentinels) -> Option<Endpoint> {
         match self.clone().vote(all.primary.clone(), all.timers.clone(), all.limit).await {
-            Vote::Primary(place) => Some(place),
+            Vote::Primary(endpoint) => Some(endpoint),
             Vote::Unknown(_) | Vote::None(_) => None,
         }
     }
 
     async fn vote(self, primary: String, timers: Handle, limit: Duration) -> Vote<Fault> {
-        match within(|| timer_on(&timers, limit), self.ask(&primary)).await {
+        match within(|| timer_on(&timers, limit), self.request_vote(&primary)).await {
             Some(Ok(vote)) => vote,
             Some(Err(error)) => Vote::None(sentinel::fault(&self.name, &self.url(), &error)),
             None => Vote::None(Fault::no_answer(&self.name, limit)),
         }
     }
 
-    async fn ask(&self, primary: &str) -> RedisResult<Vote<Fault>> {
+    async fn request_vote(&self, primary: &str) -> RedisResult<Vote<Fault>> {
         let mut driven = Driven::open(&self.client).await?;
-        ask(&mut driven.commands, primary).await
+        request_vote(&mut driven.commands, primary).await
     }
 
     /// That of a Redis server at this address.
@@ -168,7 +168,7 @@ impl Sentinel {
 }
 
 /// What a Sentinel answers; the vote is there always.
-pub(crate) async fn ask<F>(
+pub(crate) async fn request_vote<F>(
     commands: &mut MultiplexedConnection,
     primary: &str,
 ) -> RedisResult<Vote<F>> {
@@ -179,7 +179,7 @@ pub(crate) async fn ask<F>(
         return Ok(Vote::Unknown(watched(commands).await?));
     }
     let (host, port) = <(String, u16)>::from_redis_value(reply)?;
-    Ok(Vote::Primary(Place { host, port }))
+    Ok(Vote::Primary(Endpoint { host, port }))
 }
 
 /// The names of the primaries that a Sentinel watches; none where the user may not ask for them.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::node::Node;
-use crate::backend::redis::connect::place::Place;
 use crate::backend::redis::pubsub::Grants;
 use crate::backend::redis::topology::connections::Connections;
 use crate::types::slot::Slot;
@@ -22,8 +22,8 @@ pub(crate) struct Server {
 
 impl Server {
     /// Where it is, if it is a node of a cluster.
-    pub(crate) fn place(&self) -> Option<&Place> {
-        self.node.as_ref().map(|node| &node.place)
+    pub(crate) fn endpoint(&self) -> Option<&Endpoint> {
+        self.node.as_ref().map(|node| &node.endpoint)
     }
 
     /// Where it is, without credentials.
@@ -45,12 +45,12 @@ impl Server {
     }
 
     /// It has no slot any more.
-    pub(super) fn leave(&self) {
+    pub(super) fn abandon(&self) {
         if let Some(node) = &self.node {
-            node.leave();
+            node.abandon();
         }
         self.connections.drop_retired();
         self.readers.drop_retired();
-        self.grants.leave();
+        self.grants.abandon();
     }
 }

@@ -33,7 +33,7 @@ impl Seats for Single {
         vec![Arc::clone(&self.0)]
     }
 
-    fn left_at(&self, _: Slot) -> Moment {
-        self.0.connections.left_at()
+    fn moved_at(&self, _: Slot) -> Moment {
+        self.0.connections.moved_at()
     }
 }

@@ -7,8 +7,8 @@ use super::seats::Seats;
 use super::server::Server;
 use super::table::{Changes, Table};
 use crate::backend::Reply;
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::Opener;
-use crate::backend::redis::connect::place::Place;
 use crate::backend::redis::connect::reports::ServerSeats;
 use crate::types::clock::{Moment, boot_time};
 use crate::types::slot::{SLOTS, Slot};
@@ -17,7 +17,7 @@ use crate::types::slot::{SLOTS, Slot};
 pub(super) struct Slots {
     pub(super) opener: Opener,
     /// The nodes in the URL, which know the others.
-    pub(super) seeds: Vec<Place>,
+    pub(super) seeds: Vec<Endpoint>,
     table: RwLock<Table>,
     /// Of the requests which node has which slots.
     pub(super) pace: Pace,
@@ -25,7 +25,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    pub(super) fn new(opener: Opener, seeds: Vec<Place>) -> Arc<Self> {
+    pub(super) fn new(opener: Opener, seeds: Vec<Endpoint>) -> Arc<Self> {
         Arc::new_cyclic(|this: &Weak<Self>| {
             let slots = Weak::clone(this);
             let seats_of =
@@ -45,7 +45,7 @@ impl Slots {
     pub(super) fn change(&self, change: impl FnOnce(&mut Table, Moment) -> Changes) {
         let changes = change(&mut self.table_mut(), boot_time());
         for server in &changes.left {
-            server.leave();
+            server.abandon();
         }
         if changes.moves.is_empty() {
             return;
@@ -87,15 +87,15 @@ impl Seats for Slots {
         self.table().owner(slot).map(|server| server.number)
     }
 
-    fn server_at(&self, place: &Place, slot: Slot) -> Option<Arc<Server>> {
-        Some(self.table_mut().server_at(place, slot))
+    fn server_at(&self, endpoint: &Endpoint, slot: Slot) -> Option<Arc<Server>> {
+        Some(self.table_mut().server_at(endpoint, slot))
     }
 
-    fn left_at(&self, slot: Slot) -> Moment {
+    fn moved_at(&self, slot: Slot) -> Moment {
         self.table().moved_at(slot)
     }
 
-    fn move_slot(&self, slot: Slot, from: &Place, to: &Place) {
+    fn move_slot(&self, slot: Slot, from: &Endpoint, to: &Endpoint) {
         self.change(|table, now| table.move_slot(slot, from, to, now));
         // It is rarely the only one.
         self.refresh_soon();

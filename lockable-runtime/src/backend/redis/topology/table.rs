@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::maps::Map;
 use super::server::Server;
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::node::Node;
 use crate::backend::redis::connect::opener::Opener;
-use crate::backend::redis::connect::place::Place;
 use crate::backend::redis::connect::reports::ServerSeats;
 use crate::backend::redis::pubsub::Grants;
 use crate::backend::redis::topology::connections::Connections;
@@ -25,8 +25,8 @@ type SeatsOf = Box<dyn Fn(usize) -> Arc<dyn ServerSeats> + Send + Sync>;
 /// All slots and all nodes.
 pub(super) struct Table {
     seats: Vec<Seat>,
-    servers: HashMap<Place, Arc<Server>>,
-    replicas: HashSet<Place>,
+    servers: HashMap<Endpoint, Arc<Server>>,
+    replicas: HashSet<Endpoint>,
     next_number: usize,
     opener: Opener,
     seats_of: SeatsOf,
@@ -74,16 +74,16 @@ impl Table {
         self.servers.values().filter(has_slots).cloned().collect()
     }
 
-    pub(super) fn replicas(&self) -> impl Iterator<Item = &Place> {
+    pub(super) fn replicas(&self) -> impl Iterator<Item = &Endpoint> {
         self.replicas.iter()
     }
 
     /// The node at this place, a new one where none is known there; it may have this slot.
-    pub(super) fn server_at(&mut self, place: &Place, slot: Slot) -> Arc<Server> {
-        if let Some(server) = self.servers.get(place) {
+    pub(super) fn server_at(&mut self, endpoint: &Endpoint, slot: Slot) -> Arc<Server> {
+        if let Some(server) = self.servers.get(endpoint) {
             return Arc::clone(server);
         }
-        let node = Arc::new(Node::new(place.clone(), slot));
+        let node = Arc::new(Node::new(endpoint.clone(), slot));
         let number = self.next_number;
         let opener = self.opener.of_node(&node).seated((self.seats_of)(number));
         let grants = Grants::by_slot(opener.clone());
@@ -91,7 +91,7 @@ impl Table {
         let connections = Connections::new(opener);
         let server = Arc::new(Server { number, node: Some(node), connections, readers, grants });
         self.next_number += 1;
-        self.servers.insert(place.clone(), Arc::clone(&server));
+        self.servers.insert(endpoint.clone(), Arc::clone(&server));
         server
     }
 
@@ -100,12 +100,12 @@ impl Table {
     pub(super) fn move_slot(
         &mut self,
         slot: Slot,
-        from: &Place,
-        to: &Place,
+        from: &Endpoint,
+        to: &Endpoint,
         now: Moment,
     ) -> Changes {
         let mut changes = Changes::default();
-        let is_known = self.owner(slot).is_none_or(|owner| owner.place() == Some(from));
+        let is_known = self.owner(slot).is_none_or(|owner| owner.endpoint() == Some(from));
         if is_known && from != to {
             let left = self.servers.get(from).map(|server| server.number);
             self.set_owner(slot, to, now, left, &mut changes);
@@ -116,26 +116,27 @@ impl Table {
     /// What most nodes say that is news here, as far as it may be.
     pub(super) fn news<'a>(
         &self,
-        named: impl Iterator<Item = (Slot, &'a Place)>,
+        named: impl Iterator<Item = (Slot, &'a Endpoint)>,
         now: Moment,
-    ) -> Vec<(Slot, &'a Place)> {
-        let is_news = |(slot, place): &(Slot, &Place)| {
-            let is_known = self.owner(*slot).is_some_and(|owner| owner.place() == Some(*place));
-            !is_known && !self.is_outdated(*slot, place, now)
+    ) -> Vec<(Slot, &'a Endpoint)> {
+        let is_news = |(slot, endpoint): &(Slot, &Endpoint)| {
+            let is_known =
+                self.owner(*slot).is_some_and(|owner| owner.endpoint() == Some(*endpoint));
+            !is_known && !self.is_outdated(*slot, endpoint, now)
         };
         named.filter(is_news).collect()
     }
 
     /// Nodes have said where these slots are. A node without slots is left: what it was asked is asked elsewhere.
-    pub(super) fn apply(&mut self, news: &[(Slot, &Place)], now: Moment) -> Changes {
+    pub(super) fn apply(&mut self, news: &[(Slot, &Endpoint)], now: Moment) -> Changes {
         let mut changes = Changes::default();
-        for (slot, place) in news {
-            self.set_owner(*slot, place, now, None, &mut changes);
+        for (slot, endpoint) in news {
+            self.set_owner(*slot, endpoint, now, None, &mut changes);
         }
         let owners = self.owners();
-        let is_left = |it: &Server| has_had_slots(it) && !owners.contains(&it.number);
-        changes.left = self.servers.values().filter(|it| is_left(it)).cloned().collect();
-        self.servers.retain(|_, server| !is_left(server));
+        let is_abandoned = |it: &Server| has_had_slots(it) && !owners.contains(&it.number);
+        changes.left = self.servers.values().filter(|it| is_abandoned(it)).cloned().collect();
+        self.servers.retain(|_, server| !is_abandoned(server));
         changes
     }
 
@@ -157,15 +158,15 @@ impl Table {
     fn set_owner(
         &mut self,
         slot: Slot,
-        place: &Place,
+        endpoint: &Endpoint,
         now: Moment,
         left: Option<usize>,
         changes: &mut Changes,
     ) {
-        if self.owner(slot).is_some_and(|owner| owner.place() == Some(place)) {
+        if self.owner(slot).is_some_and(|owner| owner.endpoint() == Some(endpoint)) {
             return;
         }
-        let server = self.server_at(place, slot);
+        let server = self.server_at(endpoint, slot);
         if let Some(node) = &server.node {
             node.has(slot);
         }
@@ -177,10 +178,10 @@ impl Table {
     }
 
     /// Whether the nodes that name this place may not have heard that the slot has left it.
-    fn is_outdated(&self, slot: Slot, place: &Place, now: Moment) -> bool {
+    fn is_outdated(&self, slot: Slot, endpoint: &Endpoint, now: Moment) -> bool {
         let Some(Seat { moved_at, left: Some(left), .. }) = self.seat(slot) else { return false };
-        let is_left = self.servers.get(place).is_some_and(|server| server.number == *left);
-        is_left && now.since(*moved_at) < OUTDATED
+        let is_abandoned = self.servers.get(endpoint).is_some_and(|server| server.number == *left);
+        is_abandoned && now.since(*moved_at) < OUTDATED
     }
 
     fn seat(&self, slot: Slot) -> Option<&Seat> {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::backend::redis::connect::place::Place;
+use crate::backend::redis::connect::endpoint::Endpoint;
 
 /// What one Sentinel answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Vote<F> {
-    Primary(Place),
+    Primary(Endpoint),
     /// It watches no primary of that name, but these, as far as the user may ask.
     Unknown(Vec<String>),
     /// It gave no answer that counts, for this reason.
@@ -16,7 +16,7 @@ pub(crate) enum Vote<F> {
 
 /// The primary that Sentinels name.
 pub(crate) struct Elected {
-    pub(crate) place: Place,
+    pub(crate) endpoint: Endpoint,
     /// Whether most of all Sentinels name it.
     pub(crate) is_by_majority: bool,
     /// Whether others are named as often.
@@ -53,13 +53,13 @@ impl<F> Votes<F> {
     pub(crate) fn elected(&self) -> Option<Elected> {
         let Most { what, count, is_tied } = most(&self.named().collect::<Vec<_>>())?;
         let is_by_majority = count > self.voters / 2;
-        Some(Elected { place: what.clone(), is_by_majority, is_tied })
+        Some(Elected { endpoint: what.clone(), is_by_majority, is_tied })
     }
 
     /// The primaries that are named, in the order of the votes.
-    pub(crate) fn named(&self) -> impl Iterator<Item = &Place> {
+    pub(crate) fn named(&self) -> impl Iterator<Item = &Endpoint> {
         self.votes.iter().filter_map(|vote| match vote {
-            Vote::Primary(place) => Some(place),
+            Vote::Primary(endpoint) => Some(endpoint),
             Vote::Unknown(_) | Vote::None(_) => None,
         })
     }
@@ -112,8 +112,8 @@ pub(super) fn most<'a, T: PartialEq>(named: &[&'a T]) -> Option<Most<'a, T>> {
 mod tests {
     use super::*;
 
-    fn at(port: u16) -> Place {
-        Place { host: "10.0.0.7".to_owned(), port }
+    fn at(port: u16) -> Endpoint {
+        Endpoint { host: "10.0.0.7".to_owned(), port }
     }
 
     /// A port is a vote for it, zero one for no primary, and a dot no vote.
@@ -135,7 +135,7 @@ mod tests {
             let votes = votes(voters, text);
             let elected = votes.elected().filter(|elected| elected.is_by_majority);
             assert_eq!(votes.are_decided(), elected.is_some());
-            elected.map(|elected| elected.place)
+            elected.map(|elected| elected.endpoint)
         };
         assert_eq!(decided(3, "1"), None);
         assert_eq!(decided(3, "1 1"), Some(at(1)));
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn without_a_majority_the_most_named_is_elected() {
-        let elected = |voters, text| votes(voters, text).elected().map(|elected| elected.place);
+        let elected = |voters, text| votes(voters, text).elected().map(|elected| elected.endpoint);
         assert_eq!(elected(3, "1 . ."), Some(at(1)));
         assert_eq!(elected(5, "1 2 2 0"), Some(at(2)));
         assert_eq!(elected(2, "2 1"), Some(at(2)), "the first of two");

@@ -10,8 +10,8 @@ use tokio::task::AbortHandle;
 
 use super::sentinels::{Sentinel, Sentinels};
 use crate::backend::Reply;
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::finder::{Finder, Term};
-use crate::backend::redis::connect::place::Place;
 use crate::backend::redis::pubsub::subscription::{Heard, Subscription};
 use crate::types::clock::{timer_on, within};
 
@@ -43,16 +43,16 @@ impl Watch {
 
 impl Finder for Watch {
     /// The Sentinels are watched from the first time on.
-    fn find(&self) -> Reply<(Place, Arc<dyn Term>)> {
+    fn find(&self) -> Reply<(Endpoint, Arc<dyn Term>)> {
         self.tasks.get_or_init(|| self.started());
         let sentinels = Arc::clone(&self.sentinels);
         Box::pin(async move {
-            let (place, election) = sentinels.primary().await?;
-            Ok((place, Arc::new(election) as Arc<dyn Term>))
+            let (endpoint, election) = sentinels.primary().await?;
+            Ok((endpoint, Arc::new(election) as Arc<dyn Term>))
         })
     }
 
-    fn last(&self) -> Option<Place> {
+    fn last(&self) -> Option<Endpoint> {
         self.sentinels.elections.last()
     }
 }
@@ -73,8 +73,8 @@ async fn watch(sentinel: Sentinel, all: Weak<Sentinels>) {
         if let Some(Ok(mut subscription)) = subscribed {
             // What was announced before is lost.
             match sentinel.names(&all).await {
-                Some(place) if all.elections.last() == Some(place.clone()) => {}
-                _ => all.ask_again().await,
+                Some(endpoint) if all.elections.last() == Some(endpoint.clone()) => {}
+                _ => all.refresh().await,
             }
             hear(&mut subscription, &sentinel, &all).await;
         }
@@ -87,11 +87,11 @@ async fn hear(subscription: &mut Subscription, sentinel: &Sentinel, all: &Sentin
     loop {
         match subscription.hear(&all.timers, all.limit).await {
             Heard::Message(message) => {
-                if let Some((left, place)) = announced(&message, &all.primary)
-                    && !all.elections.announce(&left, place.clone())
-                    && sentinel.names(all).await.as_ref() == Some(&place)
+                if let Some((left, endpoint)) = announced(&message, &all.primary)
+                    && !all.elections.announce(&left, endpoint.clone())
+                    && sentinel.names(all).await.as_ref() == Some(&endpoint)
                 {
-                    all.elections.confirm(place);
+                    all.elections.confirm(endpoint);
                 }
             }
             Heard::Nothing => {}
@@ -101,16 +101,16 @@ async fn hear(subscription: &mut Subscription, sentinel: &Sentinel, all: &Sentin
 }
 
 /// `name old-host old-port host port`: the old primary and the new one; `None` for another name.
-fn announced(message: &Msg, primary: &str) -> Option<(Place, Place)> {
+fn announced(message: &Msg, primary: &str) -> Option<(Endpoint, Endpoint)> {
     let text = message.get_payload::<String>().ok()?;
     // A name has no white space: the Sentinel's configuration could not hold it.
     let mut words = text.split_whitespace();
     if words.next()? != primary {
         return None;
     }
-    let mut place = || {
+    let mut endpoint = || {
         let host = words.next()?.to_owned();
-        Some(Place { host, port: words.next()?.parse().ok()? })
+        Some(Endpoint { host, port: words.next()?.parse().ok()? })
     };
-    Some((place()?, place()?))
+    Some((endpoint()?, endpoint()?))
 }

@@ -17,8 +17,8 @@ use super::outbox::Outbox;
 use super::script::{Call, Names, is_unknown_script};
 use crate::backend::Fault;
 use crate::backend::redis::connect::driven::Driven;
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::{Opener, Target};
-use crate::backend::redis::connect::place::Place;
 use crate::backend::redis::fault;
 use crate::backend::redis::known::fence::FenceCounters;
 use crate::backend::redis::wire::tracking;
@@ -76,7 +76,9 @@ impl Connection {
                     target.unless_over(timer_on(&opener.timers, PAUSE)).await;
                 }
                 Some(outcome) => return outcome,
-                None if target.node.is_some() => return Err(fault::cluster::left(&target.server)),
+                None if target.node.is_some() => {
+                    return Err(fault::cluster::without_its_slots(&target.server));
+                }
                 None => {}
             }
         }
@@ -192,7 +194,7 @@ impl Connection {
 
     /// What an error that the server answered means for the request.
     pub(crate) fn meaning(&self, error: &RedisError) -> Meaning {
-        self.node().map_or(Meaning::Stays, |place| Meaning::of(error, place))
+        self.node().map_or(Meaning::Stays, |endpoint| Meaning::of(error, endpoint))
     }
 
     /// An error that the server answered, which counts.
@@ -260,23 +262,23 @@ impl Connection {
     }
 
     pub(crate) fn is_retired(&self) -> bool {
-        self.retired.load(Ordering::Acquire) || self.is_left()
+        self.retired.load(Ordering::Acquire) || self.is_abandoned()
     }
 
     /// The future's output; `None` when the server is left first, from which an answer may never come.
-    pub(crate) async fn unless_left<F: Future>(&self, future: F) -> Option<F::Output> {
+    pub(crate) async fn unless_abandoned<F: Future>(&self, future: F) -> Option<F::Output> {
         self.target.unless_over(future).await
     }
 
     /// Where it leads, if that is a node of a cluster.
-    pub(crate) fn node(&self) -> Option<&Place> {
-        self.target.node.as_ref().map(|node| &node.place)
+    pub(crate) fn node(&self) -> Option<&Endpoint> {
+        self.target.node.as_ref().map(|node| &node.endpoint)
     }
 
     /// Whether the server was left by now, for another primary or node: what this one answers counts for nothing.
     ///
     /// See "Why is an answer of a server that was left not believed?" in DESIGN.md.
-    pub(crate) fn is_left(&self) -> bool {
+    pub(crate) fn is_abandoned(&self) -> bool {
         self.target.is_over()
     }
 }
@@ -288,7 +290,7 @@ async fn drive(opener: &Opener, target: &Target, renews: bool) -> RedisResult<(D
     }
     let reports = opener.reports.clone();
     let hear = move |push: PushInfo| tracking::pass_on(&push, &reports);
-    Driven::open_hearing_if_offered(&target.client, &opener.offer, hear).await
+    Driven::open_tracking_if_offered(&target.client, &opener.offer, hear).await
 }
 
 /// Whether it may be the failover's fault that the primary could not be used; from now on it is asked for.

@@ -49,7 +49,7 @@ pub(crate) async fn greet(
         return Ok((names, tracks));
     }
     let slot = target.node.as_ref().map(|node| node.slot());
-    let stage = slot.map_or(Stage::Alone(mode), Stage::Node);
+    let stage = slot.map_or(Rehearsal::Alone(mode), Rehearsal::Node);
     let mut trial = rehearse(commands, &names, origin, stage).await.map_err(failed)?;
     if trial.replies.iter().any(is_unknown_script) {
         let uncached = Names::uncached(opener.namespace.clone(), opener.channels);
@@ -68,7 +68,7 @@ async fn refuse_one_of_several(
 ) -> Result<(), Fault> {
     let server = &*target.server;
     let mut pipeline = Pipeline::new();
-    mode.ask(trial, Mode::OF_READERS, &mut pipeline);
+    mode.probe(trial, Mode::OF_READERS, &mut pipeline);
     if target.node.is_some() || pipeline.is_empty() {
         return Ok(());
     }
@@ -194,7 +194,7 @@ fn judge(hello: Value, server: &str) -> Result<(), Fault> {
 
 /// What is tried.
 #[derive(Clone, Copy)]
-enum Stage {
+enum Rehearsal {
     /// A server that has all locks, if it has any.
     Alone(Mode),
     /// A node that has the locks of this slot, if it was not moved meanwhile.
@@ -209,18 +209,18 @@ async fn rehearse(
     commands: &mut MultiplexedConnection,
     names: &Names,
     origin: Origin,
-    stage: Stage,
+    stage: Rehearsal,
 ) -> Result<Trial, RedisError> {
     let mut steps = Vec::new();
     let names = names.of_trial(origin);
     let namespace = &names.namespace;
     let key = match stage {
-        Stage::Alone(_) => LockKey::prefixed("", namespace.as_str()),
-        Stage::Node(slot) => LockKey::prefixed("", &namespace.in_slot(slot)),
+        Rehearsal::Alone(_) => LockKey::prefixed("", namespace.as_str()),
+        Rehearsal::Node(slot) => LockKey::prefixed("", &namespace.in_slot(slot)),
     };
     if let Ok(key) = key {
         steps = trial::steps(&names, &key, origin);
-        if let Stage::Alone(_) = stage {
+        if let Rehearsal::Alone(_) = stage {
             steps.extend(trial::meetings(&names, ""));
         }
         steps.push(Step::script(BY_TEXT, command::empty_script()));
@@ -228,8 +228,8 @@ async fn rehearse(
         steps.extend(clean_up.map(|command| Step::command(trial::CLEANING, command)));
     }
     let mut pipeline = command::pipeline(steps.iter().map(|step| step.command.clone()));
-    if let Stage::Alone(mode) = stage {
-        mode.ask(namespace, Mode::OF_HOLDERS, &mut pipeline);
+    if let Rehearsal::Alone(mode) = stage {
+        mode.probe(namespace, Mode::OF_HOLDERS, &mut pipeline);
     }
     let replies = commands.send_packed_commands(&pipeline, 0, pipeline.len()).await?;
     Ok(Trial { steps, replies })

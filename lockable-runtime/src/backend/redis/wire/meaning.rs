@@ -5,7 +5,7 @@
 use ::redis::{RedisError, ServerErrorKind};
 
 use crate::backend::Fault;
-use crate::backend::redis::connect::place::Place;
+use crate::backend::redis::connect::endpoint::Endpoint;
 
 /// A request that failed, and where it goes next.
 #[derive(Clone, Debug)]
@@ -18,9 +18,9 @@ pub(crate) struct Failed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// The slot is there from now on.
-    Moved(Place),
+    Moved(Endpoint),
     /// The slot moves, and this key may be there already.
-    Asks(Place),
+    Asks(Endpoint),
     /// The slot moves, and the keys of the command are not all at one node.
     Split,
     /// The node, or the cluster, may answer the same command well later.
@@ -31,12 +31,12 @@ pub(crate) enum Meaning {
 
 impl Meaning {
     /// What an error means that a node at this place has answered.
-    pub(crate) fn of(error: &RedisError, asked: &Place) -> Self {
+    pub(crate) fn of(error: &RedisError, asked: &Endpoint) -> Self {
         use ServerErrorKind::{
             Ask, BusyLoading, ClusterDown, MasterDown, Moved, ReadOnly, TryAgain,
         };
         let is = |kind: ServerErrorKind| error.kind() == kind.into();
-        let elsewhere = || place(error.redirect_node()?.0, asked);
+        let elsewhere = || endpoint(error.redirect_node()?.0, asked);
         if is(Moved) {
             return elsewhere().map_or(Self::Passes, Self::Moved);
         }
@@ -78,7 +78,7 @@ fn is_half_done(error: &RedisError) -> bool {
 }
 
 /// `host:port`; without a host it is the one that was asked.
-fn place(address: &str, asked: &Place) -> Option<Place> {
+fn endpoint(address: &str, asked: &Endpoint) -> Option<Endpoint> {
     let (host, port) = address.rsplit_once(':')?;
     let host = match host.trim_start_matches('[').trim_end_matches(']') {
         "" => asked.host.clone(),
@@ -86,7 +86,7 @@ fn place(address: &str, asked: &Place) -> Option<Place> {
         "?" => return None,
         host => host.to_owned(),
     };
-    Some(Place { host, port: port.parse().ok()? })
+    Some(Endpoint { host, port: port.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -95,12 +95,12 @@ mod tests {
 
     fn meaning(answer: &str) -> Meaning {
         let reply = ::redis::parse_redis_value(format!("-{answer}\r\n").as_bytes()).unwrap();
-        let asked = Place { host: "asked".to_owned(), port: 1 };
+        let asked = Endpoint { host: "asked".to_owned(), port: 1 };
         Meaning::of(&reply.extract_error().unwrap_err(), &asked)
     }
 
-    fn at(host: &str, port: u16) -> Place {
-        Place { host: host.to_owned(), port }
+    fn at(host: &str, port: u16) -> Endpoint {
+        Endpoint { host: host.to_owned(), port }
     }
 
     #[test]

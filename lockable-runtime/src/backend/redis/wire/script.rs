@@ -207,14 +207,14 @@ impl Call for FreeAll<'_> {
 pub(crate) struct Enqueue<'a>(pub(crate) &'a Attempt);
 
 /// The result of asking for a place.
-pub(crate) enum Place {
+pub(crate) enum QueueReply {
     Granted { fence: u64 },
     Queued { remaining: Option<Duration> },
 }
 
 impl Call for Enqueue<'_> {
     /// With the time of the server.
-    type Outcome = (Place, u64);
+    type Outcome = (QueueReply, u64);
     const SCRIPT: Script = Script::Enqueue;
 
     fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
@@ -229,12 +229,14 @@ impl Call for Enqueue<'_> {
         command
     }
 
-    fn outcome(&self, reply: Value) -> Result<(Place, u64), RedisError> {
+    fn outcome(&self, reply: Value) -> Result<(QueueReply, u64), RedisError> {
         let reply = reply.extract_error()?;
         let (outcome, number, time) = <(i64, i64, u64)>::from_redis_value(reply)?;
         let place = match outcome {
-            1 => Place::Granted { fence: number.unsigned_abs() },
-            0 => Place::Queued { remaining: u64::try_from(number).ok().map(Duration::from_millis) },
+            1 => QueueReply::Granted { fence: number.unsigned_abs() },
+            0 => QueueReply::Queued {
+                remaining: u64::try_from(number).ok().map(Duration::from_millis),
+            },
             _ => return Err(unexpected()),
         };
         Ok((place, time))

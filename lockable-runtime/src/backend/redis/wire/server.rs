@@ -59,7 +59,7 @@ fn of_sentinel(watched: &[String], target: &Target) -> String {
     format!("write `{url}`{names}{login}")
 }
 
-/// The same by the answers to [`Mode::ask`], and those to other commands about keys. A node that has all slots
+/// The same by the answers to [`Mode::probe`], and those to other commands about keys. A node that has all slots
 /// passes.
 pub(crate) fn unfit_by_answers(replies: &[Value], target: &Target) -> Option<Finding> {
     let has_foreign_keys = || replies.iter().any(leads_away);
@@ -84,11 +84,11 @@ fn of_several(shards: &str) -> String {
 
 /// The URL to write where this is a node of a cluster, master or replica.
 pub(crate) fn of_cluster(target: &Target) -> String {
-    let (scheme, place) = match target.info().addr() {
+    let (scheme, endpoint) = match target.info().addr() {
         ConnectionAddr::Unix(_) => ("redis", "host:6379".to_owned()),
-        _ => (address::scheme(target.info()), address::place(target.info())),
+        _ => (address::scheme(target.info()), address::endpoint(target.info())),
     };
-    format!("write `{scheme}-cluster://{place}`")
+    format!("write `{scheme}-cluster://{endpoint}`")
 }
 
 /// What seems to be one server is several, which have a part of each lock.
@@ -134,7 +134,7 @@ impl Mode {
 
     /// Asks whether other nodes have a part of the keys, where the mode leaves that open: for the size
     /// of the cluster, and by this command for keys all over its slots, because a user may not be allowed the first.
-    pub(crate) fn ask(self, trial: &Namespace, command: &str, pipeline: &mut Pipeline) {
+    pub(crate) fn probe(self, trial: &Namespace, command: &str, pipeline: &mut Pipeline) {
         if self == Self::Cluster {
             pipeline.cmd("CLUSTER").arg("INFO");
         }

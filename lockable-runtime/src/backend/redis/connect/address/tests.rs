@@ -88,7 +88,7 @@ fn user_and_password_are_every_nodes() {
     let url = "redis-cluster://app:p%40ss:w%2Fr%2Cd@a,b:1/0?protocol=resp3";
     let server = address(url).server;
     let nodes = seeds(url);
-    assert_eq!(nodes.iter().map(place).collect::<Vec<_>>(), ["a:6379", "b:1"]);
+    assert_eq!(nodes.iter().map(endpoint).collect::<Vec<_>>(), ["a:6379", "b:1"]);
     for settings in nodes.iter().chain([&server]).map(ConnectionInfo::redis_settings) {
         assert_eq!((settings.username(), settings.password()), (Some("app"), Some("p@ss:w/r,d")));
         assert_eq!((settings.db(), settings.protocol().supports_resp3()), (0, true));

@@ -6,19 +6,19 @@ use crate::types::escape::escaped;
 
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct Endpoint {
     pub(crate) host: String,
     pub(crate) port: u16,
 }
 
-impl Place {
+impl Endpoint {
     /// Whether the server can be connected to at all.
     pub(crate) fn has_port(&self) -> bool {
         self.port > 0
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Endpoint {
     /// As a URL has it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&host_and_port(&self.host, self.port))

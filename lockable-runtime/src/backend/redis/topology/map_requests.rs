@@ -11,9 +11,9 @@ use super::maps::Map;
 use super::server::Server;
 use crate::backend::Fault;
 use crate::backend::redis::connect::driven::Driven;
+use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::node::Node;
 use crate::backend::redis::connect::opener::Opener;
-use crate::backend::redis::connect::place::Place;
 use crate::backend::redis::connect::shards::shards;
 use crate::backend::redis::fault::{self, cluster};
 use crate::backend::redis::wire::command::{self, pipeline};
@@ -22,14 +22,14 @@ use crate::types::slot::Slot;
 
 /// Waits until most of those that are asked have answered, or none is left.
 pub(super) async fn collect_most(
-    asking: &mut JoinSet<Answer>,
+    running: &mut JoinSet<MapAnswer>,
     (maps, faults): (&mut Vec<Map>, &mut Vec<Fault>),
 ) {
-    let enough = maps.len() + asking.len() / 2 + 1;
+    let enough = maps.len() + running.len() / 2 + 1;
     while maps.len() < enough
-        && let Some(asked) = asking.join_next().await
+        && let Some(answered) = running.join_next().await
     {
-        match asked {
+        match answered {
             Ok(Ok(map)) => maps.push(map),
             Ok(Err(fault)) => faults.push(fault),
             // It was cancelled with its runtime.
@@ -40,16 +40,16 @@ pub(super) async fn collect_most(
 
 /// The same, but from the first answer on only a moment: one that hangs would say nothing until its limit.
 pub(super) async fn collect_soon(
-    asking: &mut JoinSet<Answer>,
+    running: &mut JoinSet<MapAnswer>,
     (maps, faults): (&mut Vec<Map>, &mut Vec<Fault>),
     timers: &Handle,
 ) {
-    let enough = asking.len() / 2 + 1;
+    let enough = running.len() / 2 + 1;
     let mut end = None;
     while maps.len() < enough {
         let rest = end.map_or(Duration::MAX, |end: Moment| end.since(boot_time()));
-        let asked = within(|| timer_on(timers, rest), asking.join_next()).await;
-        match asked.flatten() {
+        let answered = within(|| timer_on(timers, rest), running.join_next()).await;
+        match answered.flatten() {
             Some(Ok(Ok(map))) => {
                 maps.push(map);
                 end.get_or_insert_with(|| boot_time().after(GRACE));
@@ -62,7 +62,7 @@ pub(super) async fn collect_soon(
 }
 
 /// Asks a master over the background's connection.
-pub(super) async fn ask_server(server: Arc<Server>, limit: Duration) -> Answer {
+pub(super) async fn request_map(server: Arc<Server>, limit: Duration) -> MapAnswer {
     let opener = &server.connections.opener;
     let connection = server.connections.ready().await?;
     let question = pipeline([command::slots()]);
@@ -71,21 +71,25 @@ pub(super) async fn ask_server(server: Arc<Server>, limit: Duration) -> Answer {
         return Err(Fault::no_answer(&opener.server, limit));
     };
     let reply = replies?.pop().unwrap_or(Value::Nil);
-    let Some(place) = server.place() else { return Ok(Map::new()) };
-    shards(&reply, place).ok_or_else(|| no_map(opener, place, reply))
+    let Some(endpoint) = server.endpoint() else { return Ok(Map::new()) };
+    shards(&reply, endpoint).ok_or_else(|| no_map(opener, endpoint, reply))
 }
 
 /// Asks another node over a connection of the question's own, without greeting it.
-pub(super) async fn ask_place(opener: Opener, place: Place, limit: Duration) -> Answer {
-    let opener = opener.of_node(&Arc::new(Node::new(place.clone(), Slot::default())));
-    let asked = async {
+pub(super) async fn request_map_anew(
+    opener: Opener,
+    endpoint: Endpoint,
+    limit: Duration,
+) -> MapAnswer {
+    let opener = opener.of_node(&Arc::new(Node::new(endpoint.clone(), Slot::default())));
+    let answered = async {
         let target = opener.target(&opener.login().await?).await?;
         let failed = |error| fault::of_login(&target.server, &error, target.login_advice);
         let mut driven = Driven::open(&target.client).await.map_err(failed)?;
         let reply = driven.commands.send_packed_command(&command::slots()).await.map_err(failed)?;
-        shards(&reply, &place).ok_or_else(|| no_map(&opener, &place, reply))
+        shards(&reply, &endpoint).ok_or_else(|| no_map(&opener, &endpoint, reply))
     };
-    let answer = opener.within(limit, asked).await;
+    let answer = opener.within(limit, answered).await;
     answer.unwrap_or_else(|| Err(Fault::no_answer(&opener.server, limit)))
 }
 
@@ -93,8 +97,8 @@ pub(super) async fn ask_place(opener: Opener, place: Place, limit: Duration) -> 
 const GRACE: Duration = Duration::from_millis(100);
 
 /// What a node says.
-pub(super) type Answer = Result<Map, Fault>;
+pub(super) type MapAnswer = Result<Map, Fault>;
 
-fn no_map(opener: &Opener, place: &Place, reply: Value) -> Fault {
-    cluster::no_map(&opener.server, &opener.url_of(place), reply)
+fn no_map(opener: &Opener, endpoint: &Endpoint, reply: Value) -> Fault {
+    cluster::no_map(&opener.server, &opener.url_of(endpoint), reply)
 }
