@@ -8,6 +8,7 @@ use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
 pub(super) mod grants;
+pub(super) mod kept;
 pub(super) mod revocations;
 mod shard_channels;
 mod shard_grants;

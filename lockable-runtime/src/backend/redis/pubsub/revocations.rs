@@ -5,19 +5,15 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::task::AbortHandle;
-
-use crate::backend::redis::connect::opener::{Opener, Target};
-use crate::backend::redis::fault;
-use crate::backend::redis::pubsub::subscription::{Heard, Subscription};
-use crate::backend::{Fault, Revocation, Verb};
+use super::kept::{End, Followed, Kept, Subscriber};
+use crate::backend::redis::connect::opener::Opener;
+use crate::backend::redis::connect::reports::Reports;
+use crate::backend::{Revocation, Verb};
 use crate::types::clock::timer_on;
 use crate::types::error::LockErrorKind;
 use crate::types::key::LockKey;
 use crate::types::owner::ProcessId;
 use crate::types::reason::Reason;
-
-use super::grants::{LONGEST_PAUSE, PAUSE};
 
 /// The pause after a server has refused the subscription, which only an operator can mend.
 const AFTER_REFUSAL: Duration = Duration::from_secs(60);
@@ -27,19 +23,16 @@ const MAX_BYTES: usize = 4_096;
 
 /// The one subscription of a locker; there is none until it has held a lock for a while that it renews.
 pub(crate) struct Revocations {
-    endpoints: Places,
-    task: OnceLock<Running>,
+    servers: AnyServer,
+    task: OnceLock<Kept>,
 }
 
 /// Where the subscription can be, at each try.
-pub(crate) type Places = Arc<dyn Fn(usize) -> Option<Opener> + Send + Sync>;
-
-/// A task that ends with this.
-struct Running(AbortHandle);
+pub(crate) type AnyServer = Arc<dyn Fn(usize) -> Option<Opener> + Send + Sync>;
 
 impl Revocations {
-    pub(crate) fn new(endpoints: Places) -> Self {
-        Self { endpoints, task: OnceLock::new() }
+    pub(crate) fn new(servers: AnyServer) -> Self {
+        Self { servers, task: OnceLock::new() }
     }
 
     /// Begins to listen; later calls find that it does.
@@ -49,100 +42,49 @@ impl Revocations {
         }
         // Without randomness this process has no lock.
         let Ok(process) = ProcessId::current() else { return };
-        let hearing = Hearing {
-            channel: of_locker.namespace.revocations(process),
-            endpoints: Arc::clone(&self.endpoints),
-            of_locker: of_locker.clone(),
-        };
-        self.task.get_or_init(|| Running(of_locker.timers.spawn(hearing.always()).abort_handle()));
+        let channel = of_locker.namespace.revocations(process);
+        let (servers, reports) = (Arc::clone(&self.servers), of_locker.reports.clone());
+        let receiver = RevocationReceiver { channel, servers, reports, tries: 0 };
+        self.task.get_or_init(|| Kept::spawn(&of_locker.timers, receiver));
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// What listening takes.
-struct Hearing {
+/// What receives revocations. What is sent while it is not subscribed is lost, and its sender learns that no process
+/// listens.
+struct RevocationReceiver {
     channel: String,
-    endpoints: Places,
-    of_locker: Opener,
+    servers: AnyServer,
+    reports: Reports,
+    tries: usize,
 }
 
-impl Hearing {
-    /// Subscribes, again and again: what is sent meanwhile is lost, and its sender learns that no process listens.
-    async fn always(self) {
-        let mut pause = PAUSE;
-        let timers = &self.of_locker.timers;
-        for attempt in 0.. {
-            let epoch = self.of_locker.demotion.epoch();
-            let fault = match self.subscribed(attempt).await {
-                Ok((target, mut subscription)) => {
-                    pause = PAUSE;
-                    let receiving = self.receive(&mut subscription);
-                    let end = epoch.unless_over(target.unless_over(receiving)).await.flatten();
-                    // A server that was left has a successor.
-                    if end.is_none() {
-                        continue;
-                    }
-                    None
+impl Subscriber for RevocationReceiver {
+    async fn serve(&mut self) -> End {
+        let server = (self.servers)(self.tries);
+        self.tries += 1;
+        // No node may be known yet.
+        let Some(opener) = server else { return End::Failed };
+        let mut subscription = match Followed::open(&opener, &self.channel).await {
+            Ok(subscription) => subscription,
+            Err(fault) => {
+                if fault.kind == LockErrorKind::Refused {
+                    timer_on(&opener.timers, AFTER_REFUSAL).await;
                 }
-                Err(fault) => Some(fault),
-            };
-            if !self.of_locker.reports.are_received() {
-                return;
+                return End::Failed;
             }
-            let is_refused = fault.is_some_and(|fault| fault.kind == LockErrorKind::Refused);
-            timer_on(timers, if is_refused { AFTER_REFUSAL } else { pause }).await;
-            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
-        }
-    }
-
-    async fn subscribed(&self, attempt: usize) -> Result<(Target, Subscription), Fault> {
-        let Some(opener) = (self.endpoints)(attempt) else {
-            return Err(Fault::unavailable("no node is known"));
         };
-        opener.connecting(self.subscribe(&opener)).await
-    }
-
-    async fn subscribe(&self, opener: &Opener) -> Result<(Target, Subscription), Fault> {
-        let login = opener.login().await?;
-        loop {
-            let target = opener.target(&login).await?;
-            let subscribing = Subscription::open(&target.client, &self.channel);
-            let Some(subscription) = target.unless_over(subscribing).await else {
-                if target.node.is_some() {
-                    return Err(fault::cluster::without_its_slots(&target.server));
-                }
-                continue;
-            };
-            let failed = |error| {
-                target.doubt();
-                fault::of_login(&target.server, &error, target.login_advice)
-            };
-            let subscription = subscription.map_err(failed)?;
-            return Ok((target, subscription));
-        }
-    }
-
-    /// Until the subscription breaks, or the locker is gone.
-    async fn receive(&self, subscription: &mut Subscription) {
-        let Opener { timers, command_deadline, .. } = &self.of_locker;
-        loop {
-            let heard = subscription.hear(timers, *command_deadline).await;
-            let Some(events) = self.of_locker.reports.events() else { return };
-            match heard {
-                Heard::Message(message) => {
-                    if let Some(revocation) = parsed(message.get_payload_bytes()) {
-                        events.on_revocation(&revocation);
-                    }
-                }
-                Heard::Nothing => {}
-                Heard::End => return,
+        let pass = |message: &::redis::Msg| {
+            if let Some(revocation) = parsed(message.get_payload_bytes())
+                && let Some(events) = opener.reports.events()
+            {
+                events.on_revocation(&revocation);
             }
-        }
+        };
+        subscription.pass_on(&opener, pass).await
+    }
+
+    fn is_needed(&self) -> bool {
+        self.reports.are_received()
     }
 }
 

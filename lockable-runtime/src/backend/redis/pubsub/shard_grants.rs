@@ -8,7 +8,8 @@ use std::time::Duration;
 use ::redis::RedisResult;
 use tokio::sync::{Notify, oneshot};
 
-use super::grants::{LONGEST_PAUSE, PAUSE, PING, grant};
+use super::grants::grant;
+use super::kept::{PING, pause_after};
 use super::shard_channels::{Change, Channel, ShardChannels};
 use crate::backend::Fault;
 use crate::backend::redis::connect::opener::{Opener, Target};
@@ -31,9 +32,6 @@ const SHORT_PAUSE: Duration = Duration::from_millis(10);
 /// How many connections in a row may end with a slot that has moved before one was of use: others may have
 /// moved meanwhile.
 const MAX_UNSUBSCRIBED: u32 = 3;
-
-/// How often the pause doubles between two connections that fail.
-const MAX_DOUBLED: u32 = 4;
 
 /// The one subscription to a node; there is none until a call waits for a lock there, and none a while after
 /// the last has stopped.
@@ -155,7 +153,7 @@ impl NodeGrants {
             if !self.lost(number, end, &target.server) {
                 return;
             }
-            let pause = if end == ShardEnd::Broken { PAUSE } else { SHORT_PAUSE };
+            let pause = if end == ShardEnd::Broken { pause_after(0) } else { SHORT_PAUSE };
             timer_on(&self.opener.timers, pause).await;
             if !self.is_needed(number) {
                 return;
@@ -296,9 +294,8 @@ impl NodeGrants {
     /// There was no connection; calls that listen are answered so for a while.
     fn failed(&self, number: u64, fault: &Fault) {
         let Some(mut state) = self.current(number) else { return };
-        let pause = PAUSE.saturating_mul(1 << state.in_vain.min(MAX_DOUBLED)).min(LONGEST_PAUSE);
+        state.refusal = Some((fault.clone(), boot_time().after(pause_after(state.in_vain))));
         state.in_vain += 1;
-        state.refusal = Some((fault.clone(), boot_time().after(pause)));
         state.task = None;
         let listeners = state.channels.give_up();
         drop(state);

@@ -15,19 +15,13 @@ use crate::types::clock::{timer_on, within};
 /// A silent subscription is asked whether it lives.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
+/// The subscription has ended.
+pub(crate) struct Broken;
+
 pub(crate) struct Subscription {
     /// Ends the subscription when it is dropped.
     sink: PubSubSink,
     stream: PubSubStream,
-}
-
-/// What a subscription gives.
-pub(crate) enum Heard {
-    Message(Msg),
-    /// Nothing, for a while; it lives.
-    Nothing,
-    /// It has broken.
-    End,
 }
 
 impl Subscription {
@@ -53,16 +47,19 @@ impl Subscription {
         self.sink.ping().await
     }
 
-    /// The next event, which comes within a heartbeat and the limit for its answer.
-    pub(crate) async fn hear(&mut self, timers: &Handle, limit: Duration) -> Heard {
-        match within(|| timer_on(timers, HEARTBEAT), self.next()).await {
-            Some(Some(message)) => Heard::Message(message),
-            Some(None) => Heard::End,
-            None => match within(|| timer_on(timers, limit), self.ping()).await {
-                // A refusal is an answer too.
-                Some(Ok(_)) => Heard::Nothing,
-                Some(Err(_)) | None => Heard::End,
-            },
+    /// The next message; `None` where it is silent, and has shown within that limit that it lives.
+    pub(crate) async fn message(
+        &mut self,
+        timers: &Handle,
+        limit: Duration,
+    ) -> Result<Option<Msg>, Broken> {
+        if let Some(next) = within(|| timer_on(timers, HEARTBEAT), self.next()).await {
+            return next.map(Some).ok_or(Broken);
+        }
+        match within(|| timer_on(timers, limit), self.ping()).await {
+            // A refusal is an answer too.
+            Some(Ok(_)) => Ok(None),
+            Some(Err(_)) | None => Err(Broken),
         }
     }
 }

@@ -3,28 +3,24 @@
 //! See "Why are Sentinels watched?" in DESIGN.md.
 
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 
 use ::redis::Msg;
-use tokio::task::AbortHandle;
 
 use super::sentinels::{Sentinel, Sentinels};
 use crate::backend::Reply;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::finder::{Finder, Term};
-use crate::backend::redis::pubsub::subscription::{Heard, Subscription};
+use crate::backend::redis::pubsub::kept::{End, Kept, Subscriber};
+use crate::backend::redis::pubsub::subscription::Subscription;
 use crate::types::clock::{timer_on, within};
 
 /// What Sentinels publish when another server is the primary.
 pub(crate) const CHANNEL: &str = "+switch-master";
 
-/// The pause before a Sentinel is subscribed to again.
-const PAUSE: Duration = Duration::from_secs(1);
-
 /// The Sentinels of one primary, which are watched from the first question on until this is dropped.
 pub(crate) struct Watch {
     pub(crate) sentinels: Arc<Sentinels>,
-    tasks: OnceLock<Vec<AbortHandle>>,
+    tasks: OnceLock<Vec<Kept>>,
 }
 
 impl Watch {
@@ -32,10 +28,10 @@ impl Watch {
         Self { sentinels: Arc::new(sentinels), tasks: OnceLock::new() }
     }
 
-    fn started(&self) -> Vec<AbortHandle> {
+    fn started(&self) -> Vec<Kept> {
         let start = |sentinel: &Sentinel| {
-            let watching = watch(sentinel.clone(), Arc::downgrade(&self.sentinels));
-            self.sentinels.timers.spawn(watching).abort_handle()
+            let all = Arc::downgrade(&self.sentinels);
+            Kept::spawn(&self.sentinels.timers, Watcher { sentinel: sentinel.clone(), all })
         };
         self.sentinels.each.iter().map(start).collect()
     }
@@ -57,45 +53,44 @@ impl Finder for Watch {
     }
 }
 
-impl Drop for Watch {
-    fn drop(&mut self) {
-        for task in self.tasks.get().into_iter().flatten() {
-            task.abort();
+/// What watches one of them.
+struct Watcher {
+    sentinel: Sentinel,
+    all: Weak<Sentinels>,
+}
+
+impl Subscriber for Watcher {
+    async fn serve(&mut self) -> End {
+        let Some(all) = self.all.upgrade() else { return End::Failed };
+        let opening = Subscription::open(&self.sentinel.client, CHANNEL);
+        let opened = within(|| timer_on(&all.timers, all.limit), opening).await;
+        let Some(Ok(mut subscription)) = opened else { return End::Failed };
+        // What was announced before is lost.
+        match self.sentinel.names(&all).await {
+            Some(endpoint) if all.elections.last() == Some(endpoint.clone()) => {}
+            _ => all.refresh().await,
         }
+        while let Ok(message) = subscription.message(&all.timers, all.limit).await {
+            if let Some(message) = message {
+                self.announced(&message, &all).await;
+            }
+        }
+        End::Broken
+    }
+
+    fn is_needed(&self) -> bool {
+        self.all.strong_count() > 0
     }
 }
 
-/// Subscribes, again and again.
-async fn watch(sentinel: Sentinel, all: Weak<Sentinels>) {
-    while let Some(all) = all.upgrade() {
-        let subscribing = Subscription::open(&sentinel.client, CHANNEL);
-        let subscribed = within(|| timer_on(&all.timers, all.limit), subscribing).await;
-        if let Some(Ok(mut subscription)) = subscribed {
-            // What was announced before is lost.
-            match sentinel.names(&all).await {
-                Some(endpoint) if all.elections.last() == Some(endpoint.clone()) => {}
-                _ => all.refresh().await,
-            }
-            hear(&mut subscription, &sentinel, &all).await;
-        }
-        timer_on(&all.timers, PAUSE).await;
-    }
-}
-
-/// Passes on what the Sentinel announces, until the subscription breaks.
-async fn hear(subscription: &mut Subscription, sentinel: &Sentinel, all: &Sentinels) {
-    loop {
-        match subscription.hear(&all.timers, all.limit).await {
-            Heard::Message(message) => {
-                if let Some((left, endpoint)) = announced(&message, &all.primary)
-                    && !all.elections.announce(&left, endpoint.clone())
-                    && sentinel.names(all).await.as_ref() == Some(&endpoint)
-                {
-                    all.elections.confirm(endpoint);
-                }
-            }
-            Heard::Nothing => {}
-            Heard::End => return,
+impl Watcher {
+    /// Passes on that another server is the primary.
+    async fn announced(&self, message: &Msg, all: &Sentinels) {
+        if let Some((left, endpoint)) = announced(message, &all.primary)
+            && !all.elections.announce(&left, endpoint.clone())
+            && self.sentinel.names(all).await.as_ref() == Some(&endpoint)
+        {
+            all.elections.confirm(endpoint);
         }
     }
 }

@@ -1,0 +1,145 @@
+//! A subscription that is kept: opened again, with growing pauses, whenever it is lost.
+
+use std::future::Future;
+use std::time::Duration;
+
+use ::redis::{Msg, ToRedisArgs};
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+
+use super::subscription::{Broken, Subscription};
+use crate::backend::Fault;
+use crate::backend::redis::connect::epochs::Epoch;
+use crate::backend::redis::connect::opener::{Opener, Target};
+use crate::backend::redis::fault;
+use crate::types::clock::timer_on;
+
+/// The pause before the next try after the first that fails. It doubles with each, up to the longest: so often the
+/// waiters send a request meanwhile.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
+
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a subscription that is left has to show that it lives; other processes are handed locks by then.
+pub(super) const PING: Duration = Duration::from_millis(200);
+
+/// The pause after so many tries have failed in a row.
+pub(super) fn pause_after(failures: u32) -> Duration {
+    SHORTEST_PAUSE.saturating_mul(1 << failures.min(MAX_DOUBLED)).min(LONGEST_PAUSE)
+}
+
+/// How often it doubles at most.
+const MAX_DOUBLED: u32 = 4;
+
+/// What is done with a subscription.
+pub(crate) trait Subscriber: Send + 'static {
+    /// Opens a subscription, and passes on what arrives until it ends.
+    fn serve(&mut self) -> impl Future<Output = End> + Send;
+
+    /// Whether there is still someone for whom it is opened again.
+    fn is_needed(&self) -> bool;
+}
+
+/// How a subscription has ended.
+pub(crate) enum End {
+    /// Its server was left for another one, which can be used at once.
+    Left,
+    Broken,
+    /// It could not be opened.
+    Failed,
+}
+
+/// A task that keeps a subscription until this is dropped.
+pub(crate) struct Kept(AbortHandle);
+
+impl Kept {
+    /// This runtime outlives the callers'.
+    pub(crate) fn spawn(timers: &Handle, subscriber: impl Subscriber) -> Self {
+        Self(timers.spawn(keep(subscriber, timers.clone())).abort_handle())
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn keep(mut subscriber: impl Subscriber, timers: Handle) {
+    let mut failures = 0;
+    while subscriber.is_needed() {
+        match subscriber.serve().await {
+            End::Left => {
+                failures = 0;
+                continue;
+            }
+            End::Broken => failures = 0,
+            End::Failed => {}
+        }
+        timer_on(&timers, pause_after(failures)).await;
+        failures += 1;
+    }
+}
+
+/// A subscription to a server that may be left for another one.
+pub(super) struct Followed {
+    target: Target,
+    /// Over when the server at this address has become a replica.
+    epoch: Epoch,
+    subscription: Subscription,
+}
+
+impl Followed {
+    pub(super) async fn open(
+        opener: &Opener,
+        channels: impl ToRedisArgs + Sync,
+    ) -> Result<Self, Fault> {
+        let epoch = opener.demotion.epoch();
+        let (target, subscription) = opener.connecting(subscribe(opener, &channels)).await?;
+        Ok(Self { target, epoch, subscription })
+    }
+
+    /// Passes on each message, until the subscription breaks, its server is left, or no locker is there.
+    pub(super) async fn pass_on(&mut self, opener: &Opener, pass: impl Fn(&Msg) + Send) -> End {
+        let subscription = &mut self.subscription;
+        let passing = async {
+            while opener.reports.are_received() {
+                match subscription.message(&opener.timers, opener.command_deadline).await {
+                    Ok(message) => message.iter().for_each(&pass),
+                    Err(Broken) => return,
+                }
+            }
+        };
+        let end = self.epoch.unless_over(self.target.unless_over(passing)).await.flatten();
+        end.map_or(End::Left, |()| End::Broken)
+    }
+
+    /// Whether it still answers where it is left, as it does in a planned failover.
+    ///
+    /// See "What if two processes start from one image?" in DESIGN.md.
+    pub(super) async fn lives(&mut self, opener: &Opener) -> bool {
+        matches!(opener.within(PING, self.subscription.ping()).await, Some(Ok(_)))
+    }
+}
+
+async fn subscribe(
+    opener: &Opener,
+    channels: &(impl ToRedisArgs + Sync),
+) -> Result<(Target, Subscription), Fault> {
+    let login = opener.login().await?;
+    loop {
+        let target = opener.target(&login).await?;
+        let subscribed = Subscription::open(&target.client, channels);
+        let Some(subscribed) = target.unless_over(subscribed).await else {
+            if target.node.is_some() {
+                return Err(fault::cluster::without_its_slots(&target.server));
+            }
+            continue;
+        };
+        let subscription = subscribed.map_err(|error| {
+            target.doubt();
+            fault::of_login(&target.server, &error, target.login_advice)
+        })?;
+        return Ok((target, subscription));
+    }
+}
