@@ -51,7 +51,7 @@ fn one_node_of_several_is_refused_with_the_clusters_url() {
     for arguments in [&["ls"][..], &["ls", "--json"], &["show", "a"], &["release", "a"]] {
         let (code, said, why) = with(&node.url(), arguments);
         assert_eq!((code, said.as_str()), (69, ""), "{why}");
-        assert!(why.contains("one node of a cluster of 2 shards"), "{why}");
+        assert!(why.contains("one node of a cluster"), "{why}");
         assert!(why.contains(&format!("write `redis-cluster://{}`", node.addr())), "{why}");
     }
 }

@@ -53,9 +53,6 @@ codes! {
     SentinelsDisagree = "sentinels-disagree":
         "look again if a failover is under way; if not, let all of them write addresses in the same way \
          (`resolve-hostnames`, `announce-hostnames`), and `SENTINEL RESET` those that are wrong",
-    /// where one Sentinel fails, there is no failover any more, or no new connection.
-    FewSentinels = "few-sentinels":
-        "run at least three Sentinels on machines of their own, and name all of them in the URL",
     /// the server of a URL for one is a node of a cluster, an error where another node has slots.
     Cluster = "cluster": "write a `redis-cluster://` URL",
     /// what is at the address of a cluster's node is none.

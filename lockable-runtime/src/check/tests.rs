@@ -54,13 +54,13 @@ fn findings_of_a_group_say_where() {
     report.address = Some("10.0.0.7:6379".to_owned());
     report.locate();
     report.add([finding(Severity::Warning, Code::SentinelSilent).at("s1:26379")]);
-    report.add([finding(Severity::Warning, Code::FewSentinels)]);
+    report.add([finding(Severity::Warning, Code::SentinelsDisagree)]);
     assert_eq!(
         report.to_string(),
         "locks on redis-sentinel://s1:26379/mm/0, prefix ``, namespace `lockable`: ok, with warnings (errors: 0, warnings: 3, info: 0)\n  \
          the primary is 10.0.0.7:6379; redis 8.0.2\n  \
          warning [eviction] at 10.0.0.7:6379: eviction it is; do this: repair it\n  \
          warning [sentinel-silent] at s1:26379: sentinel-silent it is; do this: repair it\n  \
-         warning [few-sentinels]: few-sentinels it is; do this: repair it"
+         warning [sentinels-disagree]: sentinels-disagree it is; do this: repair it"
     );
 }

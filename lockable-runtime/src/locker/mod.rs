@@ -192,8 +192,7 @@ impl Locker {
     /// On the server, `+select` is for a URL that names another database than 0. Where no call waits for a lock,
     /// `+publish`, `+subscribe`, `+pubsub|numsub`, `+ping` and `&lockable:*` can be left out there, and the report says so. In a
     /// cluster, calls wait without `+spublish`, `+ssubscribe`, `+sunsubscribe`, `+pubsub|shardnumsub` and
-    /// `&lockable:*` too, and ask about once a second; `+asking` is for slots that are moved to another node. On a
-    /// Sentinel, `+sentinel|master` lets the check count Sentinels and replicas; locks do not need it.
+    /// `&lockable:*` too, and ask about once a second; `+asking` is for slots that are moved to another node.
     ///
     /// Locks do not need `+client|setname`, by which listings say which process has a lock, nor `+client|tracking`
     /// and `+client|caching`, by which a lock that is deleted stops its body at once. In a cluster `+exists` belongs to

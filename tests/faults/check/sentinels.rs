@@ -92,19 +92,6 @@ async fn a_sentinel_that_lacks_the_name_is_a_warning() {
 }
 
 #[tokio::test]
-async fn a_quorum_of_all_sentinels_is_a_warning() {
-    let group = sound_group().start();
-    for sentinel in group.sentinels() {
-        sentinel.admin().command::<()>(&["SENTINEL", "SET", Sentinels::NAME, "quorum", "3"]);
-    }
-    let report = check(&group.url()).await;
-    assert_eq!(codes(&report), [Code::FewSentinels], "{report}");
-    let finding = only(&report, Code::FewSentinels);
-    assert_eq!(finding.subject(), Some("quorum"));
-    assert!(finding.advice().contains("SENTINEL SET mm quorum 2"), "{report}");
-}
-
-#[tokio::test]
 async fn a_server_among_the_sentinels_is_a_warning() {
     let group = shared_group();
     let server = group.primary();

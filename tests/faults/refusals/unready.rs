@@ -31,7 +31,7 @@ struct State {
 
 const STATES: [State; 11] = [
     state("sentinel", &["this is a Sentinel", "write `redis-sentinel://"], REFUSED, sentinel),
-    state("node", &["one node of a cluster of 2 shards", "write `redis-cluster://"], REFUSED, node),
+    state("node", &["one node of a cluster", "write `redis-cluster://"], REFUSED, node),
     state("eval", &["'EVAL'", "released safely"], REFUSED, || without("EVAL")),
     state("evalsha", &["'EVALSHA'", "released safely"], REFUSED, || without("EVALSHA")),
     state("replica", &["this server is a replica", "redis://127.0.0.1:1/0"], REFUSED, replica),

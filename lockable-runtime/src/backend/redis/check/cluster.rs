@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::aim::Aim;
+use super::aim::{Aim, Standing};
 use super::clock::{self, Clock};
 use super::examination::examine;
 use super::seeds::{self, Seed};
 use super::session::Session;
-use super::standing::Standing;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::node::Node;
 use crate::backend::redis::connect::opener::Opener;
@@ -57,7 +56,8 @@ fn master(opener: &Opener, aim: &Aim, shard: &Shard) -> impl Future<Output = Exa
     let opener = of_node(opener, &shard.master, first(&shard));
     async move {
         let mut report = Report::new(&opener.server);
-        let clock = examine(&opener, &aim, &Standing::Master(&shard), &mut report).await;
+        let standing = Standing { has_failover: true, shard: Some(&shard) };
+        let clock = examine(&opener, &aim, standing, &mut report).await;
         Examined { endpoint: shard.master, report, clock }
     }
 }

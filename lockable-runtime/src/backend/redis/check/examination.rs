@@ -2,11 +2,10 @@
 
 use ::redis::{Pipeline, Value};
 
-use super::aim::Aim;
+use super::aim::{Aim, Standing};
 use super::clock::{self, Clock};
 use super::rights::Missing;
 use super::session::{Probe, Session};
-use super::standing::Standing;
 use super::subscription::Subscription;
 use super::{failures, proxy, rehearsal, settings};
 use crate::backend::redis::connect::opener::Opener;
@@ -19,7 +18,7 @@ use crate::types::token::Origin;
 pub(super) async fn examine(
     opener: &Opener,
     aim: &Aim,
-    standing: &Standing<'_>,
+    standing: Standing<'_>,
     report: &mut Report,
 ) -> Option<Clock> {
     match steps(opener, aim, standing, report).await {
@@ -35,7 +34,7 @@ pub(super) async fn examine(
 async fn steps(
     opener: &Opener,
     aim: &Aim,
-    standing: &Standing<'_>,
+    standing: Standing<'_>,
     report: &mut Report,
 ) -> Result<Option<Clock>, Finding> {
     let target = Session::target(opener).await?;
@@ -48,13 +47,13 @@ async fn steps(
         return Err(unfit);
     }
     let names = names.map_err(|error| failures::operation("loading the scripts", &error))?;
-    if standing.shard().is_none() && elsewhere.is_none() {
+    if standing.shard.is_none() && elsewhere.is_none() {
         report.add(nodes(&session, Mode::of(&hello), aim.role).await?);
     }
     let is_replica = elsewhere.is_some();
     report.add(elsewhere);
     // No key begins with an unsound prefix, which is a finding of every backend's.
-    if let Ok(Some(probe)) = Probe::new(&aim.prefix, &names, standing.shard()) {
+    if let Ok(Some(probe)) = Probe::new(&aim.prefix, &names, standing.shard) {
         let mut missing = Missing::of(&session, &probe, aim.role, report).await?;
         if aim.role == Role::Reader {
             report.add(missing.findings(session.target.user(), true));
@@ -75,9 +74,9 @@ async fn steps(
 async fn elsewhere(
     session: &Session<'_>,
     hello: &Value,
-    standing: &Standing<'_>,
+    standing: Standing<'_>,
 ) -> Result<Option<Finding>, Finding> {
-    if standing.shard().is_some() {
+    if standing.shard.is_some() {
         return if server::is_replica(hello) { Err(demoted()) } else { Ok(None) };
     }
     match session.elsewhere(hello).await? {

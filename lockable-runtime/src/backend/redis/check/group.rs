@@ -2,14 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::sentinel::{Said, Seen, SentinelCheck};
+use super::sentinel::{Said, SentinelCheck};
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::topology::sentinels::Sentinels;
 use crate::backend::redis::topology::votes::Vote;
 use crate::check::{Code, Finding, Severity};
-
-/// Fewer cannot agree on a failover once one of them fails.
-const LEAST: u64 = 3;
 
 /// What all of them said.
 ///
@@ -43,17 +40,9 @@ impl Group {
         self.endpoints().next().is_some()
     }
 
-    /// How many replicas the primary has had, as far as the user may ask.
-    pub(super) fn replicas(&self) -> Option<u64> {
-        self.groups().map(|(_, _, replicas)| replicas).max()
-    }
-
     pub(super) fn findings(&self) -> Vec<Finding> {
         let mut findings: Vec<_> = self.said.iter().flat_map(|one| self.of_one(one)).collect();
         findings.extend(self.of_names());
-        findings.extend(self.of_size());
-        findings.extend(self.of_quorum());
-        findings.extend(self.forbidden());
         findings
     }
 
@@ -105,76 +94,13 @@ impl Group {
         Finding::new(Severity::Error, Code::UnknownPrimary, message)
     }
 
-    fn of_size(&self) -> Option<Finding> {
-        let size = self.groups().map(|(sentinels, ..)| sentinels).max();
-        let named = self.said.len() as u64;
-        let message = match size {
-            Some(size) if size < LEAST => format!(
-                "fewer than three Sentinels watch the primary ({size}): where one of them fails, there is no \
-                 failover"
-            ),
-            _ if named >= LEAST => return None,
-            Some(size) => format!(
-                "the URL names {named} of {size} Sentinels: where these fail, no new connection is opened"
-            ),
-            None => format!(
-                "the URL names fewer than three Sentinels ({named}): where these fail, no new connection is \
-                 opened"
-            ),
-        };
-        Some(Finding::new(Severity::Warning, Code::FewSentinels, message))
-    }
-
-    /// A failover needs a majority of the Sentinels always, and to begin, this number of them.
-    fn of_quorum(&self) -> Option<Finding> {
-        let (size, quorum, _) = self.groups().max_by_key(|(_, quorum, _)| *quorum)?;
-        let majority = size / 2 + 1;
-        if size < LEAST || quorum <= majority {
-            return None;
-        }
-        let message = format!(
-            "`quorum` is {quorum} of {size} Sentinels, more than a majority: a failover begins only where \
-             that number of them is alive"
-        );
-        let finding = Finding::new(Severity::Warning, Code::FewSentinels, message).about("quorum");
-        Some(
-            finding.advise(format!(
-                "`SENTINEL SET {} quorum {majority}`, on each Sentinel",
-                self.primary
-            )),
-        )
-    }
-
-    /// That the users may not ask how many there are.
-    fn forbidden(&self) -> Option<Finding> {
-        let is_forbidden = |one: &&Said| matches!(one.seen, Seen::Forbidden(_));
-        let forbidden: Vec<_> = self.said.iter().filter(is_forbidden).collect();
-        let Seen::Forbidden(cause) = &forbidden.first()?.seen else { return None };
-        let names: Vec<_> = forbidden.iter().map(|one| one.name.as_str()).collect();
-        let message = format!(
-            "the right `{RIGHT}` to read how many Sentinels there are is missing at {}: {cause}",
-            names.join(", ")
-        );
-        Some(Finding::new(Severity::Info, Code::CheckIncomplete, message).about(RIGHT))
-    }
-
     fn endpoints(&self) -> impl Iterator<Item = (&Endpoint, &str)> {
         self.said.iter().filter_map(|one| match &one.vote {
             Vote::Primary(endpoint) => Some((endpoint, one.name.as_str())),
             Vote::Unknown(_) | Vote::None(_) => None,
         })
     }
-
-    fn groups(&self) -> impl Iterator<Item = (u64, u64, u64)> {
-        self.said.iter().filter_map(|one| match one.seen {
-            Seen::Group { sentinels, quorum, replicas } => Some((sentinels, quorum, replicas)),
-            Seen::Forbidden(_) | Seen::Nothing => None,
-        })
-    }
 }
-
-/// What locks do not need.
-const RIGHT: &str = "+sentinel|master";
 
 fn watched(vote: &Vote<Finding>) -> Option<&Vec<String>> {
     match vote {
@@ -187,24 +113,17 @@ fn watched(vote: &Vote<Finding>) -> Option<&Vec<String>> {
 mod tests {
     use super::*;
 
-    /// What Sentinels said: the port of the primary, zero for another one's, or a dot for nothing; and then how
-    /// many Sentinels there are, the quorum, and the replicas.
+    /// What Sentinels said: the port of the primary, zero for another one's, or a dot for nothing.
     fn group(said: &str) -> Group {
         let one = |(number, text): (usize, &str)| {
-            let mut parts = text.split(':');
-            let vote = match parts.next().unwrap() {
+            let vote = match text {
                 "." => Vote::None(Finding::new(Severity::Warning, Code::SentinelSilent, "silent")),
                 "0" => Vote::Unknown(vec!["other".to_owned()]),
                 port => {
                     Vote::Primary(Endpoint { host: "h".to_owned(), port: port.parse().unwrap() })
                 }
             };
-            let numbers: Vec<u64> = parts.map(|number| number.parse().unwrap()).collect();
-            let seen = match numbers[..] {
-                [sentinels, quorum, replicas] => Seen::Group { sentinels, quorum, replicas },
-                _ => Seen::Forbidden("NOPERM".to_owned()),
-            };
-            Said { name: format!("s{number}:26379"), vote, seen, findings: Vec::new() }
+            Said { name: format!("s{number}:26379"), vote, findings: Vec::new() }
         };
         let said = said.split_whitespace().enumerate().map(one).collect();
         Group { primary: "mm".to_owned(), said }
@@ -217,15 +136,13 @@ mod tests {
 
     #[test]
     fn a_whole_group_is_without_findings() {
-        assert_eq!(found("1:3:2:2 1:3:2:2 1:3:2:2"), []);
-        assert_eq!(found("1:5:3:2 1:5:3:2 1:5:3:2"), [], "three of five");
-        assert_eq!(group("1:3:2:1 1:3:2:2").replicas(), Some(2));
+        assert_eq!(found("1 1 1"), []);
     }
 
     #[test]
     fn one_that_fails_warns_and_all_are_errors() {
         let silent = |severity| (severity, Code::SentinelSilent);
-        assert_eq!(found("1:3:2:2 . 1:3:2:2")[0], silent(Severity::Warning));
+        assert_eq!(found("1 . 1")[0], silent(Severity::Warning));
         let all = found(". . .");
         assert_eq!(all[..3], [silent(Severity::Error); 3]);
         assert_eq!(all[3], (Severity::Error, Code::Unreachable));
@@ -235,36 +152,18 @@ mod tests {
     #[test]
     fn a_name_that_none_has_is_one_error() {
         let unknown = |severity| (severity, Code::UnknownPrimary);
-        assert_eq!(found("0:3:2:2 0:3:2:2 0:3:2:2"), [unknown(Severity::Error)]);
-        assert_eq!(found("1:3:2:2 0:3:2:2 1:3:2:2"), [unknown(Severity::Warning)]);
+        assert_eq!(found("0 0 0"), [unknown(Severity::Error)]);
+        assert_eq!(found("1 0 1"), [unknown(Severity::Warning)]);
         let message = group("0 0 0").nameless().message().to_owned();
         assert_eq!(message, "the Sentinels watch no primary named \"mm\", but other");
     }
 
     #[test]
     fn different_primaries_are_named_with_their_sentinels() {
-        let findings = group("1:3:2:2 2:3:2:2 1:3:2:2").findings();
+        let findings = group("1 2 1").findings();
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].code(), Code::SentinelsDisagree);
         let message = findings[0].message();
         assert!(message.ends_with("h:1 by s0:26379, s2:26379; h:2 by s1:26379"), "{message}");
-    }
-
-    #[test]
-    fn fewer_than_three_are_few() {
-        let few = [(Severity::Warning, Code::FewSentinels)];
-        for said in ["1:1:1:2", "1:2:2:2 1:2:2:2", "1:3:2:2", "1:3:2:2 1:3:2:2"] {
-            assert_eq!(found(said), few, "{said}");
-        }
-        assert_eq!(found("1:3:3:2 1:3:2:2 1:3:3:2"), few, "a quorum of all");
-        assert_eq!(found("1:5:3:2 1:5:3:2 1:5:3:2"), []);
-        let message = |said| group(said).of_size().unwrap().message().to_owned();
-        assert!(message("1:5:3:2").contains("1 of 5"));
-        assert!(message("1 1").contains("(2)"));
-    }
-
-    #[test]
-    fn what_may_not_be_asked_is_one_note() {
-        assert_eq!(found("1 1 1"), [(Severity::Info, Code::CheckIncomplete)]);
     }
 }

@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use self::aim::Aim;
+use self::aim::{Aim, Standing};
 use self::examination::examine;
 use self::group::Group;
-use self::standing::Standing;
 use super::connect::opener::Opener;
 use super::topology::{Found, Topology};
 use crate::backend::redis::fault;
@@ -26,7 +25,6 @@ mod sentinel;
 mod session;
 mod settings;
 mod shard_channel;
-mod standing;
 mod subscription;
 
 /// Checks a server on connections of the check's own, until it gives no answer, and the Sentinels that name it; or
@@ -46,10 +44,10 @@ pub(super) async fn check(topology: Arc<Topology>, prefix: String, role: Role) -
 
 async fn check_one(opener: &Opener, aim: &Aim, group: Option<Group>) -> Report {
     let mut report = Report::new(&opener.server);
-    let standing = group.as_ref().map_or(Standing::Alone, Standing::Elected);
+    let standing = Standing { has_failover: group.is_some(), shard: None };
     if group.as_ref().is_none_or(Group::names_primary) {
         // The clock of one server is compared with ours alone.
-        let _: Option<_> = examine(opener, aim, &standing, &mut report).await;
+        let _: Option<_> = examine(opener, aim, standing, &mut report).await;
     }
     report.locate();
     report.add(group.iter().flat_map(Group::findings));

@@ -1,9 +1,8 @@
 //! What one Sentinel answers, and what its user may not do there.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use ::redis::{Cmd, FromRedisValue, RedisError, RedisResult, Value};
+use ::redis::{RedisError, Value};
 use tokio::runtime::Handle;
 
 use super::failures;
@@ -23,24 +22,8 @@ pub(super) struct Said {
     pub(super) name: String,
     /// The reason for none is a finding, which is worse where no other Sentinel has a vote.
     pub(super) vote: Vote<Finding>,
-    pub(super) seen: Seen,
     /// What is wrong besides.
     pub(super) findings: Vec<Finding>,
-}
-
-/// What it knows of the group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
-    Group {
-        /// With itself.
-        sentinels: u64,
-        /// How many of them have to agree that the primary is down.
-        quorum: u64,
-        replicas: u64,
-    },
-    /// The user may not ask, in the words of the Sentinel.
-    Forbidden(String),
-    Nothing,
 }
 
 /// How a Sentinel is asked.
@@ -54,12 +37,9 @@ pub(super) struct SentinelCheck {
 
 impl SentinelCheck {
     pub(super) async fn run(self) -> Said {
-        let (vote, seen) = match self.in_time(self.vote()).await {
-            Some((vote, seen)) => (vote, seen),
-            None => {
-                (Vote::None(silent(format!("no answer within {:?}", self.limit))), Seen::Nothing)
-            }
-        };
+        let vote = self.in_time(self.vote()).await;
+        let vote = vote
+            .unwrap_or_else(|| Vote::None(silent(format!("no answer within {:?}", self.limit))));
         // Where a right is missing, others may be too.
         let is_reached = match &vote {
             Vote::Primary(_) | Vote::Unknown(_) => true,
@@ -67,20 +47,15 @@ impl SentinelCheck {
         };
         let findings = if is_reached { self.subscribe().await } else { None };
         let findings = findings.into_iter().collect();
-        Said { name: self.sentinel.name, vote, seen, findings }
+        Said { name: self.sentinel.name, vote, findings }
     }
 
-    async fn vote(&self) -> (Vote<Finding>, Seen) {
-        let mut driven = match Driven::open(&self.sentinel.client).await {
-            Ok(driven) => driven,
-            Err(error) => return (Vote::None(self.failed(&error)), Seen::Nothing),
+    async fn vote(&self) -> Vote<Finding> {
+        let vote = async {
+            let mut driven = Driven::open(&self.sentinel.client).await?;
+            sentinels::request_vote(&mut driven.commands, &self.primary).await
         };
-        let vote = sentinels::request_vote(&mut driven.commands, &self.primary).await;
-        let vote = vote.unwrap_or_else(|error| Vote::None(self.failed(&error)));
-        let mut command = Cmd::new();
-        command.arg("SENTINEL").arg("MASTER").arg(&self.primary);
-        let group = driven.commands.send_packed_command(&command).await;
-        (vote, seen(group))
+        vote.await.unwrap_or_else(|error| Vote::None(self.failed(&error)))
     }
 
     /// Subscribes as a locker does, and checks that the subscription lives.
@@ -139,22 +114,4 @@ fn silent(message: String) -> Finding {
 /// The rule that would allow it.
 fn rule(error: &RedisError, command: &str) -> String {
     if fault::forbids_command(error) { format!("+{command}") } else { format!("&{CHANNEL}") }
-}
-
-fn seen(reply: RedisResult<Value>) -> Seen {
-    match reply.and_then(Value::extract_error) {
-        Ok(reply) => group(&reply).unwrap_or(Seen::Nothing),
-        Err(error) if fault::is_missing_right(&error) => Seen::Forbidden(fault::explain(&error).1),
-        Err(_) => Seen::Nothing,
-    }
-}
-
-fn group(reply: &Value) -> Option<Seen> {
-    let fields = HashMap::<String, String>::from_redis_value_ref(reply).ok()?;
-    let number = |name: &str| fields.get(name)?.parse::<u64>().ok();
-    Some(Seen::Group {
-        sentinels: number("num-other-sentinels")? + 1,
-        quorum: number("quorum")?,
-        replicas: number("num-slaves")?,
-    })
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use ::redis::{FromRedisValue, Pipeline, Value};
 
+use super::aim::Standing;
 use super::session::Session;
-use super::standing::Standing;
 use crate::backend::redis::fault;
 use crate::check::{Code, Finding, Report, Severity};
 
@@ -22,13 +22,13 @@ const WANTED: [&str; 5] =
 /// Reads the settings, as far as the user may.
 pub(super) async fn check(
     session: &Session<'_>,
-    standing: &Standing<'_>,
+    standing: Standing<'_>,
     report: &mut Report,
 ) -> Result<(), Finding> {
     let mut pipeline = Pipeline::new();
     pipeline.cmd("CONFIG").arg("GET").arg(&WANTED).cmd("INFO");
-    let mut settings = Settings { has_failover: standing.has_failover(), ..Settings::default() };
-    settings.known.extend(standing.replicas().map(replicas));
+    let mut settings = Settings { has_failover: standing.has_failover, ..Settings::default() };
+    settings.known.extend(standing.shard.map(|shard| replicas(shard.replicas.len())));
     for (reply, source) in session.call(&pipeline).await?.into_iter().zip(SOURCES) {
         match reply.extract_error() {
             Ok(reply) => settings.learn(&reply),
@@ -44,8 +44,8 @@ fn unread((right, what): (&'static str, &str), cause: &str) -> Finding {
     Finding::new(Severity::Info, Code::CheckIncomplete, message).about(right)
 }
 
-/// What others count is replaced by what the server counts, where that may be read.
-fn replicas(count: u64) -> (String, String) {
+/// What the other nodes count is replaced by what the server counts, where that may be read.
+fn replicas(count: usize) -> (String, String) {
     ("connected-slaves".to_owned(), count.to_string())
 }
 

@@ -60,26 +60,11 @@ fn of_sentinel(watched: &[String], target: &Target) -> String {
 }
 
 /// The same by the answers to [`Mode::probe`], and those to other commands about keys. A node that has all slots
-/// passes.
+/// passes, also while one of them leaves it.
 pub(crate) fn unfit_by_answers(replies: &[Value], target: &Target) -> Option<Finding> {
-    let has_foreign_keys = || replies.iter().any(leads_away);
-    let message = match replies.iter().find_map(shards) {
-        Some(0 | 1) if replies.iter().any(is_moved) => {
-            "this server is a node of a cluster, and another node has the slots".to_owned()
-        }
-        Some(0 | 1) => return None,
-        Some(shards) => of_several(&shards.to_string()),
-        None if has_foreign_keys() => of_several("several"),
-        None => return None,
-    };
+    let message = "this server is one node of a cluster, and refuses the keys of the others";
     let finding = Finding::new(Severity::Error, Code::Cluster, message);
-    Some(finding.advise(of_cluster(target)))
-}
-
-fn of_several(shards: &str) -> String {
-    format!(
-        "this server is one node of a cluster of {shards} shards, and refuses the keys of the others"
-    )
+    replies.iter().any(leads_away).then(|| finding.advise(of_cluster(target)))
 }
 
 /// The URL to write where this is a node of a cluster, master or replica.
@@ -132,12 +117,9 @@ impl Mode {
         }
     }
 
-    /// Asks whether other nodes have a part of the keys, where the mode leaves that open: for the size
-    /// of the cluster, and by this command for keys all over its slots, because a user may not be allowed the first.
+    /// Asks whether other nodes have a part of the keys, where the mode leaves that open: by this command for keys all
+    /// over the slots of a cluster.
     pub(crate) fn probe(self, trial: &Namespace, command: &str, pipeline: &mut Pipeline) {
-        if self == Self::Cluster {
-            pipeline.cmd("CLUSTER").arg("INFO");
-        }
         if matches!(self, Self::Cluster | Self::Unknown) {
             for number in 0..PROBED_SLOTS {
                 pipeline.cmd(command).arg(format!("{trial}:{number}"));
@@ -176,26 +158,10 @@ fn is_supported(version: &str) -> bool {
     major.is_some_and(|major| major >= 7)
 }
 
-/// Of how many shards the server is one, from its answer to `CLUSTER INFO`.
-fn shards(reply: &Value) -> Option<u64> {
-    let info = String::from_redis_value_ref(reply).ok()?;
-    info.lines().find_map(|line| line.strip_prefix("cluster_size:"))?.trim().parse().ok()
-}
-
 /// Whether another node has the key, or several have those of one lock.
 fn leads_away(reply: &Value) -> bool {
-    use ServerErrorKind::{Ask, CrossSlot};
-    is_moved(reply) || matches!(kind(reply), Some(Ask | CrossSlot))
-}
-
-/// Whether another node has the slot of the key.
-fn is_moved(reply: &Value) -> bool {
-    kind(reply) == Some(ServerErrorKind::Moved)
-}
-
-fn kind(reply: &Value) -> Option<ServerErrorKind> {
-    let Value::ServerError(error) = reply else { return None };
-    error.kind()
+    let Value::ServerError(error) = reply else { return false };
+    matches!(error.kind(), Some(ServerErrorKind::Moved | ServerErrorKind::CrossSlot))
 }
 
 /// The number of slots in which keys are probed: all of these are with one of two equal shards once in
@@ -276,18 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn the_size_of_a_cluster_decides_where_known() {
+    fn a_node_without_all_slots_is_unfit() {
         let target = Target::at("redis://u:canary@h:7");
-        let is_unfit = |replies: &[Value]| unfit_by_answers(replies, &target).is_some();
-        let info = |size| text(&format!("cluster_state:ok\r\ncluster_size:{size}\r\n"));
         let reply = |text: &str| ::redis::parse_redis_value(text.as_bytes()).unwrap();
-        let moved = || reply("-MOVED 1 127.0.0.1:7000\r\n");
-        assert!(is_unfit(&[info(3), Value::Nil]));
-        assert!(!is_unfit(&[info(1), Value::Nil]));
-        assert!(!is_unfit(&[info(1), reply("-ASK 1 127.0.0.1:7000\r\n")]), "a slot that leaves");
-        assert!(is_unfit(&[info(1), moved()]), "a node without slots");
-        assert!(is_unfit(&[Value::Nil, moved()]));
-        assert!(!is_unfit(&[Value::Nil, text("cluster_size")]));
+        let is_unfit = |text: &str| unfit_by_answers(&[Value::Nil, reply(text)], &target).is_some();
+        assert!(is_unfit("-MOVED 1 127.0.0.1:7000\r\n"));
+        assert!(is_unfit("-CROSSSLOT keys\r\n"));
+        assert!(!is_unfit("-ASK 1 127.0.0.1:7000\r\n"), "a slot that leaves");
+        assert!(!is_unfit("-NOPERM no\r\n") && !is_unfit("+OK\r\n"));
     }
 
     #[test]
