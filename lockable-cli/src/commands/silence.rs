@@ -15,7 +15,6 @@ pub(super) struct Silence {
 impl Silence {
     pub(super) fn of(holder: &Holder, connection: &Connection, directory: &Directory) -> Self {
         let (why, force) = match holder.kind() {
-            HolderKind::Foreign => ("it is another library's lock".to_owned(), AT_WORK),
             HolderKind::KeptByMinHold => {
                 ("it has released the lock, which is kept by `min_hold`".to_owned(), KEPT)
             }
@@ -31,8 +30,7 @@ fn of_process(
     directory: &Directory,
 ) -> (String, &'static str) {
     let Some(id) = holder.process() else {
-        let why = "its process has an older version of the library, or a wrong clock";
-        return (why.to_owned(), AT_WORK);
+        return ("it is another library's lock".to_owned(), AT_WORK);
     };
     let known = directory.find(Some(id));
     let causes = causes(connection);

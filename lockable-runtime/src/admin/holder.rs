@@ -114,6 +114,7 @@ impl Holder {
             return Self { id, kind, process, attempted_at, is_from_queue, identity, remaining };
         };
         let TokenParts { mark, process, attempted_at, is_from_queue, identity } = acquired;
+        let process = Some(process);
         let kind = mark.map_or(HolderKind::Exclusive, |_| HolderKind::KeptByMinHold);
         let identity = identity.map(ToOwned::to_owned);
         Self { id, kind, process, attempted_at, is_from_queue, identity, remaining }

@@ -17,7 +17,7 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// Which process waits; `None` for an entry that an older version wrote.
+    /// Which process waits; `None` for an entry that another program wrote.
     #[must_use]
     pub fn process(&self) -> Option<ProcessId> {
         self.process
@@ -47,7 +47,7 @@ impl Waiter {
     pub(super) fn of(queued: &Queued) -> Self {
         let acquired = TokenParts::parse(&queued.owner);
         Self {
-            process: acquired.and_then(|acquired| acquired.process),
+            process: acquired.map(|acquired| acquired.process),
             attempted_at: acquired.and_then(|acquired| acquired.attempted_at),
             identity: acquired.and_then(|acquired| acquired.identity).map(ToOwned::to_owned),
             is_listening: queued.is_listening,

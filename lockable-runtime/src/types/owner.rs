@@ -231,8 +231,7 @@ impl LockValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TokenParts<'a> {
     pub(crate) mark: Option<Mark>,
-    /// `None` where an older version wrote it.
-    pub(crate) process: Option<ProcessId>,
+    pub(crate) process: ProcessId,
     /// By the clock of the process; `None` where that cannot be.
     pub(crate) attempted_at: Option<SystemTime>,
     /// Whether the attempt was one of a waiter.
@@ -274,8 +273,7 @@ impl<'a> TokenParts<'a> {
         let origin = u64::from_str_radix(origin, 16).ok()?;
         Some(Self {
             mark,
-            // An older version's token has other digits there, and a count for the time.
-            process: attempted_at.map(|_| ProcessId::leading(origin)),
+            process: ProcessId::leading(origin),
             attempted_at,
             is_from_queue: attempted_at.is_some() && number.len() == TIME_DIGITS + RANDOM_DIGITS,
             identity: identity.filter(|identity| !identity.is_empty()),

@@ -34,7 +34,7 @@ async fn what_other_programs_wrote_is_listed_as_such() {
     let (_server, locker, admin) = start().await;
     admin.command::<()>(&["SET", "disLock:theirs", "8f14e45f", "PX", "60000"]);
     admin.command::<()>(&["RPUSH", "disLock:list", "1"]);
-    admin.set("disLock:ours", "0123456789abcdef.7 old version");
+    admin.set("disLock:ours", "0123456789abcdef.7 wrong clock");
     admin.command::<()>(&["RPUSH", "lockable:queue:{disLock:list}", "x"]);
     admin.set("disLock:a}b", "no lock can have this key");
     admin.set("disLock:", "nor this one");
@@ -44,8 +44,8 @@ async fn what_other_programs_wrote_is_listed_as_such() {
     let expected = [HolderKind::NoLock, HolderKind::Exclusive, HolderKind::Foreign];
     assert_eq!(kinds.collect::<Vec<_>>(), expected);
     let old = found["ours"].holder();
-    assert_eq!((old.process(), old.attempted_at()), (None, None));
-    assert_eq!((old.identity(), old.remaining()), (Some("old version"), None));
+    assert_eq!((old.process(), old.attempted_at()), ("012345".parse().ok(), None));
+    assert_eq!((old.identity(), old.remaining()), (Some("wrong clock"), None));
     assert!(found["theirs"].holder().remaining().is_some());
     assert_eq!(found["list"].queued(), 1);
     // Alone, it is no error either.

@@ -24,10 +24,10 @@ impl Revoking for Redis {
     fn send(&self, revocation: Revocation) -> Reply<Audience> {
         let this = self.clone();
         Box::pin(async move {
-            let process =
-                TokenParts::parse(&revocation.owner).and_then(|acquired| acquired.process);
-            let Some(process) = process else { return Ok(Audience::Silence) };
-            let channel = this.topology().opener.namespace.revocations(process);
+            let Some(acquired) = TokenParts::parse(&revocation.owner) else {
+                return Ok(Audience::Silence);
+            };
+            let channel = this.topology().opener.namespace.revocations(acquired.process);
             let text = revocations::written(&revocation);
             let slot = Slot::of(&revocation.key);
             let publish = Publish { channel: &channel, text: &text };
