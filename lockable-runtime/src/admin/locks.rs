@@ -102,9 +102,8 @@ impl Locks {
     }
 
     fn start(&self) -> Result<State, LockError> {
-        self.link.usable_here()?;
         let selection = Selection::new(&self.prefix, &self.glob, &self.namespace);
-        let backend = &self.link.backend;
+        let backend = self.link.backend_here()?;
         Ok(State::Asking(backend.sweep(selection), backend.now()))
     }
 

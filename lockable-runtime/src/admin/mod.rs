@@ -136,7 +136,7 @@ impl Admin {
     /// ```
     pub async fn holder(&self, key: impl AsRef<str>) -> Result<Option<HeldLock>, LockError> {
         let key = self.key(key.as_ref())?;
-        let seen = self.link.backend.look(key.clone()).await;
+        let seen = self.link.backend_here()?.look(key.clone()).await;
         let seen = seen.map_err(|fault| fault.about(&key, &self.link.reporting))?;
         Ok(seen.map(|seen| HeldLock::of(seen, &self.prefix, &self.link.reporting)))
     }
@@ -166,7 +166,7 @@ impl Admin {
     /// ```
     pub async fn queue(&self, key: impl AsRef<str>) -> Result<Vec<Waiter>, LockError> {
         let key = self.key(key.as_ref())?;
-        let queued = self.link.backend.queue(key.clone()).await;
+        let queued = self.link.backend_here()?.queue(key.clone()).await;
         let queued = queued.map_err(|fault| fault.about(&key, &self.link.reporting))?;
         Ok(queued.iter().map(Waiter::of).collect())
     }
@@ -177,8 +177,8 @@ impl Admin {
     /// runs. It costs locks nothing; the server takes about 3 µs for each connection that it has, of all clients.
     ///
     /// # What this does not guarantee
-    /// In a cluster it is those of the nodes that answer. A process whose user may not name its connections is missing,
-    /// and so are those of older versions. Where a proxy shares connections among clients, names are of the last one
+    /// In a cluster it is those of the nodes that answer. A process whose user may not name its connections is missing.
+    /// Where a proxy shares connections among clients, names are of the last one
     /// that came.
     ///
     /// # Errors
@@ -211,8 +211,8 @@ impl Admin {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn processes(&self) -> Result<Vec<Process>, LockError> {
-        self.link.usable_here()?;
-        Ok(Process::all_of(self.link.backend.clients().await.map_err(Fault::into_error)?))
+        let clients = self.link.backend_here()?.clients().await;
+        clients.map(Process::all_of).map_err(Fault::into_error)
     }
 
     /// About how many keys a listing goes through, of any kind: that says how long it takes. In a cluster it is those of
@@ -224,8 +224,7 @@ impl Admin {
     /// # Cancel safety
     /// Nothing is changed.
     pub async fn count(&self) -> Result<u64, LockError> {
-        self.link.usable_here()?;
-        self.link.backend.size().await.map_err(Fault::into_error)
+        self.link.backend_here()?.size().await.map_err(Fault::into_error)
     }
 
     /// How far the server's clock is from that of this machine, in either direction; `None` in memory. Of a cluster it
@@ -240,12 +239,10 @@ impl Admin {
     /// # Cancel safety
     /// Nothing is changed.
     pub async fn clock_difference(&self) -> Result<Option<Duration>, LockError> {
-        self.link.usable_here()?;
-        self.link.backend.clock_difference().await.map_err(Fault::into_error)
+        self.link.backend_here()?.clock_difference().await.map_err(Fault::into_error)
     }
 
     fn key(&self, name: &str) -> Result<LockKey, LockError> {
-        self.link.usable_here()?;
         let key = self.namespace.key(&self.prefix, name);
         key.map_err(|error| self.link.reporting.redact(error))
     }

@@ -223,8 +223,7 @@ impl Revoke {
 
     async fn ask(self) -> Result<Revoked, LockError> {
         let Self { admin, held, reason, grace } = self;
-        admin.link.usable_here()?;
-        let backend = &admin.link.backend;
+        let backend = admin.link.backend_here()?;
         let may_listen = held.owner.as_ref().is_some_and(|owner| has_process(owner.text()));
         let patience = if may_listen { LISTENS_WITHIN.min(grace) } else { Duration::ZERO };
         let start = backend.now();
@@ -284,7 +283,7 @@ pub enum Revoked {
         waited: Duration,
     },
     /// The holder cannot be asked, because no process listens: the lock has no `renew`, is kept by `min_hold`, or is one
-    /// of an older version or of another library; its process has ended, has another namespace, or is not subscribed at the
+    /// of another library; its process has ended, has another namespace, or is not subscribed at the
     /// moment; or the grace was over before it listened.
     NotListening {
         /// When the lock ends by itself; `None` is without an end, unless it is renewed.
@@ -338,7 +337,7 @@ fn ready<T>(poll: Poll<T>) -> Option<T> {
 /// Whether a holder is of this library, and may listen.
 fn has_process(owner: &str) -> bool {
     let acquired = TokenParts::parse(owner);
-    acquired.is_some_and(|acquired| acquired.mark.is_none() && acquired.process.is_some())
+    acquired.is_some_and(|acquired| acquired.mark.is_none())
 }
 
 /// Whether it is kept now by its `min_hold`, and was acquired by that owner.

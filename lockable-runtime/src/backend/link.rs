@@ -63,6 +63,14 @@ impl Link {
         if self.is_inherited() { Err(LockError::forked()) } else { Ok(()) }
     }
 
+    /// The backend, where it may be used.
+    ///
+    /// # Errors
+    /// When the link was inherited from the process that this one was forked from.
+    pub(crate) fn backend_here(&self) -> Result<&Arc<dyn Backend>, LockError> {
+        self.usable_here().map(|()| &self.backend)
+    }
+
     /// The answer about a lock of this slot within the command deadline, or the fault that none came.
     pub(crate) async fn ask<T>(&self, slot: Slot, reply: Reply<T>) -> Result<T, Fault> {
         self.question(slot, reply).answer().await
