@@ -8,7 +8,6 @@
 compile_error!("`lockable` runs programs by the means of Unix: process groups and signals");
 
 mod arguments;
-mod clock;
 mod commands;
 mod connect;
 mod directory;

@@ -438,6 +438,10 @@ pub mod __private {
         Returned, Run, RunsUnderTheLock, Skip, Value, absent, run, run_blocking,
         run_blocking_even_when_busy, start, value,
     };
+    pub use crate::types::clock::Moment;
+    #[cfg(feature = "redis")]
+    pub use crate::types::clock::boot_time;
+    pub use crate::types::written::Written;
 }
 
 #[cfg(feature = "__internals")]

@@ -3,7 +3,6 @@
 
 mod check;
 mod connection;
-mod duration;
 mod operator;
 mod run;
 mod span;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use lockable_runtime::__private::{Moment, boot_time};
 use lockable_runtime::admin::{Admin, HeldLock, HolderKind, Process};
 
-use crate::clock::{Moment, pause};
 use crate::failure::Failure;
 use crate::output::times::short;
 
@@ -31,15 +31,15 @@ struct Seen {
 impl FirstLook {
     /// The hold as the server has just shown it.
     pub(super) fn at(held: HeldLock) -> Self {
-        Self { held, at: Moment::now() }
+        Self { held, at: boot_time() }
     }
 
     /// Looks again, a second after the first look at the earliest; `None` where the hold is over.
     pub(super) async fn again(&self, admin: &Admin) -> Result<Option<SecondLook>, Failure> {
         if self.held.holder().kind() == HolderKind::Exclusive {
-            pause(LONG_ENOUGH.saturating_sub(Moment::now().since(self.at))).await;
+            pause(LONG_ENOUGH.saturating_sub(boot_time().since(self.at))).await;
         }
-        let looked = Moment::now().since(self.at);
+        let looked = boot_time().since(self.at);
         let now = admin.holder(self.held.name()).await?;
         let before = self.held.holder();
         let now = now.filter(|now| now.holder().id() == before.id());
@@ -104,6 +104,11 @@ fn end(remaining: Option<Duration>) -> String {
 pub(super) fn end_of(process: &Process) -> String {
     let (service, host, pid) = (process.service(), process.host(), process.pid());
     format!("end its process, `{service}` on {host} with the pid {pid} (`kill -9 {pid}`)")
+}
+
+#[expect(clippy::disallowed_methods, reason = "between two looks no event is waited for")]
+async fn pause(duration: Duration) {
+    tokio::time::sleep(duration).await;
 }
 
 /// For how long a hold is looked at, at least.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::clock::Moment;
+use lockable_runtime::__private::{Moment, boot_time};
 
 /// On the clock that counts suspend.
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -35,7 +35,7 @@ impl Alarm {
         let it_value = timespec(moment.as_nanos().max(1));
         let value = Itimerspec { it_interval: timespec(0), it_value };
         timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::ABSTIME, &value)?;
-        while Moment::now() < moment {
+        while boot_time() < moment {
             self.0.readable().await?.clear_ready();
         }
         Ok(())
@@ -56,8 +56,8 @@ impl Alarm {
     pub(crate) async fn until(&mut self, moment: Moment) -> io::Result<()> {
         use std::time::Duration;
         use tokio::time::{Instant, sleep_until};
-        while Moment::now() < moment {
-            let rest = Moment::now().until(moment).min(Duration::from_secs(1));
+        while boot_time() < moment {
+            let rest = moment.since(boot_time()).min(Duration::from_secs(1));
             sleep_until(Instant::now() + rest).await;
         }
         Ok(())

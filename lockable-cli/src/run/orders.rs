@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::clock::Moment;
+use lockable_runtime::__private::Moment;
+
 use crate::exit::Exit;
 
 /// From `lockable` to the watcher.

@@ -4,11 +4,11 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
+use lockable_runtime::__private::{Moment, boot_time};
 use lockable_runtime::{LockError, LockGuard};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::arguments::Run;
-use crate::clock::Moment;
 use crate::exit::Exit;
 use crate::output::note;
 use crate::run::alarm::Alarm;
@@ -101,7 +101,7 @@ impl<'a> Supervision<'a> {
     async fn watch(&mut self, signals: &mut Signals) -> io::Result<()> {
         let (mut max_hold, mut overdue) = (Alarm::new()?, Alarm::new()?);
         let mut ticks = ticks(self.arguments.expire.0 / LOOKS);
-        let end = self.arguments.max_hold.map(|most| Moment::now().after(most.0));
+        let end = self.arguments.max_hold.map(|most| boot_time().after(most.0));
         let mut lost = pin!(self.guard.lost());
         let mut is_heard = false;
         loop {
@@ -133,13 +133,13 @@ impl<'a> Supervision<'a> {
         match event {
             Some(Event::Started(process)) => self.watched.started(process, self.arguments),
             Some(Event::RunsOut) => {
-                self.ending.ask(Moment::now());
+                self.ending.ask(boot_time());
                 self.outcome.stop.get_or_insert(Stop::RunsOut);
             }
             Some(Event::Stopped(number)) => self.explain(number),
             Some(Event::Ended(exit)) => self.outcome.exit = Some(exit),
             Some(Event::LeftBehind) => {
-                self.ending.ask(Moment::now());
+                self.ending.ask(boot_time());
                 self.outcome.left_behind = true;
             }
             Some(Event::Unreachable(process)) => {
@@ -170,7 +170,7 @@ impl<'a> Supervision<'a> {
     fn lose(&mut self, error: LockError) {
         if error.is_lost() {
             self.outcome.stop = Some(Stop::Lock(error));
-            self.ending.kill(Moment::now());
+            self.ending.kill(boot_time());
             self.order(Order::Kill);
         } else {
             self.end(Stop::Lock(error));
@@ -179,7 +179,7 @@ impl<'a> Supervision<'a> {
 
     fn end(&mut self, stop: Stop) {
         self.outcome.stop = Some(stop);
-        self.ending.ask(Moment::now());
+        self.ending.ask(boot_time());
         self.order(Order::End);
     }
 
@@ -244,7 +244,7 @@ impl<'a> Supervision<'a> {
 /// server, and before that the time that a busy machine takes to end processes.
 pub(crate) fn deadline(guard: &LockGuard, expire: Duration) -> Moment {
     // The clock is read first, so that the moment is not too late.
-    let now = Moment::now();
+    let now = boot_time();
     now.after(guard.remaining()).before(lateness(expire))
 }
 

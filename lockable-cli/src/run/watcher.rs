@@ -6,12 +6,12 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
+use lockable_runtime::__private::{Moment, boot_time};
 use rustix::process::{Pid, Signal, getpid};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::arguments::{Command, Watcher};
-use crate::clock::Moment;
 use crate::exit::own_program;
 use crate::failure::Failure;
 use crate::run::alarm::Alarm;
@@ -66,7 +66,7 @@ impl Watch {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         rustix::thread::set_name(c"lock-watcher").ok();
         let deadline = Moment::from_nanos(arguments.deadline);
-        if Moment::now() >= deadline {
+        if boot_time() >= deadline {
             return channel.send(Event::Clear);
         }
         let head = spawn(arguments, json)?;
@@ -107,7 +107,7 @@ impl Watch {
     /// What the time demands, and again what may not have reached everyone.
     fn act(&mut self) {
         self.ask_the_rest();
-        match self.ending.due(Moment::now()) {
+        match self.ending.due(boot_time()) {
             _ if self.stage == Stage::Kills => self.family.signal_all(Signal::KILL),
             Due::Kill => self.kill(),
             Due::Ask => {
@@ -152,7 +152,7 @@ impl Watch {
     }
 
     fn ask(&mut self) {
-        if self.ending.ask(Moment::now()) {
+        if self.ending.ask(boot_time()) {
             self.family.signal_all(Signal::TERM);
             self.family.signal_all(Signal::CONT);
         }
@@ -179,14 +179,13 @@ impl Watch {
     fn wait_for_rest(&mut self) {
         if self.is_over && self.stage == Stage::Runs {
             self.stage = Stage::LeftBehind;
-            self.rest_until = Some(Moment::now().after(BY_ITSELF));
+            self.rest_until = Some(boot_time().after(BY_ITSELF));
         }
     }
 
     /// What has not ended by itself is asked, as the command is.
     fn ask_the_rest(&mut self) {
-        if self.stage == Stage::LeftBehind
-            && self.rest_until.is_some_and(|end| Moment::now() >= end)
+        if self.stage == Stage::LeftBehind && self.rest_until.is_some_and(|end| boot_time() >= end)
         {
             self.rest_until = None;
             self.report(Event::LeftBehind);

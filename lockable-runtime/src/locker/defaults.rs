@@ -1,13 +1,11 @@
 //! The defaults of a locker that its URL sets: `redis://host:6379/0?prefix=shop:&expire=30s`.
 
-use std::time::Duration;
-
-use crate::types::duration::{from_seconds, from_text, may_be_milliseconds};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
 use crate::types::parameters::{Parameter, invalid, take_from};
+use crate::types::written::Written;
 
 /// What a URL sets. The builder's own settings have priority.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -54,21 +52,21 @@ fn namespace(text: &str) -> Result<Namespace, LockError> {
 }
 
 fn expire(text: &str) -> Result<Ttl, LockError> {
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number && may_be_milliseconds(text) {
+    let flaw = "`expire` is no duration; write `30s`, `1500ms`, `1m30s` or a number of seconds";
+    let Written { duration, doubtful } = Written::parse(text).map_err(|_| invalid(flaw))?;
+    if doubtful.is_some() {
         return Err(invalid(
             "`expire` without a unit is a number of seconds, and this one looks like milliseconds; write \
              it with its unit, such as `60s`",
         ));
     }
-    let millis = if is_number { from_seconds(text) } else { from_text(text) };
-    let flaw = "`expire` is no duration; write `30s`, `1500ms`, `1m30s` or a number of seconds";
-    let expire = Duration::from_millis(millis.map_err(|_| invalid(flaw))?);
-    Ttl::new("expire", expire).map_err(|error| invalid(&error.to_string()))
+    Ttl::new("expire", duration).map_err(|error| invalid(&error.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::locker::Locker;
 

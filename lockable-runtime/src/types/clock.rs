@@ -12,19 +12,37 @@ use tokio::time::Sleep;
 
 /// A point in time on one backend's clock, in nanoseconds since that clock's own start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Moment(u64);
+pub struct Moment(u64);
 
 impl Moment {
-    pub(crate) const fn from_nanos(nanos: u64) -> Self {
+    /// From what [`as_nanos`](Self::as_nanos) gave.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    pub(crate) const fn as_nanos(self) -> u64 {
+    /// Since the start of the clock.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    pub(crate) fn after(self, duration: Duration) -> Self {
+    /// So much later.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(nanos(duration)))
+    }
+
+    /// So much earlier.
+    #[must_use]
+    pub fn before(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(nanos(duration)))
+    }
+
+    /// How long after `earlier` this moment is; zero when it is not.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
     /// The next moment on a grid of equal steps, each a power of two of nanoseconds and at most `step`.
@@ -33,33 +51,34 @@ impl Moment {
         let rest = self.0 & ((1 << bits) - 1);
         if rest == 0 { self } else { Self(self.0.saturating_add((1 << bits) - rest)) }
     }
-
-    /// How long after `earlier` this moment is; zero when it is not.
-    pub(crate) fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
-    }
 }
 
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Time since this machine booted, suspend included.
+/// Time since this machine booted, suspend included: the same in all processes.
 ///
-/// A lease runs on while a laptop sleeps or a virtual machine is frozen; on Linux `Instant` stops
-/// meanwhile.
-#[cfg(all(feature = "redis", any(target_os = "linux", target_os = "android")))]
-pub(crate) fn boot_time() -> Moment {
+/// A lease runs on while a laptop sleeps or a virtual machine is frozen; `Instant` stops meanwhile.
+#[cfg(all(feature = "redis", unix))]
+#[must_use]
+pub fn boot_time() -> Moment {
     use rustix::time::{ClockId, clock_gettime};
-    let time = clock_gettime(ClockId::Boottime);
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    const CLOCK: ClockId = ClockId::Boottime;
+    /// Elsewhere this one counts suspend, or there is none that does.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    const CLOCK: ClockId = ClockId::Monotonic;
+    let time = clock_gettime(CLOCK);
     let seconds = time.tv_sec.unsigned_abs();
     let nanos = time.tv_nsec.unsigned_abs();
     Moment(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
 }
 
-/// Time since the first use; where the system's `Instant` counts suspend, so does this.
-#[cfg(all(feature = "redis", not(any(target_os = "linux", target_os = "android"))))]
-pub(crate) fn boot_time() -> Moment {
+/// Time since the first use.
+#[cfg(all(feature = "redis", not(unix)))]
+#[must_use]
+pub fn boot_time() -> Moment {
     use std::time::Instant;
     #[expect(clippy::disallowed_methods, reason = "this is the clock that all others have to use")]
     fn now() -> Instant {

@@ -32,3 +32,4 @@ pub(crate) mod slot;
 #[cfg(any(feature = "redis", feature = "__internals", test))]
 pub(crate) mod tag;
 pub(crate) mod token;
+pub(crate) mod written;

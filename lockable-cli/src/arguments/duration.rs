@@ -1,1 +1,0 @@
-../../../lockable-runtime/src/types/duration.rs

@@ -1,0 +1,53 @@
+//! A duration as it is written in a URL or on a command line: as in the attribute, or as a number of seconds.
+
+use std::time::Duration;
+
+use super::duration::{Flaw, from_seconds, from_text, may_be_milliseconds};
+
+/// A duration that was written as `10`, `1500ms` or `1m30s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// How long it is.
+    pub duration: Duration,
+    /// The number, where it has no unit and was probably meant as milliseconds.
+    pub doubtful: Option<u64>,
+}
+
+impl Written {
+    /// # Errors
+    /// When the text is no duration; the error says why, and how to write one.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let doubtful =
+            if is_number && may_be_milliseconds(text) { text.parse().ok() } else { None };
+        let millis = if is_number { from_seconds(text) } else { from_text(text) };
+        match millis {
+            Ok(millis) => Ok(Self { duration: Duration::from_millis(millis), doubtful }),
+            Err(Flaw::Form(flaw)) => Err(format!("{flaw}; write it as 10, 1500ms or 1m30s")),
+            Err(Flaw::TooLong) => Err("it is too long".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_without_a_unit_is_seconds() {
+        let millis = |text| Written::parse(text).map(|written| written.duration.as_millis());
+        assert_eq!(millis("10"), Ok(10_000));
+        assert_eq!(millis("1m30s"), Ok(90_000));
+        assert_eq!((millis("0000"), millis("1000")), (Ok(0), Ok(1_000_000)));
+        assert!(millis("").is_err() && millis("5 apples").is_err());
+    }
+
+    #[test]
+    fn only_a_number_without_a_unit_is_doubtful() {
+        let doubtful = |text| Written::parse(text).unwrap().doubtful;
+        assert_eq!(doubtful("60000"), Some(60_000));
+        for text in ["60000s", "60000ms", "6001", "300", "000", "0000"] {
+            assert_eq!(doubtful(text), None, "{text}");
+        }
+    }
+}
