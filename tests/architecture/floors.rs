@@ -45,11 +45,11 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     (
         "backend/redis/check",
         "mod cluster examination rehearsal subscription shard_channel rights proxy settings \
-         standing group sentinel clock seeds session failures aim",
+         group sentinel clock seeds session failures aim",
     ),
     (
         "backend/redis/pubsub",
-        "mod revocations shard_grants shard_channels grants shard_subscription subscription",
+        "mod revocations shard_grants shard_channels grants kept shard_subscription subscription",
     ),
     (
         "backend/redis/wire",
@@ -57,7 +57,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "backend/redis/connect",
-        "mod opener reports login node demotion finder epochs role address shards place hosts driven client \
+        "mod opener reports login node demotion finder epochs role address shards endpoint hosts driven client \
          certificates no_certificates",
     ),
     ("backend/redis/fault", "cluster sentinel mod tls no_tls opening rights words"),
@@ -67,7 +67,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
         "types",
         "mod options parameters credentials reporting selection client_name namespace tag slot key \
          hole token owner random error reason percent redact escape label metric_keys no_metric_keys \
-         grow_only clock duration process seeded",
+         grow_only clock written duration process seeded",
     ),
     ("request_id", "tower mod"),
 ];

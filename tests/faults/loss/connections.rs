@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockable_tests::{ConnectionTraffic, Pace, Proxy, Server, wait};
+use lockable_tests::{ConnectionTraffic, Proxy, Server, wait};
 use rstest::rstest;
 
 use super::stepping::Stepping;
@@ -67,7 +67,7 @@ async fn two_swallowed_replies_cost_nothing() {
 #[tokio::test]
 async fn swallowed_replies_stop_the_body_at_its_deadline() {
     let (server, proxy, body) = at_work("all-replies").await;
-    let pace = Pace::start();
+    let pace = body.pace;
     proxy.hold_replies();
     let key = body.key.clone();
     body.ends_at_its_deadline().await;
@@ -77,7 +77,7 @@ async fn swallowed_replies_stop_the_body_at_its_deadline() {
 #[tokio::test]
 async fn at_least_three_tries_fit_into_a_lease() {
     let (_server, proxy, body) = at_work("three-tries").await;
-    let (tries, pace) = (proxy.commands("EVALSHA"), Pace::start());
+    let (tries, pace) = (proxy.commands("EVALSHA"), body.pace);
     proxy.hold_open_replies();
     proxy.hold_requests();
     body.ends_at_its_deadline().await;
@@ -122,13 +122,12 @@ async fn a_silence_that_ends_in_time_costs_nothing() {
 
 /// Waits until the holder has tried twice to renew, or until a stall of the machine has cost the lock.
 async fn two_tries_come(proxy: &Proxy, body: &Stepping) {
-    let pace = Pace::start();
     let tries = proxy.commands("EVALSHA");
     wait::until_async(LIMIT, async || {
         proxy.commands("EVALSHA") >= tries + 2 || !body.lease().is_held()
     })
     .await;
-    assert!(body.lease().is_held() || pace.lag() > STALL, "lost, with a lag of {:?}", pace.lag());
+    body.is_held_unless_stalled(STALL).await;
 }
 
 /// A body that was renewed twice: the connection of the renewals is open, and what was asked over it

@@ -19,7 +19,7 @@ const STEP: Duration = Duration::from_millis(5);
 pub(super) struct Stepping {
     pub(super) key: String,
     /// Since the start.
-    pace: Pace,
+    pub(super) pace: Pace,
     seen: Arc<Seen>,
     task: JoinHandle<Result<(), LockError>>,
 }
@@ -105,7 +105,7 @@ impl Stepping {
         if !self.task.is_finished() && self.lease().is_held() {
             self.continues().await;
         } else {
-            assert!(self.pace.lag() > rest / 3, "lost, with a lag of {:?}", self.pace.lag());
+            self.is_held_unless_stalled(rest / 3).await;
         }
     }
 
@@ -115,6 +115,16 @@ impl Stepping {
         let until = || boot_time() + lease.remaining();
         let before = until();
         wait::until_async(LIMIT, async || until() > before + rest / 5).await;
+        self.is_held_unless_stalled(rest / 3).await;
+    }
+
+    /// The lock is held, if the machine has not taken that much time away since the start.
+    pub(super) async fn is_held_unless_stalled(&self, stall: Duration) {
+        let lease = self.lease();
+        if !lease.is_held() {
+            let (why, lag) = (lease.lost().await, self.pace.lag());
+            assert!(lag > stall, "{why}, with a lag of {lag:?}");
+        }
     }
 
     /// Waits for more steps than were taken so far.

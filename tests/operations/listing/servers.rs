@@ -108,7 +108,7 @@ async fn an_entry_that_no_process_listens_to_says_so() {
     assert_eq!(gone.process().unwrap().to_string(), "0a1b2c");
     assert_eq!((gone.identity(), gone.is_listening()), (Some("gone"), Some(false)));
     assert!(gone.attempted_at().is_some());
-    assert_eq!((old.process(), old.is_listening()), (None, Some(false)));
+    assert_eq!((old.process(), old.is_listening()), ("fedcba".parse().ok(), Some(false)));
     assert_eq!((other.process(), other.is_listening()), (None, None));
     admin.command::<()>(&["DEL", queue]);
     admin.set(queue, "no queue");

@@ -251,7 +251,7 @@ fn passing(code: &str) -> Option<&'static str> {
         "READONLY" => "this server is a replica now; the next call connects again",
         "MOVED" | "ASK" => {
             "another node of the cluster has the slot of the key: this one is a replica, or one of \
-             several; the next call connects again"
+             several, which a `redis-cluster://` URL leads to; the next call connects again"
         }
         _ => return None,
     })
