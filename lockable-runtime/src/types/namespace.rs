@@ -115,6 +115,25 @@ pub(crate) enum Channels {
     Sharded,
 }
 
+#[cfg(feature = "redis")]
+impl Channels {
+    /// Where grants to the waiters of that process are published, for the locks of the slot.
+    pub(crate) fn of_grants(self, namespace: &Namespace, origin: Origin, slot: Slot) -> String {
+        match self {
+            Self::Plain => namespace.channel(origin),
+            Self::Sharded => namespace.shard_channel(origin, slot),
+        }
+    }
+
+    /// The command of `PUBSUB` that counts who is subscribed to one.
+    pub(crate) fn count(self) -> &'static str {
+        match self {
+            Self::Plain => "NUMSUB",
+            Self::Sharded => "SHARDNUMSUB",
+        }
+    }
+}
+
 impl Default for Namespace {
     fn default() -> Self {
         Self("lockable".into())

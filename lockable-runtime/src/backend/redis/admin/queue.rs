@@ -8,7 +8,6 @@ use super::call::{fault, first};
 use crate::backend::redis::route::Router;
 use crate::backend::{Fault, Queued};
 use crate::types::key::LockKey;
-use crate::types::namespace::Channels;
 use crate::types::slot::Slot;
 use crate::types::token::{Origin, OwnerToken};
 
@@ -48,13 +47,9 @@ async fn listening(
     }
     let opener = &router.topology.opener;
     let mut numsub = Cmd::new();
-    let is_sharded = opener.channels == Channels::Sharded;
-    numsub.arg("PUBSUB").arg(if is_sharded { "SHARDNUMSUB" } else { "NUMSUB" });
+    numsub.arg("PUBSUB").arg(opener.channels.count());
     for origin in origins {
-        numsub.arg(match opener.channels {
-            Channels::Plain => opener.namespace.channel(*origin),
-            Channels::Sharded => opener.namespace.shard_channel(*origin, slot),
-        });
+        numsub.arg(opener.channels.of_grants(&opener.namespace, *origin, slot));
     }
     let Ok(replies) = router.replies(slot, &[numsub]).await else { return HashMap::new() };
     let counts = Vec::<(Value, u64)>::from_redis_value(first(replies)).unwrap_or_default();

@@ -61,38 +61,57 @@ fn tried(channels: Channels, role: Role) -> Vec<&'static str> {
     match role {
         Role::App => of_app(channels).collect(),
         Role::Operator => of_app(channels).chain(LOOKED).collect(),
-        Role::Reader => LOOKED.into_iter().chain(of_reader(channels).iter().copied()).collect(),
+        Role::Reader => {
+            LOOKED.into_iter().chain(kind(channels).of_reader.iter().copied()).collect()
+        }
     }
 }
 
-/// What a reader may do besides, and an app may too.
-fn of_reader(channels: Channels) -> &'static [&'static str] {
+/// What differs between a server and a node of a cluster.
+struct Kind {
+    /// What an app tries besides.
+    of_app: &'static [&'static str],
+    /// What a reader may do besides, and an app may too.
+    of_reader: &'static [&'static str],
+    /// The rights that grants need, and nothing else does.
+    of_grants: &'static [&'static str],
+    /// What follows where one of these is missing.
+    silence: (Severity, &'static str),
+}
+
+/// Locks that are freed together need `mget` and `exists`.
+const OF_SERVER: Kind = Kind {
+    of_app: &["mget LOCK", "exists QUEUE", "publish CHANNEL probe", "pubsub|numsub CHANNEL"],
+    of_reader: &["pttl LOCK", "time", "pubsub|numsub CHANNEL"],
+    of_grants: &["+publish", "+subscribe", "+pubsub|numsub"],
+    silence: (Severity::Error, "waiters receive no grant"),
+};
+
+/// A cluster frees the locks of a batch one by one.
+const OF_NODE: Kind = Kind {
+    of_app: &[
+        "spublish CHANNEL probe",
+        "pubsub|shardnumsub CHANNEL",
+        "sunsubscribe CHANNEL",
+        "asking",
+        "cluster|slots",
+        "exists LOCK",
+        "publish REVOKED probe",
+    ],
+    of_reader: &["pttl LOCK", "time", "pubsub|shardnumsub CHANNEL", "asking", "cluster|slots"],
+    of_grants: &["+spublish", "+ssubscribe", "+sunsubscribe", "+pubsub|shardnumsub"],
+    silence: (Severity::Warning, "calls that wait ask about once a second"),
+};
+
+fn kind(channels: Channels) -> Kind {
     match channels {
-        Channels::Plain => &["pttl LOCK", "time", "pubsub|numsub CHANNEL"],
-        Channels::Sharded => {
-            &["pttl LOCK", "time", "pubsub|shardnumsub CHANNEL", "asking", "cluster|slots"]
-        }
+        Channels::Plain => OF_SERVER,
+        Channels::Sharded => OF_NODE,
     }
 }
 
-/// What an app tries besides. A cluster frees the locks of a batch one by one, and `mget` and `exists` are needed for
-/// those that are freed together.
 fn of_app(channels: Channels) -> impl Iterator<Item = &'static str> {
-    let others: &[_] = match channels {
-        Channels::Plain => {
-            &["mget LOCK", "exists QUEUE", "publish CHANNEL probe", "pubsub|numsub CHANNEL"]
-        }
-        Channels::Sharded => &[
-            "spublish CHANNEL probe",
-            "pubsub|shardnumsub CHANNEL",
-            "sunsubscribe CHANNEL",
-            "asking",
-            "cluster|slots",
-            "exists LOCK",
-            "publish REVOKED probe",
-        ],
-    };
-    TRIED.into_iter().chain(others.iter().copied())
+    TRIED.into_iter().chain(kind(channels).of_app.iter().copied())
 }
 
 /// The ACL rules that a user lacks.
@@ -200,13 +219,7 @@ impl Missing {
 
     /// Whether grants need this right, and nothing else does.
     fn is_of_grants(&self, rule: &str) -> bool {
-        let commands: &[_] = match self.channels {
-            Channels::Plain => &["+publish", "+subscribe", "+pubsub|numsub"],
-            Channels::Sharded => {
-                &["+spublish", "+ssubscribe", "+sunsubscribe", "+pubsub|shardnumsub"]
-            }
-        };
-        commands.contains(&rule) || rule.starts_with('&')
+        kind(self.channels).of_grants.contains(&rule) || rule.starts_with('&')
     }
 
     pub(super) fn findings(&self, user: &str, are_scripts_cached: bool) -> Vec<Finding> {
@@ -244,10 +257,7 @@ impl Missing {
             "+asking" => {
                 (Severity::Warning, "a lock is unavailable while its slot moves to another node")
             }
-            rule if self.is_of_grants(rule) => match self.channels {
-                Channels::Plain => (Severity::Error, "waiters receive no grant"),
-                Channels::Sharded => (Severity::Warning, "calls that wait ask about once a second"),
-            },
+            rule if self.is_of_grants(rule) => kind(self.channels).silence,
             _ => (Severity::Error, "no lock can be acquired"),
         })
     }
@@ -285,17 +295,13 @@ fn name(tried: &str) -> &str {
 fn command(probe: &Probe, tried: &str, opener: &Opener) -> Cmd {
     let slot = Slot::of(&probe.tried);
     let namespace = &probe.namespace;
-    let channels = opener.channels;
     let mut command = Cmd::new();
     for word in tried.split([' ', '|']) {
         match word {
             "LOCK" => command.arg(probe.tried.as_str()),
             "FENCE" => command.arg(probe.names.namespace.fence(slot)),
             "QUEUE" => command.arg(probe.names.namespace.queue(&probe.tried)),
-            "CHANNEL" if channels == Channels::Plain => {
-                command.arg(namespace.channel(probe.origin))
-            }
-            "CHANNEL" => command.arg(namespace.shard_channel(probe.origin, slot)),
+            "CHANNEL" => command.arg(opener.channels.of_grants(namespace, probe.origin, slot)),
             "REVOKED" => command.arg(revocations(namespace, probe.origin)),
             "NAME" => command.arg(&*opener.client_name),
             word => command.arg(word),
