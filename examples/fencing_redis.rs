@@ -60,13 +60,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // A holder by hand, whose code nothing stops. It takes longer than its lease.
     let request = bank.locks.lock("account:7").expire(Duration::from_millis(200));
     let late = request.acquire().await?;
-    println!("late holder:  token {}, thinking", late.fencing_token());
+    println!("late holder:  token {}, thinking", late.lease().fencing_token());
     tokio::time::sleep(Duration::from_millis(300)).await;
 
     bank.set_balance(250).await?;
     println!("next holder:  balance 250 written");
 
-    let refused = bank.write(100, late.fencing_token()).await;
+    let refused = bank.write(100, late.lease().fencing_token()).await;
     let refused = refused.expect_err("an older token is refused");
     assert_eq!(refused.code(), Some("FENCED"), "{refused}");
     println!("late holder:  {}", refused.detail().unwrap_or_default());

@@ -15,13 +15,13 @@ const ENOUGH: Duration = Duration::from_secs(5);
 
 /// Commits only while enough of the lease is left to end the commit in.
 async fn commit(lock: &LockGuard) -> Result<(), LockError> {
-    println!("commit:   {:.1?} left", lock.remaining());
-    if lock.remaining() < ENOUGH {
+    println!("commit:   {:.1?} left", lock.lease().remaining());
+    if lock.lease().remaining() < ENOUGH {
         // Only the holder can extend: when the lock was lost, this is an error.
-        lock.extend(Duration::from_secs(20)).await?;
-        println!("commit:   {:.1?} left after extending", lock.remaining());
+        lock.lease().extend(Duration::from_secs(20)).await?;
+        println!("commit:   {:.1?} left after extending", lock.lease().remaining());
     }
-    assert!(lock.remaining() > ENOUGH);
+    assert!(lock.lease().remaining() > ENOUGH);
     // … the transaction, with `lock.fencing_token()` in it …
     Ok(())
 }
@@ -49,7 +49,10 @@ async fn release(lock: LockGuard) -> Result<&'static str, LockError> {
 async fn overslept(locks: &Locker) -> Result<LockGuard, LockError> {
     let lock = locks.lock("order:7").expire(Duration::from_millis(50)).acquire().await?;
     sleep(Duration::from_millis(100)).await;
-    assert!(!lock.is_held() && lock.extend(ENOUGH).await.is_err_and(|error| error.is_lost()));
+    assert!(
+        !lock.lease().is_held()
+            && lock.lease().extend(ENOUGH).await.is_err_and(|error| error.is_lost())
+    );
     Ok(lock)
 }
 

@@ -33,14 +33,14 @@ fn main() {
         gentle.measure(&server, &mut admin, || list(&runtime, locker.admin().locks()));
         let as_long = begun.elapsed();
         alone.measure(&server, &mut admin, || std::thread::sleep(as_long));
-        fast.measure(&server, &mut admin, || list(&runtime, locker.admin().locks().fast()));
+        fast.measure(&server, &mut admin, || list(&runtime, locker.admin().locks().unthrottled()));
     }
     println!("{LOCKS} locks among {keys} other keys, listed {rounds} times\n");
     println!("| | s | `PING` p50 µs | p99 µs | most µs | commands over 1 ms | the slowest, µs |");
     println!("|---|---|---|---|---|---|---|");
     alone.print("alone");
     gentle.print("during `locks()`");
-    fast.print("during `locks().fast()`");
+    fast.print("during `locks().unthrottled()`");
     println!("\n| during `locks()`, beside alone in the same round | goal | |\n|---|---|---|");
     let each = || gentle.pings.iter().zip(&alone.pings);
     let ratio = median(each().map(|(gentle, alone)| gentle.at(0.5) / alone.at(0.5)));

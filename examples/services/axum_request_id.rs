@@ -32,7 +32,7 @@ async fn pay(State(locks): State<Locker>, Path(order_id): Path<u64>) -> (StatusC
     tokio::time::sleep(Duration::from_millis(500)).await;
     match locks.inspect(format!("order:{order_id}")).await {
         Ok(holder) => {
-            let id = holder.as_ref().and_then(|holder| holder.identity());
+            let id = holder.as_ref().and_then(|holder| holder.request_id());
             (StatusCode::OK, id.unwrap_or("unknown").to_owned())
         }
         Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),

@@ -72,13 +72,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // A holder by hand, whose code nothing stops. It takes longer than its lease.
     let request = bank.locks.lock("account:7").expire(Duration::from_millis(200));
     let late = request.acquire().await?;
-    println!("late holder:  token {}, thinking", late.fencing_token());
+    println!("late holder:  token {}, thinking", late.lease().fencing_token());
     tokio::time::sleep(Duration::from_millis(300)).await;
 
     let (one, two) = tokio::try_join!(bank.withdraw(7, 10), bank.withdraw(7, 20))?;
     println!("next holders: balance {one:?} after 10, {two:?} after 20");
 
-    assert_eq!(bank.transaction(7, 50, late.fencing_token()).await?, None);
+    assert_eq!(bank.transaction(7, 50, late.lease().fencing_token()).await?, None);
     println!("late holder:  its withdrawal of 50 is refused");
 
     let state = "SELECT balance, (SELECT SUM(amount) FROM withdrawal) FROM account WHERE id = 7";

@@ -130,7 +130,7 @@ fn with_password(builder: LockerBuilder, url: &str, file: &Path) -> Result<Locke
         let password = now.unwrap_or_else(|| first.clone());
         let credentials = match &user {
             Some(user) => Credentials::new(user, password),
-            None => Credentials::of_default_user(password),
+            None => Credentials::password(password),
         };
         async { Ok::<_, Infallible>(credentials) }
     }))

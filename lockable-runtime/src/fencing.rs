@@ -43,7 +43,7 @@ const FENCE: &str = include_str!("../scripts/fence.lua");
 /// # async fn example() -> Result<(), lockable_runtime::LockError> {
 /// let locker = lockable_runtime::Locker::connect("memory://").await?;
 /// let guard = locker.lock("stock:tea").acquire().await?;
-/// let token = guard.fencing_token().to_string();
+/// let token = guard.lease().fencing_token().to_string();
 /// let script = fencing::redis_script("return redis.call('SET', KEYS[1], ARGV[1])");
 /// // With any client: two keys, of which the script sees its own, and so with the arguments.
 /// let command = ["EVAL", &script, "2", "stock:{tea}:fence", "stock:{tea}", &token, "9"];

@@ -29,6 +29,7 @@ pub mod fencing;
 #[cfg(all(doc, not(doctest)))]
 pub mod guide;
 mod hold;
+mod holder;
 mod lease;
 mod locker;
 mod releaser;
@@ -44,8 +45,8 @@ mod types;
 mod waiters;
 mod worker;
 
-pub use admin::Holder;
 pub use hold::guard::LockGuard;
+pub use holder::{HeldSince, Holder, HolderKind};
 pub use lease::Lease;
 pub use locker::{Locker, LockerBuilder, global::install, request::LockRequest};
 pub use releaser::shutdown;
@@ -130,7 +131,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// they read can have changed when the body runs.
 ///
 /// A value that displays as nothing, or a whole key over 1 KiB, is an
-/// [invalid key](LockError::is_invalid_key) at run time.
+/// [invalid key](LockErrorKind::InvalidKey) at run time.
 ///
 /// ```
 /// # use lockable_runtime::{LockError, LockKey, distributed_lock};
@@ -211,10 +212,10 @@ pub use types::{key::LockKey, options::OnLost};
 /// | what happened | the error |
 /// |---|---|
 /// | the lease was lost, and the body was stopped | [`is_lost`](LockError::is_lost) |
-/// | the lease was lost, and the body completed before it could be stopped | both that and [`is_completed`](LockError::is_completed) |
+/// | the lease was lost, and the body completed before it could be stopped | both that and [`is_body_finished`](LockError::is_body_finished) |
 /// | `max_hold` was over | [`is_max_hold_reached`](LockError::is_max_hold_reached) |
 /// | an operator asked the holder to stop | [`is_revoked`](LockError::is_revoked) |
-/// | `max_hold` was zero, or `min_hold` longer than `expire`, and the body did not run | [`is_invalid_option`](LockError::is_invalid_option) |
+/// | `max_hold` was zero, or `min_hold` longer than `expire`, and the body did not run | [`InvalidOption`](crate::LockErrorKind::InvalidOption) |
 ///
 /// With `on_lost = finish` a body that has started completes: its value is returned, an error event
 /// names the key, and [`is_lost`](Lease::is_lost) of the guard is true. Another holder may be at work
@@ -296,7 +297,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// |---|---|
 /// | outside of any runtime | waits |
 /// | anywhere in a multi-thread runtime | waits, and lets the runtime's other tasks run, as tokio's `block_in_place` does |
-/// | in a current-thread runtime, also in its `spawn_blocking` | gives an error, [`is_invalid_option`](LockError::is_invalid_option), and does not run the body: on the runtime's own thread it would keep the holder from ever releasing, and the two cannot be distinguished |
+/// | in a current-thread runtime, also in its `spawn_blocking` | gives an error, [`InvalidOption`](crate::LockErrorKind::InvalidOption), and does not run the body: on the runtime's own thread it would keep the holder from ever releasing, and the two cannot be distinguished |
 /// | the same, with the option `blocking` | waits: the option says that this is `spawn_blocking`, or another thread that may block |
 ///
 /// Inside of a `LocalSet` on a multi-thread runtime it gives the same error.
@@ -307,7 +308,7 @@ pub use types::{key::LockKey, options::OnLost};
 ///
 /// Nothing can stop a sync body, so `on_lost = cancel` is a compile error there. When its lease is
 /// lost, the call gives an error for which both [`is_lost`](LockError::is_lost) and
-/// [`is_completed`](LockError::is_completed) hold, after the body has ended; with `on_lost = finish` it
+/// [`is_body_finished`](LockError::is_body_finished) hold, after the body has ended; with `on_lost = finish` it
 /// gives the body's value, and an error event. Until then [`is_held`](Lease::is_held) of the guard
 /// says so: ask it before each step that matters.
 ///

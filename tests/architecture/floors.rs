@@ -6,7 +6,7 @@
 pub(crate) const FLOORS: &[(&str, &str)] = &[
     (
         "",
-        "guide simulation attribute testing locker admin hold waiters lease releaser worker \
+        "guide simulation attribute testing locker admin holder hold waiters lease releaser worker \
          telemetry backend background serde types check fencing request_id",
     ),
     (
@@ -21,7 +21,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
         "global scope blocking connect environment builder defaults url_settings mod request acquire inspect",
     ),
     ("locker/acquire", "mod in_line acquirer"),
-    ("admin", "revoke mod locks held holder waiter process"),
+    ("admin", "revoke mod locks held waiter process"),
     ("hold", "mod run guard reentry"),
     ("lease", "renewal display revoking errors mod state loss schedule early"),
     ("lease/renewal", "mod task plan age"),

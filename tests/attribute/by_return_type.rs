@@ -73,7 +73,7 @@ impl Outcomes {
     pub(crate) fn error(self) -> LockError {
         let Err(ShopError::Lock(error)) = self.result else { panic!("{:?}", self.result) };
         assert_eq!((self.option, self.answered), (None, error.to_string()));
-        let completed = usize::from(error.is_completed());
+        let completed = usize::from(error.is_body_finished());
         assert_eq!(self.errors, [completed + 1, completed + 1, completed, completed]);
         assert_eq!(error.key(), Some("disLock:k"));
         error

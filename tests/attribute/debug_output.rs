@@ -21,7 +21,7 @@ async fn debug_of_a_guard_is_one_line_among_thousands() {
         guards.push(locks.lock(format!("order:{n}")).renew().acquire().await.unwrap());
     }
     let guard = guards.pop().unwrap();
-    let (lease, token) = (guard.lease(), guard.fencing_token());
+    let (lease, token) = (guard.lease().clone(), guard.lease().fencing_token());
     let fields =
         format!(r#" {{ key: "disLock:order:1999", fencing_token: {token}, is_held: true }}"#);
     assert_eq!(format!("{guard:?}"), format!("LockGuard{fields}"));
@@ -60,7 +60,7 @@ async fn a_stalled_writer_holds_up_no_renewal() {
         pieces += 1;
         elapse(3 * SECOND).await;
         renewed(&locks, "third").await.release().await.unwrap();
-        assert!(other.is_held());
+        assert!(other.lease().is_held());
         go.send(()).expect("the writer waits for this, and not the other way round");
     }
     writing.join().unwrap().unwrap();
@@ -76,6 +76,6 @@ async fn debug_of_a_guard_logs_no_loss() {
     elapse(20 * SECOND).await;
     assert!(format!("{guard:?}").ends_with("is_held: false }"), "{guard:?}");
     assert!(events::take().is_empty());
-    assert!(guard.is_lost());
+    assert!(guard.lease().is_lost());
     assert_eq!(events::take().len(), 1);
 }

@@ -2,6 +2,7 @@
 //!
 //! It is one for the whole process, so each of these tests runs in a process of its own.
 
+use lockable_runtime::LockErrorKind;
 use std::env;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -45,7 +46,7 @@ async fn call() -> Result<u8, LockError> {
 fn without_a_locker_a_call_is_not_configured() {
     in_own_process("without_a_locker_a_call_is_not_configured", &[], async || {
         let error = call().await.unwrap_err();
-        assert!(error.is_not_configured());
+        assert!(error.kind() == LockErrorKind::NotConfigured);
         assert!(error.to_string().contains("LOCKABLE_URL"), "{error}");
         install(Locker::connect("memory://").await.unwrap()).unwrap();
         assert_eq!(call().await.unwrap(), 7);
@@ -57,7 +58,7 @@ fn a_second_install_names_the_first() {
     in_own_process("a_second_install_names_the_first", &[], async || {
         install(Locker::connect("memory://first").await.unwrap()).unwrap();
         let error = install(Locker::connect("memory://second").await.unwrap()).unwrap_err();
-        assert!(error.is_already_installed());
+        assert!(error.kind() == LockErrorKind::AlreadyInstalled);
         let message = error.to_string();
         assert!(message.contains("memory://first"), "{message}");
         assert!(message.contains("default_locker.rs"), "{message}");
@@ -131,7 +132,7 @@ fn a_wrong_variable_is_named_in_the_error() {
         &[("REDIS_URL", "nonsense")],
         async || {
             let error = call().await.unwrap_err();
-            assert!(error.is_invalid_url());
+            assert!(error.kind() == LockErrorKind::InvalidUrl);
             assert!(error.to_string().contains("REDIS_URL"), "{error}");
         },
     );
@@ -144,7 +145,7 @@ fn a_variable_that_one_would_expect_to_count_is_refused() {
         &[("LOCKABLE_URL", "memory://"), ("LOCKABLE_PREFIX", "shop:")],
         async || {
             let error = call().await.unwrap_err();
-            assert!(error.is_invalid_option(), "{error:?}");
+            assert!(error.kind() == LockErrorKind::InvalidOption, "{error:?}");
             let text = error.to_string();
             assert!(text.contains("LOCKABLE_PREFIX") && text.contains("`?prefix=…`"), "{text}");
         },
@@ -162,7 +163,7 @@ fn a_variable_that_is_not_utf_8_is_not_taken_for_none() {
         ],
         async || {
             let error = call().await.unwrap_err();
-            assert!(error.is_invalid_option(), "{error:?}");
+            assert!(error.kind() == LockErrorKind::InvalidOption, "{error:?}");
             assert!(error.to_string().contains("LOCKABLE_URL is not UTF-8"), "{error}");
         },
     );
@@ -188,12 +189,12 @@ fn a_spawned_task_inherits_the_scope_only_explicitly() {
         let locker = Locker::in_memory();
         scope(&locker, async {
             let error = tokio::spawn(call()).await.unwrap().unwrap_err();
-            assert!(error.is_not_configured(), "{error}");
+            assert!(error.kind() == LockErrorKind::NotConfigured, "{error}");
             assert_eq!(tokio::spawn(inherit(call())).await.unwrap().unwrap(), 7);
         })
         .await;
         let error = inherit(call()).await.unwrap_err();
-        assert!(error.is_not_configured(), "{error}");
+        assert!(error.kind() == LockErrorKind::NotConfigured, "{error}");
         // Made inside of a scope, and run after its end.
         let made_inside = sync_scope(&locker, || inherit(call()));
         assert_eq!(made_inside.await.unwrap(), 7);

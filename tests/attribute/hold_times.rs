@@ -1,5 +1,6 @@
 //! `max_hold` and `min_hold`, and combinations that are refused when the function is called.
 
+use lockable_runtime::LockErrorKind;
 use std::time::Duration;
 
 use lockable_runtime::{LockError, Locker, distributed_lock};
@@ -175,7 +176,7 @@ async fn impossible_limits_refuse_the_call() {
     ];
     for (option, refusal) in refusals {
         let error = refusal.unwrap_err();
-        assert!(error.is_invalid_option(), "{error}");
+        assert!(error.kind() == LockErrorKind::InvalidOption, "{error}");
         assert_eq!(error.key(), Some("disLock:k"));
         let text = error.to_string();
         assert!(text.contains("disLock:k") && text.contains(&format!("`{option}`")), "{text}");

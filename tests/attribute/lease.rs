@@ -97,7 +97,7 @@ async fn a_renewed_body_whose_lock_disappears_is_stopped() {
     let locks = Locker::connect("memory://disappears").await.unwrap();
     let (store, journal) = (MemoryStore::open("disappears").unwrap(), Journal::default());
     let error = call(&locks, &store, &journal).await.unwrap_err();
-    assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert!(error.is_lost() && !error.is_body_finished(), "{error}");
     assert_eq!(journal.entries(), ["transaction"]);
 }
 
@@ -144,9 +144,9 @@ async fn a_lost_body_is_dropped_before_its_call_ends() {
 async fn a_lost_lock_is_an_error_by_return_type() {
     let locks = locker().await;
     let error = by_return_type!(async &locks, [] pending::<()>().await).error();
-    assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert!(error.is_lost() && !error.is_body_finished(), "{error}");
     let error = by_return_type!(async &locks, [on_lost = cancel] pending::<()>().await).error();
-    assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert!(error.is_lost() && !error.is_body_finished(), "{error}");
 }
 
 /// Goal: a body whose last step ends after the deadline. Method: the clock jumps in that step.
@@ -157,7 +157,7 @@ async fn completion_after_the_loss_is_an_error_naming_both() {
         by_return_type!(async &locks, [renew, on_lost = cancel] skip_a_lease()).error(),
         by_return_type!(sync &locks, [] skip_a_lease()).error(),
     ] {
-        assert!(error.is_lost() && error.is_completed(), "{error}");
+        assert!(error.is_lost() && error.is_body_finished(), "{error}");
         assert!(error.to_string().contains("disLock:k"), "{error}");
     }
 }
@@ -193,7 +193,7 @@ async fn a_finishing_body_spares_the_next_holder() {
     }
     let locks = locker().await;
     let next = call(&locks).await.unwrap();
-    assert!(next.is_held() && !is_free(&locks, "k"));
+    assert!(next.lease().is_held() && !is_free(&locks, "k"));
     next.release().await.unwrap();
 }
 

@@ -1,5 +1,6 @@
 //! The options besides the key: expire, prefix, guard, locker.
 
+use lockable_runtime::LockErrorKind;
 use std::time::Duration;
 
 use lockable_runtime::{FencingToken, Lease, LockError, Locker, distributed_lock};
@@ -43,7 +44,7 @@ async fn a_too_short_expire_refuses_the_call() {
         unreachable!("runs without a lock")
     }
     let error = call(&locker().await, Duration::from_micros(9_999)).await.unwrap_err();
-    assert!(error.is_invalid_option());
+    assert!(error.kind() == LockErrorKind::InvalidOption);
     assert_eq!(error.key(), Some("disLock:k"));
 }
 

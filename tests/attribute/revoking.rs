@@ -28,7 +28,7 @@ fn assert_revoked(error: &LockError) {
     assert_eq!((error.kind(), error.key()), (LockErrorKind::Revoked, Some("disLock:k")));
     let message = "lock `disLock:k`: an operator asked the holder to stop: migration 42";
     assert_eq!(error.to_string(), message);
-    assert!(!error.is_completed() && !error.is_taken());
+    assert!(!error.is_body_finished() && !error.is_taken());
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,7 +111,7 @@ async fn a_revoked_hold_is_not_passed_on_in_its_process() {
         first.release().await.unwrap();
         let second = second.await.unwrap().unwrap();
         assert_eq!(locks.holder("k").unwrap().id() == id, !is_asked);
-        assert!(second.is_held());
+        assert!(second.lease().is_held());
     }
 }
 
@@ -124,12 +124,14 @@ async fn a_revoked_guard_is_not_held_and_not_lost() {
     assert_revoked(&error);
     // A holder that was asked already is not asked for another reason.
     locks.revoke("k", "again");
-    assert_revoked(&guard.lost().await);
-    assert!(!guard.is_held() && !guard.is_lost() && guard.remaining().is_zero());
-    assert_revoked(&guard.extend(Duration::from_secs(60)).await.unwrap_err());
+    assert_revoked(&guard.lease().lost().await);
+    assert!(
+        !guard.lease().is_held() && !guard.lease().is_lost() && guard.lease().remaining().is_zero()
+    );
+    assert_revoked(&guard.lease().extend(Duration::from_secs(60)).await.unwrap_err());
     // To ask takes nothing away: it is renewed for as long as the holder needs.
     elapse(Duration::from_secs(60)).await;
-    assert!(!guard.is_lost() && !is_free(locks.locker(), "k"));
+    assert!(!guard.lease().is_lost() && !is_free(locks.locker(), "k"));
     guard.release().await.unwrap();
     assert!(is_free(locks.locker(), "k"));
 }
@@ -174,7 +176,7 @@ async fn a_reason_is_one_line_that_is_not_too_long() {
     let locks = TestLocks::new();
     let guard = locks.locker().lock("k").acquire().await.unwrap();
     locks.revoke("k", format!("\u{1b}[31m\n{}", "x".repeat(1_000)));
-    let message = guard.lost().await.to_string();
+    let message = guard.lease().lost().await.to_string();
     assert!(message.contains(r"\u{1b}[31m\nxxx") && message.ends_with('…'), "{message}");
     assert!(message.len() < 300 && !message.contains(char::is_control));
 }

@@ -90,7 +90,7 @@ fn a_renewed_body_whose_server_stops_is_lost() {
     let server = Server::start();
     let locks = patient(&server);
     let error = call(&locks, &server).unwrap_err();
-    assert!(error.is_lost() && error.is_completed(), "{error}");
+    assert!(error.is_lost() && error.is_body_finished(), "{error}");
     acquires(&locks).unwrap();
 }
 
@@ -106,5 +106,5 @@ fn renewal_ends_at_the_maximum_hold() {
         Ok(7)
     }
     let error = call(&locker_now()).unwrap_err();
-    assert!(error.is_lost() && error.is_completed(), "{error}");
+    assert!(error.is_lost() && error.is_body_finished(), "{error}");
 }

@@ -1,5 +1,6 @@
 //! What a lock logs: its spans, its events, and its warnings.
 
+use lockable_runtime::LockErrorKind;
 use std::future::pending;
 use std::time::Duration;
 
@@ -131,7 +132,7 @@ async fn a_call_that_waits_logs_how_long() {
     assert_eq!((wait.level, wait.parent), (Level::DEBUG, Some("acquire")));
     assert_has(&wait.fields, &[r#"key="disLock:k""#, "waited=3.0"]);
     assert_has(&the_span(&spans, "acquire").fields, &["waited=3.0", r#"outcome="granted""#]);
-    assert_eq!(waited.unwrap().key().as_str(), "disLock:k");
+    assert_eq!(waited.unwrap().lease().key().as_str(), "disLock:k");
 }
 
 #[tokio::test(start_paused = true)]
@@ -196,7 +197,7 @@ async fn a_body_near_its_leases_end_warns_once() {
     // The lease is longer by what it was extended.
     let guard = locks.lock("k").expire(SECOND).acquire().await.unwrap();
     elapse(SECOND / 2).await;
-    guard.extend(2 * SECOND).await.unwrap();
+    guard.lease().extend(2 * SECOND).await.unwrap();
     elapse(SECOND).await;
     guard.release().await.unwrap();
     locks.lock("k").expire(SECOND).renew().run(elapse(9 * SECOND / 10)).await.unwrap();
@@ -214,7 +215,7 @@ async fn a_body_near_its_leases_end_warns_once() {
 async fn a_share_outside_of_0_to_1_is_refused() {
     for share in [0.0, -0.5, 1.5, f64::NAN] {
         let builder = Locker::builder().url("memory://").warn_held_over(Some(share));
-        assert!(builder.connect().await.unwrap_err().is_invalid_option());
+        assert!(builder.connect().await.unwrap_err().kind() == LockErrorKind::InvalidOption);
     }
     connect(Locker::builder().warn_held_over(Some(1.0))).await;
 }
@@ -246,7 +247,7 @@ async fn a_renewed_hold_is_logged_each_time_its_age_doubles() {
     let never = connect(Locker::builder().warn_renewed_over(None)).await;
     assert_eq!(hold_renewed(&never, 49 * HOUR).await, [""; 0]);
     let zero = Locker::builder().url("memory://").warn_renewed_over(Some(Duration::ZERO));
-    assert!(zero.connect().await.unwrap_err().is_invalid_option());
+    assert!(zero.connect().await.unwrap_err().kind() == LockErrorKind::InvalidOption);
 }
 
 #[tokio::test(start_paused = true)]
@@ -283,8 +284,8 @@ async fn a_redacted_key_is_shown_nowhere() {
     unit(&locks, "secret").await;
     unit(&locks, "").await;
     elapse(20 * SECOND).await;
-    errors.push(held.extend(SECOND).await.unwrap_err());
-    errors.push(held.lost().await);
+    errors.push(held.lease().extend(SECOND).await.unwrap_err());
+    errors.push(held.lease().lost().await);
     errors.push(held.release().await.unwrap_err());
     for error in errors {
         let text = format!("{error} {error:?}");

@@ -52,13 +52,13 @@ async fn another_holder_has_its_lock_until_it_is_dropped() {
     let locks = TestLocks::new();
     let other = locks.hold(KEY);
     assert_eq!(other.key().as_str(), "disLock:order:7");
-    assert_eq!(locks.holder(KEY).unwrap().identity(), Some("another holder"));
+    assert_eq!(locks.holder(KEY).unwrap().request_id(), Some("another holder"));
     assert!(locks.locker().lock(KEY).try_acquire().await.unwrap().is_none());
     assert!(locks.locker().lock("order:8").try_acquire().await.unwrap().is_some());
     drop(other);
     assert_eq!(locks.holder(KEY), None);
     let guard = locks.locker().lock(KEY).try_acquire().await.unwrap().unwrap();
-    assert_eq!(locks.holder(KEY).unwrap().identity(), None);
+    assert_eq!(locks.holder(KEY).unwrap().request_id(), None);
     guard.release().await.unwrap();
 }
 
@@ -172,7 +172,7 @@ async fn guards_and_sync_bodies_know_their_loss() {
     let locks = TestLocks::new();
     let guard = locks.locker().lock(KEY).try_acquire().await.unwrap().unwrap();
     locks.lose(KEY);
-    assert!(guard.is_lost() && !guard.is_held());
+    assert!(guard.lease().is_lost() && !guard.lease().is_held());
     assert!(guard.release().await.unwrap_err().is_lost());
     let pack = |lock: &Lease| {
         assert!(lock.is_held());
@@ -180,7 +180,7 @@ async fn guards_and_sync_bodies_know_their_loss() {
         assert!(!lock.is_held());
     };
     let error = locks.sync_scope(|| ship(7, pack)).unwrap_err();
-    assert!(error.is_lost() && error.is_completed());
+    assert!(error.is_lost() && error.is_body_finished());
 }
 
 #[tokio::test(start_paused = true)]
@@ -191,7 +191,7 @@ async fn the_first_waiter_has_a_lost_lock_next() {
     let calls = async { tokio::join!(biased; holder, next, async { locks.lose(KEY) }) };
     let (lost, shipped, ()) = at_once(calls).await;
     let error = lost.unwrap_err();
-    assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert!(error.is_lost() && !error.is_body_finished(), "{error}");
     assert_eq!(shipped.unwrap(), 7);
 }
 

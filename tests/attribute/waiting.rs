@@ -1,5 +1,6 @@
 //! `wait`, `fair` and `blocking`: who waits, how long, in which order, and what a call gives that gave up.
 
+use lockable_runtime::LockErrorKind;
 use std::future::Future;
 use std::thread;
 use std::time::Duration;
@@ -322,7 +323,7 @@ async fn refuses_to_wait_here(locks: &Locker) {
     for is_held in [false, true] {
         let guard = if is_held { Some(hold(locks, "k").await) } else { None };
         let error = must_not_wait_here(locks).unwrap_err();
-        assert!(error.is_invalid_option(), "{error}");
+        assert!(error.kind() == LockErrorKind::InvalidOption, "{error}");
         assert_eq!(error.key(), Some("disLock:k"));
         let text = error.to_string();
         assert!(text.contains("`blocking`") && text.contains("`spawn_blocking`"), "{text}");
@@ -339,7 +340,7 @@ async fn a_sync_call_refuses_to_block_a_whole_runtime() {
     refuses_to_wait_here(&locks).await;
     // The two cannot be distinguished, so the call must allow it here.
     let error = spawn_blocking(move || must_not_wait_here(&locks)).await.unwrap().unwrap_err();
-    assert!(error.is_invalid_option(), "{error}");
+    assert!(error.kind() == LockErrorKind::InvalidOption, "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -354,7 +355,7 @@ async fn a_handed_off_lock_names_its_turns_first_request() {
     #[distributed_lock(key = "k", locker = locks, wait)]
     async fn call(locks: &Locker) -> Option<String> {
         let holder = locks.inspect("k").await.unwrap()?;
-        holder.identity().map(ToOwned::to_owned)
+        holder.request_id().map(ToOwned::to_owned)
     }
     let (locks, a, b) = (locker().await, RequestId::new("a"), RequestId::new("b"));
     let release = held_for_a_second(&locks).await;

@@ -61,7 +61,7 @@ async fn a_waiting_body_is_stopped_when_its_lease_ends<F: Fixture>(store: &F) {
             pending::<()>().await;
         };
         let error = run_shortly(store, body).await.unwrap_err();
-        assert!(error.is_lost() && !error.is_completed(), "{error}");
+        assert!(error.is_lost() && !error.is_body_finished(), "{error}");
         assert_eq!(error.key(), Some(NAME));
         assert!(dropped.get());
     }
@@ -78,13 +78,13 @@ async fn no_body_is_polled_after_its_lease<F: Fixture>(store: &F) {
         Poll::<()>::Pending
     };
     let error = run_shortly(store, async || poll_fn(poll).await).await.unwrap_err();
-    assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert!(error.is_lost() && !error.is_body_finished(), "{error}");
     assert_eq!(polls.get(), 1);
 }
 
 async fn blocking_past_the_lease_is_reported_as_completed<F: Fixture>(store: &F) {
     let error = run_shortly(store, async || store.block(F::SHORT)).await.unwrap_err();
-    assert!(error.is_lost() && error.is_completed(), "{error}");
+    assert!(error.is_lost() && error.is_body_finished(), "{error}");
     assert_eq!(error.key(), Some(NAME));
 }
 

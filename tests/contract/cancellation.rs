@@ -136,16 +136,16 @@ async fn an_extension_dropped_at_any_poll_shortens_nothing<F: Fixture>(store: &F
     let held = Cell::new(None);
     let extend = async || {
         let guard = hold(&locker).await;
-        let lease = guard.lease();
+        let lease = guard.lease().clone();
         held.set(Some(guard));
         async move { lease.extend(2 * AMPLE).await }
     };
     let check = async |is_done| {
         let guard = held.take().unwrap();
-        assert!(guard.is_held() && guard.remaining() > AMPLE / 2);
+        assert!(guard.lease().is_held() && guard.lease().remaining() > AMPLE / 2);
         // The lock lives in the store at least as long as its holder counts on.
         assert!(store.life(NAME).unwrap() > AMPLE / 2);
-        assert_eq!(guard.remaining() > AMPLE, is_done);
+        assert_eq!(guard.lease().remaining() > AMPLE, is_done);
         guard.release().await.unwrap();
         assert_eq!(store.locks(), [""; 0]);
     };
@@ -155,7 +155,7 @@ async fn an_extension_dropped_at_any_poll_shortens_nothing<F: Fixture>(store: &F
 async fn an_inspection_given_up_at_any_poll_changes_nothing<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
-    let is_there = async || locker.inspect(KEY).await.unwrap().is_some() && guard.is_held();
+    let is_there = async || locker.inspect(KEY).await.unwrap().is_some() && guard.lease().is_held();
     at_every_poll(async || locker.inspect(KEY), async |_| assert!(is_there().await)).await;
     guard.release().await.unwrap();
 }
@@ -164,18 +164,18 @@ async fn a_given_up_wait_for_a_loss_misses_nothing<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     for polls in 0..3 {
         let guard = locker.lock(KEY).expire(F::LEASE).renew().acquire().await.unwrap();
-        assert!(!give_up_after(polls.min(1), guard.lost()).await);
-        let waiting = guard.lease();
+        assert!(!give_up_after(polls.min(1), guard.lease().lost()).await);
+        let waiting = guard.lease().clone();
         let waiting = tokio::spawn(async move { waiting.lost().await });
         yield_now().await;
         store.delete(NAME);
         // One of two that wait goes, before the loss or, where the backend names the lock at once, after it.
         if polls < 2 {
-            let mut other = Box::pin(guard.lost());
+            let mut other = Box::pin(guard.lease().lost());
             let _has_ended = give_up_after(1, other.as_mut()).await;
         }
         assert!(waiting.await.unwrap().is_lost());
-        assert!(give_up_after(1, guard.lost()).await);
+        assert!(give_up_after(1, guard.lease().lost()).await);
     }
 }
 

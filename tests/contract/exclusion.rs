@@ -54,7 +54,7 @@ async fn of_many_tries_at_once_one_gets_the_lock<F: Fixture>(store: &F) {
 async fn a_busy_try_leaves_the_holders_lease_alone<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let held = hold(&locker).await;
-    assert_eq!(held.key().as_str(), NAME);
+    assert_eq!(held.lease().key().as_str(), NAME);
     let (owner, life) = (store.owner(NAME), store.life(NAME));
     for other in [locker.clone(), locker, store.locker().await] {
         let longer = other.lock(KEY).expire(Duration::from_secs(60));
@@ -84,7 +84,7 @@ async fn another_prefix_is_another_lock<F: Fixture>(store: &F) {
     let _held = hold(&store.locker().await).await;
     let shop = store.builder().prefix("shop:").connect().await.unwrap();
     let other = hold(&shop).await;
-    assert_eq!(other.key().as_str(), "shop:order:7");
+    assert_eq!(other.lease().key().as_str(), "shop:order:7");
     let same = store.builder().prefix("disLock:order").connect().await.unwrap();
     assert!(same.lock(":7").try_acquire().await.unwrap().is_none());
 }
@@ -98,7 +98,7 @@ async fn a_lock_outlives_its_locker_and_its_runtime<F: Fixture>(store: &F) {
     let held = std::thread::spawn(elsewhere).join().unwrap();
     let locker = store.locker().await;
     assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
-    assert!(held.is_held());
+    assert!(held.lease().is_held());
     held.release().await.unwrap();
     hold(&locker).await.release().await.unwrap();
 }

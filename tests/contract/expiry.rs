@@ -26,7 +26,7 @@ async fn a_valid_lease_excludes_every_other_holder<F: Fixture>(store: &F) {
         // Where the fixture controls time, it passes only here.
         store.block(F::SHORT / 1000);
     };
-    assert!(!first.is_held() && second.is_held());
+    assert!(!first.lease().is_held() && second.lease().is_held());
 }
 
 /// Goal: the two ends of one lease, the holder's own and the store's, in this order.
@@ -37,11 +37,11 @@ async fn the_holder_gives_up_before_the_store_does<F: Fixture>(store: &F) {
     let is_proven = || {
         let start = Instant::now();
         let Some(in_store) = store.life(NAME) else { return false };
-        let own = held.remaining();
+        let own = held.lease().remaining();
         own + start.elapsed() < in_store
     };
     wait::until(LIMIT, is_proven);
-    assert!(held.is_held());
+    assert!(held.lease().is_held());
 }
 
 async fn a_stored_lease_is_exactly_as_long_as_asked<F: Fixture>(store: &F) {
@@ -53,7 +53,7 @@ async fn a_stored_lease_is_exactly_as_long_as_asked<F: Fixture>(store: &F) {
         // The store may count in whole milliseconds.
         let passed = start.elapsed() + Duration::from_millis(1);
         assert!(life <= expire && expire <= life + passed, "{life:?} of {expire:?}");
-        assert!(held.remaining() <= expire);
+        assert!(held.lease().remaining() <= expire);
         held.release().await.unwrap();
     }
 }
@@ -61,7 +61,7 @@ async fn a_stored_lease_is_exactly_as_long_as_asked<F: Fixture>(store: &F) {
 async fn the_lockers_own_lease_is_its_default<F: Fixture>(store: &F) {
     let locker = store.builder().expire(2 * AMPLE).connect().await.unwrap();
     let held = hold(&locker).await;
-    assert!(held.remaining() > AMPLE && store.life(NAME).unwrap() > AMPLE);
+    assert!(held.lease().remaining() > AMPLE && store.life(NAME).unwrap() > AMPLE);
     let other = locker.lock("other").expire(AMPLE).acquire().await.unwrap();
-    assert!(other.remaining() < AMPLE);
+    assert!(other.lease().remaining() < AMPLE);
 }

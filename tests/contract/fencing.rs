@@ -68,10 +68,10 @@ async fn tokens_rise_over_acquisitions_that_were_given_up<F: Fixture>(store: &F)
 async fn a_held_lock_keeps_its_token<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
-    let token = guard.fencing_token();
+    let token = guard.lease().fencing_token();
     assert!(other.lock(KEY).try_acquire().await.unwrap().is_none());
     other.lock("another").acquire().await.unwrap().release().await.unwrap();
-    assert_eq!((guard.fencing_token(), guard.lease().fencing_token()), (token, token));
+    assert_eq!((guard.lease().fencing_token(), guard.lease().fencing_token()), (token, token));
     assert_eq!(u64::from(token).to_string(), token.to_string());
 }
 
@@ -94,7 +94,7 @@ struct Latest(Option<FencingToken>);
 
 impl Latest {
     fn replace(&mut self, guard: &LockGuard) {
-        let former = self.0.replace(guard.fencing_token());
+        let former = self.0.replace(guard.lease().fencing_token());
         assert!(self.0 > former, "{self:?} after {former:?}");
     }
 }

@@ -1,5 +1,6 @@
 //! What a guard says of its lock, and how it makes it last longer.
 
+use lockable_runtime::LockErrorKind;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -38,15 +39,15 @@ async fn an_extended_lock_ends_with_its_second_lease<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     loop {
         let guard = hold_shortly(store, &locker).await;
-        let mut lost = pin!(guard.lost());
+        let mut lost = pin!(guard.lease().lost());
         let (start, waits) = (Instant::now(), at_once(lost.as_mut()).is_none());
-        if !waits || guard.extend(F::LEASE).await.is_err() {
+        if !waits || guard.lease().extend(F::LEASE).await.is_err() {
             // The machine was busy until the first lease was over.
             continue;
         }
         store.elapse(F::SHORT * 5 / 4).await;
         let next = other.lock(KEY).try_acquire().await.unwrap();
-        assert!(next.is_none() || !guard.is_held());
+        assert!(next.is_none() || !guard.lease().is_held());
         drop(next);
         let error = lost.await;
         assert!(error.is_lost() && error.to_string().contains("its lease ended"), "{error}");
@@ -58,15 +59,18 @@ async fn an_extended_lock_ends_with_its_second_lease<F: Fixture>(store: &F) {
 
 async fn an_extension_lasts_here_and_in_the_store<F: Fixture>(store: &F) {
     let guard = hold(&store.locker().await).await;
-    let (token, longer) = (guard.fencing_token(), 3 * AMPLE);
-    guard.extend(longer).await.unwrap();
-    let (rest, life) = (guard.remaining(), store.life(NAME).unwrap());
+    let (token, longer) = (guard.lease().fencing_token(), 3 * AMPLE);
+    guard.lease().extend(longer).await.unwrap();
+    let (rest, life) = (guard.lease().remaining(), store.life(NAME).unwrap());
     assert!(rest > longer * 9 / 10 && rest < longer, "{rest:?}");
     assert!(life > longer * 9 / 10 && life <= longer, "{life:?}");
-    assert_eq!((guard.lease().remaining() > longer / 2, guard.fencing_token()), (true, token));
+    assert_eq!(
+        (guard.lease().remaining() > longer / 2, guard.lease().fencing_token()),
+        (true, token)
+    );
     // By any handle.
     guard.lease().extend(2 * longer).await.unwrap();
-    assert!(guard.remaining() > longer && store.life(NAME).unwrap() > longer);
+    assert!(guard.lease().remaining() > longer && store.life(NAME).unwrap() > longer);
     guard.release().await.unwrap();
     assert!(!store.has(NAME));
 }
@@ -74,8 +78,8 @@ async fn an_extension_lasts_here_and_in_the_store<F: Fixture>(store: &F) {
 async fn a_shorter_extension_changes_nothing<F: Fixture>(store: &F) {
     let guard = hold(&store.locker().await).await;
     for shorter in [Duration::from_millis(10), Duration::from_secs(2)] {
-        guard.extend(shorter).await.unwrap();
-        assert!(guard.is_held() && guard.remaining() > Duration::from_secs(5));
+        guard.lease().extend(shorter).await.unwrap();
+        assert!(guard.lease().is_held() && guard.lease().remaining() > Duration::from_secs(5));
         assert!(store.life(NAME).unwrap() > Duration::from_secs(5));
     }
 }
@@ -83,7 +87,7 @@ async fn a_shorter_extension_changes_nothing<F: Fixture>(store: &F) {
 /// The lock may live in the store a little longer, which would then extend it.
 async fn a_lock_is_not_extended_after_its_deadline<F: Fixture>(store: &F) {
     let guard = hold_shortly(store, &store.locker().await).await;
-    guard.lost().await;
+    guard.lease().lost().await;
     let before = store.requests();
     assert_not_extended(&guard, "its lease ended").await;
     store.pass(NAME).await;
@@ -99,7 +103,7 @@ async fn extending_a_lock_finds_it_deleted_or_taken<F: Fixture>(store: &F) {
         harm.befall(store);
         let (owner, life) = (store.owner(NAME), store.life(NAME));
         assert_not_extended(&guard, why).await;
-        assert!(at_once(guard.lost()).is_some_and(|error| error.is_lost()));
+        assert!(at_once(guard.lease().lost()).is_some_and(|error| error.is_lost()));
         assert!(store.owner(NAME) == owner && store.life(NAME) <= life);
         store.delete(NAME);
         // A loss is final.
@@ -111,10 +115,13 @@ async fn an_invalid_extension_is_refused_before_anything_is_sent<F: Fixture>(sto
     let guard = hold(&store.locker().await).await;
     let (before, life) = (store.requests(), store.life(NAME));
     for duration in [Duration::ZERO, Duration::from_micros(9_999), Duration::MAX] {
-        let error = guard.extend(duration).await.unwrap_err();
-        assert!(error.is_invalid_option() && error.to_string().contains("`extend`"), "{error}");
+        let error = guard.lease().extend(duration).await.unwrap_err();
+        assert!(
+            error.kind() == LockErrorKind::InvalidOption && error.to_string().contains("`extend`"),
+            "{error}"
+        );
         assert_eq!(error.key(), Some(NAME));
-        assert!(guard.is_held());
+        assert!(guard.lease().is_held());
     }
     assert!(store.requests() == before && store.life(NAME) <= life);
 }
@@ -122,7 +129,7 @@ async fn an_invalid_extension_is_refused_before_anything_is_sent<F: Fixture>(sto
 async fn a_released_lock_is_not_extended<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
-    let lease = guard.lease();
+    let lease = guard.lease().clone();
     guard.release().await.unwrap();
     let before = store.requests();
     let error = lease.extend(Duration::from_secs(20)).await.unwrap_err();
@@ -137,9 +144,9 @@ async fn a_released_lock_is_not_extended<F: Fixture>(store: &F) {
 
 async fn a_renewed_lock_is_extended_and_renewed_on<F: Fixture>(store: &F) {
     let guard = hold_renewed(store, &store.locker().await).await;
-    guard.extend(F::LEASE * 5 / 4).await.unwrap();
+    guard.lease().extend(F::LEASE * 5 / 4).await.unwrap();
     renewed(&guard).await;
-    assert!(guard.is_held() && store.has(NAME));
+    assert!(guard.lease().is_held() && store.has(NAME));
     guard.release().await.unwrap();
     assert_quiet(store).await;
 }
@@ -147,20 +154,20 @@ async fn a_renewed_lock_is_extended_and_renewed_on<F: Fixture>(store: &F) {
 async fn what_remains_falls_with_time_and_ends_at_zero<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let guard = hold(&locker).await;
-    let mut rest = guard.remaining();
+    let mut rest = guard.lease().remaining();
     assert!(rest < AMPLE);
     for _ in 0..3 {
         store.elapse(F::SHORT / 10).await;
-        let next = guard.remaining();
+        let next = guard.lease().remaining();
         assert!(next + F::SHORT / 10 <= rest + Duration::from_millis(1), "{next:?} after {rest:?}");
-        assert!(guard.is_held() && guard.lease().remaining() <= next);
+        assert!(guard.lease().is_held() && guard.lease().remaining() <= next);
         rest = next;
     }
     guard.release().await.unwrap();
     let guard = hold_shortly(store, &locker).await;
     store.block(F::SHORT);
-    assert!(guard.remaining().is_zero() && guard.lease().remaining().is_zero());
-    assert!(!guard.is_held() && !guard.lease().is_held() && guard.is_lost());
+    assert!(guard.lease().remaining().is_zero() && guard.lease().remaining().is_zero());
+    assert!(!guard.lease().is_held() && !guard.lease().is_held() && guard.lease().is_lost());
 }
 
 async fn a_release_says_what_it_found<F: Fixture>(store: &F) {
@@ -183,7 +190,7 @@ async fn a_release_says_what_it_found<F: Fixture>(store: &F) {
     let expired = hold_shortly(store, &locker).await;
     store.pass(NAME).await;
     let error = expired.release().await.unwrap_err();
-    assert!(error.is_lost() && !error.is_completed() && !error.is_taken(), "{error}");
+    assert!(error.is_lost() && !error.is_body_finished() && !error.is_taken(), "{error}");
     hold(&locker).await.release().await.unwrap();
 }
 
@@ -194,7 +201,7 @@ async fn a_release_after_a_known_loss_asks_nothing_more<F: Fixture>(store: &F) {
     for end in ends {
         let guard = hold_renewed(store, &locker).await;
         store.put_foreign(NAME, 20 * F::LEASE);
-        guard.lost().await;
+        guard.lease().lost().await;
         let before = store.requests();
         end(guard);
         drained().await;
@@ -209,7 +216,7 @@ async fn a_release_after_a_known_loss_asks_nothing_more<F: Fixture>(store: &F) {
 async fn an_extension_answered_after_the_deadline_is_lost(store: &Redis) {
     let locker = store.locker().await;
     let guard = locker.lock(KEY).expire(Redis::LEASE).acquire().await.unwrap();
-    let mut call = Box::pin(guard.extend(20 * Redis::LEASE));
+    let mut call = Box::pin(guard.lease().extend(20 * Redis::LEASE));
     while store.life(NAME).unwrap() <= Redis::LEASE {
         assert!(!give_up_after(1, call.as_mut()).await, "answered in time");
         yield_now().await;
@@ -217,15 +224,19 @@ async fn an_extension_answered_after_the_deadline_is_lost(store: &Redis) {
     store.block(Redis::LEASE);
     let error = call.await.unwrap_err();
     assert!(error.is_lost() && error.to_string().contains("its lease ended"), "{error}");
-    assert!(guard.is_lost() && !guard.is_held() && guard.remaining().is_zero());
+    assert!(
+        guard.lease().is_lost() && !guard.lease().is_held() && guard.lease().remaining().is_zero()
+    );
     // It is this holder's to release all the same.
     assert!(store.has(NAME));
 }
 
 async fn assert_not_extended(guard: &LockGuard, why: &str) {
-    let error = guard.extend(30 * AMPLE).await.unwrap_err();
+    let error = guard.lease().extend(30 * AMPLE).await.unwrap_err();
     assert!(error.is_lost() && error.to_string().contains(why), "{error}");
     assert_eq!(error.is_taken(), why == "another holder has it", "{error}");
     assert_eq!(error.key(), Some(NAME));
-    assert!(guard.is_lost() && !guard.is_held() && guard.remaining().is_zero());
+    assert!(
+        guard.lease().is_lost() && !guard.lease().is_held() && guard.lease().remaining().is_zero()
+    );
 }

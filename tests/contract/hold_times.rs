@@ -1,5 +1,6 @@
 //! The shortest and the longest that a lock is held.
 
+use lockable_runtime::LockErrorKind;
 use std::cell::Cell;
 use std::future::{pending, poll_fn};
 use std::panic::resume_unwind;
@@ -36,7 +37,7 @@ async fn a_lock_is_taken_for_its_minimum_hold<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let start = Instant::now();
     let guard = at_least(&locker, KEY, F::SHORT).acquire().await.unwrap();
-    let token = guard.fencing_token();
+    let token = guard.lease().fencing_token();
     guard.release().await.unwrap();
     let next = loop {
         if let Some(next) = other.lock(KEY).try_acquire().await.unwrap() {
@@ -48,7 +49,7 @@ async fn a_lock_is_taken_for_its_minimum_hold<F: Fixture>(store: &F) {
     assert!(passed >= F::SHORT, "{passed:?}");
     // Far less than the lease, which ends it when nothing else does.
     assert!(passed < LIMIT, "{passed:?}");
-    assert!(next.fencing_token() > token);
+    assert!(next.lease().fencing_token() > token);
 }
 
 /// One lock for each way in which a hold ends.
@@ -113,7 +114,7 @@ async fn a_renewal_does_not_make_a_minimum_hold_longer<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let request = locker.lock(KEY).expire(F::LEASE).renew().min_hold(F::LEASE);
     let guard = request.acquire().await.unwrap();
-    let lease = guard.lease();
+    let lease = guard.lease().clone();
     guard.release().await.unwrap();
     // It may be over when it is looked at.
     let life = || store.life(NAME).unwrap_or_default();
@@ -169,11 +170,17 @@ async fn contradicting_hold_times_are_refused_before_anything_is_sent<F: Fixture
     ];
     for (name, request) in refused {
         let error = request.try_acquire().await.unwrap_err();
-        assert!(error.is_invalid_option() && error.to_string().contains(name), "{error}");
+        assert!(
+            error.kind() == LockErrorKind::InvalidOption && error.to_string().contains(name),
+            "{error}"
+        );
         assert_eq!(error.key(), Some(NAME));
     }
     let never = async { unreachable!("the body runs") };
-    assert!(request().max_hold(short).run::<_>(never).await.unwrap_err().is_invalid_option());
+    assert!(
+        request().max_hold(short).run::<_>(never).await.unwrap_err().kind()
+            == LockErrorKind::InvalidOption
+    );
     assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
 }
 
@@ -195,7 +202,7 @@ async fn a_body_is_stopped_at_its_maximum_hold<F: Fixture>(store: &F) {
         let request = at_most(&locker, expire, most).on_lost(on_lost);
         let error = request.run(body).await.unwrap_err();
         assert!(error.is_max_hold_reached() && !error.is_lost(), "{error}");
-        assert!(!error.is_completed() && error.to_string().contains("`max_hold`"), "{error}");
+        assert!(!error.is_body_finished() && error.to_string().contains("`max_hold`"), "{error}");
         assert_eq!(error.key(), Some(NAME));
         assert!(start.elapsed() >= most);
         assert!(in_time.get(), "the body outlived its lock");
@@ -249,8 +256,10 @@ async fn a_guard_is_lost_at_its_maximum_hold<F: Fixture>(store: &F) {
         assert_eq!(error.key(), Some(NAME));
     }
     assert!(start.elapsed() >= most);
-    assert!(!first.is_held() && !first.is_lost() && first.remaining().is_zero());
-    assert!(first.extend(20 * F::LEASE).await.unwrap_err().is_max_hold_reached());
+    assert!(
+        !first.lease().is_held() && !first.lease().is_lost() && first.lease().remaining().is_zero()
+    );
+    assert!(first.lease().extend(20 * F::LEASE).await.unwrap_err().is_max_hold_reached());
     // It is this holder's all the same, and ends with its lease.
     assert!(store.has(NAME) && other.lock(KEY).try_acquire().await.unwrap().is_none());
     // No renewal comes any more: the lock ends within one lease.
@@ -260,16 +269,16 @@ async fn a_guard_is_lost_at_its_maximum_hold<F: Fixture>(store: &F) {
     assert_eq!(store.requests(), before, "it is still renewed");
     drop(first);
     let second = at_most(&locker, AMPLE, F::SHORT).try_acquire().await.unwrap().unwrap();
-    assert!(second.lost().await.is_max_hold_reached());
+    assert!(second.lease().lost().await.is_max_hold_reached());
     second.release().await.unwrap();
     assert!(!store.has(NAME));
 }
 
 async fn a_maximum_hold_bounds_what_remains<F: Fixture>(store: &F) {
     let guard = at_most(&store.locker().await, AMPLE, LIMIT).acquire().await.unwrap();
-    assert!(guard.is_held() && guard.remaining() <= LIMIT);
-    guard.extend(2 * AMPLE).await.unwrap();
-    assert!(guard.is_held() && guard.remaining() <= LIMIT);
+    assert!(guard.lease().is_held() && guard.lease().remaining() <= LIMIT);
+    guard.lease().extend(2 * AMPLE).await.unwrap();
+    assert!(guard.lease().is_held() && guard.lease().remaining() <= LIMIT);
     guard.release().await.unwrap();
     assert!(!store.has(NAME));
 }
@@ -283,7 +292,7 @@ async fn blocking_past_maximum_hold_and_lease_is_a_loss<F: Fixture>(store: &F) {
     };
     let outcome = run_in_time(|| at_most(&locker, F::SHORT, F::SHORT / 2), body).await;
     let error = outcome.unwrap_err();
-    assert!(error.is_lost() && error.is_completed(), "{error}");
+    assert!(error.is_lost() && error.is_body_finished(), "{error}");
     store.delete(NAME);
 }
 

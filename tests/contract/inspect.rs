@@ -1,5 +1,6 @@
 //! Who has a lock, asked from outside.
 
+use lockable_runtime::LockErrorKind;
 use std::time::Duration;
 
 use crate::fixture::{Fixture, KEY, NAME, Redis, hold, hold_shortly};
@@ -28,7 +29,7 @@ async fn a_held_lock_has_one_and_says_how_long<F: Fixture>(store: &F) {
         let rest = locker.inspect(KEY).await.unwrap().unwrap().remaining().unwrap();
         assert!(rest > expire * 9 / 10 && rest <= expire, "{rest:?}");
     }
-    guard.extend(2 * expire).await.unwrap();
+    guard.lease().extend(2 * expire).await.unwrap();
     let rest = other.inspect(KEY).await.unwrap().unwrap().remaining().unwrap();
     assert!(rest > expire && rest <= 2 * expire, "{rest:?}");
     // Two holders one after the other are not the same.
@@ -74,7 +75,7 @@ async fn the_prefix_precedes_an_inspected_key<F: Fixture>(store: &F) {
     assert!(shop.inspect(KEY).await.unwrap().is_some());
     assert_eq!(locker.inspect(KEY).await.unwrap(), None);
     let bare = store.builder().prefix("").connect().await.unwrap();
-    assert!(bare.inspect(guard.key().as_str()).await.unwrap().is_some());
+    assert!(bare.inspect(guard.lease().key().as_str()).await.unwrap().is_some());
 }
 
 async fn inspecting_a_free_or_held_lock_changes_nothing<F: Fixture>(store: &F) {
@@ -112,7 +113,7 @@ async fn data_of_another_type_is_reported_as_such(store: &Redis) {
     let locker = store.locker().await;
     store.admin_of(NAME).command::<()>(&["RPUSH", NAME, "a"]);
     let error = locker.inspect(KEY).await.unwrap_err();
-    assert!(error.is_wrong_type() && error.key() == Some(NAME), "{error}");
+    assert!(error.kind() == LockErrorKind::WrongType && error.key() == Some(NAME), "{error}");
     assert_eq!(
         (store.admin_of(NAME).type_of(NAME).as_str(), store.admin_of(NAME).pttl(NAME)),
         ("list", -1)

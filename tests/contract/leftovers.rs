@@ -2,6 +2,7 @@
 //!
 //! Every test of this suite ends by looking for leftovers; these make some on purpose.
 
+use lockable_runtime::LockErrorKind;
 use std::future::poll_fn;
 use std::time::Duration;
 
@@ -27,8 +28,8 @@ async fn an_invalid_key_is_refused_before_anything_is_sent<F: Fixture>(store: &F
     let before = store.requests();
     for key in ["", &too_long, "{", "}", "{}", "a{}b", "a}b", "a{b", "}a{", "{}{a}"] {
         let error = refusal(|| locker.lock(key)).await;
-        assert!(error.is_invalid_key(), "{key}: {error}");
-        assert!(locker.inspect(key).await.unwrap_err().is_invalid_key());
+        assert!(error.kind() == LockErrorKind::InvalidKey, "{key}: {error}");
+        assert!(locker.inspect(key).await.unwrap_err().kind() == LockErrorKind::InvalidKey);
         let whole = format!("disLock:{key}");
         let shown = error.key().unwrap();
         // Of a key that is too long, the beginning.
@@ -44,7 +45,7 @@ async fn an_invalid_lease_is_refused_before_anything_is_sent<F: Fixture>(store: 
     let before = store.requests();
     for expire in [Duration::ZERO, Duration::from_micros(9_999), Duration::MAX] {
         let error = refusal(|| locker.lock(KEY).expire(expire)).await;
-        assert!(error.is_invalid_option(), "{expire:?}: {error}");
+        assert!(error.kind() == LockErrorKind::InvalidOption, "{expire:?}: {error}");
         assert_eq!(error.key(), Some(NAME));
     }
     assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
@@ -56,13 +57,17 @@ async fn one_try_with_terms_of_waiting_is_refused<F: Fixture>(store: &F) {
     for limit in [Duration::ZERO, Duration::from_secs(1)] {
         let error = locker.lock(KEY).wait_at_most(limit).try_acquire().await.unwrap_err();
         assert!(
-            error.is_invalid_option() && error.to_string().contains("`wait_at_most`"),
+            error.kind() == LockErrorKind::InvalidOption
+                && error.to_string().contains("`wait_at_most`"),
             "{error}"
         );
         assert_eq!(error.key(), Some(NAME));
     }
     let error = locker.lock(KEY).fair().try_run(never()).await.unwrap_err();
-    assert!(error.is_invalid_option() && error.to_string().contains("`fair`"), "{error}");
+    assert!(
+        error.kind() == LockErrorKind::InvalidOption && error.to_string().contains("`fair`"),
+        "{error}"
+    );
     assert_eq!((store.requests(), store.keyspace()), (before, vec![]));
 }
 
@@ -70,11 +75,11 @@ async fn the_longest_key_and_the_shortest_lease_are_good<F: Fixture>(store: &F) 
     let locker = store.locker().await;
     let key = "k".repeat(1024 - "disLock:".len());
     let guard = locker.lock(&key).acquire().await.unwrap();
-    assert_eq!(guard.key().as_str().len(), 1024);
+    assert_eq!(guard.lease().key().as_str().len(), 1024);
     drop(guard);
     // The answer may come after such a short lease; nothing else may go wrong.
     match locker.lock(KEY).expire(Duration::from_millis(10)).acquire().await {
-        Ok(guard) => assert!(guard.remaining() < Duration::from_millis(8)),
+        Ok(guard) => assert!(guard.lease().remaining() < Duration::from_millis(8)),
         Err(error) => assert!(error.is_unavailable(), "{error}"),
     }
 }
@@ -85,8 +90,18 @@ async fn a_lockers_lease_is_checked_when_it_is_built<F: Fixture>(store: &F) {
     let before = store.requests();
     for expire in [Duration::from_millis(9), endless] {
         let builder = store.builder().expire(expire);
-        assert!(builder.clone().connect_lazy().is_err_and(|error| error.is_invalid_option()));
-        assert!(builder.connect().await.is_err_and(|error| error.is_invalid_option()));
+        assert!(
+            builder
+                .clone()
+                .connect_lazy()
+                .is_err_and(|error| error.kind() == LockErrorKind::InvalidOption)
+        );
+        assert!(
+            builder
+                .connect()
+                .await
+                .is_err_and(|error| error.kind() == LockErrorKind::InvalidOption)
+        );
     }
     assert_eq!(store.requests(), before);
 }
@@ -128,7 +143,7 @@ async fn locks_of_one_slot_share_a_fence_counter<F: Fixture>(store: &F) {
     let mut tokens = Vec::new();
     for key in ["{user}:7", "{user}:8", "{user}:7"] {
         let guard = locker.lock(key).acquire().await.unwrap();
-        tokens.push(guard.fencing_token());
+        tokens.push(guard.lease().fencing_token());
         guard.release().await.unwrap();
     }
     assert!(tokens.is_sorted_by(|one, next| one < next), "{tokens:?}");

@@ -41,18 +41,18 @@ every_claim! { redis_alone: Redis, one_thread, [
 
 async fn a_holder_hears_of_its_loss_at_its_deadline<F: Fixture>(store: &F) {
     let guard = hold_shortly(store, &store.locker().await).await;
-    let (start, rest) = (Instant::now(), guard.remaining());
-    let lease = guard.lease();
-    let (by_guard, by_lease) = tokio::join!(guard.lost(), lease.lost());
+    let (start, rest) = (Instant::now(), guard.lease().remaining());
+    let lease = guard.lease().clone();
+    let (by_guard, by_lease) = tokio::join!(guard.lease().lost(), lease.lost());
     // The holder's clock and this one may count nanoseconds in a different way.
     let passed = start.elapsed() + Duration::from_millis(1);
     assert!(passed >= rest && passed < LIMIT, "{passed:?} of {rest:?}");
     for error in [by_guard, by_lease] {
-        assert!(error.is_lost() && !error.is_completed(), "{error}");
+        assert!(error.is_lost() && !error.is_body_finished(), "{error}");
         assert!(error.to_string().contains("its lease ended"), "{error}");
         assert_eq!(error.key(), Some(NAME));
     }
-    assert!(guard.is_lost() && lease.is_lost() && !lease.is_held());
+    assert!(guard.lease().is_lost() && lease.is_lost() && !lease.is_held());
 }
 
 async fn a_holder_hears_of_a_refused_renewal<F: Fixture>(store: &F) {
@@ -61,17 +61,17 @@ async fn a_holder_hears_of_a_refused_renewal<F: Fixture>(store: &F) {
     for (harm, why) in harms {
         let guard = hold_renewed(store, &locker).await;
         // So that its deadline is far.
-        guard.extend(20 * F::LEASE).await.unwrap();
-        let lease = guard.lease();
+        guard.lease().extend(20 * F::LEASE).await.unwrap();
+        let lease = guard.lease().clone();
         harm.befall(store);
-        let losses = async { tokio::join!(guard.lost(), lease.lost()) };
+        let losses = async { tokio::join!(guard.lease().lost(), lease.lost()) };
         let (by_guard, by_lease) = timeout(LIMIT, losses).await.unwrap();
         for error in [by_guard, by_lease] {
             assert!(error.is_lost() && error.to_string().contains(why), "{error}");
             assert_eq!(error.is_taken(), matches!(harm, Harm::Taken), "{error}");
             assert_eq!(error.key(), Some(NAME));
         }
-        assert!(guard.is_lost() && guard.remaining().is_zero());
+        assert!(guard.lease().is_lost() && guard.lease().remaining().is_zero());
         store.delete(NAME);
     }
 }
@@ -84,8 +84,8 @@ async fn a_released_lock_has_no_loss<F: Fixture>(store: &F) {
     let ends: [fn(LockGuard); 2] = [drop, |guard| drop(at_once(guard.release()))];
     for end in ends {
         let guard = locker.lock(KEY).expire(F::LEASE).acquire().await.unwrap();
-        let (lease, same) = (guard.lease(), guard.lease());
-        leases.push(guard.lease());
+        let [lease, same] = [guard.lease(), guard.lease()].map(Clone::clone);
+        leases.push(guard.lease().clone());
         losses.spawn(async move { lease.lost().await });
         yield_now().await;
         end(guard);
@@ -101,7 +101,7 @@ async fn every_waiter_hears_of_the_loss<F: Fixture>(store: &F) {
     let guard = hold_renewed(store, &locker).await;
     let mut waiting = JoinSet::new();
     for _ in 0..20 {
-        let lease = guard.lease();
+        let lease = guard.lease().clone();
         waiting.spawn(async move { lease.lost().await });
     }
     yield_now().await;
@@ -117,12 +117,17 @@ async fn a_loss_stays_while_later_holders_come_and_go<F: Fixture>(store: &F) {
     store.pass(NAME).await;
     for next in [&other, &locker] {
         let next = hold(next).await;
-        assert!(next.is_held() && lost.is_lost() && !lost.is_held() && lost.remaining().is_zero());
-        assert!(lost.extend(F::LEASE).await.unwrap_err().is_lost());
-        assert!(at_once(lost.lost()).is_some_and(|error| error.is_lost()));
+        assert!(
+            next.lease().is_held()
+                && lost.lease().is_lost()
+                && !lost.lease().is_held()
+                && lost.lease().remaining().is_zero()
+        );
+        assert!(lost.lease().extend(F::LEASE).await.unwrap_err().is_lost());
+        assert!(at_once(lost.lease().lost()).is_some_and(|error| error.is_lost()));
         assert!(at_once(lost.lease().lost()).is_some_and(|error| error.is_lost()));
         next.release().await.unwrap();
-        assert!(lost.is_lost() && !lost.lease().is_held());
+        assert!(lost.lease().is_lost() && !lost.lease().is_held());
     }
     assert!(lost.release().await.unwrap_err().is_lost());
 }
@@ -131,12 +136,12 @@ async fn a_refused_holder_stays_lost<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let guard = in_time(|| locker.lock(KEY).expire(F::SHORT).renew()).await;
     store.put_foreign(NAME, 20 * F::LEASE);
-    let why = guard.lost().await.to_string();
+    let why = guard.lease().lost().await.to_string();
     store.delete(NAME);
     // Still the first reason, also past the deadline.
     store.elapse(F::SHORT).await;
-    assert!(guard.is_lost() && guard.remaining().is_zero());
-    assert_eq!(guard.lost().await.to_string(), why);
+    assert!(guard.lease().is_lost() && guard.lease().remaining().is_zero());
+    assert_eq!(guard.lease().lost().await.to_string(), why);
 }
 
 async fn a_body_is_not_polled_after_a_refused_renewal<F: Fixture>(store: &F) {
@@ -153,7 +158,7 @@ async fn a_body_is_not_polled_after_a_refused_renewal<F: Fixture>(store: &F) {
     })
     .await;
     let error = call.unwrap_err();
-    assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert!(error.is_lost() && !error.is_body_finished(), "{error}");
     assert!(error.to_string().contains("no one holds it"), "{error}");
 }
 
@@ -228,11 +233,11 @@ async fn a_lock_that_comes_back_stays_lost(store: &Redis) {
     let guard = hold_renewed(store, &store.locker().await).await;
     let owner = store.owner(NAME).unwrap();
     store.delete(NAME);
-    assert!(guard.lost().await.is_lost());
+    assert!(guard.lease().lost().await.is_lost());
     store.admin_of(NAME).set(NAME, &owner);
     assert_quiet(store).await;
-    assert!(guard.is_lost() && guard.remaining().is_zero());
-    assert!(guard.extend(Redis::LEASE).await.unwrap_err().is_lost());
+    assert!(guard.lease().is_lost() && guard.lease().remaining().is_zero());
+    assert!(guard.lease().extend(Redis::LEASE).await.unwrap_err().is_lost());
     assert_eq!(store.admin_of(NAME).pttl(NAME), -1);
     store.delete(NAME);
 }
@@ -246,7 +251,7 @@ async fn blocking_over_a_refused_renewal_is_reported_as_completed(store: &Redis)
     })
     .await;
     let error = call.unwrap_err();
-    assert!(error.is_lost() && error.is_completed(), "{error}");
+    assert!(error.is_lost() && error.is_body_finished(), "{error}");
     assert!(error.to_string().contains("no one holds it"), "{error}");
 }
 
@@ -257,7 +262,7 @@ async fn a_loss_is_found_when_the_connection_returns(store: &Redis) {
     break_connections_and_lose_all_data(store);
     // Whatever is asked next finds the connection broken.
     assert!(locker.inspect("other").await.unwrap().is_none());
-    let error = timeout(LIMIT, guard.lost()).await.unwrap();
+    let error = timeout(LIMIT, guard.lease().lost()).await.unwrap();
     assert!(error.is_lost() && error.to_string().contains("no one holds it"), "{error}");
 }
 
@@ -269,8 +274,8 @@ async fn a_loss_is_found_after_the_locker_was_dropped(store: &Redis) {
     // The renewal has a connection of its own by then, which it finds broken at its next turn.
     store.elapse(Redis::LEASE / 2).await;
     break_connections_and_lose_all_data(store);
-    assert!(renewed.lost().await.is_lost());
-    let error = timeout(LIMIT, guard.lost()).await.unwrap();
+    assert!(renewed.lease().lost().await.is_lost());
+    let error = timeout(LIMIT, guard.lease().lost()).await.unwrap();
     assert!(error.is_lost() && error.to_string().contains("no one holds it"), "{error}");
 }
 

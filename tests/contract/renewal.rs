@@ -4,7 +4,6 @@ use std::future::pending;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use lockable_runtime::LockGuard;
 use tokio::time::Instant;
 
 use crate::body::caught;
@@ -38,17 +37,17 @@ every_claim! { redis_alone: Redis, one_thread, [
 async fn a_renewed_lock_outlives_its_lease<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold_renewed(store, &locker).await;
-    let token = guard.fencing_token();
+    let token = guard.lease().fencing_token();
     let start = Instant::now();
     while start.elapsed() < F::LEASES * F::LEASE * 5 / 4 {
         store.elapse(F::LEASE / 4).await;
-        assert!(guard.is_held() && !guard.is_lost() && store.has(NAME));
-        assert!(guard.remaining() < F::LEASE && store.life(NAME).unwrap() <= F::LEASE);
-        assert_eq!(guard.fencing_token(), token);
+        assert!(guard.lease().is_held() && !guard.lease().is_lost() && store.has(NAME));
+        assert!(guard.lease().remaining() < F::LEASE && store.life(NAME).unwrap() <= F::LEASE);
+        assert_eq!(guard.lease().fencing_token(), token);
         assert!(other.lock(KEY).try_acquire().await.unwrap().is_none());
     }
     guard.release().await.unwrap();
-    assert!(hold(&other).await.fencing_token() > token);
+    assert!(hold(&other).await.lease().fencing_token() > token);
 }
 
 /// More than one command renews.
@@ -63,7 +62,7 @@ async fn many_locks_are_renewed_together_also_without_their_locker<F: Fixture>(s
     }
     drop(locker);
     store.elapse(F::LEASE * 11 / 10).await;
-    assert!(guards.iter().all(LockGuard::is_held));
+    assert!(guards.iter().all(|guard| guard.lease().is_held()));
     assert_eq!(store.locks().len(), guards.len());
 }
 
@@ -83,7 +82,7 @@ async fn the_first_renewal_comes_after_a_third<F: Fixture>(store: &F) {
     }
     assert!(start.elapsed() >= F::LEASE / 3, "{:?}", start.elapsed());
     // What the holder counts on moves with it, from the two thirds that were left.
-    store.eventually(|| guard.remaining() > F::LEASE * 7 / 10).await;
+    store.eventually(|| guard.lease().remaining() > F::LEASE * 7 / 10).await;
 }
 
 /// Goal: a renewal that continues, or brings a lock back, after its end.
@@ -124,7 +123,7 @@ async fn a_renewal_never_makes_a_deleted_lock_again<F: Fixture>(store: &F) {
     let guard = hold_renewed(store, &store.locker().await).await;
     store.elapse(F::LEASE / 2).await;
     store.delete(NAME);
-    let error = guard.lost().await;
+    let error = guard.lease().lost().await;
     assert!(error.is_lost() && error.to_string().contains("no one holds it"), "{error}");
     assert_eq!(store.locks(), [""; 0]);
     assert_quiet(store).await;
@@ -141,7 +140,7 @@ async fn a_renewal_that_finds_no_lock_of_its_own_stops_the_body<F: Fixture>(stor
             pending::<()>().await;
         };
         let error = locker.lock(KEY).expire(F::LEASE).renew().run(body).await.unwrap_err();
-        assert!(error.is_lost() && !error.is_completed(), "{error}");
+        assert!(error.is_lost() && !error.is_body_finished(), "{error}");
         assert!(error.to_string().contains(why), "{error}");
         assert_eq!(store.has(NAME), matches!(harm, Harm::Taken));
     }
@@ -153,9 +152,9 @@ async fn a_renewal_that_finds_no_lock_of_its_own_stops_the_body<F: Fixture>(stor
 
 async fn a_renewal_never_shortens_an_extended_lease<F: Fixture>(store: &F) {
     let guard = hold_renewed(store, &store.locker().await).await;
-    guard.extend(20 * F::LEASE).await.unwrap();
+    guard.lease().extend(20 * F::LEASE).await.unwrap();
     store.elapse(F::LEASE / 2).await;
-    assert!(guard.remaining() > 15 * F::LEASE && store.life(NAME).unwrap() > 15 * F::LEASE);
+    assert!(guard.lease().remaining() > 15 * F::LEASE && store.life(NAME).unwrap() > 15 * F::LEASE);
     guard.release().await.unwrap();
 }
 
@@ -166,7 +165,7 @@ async fn the_shortest_leases_are_renewed(store: &Memory) {
         let guard = locker.lock(KEY).expire(expire).renew().try_acquire().await.unwrap().unwrap();
         for _ in 0..30 {
             store.elapse(expire / 2).await;
-            assert!(guard.is_held() && store.has(NAME), "{expire:?}");
+            assert!(guard.lease().is_held() && store.has(NAME), "{expire:?}");
         }
         guard.release().await.unwrap();
     }
@@ -182,7 +181,7 @@ async fn a_short_lease_is_never_shared(store: &Redis) {
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(150) {
             if other.lock(KEY).try_acquire().await.unwrap().is_some() {
-                assert!(!guard.is_held(), "{expire:?} is shared");
+                assert!(!guard.lease().is_held(), "{expire:?} is shared");
                 break;
             }
         }
@@ -197,7 +196,7 @@ async fn a_blocked_runtime_does_not_lose_its_renewed_lock(store: &Redis) {
     let guard = hold_renewed(store, &locker).await;
     let completed = locker.lock("other").expire(Redis::LEASE).renew();
     completed.run(async { store.block(Redis::LEASE * 5 / 4) }).await.unwrap();
-    assert!(guard.is_held() && !guard.is_lost() && store.has(NAME));
+    assert!(guard.lease().is_held() && !guard.lease().is_lost() && store.has(NAME));
 }
 
 async fn a_renewal_that_finds_a_list_stops_the_body(store: &Redis) {

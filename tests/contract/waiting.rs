@@ -24,7 +24,7 @@ async fn a_waiter_has_the_lock_after_its_release<F: Fixture>(store: &F) {
     let guard = hold(&locker).await;
     let waiter = async {
         let guard = other.lock(KEY).wait_at_most(Duration::from_secs(5)).acquire().await.unwrap();
-        assert!(guard.is_held() && guard.remaining() > Duration::ZERO);
+        assert!(guard.lease().is_held() && guard.lease().remaining() > Duration::ZERO);
         guard.release().await.unwrap();
     };
     let holder = async {
@@ -41,7 +41,7 @@ async fn a_wait_limit_ends_the_wait_with_an_error<F: Fixture>(store: &F) {
     for limit in [Duration::ZERO, Duration::from_millis(150)] {
         let error = other.lock(KEY).wait_at_most(limit).acquire().await.unwrap_err();
         assert!(error.is_wait_limit_reached() && error.is_busy(), "{error}");
-        assert!(!error.is_lost() && !error.is_completed() && !error.is_unavailable());
+        assert!(!error.is_lost() && !error.is_body_finished() && !error.is_unavailable());
         assert!(error.key() == Some(NAME) && error.to_string().contains(NAME), "{error}");
     }
     guard.release().await.unwrap();

@@ -230,7 +230,7 @@ impl Client {
     async fn hold(self, guard: LockGuard) {
         self.sections.enter(&guard);
         tokio::select! {
-            error = guard.lost() => self.note(What::Lost, guard.key().as_str(), &error),
+            error = guard.lease().lost() => self.note(What::Lost, guard.lease().key().as_str(), &error),
             () = self.stopped() => {}
         }
         self.end(guard, Pace::start()).await;
@@ -271,7 +271,7 @@ impl Client {
     async fn served(&self, guard: LockGuard, hold: Duration, since: Pace) {
         self.sections.enter(&guard);
         tokio::select! {
-            error = guard.lost() => self.note_in(since, What::Interrupted, guard.key().as_str(), &error),
+            error = guard.lease().lost() => self.note_in(since, What::Interrupted, guard.lease().key().as_str(), &error),
             () = elapse(hold) => {}
         }
         self.end(guard, since).await;
@@ -283,7 +283,7 @@ impl Client {
 
     async fn end(&self, guard: LockGuard, since: Pace) {
         self.sections.leave(&guard);
-        let name = guard.key().as_str().to_owned();
+        let name = guard.lease().key().as_str().to_owned();
         if let Err(error) = guard.release().await {
             self.note_in(since, What::Unreleased, &name, &error);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockable_runtime::{LockGuard, Locker, shutdown};
+use lockable_runtime::{Locker, shutdown};
 use lockable_tests::{Admin, Server, wait};
 
 use crate::{LIMIT, alone, connect, held, hold, in_use};
@@ -36,7 +36,7 @@ fn renewals_are_batched_and_locks_take_two_kibibytes() {
         assert!(used.max(fresh) <= COUNT * MEMORY_EACH, "{used} and {fresh} bytes");
         let (renewed, requests) = (renewals(&admin), admin.command_calls("evalsha"));
         assert!(requests * 100 <= renewed, "{requests} requests for {renewed} renewals");
-        assert!(guards.iter().flatten().all(LockGuard::is_held));
+        assert!(guards.iter().flatten().all(|guard| guard.lease().is_held()));
         assert_eq!(held(&admin), COUNT);
         // Half of them are released, and half are dropped.
         for guard in guards.drain(..guards.len() / 2).flatten() {

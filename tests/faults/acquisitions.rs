@@ -1,5 +1,6 @@
 //! Many acquisitions at once, which are batched, and what their releases have in common with them.
 
+use lockable_runtime::LockErrorKind;
 use lockable_runtime::{LockError, LockGuard, Locker};
 use lockable_tests::wait;
 
@@ -55,7 +56,7 @@ async fn each_of_many_acquisitions_returns_its_own_result() {
     for (n, call) in begin(&locker).into_iter().enumerate() {
         match (n % 3, call.await) {
             (0, Ok(None)) => {}
-            (1, Err(error)) => assert!(error.is_wrong_type(), "{error}"),
+            (1, Err(error)) => assert!(error.kind() == LockErrorKind::WrongType, "{error}"),
             (2, Ok(Some(guard))) => guards.push(guard),
             (_, outcome) => panic!("{n}: {outcome:?}"),
         }

@@ -2,6 +2,7 @@
 
 mod failures;
 
+use lockable_runtime::LockErrorKind;
 use std::sync::{Arc, Mutex};
 
 use lockable_runtime::{Credentials, LockError, Locker, LockerBuilder};
@@ -98,11 +99,11 @@ async fn a_rotated_password_is_followed() {
         admin.command::<()>(&["ACL", "SETUSER", "app", "resetpass", &rule]);
         *current.lock().unwrap() = password;
         disconnect(&server);
-        guard.extend(LIMIT).await.unwrap();
+        guard.lease().extend(LIMIT).await.unwrap();
     }
     guard.release().await.unwrap();
     let stale = ample(&server.url_with("app", "word-1", 0)).connect().await;
-    assert!(stale.unwrap_err().is_refused());
+    assert!(stale.unwrap_err().kind() == LockErrorKind::Refused);
 }
 
 #[tokio::test]
@@ -124,7 +125,7 @@ async fn a_callback_has_priority_over_the_url() {
 #[tokio::test]
 async fn the_default_user_takes_the_place_of_another() {
     let server = Server::builder().password("word").start();
-    for credentials in [Credentials::of_default_user("word"), Credentials::new("", "word")] {
+    for credentials in [Credentials::password("word"), Credentials::new("", "word")] {
         let source = move || {
             let credentials = credentials.clone();
             async move { Ok::<_, LockError>(credentials) }
@@ -144,7 +145,7 @@ async fn sentinels_have_credentials_of_their_own() {
     let group = group.sentinel_user("watcher", SENTINEL).sentinel_password("of-no-test").start();
     let (builder, calls) = counted(ample(&group.url()), "word");
     let error = builder.clone().connect().await.unwrap_err();
-    assert!(error.is_refused(), "{error:?}");
+    assert!(error.kind() == LockErrorKind::Refused, "{error:?}");
     assert!(error.to_string().contains("`LockerBuilder::sentinel_credentials`"), "{error}");
     let builder = builder.sentinel_credentials(Credentials::new("watcher", "watch"));
     let before = calls.count();
@@ -156,7 +157,8 @@ async fn sentinels_have_credentials_of_their_own() {
     let wrong = wrong.sentinel_credentials(Credentials::new("watcher", "watch"));
     let error = wrong.connect().await.unwrap_err();
     assert!(
-        error.is_refused() && error.to_string().contains("`LockerBuilder::credentials`"),
+        error.kind() == LockErrorKind::Refused
+            && error.to_string().contains("`LockerBuilder::credentials`"),
         "{error}"
     );
     assert!(!everything(&error).contains("canary"), "{error:?}");

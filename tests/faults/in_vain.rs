@@ -31,7 +31,7 @@ async fn a_thousand_tries_of_a_held_key_ask_nothing() {
     let (round_trips, admin) = (proxy.round_trips(), server.admin());
     admin.reset_statistics();
     let mut tries = 0;
-    while tries < 1_000 && guard.remaining() > Duration::from_secs(59) {
+    while tries < 1_000 && guard.lease().remaining() > Duration::from_secs(59) {
         assert!(is_busy(&locker).await);
         tries += 1;
     }
@@ -62,7 +62,7 @@ async fn a_renewal_confirms_that_the_lock_is_held() {
     let renewals = proxy.commands("EVALSHA") + 4;
     let mut tries = 0;
     wait::until_async(LIMIT, async || {
-        let (before, is_recent) = (asked(), guard.remaining() > Duration::from_millis(500));
+        let (before, is_recent) = (asked(), guard.lease().remaining() > Duration::from_millis(500));
         assert!(is_busy(&locker).await);
         if is_recent {
             assert_eq!(asked(), before);

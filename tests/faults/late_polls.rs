@@ -70,7 +70,7 @@ async fn one(locker: &Locker, kind: Kind, record: &Record) {
     let expire = Duration::from_millis(15 + random(35));
     let error = call(locker, &name, expire, boot_time(), kind, record).await.unwrap_err();
     // The answer is too late when another body has blocked the thread meanwhile.
-    assert!(error.is_lost() && !error.is_completed() || error.is_unavailable(), "{error}");
+    assert!(error.is_lost() && !error.is_body_finished() || error.is_unavailable(), "{error}");
 }
 
 #[distributed_lock(key = "polls:{name}", expire = expire, guard = lock, locker = locker.clone())]

@@ -29,7 +29,7 @@ async fn an_extension() {
     let (_server, proxy, locker) = parts().await;
     let guard = locker.lock("k").acquire().await.unwrap();
     proxy.delay(WAY);
-    guard.extend(2 * LONG).await.unwrap();
+    guard.lease().extend(2 * LONG).await.unwrap();
     counts_from_its_sending(&guard, 2 * LONG, WAY);
 }
 
@@ -88,5 +88,9 @@ async fn parts() -> (Server, Proxy, Locker) {
 
 fn counts_from_its_sending(guard: &LockGuard, expire: Duration, way: Duration) {
     let most = usable(expire).saturating_sub(2 * way);
-    assert!(guard.remaining() <= most, "{:?} remain of at most {most:?}", guard.remaining());
+    assert!(
+        guard.lease().remaining() <= most,
+        "{:?} remain of at most {most:?}",
+        guard.lease().remaining()
+    );
 }

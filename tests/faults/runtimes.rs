@@ -134,7 +134,7 @@ fn a_call_may_move_between_runtimes() {
 /// Acquires the lock, which is free, and releases it.
 pub(crate) async fn pair(locker: &Locker) -> FencingToken {
     let guard = locker.lock("k").try_acquire().await.unwrap().unwrap();
-    let token = guard.fencing_token();
+    let token = guard.lease().fencing_token();
     guard.release().await.unwrap();
     token
 }

@@ -53,12 +53,12 @@ async fn no_secret_is_shown_of_busy_or_lost_locks() {
         nest.fails(Busy, decorated(&nest, CANARY).await);
         nest.fails(WaitLimitReached, nest.lock().wait_at_most(SHORT).acquire().await);
         nest.fails(InvalidOption, nest.lock().min_hold(LIMIT * 99).acquire().await);
-        nest.fails(InvalidOption, guard.extend(Duration::ZERO).await);
+        nest.fails(InvalidOption, guard.lease().extend(Duration::ZERO).await);
         nest.fails(InvalidKey, nest.locker.lock("mail:canary}").acquire().await);
         nest.fails(InvalidKey, nest.locker.inspect("mail:canary}").await);
         nest.admin.set(KEY, "another's");
-        nest.fails(Lost, guard.extend(LIMIT).await);
-        nest.fails(Lost, Err::<(), _>(guard.lost().await));
+        nest.fails(Lost, guard.lease().extend(LIMIT).await);
+        nest.fails(Lost, Err::<(), _>(guard.lease().lost().await));
         nest.fails(Lost, guard.release().await);
         nest.admin.del(KEY);
         let own = nest.lock().run(async { nest.lock().acquire().await }).await.unwrap();
@@ -79,15 +79,15 @@ async fn no_secret_is_shown_of_holders_that_are_asked() {
         let held = admin.holder(NAME).await.unwrap().unwrap();
         let is_asked = async || {
             admin.revoke(&held, &reason).grace(Duration::ZERO).await.unwrap();
-            !guard.is_held()
+            !guard.lease().is_held()
         };
         wait::until_async(LIMIT, is_asked).await;
-        let error = nest.fails(Revoked, Err::<(), _>(guard.lost().await));
+        let error = nest.fails(Revoked, Err::<(), _>(guard.lease().lost().await));
         assert!(error.contains(" is stuck"), "{error}");
-        nest.fails(Revoked, guard.extend(LIMIT).await);
+        nest.fails(Revoked, guard.lease().extend(LIMIT).await);
         admin.force_release(&held, &reason).await.unwrap();
-        wait::until_async(LIMIT, async || guard.is_lost()).await;
-        nest.fails(Lost, Err::<(), _>(guard.lost().await));
+        wait::until_async(LIMIT, async || guard.lease().is_lost()).await;
+        nest.fails(Lost, Err::<(), _>(guard.lease().lost().await));
         nest.fails(Lost, guard.release().await);
     })
     .await;
@@ -138,7 +138,7 @@ async fn no_secret_is_shown_where_a_right_is_missing() {
         for right in rights {
             let guard = nest.guard().await;
             nest.admin.command::<()>(&["ACL", "SETUSER", "app", right]);
-            nest.shows(guard.extend(LIMIT).await);
+            nest.shows(guard.lease().extend(LIMIT).await);
             nest.shows(nest.lock().try_acquire().await);
             nest.shows(nest.lock().wait_at_most(SHORT).acquire().await);
             // A holder is shown with its request id, which is what one inspects for.
@@ -166,7 +166,7 @@ async fn no_secret_is_shown_of_a_quoted_command() {
         }
         let guard = nest.guard().await;
         nest.proxy.misspell(Some("EVALSHA"));
-        nest.quotes(guard.extend(LIMIT).await);
+        nest.quotes(guard.lease().extend(LIMIT).await);
         nest.quotes(nest.lock().wait_at_most(LIMIT).acquire().await);
         nest.quotes(nest.locker.inspect(NAME).await);
         nest.quotes(guard.release().await);
@@ -185,7 +185,9 @@ async fn no_owner_token_is_quoted_where_keys_are_shown() {
     let guard = request.scope(locker.lock("k").acquire()).await.unwrap();
     let owner = server.admin().get("disLock:k").unwrap();
     proxy.misspell(Some("EVALSHA"));
-    for error in [guard.extend(LIMIT).await.unwrap_err(), guard.release().await.unwrap_err()] {
+    for error in
+        [guard.lease().extend(LIMIT).await.unwrap_err(), guard.release().await.unwrap_err()]
+    {
         let text = everything(&error);
         assert!(text.contains("lock `disLock:k`: ") && text.contains("EVALSH_"), "{text}");
         for part in owner.splitn(2, '.') {
@@ -201,7 +203,7 @@ async fn no_secret_is_shown_by_a_failing_background() {
         let dropped = nest.locker.lock("mail:canary@tree").expire(LEASE).acquire().await.unwrap();
         nest.proxy.misspell(Some("EVALSHA"));
         drop(dropped);
-        renewed.lost().await;
+        renewed.lease().lost().await;
         for words in [
             &["a renewal was not answered", "EVALSH_"][..],
             &["could not be released", "EVALSH_", "redacted:"],
@@ -238,7 +240,7 @@ async fn no_secret_is_shown_without_a_working_server() {
         nest.fails(Unavailable, nest.locker.lock("mail:canary@tree").acquire().await);
         nest.server.kill();
         nest.fails(Unavailable, nest.lock().acquire().await);
-        nest.fails(Unavailable, guard.extend(LIMIT).await);
+        nest.fails(Unavailable, guard.lease().extend(LIMIT).await);
         drop(guard);
         let error = shutdown(Duration::from_millis(1)).await.unwrap_err();
         nest.check("shutdown", &everything(&error));

@@ -38,13 +38,13 @@ async fn an_extension_whose_reply_is_swallowed_moves_no_deadline() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
     let guard = locker.lock("k").expire(LIMIT).acquire().await.unwrap();
     proxy.hold_open_replies();
-    is_unanswered(in_time(COMMAND, guard.extend(LONG)).await);
-    assert!(guard.is_held() && guard.remaining() < LIMIT);
+    is_unanswered(in_time(COMMAND, guard.lease().extend(LONG)).await);
+    assert!(guard.lease().is_held() && guard.lease().remaining() < LIMIT);
     // The server has made it longer, but the holder does not rely on that, even after a late reply.
     assert!(server.admin().pttl(KEY) > 50_000);
     proxy.release_replies();
-    guard.extend(Duration::from_millis(10)).await.unwrap();
-    assert!(guard.remaining() < LIMIT);
+    guard.lease().extend(Duration::from_millis(10)).await.unwrap();
+    assert!(guard.lease().remaining() < LIMIT);
     guard.release().await.unwrap();
     assert_eq!(server.admin().get(KEY), None);
 }
@@ -55,9 +55,9 @@ async fn an_extension_whose_request_is_swallowed_moves_no_deadline() {
     let lease = Duration::from_secs(3);
     let guard = locker.lock("k").expire(lease).acquire().await.unwrap();
     proxy.hold_requests();
-    is_unanswered(in_time(COMMAND, guard.extend(LONG)).await);
-    assert!(guard.remaining() < lease);
-    assert!(in_time(lease, guard.lost()).await.is_lost());
+    is_unanswered(in_time(COMMAND, guard.lease().extend(LONG)).await);
+    assert!(guard.lease().remaining() < lease);
+    assert!(in_time(lease, guard.lease().lost()).await.is_lost());
     proxy.cut();
     proxy.release_requests();
     drop(guard);
@@ -71,7 +71,7 @@ async fn an_extended_lock_is_released_for_its_longest_lease() {
     let (server, proxy, locker) = impatient_behind_proxy().await;
     let lease = Duration::from_secs(2);
     let guard = locker.lock("k").expire(lease).acquire().await.unwrap();
-    guard.extend(LONG).await.unwrap();
+    guard.lease().extend(LONG).await.unwrap();
     proxy.turn_away();
     proxy.cut();
     drop(guard);
@@ -85,11 +85,11 @@ async fn an_unknown_extension_is_released_for_its_longest_lease() {
     let lease = Duration::from_secs(2);
     let guard = locker.lock("k").expire(lease).acquire().await.unwrap();
     proxy.hold_open_replies();
-    is_unanswered(guard.extend(LONG).await);
+    is_unanswered(guard.lease().extend(LONG).await);
     proxy.turn_away();
     proxy.cut();
     proxy.release_replies();
-    assert!(guard.lost().await.is_lost());
+    assert!(guard.lease().lost().await.is_lost());
     assert!(guard.release().await.is_err());
     elapse(2 * COMMAND).await;
     is_released_at_last(&server, &proxy).await;

@@ -9,7 +9,8 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use lockable_runtime::admin::{Forced, HolderKind, Revoked};
+use lockable_runtime::HolderKind;
+use lockable_runtime::admin::{Forced, Revoked};
 use lockable_tests::{Proxy, Server};
 
 use self::support::{ask, held, listener, listens, stopped};
@@ -23,9 +24,9 @@ async fn an_asked_holder_releases_under_its_lock() {
     let seen = listens(&server, &operator, "k").await;
     let waiting = operator.lock("k").acquire();
     let body = async {
-        let error = guard.lost().await;
+        let error = guard.lease().lost().await;
         assert!(error.is_revoked() && error.to_string().ends_with(": migration 42"), "{error}");
-        assert!(!guard.is_held() && !guard.is_lost());
+        assert!(!guard.lease().is_held() && !guard.lease().is_lost());
         assert_eq!(held(&operator, "k").await.holder().id(), seen.holder().id());
         guard.release().await.unwrap();
     };
@@ -36,7 +37,7 @@ async fn an_asked_holder_releases_under_its_lock() {
     let next = waiting.unwrap();
     // The next holder is another one.
     assert_eq!(admin.revoke(&seen, "late").await.unwrap(), Revoked::Changed);
-    assert!(next.is_held());
+    assert!(next.lease().is_held());
     next.release().await.unwrap();
     assert_eq!(admin.revoke(&seen, "late").await.unwrap(), Revoked::Changed);
 }
@@ -66,7 +67,7 @@ async fn a_holder_that_stays_keeps_its_lock() {
     // It is renewed as before.
     let renewals = admin.command_calls("pexpire");
     until(async || admin.command_calls("pexpire") >= renewals + 2).await;
-    assert!(!guard.is_held() && !guard.is_lost());
+    assert!(!guard.lease().is_held() && !guard.lease().is_lost());
     assert_eq!(held(&locker, "k").await.holder().id(), seen.holder().id());
     guard.release().await.unwrap();
 }
@@ -94,7 +95,7 @@ async fn a_holder_that_cannot_be_asked_is_named() {
         assert_eq!(remaining.is_none(), key == "endless");
         assert!(remaining.is_none_or(|rest| rest <= LONG && rest > LONG / 2), "{remaining:?}");
     }
-    assert!(guard.is_held());
+    assert!(guard.lease().is_held());
     assert_eq!(admin.command_calls("subscribe"), 0);
     guard.release().await.unwrap();
 }
@@ -113,14 +114,14 @@ async fn a_lock_that_is_taken_away_goes_to_the_queue() {
     let admin = operator.admin();
     assert_eq!(admin.force_release(&seen, "its host is gone").await.unwrap(), Forced::Released);
     let next = waiting.await.unwrap().unwrap();
-    let error = guard.lost().await;
+    let error = guard.lease().lost().await;
     assert!(error.is_lost() && !error.is_taken(), "{error}");
     assert!(error.to_string().ends_with("an operator took it away: its host is gone"), "{error}");
     let error = guard.release().await.unwrap_err();
     assert!(error.is_lost() && error.to_string().contains("an operator"), "{error}");
     // The present holder is not meant.
     assert_eq!(admin.force_release(&seen, "again").await.unwrap(), Forced::Changed);
-    assert!(next.is_held());
+    assert!(next.lease().is_held());
     next.release().await.unwrap();
     assert_eq!(admin.force_release(&seen, "again").await.unwrap(), Forced::Changed);
     assert_eq!(server.admin().keys("*"), server.admin().keys("lockable:fence:*"));
@@ -143,7 +144,7 @@ async fn is_left_to_a_later_holder(url: &str) {
     let next = locker.lock("k").acquire().await.unwrap();
     let forced = locker.admin().force_release(&seen, "late").await.unwrap();
     assert_eq!(forced, Forced::Changed);
-    assert!(next.is_held());
+    assert!(next.lease().is_held());
     next.release().await.unwrap();
 }
 
@@ -178,7 +179,7 @@ async fn passes_no_turn_on(url: &str) {
     let second = second.await.unwrap();
     assert_ne!(held(&operator, "k").await.holder().id(), seen.holder().id());
     assert_eq!(admin.revoke(&seen, "late").await.unwrap(), Revoked::Changed);
-    assert!(second.is_held());
+    assert!(second.lease().is_held());
     second.release().await.unwrap();
 }
 
@@ -212,8 +213,8 @@ async fn messages_of_others_stop_no_one() {
     let other = locker.lock("last").renew().acquire().await.unwrap();
     let last = admin.get("disLock:last").unwrap();
     admin.command::<()>(&["PUBLISH", &channel, &format!("revoke\n{last}\n\ndisLock:last")]);
-    assert!(other.lost().await.is_revoked());
-    assert!(guard.is_held() && guard.release().await.is_ok());
+    assert!(other.lease().lost().await.is_revoked());
+    assert!(guard.lease().is_held() && guard.release().await.is_ok());
     other.release().await.unwrap();
 }
 

@@ -56,7 +56,7 @@ async fn many_deletions_share_their_commands() {
     admin.command::<()>(&delete);
     let lost = async {
         for guard in &guards {
-            assert!(guard.lost().await.is_lost());
+            assert!(guard.lease().lost().await.is_lost());
         }
     };
     tokio::time::timeout(LIMIT, lost).await.expect("all are lost before their next renewals");
@@ -110,10 +110,10 @@ async fn extending_leads_to_few_looks() {
     until(async || tracked(&admin) == 1).await;
     admin.reset_statistics();
     let start = now();
-    guard.extend(2 * LONG).await.unwrap();
+    guard.lease().extend(2 * LONG).await.unwrap();
     until(async || looks(&admin) > 0).await;
     for times in 3..30 {
-        guard.extend(times * LONG).await.unwrap();
+        guard.lease().extend(times * LONG).await.unwrap();
     }
     guard.release().await.unwrap();
     let looks = looks(&admin);

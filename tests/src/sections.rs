@@ -86,7 +86,8 @@ struct Overlap {
 impl Sections {
     /// A holder begins. Any other one that is inside must have noticed by now that its lease is over.
     pub fn enter(&self, guard: &LockGuard) {
-        let (name, token) = (guard.key().as_str(), u64::from(guard.fencing_token()));
+        let (name, token) =
+            (guard.lease().key().as_str(), u64::from(guard.lease().fencing_token()));
         let mut state = self.state();
         let State { keys, overlaps, old_tokens, is_failing_over, .. } = &mut *state;
         let key = keys.entry(name.to_owned()).or_default();
@@ -102,12 +103,14 @@ impl Sections {
             old_tokens.push(format!("{name}: {token} after {}", key.token));
         }
         key.token = token.max(key.token);
-        key.inside.insert(token, Holder { lease: guard.lease(), is_late: *is_failing_over });
+        key.inside
+            .insert(token, Holder { lease: guard.lease().clone(), is_late: *is_failing_over });
     }
 
     /// A holder has ended, by itself or because its lease was lost.
     pub fn leave(&self, guard: &LockGuard) {
-        let (name, token) = (guard.key().as_str(), u64::from(guard.fencing_token()));
+        let (name, token) =
+            (guard.lease().key().as_str(), u64::from(guard.lease().fencing_token()));
         let mut state = self.state();
         let key = state.keys.get_mut(name).expect("it has entered");
         key.inside.remove(&token);
@@ -173,9 +176,9 @@ impl Sections {
 
 /// Waits until the lease was renewed, on another connection than the caller's.
 pub async fn renewed(guard: &LockGuard) {
-    let mut before = guard.remaining();
+    let mut before = guard.lease().remaining();
     wait::until_async(SWITCH, async || {
-        let now = guard.remaining();
+        let now = guard.lease().remaining();
         now > std::mem::replace(&mut before, now)
     })
     .await;

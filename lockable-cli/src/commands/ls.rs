@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use lockable_runtime::HeldSince;
 use lockable_runtime::LockError;
 use lockable_runtime::admin::{Admin, HeldLock, Locks};
 
@@ -23,7 +24,7 @@ pub(crate) async fn ls(connection: &Connection, arguments: Ls, json: bool) -> Re
         locks = locks.matching(pattern);
     }
     if arguments.fast {
-        locks = locks.fast();
+        locks = locks.unthrottled();
     }
     let Listed { count, failed } =
         if json { objects(locks, &directory).await } else { rows(locks, &directory).await };
@@ -119,7 +120,9 @@ async fn rows(mut locks: Locks, directory: &Directory) -> Listed {
 
 /// Those that most wait for are first, and of these the one that was asked for first; `false` where no one reads it.
 fn write(table: &mut Table<6>, found: &mut Vec<HeldLock>, directory: &Directory) -> bool {
-    found.sort_by_key(|lock| (Reverse(lock.queued()), lock.holder().attempted_at()));
+    found.sort_by_key(|lock| {
+        (Reverse(lock.queued()), lock.holder().held_since().map(HeldSince::earliest))
+    });
     found.drain(..).for_each(|lock| table.add(row(&lock, directory)));
     table.flush()
 }

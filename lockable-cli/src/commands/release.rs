@@ -3,7 +3,8 @@
 use std::env;
 use std::time::Duration;
 
-use lockable_runtime::admin::{Admin, Forced, HeldLock, HolderId, HolderKind, Revoked};
+use lockable_runtime::HolderKind;
+use lockable_runtime::admin::{Admin, Forced, HeldLock, HolderId, Revoked};
 use rustix::system::uname;
 use serde::Serialize;
 
@@ -136,7 +137,7 @@ async fn released(admin: &Admin, held: &HeldLock, after: Duration) -> Outcome {
     let is_kept = |now: &HeldLock| {
         now.holder().kind() == HolderKind::KeptByMinHold
             && now.holder().process() == held.holder().process()
-            && now.holder().attempted_at() == held.holder().attempted_at()
+            && now.holder().held_since() == held.holder().held_since()
     };
     let kept = now.filter(is_kept).and_then(|now| now.holder().remaining());
     Outcome { kept_ms: kept.map(milliseconds), kept, ..Outcome::new("released", Some(after)) }
@@ -228,10 +229,10 @@ impl<'a> Next<'a> {
     fn of(now: &'a HeldLock, directory: &'a Directory) -> Self {
         let holder = now.holder();
         let (id, known) = (holder.id().to_string(), directory.find(holder.process()));
-        let who = holder.identity().map(|identity| format!("{identity}, ")).unwrap_or_default();
+        let who = holder.request_id().map(|identity| format!("{identity}, ")).unwrap_or_default();
         let words = format!("; next: {who}{}, with the id {id}", place(known));
         let process = ProcessLine::of(holder.process(), directory);
-        Self { id, request_id: holder.identity(), process, words }
+        Self { id, request_id: holder.request_id(), process, words }
     }
 }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use lockable_runtime::__private::{Moment, boot_time};
-use lockable_runtime::admin::{Admin, HeldLock, HolderKind, Process};
+use lockable_runtime::HolderKind;
+use lockable_runtime::admin::{Admin, HeldLock, Process};
 
 use crate::failure::Failure;
 use crate::output::times::short;

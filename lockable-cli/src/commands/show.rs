@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lockable_runtime::admin::{HeldLock, Holder, HolderKind, Waiter};
+use lockable_runtime::admin::{HeldLock, Waiter};
+use lockable_runtime::{HeldSince, Holder, HolderKind};
 
 use crate::arguments::{Connection, Show};
 use crate::commands::{free, no_lock};
@@ -74,12 +75,12 @@ fn process(holder: &Holder, directory: &Directory) -> String {
 }
 
 fn since_when(holder: &Holder) -> String {
-    let Some(moment) = holder.attempted_at() else { return "unknown".to_owned() };
-    let (time, moment) = (short(since(moment)), iso(moment));
-    if holder.is_from_queue() {
-        format!("at most {time}: asked for at {moment}, and waited")
-    } else {
-        format!("{time}, since {moment}")
+    match holder.held_since() {
+        Some(HeldSince::At(moment)) => format!("{}, since {}", short(since(moment)), iso(moment)),
+        Some(HeldSince::NotBefore(moment)) => {
+            format!("at most {}: waited from {} on", short(since(moment)), iso(moment))
+        }
+        _ => "unknown".to_owned(),
     }
 }
 
@@ -89,11 +90,11 @@ fn waiters(queue: &[Waiter], directory: &Directory) {
     }
     let mut table = Table::new(["", "WAITING", "PROCESS", "SINCE", "LISTENS"]);
     for (number, waiter) in queue.iter().enumerate() {
-        let since = waiter.attempted_at().map(|moment| short(since(moment)));
+        let since = waiter.waiting_since().map(|moment| short(since(moment)));
         let listens = waiter.is_listening().map(|it| if it { "yes" } else { "no" });
         table.add([
             (number + 1).to_string(),
-            waiter.identity().unwrap_or("-").to_owned(),
+            waiter.request_id().unwrap_or("-").to_owned(),
             place(directory.find(waiter.process())),
             since.unwrap_or_else(|| "unknown".to_owned()),
             listens.unwrap_or("unknown").to_owned(),

@@ -1,6 +1,6 @@
 //! Why a holder cannot be asked, as far as can be known.
 
-use lockable_runtime::admin::{Holder, HolderKind};
+use lockable_runtime::{Holder, HolderKind};
 
 use crate::arguments::Connection;
 use crate::directory::{Directory, Known};

@@ -1,6 +1,7 @@
 //! One lock, its holder and those who wait for it, as words and as JSON.
 
-use lockable_runtime::admin::{HeldLock, Holder, HolderKind, Process, ProcessId, Waiter};
+use lockable_runtime::admin::{HeldLock, Process, ProcessId, Waiter};
+use lockable_runtime::{HeldSince, Holder, HolderKind};
 use serde::Serialize;
 
 use super::times::{iso, milliseconds, short, since};
@@ -15,7 +16,7 @@ pub(crate) struct LockLine<'a> {
     kind: &'static str,
     request_id: Option<&'a str>,
     process: Option<ProcessLine<'a>>,
-    attempted_at: Option<String>,
+    held_since: Option<String>,
     held_ms: Option<u64>,
     from_queue: bool,
     remaining_ms: Option<u64>,
@@ -28,7 +29,7 @@ pub(crate) struct LockLine<'a> {
 struct WaiterLine<'a> {
     request_id: Option<&'a str>,
     process: Option<ProcessLine<'a>>,
-    attempted_at: Option<String>,
+    waiting_since: Option<String>,
     waited_ms: Option<u64>,
     listening: Option<bool>,
 }
@@ -47,17 +48,17 @@ pub(crate) struct ProcessLine<'a> {
 impl<'a> LockLine<'a> {
     pub(crate) fn new(lock: &'a HeldLock, directory: &'a Directory) -> Self {
         let holder = lock.holder();
-        let attempted_at = holder.attempted_at();
+        let held_since = holder.held_since().map(HeldSince::earliest);
         Self {
             key: lock.key().as_str(),
             name: lock.name(),
             id: holder.id().to_string(),
             kind: kind(holder.kind()),
-            request_id: holder.identity(),
+            request_id: holder.request_id(),
             process: ProcessLine::of(holder.process(), directory),
-            attempted_at: attempted_at.map(iso),
-            held_ms: attempted_at.map(|moment| milliseconds(since(moment))),
-            from_queue: holder.is_from_queue(),
+            held_since: held_since.map(iso),
+            held_ms: held_since.map(|moment| milliseconds(since(moment))),
+            from_queue: matches!(holder.held_since(), Some(HeldSince::NotBefore(_))),
             remaining_ms: holder.remaining().map(milliseconds),
             waiting: lock.queued(),
             queue: None,
@@ -66,10 +67,10 @@ impl<'a> LockLine<'a> {
 
     pub(crate) fn with_queue(mut self, queue: &'a [Waiter], directory: &'a Directory) -> Self {
         let line = |waiter: &'a Waiter| WaiterLine {
-            request_id: waiter.identity(),
+            request_id: waiter.request_id(),
             process: ProcessLine::of(waiter.process(), directory),
-            attempted_at: waiter.attempted_at().map(iso),
-            waited_ms: waiter.attempted_at().map(|moment| milliseconds(since(moment))),
+            waiting_since: waiter.waiting_since().map(iso),
+            waited_ms: waiter.waiting_since().map(|moment| milliseconds(since(moment))),
             listening: waiter.is_listening(),
         };
         self.queue = Some(queue.iter().map(line).collect());
@@ -112,15 +113,17 @@ pub(crate) fn holder(holder: &Holder) -> String {
         HolderKind::KeptByMinHold => "kept by min_hold".to_owned(),
         HolderKind::Foreign => "another library".to_owned(),
         HolderKind::NoLock => "data that is no lock".to_owned(),
-        _ => holder.identity().unwrap_or("-").to_owned(),
+        _ => holder.request_id().unwrap_or("-").to_owned(),
     }
 }
 
 /// `5.0s`, or `<5.0s` for a lock that was waited for.
 pub(crate) fn held(holder: &Holder) -> String {
-    let most = if holder.is_from_queue() { "<" } else { "" };
-    let held = holder.attempted_at().map(|moment| format!("{most}{}", short(since(moment))));
-    held.unwrap_or_else(|| "unknown".to_owned())
+    match holder.held_since() {
+        Some(HeldSince::At(moment)) => short(since(moment)),
+        Some(HeldSince::NotBefore(moment)) => format!("<{}", short(since(moment))),
+        _ => "unknown".to_owned(),
+    }
 }
 
 pub(crate) fn left(holder: &Holder) -> String {

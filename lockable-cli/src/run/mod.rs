@@ -104,8 +104,8 @@ async fn acquire(locker: &Locker, arguments: &Run) -> Result<LockGuard, LockErro
     }
     let guard = waiting(request, arguments).acquire().await?;
     // A lease that came by the queue is short until its first renewal.
-    if guard.remaining() < arguments.expire.0 / 10 * 9 {
-        guard.extend(arguments.expire.0).await?;
+    if guard.lease().remaining() < arguments.expire.0 / 10 * 9 {
+        guard.lease().extend(arguments.expire.0).await?;
     }
     Ok(guard)
 }
@@ -163,7 +163,7 @@ async fn under_lock(
     let deadline = deadline(guard, arguments.expire.0);
     let variables = [
         ("LOCKABLE_KEY", arguments.key.clone()),
-        ("LOCKABLE_FENCING_TOKEN", guard.fencing_token().to_string()),
+        ("LOCKABLE_FENCING_TOKEN", guard.lease().fencing_token().to_string()),
         ("LOCKABLE_REQUEST_ID", id.as_str().to_owned()),
     ];
     let watched = match Watched::start(arguments, deadline, variables, json) {
@@ -182,7 +182,7 @@ async fn under_lock(
 /// The lock is released behind the last process. What comes of it changes nothing for the command.
 async fn release(guard: LockGuard, outcome: &Result<Outcome, Failure>, key: &str, json: bool) {
     // A lock that is lost needs none, and its server may be the reason.
-    if guard.is_lost() {
+    if guard.lease().is_lost() {
         return;
     }
     let stop = outcome.as_ref().ok().and_then(|outcome| outcome.stop.as_ref());
@@ -191,7 +191,7 @@ async fn release(guard: LockGuard, outcome: &Result<Outcome, Failure>, key: &str
         drop(guard);
         return let_go().await;
     }
-    let left = guard.remaining();
+    let left = guard.lease().remaining();
     if let Err(error) = guard.release().await
         && outcome.as_ref().is_ok_and(|outcome| outcome.stop.is_none())
     {

@@ -102,7 +102,7 @@ impl<'a> Supervision<'a> {
         let (mut max_hold, mut overdue) = (Alarm::new()?, Alarm::new()?);
         let mut ticks = ticks(self.arguments.expire.0 / LOOKS);
         let end = self.arguments.max_hold.map(|most| boot_time().after(most.0));
-        let mut lost = pin!(self.guard.lost());
+        let mut lost = pin!(self.guard.lease().lost());
         let mut is_heard = false;
         loop {
             let late = self.overdue();
@@ -202,8 +202,8 @@ impl<'a> Supervision<'a> {
             self.order(Order::Deadline(deadline));
         }
         let is_known = matches!(&self.outcome.stop, Some(Stop::Lock(error)) if error.is_lost());
-        if !is_known && self.guard.is_lost() {
-            let error = self.guard.lost().await;
+        if !is_known && self.guard.lease().is_lost() {
+            let error = self.guard.lease().lost().await;
             self.lose(error);
         }
     }
@@ -245,7 +245,7 @@ impl<'a> Supervision<'a> {
 pub(crate) fn deadline(guard: &LockGuard, expire: Duration) -> Moment {
     // The clock is read first, so that the moment is not too late.
     let now = boot_time();
-    now.after(guard.remaining()).before(lateness(expire))
+    now.after(guard.lease().remaining()).before(lateness(expire))
 }
 
 async fn until(alarm: &mut Alarm, end: Option<Moment>) -> io::Result<()> {

@@ -64,8 +64,8 @@ fn a_listing_as_json_is_an_object_a_lock() {
     assert!(lock["held_ms"].as_u64() < Some(60_000) && lock["remaining_ms"].is_u64(), "{said}");
     let process = &lock["process"];
     assert_eq!((&process["service"], &process["connected"]), (&"checkout".into(), &true.into()));
-    let attempted_at = lock["attempted_at"].as_str().unwrap();
-    assert!(attempted_at.ends_with('Z') && attempted_at.len() == 24, "{attempted_at}");
+    let held_since = lock["held_since"].as_str().unwrap();
+    assert!(held_since.ends_with('Z') && held_since.len() == 24, "{held_since}");
     drop(running);
 }
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::holder::Holder;
 use crate::backend::Seen;
+use crate::holder::Holder;
 use crate::types::key::LockKey;
 use crate::types::owner::LockValue;
 use crate::types::redact::DisplayKey;

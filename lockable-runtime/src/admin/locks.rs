@@ -82,7 +82,7 @@ impl Locks {
     }
 
     /// Without pauses, for a server that has time.
-    pub fn fast(mut self) -> Self {
+    pub fn unthrottled(mut self) -> Self {
         self.pace = Pace::Fast;
         self
     }
@@ -92,8 +92,8 @@ impl Locks {
     /// # Errors
     /// - [`is_unavailable`](LockError::is_unavailable) when a server gives no answer, or an unusable one. In a
     ///   cluster the locks of the other servers follow; otherwise that is the end.
-    /// - [`is_refused`](LockError::is_refused) when the user may not list: see [the rights](super#rights).
-    /// - [`is_not_configured`](LockError::is_not_configured) [after a fork](crate::Locker#after-a-fork).
+    /// - [`Refused`](crate::LockErrorKind::Refused) when the user may not list: see [the rights](super#rights).
+    /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) [after a fork](crate::Locker#after-a-fork).
     ///
     /// # Cancel safety
     /// No lock is lost: the next call returns it.

@@ -22,7 +22,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::held::HeldLock;
-pub use self::holder::{Holder, HolderKind};
 pub use self::locks::Locks;
 pub use self::process::Process;
 pub use self::revoke::{Forced, Revoke, Revoked};
@@ -34,7 +33,6 @@ use crate::types::namespace::Namespace;
 pub use crate::types::owner::{HolderId, IdError, ProcessId};
 
 mod held;
-pub(crate) mod holder;
 mod locks;
 mod process;
 mod revoke;
@@ -114,9 +112,9 @@ impl Admin {
     ///
     /// # Errors
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer.
-    /// - [`is_refused`](LockError::is_refused) when the user may not look: see [the rights](self#rights).
-    /// - [`is_invalid_key`](LockError::is_invalid_key), before anything is sent.
-    /// - [`is_not_configured`](LockError::is_not_configured) [after a fork](crate::Locker#after-a-fork).
+    /// - [`Refused`](crate::LockErrorKind::Refused) when the user may not look: see [the rights](self#rights).
+    /// - [`InvalidKey`](crate::LockErrorKind::InvalidKey), before anything is sent.
+    /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) [after a fork](crate::Locker#after-a-fork).
     ///
     /// # Cancel safety
     /// Nothing is changed.
@@ -128,7 +126,7 @@ impl Admin {
     /// let _guard = locker.lock("order:7").acquire().await?;
     ///
     /// let held = locker.admin().holder("order:7").await?.expect("it is held");
-    /// println!("{} since {:?}", held.holder().id(), held.holder().attempted_at());
+    /// println!("{} since {:?}", held.holder().id(), held.holder().held_since());
     /// assert!(locker.admin().holder("order:8").await?.is_none());
     /// # Ok(())
     /// # }
@@ -158,7 +156,7 @@ impl Admin {
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
     /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
     /// for waiter in locker.admin().queue("order:7").await? {
-    ///     println!("{:?} since {:?}", waiter.process(), waiter.attempted_at());
+    ///     println!("{:?} since {:?}", waiter.process(), waiter.waiting_since());
     /// }
     /// # Ok(())
     /// # }
@@ -182,10 +180,10 @@ impl Admin {
     /// that came.
     ///
     /// # Errors
-    /// - [`is_refused`](LockError::is_refused) when the user may not list connections, or the service hides them.
+    /// - [`Refused`](crate::LockErrorKind::Refused) when the user may not list connections, or the service hides them.
     ///   The listing of locks works without.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer.
-    /// - [`is_not_configured`](LockError::is_not_configured) [after a fork](crate::Locker#after-a-fork).
+    /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) [after a fork](crate::Locker#after-a-fork).
     ///
     /// # Cancel safety
     /// Nothing is changed.
@@ -230,7 +228,7 @@ impl Admin {
     /// How far the server's clock is from that of this machine, in either direction; `None` in memory. Of a cluster it
     /// is the greatest of all primaries.
     ///
-    /// [`Holder::attempted_at`] and [`Waiter::attempted_at`] are by the clocks of other machines: where this is much,
+    /// [`Holder::held_since`](crate::Holder::held_since) and [`Waiter::waiting_since`] are by the clocks of other machines: where this is much,
     /// theirs may be as well.
     ///
     /// # Errors

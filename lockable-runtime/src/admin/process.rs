@@ -19,14 +19,14 @@ pub struct Process {
 }
 
 impl Process {
-    /// What its owner tokens begin with: [`Holder::process`](super::Holder::process) and
+    /// What its owner tokens begin with: [`Holder::process`](crate::Holder::process) and
     /// [`Waiter::process`](super::Waiter::process) are the same.
     #[must_use]
     pub fn id(&self) -> ProcessId {
         self.name.process
     }
 
-    /// What it calls itself: see [`LockerBuilder::name`](crate::LockerBuilder::name).
+    /// What it calls itself: see [`LockerBuilder::service_name`](crate::LockerBuilder::service_name).
     #[must_use]
     pub fn service(&self) -> &str {
         &self.name.service

@@ -31,15 +31,15 @@ impl Admin {
     ///   server lets it subscribe. [`Revoked::NotListening`] says so, after three seconds: a younger hold, or one that has
     ///   just lost its connection, listens by then. A lock without `renew` ends by itself.
     /// - Nothing can stop a sync body, or code under a guard that is held by hand. It sees
-    ///   [`is_held`](crate::LockGuard::is_held) become false, and its lock is renewed until it ends.
+    ///   [`is_held`](crate::Lease::is_held) become false, and its lock is renewed until it ends.
     /// - Calls of one process may pass a lock on under one owner token. For the server that is one hold, and the call
     ///   that has the lock when the message arrives is the one that is stopped.
     /// - A lock with `min_hold` stays taken until that is over, also when its holder has stopped.
     ///
     /// # Errors
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer.
-    /// - [`is_refused`](LockError::is_refused) when the user may not publish or look: see [the rights](super#rights).
-    /// - [`is_not_configured`](LockError::is_not_configured) [after a fork](crate::Locker#after-a-fork).
+    /// - [`Refused`](crate::LockErrorKind::Refused) when the user may not publish or look: see [the rights](super#rights).
+    /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) [after a fork](crate::Locker#after-a-fork).
     ///
     /// # Cancel safety
     /// Once it was polled, the holder may have been asked.
@@ -95,7 +95,7 @@ impl Admin {
     ///
     /// # Errors
     /// As [`revoke`](Admin::revoke), and
-    /// - [`is_wrong_type`](LockError::is_wrong_type) when the key holds data that is no lock.
+    /// - [`WrongType`](crate::LockErrorKind::WrongType) when the key holds data that is no lock.
     ///
     /// # Cancel safety
     /// Once it was polled, the lock may have been taken away. That is so after an error of the backend, too.
@@ -110,7 +110,7 @@ impl Admin {
     /// let admin = locker.admin();
     /// let held = admin.holder("order:7").await?.expect("it is held");
     /// assert_eq!(admin.force_release(&held, "its host is gone").await?, Forced::Released);
-    /// assert!(guard.is_lost() && locker.inspect("order:7").await?.is_none());
+    /// assert!(guard.lease().is_lost() && locker.inspect("order:7").await?.is_none());
     /// assert_eq!(admin.force_release(&held, "again").await?, Forced::Changed);
     /// # Ok(())
     /// # }

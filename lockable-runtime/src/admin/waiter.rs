@@ -11,8 +11,8 @@ use crate::types::owner::{ProcessId, TokenParts};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiter {
     process: Option<ProcessId>,
-    attempted_at: Option<SystemTime>,
-    identity: Option<String>,
+    waiting_since: Option<SystemTime>,
+    request_id: Option<String>,
     is_listening: Option<bool>,
 }
 
@@ -25,16 +25,16 @@ impl Waiter {
 
     /// Since when it waits, by its own clock.
     #[must_use]
-    pub fn attempted_at(&self) -> Option<SystemTime> {
-        self.attempted_at
+    pub fn waiting_since(&self) -> Option<SystemTime> {
+        self.waiting_since
     }
 
     /// The [request id](crate::RequestId) of its call, if that has one.
     ///
     /// It may be a client's text: escape it before a terminal or a page shows it.
     #[must_use]
-    pub fn identity(&self) -> Option<&str> {
-        self.identity.as_deref()
+    pub fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
     }
 
     /// Whether a grant would reach it: `false` is a process that has ended, or whose subscription is broken at the
@@ -48,8 +48,8 @@ impl Waiter {
         let acquired = TokenParts::parse(&queued.owner);
         Self {
             process: acquired.map(|acquired| acquired.process),
-            attempted_at: acquired.and_then(|acquired| acquired.attempted_at),
-            identity: acquired.and_then(|acquired| acquired.identity).map(ToOwned::to_owned),
+            waiting_since: acquired.and_then(|acquired| acquired.attempted_at),
+            request_id: acquired.and_then(|acquired| acquired.identity).map(ToOwned::to_owned),
             is_listening: queued.is_listening,
         }
     }

@@ -14,6 +14,7 @@ use crate::types::token::Origin;
 /// - No method blocks: a connection's own task may call it, and its next answer waits meanwhile.
 /// - A report is a hint, but for grants: silence proves nothing, and a report may come late or twice.
 /// - `concerns` is whether a report is about the locks of a slot. It is asked within the call only.
+#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "memory reports grants alone"))]
 pub(crate) trait Events: Send + Sync {
     /// A waiter was handed its lock.
     fn on_grant(&self, grant: Grant);

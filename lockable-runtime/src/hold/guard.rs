@@ -3,23 +3,20 @@
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::backend::{Fault, Release};
 use crate::lease::{Ended, Lease, Loss, Status};
 use crate::releaser::{Known, Releaser, try_release};
 use crate::telemetry::{self, Acquiring, Hold, HoldEnd};
 use crate::types::error::LockError;
-use crate::types::key::LockKey;
-use crate::types::token::FencingToken;
 use crate::waiters::{Stake, Turn};
 
 /// A held lock, released when this is dropped.
 ///
 /// # What this does not guarantee
 /// Code under a guard that is held by hand is not stopped when the lease ends: ask
-/// [`is_held`](LockGuard::is_held) before each step that matters, wait for
-/// [`lost`](LockGuard::lost) beside it, or let [`run`](crate::LockRequest::run) or the attribute
+/// [`is_held`](Lease::is_held) before each step that matters, wait for
+/// [`lost`](Lease::lost) beside it, or let [`run`](crate::LockRequest::run) or the attribute
 /// hold it. Without [`renew`](crate::LockRequest::renew) the lease ends by itself after `expire`,
 /// whether or not the guard still lives.
 ///
@@ -43,7 +40,7 @@ use crate::waiters::{Stake, Turn};
 /// # async fn example() -> Result<(), lockable_runtime::LockError> {
 /// let locker = lockable_runtime::Locker::connect("memory://").await?;
 /// let guard = locker.lock("order:7").acquire().await?;
-/// println!("writing with token {}", guard.fencing_token());
+/// println!("writing with token {}", guard.lease().fencing_token());
 /// guard.release().await?;
 /// # Ok(())
 /// # }
@@ -88,62 +85,12 @@ impl LockGuard {
         if let Some(hold) = &self.hold { hold.in_scope(step) } else { step() }
     }
 
-    /// The whole name of the lock, prefix included.
-    #[must_use]
-    pub fn key(&self) -> &LockKey {
-        self.lease.key()
-    }
-
-    /// The number that grows with every grant of this key; hand it to what the lock protects.
-    #[must_use]
-    pub fn fencing_token(&self) -> FencingToken {
-        self.lease.fencing_token()
-    }
-
-    /// How long the holder may still count on the lock; zero when it may not.
-    #[must_use]
-    pub fn remaining(&self) -> Duration {
-        self.lease.remaining()
-    }
-
-    /// Whether the holder may still count on the lock; see [`Lease::is_held`].
-    #[must_use]
-    pub fn is_held(&self) -> bool {
-        self.lease.is_held()
-    }
-
-    /// Whether the lock was lost; see [`Lease::is_lost`].
-    #[must_use]
-    pub fn is_lost(&self) -> bool {
-        self.lease.is_lost()
-    }
-
-    /// Waits until the holder may no longer count on the lock; see [`Lease::lost`].
+    /// The lease of the lock: its key and its fencing token, how long it lasts, and how to extend it.
     ///
-    /// # Cancel safety
-    /// Nothing is missed: a lock that is lost already ends it at once.
-    pub async fn lost(&self) -> LockError {
-        self.lease.lost().await
-    }
-
-    /// Makes the lease last for `duration` from now, unless it lasts longer anyway; see
-    /// [`Lease::extend`].
-    ///
-    /// # Errors
-    /// [`is_lost`](LockError::is_lost), [`is_max_hold_reached`](LockError::is_max_hold_reached),
-    /// [`is_revoked`](LockError::is_revoked), [`is_unavailable`](LockError::is_unavailable) and
-    /// [`is_invalid_option`](LockError::is_invalid_option), as [`Lease::extend`].
-    ///
-    /// # Cancel safety
-    /// A dropped call may have made the lease longer in the backend; its holder does not count on it.
-    pub async fn extend(&self, duration: Duration) -> Result<(), LockError> {
-        self.lease.extend(duration).await
-    }
-
-    /// A handle that shows the state of the lease, and does not hold the lock.
+    /// A clone of it may outlive the guard, and does not hold the lock.
     #[must_use]
-    pub fn lease(&self) -> Lease {
-        self.lease.clone()
+    pub fn lease(&self) -> &Lease {
+        &self.lease
     }
 
     /// Releases the lock and waits, at most one command deadline, until it is done.

@@ -140,7 +140,7 @@ impl<F: Future> RunProj<'_, F> {
             self.body.set(None);
             return release(State::Holding { guard, lost: None }, Err(error));
         }
-        self.fill_cell(|| Some(guard.lease()));
+        self.fill_cell(|| Some(guard.lease().clone()));
         State::Holding { guard, lost: None }
     }
 
@@ -309,7 +309,7 @@ mod tests {
             let body = async { unreachable!("runs without a lock") };
             let outcome: Result<(), LockError> = Run::new(acquire, body).await;
             let error = outcome.unwrap_err();
-            assert!(error.is_lost() && !error.is_completed());
+            assert!(error.is_lost() && !error.is_body_finished());
             assert!(!error.to_string().contains("stopped"), "{error}");
         }
     }

@@ -44,7 +44,7 @@ mod state;
 /// # async fn example() -> Result<(), lockable_runtime::LockError> {
 /// let locker = lockable_runtime::Locker::connect("memory://").await?;
 /// let guard = locker.lock("order:7").acquire().await?;
-/// let lease = guard.lease();
+/// let lease = guard.lease().clone();
 /// assert!(lease.is_held() && lease.remaining().as_secs() >= 9);
 /// guard.release().await?;
 /// assert!(!lease.is_held() && !lease.is_lost());
@@ -181,7 +181,7 @@ impl Lease {
     /// let guard = locker.lock("job").expire(Duration::from_millis(20)).acquire().await?;
     /// let error = loop {
     ///     tokio::select! {
-    ///         error = guard.lost() => break error,
+    ///         error = guard.lease().lost() => break error,
     ///         () = next_step() => {}
     ///     }
     /// };
@@ -223,7 +223,7 @@ impl Lease {
     /// - [`is_revoked`](LockError::is_revoked) when an operator asked the holder to stop.
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer in time: the
     ///   lease lasts as long as it did before, by this holder's own count.
-    /// - [`is_invalid_option`](LockError::is_invalid_option) for a duration under 10 ms.
+    /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) for a duration under 10 ms.
     ///
     /// # Cancel safety
     /// A dropped call may have made the lease longer in the backend; its holder does not count on it.
@@ -234,8 +234,8 @@ impl Lease {
     /// # use std::time::Duration;
     /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
     /// let guard = locker.lock("order:7").expire(Duration::from_secs(10)).acquire().await?;
-    /// guard.extend(Duration::from_secs(60)).await?;
-    /// assert!(guard.remaining() > Duration::from_secs(58));
+    /// guard.lease().extend(Duration::from_secs(60)).await?;
+    /// assert!(guard.lease().remaining() > Duration::from_secs(58));
     /// # Ok(())
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();

@@ -119,7 +119,7 @@ pub(crate) fn hold_blocking<T>(
     if let Some(error) = refuse_start(&guard) {
         return Err(error);
     }
-    let value = guard.in_scope(|| holding(&guard.lease, || body(guard.lease())));
+    let value = guard.in_scope(|| holding(&guard.lease, || body(guard.lease().clone())));
     let value = completed(&guard, value)?;
     let backend = Arc::clone(&guard.lease.link().backend);
     // Without an answer the guard was dropped, and its release continues in the background.
@@ -138,16 +138,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_body_starts_after_its_lease() {
         let guard = acquire_blocking(Locker::in_memory().lock("k"), true).unwrap();
-        skip(guard.remaining());
+        skip(guard.lease().remaining());
         let error = hold_blocking(guard, |_| unreachable!("runs without a lock")).unwrap_err();
-        assert!(error.is_lost() && !error.is_completed());
+        assert!(error.is_lost() && !error.is_body_finished());
     }
 
     #[tokio::test(start_paused = true)]
     async fn no_body_starts_after_its_longest_hold() {
         let request = Locker::in_memory().lock("k").renew().max_hold(Duration::from_secs(1));
         let guard = acquire_blocking(request, true).unwrap();
-        skip(guard.remaining());
+        skip(guard.lease().remaining());
         let error = hold_blocking(guard, |_| unreachable!("runs too late")).unwrap_err();
         assert!(error.is_max_hold_reached());
     }

@@ -34,7 +34,7 @@ use crate::types::reporting::Reporting;
 ///     .connect()
 ///     .await?;
 /// let guard = locker.lock("order:7").acquire().await?;
-/// assert_eq!(guard.key().as_str(), "shop:order:7");
+/// assert_eq!(guard.lease().key().as_str(), "shop:order:7");
 /// # Ok(())
 /// # }
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
@@ -116,7 +116,7 @@ impl LockerBuilder {
     ///
     /// # Errors
     /// [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
-    /// [`is_invalid_option`](LockError::is_invalid_option) for a text that is empty, longer than 256 bytes, or
+    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) for a text that is empty, longer than 256 bytes, or
     /// has white space, a control character, `{` or `}`.
     ///
     /// # Examples
@@ -127,7 +127,7 @@ impl LockerBuilder {
     /// let builder = Locker::builder().url("memory://").prefix("shop:");
     /// builder.clone().namespace("shop:lockable").connect_lazy()?;
     /// let error = builder.namespace("{shop}").connect_lazy().unwrap_err();
-    /// assert!(error.is_invalid_option());
+    /// assert_eq!(error.kind(), lockable_runtime::LockErrorKind::InvalidOption);
     /// # Ok(())
     /// # }
     /// # example().unwrap();
@@ -152,14 +152,14 @@ impl LockerBuilder {
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
     /// use lockable_runtime::Locker;
     ///
-    /// let locker = Locker::builder().url("memory://").name("checkout").connect().await?;
+    /// let locker = Locker::builder().url("memory://").service_name("checkout").connect().await?;
     /// let processes = locker.admin().processes().await?;
     /// assert_eq!(processes[0].service(), "checkout");
     /// # Ok(())
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
-    pub fn name(mut self, name: impl Into<String>) -> Self {
+    pub fn service_name(mut self, name: impl Into<String>) -> Self {
         self.settings.service = Some(name.into());
         self
     }
@@ -226,9 +226,9 @@ impl LockerBuilder {
     ///
     /// # Errors
     /// [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
-    /// [`is_invalid_option`](LockError::is_invalid_option) if this is no certificate, and if nothing is encrypted
+    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) if this is no certificate, and if nothing is encrypted
     /// with the URL; `memory://` leaves it alone. A call whose server has no such certificate returns
-    /// [`is_refused`](LockError::is_refused), with what to do.
+    /// [`Refused`](crate::LockErrorKind::Refused), with what to do.
     ///
     /// # Examples
     /// ```no_run
@@ -258,9 +258,9 @@ impl LockerBuilder {
     ///
     /// # Errors
     /// [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
-    /// [`is_invalid_option`](LockError::is_invalid_option) if these are no certificate and no key, if the key is
+    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) if these are no certificate and no key, if the key is
     /// that of another certificate or needs a password, and if nothing is encrypted with the URL; `memory://`
-    /// leaves them alone. A call whose server refuses the certificate returns [`is_refused`](LockError::is_refused).
+    /// leaves them alone. A call whose server refuses the certificate returns [`Refused`](crate::LockErrorKind::Refused).
     ///
     /// # Examples
     /// ```no_run
@@ -305,10 +305,10 @@ impl LockerBuilder {
     /// at each try: store for a moment what costs much to make.
     ///
     /// # Errors
-    /// A call that needs the connection returns [`is_refused`](LockError::is_refused) when the callback fails or
+    /// A call that needs the connection returns [`Refused`](crate::LockErrorKind::Refused) when the callback fails or
     /// panics, with its words, and with its error as the source; [`is_unavailable`](LockError::is_unavailable) when
     /// it takes longer than three quarters of the [connect deadline](Self::connect_deadline), after which it is
-    /// dropped; and [`is_refused`](LockError::is_refused) when the server refuses what it gave.
+    /// dropped; and [`Refused`](crate::LockErrorKind::Refused) when the server refuses what it gave.
     ///
     /// # Examples
     /// ```no_run
@@ -341,7 +341,7 @@ impl LockerBuilder {
     /// have no effect.
     ///
     /// # Errors
-    /// A call returns [`is_refused`](LockError::is_refused) when all Sentinels refuse them.
+    /// A call returns [`Refused`](crate::LockErrorKind::Refused) when all Sentinels refuse them.
     ///
     /// # Examples
     /// ```no_run
@@ -364,7 +364,7 @@ impl LockerBuilder {
     /// Makes the locker and connects from the current runtime.
     ///
     /// # Errors
-    /// As [`Locker::connect`], and [`is_invalid_option`](LockError::is_invalid_option) for an
+    /// As [`Locker::connect`], and [`InvalidOption`](crate::LockErrorKind::InvalidOption) for an
     /// `expire` under 10 ms, for a [`namespace`](LockerBuilder::namespace) with which no name can begin, for a
     /// share of the lease that is not above 0 and at most 1, for a
     /// [`warn_renewed_over`](LockerBuilder::warn_renewed_over) of zero, and for certificates that are none, or that are
@@ -388,8 +388,8 @@ impl LockerBuilder {
     /// Makes the locker without connecting; its first use connects.
     ///
     /// # Errors
-    /// [`is_invalid_url`](LockError::is_invalid_url) and
-    /// [`is_invalid_option`](LockError::is_invalid_option), as [`connect`](LockerBuilder::connect);
+    /// [`InvalidUrl`](crate::LockErrorKind::InvalidUrl) and
+    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption), as [`connect`](LockerBuilder::connect);
     /// [`is_unavailable`](LockError::is_unavailable) when the system gives no thread or no randomness.
     pub fn connect_lazy(mut self) -> Result<Locker, LockError> {
         self.reporting = checked(self.reporting)?;

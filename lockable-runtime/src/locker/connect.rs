@@ -40,7 +40,7 @@ impl Locker {
     /// [`shared_url`](LockerBuilder::shared_url) takes a URL that has parameters for other programs.
     ///
     /// # Errors
-    /// - [`is_invalid_url`](LockError::is_invalid_url) when the URL names no backend, has an unknown parameter, or
+    /// - [`InvalidUrl`](crate::LockErrorKind::InvalidUrl) when the URL names no backend, has an unknown parameter, or
     ///   sets something to a value that it cannot have. The message names the parameter and never shows a value.
     /// - [`is_unavailable`](LockError::is_unavailable) when the server does not answer within two
     ///   seconds, or refuses: a wrong password, a missing right, a version before 7.0. The message
@@ -61,8 +61,8 @@ impl Locker {
     ///
     /// let locker = Locker::connect("memory://?prefix=shop:&expire=30s").await?;
     /// let guard = locker.lock("order:7").acquire().await?;
-    /// assert_eq!(guard.key().as_str(), "shop:order:7");
-    /// assert!(guard.remaining().as_secs() > 20);
+    /// assert_eq!(guard.lease().key().as_str(), "shop:order:7");
+    /// assert!(guard.lease().remaining().as_secs() > 20);
     /// # Ok(())
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
@@ -114,10 +114,10 @@ impl Locker {
     /// [`shared_url`](LockerBuilder::shared_url), because other programs read it as well.
     ///
     /// # Errors
-    /// - [`is_not_configured`](LockError::is_not_configured) when neither variable is set.
-    /// - [`is_invalid_url`](LockError::is_invalid_url) when its value names no backend, has an unknown parameter, or
+    /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) when neither variable is set.
+    /// - [`InvalidUrl`](crate::LockErrorKind::InvalidUrl) when its value names no backend, has an unknown parameter, or
     ///   sets something to a value that it cannot have; see [`Locker::connect`].
-    /// - [`is_invalid_option`](LockError::is_invalid_option) when a variable is not UTF-8, and when `LOCKABLE_PREFIX`
+    /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) when a variable is not UTF-8, and when `LOCKABLE_PREFIX`
     ///   or `LOCKABLE_NAMESPACE` is set: both are settings of the URL.
     pub fn from_env() -> Result<Self, LockError> {
         Self::from_environment().map(|(locker, _)| locker)

@@ -69,6 +69,7 @@ mod tests {
 
     use super::*;
     use crate::locker::Locker;
+    use crate::types::error::LockErrorKind;
 
     fn split(url: &str) -> (Defaults, String) {
         Defaults::split_from(url).unwrap()
@@ -77,7 +78,7 @@ mod tests {
     fn refusal(query: &str) -> String {
         let url = format!("redis://user:secret@host?{query}");
         let error = Defaults::split_from(&url).unwrap_err();
-        assert!(error.is_invalid_url(), "{error}");
+        assert!(error.kind() == LockErrorKind::InvalidUrl, "{error}");
         assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
         error.to_string()
     }

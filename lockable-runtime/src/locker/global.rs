@@ -27,10 +27,10 @@ struct Installed {
 /// place with [`testing`](crate::testing), and installs nothing.
 ///
 /// A process that was forked installs its own; until then its calls fail with
-/// [`is_not_configured`](LockError::is_not_configured), where its parent had installed one.
+/// [`NotConfigured`](crate::LockErrorKind::NotConfigured), where its parent had installed one.
 ///
 /// # Errors
-/// [`is_already_installed`](LockError::is_already_installed) when there is one, naming it and the
+/// [`AlreadyInstalled`](crate::LockErrorKind::AlreadyInstalled) when there is one, naming it and the
 /// place that installed it.
 ///
 /// # Examples

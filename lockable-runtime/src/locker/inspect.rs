@@ -1,7 +1,7 @@
 //! Who has a lock.
 
-use crate::admin::Holder;
 use crate::backend::Link;
+use crate::holder::Holder;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::slot::Slot;

@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use self::builder::LockerBuilder;
-use crate::admin::{Admin, Holder};
+use crate::admin::Admin;
 use crate::backend::Link;
 use crate::check::{Code, Finding, Report, Role, Severity};
+use crate::holder::Holder;
 use crate::locker::acquire::Acquirer;
 use crate::locker::inspect::inspect;
 use crate::locker::request::LockRequest;
@@ -37,12 +38,12 @@ mod url_settings;
 ///
 /// # What this does not guarantee
 /// A lease on Redis is no proof of exclusion over a network: a failover may lose the lock, and a
-/// paused process may act late. Hand the [fencing token](crate::LockGuard::fencing_token) to what you
+/// paused process may act late. Hand the [fencing token](crate::Lease::fencing_token) to what you
 /// protect, and let it refuse older ones.
 ///
 /// # After a fork
 /// A locker serves the process that made it. In a child of that process, which `fork` without `exec` makes,
-/// every call fails at once, with [`is_not_configured`](LockError::is_not_configured): the child has none of
+/// every call fails at once, with [`NotConfigured`](crate::LockErrorKind::NotConfigured): the child has none of
 /// the threads that release and renew, and shares the connections. Nothing is sent, and the parent's locks
 /// stay as they are. Make another locker in the child, use it on a runtime that the child made, and
 /// [`install`](crate::install) it there; the child makes a default locker from the environment by itself. A
@@ -104,9 +105,9 @@ impl Locker {
     /// # Errors
     /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer within its
     ///   deadline, or refuses.
-    /// - [`is_wrong_type`](LockError::is_wrong_type) when the key holds data that is no lock.
-    /// - [`is_invalid_key`](LockError::is_invalid_key), before anything is sent.
-    /// - [`is_not_configured`](LockError::is_not_configured) [after a fork](Locker#after-a-fork).
+    /// - [`WrongType`](crate::LockErrorKind::WrongType) when the key holds data that is no lock.
+    /// - [`InvalidKey`](crate::LockErrorKind::InvalidKey), before anything is sent.
+    /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) [after a fork](Locker#after-a-fork).
     ///
     /// # Cancel safety
     /// Nothing is changed.

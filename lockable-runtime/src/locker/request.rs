@@ -101,7 +101,7 @@ impl LockRequest {
     /// The longest that a renewed lock is held, counted from its grant; without a limit by default.
     ///
     /// Then the body of [`run`](LockRequest::run) is dropped and the lock is released. A guard that
-    /// is held by hand has its [`lost`](LockGuard::lost) signal then, and is not renewed any more. Needs
+    /// is held by hand has its [`lost`](crate::Lease::lost) signal then, and is not renewed any more. Needs
     /// [`renew`](LockRequest::renew).
     pub fn max_hold(mut self, most: Duration) -> Self {
         self.terms.max_hold = Some(most);
@@ -238,10 +238,10 @@ impl LockRequest {
     ///   seconds in which the backend gave no answer, and after five leases that were over when the call heard of them, because its `expire`
     ///   is shorter than the way to the server and back. The lock is not held then; a request that may
     ///   still land is released in the background.
-    /// - [`is_wrong_type`](LockError::is_wrong_type) when the key holds data that is no lock.
-    /// - [`is_invalid_key`](LockError::is_invalid_key) and
-    ///   [`is_invalid_option`](LockError::is_invalid_option), before anything is sent.
-    /// - [`is_not_configured`](LockError::is_not_configured), at once, when the locker was made before the
+    /// - [`WrongType`](crate::LockErrorKind::WrongType) when the key holds data that is no lock.
+    /// - [`InvalidKey`](crate::LockErrorKind::InvalidKey) and
+    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption), before anything is sent.
+    /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured), at once, when the locker was made before the
     ///   process was forked; see [`Locker`](crate::Locker#after-a-fork).
     ///
     /// # Cancel safety
@@ -263,7 +263,7 @@ impl LockRequest {
     ///
     /// # Errors
     /// As [`acquire`](LockRequest::acquire), but for the wait limit; and
-    /// [`is_invalid_option`](LockError::is_invalid_option) with
+    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) with
     /// [`wait_at_most`](LockRequest::wait_at_most) or [`fair`](LockRequest::fair), which are for calls that
     /// wait.
     ///
@@ -325,6 +325,8 @@ impl LockRequest {
 
     /// Acquires the lock, runs the body while the lease is held, and releases.
     ///
+    /// The call waits for a busy lock; [`try_run`](LockRequest::try_run), and the attribute without `wait`, try once.
+    ///
     /// The body is not polled after the lease's deadline, nor after a renewal that found the lock
     /// gone; it is dropped before the lock is released, and its value is returned whatever the
     /// release does. [`on_lost`](LockRequest::on_lost) can let it finish.
@@ -332,7 +334,7 @@ impl LockRequest {
     /// # Errors
     /// As [`acquire`](LockRequest::acquire), which waits for a busy lock, and
     /// - [`is_lost`](LockError::is_lost) when the lock was lost before the body ended; with
-    ///   [`is_completed`](LockError::is_completed) when that was found after its end.
+    ///   [`is_body_finished`](LockError::is_body_finished) when that was found after its end.
     /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) when `max_hold` was over first.
     /// - [`is_revoked`](LockError::is_revoked) when an operator asked the holder to stop first.
     ///

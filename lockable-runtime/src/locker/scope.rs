@@ -38,7 +38,7 @@ static IS_USED: AtomicBool = AtomicBool::new(false);
 /// # What this does not guarantee
 /// What the future spawns, on a runtime or on a thread, is not inside, unless it
 /// [inherits](inherit) the locker. There the process-wide locker counts; where none is installed the
-/// call fails with [`is_not_configured`](crate::LockError::is_not_configured), and does not run
+/// call fails with [`NotConfigured`](crate::LockErrorKind::NotConfigured), and does not run
 /// unlocked.
 ///
 /// # Cancel safety

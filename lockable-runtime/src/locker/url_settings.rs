@@ -183,6 +183,7 @@ const OF_SENTINELS: &str = "it is for `redis-sentinel://` alone";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::error::LockErrorKind;
 
     fn own(url: &str) -> Result<Known, LockError> {
         known(url, Readers::Lockers)
@@ -191,7 +192,7 @@ mod tests {
     fn refusals(url: &str) -> [String; 2] {
         [Readers::Lockers, Readers::Others].map(|readers| {
             let error = known(url, readers).unwrap_err();
-            assert!(error.is_invalid_url(), "{url}: {error}");
+            assert!(error.kind() == LockErrorKind::InvalidUrl, "{url}: {error}");
             error.to_string()
         })
     }

@@ -99,9 +99,9 @@ impl Worker {
             }
             match tried? {
                 Tried::Granted(guard) => {
-                    if !guard.is_held() && terms.max_hold.is_none() {
+                    if !guard.lease().is_held() && terms.max_hold.is_none() {
                         world.violation(|_| {
-                            format!("{}: granted when its lease was over", guard.key())
+                            format!("{}: granted when its lease was over", guard.lease().key())
                         });
                     }
                     Ok(guard)
@@ -138,15 +138,15 @@ impl Worker {
 
     /// Work that looks at its lease before each step by itself.
     async fn hold_by_hand(&self, call: &Call, guard: LockGuard) -> &'static str {
-        let is_renewable = is_long_enough(&guard.lease());
-        let user = User::new(self, call, guard.lease());
+        let is_renewable = is_long_enough(guard.lease());
+        let user = User::new(self, call, guard.lease().clone());
         for step in 0..=call.steps {
-            if !guard.is_held() {
+            if !guard.lease().is_held() {
                 break;
             }
             user.polled();
             if step == 0 && call.extends {
-                let extended = guard.extend(2 * call.terms.ttl.duration()).await;
+                let extended = guard.lease().extend(2 * call.terms.ttl.duration()).await;
                 user.world.count(if extended.is_ok() { "extensions" } else { "extensions failed" });
             }
             sleep(self.pause(call)).await;

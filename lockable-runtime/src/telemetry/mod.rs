@@ -118,7 +118,7 @@
 //! [errors](crate::LockError) and of their sources, and `{:?}` of guards, leases and requests show
 //! `redacted:` and a number instead of the key. A key has the same number within one process, and another
 //! number in the next process. [`LockError::key`](crate::LockError::key),
-//! [`LockGuard::key`](crate::LockGuard::key), a [lock key](crate::LockKey) and the backend have the key
+//! [`Lease::key`](crate::Lease::key), a [lock key](crate::LockKey) and the backend have the key
 //! itself.
 //!
 //! Owner tokens are never shown, whether keys are redacted or not, because they release locks. A server

@@ -5,8 +5,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use super::staged::{Counts, Staged};
-use crate::admin::Holder;
 use crate::backend::{Acquisition, Attempt, Backend as _, Fault, Link, Memory, Stage};
+use crate::holder::Holder;
 use crate::lease::Loss;
 use crate::locker::Locker;
 use crate::locker::blocking::wait_for;
@@ -149,7 +149,7 @@ impl TestLocks {
     ///
     /// The holder knows it when this returns: an async body is not polled again, and its call gives
     /// [`is_lost`](LockError::is_lost); a sync body, or code under a guard, finds that out by
-    /// [`is_held`](crate::LockGuard::is_held). The first who waits has the lock then.
+    /// [`is_held`](crate::Lease::is_held). The first who waits has the lock then.
     ///
     /// # Panics
     /// When it has no holder.
@@ -167,7 +167,7 @@ impl TestLocks {
     ///
     /// The holder knows it when this returns, and has the lock still: an async body is not polled again and is dropped
     /// under its lock, and its call gives [`is_revoked`](LockError::is_revoked); a sync body, or code under a guard,
-    /// finds that out by [`is_held`](crate::LockGuard::is_held). The first who waits has the lock once it is released.
+    /// finds that out by [`is_held`](crate::Lease::is_held). The first who waits has the lock once it is released.
     ///
     /// # Panics
     /// When no call of this locker has the lock; an [`OtherHolder`] cannot be asked.
@@ -207,7 +207,7 @@ impl TestLocks {
 
     /// Who has the lock now, and for how long; `None` when it has no holder.
     ///
-    /// The [`identity`](Holder::identity) of an [`OtherHolder`] is `"another holder"`.
+    /// The [`request_id`](Holder::request_id) of an [`OtherHolder`] is `"another holder"`.
     #[must_use]
     #[track_caller]
     pub fn holder(&self, key: impl AsRef<str>) -> Option<Holder> {

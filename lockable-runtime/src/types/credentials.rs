@@ -30,7 +30,7 @@ impl Credentials {
     }
 
     /// Those of the user `default`, as a server with `requirepass` has it.
-    pub fn of_default_user(password: impl Into<String>) -> Self {
+    pub fn password(password: impl Into<String>) -> Self {
         Self { user: None, password: password.into() }
     }
 }

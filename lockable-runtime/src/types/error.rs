@@ -309,7 +309,7 @@ impl LockError {
 
     /// The body ran to its end although the lock was lost: do not simply repeat it.
     #[must_use]
-    pub fn is_completed(&self) -> bool {
+    pub fn is_body_finished(&self) -> bool {
         self.0.completed
     }
 
@@ -317,51 +317,6 @@ impl LockError {
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         matches!(self.0.kind, LockErrorKind::Unavailable | LockErrorKind::Refused)
-    }
-
-    /// The backend answered and refused, or is not trusted: trying again helps only after its settings, the URL, or
-    /// certificates and credentials were changed.
-    #[must_use]
-    pub fn is_refused(&self) -> bool {
-        self.0.kind == LockErrorKind::Refused
-    }
-
-    /// The key holds data that is no lock: choose another key or prefix.
-    #[must_use]
-    pub fn is_wrong_type(&self) -> bool {
-        self.0.kind == LockErrorKind::WrongType
-    }
-
-    /// The text cannot be a lock key: mend the value that was put into it.
-    #[must_use]
-    pub fn is_invalid_key(&self) -> bool {
-        self.0.kind == LockErrorKind::InvalidKey
-    }
-
-    /// An option has a value that it cannot have, or is used where it has no effect: mend the code
-    /// that computes it, or that makes this call.
-    #[must_use]
-    pub fn is_invalid_option(&self) -> bool {
-        self.0.kind == LockErrorKind::InvalidOption
-    }
-
-    /// The URL does not name a backend: mend the URL or enable the feature that it needs.
-    #[must_use]
-    pub fn is_invalid_url(&self) -> bool {
-        self.0.kind == LockErrorKind::InvalidUrl
-    }
-
-    /// No locker is installed and the environment names no backend: install one at start-up. Or the locker
-    /// was made before the process was forked: make another one in the child, and install it there.
-    #[must_use]
-    pub fn is_not_configured(&self) -> bool {
-        self.0.kind == LockErrorKind::NotConfigured
-    }
-
-    /// A process-wide locker exists already: install one once, before the first call.
-    #[must_use]
-    pub fn is_already_installed(&self) -> bool {
-        self.0.kind == LockErrorKind::AlreadyInstalled
     }
 }
 
@@ -448,7 +403,7 @@ mod tests {
     #[test]
     fn a_refusal_is_a_kind_of_unavailability() {
         let error = LockError::new(LockErrorKind::Refused, "no");
-        assert!(error.is_refused() && error.is_unavailable());
-        assert!(!LockError::new(LockErrorKind::Unavailable, "no").is_refused());
+        assert!(error.kind() == LockErrorKind::Refused && error.is_unavailable());
+        assert!(LockError::new(LockErrorKind::Unavailable, "no").kind() != LockErrorKind::Refused);
     }
 }

@@ -64,7 +64,7 @@ impl LockKey {
     /// Makes a key from a text that is known at run time only.
     ///
     /// # Errors
-    /// [`is_invalid_key`](crate::LockError::is_invalid_key) when the text cannot be a lock key.
+    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when the text cannot be a lock key.
     pub fn new(text: impl Into<String>) -> Result<Self, LockError> {
         Self::prefixed("", &text.into())
     }

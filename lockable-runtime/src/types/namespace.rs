@@ -19,7 +19,7 @@ const MAX_BYTES: usize = 256;
 
 impl Namespace {
     /// # Errors
-    /// [`is_invalid_option`](LockError::is_invalid_option) when no name can begin with the text.
+    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) when no name can begin with the text.
     pub(crate) fn new(text: &str) -> Result<Self, LockError> {
         match flaw(text) {
             None => Ok(Self(text.into())),
@@ -34,7 +34,7 @@ impl Namespace {
     /// The whole name of a lock: `prefix`, then `text`.
     ///
     /// # Errors
-    /// [`is_invalid_key`](LockError::is_invalid_key) when that cannot be a key, or is the name of a companion: the
+    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when that cannot be a key, or is the name of a companion: the
     /// lock would be taken for a queue or a counter of others.
     pub(crate) fn key(&self, prefix: &str, text: &str) -> Result<LockKey, LockError> {
         let key = LockKey::prefixed(prefix, text)?;

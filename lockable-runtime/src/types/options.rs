@@ -229,7 +229,10 @@ mod tests {
 
     #[test]
     fn a_lease_has_at_least_ten_milliseconds() {
-        assert!(Ttl::new("expire", Duration::from_micros(9_999)).unwrap_err().is_invalid_option());
+        assert!(
+            Ttl::new("expire", Duration::from_micros(9_999)).unwrap_err().kind()
+                == LockErrorKind::InvalidOption
+        );
         assert_eq!(ttl(10).duration(), Duration::from_millis(10));
     }
 
@@ -246,9 +249,12 @@ mod tests {
 
     #[test]
     fn a_lease_fits_what_redis_can_hold() {
-        assert!(Ttl::new("expire", Duration::MAX).unwrap_err().is_invalid_option());
         assert!(
-            Ttl::new("expire", Duration::from_millis(LONGEST + 1)).unwrap_err().is_invalid_option()
+            Ttl::new("expire", Duration::MAX).unwrap_err().kind() == LockErrorKind::InvalidOption
+        );
+        assert!(
+            Ttl::new("expire", Duration::from_millis(LONGEST + 1)).unwrap_err().kind()
+                == LockErrorKind::InvalidOption
         );
         let longest = ttl(LONGEST);
         for derived in [longest.fence_life(), longest.queue_life()] {
@@ -284,7 +290,7 @@ mod tests {
             refused(Terms { wait: Wait::AtMost(Duration::ZERO), ..terms() }),
             refused(Terms { fair: true, ..terms() }),
         ] {
-            assert!(error.is_invalid_option());
+            assert!(error.kind() == LockErrorKind::InvalidOption);
             assert!(error.to_string().contains("write `acquire` or `run`"), "{error}");
         }
         assert!(terms().try_once().is_ok());

@@ -211,10 +211,10 @@ impl fmt::Debug for OwnerToken {
 /// # async fn example() -> Result<(), lockable_runtime::LockError> {
 /// let locker = lockable_runtime::Locker::connect("memory://").await?;
 /// let first = locker.lock("order:7").acquire().await?;
-/// let older = first.fencing_token();
+/// let older = first.lease().fencing_token();
 /// first.release().await?;
 /// let second = locker.lock("order:7").acquire().await?;
-/// assert!(second.fencing_token() > older);
+/// assert!(second.lease().fencing_token() > older);
 /// # Ok(())
 /// # }
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();

@@ -131,7 +131,7 @@ impl Case {
                 let held = self.hold().await;
                 garble();
                 match at {
-                    At::Extend => held.extend(LONG).await?,
+                    At::Extend => held.lease().extend(LONG).await?,
                     At::Inspect => assert!(self.locker.inspect(&self.key).await?.is_some()),
                     _ => {}
                 }

@@ -48,7 +48,7 @@ async fn leases_are_checked_when_their_slot_moves() {
     doors.assign([slot], 1);
     let other = locker.lock(format!("{{{key}}}:other")).acquire().await.unwrap();
     // It is renewed after a third of a minute.
-    in_time(LIMIT, guard.lost()).await;
+    in_time(LIMIT, guard.lease().lost()).await;
     other.release().await.unwrap();
 }
 
@@ -104,10 +104,10 @@ async fn a_turn_of_a_server_that_was_left_is_claimed() {
     assert!(by_hand.poll(call.as_mut()).is_pending(), "another process has the lock");
     let queue = ["LLEN", &format!("lockable:queue:{{{key}}}")];
     wait::until_async(LIMIT, async || to.command::<usize>(&queue) == 1).await;
-    let token = guard.fencing_token();
+    let token = guard.lease().fencing_token();
     guard.release().await.unwrap();
     let turn = call.await.unwrap();
-    assert!(turn.fencing_token() > token, "{} after {token}", turn.fencing_token());
+    assert!(turn.lease().fencing_token() > token, "{} after {token}", turn.lease().fencing_token());
     turn.release().await.unwrap();
     from.del(&key);
 }

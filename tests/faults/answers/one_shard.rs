@@ -40,9 +40,10 @@ async fn three_hundred_leases_are_renewed(#[case] way: Way) {
     let locker = ample(&url).expire(LEASE).connect().await.unwrap();
     let (guards, begun) = (hold(&locker).await, now());
     // Each is renewed twice: the second time by other commands, because the locker remembers what was refused.
-    let is_renewed = |guard: &LockGuard| begun.elapsed() + guard.remaining() > LEASE * 3 / 2;
+    let is_renewed =
+        |guard: &LockGuard| begun.elapsed() + guard.lease().remaining() > LEASE * 3 / 2;
     wait::until_async(2 * LEASE, async || guards.iter().all(is_renewed)).await;
-    let lost = guards.iter().filter(|guard| !guard.is_held()).count();
+    let lost = guards.iter().filter(|guard| !guard.lease().is_held()).count();
     assert_eq!(lost, 0, "of {LEASES}");
     let released = guards.into_iter().map(LockGuard::release).collect::<JoinSet<_>>();
     released.join_all().await.into_iter().for_each(Result::unwrap);

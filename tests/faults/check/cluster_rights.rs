@@ -1,5 +1,6 @@
 //! The least rights of a user of a cluster, and how a report names each that is missing.
 
+use lockable_runtime::LockErrorKind;
 use std::sync::Arc;
 
 use lockable_runtime::check::{Code, Role, Severity};
@@ -39,7 +40,7 @@ async fn the_documented_line_of_a_cluster_allows_everything() {
     let target = cluster.first_masters().find(|server| server.addr() != master.addr()).unwrap();
     cluster.begin_move(slot(key), target);
     cluster.move_key(key).unwrap();
-    guard.extend(2 * LONG).await.unwrap();
+    guard.lease().extend(2 * LONG).await.unwrap();
     guard.release().await.unwrap();
     locker.lock("k").run(async {}).await.unwrap();
     cluster.end_move(slot(key)).unwrap();
@@ -133,7 +134,11 @@ async fn a_user_who_may_not_ask_for_slots_learns_the_line() {
     let url = url(&cluster, "nobody");
     let error = ample(&url).connect().await.unwrap_err();
     let text = error.to_string();
-    assert!(error.is_refused() && text.contains(&rights(acl_line_of_nodes()).join(" ")), "{text}");
+    assert!(
+        error.kind() == LockErrorKind::Refused
+            && text.contains(&rights(acl_line_of_nodes()).join(" ")),
+        "{text}"
+    );
     let report = check(&url).await;
     assert_eq!(codes(&report), [Code::MissingRight; 2], "{report}");
     assert!(!shown(&report).contains("secret") && !text.contains("secret"), "{report}");

@@ -62,7 +62,7 @@ pub(super) async fn everything(
     queue: &str,
 ) -> Result<(), LockError> {
     let guard = locker.lock("k").renew().acquire().await?;
-    guard.extend(2 * LONG).await?;
+    guard.lease().extend(2 * LONG).await?;
     assert!(other.inspect("k").await?.is_some());
     assert!(other.lock("k").try_acquire().await?.is_none());
     let release = async {

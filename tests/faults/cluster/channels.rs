@@ -114,7 +114,7 @@ async fn slots_move_among_hundreds_of_waiters() {
             cluster.reshard(SLOTS, two, one).unwrap();
             // The next master has only the slots that it has heard of.
             cluster.wait_until_healthy();
-            cluster.fail_over(guards[0].key().as_str());
+            cluster.fail_over(guards[0].lease().key().as_str());
             cluster.wait_until_healthy();
         });
         for key in &keys {

@@ -34,9 +34,9 @@ async fn a_claim_in_a_moving_slot_lengthens_the_lock() {
     guard.release().await.unwrap();
     let guard = waiting.await.unwrap();
     // On a busy machine the call may have asked once more, which dates the message: then it claims in the background.
-    wait::until_async(LIMIT, async || guard.remaining() > LONG / 2).await;
+    wait::until_async(LIMIT, async || guard.lease().remaining() > LONG / 2).await;
     // What is left of the lease is read first, so that the lock's rest may only be smaller.
-    let (counted, left) = (guard.remaining(), left_at([from, to], &name));
+    let (counted, left) = (guard.lease().remaining(), left_at([from, to], &name));
     let left = Duration::from_millis(left.try_into().expect("the lock is there, with an end"));
     assert!(counted <= left, "{counted:?} of a lock that lasts for {left:?}");
     guard.release().await.unwrap();

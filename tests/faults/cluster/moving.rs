@@ -58,7 +58,7 @@ impl Trial {
             self.use_free(&free).await;
             wait_until_renewed(&guard);
         }
-        assert!(guard.is_held(), "{}: {guard:?}", self.number);
+        assert!(guard.lease().is_held(), "{}: {guard:?}", self.number);
         self.sections.leave(&guard);
         let guard = if self.is_released_early() {
             guard.release().await.unwrap();
@@ -127,8 +127,9 @@ fn wait_until_queued(master: &Server, tag: &str) {
 }
 
 fn wait_until_renewed(guard: &LockGuard) {
-    let mut before = guard.remaining();
-    let is_renewed = || guard.remaining() > std::mem::replace(&mut before, guard.remaining());
+    let mut before = guard.lease().remaining();
+    let is_renewed =
+        || guard.lease().remaining() > std::mem::replace(&mut before, guard.lease().remaining());
     tokio::task::block_in_place(|| wait::until(LIMIT, is_renewed));
 }
 

@@ -37,9 +37,10 @@ async fn survives_a_failover(cluster: &Cluster, builder: LockerBuilder) {
     }
     cluster.fail_over("disLock:k0");
     for guard in held {
-        let request = lockers[1].lock(guard.key().as_str().strip_prefix("disLock:").unwrap());
+        let request =
+            lockers[1].lock(guard.lease().key().as_str().strip_prefix("disLock:").unwrap());
         let waiter = tokio::spawn(request.wait_at_most(LONG).acquire());
-        assert!(guard.is_held());
+        assert!(guard.lease().is_held());
         guard.release().await.unwrap();
         waiter.await.unwrap().unwrap().release().await.unwrap();
     }

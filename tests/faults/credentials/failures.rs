@@ -1,5 +1,6 @@
 //! Callbacks that fail, panic, block, or never answer.
 
+use lockable_runtime::LockErrorKind;
 use std::error::Error;
 use std::fmt;
 use std::future::pending;
@@ -46,7 +47,7 @@ async fn a_callback_that_fails_is_shown() {
     let server = guarded("word").start();
     let (locker, calls) = failing(&server, &[1]);
     let error = locker.lock("k").acquire().await.unwrap_err();
-    assert!(error.is_refused() && error.is_unavailable(), "{error:?}");
+    assert!(error.kind() == LockErrorKind::Refused && error.is_unavailable(), "{error:?}");
     let text = error.to_string();
     assert!(
         text.contains("`LockerBuilder::credentials` failed: no token: the role is missing"),
@@ -76,9 +77,9 @@ async fn a_failure_is_over_with_the_next_opening() {
     let (locker, calls) = failing(&server, &[2, 3]);
     let guard = locker.lock("k").renew().acquire().await.unwrap();
     disconnect(&server);
-    assert!(guard.extend(LIMIT).await.unwrap_err().is_refused());
+    assert!(guard.lease().extend(LIMIT).await.unwrap_err().kind() == LockErrorKind::Refused);
     wait::until_async(LIMIT, async || locker.inspect("k").await.is_ok()).await;
-    assert!(calls.count() >= 4 && guard.is_held());
+    assert!(calls.count() >= 4 && guard.lease().is_held());
     guard.release().await.unwrap();
 }
 
@@ -99,13 +100,13 @@ async fn a_callback_that_panics_leaves_no_call_hanging() {
     let locker = ample(&server.url()).credentials(source).connect_lazy().unwrap();
     for _ in 0..2 {
         let error = in_time(CONNECT, locker.lock("k").acquire()).await.unwrap_err();
-        assert!(error.is_refused(), "{error:?}");
+        assert!(error.kind() == LockErrorKind::Refused, "{error:?}");
         let words = "`LockerBuilder::credentials` failed: it panicked: a panic of the test's own";
         assert!(error.to_string().contains(words), "{error}");
     }
     let guard = locker.lock("k").acquire().await.unwrap();
     let error = in_time(CONNECT, locker.lock("k").acquire()).await.unwrap_err();
-    assert!(error.is_refused(), "{error:?}");
+    assert!(error.kind() == LockErrorKind::Refused, "{error:?}");
     wait::until_async(LIMIT, async || calls.count() >= 5).await;
     let waiting = tokio::spawn(locker.lock("k").acquire());
     guard.release().await.unwrap();
@@ -132,7 +133,7 @@ async fn a_callback_that_never_answers_is_given_up() {
     };
     let locker = impatient(&server.url()).credentials(source).connect_lazy().unwrap();
     let error = in_time(CONNECT, locker.lock("k").try_acquire()).await.unwrap_err();
-    assert!(error.is_unavailable() && !error.is_refused(), "{error:?}");
+    assert!(error.is_unavailable() && error.kind() != LockErrorKind::Refused, "{error:?}");
     let words =
         format!("no credentials from `LockerBuilder::credentials` within {:?}", CONNECT / 4 * 3);
     assert!(error.to_string().contains(&words), "{error}");
@@ -179,10 +180,10 @@ fn sync(locker: &Locker) -> Result<(), LockError> {
 
 /// Waits until what remains of the lease grows.
 async fn is_renewed(guard: &LockGuard) {
-    let mut last = guard.remaining();
+    let mut last = guard.lease().remaining();
     let grows = async || {
-        let now = guard.remaining();
-        assert!(!now.is_zero(), "{:?}", guard.lost().await);
+        let now = guard.lease().remaining();
+        assert!(!now.is_zero(), "{:?}", guard.lease().lost().await);
         mem::replace(&mut last, now) < now
     };
     wait::until_async(LIMIT, grows).await;
@@ -197,7 +198,7 @@ async fn a_login_that_is_refused_names_the_callback() {
     let debug = format!("{locker:?} {:?}", Credentials::new("app", CANARY));
     let locker = locker.connect_lazy().unwrap();
     let error = locker.lock("k").acquire().await.unwrap_err();
-    assert!(error.is_refused(), "{error:?}");
+    assert!(error.kind() == LockErrorKind::Refused, "{error:?}");
     assert!(error.to_string().contains("`LockerBuilder::credentials` gave"), "{error}");
     let report = locker.check().await;
     assert_eq!(report.findings().next().unwrap().code(), Code::Refused, "{report}");
@@ -216,5 +217,9 @@ async fn a_quoted_login_shows_no_password() {
     let proxy = Proxy::start(&server);
     proxy.misspell(Some("AUTH"));
     let error = counted(ample(&proxy.url()), CANARY).0.connect().await.unwrap_err();
-    assert!(error.is_refused() && !everything(&error).contains(CANARY), "{}", everything(&error));
+    assert!(
+        error.kind() == LockErrorKind::Refused && !everything(&error).contains(CANARY),
+        "{}",
+        everything(&error)
+    );
 }

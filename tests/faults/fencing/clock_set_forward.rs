@@ -21,13 +21,13 @@ async fn a_clock_set_forward_lets_two_holders_in_with_rising_tokens() {
         server.set_clock_forward(step);
         assert_eq!(admin.get(FENCE).is_some(), counter_stays);
         let new = other.lock("k").try_acquire().await.unwrap().expect("its lease is over");
-        assert!(old.is_held() && new.is_held());
-        let [late, newer] = [&old, &new].map(|guard| u64::from(guard.fencing_token()));
+        assert!(old.lease().is_held() && new.lease().is_held());
+        let [late, newer] = [&old, &new].map(|guard| u64::from(guard.lease().fencing_token()));
         write(&admin, newer, "newer").unwrap();
         assert_fenced(write(&admin, late, "late"), late, newer);
         assert_eq!(stored(&admin), texts("newer", newer));
         assert!(old.release().await.is_err_and(|error| error.is_lost()));
-        assert!(new.is_held());
+        assert!(new.lease().is_held());
         new.release().await.unwrap();
     }
 }

@@ -110,7 +110,7 @@ async fn two_holders_after_a_failover_cannot_overwrite_each_other() {
     grants(&locker, 10).await;
     let old = pair.lose(async || locker.lock("k").acquire().await.unwrap()).await;
     let new = connect_ample(&pair.url()).await.lock("k").try_acquire().await.unwrap().unwrap();
-    assert!(old.is_held() && new.is_held(), "this is what fencing is for");
+    assert!(old.lease().is_held() && new.lease().is_held(), "this is what fencing is for");
     let admin = Admin::connect(&pair.url());
     write(&admin, token(&new), "newer").unwrap();
     assert_fenced(write(&admin, token(&old), "late"), token(&old), token(&new));
@@ -183,7 +183,7 @@ async fn rises(locker: &Locker, latest: u64) -> u64 {
 }
 
 fn token(guard: &LockGuard) -> u64 {
-    guard.fencing_token().into()
+    guard.lease().fencing_token().into()
 }
 
 /// Two servers, of which the second replicates the first, behind one address.

@@ -13,9 +13,9 @@ fn main() {
     let [url, key, rest @ ..] = &arguments[..] else { panic!("{arguments:?}") };
     let mut connection = Client::open(url.as_str()).unwrap().get_connection().unwrap();
     let guard = hold(url, key);
-    println!("{}", guard.fencing_token());
+    println!("{}", guard.lease().fencing_token());
     io::stdin().read_line(&mut String::new()).unwrap();
-    let write = if rest.is_empty() { guarded(guard.fencing_token()) } else { unguarded() };
+    let write = if rest.is_empty() { guarded(guard.lease().fencing_token()) } else { unguarded() };
     println!("{}", outcome(&write, &mut connection));
     // Another holder has the lock by now, so there is nothing to release.
     drop(guard);

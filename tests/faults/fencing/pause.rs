@@ -43,7 +43,7 @@ async fn write_after_a_pause(more: &[&str]) -> (Server, Admin, Late) {
     assert!(admin.command::<bool>(&["PEXPIRE", KEY, "1"]));
     freed(&server).await;
     let next = connect_ample(&url).await.lock("k").acquire().await.unwrap();
-    let newer = next.fencing_token().to_string();
+    let newer = next.lease().fencing_token().to_string();
     assert!(newer.parse::<u64>().unwrap() > token.parse().unwrap(), "{newer} after {token}");
     write(&admin, &newer, "newer").unwrap();
     holder.resume();

@@ -52,7 +52,7 @@ fn refused(url: &str) {
     let guard = held(&parents, &locker);
     if !forks() {
         let other = parents.block_on(locker.lock("k").try_acquire()).unwrap();
-        println!("the parent holds: {}", guard.is_held() && other.is_none());
+        println!("the parent holds: {}", guard.lease().is_held() && other.is_none());
         return parents.block_on(guard.release()).unwrap();
     }
     let own = runtime();
@@ -64,7 +64,7 @@ fn refused(url: &str) {
     say("sync", decorated());
     say("inspect", own.block_on(locker.inspect("k")));
     println!("child: check: {}", own.block_on(locker.check()));
-    say("extend", own.block_on(guard.extend(LONG)));
+    say("extend", own.block_on(guard.lease().extend(LONG)));
     say("shutdown", own.block_on(shutdown(LONG)));
     say("release", own.block_on(guard.release()));
     leave_alone(parents);
@@ -75,16 +75,16 @@ fn guard(url: &str) {
     let (parents, locker) = parent(url);
     let guard = held(&parents, &locker);
     if forks() {
-        println!("child: held: {}, lost: {}", guard.is_held(), guard.is_lost());
+        println!("child: held: {}, lost: {}", guard.lease().is_held(), guard.lease().is_lost());
         println!("child: {guard:?}");
-        println!("child: {}", runtime().block_on(guard.lost()));
+        println!("child: {}", runtime().block_on(guard.lease().lost()));
         drop(guard);
         drop(locker);
         return leave_alone(parents);
     }
     println!("ready");
     io::stdin().read_line(&mut String::new()).unwrap();
-    println!("held: {}", guard.is_held());
+    println!("held: {}", guard.lease().is_held());
     parents.block_on(guard.release()).unwrap();
     parents.block_on(locker.lock("other").run(async {})).unwrap();
 }
@@ -103,8 +103,8 @@ fn own(url: &str) {
     let guard = own.block_on(locker.lock("renewed").expire(LEASE).renew().acquire()).unwrap();
     // Longer than its lease, by the thread of the child alone.
     let end = LEASE * 3 / 2;
-    own.block_on(async { tokio::time::timeout(end, guard.lost()).await }).unwrap_err();
-    println!("child: renewed: {}", guard.is_held());
+    own.block_on(async { tokio::time::timeout(end, guard.lease().lost()).await }).unwrap_err();
+    println!("child: renewed: {}", guard.lease().is_held());
     say("released", own.block_on(guard.release()));
     install(locker.clone()).unwrap();
     say("decorated", own.block_on(decorated_async()));

@@ -51,7 +51,7 @@ fn the_body_is_not_polled_after_the_deadline() {
     let polls = begin(call.as_mut(), &runs);
     block_thread(LEASE);
     let error = ended(call.as_mut());
-    assert!(error.is_lost() && !error.is_completed(), "{error}");
+    assert!(error.is_lost() && !error.is_body_finished(), "{error}");
     assert_eq!(runs.count(), polls);
 }
 
@@ -87,7 +87,7 @@ async fn a_completion_after_the_loss_is_distinguished() {
     let (_server, locker) = server_and_locker().await;
     let outcome = locker.lock("loss:completed").expire(LEASE).run(async { blocked() }).await;
     let error = outcome.unwrap_err();
-    assert!(error.is_lost() && error.is_completed(), "{error}");
+    assert!(error.is_lost() && error.is_body_finished(), "{error}");
     assert_logged("disLock:loss:completed");
 }
 

@@ -162,7 +162,7 @@ impl Stepping {
         assert!(error.is_lost(), "{error}");
         let outcome = tokio::time::timeout(LIMIT, self.task).await.expect("the call ends with it");
         let error = outcome.unwrap().unwrap_err();
-        assert!(error.is_lost() && !error.is_completed(), "{error}");
+        assert!(error.is_lost() && !error.is_body_finished(), "{error}");
         assert_eq!(error.key(), Some(self.key.as_str()));
         let steps = *self.seen.steps.lock().unwrap();
         // One step may have passed its look at the clock when another thread found the loss.

@@ -1,5 +1,6 @@
 //! Other people's data at the names of locks, and tampering with the fence counter.
 
+use lockable_runtime::LockErrorKind;
 use lockable_runtime::Locker;
 use lockable_tests::{Admin, Server, wait};
 use rstest::rstest;
@@ -22,7 +23,10 @@ async fn data_of_another_type_is_an_error_and_stays() {
         let before = dump(&admin, KEY);
         let runs = Runs::default();
         let error = decorated(&locker, &runs).await.unwrap_err();
-        assert!(error.is_wrong_type() && !error.is_busy(), "{command:?}: {error:?}");
+        assert!(
+            error.kind() == LockErrorKind::WrongType && !error.is_busy(),
+            "{command:?}: {error:?}"
+        );
         assert_eq!((error.key(), runs.count()), (Some(KEY), 0));
         assert!(error.to_string().contains("other data"), "{error}");
         assert_eq!((dump(&admin, KEY), admin.pttl(KEY)), (before, -1), "{command:?}");
@@ -154,7 +158,7 @@ async fn prepared() -> (Server, Admin, Locker) {
 
 async fn token(locker: &Locker) -> u64 {
     let guard = locker.lock("k").acquire().await.unwrap();
-    let token = guard.fencing_token().into();
+    let token = guard.lease().fencing_token().into();
     guard.release().await.unwrap();
     token
 }

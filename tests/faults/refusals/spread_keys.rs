@@ -1,5 +1,6 @@
 //! Proxies that spread keys over several servers.
 
+use lockable_runtime::LockErrorKind;
 use lockable_runtime::check::{Code, Finding, Report, Severity};
 use lockable_tests::cluster::slot;
 use lockable_tests::{Server, Spreader, wait};
@@ -14,7 +15,7 @@ async fn a_proxy_with_another_hash_is_refused_in_words() {
         let servers = [Server::start(), Server::start()];
         let proxy = Spreader::start(&servers, hash);
         let error = ample(&proxy.url()).connect().await.unwrap_err();
-        assert!(error.is_refused(), "{error}");
+        assert!(error.kind() == LockErrorKind::Refused, "{error}");
         assert!(error.to_string().contains("another hash than Redis Cluster"), "{error}");
         let report = ample(&proxy.url()).connect_lazy().unwrap().check().await;
         assert_eq!(errors(&report), [Code::Proxy], "{report}");
@@ -35,11 +36,11 @@ async fn a_proxy_with_the_hash_of_a_cluster_has_locks() {
     let keys: Vec<_> = (0..20).map(|number| format!("order:{number}")).collect();
     for key in &keys {
         let first = locker.lock(key).acquire().await.unwrap();
-        let token = first.fencing_token();
+        let token = first.lease().fencing_token();
         assert!(locker.lock(key).try_acquire().await.unwrap().is_none());
         first.release().await.unwrap();
         let second = locker.lock(key).acquire().await.unwrap();
-        assert!(second.fencing_token() > token);
+        assert!(second.lease().fencing_token() > token);
         second.release().await.unwrap();
     }
     let report = locker.check().await;

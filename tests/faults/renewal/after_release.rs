@@ -59,7 +59,7 @@ async fn a_renewal_of_a_deleted_lock_makes_nothing() {
     let admin = server.admin();
     let guard = locker.lock("k").expire(LEASE).renew().try_acquire().await.unwrap().unwrap();
     admin.del(KEY);
-    assert!(guard.lost().await.is_lost());
+    assert!(guard.lease().lost().await.is_lost());
     assert_eq!(admin.get(KEY), None);
     assert!(guard.release().await.unwrap_err().is_lost());
     assert_quiet(&server).await;

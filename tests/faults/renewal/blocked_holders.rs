@@ -28,7 +28,7 @@ async fn a_guard_may_outlive_the_runtime_that_acquired_it() {
     let acquire = locker.lock("k").expire(LEASE).renew().acquire();
     let guard = thread::spawn(|| two_threads().block_on(acquire).unwrap()).join().unwrap();
     block_until_renewed(&server.admin(), KEY);
-    assert!(guard.is_held());
+    assert!(guard.lease().is_held());
     guard.release().await.unwrap();
     assert_eq!(server.admin().get(KEY), None);
 }
@@ -39,7 +39,7 @@ fn a_guard_may_be_held_where_no_runtime_is() {
     let locker = ample(&server.url()).connect_lazy().unwrap();
     let guard = block_on(locker.lock("k").expire(LEASE).renew().acquire()).unwrap();
     block_until_renewed(&server.admin(), KEY);
-    assert!(guard.is_held());
+    assert!(guard.lease().is_held());
     block_on(guard.release()).unwrap();
     assert_eq!(server.admin().get(KEY), None);
 }

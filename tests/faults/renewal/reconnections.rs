@@ -56,7 +56,7 @@ async fn a_check_restores_the_end_of_a_lease() {
     call(&locker).await;
     wait::until_async(LIMIT, async || admin.pttl(KEY) > of_lease - 5_000).await;
     assert!(admin.pttl(KEY) <= of_lease, "a check makes no lease longer");
-    assert!(guard.is_held());
+    assert!(guard.lease().is_held());
     guard.release().await.unwrap();
 }
 
@@ -113,12 +113,12 @@ async fn leases_on_a_server_that_was_left_are_lost() {
     let caller = proxy.accepted() - 1;
     // The first renewal opens the background's connection.
     wait::until_async(LIMIT, async || proxy.accepted() > caller + 1).await;
-    wait::until_async(LIMIT, async || guard.remaining() > RENEWED * 9 / 10).await;
+    wait::until_async(LIMIT, async || guard.lease().remaining() > RENEWED * 9 / 10).await;
     let new = Server::start();
     proxy.redirect(&new);
     old.admin().command::<()>(&["CLIENT", "KILL", "ID", &oldest_of_two(&old)]);
     let other = locker.lock("other").try_acquire().await.unwrap().unwrap();
-    let error = in_time(RENEWED, guard.lost()).await;
+    let error = in_time(RENEWED, guard.lease().lost()).await;
     assert!(error.is_lost(), "{error}");
     let next = locker.lock("k").try_acquire().await.unwrap().unwrap();
     for guard in [other, next] {
@@ -154,7 +154,8 @@ async fn an_unanswered_check_is_repeated() {
     call(&locker).await;
     proxy.hold_requests();
     // Where the background was faster, all are lost already.
-    let (accepted, is_lost) = (proxy.accepted(), || guards.iter().all(LockGuard::is_lost));
+    let (accepted, is_lost) =
+        (proxy.accepted(), || guards.iter().all(|guard| guard.lease().is_lost()));
     wait::until_async(LIMIT, async || proxy.accepted() >= accepted + 2 || is_lost()).await;
     proxy.release_requests();
     all_lost(guards).await;
@@ -173,7 +174,7 @@ async fn closed_connections_cost_no_lease() {
         let asked = || admin.command_calls("get");
         wait::until_async(LIMIT, async || asked() >= COUNT as u64).await;
     }
-    assert!(guards.iter().all(LockGuard::is_held));
+    assert!(guards.iter().all(|guard| guard.lease().is_held()));
     for guard in guards {
         guard.release().await.unwrap();
     }
@@ -198,7 +199,7 @@ async fn call(locker: &Locker) {
 async fn all_lost(guards: Vec<LockGuard>) {
     let lost = async {
         for guard in &guards {
-            let error = guard.lost().await;
+            let error = guard.lease().lost().await;
             assert!(error.to_string().contains("no one holds it"), "{error}");
         }
     };

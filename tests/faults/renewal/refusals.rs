@@ -1,5 +1,6 @@
 //! Renewals that the server refuses, or does not answer: which leases that ends, and what their holders learn.
 
+use lockable_runtime::LockErrorKind;
 use std::error::Error;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ async fn after_one_refusal_no_command_mixes_slots() {
     // Also where the connection is another one.
     admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
     renewed(&admin, 2 * MANY).await;
-    assert!(guards.iter().all(LockGuard::is_held));
+    assert!(guards.iter().all(|guard| guard.lease().is_held()));
     let releases: JoinSet<_> = guards.into_iter().map(LockGuard::release).collect();
     releases.join_all().await.into_iter().for_each(Result::unwrap);
     assert_eq!(refusals(&admin), first);
@@ -43,7 +44,7 @@ async fn a_clusters_forgotten_scripts_are_sent_one_by_one() {
         admin.command::<()>(&["SCRIPT", "FLUSH"]);
         renewed(&admin, MANY).await;
     }
-    assert!(guards.iter().all(LockGuard::is_held));
+    assert!(guards.iter().all(|guard| guard.lease().is_held()));
 }
 
 /// A node of a cluster, which refuses commands about several slots.
@@ -65,10 +66,10 @@ async fn a_refused_renewal_ends_its_own_lease_alone() {
     let rules = ["ACL", "SETUSER", "app", "resetkeys", "~disLock:renewed", "~lockable:*"];
     server.admin().command::<()>(&rules);
     let pace = Pace::start();
-    assert_refused(&in_time(LEASE, lost.lost()).await, pace);
+    assert_refused(&in_time(LEASE, lost.lease().lost()).await, pace);
     // The other one lasts longer than it would without renewals.
-    elapse(others.remaining()).await;
-    assert!(others.is_held() && server.admin().pttl("disLock:renewed") > 0);
+    elapse(others.lease().remaining()).await;
+    assert!(others.lease().is_held() && server.admin().pttl("disLock:renewed") > 0);
     others.release().await.unwrap();
 }
 
@@ -79,7 +80,7 @@ async fn a_loss_names_the_withdrawn_right_to_renew() {
     server.admin().command::<()>(&["ACL", "SETUSER", "app", "-pexpire"]);
     let pace = Pace::start();
     for guard in guards {
-        assert_refused(&in_time(LEASE, guard.lost()).await, pace);
+        assert_refused(&in_time(LEASE, guard.lease().lost()).await, pace);
     }
 }
 
@@ -91,12 +92,12 @@ async fn a_loss_names_the_unanswered_renewals() {
     let body = tokio::spawn(body);
     wait::until_async(LIMIT, async || server.admin().pttl("disLock:body") > 0).await;
     server.pause();
-    let lost = in_time(LEASE, guard.lost()).await;
+    let lost = in_time(LEASE, guard.lease().lost()).await;
     let stopped = in_time(LEASE, body).await.unwrap().unwrap_err();
     server.resume();
     for error in [lost, stopped] {
         let source = source(&error);
-        assert!(source.is_unavailable() && !source.is_refused(), "{source:?}");
+        assert!(source.is_unavailable() && source.kind() != LockErrorKind::Refused, "{source:?}");
         assert!(error.to_string().contains(&source.to_string()), "{error}");
         assert!(!error.to_string().contains("`renew`"), "{error}");
     }
@@ -105,7 +106,7 @@ async fn a_loss_names_the_unanswered_renewals() {
 /// The last try was refused, which a machine that stalls may be too slow to answer.
 fn assert_refused(error: &LockError, pace: Pace) {
     let source = source(error);
-    let is_refused = source.is_refused() && source.source().is_some();
+    let is_refused = source.kind() == LockErrorKind::Refused && source.source().is_some();
     assert!(is_refused || pace.lag() > LEASE / 9, "{source:?}");
     assert!(error.to_string().contains(&source.to_string()), "{error}");
 }

@@ -32,7 +32,7 @@ async fn connections_outlive_all_sentinels() {
         renewed(&guard).await;
     }
     hold(&locker).await;
-    assert!(guard.is_held());
+    assert!(guard.lease().is_held());
     guard.release().await.unwrap();
     is_clean(server).await;
 }

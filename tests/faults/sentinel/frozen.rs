@@ -29,7 +29,7 @@ async fn a_frozen_primary_costs_no_lease_and_is_left() {
     let guard = locker.lock("k").acquire().await.unwrap();
     assert_eq!((before.admin().get(KEY), after.admin().get(KEY).is_some()), (None, true));
     renewed(&kept).await;
-    assert!(kept.is_held() && guard.is_held());
+    assert!(kept.lease().is_held() && guard.lease().is_held());
     for guard in [kept, guard] {
         guard.release().await.unwrap();
     }

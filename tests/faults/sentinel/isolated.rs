@@ -15,8 +15,11 @@ const LEASE: Duration = Duration::from_secs(6);
 #[tokio::test(flavor = "multi_thread")]
 async fn an_isolated_primary_without_settings_has_a_second_holder() {
     let split = Split::of(Sentinels::builder()).await;
-    assert!(split.old.is_held() && split.new.is_held(), "this is what the settings are for");
-    assert!(split.new.fencing_token() > split.old.fencing_token());
+    assert!(
+        split.old.lease().is_held() && split.new.lease().is_held(),
+        "this is what the settings are for"
+    );
+    assert!(split.new.lease().fencing_token() > split.old.lease().fencing_token());
     split.end().await;
 }
 
@@ -26,7 +29,7 @@ async fn a_least_number_of_replicas_ends_the_old_lease_first() {
         .server_config("min-replicas-to-write", "1")
         .server_config("min-replicas-max-lag", "1");
     let split = Split::of(builder).await;
-    assert!(split.old.is_lost());
+    assert!(split.old.lease().is_lost());
     split.end().await;
 }
 

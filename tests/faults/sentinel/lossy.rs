@@ -38,7 +38,7 @@ async fn holders_learn_soon_of_locks_that_a_failover_lost() {
     switches.next().await;
     group.set_down_after(LONG);
     for guard in &lost {
-        assert!(in_time(LIMIT, guard.lost()).await.is_lost());
+        assert!(in_time(LIMIT, guard.lease().lost()).await.is_lost());
     }
     sections.leave(&lost[0]);
     for locker in [&locker, &connect_ample(&group.url()).await] {
@@ -48,7 +48,7 @@ async fn holders_learn_soon_of_locks_that_a_failover_lost() {
     for guard in lost {
         assert!(guard.release().await.is_err_and(|error| error.is_lost()));
     }
-    assert!(replicated.is_held());
+    assert!(replicated.lease().is_held());
     replicated.release().await.unwrap();
     is_clean(group.primary()).await;
     other.shutdown_background();
@@ -109,10 +109,10 @@ async fn a_turn_from_before_a_failover_is_claimed() {
     let guard = connect_ample(&group.url()).await.lock("k").acquire().await.unwrap();
     assert!(by_hand.poll(call.as_mut()).is_pending(), "another process has the lock");
     queued(after, 1).await;
-    let token = guard.fencing_token();
+    let token = guard.lease().fencing_token();
     guard.release().await.unwrap();
     let turn = call.await.unwrap();
-    assert!(turn.fencing_token() > token, "{} after {token}", turn.fencing_token());
+    assert!(turn.lease().fencing_token() > token, "{} after {token}", turn.lease().fencing_token());
     turn.release().await.unwrap();
     is_clean(after).await;
 }

@@ -1,5 +1,6 @@
 //! Messages, subscriptions, servers and keys that are lost while a call waits.
 
+use lockable_runtime::LockErrorKind;
 use std::time::Duration;
 
 use lockable_runtime::{LockError, LockGuard};
@@ -90,7 +91,7 @@ async fn foreign_data_at_the_lock_are_reported_and_untouched() {
     let (server, locker) = server_and_locker().await;
     let admin = server.admin();
     admin.command::<()>(&["RPUSH", KEY, "theirs"]);
-    assert!(fails_about(KEY, call(&locker)).await.is_wrong_type());
+    assert!(fails_about(KEY, call(&locker)).await.kind() == LockErrorKind::WrongType);
     assert_eq!(admin.command::<Vec<String>>(&["LRANGE", KEY, "0", "-1"]), ["theirs"]);
     assert_eq!(admin.keys("lockable:queue:*"), [""; 0]);
 }
@@ -103,7 +104,7 @@ async fn foreign_data_during_a_wait_are_reported_and_untouched() {
     let admin = server.admin();
     admin.del(KEY);
     admin.command::<()>(&["RPUSH", KEY, "theirs"]);
-    assert!(fails_about(KEY, call).await.is_wrong_type());
+    assert!(fails_about(KEY, call).await.kind() == LockErrorKind::WrongType);
     assert!(guard.release().await.unwrap_err().is_lost());
     wait::until_async(LIMIT, async || admin.keys("lockable:queue:*").is_empty()).await;
     assert_eq!(admin.command::<Vec<String>>(&["LRANGE", KEY, "0", "-1"]), ["theirs"]);
@@ -113,7 +114,7 @@ async fn foreign_data_during_a_wait_are_reported_and_untouched() {
 async fn foreign_data_at_the_queue_prevent_no_release() {
     let (server, locker, guard) = held().await;
     server.admin().set(QUEUE, "theirs");
-    assert!(fails_about(QUEUE, call(&locker)).await.is_wrong_type());
+    assert!(fails_about(QUEUE, call(&locker)).await.kind() == LockErrorKind::WrongType);
     guard.release().await.unwrap();
     locker.lock("k").acquire().await.unwrap().release().await.unwrap();
     freed(&server).await;
@@ -154,11 +155,11 @@ async fn an_uncountable_fence_counter_is_reported_and_untouched(
 #[tokio::test]
 async fn a_hand_off_gives_the_fence_counter_an_expiry() {
     let (server, guard, waiter) = waited_for().await;
-    let (admin, token) = (server.admin(), guard.fencing_token());
+    let (admin, token) = (server.admin(), guard.lease().fencing_token());
     admin.set(FENCE, "1");
     guard.release().await.unwrap();
     let next = within("a fence counter without an expiry", AT_ONCE, waiter).await.unwrap();
-    assert!(next.fencing_token() > token);
+    assert!(next.lease().fencing_token() > token);
     assert!(admin.pttl(FENCE) > 0);
     release_last(&server, next).await;
 }

@@ -25,10 +25,14 @@ async fn a_forged_grant_is_claimed(#[case] forge: fn(u64) -> (u64, u64)) {
         publish(&admin, token, time);
     }
     wait::until_async(LIMIT, async || proxy.commands("EVALSHA") > asked + 2).await;
-    assert!(!waiter.is_finished() && guard.is_held());
+    assert!(!waiter.is_finished() && guard.lease().is_held());
     guard.release().await.unwrap();
     let next = within("the waiter", AT_ONCE, waiter).await.unwrap();
-    assert!(u64::from(next.fencing_token()) <= now(&admin), "{}", next.fencing_token());
+    assert!(
+        u64::from(next.lease().fencing_token()) <= now(&admin),
+        "{}",
+        next.lease().fencing_token()
+    );
     let last = in_queue(&server, &locker).await;
     next.release().await.unwrap();
     is_served_last(&server, "the next one", AT_ONCE, last).await;

@@ -27,7 +27,7 @@ async fn a_key_and_its_hash_tag_have_separate_queues() {
     admin.reset_statistics();
     tagged.release().await.unwrap();
     is_served("behind the tag", AT_ONCE, for_tagged).await;
-    assert!(plain.is_held() && !for_plain.is_finished());
+    assert!(plain.lease().is_held() && !for_plain.is_finished());
     plain.release().await.unwrap();
     is_served("behind the key", AT_ONCE, for_plain).await;
     assert_eq!(admin.command_calls("publish"), 2);

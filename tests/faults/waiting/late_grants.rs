@@ -91,13 +91,13 @@ async fn a_repeated_grant_has_a_newer_fencing_token() {
     let granted = admin.get(KEY).unwrap();
     admin.del(KEY);
     let between = between.lock("k").try_acquire().await.unwrap().unwrap();
-    let token = between.fencing_token();
+    let token = between.lease().fencing_token();
     between.release().await.unwrap();
     admin.command::<()>(&["SET", KEY, &granted, "PX", "1000"]);
     elapse(Duration::from_millis(400)).await;
     proxy.release_messages();
     proxy.release_requests();
     let late = waiter.await.unwrap();
-    assert!(late.fencing_token() > token, "{} after {token}", late.fencing_token());
+    assert!(late.lease().fencing_token() > token, "{} after {token}", late.lease().fencing_token());
     release_last(&server, late).await;
 }

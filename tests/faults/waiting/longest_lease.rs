@@ -38,7 +38,7 @@ async fn is_claimed_renewed_and_extended() {
     holder.release().await.unwrap();
     let guard = within("handed off", 2 * AT_ONCE, waiter).await.unwrap().unwrap();
     wait::until_async(LIMIT, async || server.admin().pttl(KEY) > 2_000).await;
-    guard.extend(LONGEST).await.unwrap();
+    guard.lease().extend(LONGEST).await.unwrap();
     assert!(one.inspect("k").await.unwrap().is_some());
     release_last(&server, guard).await;
 }
@@ -50,7 +50,7 @@ async fn is_granted_with_a_fence_counter_ahead_of_time() {
     let ahead = (seconds + 3_600) * 1_000_000;
     server.admin().set(FENCE, &ahead.to_string());
     let guard = longest(&locker).acquire().await.unwrap();
-    assert_eq!(u64::from(guard.fencing_token()), ahead + 1);
+    assert_eq!(u64::from(guard.lease().fencing_token()), ahead + 1);
     assert!(server.admin().pttl(FENCE) > 0);
     guard.release().await.unwrap();
 }

@@ -50,7 +50,7 @@ fn a_dropped_question_behind_its_release_takes_nothing() {
     let (first, second) = (one_thread(), one_thread());
     let guard = granted_with_an_open_question(&first, &server, &proxy, locker.lock("k"));
     // The background cannot make the short grant longer meanwhile.
-    second.block_on(guard.extend(LONG)).unwrap();
+    second.block_on(guard.lease().extend(LONG)).unwrap();
     first.block_on(elapse(2 * COMMAND));
     second.block_on(guard.release()).unwrap();
     let admin = server.admin();
@@ -74,7 +74,7 @@ fn a_minimum_hold_outlasts_an_unfinished_release(#[case] deadline: Duration) {
     let request = locker.lock("k").min_hold(LONG / 2);
     let guard = granted_with_an_open_question(&first, &server, &proxy, request);
     // The short grant does not end meanwhile.
-    second.block_on(guard.extend(LONG)).unwrap();
+    second.block_on(guard.lease().extend(LONG)).unwrap();
     proxy.hold_requests();
     let release = guard.release();
     let limit = Duration::from_millis(1_200);

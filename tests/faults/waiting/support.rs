@@ -122,7 +122,7 @@ pub(crate) async fn within<F: Future>(what: &str, bound: Duration, future: F) ->
 /// The waiter is served within the bound, and releases.
 pub(crate) async fn is_served(what: &str, bound: Duration, waiter: JoinHandle<LockGuard>) {
     let guard = within(what, bound, waiter).await.unwrap();
-    assert!(guard.is_held());
+    assert!(guard.lease().is_held());
     guard.release().await.unwrap();
 }
 
@@ -164,9 +164,9 @@ pub(crate) async fn is_over(server: &Server) {
 
 /// Waits until a renewal made the lease longer.
 pub(crate) async fn renewed(guard: &LockGuard) {
-    let mut before = guard.remaining();
+    let mut before = guard.lease().remaining();
     wait::until_async(LIMIT, async || {
-        let now = guard.remaining();
+        let now = guard.lease().remaining();
         let is_renewed = now > before;
         before = now;
         is_renewed

@@ -33,7 +33,10 @@ async fn a_local_waiter_has_a_whole_lease_too() {
 
 /// The short grant becomes the whole lease before it ends.
 async fn has_twenty_seconds(server: &Server, guard: LockGuard, pace: Pace) {
-    wait::until_async(LIMIT, async || guard.remaining() > seconds(15) || !guard.is_held()).await;
+    wait::until_async(LIMIT, async || {
+        guard.lease().remaining() > seconds(15) || !guard.lease().is_held()
+    })
+    .await;
     if is_excused(&guard, pace) {
         return;
     }
@@ -44,7 +47,7 @@ async fn has_twenty_seconds(server: &Server, guard: LockGuard, pace: Pace) {
 /// A holder may lose the short grant on a machine that stands still for a good part of its second: then the
 /// test shows nothing.
 fn is_excused(guard: &LockGuard, pace: Pace) -> bool {
-    let is_held = guard.is_held();
+    let is_held = guard.lease().is_held();
     assert!(is_held || pace.lag() > Duration::from_millis(300), "{guard:?}");
     !is_held
 }
@@ -143,7 +146,7 @@ async fn a_passed_on_lease_is_no_longer_than_requested() {
     // It is passed on within the process, unless the machine takes longer for this step than a turn lasts.
     first.release().await.unwrap();
     let next = next.await.unwrap().unwrap();
-    assert!(next.is_held() && next.remaining() <= usable(seconds(2)), "{next:?}");
+    assert!(next.lease().is_held() && next.lease().remaining() <= usable(seconds(2)), "{next:?}");
     release_last(&server, next).await;
 }
 
@@ -151,10 +154,10 @@ async fn a_passed_on_lease_is_no_longer_than_requested() {
 #[tokio::test]
 async fn a_lease_is_made_longer_during_a_turn() {
     let (server, guard) = handed_off(|lock| lock.expire(seconds(1))).await;
-    guard.extend(seconds(30)).await.unwrap();
-    assert!(guard.remaining() > seconds(20) && server.admin().pttl(KEY) > 20_000);
+    guard.lease().extend(seconds(30)).await.unwrap();
+    assert!(guard.lease().remaining() > seconds(20) && server.admin().pttl(KEY) > 20_000);
     elapse(Duration::from_millis(1_200)).await;
-    assert!(guard.is_held() && guard.remaining() > seconds(15), "{guard:?}");
+    assert!(guard.lease().is_held() && guard.lease().remaining() > seconds(15), "{guard:?}");
     release_last(&server, guard).await;
 }
 
@@ -187,7 +190,7 @@ async fn a_turn_without_its_lock_leaves_the_next_alone() {
     let owner = server.admin().get(KEY);
     drop(first.release().await);
     elapse(seconds(1)).await;
-    assert!(second.is_held());
+    assert!(second.lease().is_held());
     assert_eq!(server.admin().get(KEY), owner);
     second.release().await.unwrap();
     is_served_last(&server, "third", AT_ONCE, third).await;

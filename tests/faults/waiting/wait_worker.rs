@@ -132,9 +132,9 @@ fn pause() {
 fn report(guard: &LockGuard) -> bool {
     // A holder that holds it after this has held it at this moment.
     let before: Duration = clock_gettime(ClockId::Boottime).try_into().unwrap();
-    let is_held = guard.is_held();
+    let is_held = guard.lease().is_held();
     if is_held {
-        println!("{} {}", guard.fencing_token(), before.as_nanos());
+        println!("{} {}", guard.lease().fencing_token(), before.as_nanos());
     }
     is_held
 }

@@ -85,7 +85,7 @@ fn name_at(cluster: &Cluster, master: &Server) -> String {
 #[tokio::test]
 async fn a_process_has_one_line_for_all_nodes() {
     let cluster = Cluster::shared();
-    let locker = builder(&cluster.url()).name("three").connect().await.unwrap();
+    let locker = builder(&cluster.url()).service_name("three").connect().await.unwrap();
     for master in cluster.first_masters() {
         locker.lock(name_at(&cluster, master)).run(async {}).await.unwrap();
     }

@@ -1,10 +1,12 @@
 //! What there is on servers alone: other programs' keys, connections that break, and names of connections.
 
+use lockable_runtime::LockErrorKind;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
+use lockable_runtime::HolderKind;
 use lockable_runtime::Locker;
-use lockable_runtime::admin::{Forced, HolderKind, Process};
+use lockable_runtime::admin::{Forced, Process};
 use lockable_tests::{Admin, ConnectionTraffic, Proxy, Sentinels, Server, clock, long_form};
 
 use super::{all, names};
@@ -44,16 +46,19 @@ async fn what_other_programs_wrote_is_listed_as_such() {
     let expected = [HolderKind::NoLock, HolderKind::Exclusive, HolderKind::Foreign];
     assert_eq!(kinds.collect::<Vec<_>>(), expected);
     let old = found["ours"].holder();
-    assert_eq!((old.process(), old.attempted_at()), ("012345".parse().ok(), None));
-    assert_eq!((old.identity(), old.remaining()), (Some("wrong clock"), None));
+    assert_eq!((old.process(), old.held_since()), ("012345".parse().ok(), None));
+    assert_eq!((old.request_id(), old.remaining()), (Some("wrong clock"), None));
     assert!(found["theirs"].holder().remaining().is_some());
     assert_eq!(found["list"].queued(), 1);
     // Alone, it is no error either.
     let list = locker.admin().holder("list").await.unwrap().unwrap();
     assert_eq!(list.holder().kind(), HolderKind::NoLock);
-    assert!(locker.inspect("list").await.unwrap_err().is_wrong_type());
+    assert!(locker.inspect("list").await.unwrap_err().kind() == LockErrorKind::WrongType);
     let error = locker.admin().force_release(&list, "why").await.unwrap_err();
-    assert!(error.is_wrong_type() && error.key() == Some("disLock:list"), "{error}");
+    assert!(
+        error.kind() == LockErrorKind::WrongType && error.key() == Some("disLock:list"),
+        "{error}"
+    );
 }
 
 /// Goal: what has the prefix by chance costs the one who lists no memory, and any value can be taken away.
@@ -106,8 +111,8 @@ async fn an_entry_that_no_process_listens_to_says_so() {
     let waiters = locker.admin().queue("a").await.unwrap();
     let [gone, old, other] = &waiters[..] else { panic!("{waiters:?}") };
     assert_eq!(gone.process().unwrap().to_string(), "0a1b2c");
-    assert_eq!((gone.identity(), gone.is_listening()), (Some("gone"), Some(false)));
-    assert!(gone.attempted_at().is_some());
+    assert_eq!((gone.request_id(), gone.is_listening()), (Some("gone"), Some(false)));
+    assert!(gone.waiting_since().is_some());
     assert_eq!((old.process(), old.is_listening()), ("fedcba".parse().ok(), Some(false)));
     assert_eq!((other.process(), other.is_listening()), (None, None));
     admin.command::<()>(&["DEL", queue]);
@@ -122,7 +127,7 @@ async fn a_listing_survives_a_broken_connection() {
     let proxy = Proxy::start(&server);
     let locker = connect(&proxy.url()).await;
     locks(&server.admin(), 3_000);
-    let mut listing = locker.admin().locks().fast();
+    let mut listing = locker.admin().locks().unthrottled();
     let mut found = Vec::new();
     while let Some(lock) = listing.next().await.transpose().unwrap() {
         if [500, 1_500].contains(&found.len()) {
@@ -173,7 +178,7 @@ async fn a_glob_means_the_same_on_a_server_and_in_memory() {
     }
     for glob in globs {
         let listed =
-            async |locker: &Locker| all(locker.admin().locks().fast().matching(&glob)).await;
+            async |locker: &Locker| all(locker.admin().locks().unthrottled().matching(&glob)).await;
         let (there, here) = (listed(&locker).await, listed(&memory).await);
         assert!(there.keys().eq(here.keys()), "{glob:?}: {there:?} {here:?}");
     }
@@ -218,7 +223,7 @@ async fn a_listing_survives_a_failover() {
     assert_eq!(locker.admin().processes().await.unwrap().len(), 1);
     locks(&sentinels.primary().admin(), 2_000);
     sentinels.primary().admin().wait_for_replica();
-    let mut listing = locker.admin().locks().fast();
+    let mut listing = locker.admin().locks().unthrottled();
     let mut found = Vec::new();
     while let Some(lock) = listing.next().await.transpose().unwrap() {
         if found.len() == 500 {
@@ -232,8 +237,8 @@ async fn a_listing_survives_a_failover() {
 #[tokio::test]
 async fn each_connection_has_the_name_of_its_process() {
     let server = Server::start();
-    let shop = builder(&server.url()).name("shop").connect().await.unwrap();
-    let other = builder(&server.url()).name("cron").connect().await.unwrap();
+    let shop = builder(&server.url()).service_name("shop").connect().await.unwrap();
+    let other = builder(&server.url()).service_name("cron").connect().await.unwrap();
     // A lease that is renewed has a connection of its own.
     let _guard = shop.lock("a").renew().acquire().await.unwrap();
     let renewed = async || shop.admin().processes().await.unwrap();

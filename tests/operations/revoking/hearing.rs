@@ -51,7 +51,7 @@ async fn a_holder_is_asked_after_a_failover() {
     listens(group.primary(), &operator, "k").await;
     let after = group.fail_over();
     listens(after, &operator, "k").await;
-    assert!(guard.is_held());
+    assert!(guard.lease().is_held());
     is_asked(&operator, guard).await;
 }
 
@@ -88,7 +88,7 @@ async fn a_holder_that_may_not_listen_is_named() {
     until(async || refused(1)).await;
     let asked = operator.admin().revoke(&held(&operator, "k").await, "why").await.unwrap();
     assert!(matches!(asked, Revoked::NotListening { remaining: Some(_) }), "{asked:?}");
-    assert!(guard.is_held());
+    assert!(guard.lease().is_held());
     guard.release().await.unwrap();
     assert!(refused(1));
 }

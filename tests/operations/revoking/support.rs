@@ -36,7 +36,7 @@ pub(super) async fn stopped(operator: &Locker, seen: &HeldLock, guard: &LockGuar
     let admin = operator.admin();
     until(async || {
         admin.revoke(seen, "why").grace(Duration::ZERO).await.unwrap();
-        !guard.is_held()
+        !guard.lease().is_held()
     })
     .await;
 }
@@ -58,7 +58,8 @@ pub(super) async fn ask(operator: &Locker, seen: &HeldLock, guard: LockGuard) {
     let admin = operator.admin();
     let asking = async { admin.revoke(seen, "why").grace(LIMIT).await.unwrap() };
     let let_go = async {
-        let error = tokio::time::timeout(2 * LIMIT, guard.lost()).await.expect("it hears of it");
+        let error =
+            tokio::time::timeout(2 * LIMIT, guard.lease().lost()).await.expect("it hears of it");
         assert!(error.is_revoked());
         guard.release().await.unwrap();
     };

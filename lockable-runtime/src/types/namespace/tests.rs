@@ -1,3 +1,4 @@
+use crate::types::error::LockErrorKind;
 use proptest::prelude::*;
 
 use super::*;
@@ -86,7 +87,7 @@ fn what_begins_no_name_is_refused() {
     ];
     for (text, flaw) in cases {
         let error = Namespace::new(text).unwrap_err();
-        assert!(error.is_invalid_option(), "{text:?}");
+        assert!(error.kind() == LockErrorKind::InvalidOption, "{text:?}");
         assert!(error.to_string().contains(flaw), "{text:?}: {error}");
         assert!(error.to_string().contains("`shop:lockable`"), "{error}");
     }
@@ -100,7 +101,10 @@ fn no_lock_has_the_name_of_a_companion() {
     let namespace = Namespace::new("shop:lockable").unwrap();
     for (prefix, text) in [("", "shop:lockable:queue:{k}"), ("shop:", "lockable:fence:{abc}")] {
         let error = namespace.key(prefix, text).unwrap_err();
-        assert!(error.is_invalid_key() && error.to_string().contains("`namespace`"), "{error}");
+        assert!(
+            error.kind() == LockErrorKind::InvalidKey && error.to_string().contains("`namespace`"),
+            "{error}"
+        );
     }
     assert_eq!(
         namespace.key("shop:", "lockable:order:7").unwrap().as_str(),

@@ -1,4 +1,5 @@
 use super::*;
+use crate::types::error::LockErrorKind;
 
 fn address(url: &str) -> Address {
     Address::parse(url).unwrap()
@@ -20,7 +21,7 @@ fn seeds(url: &str) -> Vec<ConnectionInfo> {
 
 fn refusal(url: &str) -> String {
     let error = Address::parse(url).unwrap_err();
-    assert!(error.is_invalid_url(), "{url}: {error}");
+    assert!(error.kind() == LockErrorKind::InvalidUrl, "{url}: {error}");
     error.to_string()
 }
 
@@ -101,7 +102,7 @@ fn sentinels_have_credentials_of_their_own() {
     let both = credentials("sentinel_user=watch&sentinel_password=p%26w");
     assert_eq!(both, Some(Credentials::new("watch", "p&w")));
     let password = credentials("x=1&sentinel_password=pw");
-    assert_eq!(password, Some(Credentials::of_default_user("pw")));
+    assert_eq!(password, Some(Credentials::password("pw")));
     assert_eq!(credentials("x=1"), None);
 }
 

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::backend::{Held, Seen};
+use crate::backend::Held;
+use crate::backend::Seen;
 use crate::types::owner::{HolderId, LockValue, ProcessId, TokenParts};
 
-/// The holder of a lock, as [`Locker::inspect`](crate::Locker::inspect) or a [listing](crate::admin) found it.
+/// The holder of a lock, as [`Locker::inspect`](crate::Locker::inspect) or a listing found it.
 ///
 /// It never shows the owner token, which is enough to release the lock. No fencing token is here either: fence
 /// counters belong to hash slots, and the server does not know a holder's token.
@@ -14,9 +15,8 @@ pub struct Holder {
     id: HolderId,
     kind: HolderKind,
     process: Option<ProcessId>,
-    attempted_at: Option<SystemTime>,
-    is_from_queue: bool,
-    identity: Option<String>,
+    held_since: Option<HeldSince>,
+    request_id: Option<String>,
     remaining: Option<Duration>,
 }
 
@@ -31,8 +31,28 @@ pub enum HolderKind {
     /// A value that another library wrote, and that keeps the lock taken all the same.
     Foreign,
     /// Data of another type, which are no lock: calls for the lock fail with
-    /// [`is_wrong_type`](crate::LockError::is_wrong_type).
+    /// [`WrongType`](crate::LockErrorKind::WrongType).
     NoLock,
+}
+
+/// Since when a lock is held, by the clock of the holder's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum HeldSince {
+    /// Since then: it was acquired in one try.
+    At(SystemTime),
+    /// Not before then, so for that long at most: it came by the queue, and this is when its call began to wait.
+    NotBefore(SystemTime),
+}
+
+impl HeldSince {
+    /// The earliest time since when it can be held.
+    #[must_use]
+    pub fn earliest(self) -> SystemTime {
+        match self {
+            Self::At(time) | Self::NotBefore(time) => time,
+        }
+    }
 }
 
 impl Holder {
@@ -41,8 +61,8 @@ impl Holder {
     ///
     /// It may be a client's text: escape it before a terminal or a page shows it.
     #[must_use]
-    pub fn identity(&self) -> Option<&str> {
-        self.identity.as_deref()
+    pub fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
     }
 
     /// How long the lock lasts by the backend's clock; `None` is without an end, which another
@@ -66,22 +86,13 @@ impl Holder {
         self.kind
     }
 
-    /// When the lock was asked for, by the clock of the holder's process; `None` where that is not known, as of
-    /// another library's lock.
+    /// Since when it is held, by the clock of the holder's process; `None` where that is not known, as of another
+    /// library's lock.
     ///
-    /// For a lock that was acquired in one try, that is since when it is held. One that [came by the
-    /// queue](Holder::is_from_queue) was asked for before it was waited for: so the time since then is the most that
-    /// it can be held. Calls of one process may pass a lock on: it has this time until it leaves
-    /// the process.
+    /// Calls of one process may pass a lock on: it has this time until it leaves the process.
     #[must_use]
-    pub fn attempted_at(&self) -> Option<SystemTime> {
-        self.attempted_at
-    }
-
-    /// Whether the attempt was queued before it had the lock.
-    #[must_use]
-    pub fn is_from_queue(&self) -> bool {
-        self.is_from_queue
+    pub fn held_since(&self) -> Option<HeldSince> {
+        self.held_since
     }
 
     /// Which process has the lock; `None` where that is not known. [`Admin::processes`](crate::admin::Admin::processes)
@@ -95,7 +106,7 @@ impl Holder {
         Self::written(&held.owner, held.remaining)
     }
 
-    pub(super) fn seen(seen: &Seen) -> Self {
+    pub(crate) fn seen(seen: &Seen) -> Self {
         if let Some(owner) = &seen.owner {
             return Self::written(owner, seen.remaining);
         }
@@ -104,19 +115,22 @@ impl Holder {
     }
 
     fn written(owner: &LockValue, remaining: Option<Duration>) -> Self {
-        let id = HolderId::of(owner);
-        let Some(acquired) = TokenParts::parse(owner.text()) else {
-            let kind = HolderKind::Foreign;
-            let is_from_queue = false;
-            let process = None;
-            let attempted_at = None;
-            let identity = None;
-            return Self { id, kind, process, attempted_at, is_from_queue, identity, remaining };
+        let foreign = Self {
+            id: HolderId::of(owner),
+            kind: HolderKind::Foreign,
+            process: None,
+            held_since: None,
+            request_id: None,
+            remaining,
         };
-        let TokenParts { mark, process, attempted_at, is_from_queue, identity } = acquired;
-        let process = Some(process);
-        let kind = mark.map_or(HolderKind::Exclusive, |_| HolderKind::KeptByMinHold);
-        let identity = identity.map(ToOwned::to_owned);
-        Self { id, kind, process, attempted_at, is_from_queue, identity, remaining }
+        let Some(token) = TokenParts::parse(owner.text()) else { return foreign };
+        let since = if token.is_from_queue { HeldSince::NotBefore } else { HeldSince::At };
+        Self {
+            kind: token.mark.map_or(HolderKind::Exclusive, |_| HolderKind::KeptByMinHold),
+            process: Some(token.process),
+            held_since: token.attempted_at.map(since),
+            request_id: token.identity.map(ToOwned::to_owned),
+            ..foreign
+        }
     }
 }
