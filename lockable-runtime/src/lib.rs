@@ -85,7 +85,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `on_lost = cancel`, `on_lost = finish` | what becomes of the body when the lease is lost: it is stopped, or it completes and gives its value | `cancel` |
 /// | `on_busy = expr`, `on_busy = skip` | the value when another holder has the lock, or still has it at the limit of `wait`; `expr` sees all parameters, `skip` is `()`, `None`, `Ok(())` or `Ok(None)` | by return type |
 /// | `on_error = \|err\| expr` | the value for every other way of not finishing under the lock; sees its argument, statics and `Copy` parameters | by return type |
-/// | `guard = name` | binds `name` in the body to its [`Lease`]: key, fencing token, remaining time | |
+/// | `guard = name` | binds `name` in the body to its [`Lease`]: key, fencing token, remaining time, a [signal](Lease::ending_within) before its end | |
 /// | `locker = expr` | which [`Locker`], such as `self.locks`; cloned, never borrowed across the body | the process-wide one, see [`install`] |
 /// | `crate = ::path` | where `lockable_runtime` lives, for a crate that has it by a [re-export](#re-exports) | `::lockable_runtime` |
 ///

@@ -184,6 +184,19 @@ async fn guards_and_sync_bodies_know_their_loss() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_body_ends_in_order_before_its_lease_does() {
+    #[distributed_lock(key = "order:{id}", expire = 10, guard = lock)]
+    async fn ship(id: u32) -> Result<(u32, Duration), LockError> {
+        let left = lock.ending_within(Duration::from_secs(2)).await;
+        assert!(lock.is_held());
+        Ok((id, left))
+    }
+    let locks = TestLocks::new();
+    let (id, left) = locks.scope(ship(7)).await.unwrap();
+    assert!(id == 7 && left <= Duration::from_secs(2) && !left.is_zero(), "{left:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_first_waiter_has_a_lost_lock_next() {
     let locks = TestLocks::new();
     let holder = locks.scope(ship(7, pending()));

@@ -20,6 +20,8 @@ use crate::fixture::{
 every_backend! { one_thread: [
     a_released_lock_has_no_loss,
     every_waiter_hears_of_the_loss,
+    the_end_of_a_lease_is_signalled_before_it,
+    the_signal_before_the_end_knows_every_end,
     a_loss_stays_while_later_holders_come_and_go,
     a_body_is_not_polled_after_a_refused_renewal,
     a_body_may_finish_after_a_refused_renewal,
@@ -94,6 +96,39 @@ async fn a_released_lock_has_no_loss<F: Fixture>(store: &F) {
     let lost = timeout(F::LEASE * 6 / 5, losses.join_next()).await;
     assert!(lost.is_err(), "{lost:?}");
     assert!(leases.iter().all(|lease| !lease.is_lost() && !lease.is_held()));
+}
+
+async fn the_end_of_a_lease_is_signalled_before_it<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let guard = locker.lock(KEY).expire(F::LEASE).acquire().await.unwrap();
+    let lease = guard.lease();
+    let left = timeout(LIMIT, lease.ending_within(F::LEASE / 2)).await.unwrap();
+    assert!(left <= F::LEASE / 2 && lease.remaining() <= left, "{left:?}");
+    // Its end is nearer than that already.
+    let nearer = timeout(LIMIT, lease.ending_within(F::LEASE)).await.unwrap();
+    assert!(nearer <= left, "{nearer:?} {left:?}");
+    lease.extend(2 * F::LEASE).await.unwrap();
+    assert!(!give_up_after(1, lease.ending_within(F::LEASE / 2)).await, "it waits again");
+    let again = timeout(LIMIT, lease.ending_within(F::LEASE)).await.unwrap();
+    assert!(again <= F::LEASE, "{again:?}");
+    let after = lease.clone();
+    guard.release().await.unwrap();
+    assert!(!give_up_after(1, after.ending_within(F::LEASE)).await, "it was released");
+}
+
+async fn the_signal_before_the_end_knows_every_end<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let request = locker.lock(KEY).expire(2 * F::LEASE).renew().max_hold(F::LEASE);
+    let guard = request.acquire().await.unwrap();
+    let left = timeout(LIMIT, guard.lease().ending_within(F::LEASE / 2)).await.unwrap();
+    assert!(left <= F::LEASE / 2, "{left:?}");
+    guard.release().await.unwrap();
+    let guard = hold_renewed(store, &locker).await;
+    // So that its deadline is far.
+    guard.lease().extend(20 * F::LEASE).await.unwrap();
+    Harm::Deleted.befall(store);
+    let left = timeout(LIMIT, guard.lease().ending_within(F::LEASE / 2)).await.unwrap();
+    assert!(left.is_zero() && guard.lease().is_lost(), "{left:?}");
 }
 
 async fn every_waiter_hears_of_the_loss<F: Fixture>(store: &F) {

@@ -18,7 +18,7 @@ use crate::types::options::{OnLost, Terms, Ttl};
 use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
 
-use self::state::LeaseState;
+use self::state::{Ending, LeaseState};
 
 pub use self::early::EndsEarly;
 pub(crate) use self::loss::Loss;
@@ -191,24 +191,79 @@ impl Lease {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn lost(&self) -> LockError {
-        if self.link().is_inherited() {
-            return self.lost_error(Loss::Forked);
+        match self.ending(Duration::ZERO, Duration::ZERO).await {
+            Ending::Over(Status::MaxHoldReached) => self.max_hold_reached(),
+            Ending::Over(Status::Revoked) => self.revoked(),
+            Ending::Over(Status::Lost(loss)) => self.lost_error(loss),
+            Ending::Over(_) | Ending::Near(_) | Ending::Far(_) => pending().await,
         }
+    }
+
+    /// Its end, once the deadline or the end of `max_hold` is no more than that away, or it is over.
+    async fn ending(&self, of_deadline: Duration, of_hold: Duration) -> Ending {
         loop {
             // Registered before the look, so that a loss right after it is not missed.
             let mut notified = pin!(self.0.lost.notified());
             notified.as_mut().enable();
-            match self.status() {
-                Status::Held(rest) => {
-                    // A deadline that renewals have moved is waited for again.
-                    let timer = || self.link().backend.timer(rest);
+            if self.link().is_inherited() {
+                return Ending::Over(Status::Lost(Loss::Forked));
+            }
+            match self.update(|state, now| state.ending(of_deadline, of_hold, now)) {
+                Ending::Far(wait) => {
+                    // An end that renewals have moved is waited for again.
+                    let timer = || self.link().backend.timer(wait);
                     let _notified: Option<()> = within(timer, notified).await;
                 }
-                Status::MaxHoldReached => return self.max_hold_reached(),
-                Status::Revoked => return self.revoked(),
-                Status::Lost(loss) => return self.lost_error(loss),
-                Status::Released => pending().await,
+                ending => return ending,
             }
+        }
+    }
+
+    /// Waits until the end is no more than `duration` away, so that a long body ends in order: it flushes, notes how far
+    /// it has come, and returns. Returns how much is left.
+    ///
+    /// The end is that of the lease or, where it is nearer, of `max_hold`. A lease with `renew` is extended over and
+    /// over, so its own end counts only once less than a third of `expire` is left, which shows that renewals fail.
+    ///
+    /// Where the end is so near already, it returns at once; where the holder may no longer count on the lock, with
+    /// zero, as when [`lost`](Lease::lost) returns. A renewal or an [`extend`](Lease::extend) moves the end: then it
+    /// waits again, and so does another call after one that has returned. It never ends once the lock was released.
+    ///
+    /// # What this does not guarantee
+    /// A lock that is deleted, taken over or revoked ends without a time before it.
+    ///
+    /// # Cancel safety
+    /// Nothing is missed: where so little is left already, it ends at once.
+    ///
+    /// # Examples
+    /// An export that stops in time and goes on where it was:
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # use std::time::Duration;
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// # async fn next_page() { tokio::time::sleep(Duration::from_millis(1)).await }
+    /// # async fn note(pages: usize) { assert!(pages > 0) }
+    /// let request = locker.lock("export").expire(Duration::from_millis(100));
+    /// let guard = request.acquire().await?;
+    /// let mut pages = 0;
+    /// loop {
+    ///     tokio::select! {
+    ///         _left = guard.lease().ending_within(Duration::from_millis(50)) => break,
+    ///         () = next_page() => pages += 1,
+    ///     }
+    /// }
+    /// note(pages).await;
+    /// guard.release().await?;
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn ending_within(&self, duration: Duration) -> Duration {
+        let of_lease = if self.renews() { self.pace().duration() / 3 } else { Duration::MAX };
+        match self.ending(duration.min(of_lease), duration).await {
+            Ending::Near(left) => left,
+            Ending::Over(Status::Released) => pending().await,
+            Ending::Over(_) | Ending::Far(_) => Duration::ZERO,
         }
     }
 

@@ -69,6 +69,17 @@ pub(crate) enum Status {
     Released,
 }
 
+/// How near the end of a lease is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It is near once this has passed.
+    Far(Duration),
+    /// So much is left.
+    Near(Duration),
+    /// The holder may not count on the lock any more.
+    Over(Status),
+}
+
 /// What became of a lease when its holder gave it up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
@@ -118,6 +129,24 @@ impl LeaseState {
                 Status::Held(end.unwrap_or(self.valid_until).min(self.valid_until).since(now))
             }
         }
+    }
+
+    /// Whether the deadline, or the end that `max_hold` sets, is no more than that away.
+    pub(crate) fn ending(
+        &mut self,
+        of_deadline: Duration,
+        of_hold: Duration,
+        now: Moment,
+    ) -> Ending {
+        let status = self.status(now);
+        if !matches!(status, Status::Held(_)) {
+            return Ending::Over(status);
+        }
+        let hold = self.hold_until.map(|end| (end.since(now), of_hold));
+        let ends = hold.into_iter().chain([(self.valid_until.since(now), of_deadline)]);
+        let near = ends.clone().filter(|(left, least)| left <= least).map(|(left, _)| left).min();
+        let wait = ends.map(|(left, least)| left.saturating_sub(least)).min();
+        near.map_or_else(|| Ending::Far(wait.unwrap_or_default()), Ending::Near)
     }
 
     /// The backend has answered a request of that moment: the lock is this holder's.

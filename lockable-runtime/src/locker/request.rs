@@ -90,6 +90,7 @@ impl LockRequest {
     /// # What this does not guarantee
     /// A body that hangs holds its lock for ever, and so does a guard that is leaked by
     /// [`mem::forget`](std::mem::forget); set a [`max_hold`](LockRequest::max_hold).
+    /// [`Lease::ending_within`](crate::Lease::ending_within) says before the end that renewals fail.
     ///
     /// With `memory://` a lease is renewed on the runtime that acquired it, and ends when that is blocked
     /// or is no more.
@@ -102,7 +103,7 @@ impl LockRequest {
     ///
     /// Then the body of [`run`](LockRequest::run) is dropped and the lock is released. A guard that
     /// is held by hand has its [`lost`](crate::Lease::lost) signal then, and is not renewed any more. Needs
-    /// [`renew`](LockRequest::renew).
+    /// [`renew`](LockRequest::renew). [`Lease::ending_within`](crate::Lease::ending_within) says so before it.
     pub fn max_hold(mut self, most: Duration) -> Self {
         self.terms.max_hold = Some(most);
         self

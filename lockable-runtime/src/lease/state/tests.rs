@@ -44,6 +44,24 @@ fn a_renewal_never_shortens_a_lease() {
 }
 
 #[test]
+fn an_end_is_near_by_the_deadline_or_by_the_longest_hold() {
+    let millis = Duration::from_millis;
+    let (none, second) = (Duration::ZERO, millis(1_000));
+    let mut lease = lease();
+    assert_eq!(lease.ending(second, second, at(8_000)), Ending::Far(millis(898)));
+    assert_eq!(lease.ending(second, second, at(8_898)), Ending::Near(second));
+    assert_eq!(lease.ending(none, none, at(9_897)), Ending::Far(millis(1)));
+    let over = Ending::Over(Status::Lost(Loss::Deadline));
+    assert_eq!(lease.ending(second, second, at(9_898)), over);
+    let mut limited = LeaseState::new(Tenure::whole(at(0), TTL), Some(at(5_000)));
+    assert_eq!(limited.ending(second, second, at(1_000)), Ending::Far(millis(3_000)));
+    assert_eq!(limited.ending(second, second, at(4_500)), Ending::Near(millis(500)));
+    assert_eq!(limited.ending(none, none, at(5_000)), Ending::Over(Status::MaxHoldReached));
+    // The deadline is near, and the end of the longest hold is not.
+    assert_eq!(limited.ending(millis(8_000), none, at(2_000)), Ending::Near(millis(7_898)));
+}
+
+#[test]
 fn a_lease_is_confirmed_by_the_latest_request() {
     const RECENTLY: Duration = Duration::from_millis(800);
     let mut lease = lease();
