@@ -65,11 +65,11 @@ fn nanos(duration: Duration) -> u64 {
 pub fn boot_time() -> Moment {
     use rustix::time::{ClockId, clock_gettime};
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    const CLOCK: ClockId = ClockId::Boottime;
-    /// Elsewhere this one counts suspend, or there is none that does.
+    let clock = ClockId::Boottime;
+    // Elsewhere this one counts suspend, or there is none that does.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    const CLOCK: ClockId = ClockId::Monotonic;
-    let time = clock_gettime(CLOCK);
+    let clock = ClockId::Monotonic;
+    let time = clock_gettime(clock);
     let seconds = time.tv_sec.unsigned_abs();
     let nanos = time.tv_nsec.unsigned_abs();
     Moment(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
