@@ -137,7 +137,7 @@ impl Load {
         pace.elapsed()
     }
 
-    /// How long it takes until each line has moved twice and as many lockers as there are have connected anew, which
+    /// How long it takes until each line has moved twice and as many new lockers as there are have connected, which
     /// after a failover they do.
     pub(crate) async fn usual_failover(&self) -> Duration {
         let moved = self.each_line_moves_twice().await;

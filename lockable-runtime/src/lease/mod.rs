@@ -236,7 +236,7 @@ impl Lease {
     /// Nothing is missed: where so little is left already, it ends at once.
     ///
     /// # Examples
-    /// An export that stops in time and goes on where it was:
+    /// An export that stops in time and notes how far it has come:
     /// ```
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
     /// # use std::time::Duration;

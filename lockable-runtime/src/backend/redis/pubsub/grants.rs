@@ -27,9 +27,7 @@ pub(crate) struct PlainGrants {
 /// Whether the subscription is confirmed; `None` before the first try has ended.
 type Confirmed = watch::Receiver<Option<Result<(), Fault>>>;
 
-/// What receives grants.
-///
-/// Each time with an origin that is drawn then, and with those of the attempts that wait already.
+/// Receives grants: each subscription has the channel of its own origin, and those of the attempts that wait already.
 struct GrantReceiver {
     opener: Opener,
     confirmed: watch::Sender<Option<Result<(), Fault>>>,

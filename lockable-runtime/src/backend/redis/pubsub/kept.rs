@@ -23,7 +23,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How long a subscription that is left has to show that it lives; other processes are handed locks by then.
 pub(super) const PING: Duration = Duration::from_millis(200);
 
-/// The pause after so many tries have failed in a row.
+/// The pause after this number of tries has failed in a row.
 pub(super) fn pause_after(failures: u32) -> Duration {
     SHORTEST_PAUSE.saturating_mul(1 << failures.min(MAX_DOUBLED)).min(LONGEST_PAUSE)
 }
