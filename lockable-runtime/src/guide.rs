@@ -50,5 +50,9 @@ pub mod limits {}
 pub mod migrating {}
 
 #[doc = include_str!("../links.md")]
+#[doc = include_str!("../guide/versions.md")]
+pub mod versions {}
+
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/faq.md")]
 pub mod faq {}
