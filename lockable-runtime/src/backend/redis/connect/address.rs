@@ -202,8 +202,27 @@ impl Own {
 const USER: &str = "sentinel_user";
 const PASSWORD: &str = "sentinel_password";
 
-/// What the client library reads in the URL of one server.
-fn info(url: &str) -> Result<ConnectionInfo, LockError> {
+/// What the client library reads in the URL of one server. TLS is not its matter: whether it knows `rediss://` depends
+/// on what other crates of the program ask of it.
+pub(super) fn info(url: &str) -> Result<ConnectionInfo, LockError> {
+    let rest = ["rediss://", "valkeys://"].iter().find_map(|start| url.strip_prefix(start));
+    let Some(rest) = rest else { return plain_info(url) };
+    if !cfg!(feature = "tls") {
+        return Err(fault::no_tls());
+    }
+    let insecure = match rest.split_once('#') {
+        None => false,
+        Some((_, "insecure")) => true,
+        Some(_) => return Err(invalid(FRAGMENT)),
+    };
+    let info = plain_info(&format!("redis://{rest}"))?;
+    let ConnectionAddr::Tcp(host, port) = info.addr().clone() else { return Ok(info) };
+    Ok(info.set_addr(ConnectionAddr::TcpTls { host, port, insecure, tls_params: None }))
+}
+
+const FRAGMENT: &str = "only #insecure is supported as URL fragment";
+
+fn plain_info(url: &str) -> Result<ConnectionInfo, LockError> {
     url.into_connection_info().map_err(|error| fault::bad_url(&error))
 }
 

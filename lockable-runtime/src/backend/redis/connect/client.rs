@@ -54,9 +54,8 @@ impl Client {
     /// The way that a URL says, for unit tests.
     #[cfg(test)]
     pub(crate) fn at(url: &str) -> Self {
-        use ::redis::IntoConnectionInfo;
         let settings = crate::backend::Settings::default();
-        let info = url.into_connection_info().unwrap();
+        let info = super::address::info(url).unwrap();
         let timers = crate::background::background().unwrap();
         let certificates = Certificates::of(&settings, &info, timers).unwrap();
         Self::new(info, certificates, settings.deadlines.connect)

@@ -334,18 +334,20 @@ pub(crate) fn unsure_release(server: &str) -> Fault {
 
 /// The message never shows the URL, which may hold a password.
 pub(crate) fn bad_url(error: &RedisError) -> LockError {
-    let message = if error.to_string().contains("TLS") {
-        "`rediss://` needs the feature `tls` of lockable-runtime".to_owned()
-    } else {
-        format!(
-            "{}; a URL looks like `redis://user:password@host:6379/0`, \
-             `redis-sentinel://user:password@host:26379,host:26379/NAME/0`, \
-             `redis-cluster://user:password@host:6379,host:6379` or \
-             `redis+unix:///path/to/socket?db=0`, with special characters percent-encoded",
-            error.to_string().split(" - ").next().unwrap_or_default()
-        )
-    };
+    let message = format!(
+        "{}; a URL looks like `redis://user:password@host:6379/0`, \
+         `redis-sentinel://user:password@host:26379,host:26379/NAME/0`, \
+         `redis-cluster://user:password@host:6379,host:6379` or \
+         `redis+unix:///path/to/socket?db=0`, with special characters percent-encoded",
+        error.to_string().split(" - ").next().unwrap_or_default()
+    );
     LockError::new(LockErrorKind::InvalidUrl, message)
+}
+
+/// A URL of TLS in a program without it.
+pub(crate) fn no_tls() -> LockError {
+    let message = "`rediss://` needs the feature `tls` of lockable-runtime";
+    LockError::new(LockErrorKind::InvalidUrl, message.to_owned())
 }
 
 #[cfg(test)]
