@@ -162,16 +162,15 @@ fn is_plain(name: &str) -> bool {
 const USER_IN_MEMORY: &str =
     "an `@` is in the name of a store in memory; write `memory://` or `memory://name`";
 
-const FRAGMENT: &str = "behind the `#` there can be nothing but `insecure`, as in `rediss://host#insecure`; write a `#` \
-                        of a setting as `%23`";
+const FRAGMENT: &str = "a URL has nothing behind a `#`; write a `#` of a setting as `%23`";
 
 const NOTHING_BEHIND: &str = "nothing is behind the `?`; leave it out";
 
 const REPEATED: &str =
     "a second `?` is behind the first; write `&` between two settings, and `%3F` for a `?` in one";
 
-const TLS: &str = "write `rediss://` for TLS, which checks the server's certificate against those of the system; \
-                   `LockerBuilder::root_certificate` has others checked, and `#insecure` at the end of the URL none";
+const TLS: &str = "write `rediss://` for TLS, which checks the server's certificate against the roots of the system, \
+                   or against the one that `LockerBuilder::root_certificate` names; the check cannot be turned off";
 
 const DATABASE: &str = "write the number of the database as the path, as in `redis://host:6379/3` or \
                         `redis-sentinel://host:26379/NAME/3`; a cluster has none";
@@ -240,15 +239,15 @@ mod tests {
             ("redis://host?password=canary", "in front of the host"),
             ("redis://host?sentinel_password=canary", "`redis-sentinel://` alone"),
             ("redis-cluster://host?sentinel_user=canary", "`redis-sentinel://` alone"),
-            ("rediss://host?ssl_cert_reqs=none", "`#insecure` at the end"),
+            ("rediss://host?ssl_cert_reqs=none", "cannot be turned off"),
             ("redis://host?insecure=true", "`rediss://`"),
             ("redis://host?skipVerify=1", "`rediss://`"),
             ("redis://host??prefix=canary", "`&` between two settings"),
             ("redis://host?prefix=canary?expire=5s", "`&` between two settings"),
             ("redis://host/0?", "nothing is behind the `?`"),
-            ("redis://host/0#prefix=canary", "nothing but `insecure`"),
-            ("redis://host/0#insecure", "`rediss://host#insecure`"),
-            ("memory://name#a", "nothing but `insecure`"),
+            ("redis://host/0#prefix=canary", "nothing behind a `#`"),
+            ("redis://host/0#insecure", "nothing behind a `#`"),
+            ("memory://name#a", "nothing behind a `#`"),
             ("memory://user:canary@x", "`memory://name`"),
         ] {
             for error in refusals(url) {
