@@ -18,7 +18,8 @@ pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
 /// Each predicate answers what the caller may do next; [`kind`](LockError::kind) is for counting
 /// and logging. The message names the key, unless [`redact_keys`](crate::LockerBuilder::redact_keys) redacts
 /// it, and never shows a password or an owner token. The cause in the client library, where there is
-/// one, is [`source`](Error::source); what a server quotes of a command is left out of both. Of a renewed
+/// one, is [`source`](Error::source), for logs: its type may change in any version. What a server quotes of a
+/// command is left out of both. Of a renewed
 /// lock whose lease ended, the source is the last failed renewal, another `LockError`. `{:?}` is the message with
 /// its sources in one line, and `{:#?}` has the kind and the other parts.
 ///
