@@ -9,6 +9,6 @@ Output   1 it is there; 0 it is not, so the keys of a lock are on several server
 
 Changes nothing.
 
-See "How is a proxy noticed that spreads keys?" in DESIGN.md.
+See "How is a sharding proxy detected?" in DESIGN.md.
 ]]
 return redis.call('GET', KEYS[2]) == ARGV[1] and 1 or 0

@@ -1,6 +1,6 @@
 //! From when on a lease counts that was granted by a message: by the server's times in earlier answers.
 //!
-//! See "From when on does a handed-off lease count?" in DESIGN.md.
+//! See "When does a handed-off lease start?" in DESIGN.md.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

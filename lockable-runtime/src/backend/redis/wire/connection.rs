@@ -277,7 +277,7 @@ impl Connection {
 
     /// Whether the server was left by now, for another primary or node: what this one answers counts for nothing.
     ///
-    /// See "Why is an answer of a server that was left not believed?" in DESIGN.md.
+    /// See "Why are late replies of a demoted primary discarded?" in DESIGN.md.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.target.is_over()
     }

@@ -53,7 +53,7 @@ pub(crate) fn steps(names: &Names, key: &LockKey, origin: Origin) -> Vec<Step> {
 
 /// Whether commands and scripts find the same fence counter, tried with locks all over the slots.
 ///
-/// See "How is a proxy noticed that spreads keys?" in DESIGN.md.
+/// See "How is a sharding proxy detected?" in DESIGN.md.
 pub(crate) fn meetings(names: &Names, prefix: &str) -> Vec<Step> {
     (0..MEETINGS).filter_map(|_| meeting(names, prefix)).flatten().collect()
 }
