@@ -10,7 +10,7 @@
 //! | `redis` | `redis://`, `redis-sentinel://`, `redis-cluster://` and `redis+unix://`; without it there is `memory://` alone | on |
 //! | `tls` | `rediss://`, `rediss-sentinel://` and `rediss-cluster://`, through rustls with ring and the system's root certificates, whatever TLS other crates enable | off |
 //! | `tower` | `lockable_runtime::tower::RequestIdLayer`, for axum, tonic and others | off |
-//! | `metrics` | numbers through the `metrics` facade; see [`telemetry`] | off |
+//! | `metrics` | metrics (counters and histograms) through the `metrics` facade; see [`telemetry`] | off |
 //! | `serde` | keys, fencing tokens and request ids in serialized data, and the report of a check as JSON | off |
 #![allow(
     rustdoc::redundant_explicit_links,

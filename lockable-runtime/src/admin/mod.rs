@@ -68,7 +68,7 @@ impl Admin {
     ///   million keys it takes about ten seconds.
     ///
     /// # What this does not guarantee
-    /// Each line is as old as its way here, and of a lock that changes hands meanwhile the holder and the time that it
+    /// Each entry is a snapshot from when its page was read, and of a lock that changes hands meanwhile the holder and the time that it
     /// lasts may be of two holds. A lock that is acquired or released during the listing may be on it or not; so may
     /// one whose slot moves to another node of a cluster. Left out are keys that no lock can have, and keys with
     /// the names of companions. Of a value of 1 KiB or more, which is another library's, only the beginning is read, and
@@ -229,7 +229,7 @@ impl Admin {
     /// is the greatest of all primaries.
     ///
     /// [`Holder::held_since`](crate::Holder::held_since) and [`Waiter::waiting_since`] are by the clocks of other machines: where this is much,
-    /// theirs may be as well.
+    /// those may differ as much.
     ///
     /// # Errors
     /// As [`processes`](Admin::processes).

@@ -97,7 +97,7 @@ pub(crate) trait Environment: Send + Sync + 'static {
     /// Which backend this is, for messages: where it is, without credentials.
     fn name(&self) -> &str;
 
-    /// What two backends have in common exactly when they lead to the same place, as far as can be known.
+    /// Identity of the store: equal for two backends if they reach the same one, as far as can be known.
     fn store(&self) -> &str;
 
     /// The time on the clock that this backend's leases are measured by.

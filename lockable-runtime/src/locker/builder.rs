@@ -141,7 +141,7 @@ impl LockerBuilder {
     /// the service. By default it is that of `OTEL_SERVICE_NAME`, or else the file name of the program.
     ///
     /// Each connection that locks is named `lockable:<process>:<name>@<host>:<pid>` by `CLIENT SETNAME`, with
-    /// its greeting; characters that servers refuse in a name are percent-encoded, and of a name 64 bytes are taken.
+    /// its greeting; characters that servers refuse in a name are percent-encoded, and the name is cut to 64 bytes.
     /// [`Admin::processes`](crate::admin::Admin::processes) reads that.
     ///
     /// # What this does not guarantee

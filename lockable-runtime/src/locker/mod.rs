@@ -99,7 +99,7 @@ impl Locker {
     /// Who has the lock of this key, and for how long; `None` when no one has it.
     ///
     /// # What this does not guarantee
-    /// The answer is as old as its way here. To decide by it whether to acquire would be a race;
+    /// The answer is a snapshot from when the server sent it. To decide by it whether to acquire would be a race;
     /// [`try_acquire`](LockRequest::try_acquire) is one step.
     ///
     /// # Errors
@@ -180,7 +180,7 @@ impl Locker {
     ///
     /// # What this does not guarantee
     /// A proxy is found by the address to which the server saw the connection come (`CLIENT INFO`), and by
-    /// two connections that are one at the server, or lead to two (`INFO`). One that is transparent to both is not found. The report is as old as its way here. For a
+    /// two connections that are one at the server, or lead to two (`INFO`). One that is transparent to both is not found. The report is a snapshot. For a
     /// user who may use only some keys of the prefix, the right to all of them is reported as missing.
     /// What was refused shows in the server's `ACL LOG`.
     ///

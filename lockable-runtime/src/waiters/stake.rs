@@ -78,7 +78,7 @@ impl Stake {
         Self::new(&self.lines, self.at, role)
     }
 
-    /// It is another one from now on. Calls may have waited until this one has asked, and heard that.
+    /// Changes the role, and wakes the calls that waited for the outcome of this one's try.
     fn change(&mut self, role: Role, heard: Heard, begin: impl FnOnce(&mut Stakes)) {
         let from = mem::replace(&mut self.role, role);
         let Left { held, awaited } = self.lines.holders.change(self.at, from, begin);

@@ -221,7 +221,7 @@ impl Stakes {
         self.leases(key).any(|lease| lease.is_holding(now))
     }
 
-    /// A stake of this number is not that any more.
+    /// Removes the stake with this number from its role.
     pub(super) fn leave(&mut self, role: Role, number: u64) -> Left {
         let mut left = Left::default();
         match role {

@@ -21,7 +21,7 @@ pub(crate) struct Address {
     pub(crate) server: ConnectionInfo,
     /// The URL without credentials and parameters, for messages.
     pub(crate) name: String,
-    /// What the names of two addresses have in common exactly when they lead to the same place.
+    /// Identity of the store: equal for two addresses if they name the same servers.
     pub(crate) store: String,
 }
 

@@ -26,7 +26,7 @@ type Openings = Vec<(Id, Opening)>;
 /// A connection works only while its runtime does, and a process may run many: each `#[tokio::test]`
 /// makes one. Callers outside any runtime use the background runtime's.
 pub(crate) struct Connections {
-    /// What opening one of them takes, or one of another's own.
+    /// How to open a connection; callers that want a private one use it too.
     pub(crate) opener: Opener,
     openings: Mutex<Openings>,
     /// When connections were last to lead to another server, in nanoseconds; zero if never.
