@@ -70,7 +70,7 @@ codes! {
     AddressesUnreachable = "addresses-unreachable":
         "start the node again; if it runs, let the cluster name an address that leads there from here: see \
          `cluster-announce-ip`, `cluster-announce-hostname` and `cluster-preferred-endpoint-type`",
-    /// a node has no channels of a shard, so that calls that wait ask again and again.
+    /// a node has no channels of a shard, so that waiting calls poll.
     NoShardChannel =
         "no-shard-channel": "use servers, and proxies, that have `SSUBSCRIBE` and `SPUBLISH`",
     /// the clocks of a cluster's primaries differ from each other.

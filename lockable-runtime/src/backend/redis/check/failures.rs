@@ -80,7 +80,7 @@ pub(super) fn failed(name: &'static str, cause: &str, advice: &'static str) -> F
 /// What channels of a shard need, and a node of a cluster does not have, or not now.
 pub(super) fn no_channel(what: &str, cause: &str) -> Finding {
     let message = format!(
-        "calls that wait hear of no grant, and ask about once a second: {what} failed: {cause}"
+        "waiting calls get no notifications and poll about once a second: {what} failed: {cause}"
     );
     Finding::new(Severity::Warning, Code::NoShardChannel, message)
 }

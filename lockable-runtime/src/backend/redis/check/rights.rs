@@ -100,7 +100,7 @@ const OF_NODE: Kind = Kind {
     ],
     of_reader: &["pttl LOCK", "time", "pubsub|shardnumsub CHANNEL", "asking", "cluster|slots"],
     of_grants: &["+spublish", "+ssubscribe", "+sunsubscribe", "+pubsub|shardnumsub"],
-    silence: (Severity::Warning, "calls that wait ask about once a second"),
+    silence: (Severity::Warning, "waiting calls poll about once a second"),
 };
 
 fn kind(channels: Channels) -> Kind {

@@ -92,11 +92,12 @@ impl Settings {
             (_, "noeviction") => {
                 (Severity::Info, Code::MemoryLimit, "maxmemory", "refuses new locks")
             }
-            (0, _) => (Severity::Info, Code::Eviction, "maxmemory-policy", "would drop locks"),
-            _ => (Severity::Warning, Code::Eviction, "maxmemory-policy", "drops held locks"),
+            (0, _) => (Severity::Info, Code::Eviction, "maxmemory-policy", "would evict locks"),
+            _ => (Severity::Warning, Code::Eviction, "maxmemory-policy", "evicts held locks"),
         };
-        let message =
-            format!("by `maxmemory-policy {policy}` the server {effect} at `maxmemory {limit}`");
+        let message = format!(
+            "with `maxmemory-policy {policy}` the server {effect} once it reaches `maxmemory {limit}`"
+        );
         Some(Finding::new(severity, code, message).about(subject))
     }
 

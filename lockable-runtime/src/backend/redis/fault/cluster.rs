@@ -13,7 +13,7 @@ use crate::types::slot::Slot;
 pub(crate) fn unknown(cluster: &str, faults: Vec<Fault>) -> Fault {
     let is_refused = faults.iter().all(|fault| fault.kind == LockErrorKind::Refused);
     let kind = if is_refused { LockErrorKind::Refused } else { LockErrorKind::Unavailable };
-    let mut message = format!("{cluster}: no node says which nodes have the slots");
+    let mut message = format!("{cluster}: no node gave a valid reply to `CLUSTER SLOTS`");
     for (number, fault) in faults.iter().enumerate() {
         let said = fault.message.strip_prefix(cluster).unwrap_or(&fault.message).trim_start();
         // A string takes everything.
@@ -39,7 +39,10 @@ pub(crate) fn without_its_slots(server: &str) -> Fault {
 
 /// Nodes name each other for a slot; the fault is that of the last one.
 pub(crate) fn circle(last: &Fault) -> Fault {
-    Fault::unavailable(format!("{}; the nodes name each other for the slot", last.message))
+    Fault::unavailable(format!(
+        "{}; redirect loop: the nodes keep naming each other for this slot",
+        last.message
+    ))
 }
 
 /// An answer to `CLUSTER SLOTS` that is none; the URL is of the server alone.
