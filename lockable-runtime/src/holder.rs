@@ -75,6 +75,7 @@ impl Holder {
     }
 
     /// Which hold this is: the same as long as the same acquisition has the lock.
+    #[cfg(feature = "admin")]
     #[must_use]
     pub fn id(&self) -> HolderId {
         self.id
@@ -97,6 +98,7 @@ impl Holder {
 
     /// Which process has the lock; `None` where that is not known. [`Admin::processes`](crate::admin::Admin::processes)
     /// says where it runs, if it is connected.
+    #[cfg(feature = "admin")]
     #[must_use]
     pub fn process(&self) -> Option<ProcessId> {
         self.process

@@ -11,6 +11,7 @@
 //! | `tls` | `rediss://`, `rediss-sentinel://` and `rediss-cluster://`, through rustls with ring and the system's root certificates, whatever TLS other crates enable | off |
 //! | `tower` | `lockable_runtime::tower::RequestIdLayer`, for axum, tonic and others | off |
 //! | `metrics` | metrics (counters and histograms) through the `metrics` facade; see [`telemetry`] | off |
+//! | `admin` | `Locker::admin`: listing locks, and asking their holders to stop; every holder obeys without it | off |
 //! | `serde` | keys, fencing tokens and request ids in serialized data, and the report of a check as JSON | off |
 #![allow(
     rustdoc::redundant_explicit_links,
@@ -19,7 +20,11 @@
 // What needs a feature shows it on its page, on docs.rs and in `cargo xtask lint`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "admin")]
 pub mod admin;
+#[cfg(not(feature = "admin"))]
+#[expect(dead_code, unused_imports, unreachable_pub, reason = "the feature `admin` shows it")]
+mod admin;
 mod attribute;
 mod backend;
 mod background;

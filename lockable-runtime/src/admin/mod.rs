@@ -2,7 +2,8 @@
 //!
 //! In the first minute of an incident the questions are: who has this lock, since when, who waits for it, and how is
 //! it freed without two at work? An [`Admin`], which [`Locker::admin`](crate::Locker::admin) gives, answers them on
-//! every backend. The program `lockable` does the same from a shell.
+//! every backend. The program `lockable` does the same from a shell. A service needs the feature `admin` only to act as an
+//! operator: its own locks are listed, and its holders stop when they are asked, without it.
 //!
 //! # Rights
 //! An [`Admin`] opens connections of its own at its first use. They change nothing, so a user who may not lock can look,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use self::builder::LockerBuilder;
+#[cfg(feature = "admin")]
 use crate::admin::Admin;
 use crate::backend::Link;
 use crate::check::{Code, Finding, Report, Role, Severity};
@@ -148,6 +149,7 @@ impl Locker {
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
+    #[cfg(feature = "admin")]
     #[must_use]
     pub fn admin(&self) -> Admin {
         let Shared { acquirer, prefix, namespace, .. } = &*self.0;

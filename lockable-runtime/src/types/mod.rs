@@ -17,6 +17,10 @@ pub(crate) mod metric_keys;
 pub(crate) mod metric_keys;
 pub(crate) mod namespace;
 pub(crate) mod options;
+#[cfg_attr(
+    not(feature = "admin"),
+    expect(unreachable_pub, reason = "the feature `admin` shows the ids")
+)]
 pub(crate) mod owner;
 pub(crate) mod parameters;
 pub(crate) mod percent;
