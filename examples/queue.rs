@@ -29,7 +29,7 @@ struct Counts {
 
 /// Waits for its turn, which comes without a retry.
 async fn queued(locks: &Locker, counts: &Counts) -> Result<(), LockError> {
-    locks.lock("stock").wait_at_most(PATIENCE).run(take_one(counts)).await
+    locks.lock("stock").wait(PATIENCE).run(take_one(counts)).await
 }
 
 /// Tries until it finds the lock free, as clients without a queue do.

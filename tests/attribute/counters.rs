@@ -95,7 +95,7 @@ fn each_call_is_counted_by_how_it_ended() {
         let _held = hold(&locks, "k").await;
         assert!(locks.lock("k").try_run(async {}).await.unwrap().is_none());
         assert!(locks.lock("k").try_acquire().await.unwrap().is_none());
-        locks.lock("k").wait_at_most(SECOND).acquire().await.unwrap_err();
+        locks.lock("k").wait(SECOND).acquire().await.unwrap_err();
         let mut call = Box::pin(locks.lock("k").acquire());
         assert!(poll_once(call.as_mut()).await.is_none());
         drop(call);

@@ -122,7 +122,7 @@ async fn a_call_that_waits_logs_how_long() {
     let held = hold(&locks, "k").await;
     events::listen();
     let (waited, released) =
-        tokio::join!(locks.lock("k").wait_at_most(9 * SECOND).acquire(), async {
+        tokio::join!(locks.lock("k").wait(9 * SECOND).acquire(), async {
             elapse(3 * SECOND).await;
             held.release().await
         });
@@ -141,7 +141,7 @@ async fn a_call_logs_why_it_has_no_lock() {
     let _held = hold(&locks, "k").await;
     events::listen();
     assert!(locks.lock("k").try_acquire().await.unwrap().is_none());
-    locks.lock("k").wait_at_most(SECOND).acquire().await.unwrap_err();
+    locks.lock("k").wait(SECOND).acquire().await.unwrap_err();
     let mut call = Box::pin(locks.lock("k").acquire());
     assert!(poll_once(call.as_mut()).await.is_none());
     drop(call);
@@ -303,7 +303,7 @@ async fn a_redacted_key_is_shown_nowhere() {
 async fn failures(locks: &Locker) -> Vec<LockError> {
     let request = || locks.lock("mail:secret");
     vec![
-        request().wait_at_most(SECOND).acquire().await.unwrap_err(),
+        request().wait(SECOND).acquire().await.unwrap_err(),
         request().min_hold(99 * SECOND).acquire().await.unwrap_err(),
         locks.lock("secret}").acquire().await.unwrap_err(),
         locks.inspect("secret}").await.unwrap_err(),

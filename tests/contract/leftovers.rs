@@ -55,10 +55,10 @@ async fn one_try_with_terms_of_waiting_is_refused<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     let before = store.requests();
     for limit in [Duration::ZERO, Duration::from_secs(1)] {
-        let error = locker.lock(KEY).wait_at_most(limit).try_acquire().await.unwrap_err();
+        let error = locker.lock(KEY).wait(limit).try_acquire().await.unwrap_err();
         assert!(
             error.kind() == LockErrorKind::InvalidOption
-                && error.to_string().contains("`wait_at_most`"),
+                && error.to_string().contains("`wait`"),
             "{error}"
         );
         assert_eq!(error.key(), Some(NAME));

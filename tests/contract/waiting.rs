@@ -23,7 +23,7 @@ async fn a_waiter_has_the_lock_after_its_release<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
     let waiter = async {
-        let guard = other.lock(KEY).wait_at_most(Duration::from_secs(5)).acquire().await.unwrap();
+        let guard = other.lock(KEY).wait(Duration::from_secs(5)).acquire().await.unwrap();
         assert!(guard.lease().is_held() && guard.lease().remaining() > Duration::ZERO);
         guard.release().await.unwrap();
     };
@@ -39,7 +39,7 @@ async fn a_wait_limit_ends_the_wait_with_an_error<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
     let guard = hold(&locker).await;
     for limit in [Duration::ZERO, Duration::from_millis(150)] {
-        let error = other.lock(KEY).wait_at_most(limit).acquire().await.unwrap_err();
+        let error = other.lock(KEY).wait(limit).acquire().await.unwrap_err();
         assert!(error.is_wait_limit_reached() && error.is_busy(), "{error}");
         assert!(!error.is_lost() && !error.is_body_finished() && !error.is_unavailable());
         assert!(error.key() == Some(NAME) && error.to_string().contains(NAME), "{error}");
@@ -89,7 +89,7 @@ async fn waiters_of_other_lockers_are_served_too<F: Fixture>(store: &F) {
 async fn a_dead_holder_costs_no_more_than_its_lease<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     store.put_foreign(NAME, F::LEASE);
-    let guard = locker.lock(KEY).wait_at_most(LIMIT).acquire().await.unwrap();
+    let guard = locker.lock(KEY).wait(LIMIT).acquire().await.unwrap();
     guard.release().await.unwrap();
 }
 

@@ -147,7 +147,7 @@ impl Load {
             let locker = Locker::builder().url(&self.url).command_deadline(PATIENCE);
             newcomers.spawn(async move {
                 let locker = locker.connect().await.unwrap();
-                let guard = locker.lock("newcomers").wait_at_most(SWITCH).acquire().await.unwrap();
+                let guard = locker.lock("newcomers").wait(SWITCH).acquire().await.unwrap();
                 guard.release().await.unwrap();
             });
         }
@@ -240,7 +240,7 @@ impl Client {
         let key = line(place.line);
         loop {
             let since = Pace::start();
-            let request = place.locker.lock(&key).wait_at_most(2 * SWITCH);
+            let request = place.locker.lock(&key).wait(2 * SWITCH);
             let acquired = tokio::select! {
                 acquired = request.acquire() => acquired,
                 () = self.stopped() => return,

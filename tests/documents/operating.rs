@@ -54,7 +54,7 @@ impl Waited {
         let connect = async || patient().url(server.url()).connect().await.unwrap();
         let (one, other) = (connect().await, connect().await);
         let holder = one.lock("order:7").acquire().await.unwrap();
-        let waiter = tokio::spawn(other.lock("order:7").wait_at_most(LIMIT).acquire());
+        let waiter = tokio::spawn(other.lock("order:7").wait(LIMIT).acquire());
         let admin = server.admin();
         wait::until_async(LIMIT, async || !admin.keys("lockable:queue:*").is_empty()).await;
         Self { holder, waiter }

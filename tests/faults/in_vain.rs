@@ -193,7 +193,7 @@ async fn a_call_behind_a_blocked_runtime_waits_one_deadline() {
     let locker = ample(&server.url()).command_deadline(COMMAND).connect().await.unwrap();
     let (blocked, is_blocked) = oneshot::channel();
     let (release, is_released) = mpsc::channel::<()>();
-    let request = locker.lock("k").wait_at_most(LIMIT);
+    let request = locker.lock("k").wait(LIMIT);
     let blocking = thread::spawn(move || {
         one_thread().block_on(async move {
             let mut call = pin!(request.acquire());
@@ -238,7 +238,7 @@ async fn calls_behind_a_failed_try_end_soon_after_it() {
 async fn a_wait_limit_of_zero_asks_nothing_behind_others() {
     let (server, proxy, locker) = behind_proxy().await;
     let is_refused = async || {
-        let call = locker.lock("k").wait_at_most(Duration::ZERO).acquire();
+        let call = locker.lock("k").wait(Duration::ZERO).acquire();
         call.await.unwrap_err().is_wait_limit_reached()
     };
     proxy.hold_requests();

@@ -56,7 +56,7 @@ async fn a_grant_to_a_place_in_the_queue() {
         admin.set(KEY, "another");
         proxy.delay(way);
         let asked = proxy.commands("EVALSHA");
-        let waiter = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
+        let waiter = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
         proxy.wait_for_command("EVALSHA", asked + 1, LIMIT).await;
         admin.del(KEY);
         let guard = waiter.await.unwrap().unwrap();

@@ -50,7 +50,7 @@ fn eight_runtimes_side_by_side_exclude_each_other() {
     let sections = Sections::default();
     let turns = async || {
         for _ in 0..TURNS {
-            let guard = locker.lock("k").wait_at_most(LIMIT).acquire().await.unwrap();
+            let guard = locker.lock("k").wait(LIMIT).acquire().await.unwrap();
             sections.enter(&guard);
             tokio::task::yield_now().await;
             sections.leave(&guard);

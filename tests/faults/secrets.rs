@@ -51,7 +51,7 @@ async fn no_secret_is_shown_of_busy_or_lost_locks() {
     as_a_request(async |mut nest: Nest| {
         let guard = nest.guard().await;
         nest.fails(Busy, decorated(&nest, CANARY).await);
-        nest.fails(WaitLimitReached, nest.lock().wait_at_most(SHORT).acquire().await);
+        nest.fails(WaitLimitReached, nest.lock().wait(SHORT).acquire().await);
         nest.fails(InvalidOption, nest.lock().min_hold(LIMIT * 99).acquire().await);
         nest.fails(InvalidOption, guard.lease().extend(Duration::ZERO).await);
         nest.fails(InvalidKey, nest.locker.lock("mail:canary}").acquire().await);
@@ -99,7 +99,7 @@ async fn no_secret_is_shown_beside_foreign_data() {
         nest.guard().await.release().await.unwrap();
         nest.admin.command::<u64>(&["RPUSH", KEY, "data"]);
         nest.fails(WrongType, nest.lock().acquire().await);
-        nest.fails(WrongType, nest.lock().wait_at_most(LIMIT).acquire().await);
+        nest.fails(WrongType, nest.lock().wait(LIMIT).acquire().await);
         nest.fails(WrongType, nest.locker.inspect(NAME).await);
         nest.admin.flush();
         nest.admin.command::<u64>(&["RPUSH", FENCE, "data"]);
@@ -115,13 +115,13 @@ async fn no_secret_is_shown_beside_foreign_data() {
             wait::until_async(LIMIT, async || nest.admin.pttl(QUEUE) > 0).await;
             nest.admin.del(KEY);
         };
-        let (outcome, ()) = tokio::join!(nest.lock().wait_at_most(LIMIT).acquire(), is_freed);
+        let (outcome, ()) = tokio::join!(nest.lock().wait(LIMIT).acquire(), is_freed);
         let error = nest.fails(Refused, outcome);
         assert!(error.contains(FENCE), "{error}");
         nest.admin.flush();
         nest.admin.set(KEY, "another's");
         nest.admin.set(QUEUE, "data");
-        let error = nest.fails(WrongType, nest.lock().wait_at_most(LIMIT).acquire().await);
+        let error = nest.fails(WrongType, nest.lock().wait(LIMIT).acquire().await);
         assert!(error.contains("lockable:queue:{redacted:"), "{error}");
     })
     .await;
@@ -140,7 +140,7 @@ async fn no_secret_is_shown_where_a_right_is_missing() {
             nest.admin.command::<()>(&["ACL", "SETUSER", "app", right]);
             nest.shows(guard.lease().extend(LIMIT).await);
             nest.shows(nest.lock().try_acquire().await);
-            nest.shows(nest.lock().wait_at_most(SHORT).acquire().await);
+            nest.shows(nest.lock().wait(SHORT).acquire().await);
             // A holder is shown with its request id, which is what one inspects for.
             nest.shows(nest.locker.inspect(NAME).await.map(drop));
             nest.shows(guard.release().await);
@@ -167,7 +167,7 @@ async fn no_secret_is_shown_of_a_quoted_command() {
         let guard = nest.guard().await;
         nest.proxy.misspell(Some("EVALSHA"));
         nest.quotes(guard.lease().extend(LIMIT).await);
-        nest.quotes(nest.lock().wait_at_most(LIMIT).acquire().await);
+        nest.quotes(nest.lock().wait(LIMIT).acquire().await);
         nest.quotes(nest.locker.inspect(NAME).await);
         nest.quotes(guard.release().await);
         nest.proxy.misspell(None);
@@ -226,7 +226,7 @@ async fn no_secret_is_shown_where_a_server_lacks_commands() {
         let (proxy, url) = (Proxy::start(&server), server.url());
         as_a_request_on(server, proxy, &url, async |nest: Nest| {
             nest.shows(nest.lock().try_acquire().await);
-            nest.shows(nest.lock().wait_at_most(SHORT).acquire().await);
+            nest.shows(nest.lock().wait(SHORT).acquire().await);
         })
         .await;
     }

@@ -10,7 +10,7 @@ use lockable_tests::{Admin, Peer, Server, python, wait};
 async fn pythons_lock_is_busy_for_us_until_released() {
     let Setting { _server, admin, locker, mut python } = Setting::new().await;
     assert_eq!(python.ask("acquire 10"), "True");
-    let error = locker.lock(KEY).wait_at_most(Duration::ZERO).acquire().await.unwrap_err();
+    let error = locker.lock(KEY).wait(Duration::ZERO).acquire().await.unwrap_err();
     assert!(error.is_busy() && error.key() == Some(NAME), "{error}");
     assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
     assert_eq!(python.ask("owned"), "True");

@@ -84,7 +84,7 @@ impl Worker {
     }
 
     async fn wait(&self) -> Option<LockGuard> {
-        let outcome = self.locks.lock("stock").wait_at_most(PATIENCE).acquire().await;
+        let outcome = self.locks.lock("stock").wait(PATIENCE).acquire().await;
         assert!(outcome.as_ref().err().is_none_or(LockError::is_wait_limit_reached), "{outcome:?}");
         outcome.ok()
     }

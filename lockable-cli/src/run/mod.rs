@@ -126,8 +126,8 @@ fn busy(connection: &Connection, arguments: &Run) -> Failure {
 /// A limit of zero is one try.
 fn waiting(request: LockRequest, arguments: &Run) -> LockRequest {
     match arguments.wait {
-        None => request.wait_at_most(Duration::ZERO),
-        Some(Wait::AtMost(limit)) => request.wait_at_most(limit.0),
+        None => request.wait(Duration::ZERO),
+        Some(Wait::AtMost(limit)) => request.wait(limit.0),
         Some(Wait::Forever) => request,
     }
 }

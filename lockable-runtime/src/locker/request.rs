@@ -132,7 +132,7 @@ impl LockRequest {
     ///
     /// Not for [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run), which never
     /// wait.
-    pub fn wait_at_most(mut self, limit: Duration) -> Self {
+    pub fn wait(mut self, limit: Duration) -> Self {
         self.terms.wait = Wait::AtMost(limit);
         self
     }
@@ -225,7 +225,7 @@ impl LockRequest {
     /// process are served in the order of arrival, and processes in turns. A turn is one grant and at most sixteen passes within the process
     /// and within five milliseconds; with [`fair`](LockRequest::fair) it is one grant.
     ///
-    /// The wait has no limit but for [`wait_at_most`](LockRequest::wait_at_most);
+    /// The wait has no limit but for [`wait`](LockRequest::wait);
     /// [`try_acquire`](LockRequest::try_acquire) does not wait. The attribute tries once, unless it has
     /// `wait`.
     ///
@@ -265,7 +265,7 @@ impl LockRequest {
     /// # Errors
     /// As [`acquire`](LockRequest::acquire), but for the wait limit; and
     /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) with
-    /// [`wait_at_most`](LockRequest::wait_at_most) or [`fair`](LockRequest::fair), which are for calls that
+    /// [`wait`](LockRequest::wait) or [`fair`](LockRequest::fair), which are for calls that
     /// wait.
     ///
     /// # Cancel safety

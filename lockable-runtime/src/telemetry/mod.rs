@@ -138,7 +138,7 @@
 //!     .connect()
 //!     .await?;
 //! let _held = locker.lock("mail:ada@example.org").acquire().await?;
-//! let request = locker.lock("mail:ada@example.org").wait_at_most(Duration::ZERO);
+//! let request = locker.lock("mail:ada@example.org").wait(Duration::ZERO);
 //! let error = request.acquire().await.unwrap_err();
 //! assert!(!error.to_string().contains("ada"));
 //! assert_eq!(error.key(), Some("disLock:mail:ada@example.org"));

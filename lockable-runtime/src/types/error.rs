@@ -29,7 +29,7 @@ pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
 /// let locker = lockable_runtime::Locker::connect("memory://").await?;
 /// let _held = locker.lock("order:7").acquire().await?;
 ///
-/// let request = locker.lock("order:7").wait_at_most(std::time::Duration::ZERO);
+/// let request = locker.lock("order:7").wait(std::time::Duration::ZERO);
 /// let error = request.acquire().await.unwrap_err();
 /// assert!(error.is_busy());
 /// assert!(error.to_string().contains("order:7"));

@@ -159,7 +159,7 @@ impl Terms {
     /// When they say how the call waits.
     pub(crate) fn try_once(&mut self) -> Result<(), LockError> {
         let option = match self.wait {
-            Wait::AtMost(_) => "wait_at_most",
+            Wait::AtMost(_) => "wait",
             Wait::Never | Wait::Forever if self.fair => "fair",
             Wait::Never | Wait::Forever => {
                 self.wait = Wait::Never;

@@ -87,7 +87,7 @@ async fn a_turn_of_a_server_that_was_left_is_claimed() {
     let question = Hold::default();
     let about = Cue::of(["EVALSHA"]).about(&key).times(1);
     doors.answer(0, about, Answer::Held(question.clone()));
-    let mut call = pin!(locker.lock(&key).wait_at_most(LONG).acquire());
+    let mut call = pin!(locker.lock(&key).wait(LONG).acquire());
     tokio::select! {
         _ = &mut call => panic!("another process has the lock"),
         () = question.wait_held(LIMIT) => {}

@@ -70,9 +70,9 @@ pub(super) async fn everything(
         wait::until_async(LIMIT, async || queued() == 2).await;
         guard.release().await
     };
-    let given_up = other.lock("k").wait_at_most(Duration::from_millis(1)).acquire().await;
+    let given_up = other.lock("k").wait(Duration::from_millis(1)).acquire().await;
     assert!(given_up.unwrap_err().is_wait_limit_reached());
-    let (waits, fair) = (locker.lock("k"), other.lock("k").wait_at_most(LONG).fair());
+    let (waits, fair) = (locker.lock("k"), other.lock("k").wait(LONG).fair());
     let (released, one, two) = tokio::join!(release, waits.run(async {}), fair.run(async {}));
     released.and(one).and(two)
 }

@@ -118,7 +118,7 @@ async fn slots_move_among_hundreds_of_waiters() {
             cluster.wait_until_healthy();
         });
         for key in &keys {
-            waiters.spawn(locker.lock(key).wait_at_most(LONG).acquire());
+            waiters.spawn(locker.lock(key).wait(LONG).acquire());
         }
     });
     let admins: Vec<_> = cluster.servers().map(Server::admin).collect();
@@ -272,7 +272,7 @@ async fn waited_for(cluster: &Cluster, lock: &Lock) -> (LockGuard, JoinHandle<Lo
 }
 
 fn waiter(locker: &Locker, key: &str) -> JoinHandle<LockGuard> {
-    let request = locker.lock(key).wait_at_most(LONG);
+    let request = locker.lock(key).wait(LONG);
     tokio::spawn(async move { request.acquire().await.unwrap() })
 }
 

@@ -24,7 +24,7 @@ async fn a_claim_in_a_moving_slot_lengthens_the_lock() {
         (connect_ample(&cluster.url()).await, connect_ample(&cluster.url()).await);
     let guard = holder.lock(&key).acquire().await.unwrap();
     let waiting = tokio::spawn({
-        let request = process.lock(&key).wait_at_most(LONG);
+        let request = process.lock(&key).wait(LONG);
         async move { request.acquire().await.unwrap() }
     });
     let admin = from.admin();

@@ -98,7 +98,7 @@ impl Trial {
 
     /// Acquires the lock as soon as it can, for a moment.
     fn waiter(&self, key: &str) -> JoinHandle<()> {
-        let request = self.lockers[1].lock(key).wait_at_most(LONG);
+        let request = self.lockers[1].lock(key).wait(LONG);
         let sections = Arc::clone(&self.sections);
         tokio::spawn(async move { visit(request.acquire().await.unwrap(), &sections).await })
     }

@@ -39,7 +39,7 @@ async fn survives_a_failover(cluster: &Cluster, builder: LockerBuilder) {
     for guard in held {
         let request =
             lockers[1].lock(guard.lease().key().as_str().strip_prefix("disLock:").unwrap());
-        let waiter = tokio::spawn(request.wait_at_most(LONG).acquire());
+        let waiter = tokio::spawn(request.wait(LONG).acquire());
         assert!(guard.lease().is_held());
         guard.release().await.unwrap();
         waiter.await.unwrap().unwrap().release().await.unwrap();

@@ -58,7 +58,7 @@ fn refused(url: &str) {
     let own = runtime();
     let lock = || locker.lock("other").acquire();
     say("own runtime", own.block_on(lock()));
-    say("with a limit", own.block_on(locker.lock("k").wait_at_most(LONG).acquire()));
+    say("with a limit", own.block_on(locker.lock("k").wait(LONG).acquire()));
     say("inherited runtime", parents.handle().block_on(lock()));
     say("decorated", own.block_on(decorated_async()));
     say("sync", decorated());
@@ -99,7 +99,7 @@ fn own(url: &str) {
     }
     let own = runtime();
     let locker = own.block_on(connect(url));
-    say("the parent's lock", own.block_on(locker.lock("k").wait_at_most(Duration::ZERO).acquire()));
+    say("the parent's lock", own.block_on(locker.lock("k").wait(Duration::ZERO).acquire()));
     let guard = own.block_on(locker.lock("renewed").expire(LEASE).renew().acquire()).unwrap();
     // Longer than its lease, by the thread of the child alone.
     let end = LEASE * 3 / 2;

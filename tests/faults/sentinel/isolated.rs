@@ -59,7 +59,7 @@ impl Split {
         switches.next().await;
         group.set_down_after(LONG);
         group.other_than(before);
-        let request = connect_ample(&group.url()).await.lock("k").wait_at_most(LONG);
+        let request = connect_ample(&group.url()).await.lock("k").wait(LONG);
         let new = request.acquire().await.unwrap();
         Self { group, old, new }
     }

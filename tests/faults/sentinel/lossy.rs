@@ -91,7 +91,7 @@ async fn a_turn_from_before_a_failover_is_claimed() {
     let before = group.primary();
     let locker = connect_ample(&group.url()).await;
     before.admin().set(KEY, "another");
-    let mut call = pin!(locker.lock("k").wait_at_most(LONG).acquire());
+    let mut call = pin!(locker.lock("k").wait(LONG).acquire());
     tokio::select! {
         _ = &mut call => panic!("another process has the lock"),
         () = queued(before, 1) => {}

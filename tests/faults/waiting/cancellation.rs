@@ -17,7 +17,7 @@ async fn a_waiter_that_gives_up_leaves_the_queue_at_once() {
     in_queue(&server, &locker).await.abort();
     within("left after a drop", AT_ONCE, queued(&server, 0)).await;
     let limit = Duration::from_millis(100);
-    let error = locker.lock("k").wait_at_most(limit).acquire().await.unwrap_err();
+    let error = locker.lock("k").wait(limit).acquire().await.unwrap_err();
     assert!(error.is_wait_limit_reached(), "{error}");
     within("left after the limit", AT_ONCE, queued(&server, 0)).await;
     release_last(&server, guard).await;
@@ -71,7 +71,7 @@ async fn a_crowd_that_half_gives_up_leaves_nothing() {
         let waiters: Vec<_> = (0..40)
             .map(|number| {
                 let locker = if number % 2 == 0 { &one } else { &two };
-                let request = locker.lock("k").wait_at_most(LIMIT);
+                let request = locker.lock("k").wait(LIMIT);
                 let work = async move { request.acquire().await.unwrap().release().await.unwrap() };
                 (number, tokio::spawn(work))
             })
@@ -101,7 +101,7 @@ async fn a_waiting_call_may_be_dropped_at_every_poll() {
             drop(is_queued.await);
             guard.release().await.unwrap();
         };
-        let call = moment.of(locker.lock("k").wait_at_most(LIMIT).acquire());
+        let call = moment.of(locker.lock("k").wait(LIMIT).acquire());
         let (guard, ()) = tokio::join!(call, release);
         let is_done = guard.is_some();
         drop(guard);

@@ -49,7 +49,7 @@ async fn scripts_of_hand_offs(
         let (locker, sections) = (locker.clone(), Arc::clone(sections));
         tasks.spawn(async move {
             for _ in 0..HAND_OFFS / TASKS {
-                let guard = locker.lock("k").wait_at_most(LIMIT).fair().acquire().await.unwrap();
+                let guard = locker.lock("k").wait(LIMIT).fair().acquire().await.unwrap();
                 sections.enter(&guard);
                 sections.leave(&guard);
                 guard.release().await.unwrap();

@@ -57,7 +57,7 @@ async fn messages_lost_for_long_cost_at_most_one_recheck() {
     let (server, proxy, _locker, guard) = held_beside_proxy().await;
     // It takes as long as the command deadline, too.
     let locker = patient(&proxy.url()).connect().await.unwrap();
-    let request = locker.lock("k").wait_at_most(3 * LIMIT);
+    let request = locker.lock("k").wait(3 * LIMIT);
     let waiter = tokio::spawn(async move { request.acquire().await.unwrap() });
     queued(&server, 1).await;
     proxy.hold_messages();

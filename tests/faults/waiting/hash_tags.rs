@@ -64,7 +64,7 @@ async fn lockers_of_two_namespaces_exclude_each_other() {
 }
 
 fn waiter(locker: &Locker, key: &'static str) -> JoinHandle<LockGuard> {
-    let request = locker.lock(key).wait_at_most(LIMIT);
+    let request = locker.lock(key).wait(LIMIT);
     tokio::spawn(async move { request.acquire().await.unwrap() })
 }
 

@@ -106,7 +106,7 @@ pub(crate) async fn held_claim(
     guard.release().await.unwrap();
     first.await.unwrap().release().await.unwrap();
     let guard = holder.lock("k").acquire().await.unwrap();
-    let call = tokio::spawn(locker.lock("k").wait_at_most(limit).acquire());
+    let call = tokio::spawn(locker.lock("k").wait(limit).acquire());
     queued(server, 1).await;
     proxy.hold_messages();
     guard.release().await.unwrap();

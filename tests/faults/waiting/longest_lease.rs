@@ -56,5 +56,5 @@ async fn is_granted_with_a_fence_counter_ahead_of_time() {
 }
 
 fn longest(locker: &Locker) -> LockRequest {
-    locker.lock("k").expire(LONGEST).wait_at_most(LIMIT)
+    locker.lock("k").expire(LONGEST).wait(LIMIT)
 }

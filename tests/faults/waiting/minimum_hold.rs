@@ -57,7 +57,7 @@ async fn one_who_waits_comes_before_newcomers(#[case] is_before_release: bool) {
 #[tokio::test]
 async fn a_waiter_with_a_minimum_hold_keeps_it() {
     let (server, locker, holder) = held().await;
-    let first = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).min_hold(MINIMUM).acquire());
+    let first = tokio::spawn(locker.lock("k").wait(LIMIT).min_hold(MINIMUM).acquire());
     queued(&server, 1).await;
     let second = waiter(&locker);
     // The minimum begins later than this, between the grant and its arrival here.
@@ -107,7 +107,7 @@ async fn the_value_of_another_program_is_no_mark(
 }
 
 async fn hold(locker: &Locker, least: Duration) -> LockGuard {
-    locker.lock("k").wait_at_most(LIMIT).min_hold(least).acquire().await.unwrap()
+    locker.lock("k").wait(LIMIT).min_hold(least).acquire().await.unwrap()
 }
 
 /// A lock that was released, stays taken for so long from its grant, and is waited for.

@@ -23,7 +23,7 @@ async fn a_demoted_server_passes_on_no_grant() {
     let (old, new, proxy, guard, lockers) = held().await;
     let (sections, mut waiters) = (Arc::new(Sections::default()), JoinSet::new());
     for (number, locker) in lockers.iter().enumerate() {
-        let (request, sections) = (locker.lock("k").wait_at_most(LIMIT), Arc::clone(&sections));
+        let (request, sections) = (locker.lock("k").wait(LIMIT), Arc::clone(&sections));
         waiters.spawn(async move {
             let guard = request.acquire().await.unwrap();
             sections.enter(&guard);
@@ -49,7 +49,7 @@ async fn subscriptions_follow_to_the_new_primary() {
     for locker in lockers {
         waiters.spawn(async move {
             for _ in 0..4 {
-                let guard = locker.lock("k").wait_at_most(LIMIT).fair().acquire().await.unwrap();
+                let guard = locker.lock("k").wait(LIMIT).fair().acquire().await.unwrap();
                 guard.release().await.unwrap();
             }
         });

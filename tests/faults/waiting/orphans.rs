@@ -103,7 +103,7 @@ fn granted_with_an_open_question(
     runtime.block_on(async {
         let holder = ample(&server.url()).connect().await.unwrap();
         let holder = holder.lock("k").acquire().await.unwrap();
-        let waiting = tokio::spawn(request.wait_at_most(LIMIT).acquire());
+        let waiting = tokio::spawn(request.wait(LIMIT).acquire());
         queued(server, 1).await;
         proxy.hold_open_requests();
         proxy.wait_held(LIMIT).await;

@@ -72,13 +72,13 @@ pub(crate) async fn held_beside_proxy() -> (Server, Proxy, Locker, LockGuard) {
 
 /// A lock that is waited for by a task of its own.
 pub(crate) fn waiter(locker: &Locker) -> JoinHandle<LockGuard> {
-    let request = locker.lock("k").wait_at_most(LIMIT);
+    let request = locker.lock("k").wait(LIMIT);
     tokio::spawn(async move { request.acquire().await.unwrap() })
 }
 
 /// The same for a call that may fail.
 pub(crate) fn call(locker: &Locker) -> JoinHandle<Result<LockGuard, LockError>> {
-    tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire())
+    tokio::spawn(locker.lock("k").wait(LIMIT).acquire())
 }
 
 /// A waiter of a process that is in the queue from now on.

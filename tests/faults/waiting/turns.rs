@@ -23,7 +23,7 @@ async fn a_handed_off_lock_has_its_whole_lease() {
 async fn a_local_waiter_has_a_whole_lease_too() {
     let (pace, (server, locker, holder)) = (Pace::start(), held().await);
     let first = in_queue(&server, &locker).await;
-    let long = locker.lock("k").expire(seconds(20)).wait_at_most(LIMIT);
+    let long = locker.lock("k").expire(seconds(20)).wait(LIMIT);
     let second = tokio::spawn(long.acquire());
     holder.release().await.unwrap();
     first.await.unwrap().release().await.unwrap();
@@ -68,7 +68,7 @@ async fn a_handed_off_lock_is_renewed() {
 async fn a_claim_that_is_refused_stops_the_body() {
     let (server, proxy, locker, holder) = held_beside_proxy().await;
     let admin = server.admin();
-    let request = locker.lock("k").wait_at_most(LIMIT);
+    let request = locker.lock("k").wait(LIMIT);
     let call = tokio::spawn(request.run(std::future::pending::<()>()));
     queued(&server, 1).await;
     proxy.hold_requests();
@@ -138,7 +138,7 @@ async fn a_passed_on_lease_is_no_longer_than_requested() {
     let (server, locker) = server_and_locker().await;
     server.admin().set(KEY, "another client");
     let first = in_queue(&server, &locker).await;
-    let next = tokio::spawn(locker.lock("k").expire(seconds(2)).wait_at_most(LIMIT).acquire());
+    let next = tokio::spawn(locker.lock("k").expire(seconds(2)).wait(LIMIT).acquire());
     // A call that finds others in the line lines up behind them at its first poll.
     yield_now().await;
     server.admin().del(KEY);
@@ -199,7 +199,7 @@ async fn a_turn_without_its_lock_leaves_the_next_alone() {
 /// A lock that a waiter has from another process's release.
 async fn handed_off(request: impl FnOnce(LockRequest) -> LockRequest) -> (Server, LockGuard) {
     let (server, locker, holder) = held().await;
-    let waiter = tokio::spawn(request(locker.lock("k")).wait_at_most(LIMIT).acquire());
+    let waiter = tokio::spawn(request(locker.lock("k")).wait(LIMIT).acquire());
     queued(&server, 1).await;
     holder.release().await.unwrap();
     let guard = within("handed off", AT_ONCE, waiter).await.unwrap().unwrap();

@@ -114,7 +114,7 @@ async fn a_lock_is_not_busy_once_the_connections_broke() {
     let runs = Runs::default();
     let (by, counted) = (locker.clone(), runs.clone());
     let answer = tokio::spawn(async move { calls::answer(&by, LIMIT_OF_CALL, &counted).await });
-    let call = tokio::spawn(locker.lock("k").wait_at_most(LIMIT_OF_CALL).acquire());
+    let call = tokio::spawn(locker.lock("k").wait(LIMIT_OF_CALL).acquire());
     // On a busy machine it may be over before that is seen.
     let admin = server.admin();
     wait::until_async(LIMIT, async || places(&admin) == 1 || call.is_finished()).await;
@@ -158,7 +158,7 @@ async fn a_waiter_learns_that_its_server_died() {
     let locker = impatient(&server.url()).connect().await.unwrap();
     let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let limit = 4 * COMMAND;
-    let waiting = locker.lock("k").wait_at_most(limit);
+    let waiting = locker.lock("k").wait(limit);
     let waiting = tokio::spawn(async move { waiting.acquire().await.map(drop) });
     let skipping = tokio::spawn(async move { all(&locker, "k", limit).await });
     queued(&server, 1).await;
@@ -195,7 +195,7 @@ async fn a_local_holder_means_busy_without_an_answer() {
     overtake(&locker).await;
     server.pause();
     // Longer than the command deadline, so that the line has heard of no answer by then.
-    let error = locker.lock("k").wait_at_most(3 * COMMAND).acquire().await.unwrap_err();
+    let error = locker.lock("k").wait(3 * COMMAND).acquire().await.unwrap_err();
     server.resume();
     assert!(error.is_wait_limit_reached(), "{error}");
     holder.release().await.unwrap();
@@ -211,11 +211,11 @@ async fn a_lease_that_is_over_makes_no_lock_busy() {
     let locker = impatient(&server.url()).connect().await.unwrap();
     let holder = connect(&server.url()).await.lock("k").acquire().await.unwrap();
     let short = locker.lock("k").expire(Duration::from_millis(1_500));
-    let first = tokio::spawn(short.wait_at_most(LIMIT).acquire());
+    let first = tokio::spawn(short.wait(LIMIT).acquire());
     queued(&server, 1).await;
     holder.release().await.unwrap();
     let first = first.await.unwrap().unwrap();
-    let second = tokio::spawn(locker.lock("k").wait_at_most(4 * COMMAND).acquire());
+    let second = tokio::spawn(locker.lock("k").wait(4 * COMMAND).acquire());
     queued(&server, 1).await;
     server.kill();
     let error = second.await.unwrap().unwrap_err();
@@ -235,7 +235,7 @@ async fn a_current_answer_outweighs_an_earlier_failure() {
     // The next one follows when that one has failed.
     proxy.wait_for_command("EVALSHA", proxy.commands("EVALSHA") + 1, LIMIT).await;
     let call = move || {
-        one_thread().block_on(locker.lock("k").wait_at_most(Duration::ZERO).acquire()).unwrap_err()
+        one_thread().block_on(locker.lock("k").wait(Duration::ZERO).acquire()).unwrap_err()
     };
     let error = spawn_blocking(call).await.unwrap();
     assert!(error.is_wait_limit_reached(), "{error}");
@@ -249,13 +249,13 @@ async fn a_busy_lock_is_found_over_a_stalling_link() {
     let (server, proxy, locker) = behind_proxy().await;
     let other = connect(&server.url()).await;
     let mut guard = other.lock("k").acquire().await.unwrap();
-    let call = tokio::spawn(locker.lock("k").wait_at_most(LIMIT).acquire());
+    let call = tokio::spawn(locker.lock("k").wait(LIMIT).acquire());
     for _ in 0..2 {
         queued(&server, 1).await;
         proxy.hold_requests();
         proxy.hold_replies();
         guard.release().await.unwrap();
-        guard = other.lock("k").wait_at_most(LIMIT).acquire().await.unwrap();
+        guard = other.lock("k").wait(LIMIT).acquire().await.unwrap();
         proxy.release_requests();
         proxy.release_replies();
     }
@@ -276,7 +276,7 @@ async fn a_repeatedly_stopped_process_keeps_waiting() {
         queued(&server, 1).await;
         worker.pause();
         guard.release().await.unwrap();
-        guard = locker.lock("k").wait_at_most(LIMIT).acquire().await.unwrap();
+        guard = locker.lock("k").wait(LIMIT).acquire().await.unwrap();
         worker.resume();
     }
     queued(&server, 1).await;
@@ -292,7 +292,7 @@ async fn a_call_without_wait_gets_a_free_lock() {
     let runs = Runs::default();
     for limit in [Duration::ZERO, Duration::from_micros(1), Duration::from_micros(900)] {
         for _ in 0..20 {
-            locker.lock("k").wait_at_most(limit).acquire().await.unwrap().release().await.unwrap();
+            locker.lock("k").wait(limit).acquire().await.unwrap().release().await.unwrap();
             calls::skips(&locker, limit, &runs).await.unwrap();
         }
     }

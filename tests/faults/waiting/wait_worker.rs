@@ -85,7 +85,7 @@ fn one_of_all_kinds(locker: &Locker, number: usize, expire: Duration) -> LockReq
         0 | 1 => request.fair(),
         2 => request.renew(),
         3 => request.min_hold(Duration::from_millis(3)),
-        4 => request.wait_at_most(Duration::from_millis(2)),
+        4 => request.wait(Duration::from_millis(2)),
         5 => request.expire(2 * expire),
         _ => request,
     }

@@ -133,7 +133,7 @@ async fn a_lock_from_the_queue_says_so(store: LockerBuilder) {
     let locker = store.clone().prefix("queue:").connect().await.unwrap();
     let other = store.prefix("queue:").connect().await.unwrap();
     let guard = locker.lock("a").acquire().await.unwrap();
-    let waits = other.lock("a").wait_at_most(LIMIT);
+    let waits = other.lock("a").wait(LIMIT);
     let waiting = tokio::spawn(waits.acquire());
     until(async || queued(&locker, "a").await == 1).await;
     guard.release().await.unwrap();
@@ -167,7 +167,7 @@ async fn a_queue_is_listed_in_its_order(store: LockerBuilder) {
         let other = store.clone().prefix("waits:").connect().await.unwrap();
         let id = RequestId::new(number.to_string());
         waiting.push(tokio::spawn(
-            id.scope(async move { other.lock("a").wait_at_most(LONG).acquire().await.map(drop) }),
+            id.scope(async move { other.lock("a").wait(LONG).acquire().await.map(drop) }),
         ));
         until(async || queued(&locker, "a").await == number).await;
     }

@@ -64,7 +64,7 @@ async fn busy(url: &str) -> (Locker, tokio::task::JoinHandle<Result<(), LockErro
     let call = tokio::spawn(holder.lock("k").renew().run(pending()));
     until(async || holder.inspect("k").await.unwrap().is_some()).await;
     let waits = connect(url).await;
-    drop(tokio::spawn(waits.lock("k").wait_at_most(LONG).run(pending::<()>())));
+    drop(tokio::spawn(waits.lock("k").wait(LONG).run(pending::<()>())));
     until(async || holder.admin().queue("k").await.unwrap().len() == 1).await;
     (holder, call)
 }
