@@ -22,6 +22,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "badges of features", needs: Needs::Build, run: packages::badges },
     Check { name: "public API", needs: Needs::Build, run: api::check },
     Check { name: "features one by one", needs: Needs::More, run: features },
+    Check { name: "asked without `admin`", needs: Needs::More, run: asked_to_stop },
     Check { name: "other platforms", needs: Needs::More, run: other_platforms },
     Check { name: "licences and sources", needs: Needs::More, run: licences },
     Check { name: "oldest toolchain", needs: Needs::More, run: oldest_toolchain },
@@ -58,6 +59,11 @@ fn features() -> Result<Outcome, String> {
         clippy_for(&["-p", "lockable-runtime", "--no-default-features", "--features", set])?;
     }
     Ok(Outcome::passed())
+}
+
+/// The workspace's own tests are built with every feature: this one with none but the default.
+fn asked_to_stop() -> Result<Outcome, String> {
+    silent(&mut shell::cargo(&["test", "-p", "lockable-runtime", "--test", "asked_to_stop"]))
 }
 
 /// What the README says compiles, without warnings; `tls` would need a C compiler for each of them.
