@@ -55,9 +55,9 @@ pub use holder::{HeldSince, Holder, HolderKind};
 pub use lease::Lease;
 pub use locker::{Locker, LockerBuilder, global::install, request::LockRequest};
 pub use releaser::shutdown;
+pub use request_id::RequestId;
 #[cfg(feature = "tower")]
 pub use request_id::tower;
-pub use request_id::{RequestId, RequestScope};
 pub use types::credentials::Credentials;
 pub use types::error::{LockError, LockErrorKind};
 pub use types::token::{FencingToken, FencingTokenError};

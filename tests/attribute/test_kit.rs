@@ -51,7 +51,7 @@ async fn at_once<T>(calls: impl Future<Output = T>) -> T {
 async fn another_holder_has_its_lock_until_it_is_dropped() {
     let locks = TestLocks::new();
     let other = locks.hold(KEY);
-    assert_eq!(other.key().as_str(), "disLock:order:7");
+    assert!(format!("{other:?}").contains("disLock:order:7"));
     assert_eq!(locks.holder(KEY).unwrap().request_id(), Some("another holder"));
     assert!(locks.locker().lock(KEY).try_acquire().await.unwrap().is_none());
     assert!(locks.locker().lock("order:8").try_acquire().await.unwrap().is_some());
@@ -258,7 +258,7 @@ async fn keys_with_another_prefix_are_other_locks() {
     let locks = TestLocks::new();
     let shop = locks.with_prefix("shop:");
     let other = shop.hold(KEY);
-    assert_eq!(other.key().as_str(), "shop:order:7");
+    assert!(format!("{other:?}").contains("shop:order:7"));
     assert_eq!(locks.scope(ship_prefixed(7)).await, None);
     assert_eq!(locks.holder(KEY), None);
     drop(other);

@@ -2,14 +2,8 @@
 //!
 //! See "How do tests replace the process-wide locker?" in DESIGN.md.
 
-use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
-
-use pin_project_lite::pin_project;
-use tokio::task::futures::TaskLocalFuture;
 
 use crate::locker::Locker;
 
@@ -63,9 +57,9 @@ static IS_USED: AtomicBool = AtomicBool::new(false);
 /// # }
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
 /// ```
-pub fn scope<F: Future>(locker: &Locker, future: F) -> LockerScope<F> {
+pub fn scope<F: Future>(locker: &Locker, future: F) -> impl Future<Output = F::Output> + use<F> {
     IS_USED.store(true, Ordering::Relaxed);
-    LockerScope { inner: Inner::Scoped { future: CURRENT.scope(locker.clone(), future) } }
+    CURRENT.scope(locker.clone(), future)
 }
 
 /// Runs a closure with this locker in the place of the process-wide one: for sync functions.
@@ -118,10 +112,13 @@ pub fn sync_scope<T>(locker: &Locker, work: impl FnOnce() -> T) -> T {
 /// # }
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
 /// ```
-pub fn inherit<F: Future>(future: F) -> LockerScope<F> {
-    match scoped() {
-        Some(locker) => scope(&locker, future),
-        None => LockerScope { inner: Inner::Bare { future } },
+pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> + use<F> {
+    let locker = scoped();
+    async move {
+        match locker {
+            Some(locker) => scope(&locker, future).await,
+            None => future.await,
+        }
     }
 }
 
@@ -161,40 +158,4 @@ pub(super) fn scoped() -> Option<Locker> {
         return None;
     }
     CURRENT.try_get().ok()
-}
-
-pin_project! {
-    /// A future with a locker of its own in the place of the process-wide one; made by [`scope`] and
-    /// [`inherit`].
-    #[must_use = "nothing happens until it is polled"]
-    pub struct LockerScope<F> {
-        #[pin]
-        inner: Inner<F>,
-    }
-}
-
-pin_project! {
-    #[project = Projected]
-    enum Inner<F> {
-        Scoped { #[pin] future: TaskLocalFuture<Locker, F> },
-        /// There was nothing to inherit.
-        Bare { #[pin] future: F },
-    }
-}
-
-impl<F: Future> Future for LockerScope<F> {
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.project().inner.project() {
-            Projected::Scoped { future } => future.poll(cx),
-            Projected::Bare { future } => future.poll(cx),
-        }
-    }
-}
-
-impl<F> fmt::Debug for LockerScope<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LockerScope").finish_non_exhaustive()
-    }
 }

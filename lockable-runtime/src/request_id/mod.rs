@@ -5,13 +5,10 @@
 use std::fmt;
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
-use std::pin::Pin;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 
-use pin_project_lite::pin_project;
 use tokio::task::futures::TaskLocalFuture;
 
 #[cfg(feature = "tower")]
@@ -139,8 +136,13 @@ impl RequestId {
     ///
     /// # Cancel safety
     /// As that of the future.
-    pub fn scope<F: Future>(&self, future: F) -> RequestScope<F> {
-        RequestScope { future: CURRENT.scope(self.clone(), future) }
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        self.around(future)
+    }
+
+    /// [`scope`](RequestId::scope), by a type that has a name.
+    fn around<F: Future>(&self, future: F) -> TaskLocalFuture<Self, F> {
+        CURRENT.scope(self.clone(), future)
     }
 
     /// Runs a closure as a part of this request: in a thread, or in `spawn_blocking`.
@@ -166,29 +168,6 @@ impl AsRef<str> for RequestId {
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
-    }
-}
-
-pin_project! {
-    /// A future that runs as a part of a request; made by [`RequestId::scope`].
-    #[must_use = "nothing happens until it is polled"]
-    pub struct RequestScope<F> {
-        #[pin]
-        future: TaskLocalFuture<RequestId, F>,
-    }
-}
-
-impl<F: Future> Future for RequestScope<F> {
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.project().future.poll(cx)
-    }
-}
-
-impl<F> fmt::Debug for RequestScope<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RequestScope").finish_non_exhaustive()
     }
 }
 

@@ -23,10 +23,11 @@ use std::task::{Context, Poll, ready};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Request, Response};
 use pin_project_lite::pin_project;
+use tokio::task::futures::TaskLocalFuture;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::request_id::{RequestId, RequestScope};
+use crate::request_id::RequestId;
 
 /// Makes each request of a service a [scope](RequestId::scope) of its own, and sends the client its id.
 ///
@@ -129,7 +130,7 @@ where
         let header = header.clone();
         request.extensions_mut().insert(id.clone());
         let future = id.sync_scope(|| self.inner.call(request));
-        RequestIdFuture { future: id.scope(future), header, id }
+        RequestIdFuture { future: id.around(future), header, id }
     }
 }
 
@@ -159,7 +160,7 @@ pin_project! {
     #[must_use = "nothing happens until it is polled"]
     pub struct RequestIdFuture<F> {
         #[pin]
-        future: RequestScope<F>,
+        future: TaskLocalFuture<RequestId, F>,
         header: HeaderName,
         id: RequestId,
     }

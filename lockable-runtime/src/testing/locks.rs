@@ -10,7 +10,7 @@ use crate::holder::Holder;
 use crate::lease::Loss;
 use crate::locker::Locker;
 use crate::locker::blocking::wait_for;
-use crate::locker::scope::{LockerScope, scope, sync_scope};
+use crate::locker::scope::{scope, sync_scope};
 use crate::request_id::RequestId;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
@@ -99,7 +99,7 @@ impl TestLocks {
     ///
     /// # Cancel safety
     /// As that of the future.
-    pub fn scope<F: Future>(&self, future: F) -> LockerScope<F> {
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
         scope(&self.locker, future)
     }
 
@@ -260,14 +260,6 @@ pub struct OtherHolder {
     attempt: Arc<Attempt>,
 }
 
-impl OtherHolder {
-    /// The whole name of the lock, prefix included.
-    #[must_use]
-    pub fn key(&self) -> &LockKey {
-        &self.attempt.key
-    }
-}
-
 impl Drop for OtherHolder {
     fn drop(&mut self) {
         // One that was taken away from it in the meantime is left as it is.
@@ -277,6 +269,6 @@ impl Drop for OtherHolder {
 
 impl fmt::Debug for OtherHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OtherHolder").field(self.key()).finish()
+        f.debug_tuple("OtherHolder").field(&self.attempt.key).finish()
     }
 }

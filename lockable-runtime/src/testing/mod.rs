@@ -27,7 +27,7 @@
 
 pub use self::locks::{OtherHolder, TestLocks};
 pub use self::staged::Counts;
-pub use crate::locker::scope::{LockerScope, inherit, inherit_sync, scope, sync_scope};
+pub use crate::locker::scope::{inherit, inherit_sync, scope, sync_scope};
 
 #[cfg(feature = "__internals")]
 pub(crate) mod internals;
