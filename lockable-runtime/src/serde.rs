@@ -60,9 +60,9 @@ impl Serialize for Report {
         let mut fields = serializer.serialize_struct("Report", 9)?;
         fields.serialize_field("ok", &self.is_ok())?;
         fields.serialize_field("worst", &self.worst())?;
-        fields.serialize_field("backend", self.backend())?;
-        fields.serialize_field("prefix", self.prefix())?;
-        fields.serialize_field("namespace", self.namespace())?;
+        fields.serialize_field("backend", &self.backend)?;
+        fields.serialize_field("prefix", &self.prefix)?;
+        fields.serialize_field("namespace", &self.namespace)?;
         fields.serialize_field("server", &self.server())?;
         fields.serialize_field("address", &self.address())?;
         fields.serialize_field("clock_difference_ms", &milliseconds)?;

@@ -55,6 +55,7 @@ impl Admin {
     }
 
     /// What the keys of the locks begin with: the locker's prefix.
+    #[doc(hidden)]
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
@@ -222,6 +223,7 @@ impl Admin {
     ///
     /// # Cancel safety
     /// Nothing is changed.
+    #[doc(hidden)]
     pub async fn count(&self) -> Result<u64, LockError> {
         self.link.backend_here()?.size().await.map_err(Fault::into_error)
     }
@@ -237,6 +239,7 @@ impl Admin {
     ///
     /// # Cancel safety
     /// Nothing is changed.
+    #[doc(hidden)]
     pub async fn clock_difference(&self) -> Result<Option<Duration>, LockError> {
         self.link.backend_here()?.clock_difference().await.map_err(Fault::into_error)
     }

@@ -65,9 +65,9 @@ pub(crate) use grant::Grant;
 /// is secret: the URL is shown without its password.
 #[derive(Clone, Debug)]
 pub struct Report {
-    backend: String,
-    prefix: String,
-    namespace: String,
+    pub(crate) backend: String,
+    pub(crate) prefix: String,
+    pub(crate) namespace: String,
     /// What the server calls itself.
     pub(crate) server: Option<String>,
     /// Where that server is, if the URL leaves it open.
@@ -169,24 +169,6 @@ impl Report {
     /// The findings, the worst first.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter()
-    }
-
-    /// Where the locks live, without credentials.
-    #[must_use]
-    pub fn backend(&self) -> &str {
-        &self.backend
-    }
-
-    /// What the keys of the locker begin with: services exclude each other under the same prefix alone.
-    #[must_use]
-    pub fn prefix(&self) -> &str {
-        &self.prefix
-    }
-
-    /// What the names of the locker's queues and channels begin with; it is the same for all who share locks.
-    #[must_use]
-    pub fn namespace(&self) -> &str {
-        &self.namespace
     }
 
     /// What the server calls itself, such as `redis 8.0.2`, and in a cluster what its primaries do; `None` when it
