@@ -57,8 +57,7 @@ async fn one_try_with_terms_of_waiting_is_refused<F: Fixture>(store: &F) {
     for limit in [Duration::ZERO, Duration::from_secs(1)] {
         let error = locker.lock(KEY).wait(limit).try_acquire().await.unwrap_err();
         assert!(
-            error.kind() == LockErrorKind::InvalidOption
-                && error.to_string().contains("`wait`"),
+            error.kind() == LockErrorKind::InvalidOption && error.to_string().contains("`wait`"),
             "{error}"
         );
         assert_eq!(error.key(), Some(NAME));

@@ -14,7 +14,7 @@ use crate::locker::acquire::Acquirer;
 use crate::telemetry;
 use crate::types::clock::within;
 use crate::types::credentials::{Credentials, CredentialsSource};
-use crate::types::error::{LockError, LockErrorKind};
+use crate::types::error::LockError;
 use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
 use crate::types::reporting::Reporting;
@@ -193,23 +193,6 @@ impl LockerBuilder {
         self
     }
 
-    /// The share of its lease that a body without `renew` may use before a warning names its key;
-    /// 0.8 by default, `None` turns it off. It is logged once, at the end of the body.
-    pub fn warn_held_over(mut self, share: Option<f64>) -> Self {
-        self.reporting.held_over = share;
-        self
-    }
-
-    /// How long a lock with `renew` may be held before a warning names its key; a day by default, `None` turns it
-    /// off. It is logged while the lock is held, and again each time its age has doubled.
-    ///
-    /// A body that hangs keeps a lock with `renew` for ever, and nothing fails. The warning comes with a renewal, so
-    /// at most a third of the lease later. `max_hold` stops such a body.
-    pub fn warn_renewed_over(mut self, age: Option<Duration>) -> Self {
-        self.reporting.renewed_over = age;
-        self
-    }
-
     /// How long a call may wait before a warning names its key; off by default. It is logged once,
     /// while the call continues to wait.
     pub fn warn_waited_over(mut self, patience: Option<Duration>) -> Self {
@@ -365,10 +348,8 @@ impl LockerBuilder {
     ///
     /// # Errors
     /// As [`Locker::connect`], and [`InvalidOption`](crate::LockErrorKind::InvalidOption) for an
-    /// `expire` under 10 ms, for a [`namespace`](LockerBuilder::namespace) with which no name can begin, for a
-    /// share of the lease that is not above 0 and at most 1, for a
-    /// [`warn_renewed_over`](LockerBuilder::warn_renewed_over) of zero, and for certificates that are none, or that are
-    /// given although nothing is encrypted with the URL.
+    /// `expire` under 10 ms, for a [`namespace`](LockerBuilder::namespace) with which no name can begin, and for
+    /// certificates that are none, or that are given although nothing is encrypted with the URL.
     ///
     /// # Cancel safety
     /// Nothing is left behind but a connection that is being opened.
@@ -392,7 +373,6 @@ impl LockerBuilder {
     /// [`InvalidOption`](crate::LockErrorKind::InvalidOption), as [`connect`](LockerBuilder::connect);
     /// [`is_unavailable`](LockError::is_unavailable) when the system gives no thread or no randomness.
     pub fn connect_lazy(mut self) -> Result<Locker, LockError> {
-        self.reporting = checked(self.reporting)?;
         let Known { url, ignored } = known(&self.settings.url, self.readers)?;
         telemetry::settings_ignored(&ignored);
         let (defaults, url) = Defaults::split_from(&url)?;
@@ -428,20 +408,6 @@ impl fmt::Debug for LockerBuilder {
             .field("namespace", &self.namespace)
             .field("expire", &self.expire)
             .finish_non_exhaustive()
-    }
-}
-
-fn checked(reporting: Reporting) -> Result<Reporting, LockError> {
-    match (reporting.held_over, reporting.renewed_over) {
-        (Some(share), _) if !(share > 0.0 && share <= 1.0) => {
-            let flaw = format!("`warn_held_over` must be above 0 and at most 1, got {share}");
-            Err(LockError::new(LockErrorKind::InvalidOption, flaw))
-        }
-        (_, Some(Duration::ZERO)) => {
-            let flaw = "`warn_renewed_over` must be above 0";
-            Err(LockError::new(LockErrorKind::InvalidOption, flaw))
-        }
-        _ => Ok(reporting),
     }
 }
 

@@ -20,9 +20,11 @@ pub(crate) struct Hold {
     span: Span,
     since: Moment,
     pub(super) waited: Duration,
-    /// The share of the lease that may be used without a warning.
-    held_over: Option<f64>,
+    renews: bool,
 }
+
+/// A body that uses more than this share of its lease is stopped midway on a slower day.
+const MOST_OF_A_LEASE: f64 = 0.8;
 
 /// How a hold ended.
 #[derive(Clone, Copy)]
@@ -39,8 +41,8 @@ pub(crate) enum HoldEnd {
 
 impl Hold {
     /// Of a lock that was granted at `since`, after its holder had waited for `waited`.
-    pub(crate) fn new(since: Moment, waited: Duration, held_over: Option<f64>) -> Self {
-        Self { span: Span::none(), since, waited, held_over }
+    pub(crate) fn new(since: Moment, waited: Duration, renews: bool) -> Self {
+        Self { span: Span::none(), since, waited, renews }
     }
 
     pub(super) fn begin(&mut self, key: DisplayKey<'_>, token: FencingToken) {
@@ -69,8 +71,9 @@ impl Hold {
             function = key.label.function(), fencing_token, held = seconds, outcome,
             "the lock was held");
         counters::record(key.label, "lockable.hold", held);
-        if let (HoldEnd::Released { used: share }, Some(most)) = (end, self.held_over)
-            && share > most
+        if let HoldEnd::Released { used: share } = end
+            && !self.renews
+            && share > MOST_OF_A_LEASE
         {
             warn!(name: "hold", target: TARGET, key = &*key.text(), lock = key.label.lock(),
                 function = key.label.function(), held = seconds, share,
@@ -79,7 +82,7 @@ impl Hold {
     }
 }
 
-/// A lock has been held with `renew` for longer than `warn_renewed_over`, and still is.
+/// A lock has been held with `renew` for a long time, and still is.
 pub(crate) fn held_long(key: DisplayKey<'_>, token: FencingToken, held: Duration) {
     warn!(name: "hold", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(), fencing_token = u64::from(token),

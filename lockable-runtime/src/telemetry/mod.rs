@@ -21,8 +21,8 @@
 //! | debug | `hold` | span | `key`, …, `fencing_token`, `held`, `outcome` | the lock is held; the body runs inside |
 //! | debug | `hold` | event | the same | the end of that: the release starts, or the lock was lost |
 //! | warn | `revoked` | event | `key`, …, `fencing_token`, `reason` | an operator asked the holder to stop |
-//! | warn | `hold` | event | `key`, …, `held`, `share` | a body without `renew` used [most of its lease](crate::LockerBuilder::warn_held_over) |
-//! | warn | `hold` | event | `key`, …, `fencing_token`, `held` | a lock with `renew` is held for [a long time](crate::LockerBuilder::warn_renewed_over); again each time that this has doubled |
+//! | warn | `hold` | event | `key`, …, `held`, `share` | a body without `renew` used more than four fifths of its lease |
+//! | warn | `hold` | event | `key`, …, `fencing_token`, `held` | a lock with `renew` has been held for a day; again each time that this has doubled |
 //! | debug | `renew` | span | `leases` | one command renews this count of leases |
 //! | trace | `renew` | event | `key`, …, `fencing_token`, `outcome` | the answer for one of them |
 //! | warn | `renew` | event | `leases`, `error` | no answer came; the renewal is tried again |
@@ -132,8 +132,6 @@
 //! let locker = Locker::builder()
 //!     .url("memory://")
 //!     .redact_keys()
-//!     .warn_held_over(Some(0.5))
-//!     .warn_renewed_over(Some(Duration::from_secs(3_600)))
 //!     .warn_waited_over(Some(Duration::from_secs(2)))
 //!     .connect()
 //!     .await?;

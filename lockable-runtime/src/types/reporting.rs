@@ -7,24 +7,11 @@ use crate::types::key::LockKey;
 use crate::types::redact::DisplayKey;
 
 /// What a locker reports of its locks, and whether it redacts their keys.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reporting {
     pub(crate) redacts_keys: bool,
-    /// The share of a lease that a body may use without a warning.
-    pub(crate) held_over: Option<f64>,
-    /// How long a lease may be renewed without a warning.
-    pub(crate) renewed_over: Option<Duration>,
-    /// How long a call may wait without a warning.
+    /// How long a call may wait without a warning; only its caller knows.
     pub(crate) waited_over: Option<Duration>,
-}
-
-impl Default for Reporting {
-    /// A body that uses four fifths of its lease is stopped soon, on a slower day. How long a call may
-    /// wait only its caller knows. What is renewed for a day is a body that hangs, or work without an end.
-    fn default() -> Self {
-        let renewed_over = Some(Duration::from_secs(24 * 60 * 60));
-        Self { redacts_keys: false, held_over: Some(0.8), renewed_over, waited_over: None }
-    }
 }
 
 impl Reporting {

@@ -234,9 +234,8 @@ async fn a_current_answer_outweighs_an_earlier_failure() {
     proxy.wait_held(LIMIT).await;
     // The next one follows when that one has failed.
     proxy.wait_for_command("EVALSHA", proxy.commands("EVALSHA") + 1, LIMIT).await;
-    let call = move || {
-        one_thread().block_on(locker.lock("k").wait(Duration::ZERO).acquire()).unwrap_err()
-    };
+    let call =
+        move || one_thread().block_on(locker.lock("k").wait(Duration::ZERO).acquire()).unwrap_err();
     let error = spawn_blocking(call).await.unwrap();
     assert!(error.is_wait_limit_reached(), "{error}");
     waiting.abort();

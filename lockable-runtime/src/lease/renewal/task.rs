@@ -70,8 +70,7 @@ impl RenewalTask {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let now = lease.renews().then(|| self.link.backend.now());
         let plan = Plan::new(renewal, now.map(schedule::first_look));
-        let age = now.zip(self.link.reporting.renewed_over);
-        let age = age.map(|(now, first)| Age::new(now, first));
+        let age = now.map(Age::new);
         let scheduled = Scheduled { lease: lease.clone(), plan, age };
         let due = scheduled.plan.due();
         self.change(|agenda| drop(agenda.insert(id, scheduled, Some(due))));

@@ -126,7 +126,7 @@ impl Acquirer {
     ) -> Result<LockGuard, LockError> {
         let now = self.link.backend.now();
         if now < since.after(terms.ttl.usable()) {
-            let hold = self.hold(now, Duration::ZERO, terms);
+            let hold = Hold::new(now, Duration::ZERO, terms.renew);
             let tenure = Tenure::whole(since, terms.ttl);
             let lease = self.lease(attempt, fencing_token, tenure, terms);
             return Ok(self.guard(lease, tenure, terms, stake, hold, None));
@@ -135,12 +135,6 @@ impl Acquirer {
         // Most likely it has expired already, so the release need not report that.
         self.releaser.defer(attempt, Known::Releasing);
         Err(error)
-    }
-
-    /// A lock that is held from now on; without renewal, a long hold is logged.
-    pub(super) fn hold(&self, now: Moment, waited: Duration, terms: &Terms) -> Hold {
-        let held_over = self.link.reporting.held_over.filter(|_| !terms.renew);
-        Hold::new(now, waited, held_over)
     }
 
     /// The lease of a grant, which may be for another time than the terms say.

@@ -10,7 +10,7 @@ use super::acquirer::{Acquirer, Answer};
 use crate::backend::{Fault, Outcome};
 use crate::hold::guard::LockGuard;
 use crate::lease::{Lease, Tenure, schedule};
-use crate::telemetry::{self, Waiting};
+use crate::telemetry::{self, Hold, Waiting};
 use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
@@ -158,7 +158,7 @@ impl<'a> InLine<'a> {
         }
         debug_assert!(now < since.after(ttl.usable()), "a guard of a lock that is not held");
         let tenure = self.at_most_ttl(Tenure::whole(since, ttl));
-        let hold = self.acquirer.hold(now, waiting.until(now), self.terms);
+        let hold = Hold::new(now, waiting.until(now), self.terms.renew);
         telemetry::handed_off(self.terms.label, is_passed_on);
         let attempt = Arc::clone(&turn.granted.attempt);
         let lease = self.acquirer.lease(attempt, fencing_token, tenure, self.terms);
