@@ -56,3 +56,11 @@ pub mod versions {}
 #[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/faq.md")]
 pub mod faq {}
+
+#[doc = include_str!("../links.md")]
+#[doc = include_str!("../DESIGN.md")]
+pub mod design {}
+
+#[doc = include_str!("../links.md")]
+#[doc = include_str!("../CHANGELOG.md")]
+pub mod changelog {}

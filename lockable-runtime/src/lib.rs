@@ -456,11 +456,3 @@ pub mod __internals {
     pub use crate::backend::MemoryStore;
     pub use crate::testing::internals::{GrantTo, Place, VerbAttempt, Verbs, fence_counter};
 }
-
-/// Longer texts about this crate.
-pub mod _documentation {
-    #[doc = include_str!("../DESIGN.md")]
-    pub mod design {}
-    #[doc = include_str!("../CHANGELOG.md")]
-    pub mod changelog {}
-}

@@ -88,8 +88,11 @@ fn links_to_items_are_named_by_the_items_path() {
             if !is_page && !target.starts_with(DOCUMENTATION) {
                 continue;
             }
-            let places =
-                if is_page { page(&label).into_iter().collect() } else { places(&label, &api) };
+            let places = if is_page {
+                page(&label).map(|page| relative(&text, &page)).into_iter().collect()
+            } else {
+                places(&label, &api)
+            };
             assert!(places.contains(&target), "{text}: [{label}]: {places:?}, not {target}");
             if let (false, Some((_, heading))) = (is_page, label.split_once('#')) {
                 assert!(in_code.contains(heading), "{text}: [{label}]: no such heading");
@@ -126,21 +129,39 @@ fn path(label: &str) -> String {
     format!("{}crate::{label}", if is_attribute { "macro@" } else { "" })
 }
 
-/// A page of the guide, as its neighbours link it.
+/// The file of a page of the guide, with its heading.
 fn page(label: &str) -> Option<String> {
-    let (path, heading) =
-        label.split_once('#').map_or((label, None), |(path, it)| (path, Some(it)));
-    let page = if path == "guide" { "index" } else { path.strip_prefix("guide::")? };
-    Some(heading.map_or(format!("{page}.md"), |heading| format!("{page}.md#{heading}")))
+    let (path, heading) = label.split_at(label.find('#').unwrap_or(label.len()));
+    let file = match path.strip_prefix("guide").map(|path| path.trim_start_matches("::"))? {
+        "" => "lockable-runtime/guide/index.md".to_owned(),
+        "design" => "DESIGN.md".to_owned(),
+        "changelog" => "CHANGELOG.md".to_owned(),
+        page => page.strip_prefix("design::").map_or_else(
+            || format!("lockable-runtime/guide/{page}.md"),
+            |part| format!("design/{part}.md"),
+        ),
+    };
+    Some(file + heading)
+}
+
+/// A file of the workspace, as a text links it.
+fn relative(text: &str, file: &str) -> String {
+    let folder = text.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let neighbour = file.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+    let up = || "../".repeat(text.matches('/').count()) + file;
+    neighbour.map_or_else(up, str::to_owned)
 }
 
 /// Where docs.rs shows what is named, by its kind in the list of the public API.
 fn places(label: &str, api: &str) -> Vec<String> {
-    let (path, heading) = label.split_once('#').unwrap_or((label, ""));
+    let (path, heading) = label.split_at(label.find('#').unwrap_or(label.len()));
     let (parent, name) = path.rsplit_once("::").unwrap_or(("", path));
     let folder =
         |path: &str| if path.is_empty() { String::new() } else { path.replace("::", "/") + "/" };
     let (of_parent, parent_name) = parent.rsplit_once("::").unwrap_or(("", parent));
+    if page(path).is_some() {
+        return vec![format!("{DOCUMENTATION}{}index.html{heading}", folder(path))];
+    }
     let mut places = Vec::new();
     for kind in kinds(path, api) {
         for parent_kind in kinds(parent, api).filter(|kind| ["struct", "enum"].contains(kind)) {
@@ -150,7 +171,6 @@ fn places(label: &str, api: &str) -> Vec<String> {
                 "{DOCUMENTATION}{folder}{parent_kind}.{parent_name}.html#{part}.{name}"
             ));
         }
-        let heading = if heading.is_empty() { String::new() } else { format!("#{heading}") };
         places.push(match kind {
             "mod" => format!("{DOCUMENTATION}{}index.html{heading}", folder(path)),
             "use" => format!("{DOCUMENTATION}attr.{path}.html{heading}"),
