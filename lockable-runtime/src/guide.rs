@@ -59,7 +59,63 @@ pub mod faq {}
 
 #[doc = include_str!("../links.md")]
 #[doc = include_str!("../DESIGN.md")]
-pub mod design {}
+pub mod design {
+    #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/leases.md")]
+    pub mod leases {}
+
+    #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/acquiring.md")]
+    pub mod acquiring {}
+
+    #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/waiting.md")]
+    pub mod waiting {}
+
+    #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/fencing.md")]
+    pub mod fencing {}
+
+    #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/keys.md")]
+    pub mod keys {}
+
+    #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/operators.md")]
+    pub mod operators {}
+
+    #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/processes.md")]
+    pub mod processes {}
+
+    #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/connections.md")]
+    pub mod connections {}
+
+    #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/sentinel.md")]
+    pub mod sentinel {}
+
+    #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/cluster.md")]
+    pub mod cluster {}
+
+    #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/check.md")]
+    pub mod check {}
+
+    #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/functions.md")]
+    pub mod functions {}
+
+    #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/observability.md")]
+    pub mod observability {}
+
+    #[doc = include_str!("../links.md")]
+    #[doc = include_str!("../design/development.md")]
+    pub mod development {}
+}
 
 #[doc = include_str!("../links.md")]
 #[doc = include_str!("../CHANGELOG.md")]

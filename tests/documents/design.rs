@@ -1,10 +1,10 @@
-//! The questions that DESIGN.md answers, and the comments of the code that name them.
+//! The questions that `design` answers, their list in DESIGN.md, and the comments of the code that name them.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{files, read, root};
+use crate::{files, markdown, read, root};
 
 /// Where a comment that names a question may be.
 const CODE: [&str; 5] = [
@@ -18,12 +18,33 @@ const CODE: [&str; 5] = [
 /// What comes after the question, which is in quotation marks.
 const MENTION: &str = " in DESIGN.md";
 
+/// A reader finds the way in a text of this length.
+const MAX_LINES: usize = 500;
+
 #[test]
 fn every_heading_of_the_design_asks_a_question() {
     let headings = headings();
     let questions: BTreeSet<_> = headings.iter().filter(|heading| heading.ends_with('?')).collect();
     assert!(headings.len() > 40, "{headings:?}");
     assert_eq!(questions.len(), headings.len(), "twice, or no question: {headings:?}");
+}
+
+#[test]
+fn the_contents_of_the_design_are_its_questions_in_order() {
+    let contents = contents();
+    for (part, listed) in &contents {
+        assert_eq!(*listed, questions(part), "{part} in DESIGN.md, and in {part}.md");
+    }
+    let listed: BTreeSet<_> = contents.into_iter().map(|(part, _)| file(&part)).collect();
+    assert_eq!(listed, markdown("design").into_iter().collect());
+}
+
+#[test]
+fn no_part_of_the_design_is_long() {
+    for text in markdown("design").into_iter().chain(["DESIGN.md".to_owned()]) {
+        let lines = read(&text).lines().count();
+        assert!(lines <= MAX_LINES, "{text} has {lines} lines: divide it");
+    }
 }
 
 #[test]
@@ -42,12 +63,30 @@ fn every_mention_of_the_design_names_its_question() {
     }
 }
 
+/// The questions of all parts.
 fn headings() -> Vec<String> {
-    read("DESIGN.md")
-        .lines()
-        .filter_map(|line| line.strip_prefix("### "))
-        .map(str::to_owned)
-        .collect()
+    contents().into_iter().flat_map(|(part, _)| questions(&part)).collect()
+}
+
+fn questions(part: &str) -> Vec<String> {
+    let text = read(&file(part));
+    text.lines().filter_map(|line| line.strip_prefix("# ")).map(str::to_owned).collect()
+}
+
+fn file(part: &str) -> String {
+    format!("design/{part}.md")
+}
+
+/// The parts that DESIGN.md lists, each with its questions.
+fn contents() -> Vec<(String, Vec<String>)> {
+    let design = read("DESIGN.md");
+    let sections = design.split("\n## ").skip(1).map(|section| {
+        let (title, list) = section.split_once('\n').unwrap();
+        let (_, part) = title.split_once("][guide::design::").unwrap();
+        let questions = list.lines().filter_map(|line| line.strip_prefix("- [")?.strip_suffix(']'));
+        (part.trim_end_matches(']').to_owned(), questions.map(str::to_owned).collect())
+    });
+    sections.collect()
 }
 
 /// The questions that comments name, each with its file.

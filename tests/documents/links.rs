@@ -30,7 +30,8 @@ const HOSTS: [&str; 12] = [
 
 /// Which texts are a page of the documentation, where a relative link leads nowhere.
 fn is_in_documentation(text: &str) -> bool {
-    text.contains("/guide/") || ["README.md", "DESIGN.md", "CHANGELOG.md"].contains(&text)
+    let is_page = text.contains("/guide/") || text.starts_with("design/");
+    is_page || ["README.md", "DESIGN.md", "CHANGELOG.md"].contains(&text)
 }
 
 #[test]
@@ -74,8 +75,9 @@ fn links_to_other_sites_are_to_known_hosts() {
 
 /// Goal: a link to an item or a page of the guide works in the repository, and in the documentation,
 /// where it is one of the same version.
-/// Method: its label is the item's path. The text says where it is on the web, or in the repository,
-/// and `links.md` where it is in the crate; rustdoc reads that first, and reports what is not there.
+/// Method: its label is the item's path, or the question that the design answers there. The text says
+/// where it is on the web, or in the repository, and `links.md` where it is in the crate; rustdoc reads
+/// that first, and reports what is not there.
 #[test]
 fn links_to_items_are_named_by_the_items_path() {
     let (api, links) = (read("lockable-runtime/public-api.txt"), read("lockable-runtime/links.md"));
@@ -84,12 +86,13 @@ fn links_to_items_are_named_by_the_items_path() {
     let mut used = Vec::new();
     for text in texts().into_iter().filter(|text| is_in_documentation(text)) {
         for (label, target) in definitions(&read(&text)) {
+            let item = item(&label, &target);
             let is_page = !target.contains("://");
             if !is_page && !target.starts_with(DOCUMENTATION) {
                 continue;
             }
             let places = if is_page {
-                page(&label).map(|page| relative(&text, &page)).into_iter().collect()
+                page(&item).map(|page| relative(&text, &page)).into_iter().collect()
             } else {
                 places(&label, &api)
             };
@@ -97,7 +100,7 @@ fn links_to_items_are_named_by_the_items_path() {
             if let (false, Some((_, heading))) = (is_page, label.split_once('#')) {
                 assert!(in_code.contains(heading), "{text}: [{label}]: no such heading");
             }
-            let line = format!("[{label}]: {}", path(&label));
+            let line = format!("[{label}]: {}", path(&item));
             assert!(links.contains(&line.as_str()), "links.md lacks {line}");
             used.push(line);
         }
@@ -113,7 +116,7 @@ fn texts_have_no_links_for_rustdoc_alone() {
         let shown = read(&text);
         assert!(!shown.contains("](crate::") && !shown.contains("@crate::"), "{text}");
         let defined: Vec<_> = definitions(&shown).into_iter().map(|(label, _)| label).collect();
-        for label in labels(&shown) {
+        for label in labels(&shown).into_iter().chain(questions(&shown)) {
             assert!(defined.contains(&label), "{text}: [{label}] is not defined");
         }
         if is_in_documentation(&text) {
@@ -123,10 +126,21 @@ fn texts_have_no_links_for_rustdoc_alone() {
     }
 }
 
+/// The path of what a label names: the label, or the heading of its question.
+fn item(label: &str, target: &str) -> String {
+    let file = target.rsplit('/').next().and_then(|file| file.split_once(".md#"));
+    match file {
+        Some((part, _)) if label.ends_with('?') => {
+            format!("guide::design::{part}#{}", anchor(label))
+        }
+        _ => label.to_owned(),
+    }
+}
+
 /// The path that rustdoc resolves.
-fn path(label: &str) -> String {
-    let is_attribute = label.split('#').next() == Some("distributed_lock");
-    format!("{}crate::{label}", if is_attribute { "macro@" } else { "" })
+fn path(item: &str) -> String {
+    let is_attribute = item.split('#').next() == Some("distributed_lock");
+    format!("{}crate::{item}", if is_attribute { "macro@" } else { "" })
 }
 
 /// The file of a page of the guide, with its heading.
@@ -246,6 +260,15 @@ fn labels(text: &str) -> Vec<String> {
     let text = prose(text);
     let labels = text.split("][").skip(1).filter_map(|rest| rest.split(']').next());
     labels.map(str::to_owned).collect()
+}
+
+/// The questions of the design that are links: `[question?]`, without another label.
+fn questions(text: &str) -> Vec<String> {
+    let parts = text.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
+    let is_alone = |rest: &str| !rest.is_empty() && !rest.starts_with('(');
+    let parts = parts.filter(|(label, rest)| label.ends_with('?') && is_alone(rest));
+    let labels = parts.map(|(label, _)| label);
+    labels.map(|label| label.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
 /// The lines `[label]: target`.

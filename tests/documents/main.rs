@@ -28,8 +28,15 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// What readers see beside the code, by the paths from the workspace.
 fn texts() -> Vec<String> {
-    let folders =
-        ["", "lockable-macros", "lockable-cli", "lockable-runtime/guide", "examples", "benches"];
+    let folders = [
+        "",
+        "design",
+        "lockable-macros",
+        "lockable-cli",
+        "lockable-runtime/guide",
+        "examples",
+        "benches",
+    ];
     folders.into_iter().flat_map(markdown).collect()
 }
 
