@@ -1,6 +1,6 @@
 //! The return type: what it says about a future, and how to write it inside the function.
 //!
-//! See "Why may a sync function not return a future?" in DESIGN.md.
+//! See "Why may a decorated sync function not return a future?" in DESIGN.md.
 
 use quote::{ToTokens, quote_spanned};
 use syn::punctuated::Punctuated;

@@ -12,7 +12,7 @@ sixteen times within its process. They are never below the time, so that they ri
 server has lost. For the same reason they are hardly above it: the locks of a slot share the counter, and
 where that is ahead of the time a grant reserves a single token. So the first token says how many there
 are: more than one if it is the time, and one if it is later.
-See "How far may a fence counter be ahead of the time?" in DESIGN.md.
+See "How far may a fence counter be ahead of the server's clock?" in DESIGN.md.
 
 Other data in place of the queue or the fence counter are left alone, and do not keep a lock from being
 released: it is free then, and waiters get the error when they ask.
@@ -94,7 +94,7 @@ end
 -- A lock that stays taken after its release has the mark `~` for that time, or `=` for a second longer
 -- where it has waiters: within that second the first request of a waiter has it handed off, and no
 -- newcomer finds it free.
--- See "How does a lock stay taken until its `min_hold` is over?" in DESIGN.md.
+-- See "How does `min_hold` keep a lock taken after its release?" in DESIGN.md.
 local function mark_of(owner)
   local token = '^([~=])%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%.%d'
   return type(owner) == 'string' and string.match(owner, token)

@@ -5,7 +5,7 @@ hand_off.lua.
 It counts first who listens on this server: a server passes on to its replicas what it publishes, and a process
 may have subscribed at one of them, when that was the primary a moment ago. A waiter whom the script passes
 over must hear of no grant. Subscriptions to patterns, which PUBLISH would count, are not counted.
-See "Why is a grant published only to those who are counted?" in DESIGN.md.
+See "Why does `PUBSUB NUMSUB` come before each published grant?" in DESIGN.md.
 
 The fence counter's name ends in `:fence:{<tag of three letters>}`; the namespace is what it begins with.
 ]]

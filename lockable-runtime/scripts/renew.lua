@@ -9,7 +9,7 @@ Output        for each lock: 1 held, 0 no one holds it, -1 another holder, or ot
 
 Idempotent because a lock is never made, and its end only moves forwards.
 
-See "Why can a late renewal do no harm?" in DESIGN.md.
+See "Why is a late renewal harmless (`PEXPIRE GT`)?" in DESIGN.md.
 ]]
 local outcomes = {}
 for n, key in ipairs(KEYS) do

@@ -10,7 +10,7 @@ Not idempotent: each run returns a larger token, and a counter never sinks. Numb
 
 Mostly there is no counter yet, so it is made first, which takes two calls.
 
-See "Why does the server read the time for a fence counter?" in DESIGN.md.
+See "Why does the server's own `TIME` seed a fence counter?" in DESIGN.md.
 ]]
 local fence, life = KEYS[1], ARGV[1]
 local time = redis.call('TIME')

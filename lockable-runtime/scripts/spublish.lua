@@ -6,7 +6,7 @@ front of hand_off.lua.
 PUBLISH would reach every node, but it counts only those who listen at the node that runs the script. So does
 SPUBLISH; but a replica passes the message on to those who have subscribed there, as they may when it was the
 master a moment ago. A waiter whom the script passes over must hear of no grant, so it counts first.
-See "Why is a grant published only to those who are counted?" in DESIGN.md.
+See "Why does `PUBSUB NUMSUB` come before each published grant?" in DESIGN.md.
 
 The fence counter's name ends in `:fence:{<tag of three letters>}`; the namespace is what it begins with.
 ]]

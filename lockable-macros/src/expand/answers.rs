@@ -11,7 +11,7 @@ use crate::model::LockedFn;
 /// The arm for a lock that another holder has, where it differs from the other failures; a call
 /// that gave up waiting found it so too.
 ///
-/// See "Why does the wait limit count as busy?" in DESIGN.md.
+/// See "Why does a reached wait limit count as busy?" in DESIGN.md.
 pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
     let value = match (&locked.on_busy, &locked.on_error) {
         (Some(OnBusy::Skip(word)), _) => {

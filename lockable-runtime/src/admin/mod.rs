@@ -16,7 +16,7 @@
 //! Without `+client|list` no process is known by its name, without `+pubsub|numsub` or `+pubsub|shardnumsub` it is
 //! unknown which waiters listen, and without `+time` how far the clocks differ; all the rest works.
 //!
-//! See "How does an operator find the process that holds a lock?" in DESIGN.md.
+//! See "How does `CLIENT LIST` show which process holds a lock?" in DESIGN.md.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Asking a holder to stop, and taking its lock away.
 //!
-//! See "What overlaps when a lock is taken away?" in DESIGN.md.
+//! See "What overlaps after `force_release`?" in DESIGN.md.
 
 use std::fmt;
 use std::future::{Future, IntoFuture, poll_fn};

@@ -1,6 +1,6 @@
 //! The minimum hold: a lock that stays taken after its release, until a moment set at its grant.
 //!
-//! See "How does a lock stay taken until its `min_hold` is over?" in DESIGN.md.
+//! See "How does `min_hold` keep a lock taken after its release?" in DESIGN.md.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

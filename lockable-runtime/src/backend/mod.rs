@@ -198,7 +198,7 @@ pub(crate) struct Reserved {
 impl Reserved {
     /// How often a turn may be passed on, if the fence counter was not ahead of the time.
     ///
-    /// See "How long may one process keep its turn?" in DESIGN.md.
+    /// See "How many passes does a turn have, and what does `fair` change?" in DESIGN.md.
     pub(crate) const PASSES: u64 = 16;
 
     pub(crate) fn turn(first: u64) -> Self {

@@ -1,6 +1,6 @@
 //! What an operator sends to a holder, as the fourth part of a backend's contract.
 //!
-//! See "How does a holder hear of an operator?" in DESIGN.md.
+//! See "How does a revoke request reach its holder by pub/sub?" in DESIGN.md.
 
 use super::attempt::Release;
 use super::fault::Reply;

@@ -4,7 +4,7 @@
 //! thread returns from `main`, and when it calls [`std::process::exit`]; by then other values of the thread
 //! may be gone. So nothing here uses tokio, `tracing` or a channel, which have such values of their own.
 //!
-//! See "What happens to a release when the process ends?" in DESIGN.md.
+//! See "What happens to a release when the process exits?" in DESIGN.md.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};

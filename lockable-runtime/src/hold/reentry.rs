@@ -1,6 +1,6 @@
 //! What the calling body holds already: asking for that again could only wait for itself.
 //!
-//! See "What happens when a body asks for its own lock?" in DESIGN.md.
+//! See "Why is the lock not reentrant?" in DESIGN.md.
 
 use std::cell::RefCell;
 

@@ -10,7 +10,7 @@ impl Lease {
     /// All is read before anything is written, so a slow writer holds up no renewal. A deadline that has
     /// passed is left for others to find: the event of that loss could land inside of one being written.
     ///
-    /// See "Why does a guard show so little of itself?" in DESIGN.md.
+    /// See "Why does `Debug` of a guard show so little?" in DESIGN.md.
     pub(crate) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let status = || self.state().look(self.link().backend.now());
         let is_held = !self.link().is_inherited() && matches!(status(), Status::Held(_));

@@ -1,6 +1,6 @@
 //! What an operator does to a lease.
 //!
-//! See "How is a holder asked to stop?" in DESIGN.md.
+//! See "How does a revoke request stop a holder?" in DESIGN.md.
 
 use super::Lease;
 use super::state::LeaseState;

@@ -16,12 +16,12 @@ const TRIES: u32 = 9;
 /// A connection that breaks at every check would otherwise be opened again without a pause, because
 /// each one that opens asks for the next check.
 ///
-/// See "Why are all leases checked when a connection opens?" in DESIGN.md.
+/// See "Why does a reconnect check all leases?" in DESIGN.md.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(100);
 
 /// From when on the deletion of a renewed lock is noticed at once: shorter bodies cost nothing.
 ///
-/// See "How does a holder notice that its lock was deleted?" in DESIGN.md.
+/// See "How does client tracking detect a deleted lock?" in DESIGN.md.
 const UNWATCHED: Duration = Duration::from_secs(1);
 
 /// The longest pause between looks at one lease.

@@ -58,11 +58,11 @@ pub(crate) enum Status {
     Held(Duration),
     /// `max_hold` is over: the body has to stop, and the lock is released then.
     ///
-    /// See "Why is `max_hold` no loss?" in DESIGN.md.
+    /// See "Why is the end of `max_hold` not a lost lease?" in DESIGN.md.
     MaxHoldReached,
     /// An operator asked the holder to stop: the body has to, and the lock is released then.
     ///
-    /// See "How is a holder asked to stop?" in DESIGN.md.
+    /// See "How does a revoke request stop a holder?" in DESIGN.md.
     Revoked,
     Lost(Loss),
     /// The release has begun.

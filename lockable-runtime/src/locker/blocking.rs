@@ -2,7 +2,7 @@
 //! thread, inside a runtime or outside of all. Only a call that waits for another holder must not block
 //! the thread that this holder needs.
 //!
-//! See "How does a sync function wait?" in DESIGN.md.
+//! See "How does a sync function wait (`block_in_place`)?" in DESIGN.md.
 
 use std::cell::Cell;
 use std::future::Future;

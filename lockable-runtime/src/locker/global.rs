@@ -1,6 +1,6 @@
 //! The locker that decorated functions use unless they name another.
 //!
-//! See "Why is the process-wide locker never a silent fallback?" in DESIGN.md.
+//! See "Why is memory never a silent fallback of the process-wide locker?" in DESIGN.md.
 
 use std::panic::Location;
 

@@ -1,6 +1,6 @@
 //! Another locker in the place of the process-wide one, inside of a future or a closure.
 //!
-//! See "How do tests replace the process-wide locker?" in DESIGN.md.
+//! See "How does a scope replace the process-wide locker in tests?" in DESIGN.md.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};

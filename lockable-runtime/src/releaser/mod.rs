@@ -1,7 +1,7 @@
 //! Releases that no caller waits for: of guards that were dropped, and of acquisitions that were
 //! given up before their answer came.
 //!
-//! See "Who releases when no one can wait?" in DESIGN.md.
+//! See "Who releases the lock of a dropped guard?" in DESIGN.md.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -78,7 +78,7 @@ impl Releaser {
 
     /// Keeps waiting for the answer that the caller gave up, and releases what it grants.
     ///
-    /// See "What happens to a request whose caller is gone?" in DESIGN.md.
+    /// See "What happens to an acquisition whose caller was cancelled?" in DESIGN.md.
     pub(crate) fn adopt(self: &Arc<Self>, attempt: Arc<Attempt>, reply: Reply<Acquisition>) {
         if !self.accept(Arc::clone(&attempt), Known::Unknown, None) {
             return;

@@ -1,6 +1,6 @@
 //! From the grant of a lock to the start of its release, or to its loss.
 //!
-//! See "Why are the spans at debug level, and the body inside of one?" in DESIGN.md.
+//! See "Why are spans at debug level, and why is the body inside of one?" in DESIGN.md.
 
 use std::time::Duration;
 

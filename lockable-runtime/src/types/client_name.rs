@@ -1,6 +1,6 @@
 //! What a process calls itself at its server: `lockable:<6 hex digits>:<service>@<host>:<pid>`.
 //!
-//! See "How does an operator find the process that holds a lock?" in DESIGN.md.
+//! See "How does `CLIENT LIST` show which process holds a lock?" in DESIGN.md.
 
 use std::env;
 use std::fmt::{self, Write};

@@ -1,6 +1,6 @@
 //! Lock keys: what may be one, and how a value is put into one.
 //!
-//! See "Why are keys escaped, and how?" in DESIGN.md.
+//! See "How are values in a key escaped, and what is its hash tag?" in DESIGN.md.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write};

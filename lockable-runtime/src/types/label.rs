@@ -1,6 +1,6 @@
 //! What many locks have in common: a constant that logs and metrics may show, and never a key.
 //!
-//! See "Why is the label the key template?" in DESIGN.md.
+//! See "Why is the key template the label of logs and metrics?" in DESIGN.md.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! What the names begin with of all that a locker has in Redis beside its locks.
 //!
-//! See "What is a namespace?" in DESIGN.md.
+//! See "What is the namespace, and which names begin with it?" in DESIGN.md.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;

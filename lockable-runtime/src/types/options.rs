@@ -56,7 +56,7 @@ impl Ttl {
     /// granularity of expiry, the allowance of the Redlock description. So the holder gives up
     /// before the server does.
     ///
-    /// See "When does a lease end?" in DESIGN.md.
+    /// See "When does a lease end, and why before its TTL?" in DESIGN.md.
     pub(crate) fn usable(self) -> Duration {
         let micros = self.0.saturating_mul(1_000);
         Duration::from_micros(micros.saturating_sub(micros / 100).saturating_sub(2_000))

@@ -1,6 +1,6 @@
 //! What an owner token says to those who may not see it: whose it is, and when its lock was asked for.
 //!
-//! See "How does an operator find the process that holds a lock?" in DESIGN.md.
+//! See "How does `CLIENT LIST` show which process holds a lock?" in DESIGN.md.
 
 use std::error::Error;
 use std::fmt;

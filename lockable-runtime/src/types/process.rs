@@ -1,7 +1,7 @@
 //! Which process this is: a forked child has a copy of all that its parent made, and none of the
 //! parent's threads.
 //!
-//! See "How does a process notice that it was forked?" in DESIGN.md.
+//! See "How does a process detect a fork?" in DESIGN.md.
 
 use std::process;
 

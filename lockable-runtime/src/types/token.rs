@@ -58,7 +58,7 @@ impl OwnerToken {
 /// in memory: therefore the prefix is drawn again for every call that comes more than [`LONGEST_USE`] after
 /// the last draw.
 ///
-/// See "What if two processes start from one image?" in DESIGN.md.
+/// See "What if two processes start from one VM image or snapshot?" in DESIGN.md.
 #[derive(Debug)]
 pub(crate) struct Prefix {
     process: ProcessId,

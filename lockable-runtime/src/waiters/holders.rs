@@ -1,6 +1,6 @@
 //! The stakes of one locker: who asks for each lock, waits for it, and holds it.
 //!
-//! See "When is a call refused without a request to Redis?" in DESIGN.md.
+//! See "When is a call busy without a request to Redis?" in DESIGN.md.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! `cargo xtask mutants`: whether the tests catch the bugs that `tests/mutants` describes.
 //!
-//! See "Why are seeded bugs texts, and all in one build?" in DESIGN.md.
+//! See "Why are seeded bugs (mutants) texts, and all in one build?" in DESIGN.md.
 
 mod copy;
 mod text;

@@ -1,4 +1,4 @@
-//! Building every test, which is when clippy looks at the code: see "Why does clippy's driver compile the tests?" in
+//! Building every test, which is when clippy looks at the code: see "Why does `clippy-driver` compile the tests?" in
 //! DESIGN.md.
 
 use std::io::{BufRead, BufReader};

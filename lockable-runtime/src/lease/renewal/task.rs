@@ -51,7 +51,7 @@ struct Asked {
     ttl: Option<Ttl>,
     /// What a check restores, but no look: the rest of the lease.
     ///
-    /// See "Why does a check restore the end of a lease?" in DESIGN.md.
+    /// See "Why does a check restore the TTL of a lease?" in DESIGN.md.
     rest: Option<Ttl>,
 }
 

@@ -28,7 +28,7 @@ mod tests;
 /// A line asks by itself after this long, whether or not the message it waits for is lost: before a
 /// grant that it has not heard of ends, which lasts for a second.
 ///
-/// See "What if the message of a grant is lost?" in DESIGN.md.
+/// See "What if the pub/sub message of a grant is lost?" in DESIGN.md.
 pub(crate) const RECHECK_INTERVAL: Duration = Duration::from_millis(800);
 
 /// After this long without an answer, waiters end with an error.
@@ -216,7 +216,8 @@ impl<C> Line<C> {
     /// 3. the question lands, on another connection, and takes the lock or a place in the queue;
     /// 4. its answer comes before that of the release, and looks like a repetition of the grant.
     ///
-    /// So the attempt is withdrawn once the release was answered. See "When is a turn over?" in DESIGN.md.
+    /// So the attempt is withdrawn once the release was answered. See "When is a turn over, and what is a repeated or
+    /// late grant?" in DESIGN.md.
     /// Tests: `a_question_that_a_release_may_overtake_is_withdrawn`, `a_question_behind_its_release_takes_no_lock`.
     pub(crate) fn ending(
         &mut self,

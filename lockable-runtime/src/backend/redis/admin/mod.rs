@@ -1,6 +1,6 @@
 //! What operators ask Redis for: plain commands, of which each is short.
 //!
-//! See "How are a million keys listed without slowing anyone?" in DESIGN.md.
+//! See "How does `SCAN` list a million locks without blocking Redis?" in DESIGN.md.
 
 use std::time::Duration;
 

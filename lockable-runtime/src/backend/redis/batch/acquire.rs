@@ -110,7 +110,7 @@ fn of_fence(connection: &Connection, error: &RedisError, attempt: &Attempt) -> F
 /// count up. Returns the token of this grant, unless the lock was lost before that: others may have
 /// newer ones.
 ///
-/// See "What if a trusted fence counter is gone?" in DESIGN.md.
+/// See "What if a trusted fence counter was deleted?" in DESIGN.md.
 async fn seed(
     connection: &Connection,
     attempt: &Attempt,

@@ -1,6 +1,6 @@
 //! Releases, which share a command where many are asked for at once.
 //!
-//! See "When are requests batched?" in DESIGN.md.
+//! See "When are acquisitions and releases batched?" in DESIGN.md.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Requests that go together where many are asked for at once.
 //!
-//! See "When are requests batched?" in DESIGN.md.
+//! See "When are acquisitions and releases batched?" in DESIGN.md.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};

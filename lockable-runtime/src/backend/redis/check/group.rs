@@ -10,7 +10,7 @@ use crate::check::{Code, Finding, Severity};
 
 /// What all of them said.
 ///
-/// See "What does the check ask of Sentinels?" in DESIGN.md.
+/// See "What does the check examine at Sentinels?" in DESIGN.md.
 pub(super) struct Group {
     /// The name that they have for the primary.
     primary: String,

@@ -1,7 +1,7 @@
 //! What is between this machine and the server: locks need one that leads to the same server always,
 //! and that breaks when it leads to another.
 //!
-//! See "How does the check find a proxy?" in DESIGN.md.
+//! See "How does the check detect a proxy?" in DESIGN.md.
 
 use std::net::SocketAddr;
 

@@ -1,7 +1,7 @@
 //! What the user of a connection may not do, rule by rule: each command that locks need is tried by
 //! itself, since a script reports only the first that is missing.
 //!
-//! See "Why does the check try each command by itself?" in DESIGN.md.
+//! See "Why does the check try each command for its ACL right?" in DESIGN.md.
 
 use std::collections::BTreeSet;
 

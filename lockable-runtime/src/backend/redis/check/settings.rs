@@ -83,7 +83,7 @@ impl Settings {
     /// Every key of a lock has a TTL, so the policies that choose among those with one choose
     /// locks, and `volatile-ttl` chooses them first.
     ///
-    /// See "Which eviction policy is safe?" in DESIGN.md.
+    /// See "Which eviction policy (`maxmemory-policy`) is safe?" in DESIGN.md.
     fn memory(&self) -> Option<Finding> {
         let limit = self.number("maxmemory")?;
         let policy = self.text("maxmemory-policy")?;

@@ -1,6 +1,6 @@
 //! TLS: whose certificate a server must have, and which one it is shown.
 //!
-//! See "Why is TLS not left to the client?" in DESIGN.md.
+//! See "Why is TLS not left to the `redis` crate?" in DESIGN.md.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! What becomes of subscriptions when the server at an address becomes a replica, and the address leads to another.
 //!
-//! See "Why is a grant published only to those who are counted?" in DESIGN.md.
+//! See "Why does `PUBSUB NUMSUB` come before each published grant?" in DESIGN.md.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

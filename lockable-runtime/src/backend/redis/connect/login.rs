@@ -52,7 +52,7 @@ pub(super) fn with_credentials(
 
 /// Asks for a login, once for each connection that is opened.
 ///
-/// See "Why are credentials asked for at every opening?" in DESIGN.md.
+/// See "Why are credentials requested for every new connection (`AUTH`)?" in DESIGN.md.
 #[derive(Clone)]
 pub(super) struct Logins {
     source: Option<CredentialsSource>,
@@ -83,7 +83,7 @@ impl Logins {
     /// Calls the user's function on a thread of its own: it may block, and the thread of a runtime may be the one
     /// that renews leases. Once this is dropped, the call ends at its next `await`.
     ///
-    /// See "Why are credentials asked for on a thread of their own?" in DESIGN.md.
+    /// See "Why does the credentials function run on a thread of its own?" in DESIGN.md.
     async fn ask(&self, source: CredentialsSource) -> Result<Credentials, Cause> {
         let ended = |_| words("there are no more");
         let call = Arc::clone(&self.calls).acquire_owned().await.map_err(ended)?;

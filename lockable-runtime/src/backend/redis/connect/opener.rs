@@ -178,7 +178,7 @@ impl Opener {
 
     /// The same for connections that look at locks.
     ///
-    /// See "Why does looking have connections of its own?" in DESIGN.md.
+    /// See "Why does `Admin` have connections of its own?" in DESIGN.md.
     pub(crate) fn for_reading(&self) -> Self {
         Self {
             times: Arc::default(),

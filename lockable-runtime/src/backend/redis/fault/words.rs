@@ -1,7 +1,7 @@
 //! What may be shown of a server's words: all but what they quote of a command, which can be a key that is
 //! redacted, or an owner token.
 //!
-//! See "Why is a server's answer not quoted as it is?" in DESIGN.md.
+//! See "Why are quotations removed from server error messages?" in DESIGN.md.
 
 use std::borrow::Cow;
 

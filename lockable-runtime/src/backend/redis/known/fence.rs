@@ -50,7 +50,7 @@ impl Seeded {
     /// Whether the count of a request that was sent then is that of another counter: a new one, or one that
     /// missed grants.
     ///
-    /// See "What if a proxy keeps a connection open over a failover?" in DESIGN.md for what this misses.
+    /// See "Can fencing tokens repeat behind a proxy after a failover?" in DESIGN.md for what this misses.
     pub(crate) fn is_lost(self, count: u64) -> bool {
         count <= self.highest
     }

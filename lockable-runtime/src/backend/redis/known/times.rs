@@ -47,7 +47,7 @@ impl TimedAnswer {
     ///
     /// A clock may be slower than ours by one in a hundred.
     ///
-    /// See "What if the server's clock is set back?" in DESIGN.md.
+    /// See "What if the server's clock is set back before a hand-off?" in DESIGN.md.
     fn shows_step(&self, sent: Moment, server: u64) -> bool {
         let passed = less_one_in_a_hundred(sent.since(self.learned));
         let least = u64::try_from(passed.as_micros()).unwrap_or(u64::MAX);

@@ -143,7 +143,7 @@ pub(super) fn grant(text: &str, times: &Times) -> Option<Grant> {
 /// The highest first token that a server's clock gives reason to believe. What is above it is claimed: the clock was
 /// set back, or someone else has published the grant, whose token would poison what it fences.
 ///
-/// See "Why is a grant with a token far ahead of its time claimed?" in DESIGN.md.
+/// See "What if a grant is forged, with a fencing token far ahead of the clock?" in DESIGN.md.
 fn farthest(granted: u64) -> u64 {
     granted.saturating_add(Reserved::PASSES + 1)
 }

@@ -116,7 +116,7 @@ impl Followed {
 
     /// Whether it still answers where it is left, as it does in a planned failover.
     ///
-    /// See "What if two processes start from one image?" in DESIGN.md.
+    /// See "What if two processes start from one VM image or snapshot?" in DESIGN.md.
     pub(super) async fn lives(&mut self, opener: &Opener) -> bool {
         matches!(opener.within(PING, self.subscription.ping()).await, Some(Ok(_)))
     }

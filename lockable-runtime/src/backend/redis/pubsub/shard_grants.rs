@@ -1,6 +1,6 @@
 //! The subscription on which this process receives the grants of one node of a cluster.
 //!
-//! See "How does a call wait in a cluster?" in DESIGN.md.
+//! See "How does a call wait in a cluster, by sharded pub/sub?" in DESIGN.md.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

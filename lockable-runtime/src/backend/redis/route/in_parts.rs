@@ -1,7 +1,7 @@
 //! The verbs of a lock whose slot moves key by key: by commands of one key each, of which each goes where its key
 //! is.
 //!
-//! See "Why does a release ask for less while its slot moves?" in DESIGN.md.
+//! See "How is a lock used while its slot migrates?" in DESIGN.md.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! The way of a request: to the server of its slot, and on from there as the answers say.
 //!
-//! See "Why not the client's cluster connection?" in DESIGN.md.
+//! See "Why not the cluster connection of the `redis` crate?" in DESIGN.md.
 
 use std::future::ready;
 use std::pin::pin;

@@ -1,6 +1,6 @@
 //! A connection for each tokio runtime of this process.
 //!
-//! See "Why a connection for each runtime?" in DESIGN.md.
+//! See "Why is there a connection for each tokio runtime?" in DESIGN.md.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! Asks the nodes which of them have which slots, one question at a time.
 //!
-//! See "How does a process learn which node has a slot?" in DESIGN.md.
+//! See "How does `CLUSTER SLOTS` decide which node has a slot?" in DESIGN.md.
 
 use std::sync::Weak;
 use std::time::Duration;

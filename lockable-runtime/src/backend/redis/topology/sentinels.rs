@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The Sentinels of one primary.
 ///
-/// See "Why not the client's own Sentinel connection?" in DESIGN.md.
+/// See "Why not the Sentinel client of the `redis` crate?" in DESIGN.md.
 pub(crate) struct Sentinels {
     pub(crate) each: Vec<Sentinel>,
     /// The name that they have for the primary.
@@ -90,7 +90,7 @@ impl Sentinels {
 
     /// Asks all of them at once.
     ///
-    /// See "Why is every Sentinel asked at once?" in DESIGN.md.
+    /// See "Why are all Sentinels queried at once, and which answer wins?" in DESIGN.md.
     async fn votes(&self) -> Votes<Fault> {
         let mut asked = JoinSet::new();
         for sentinel in &self.each {

@@ -1,6 +1,6 @@
 //! Hears of every failover at once: a subscription to each Sentinel.
 //!
-//! See "Why are Sentinels watched?" in DESIGN.md.
+//! See "Why subscribe to `+switch-master` on every Sentinel?" in DESIGN.md.
 
 use std::sync::{Arc, OnceLock, Weak};
 

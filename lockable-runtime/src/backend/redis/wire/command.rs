@@ -1,6 +1,6 @@
 //! The plain commands of an acquisition, and what their replies say.
 //!
-//! See "Why plain commands for acquiring, and a script for releasing?" in DESIGN.md.
+//! See "Why does acquiring use `SET NX GET`, and releasing a Lua script?" in DESIGN.md.
 
 use std::io::Write;
 use std::time::Duration;

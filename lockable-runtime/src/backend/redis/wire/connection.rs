@@ -1,6 +1,6 @@
 //! One multiplexed connection and what is known of the server at its other end.
 //!
-//! See "Why our own deadlines and reconnection?" in DESIGN.md.
+//! See "Why our own deadlines and reconnects, and no `ConnectionManager`?" in DESIGN.md.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -277,7 +277,7 @@ impl Connection {
 
     /// Whether the server was left by now, for another primary or node: what this one answers counts for nothing.
     ///
-    /// See "Why are late replies of a demoted primary discarded?" in DESIGN.md.
+    /// See "Why are late replies of a demoted primary discarded after a failover?" in DESIGN.md.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.target.is_over()
     }

@@ -1,7 +1,7 @@
 //! The first requests of a connection: what the server is, its scripts, and whether our user can do
 //! with a lock what locks need.
 //!
-//! See "Why is a server tried before the first lock?" in DESIGN.md.
+//! See "Why does each new connection try a lock first?" in DESIGN.md.
 
 use std::sync::atomic::Ordering;
 
@@ -106,7 +106,7 @@ pub(crate) async fn not_let_in(opener: &Opener, target: &Target, error: &RedisEr
 /// The Sentinel that is at the address: it refuses a database, and the password of a server, before it can be
 /// asked what it is.
 ///
-/// See "How is a Sentinel found behind a server's password?" in DESIGN.md.
+/// See "How is a Sentinel detected behind the URL of a server?" in DESIGN.md.
 pub(crate) async fn instead(target: &Target, error: &RedisError) -> Option<Finding> {
     let is_login_refused = fault::is_login_refused(error);
     if target.term.is_some() || !(is_login_refused || fault::has_no_databases(error)) {

@@ -1,6 +1,6 @@
 //! What an error of a server means for its request: where it goes next.
 //!
-//! See "What does the answer of a node mean?" in DESIGN.md.
+//! See "What follows from `MOVED`, `ASK`, `TRYAGAIN` and `CLUSTERDOWN`?" in DESIGN.md.
 
 use ::redis::{RedisError, ServerErrorKind};
 

@@ -1,6 +1,6 @@
 //! The requests of one connection that wait to be sent together.
 //!
-//! See "When are requests batched?" in DESIGN.md.
+//! See "When are acquisitions and releases batched?" in DESIGN.md.
 
 use std::collections::VecDeque;
 use std::mem;

@@ -1,6 +1,6 @@
 //! Client tracking: the server sends which of the renewed locks others have changed.
 //!
-//! See "How does a holder notice that its lock was deleted?" in DESIGN.md.
+//! See "How does client tracking detect a deleted lock?" in DESIGN.md.
 
 use std::collections::BTreeMap;
 
