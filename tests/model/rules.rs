@@ -1,6 +1,6 @@
 //! The rules that keep fencing tokens rising. A model leaves out one of them, to show what it is for.
 
-/// What "Fencing" in DESIGN.md says of fence counters.
+/// What `design/fencing.md` says of fence counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Rule {
     /// The seeding script raises the counter to the server's time.
