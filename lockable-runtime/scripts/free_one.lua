@@ -15,6 +15,9 @@ local owner = redis.pcall('GET', lock)
 if type(owner) == 'table' then
   return string.sub(owner.err, 1, 9) == 'WRONGTYPE' and -1 or owner
 end
+if owner == '+' .. token then
+  owner = token
+end
 if owner == token and life ~= '0' then
   redis.call('SET', lock, '~' .. token, 'PX', life)
   return 1

@@ -7,14 +7,15 @@ ARGV[2n]      for how many milliseconds it has to last from now; 0 only checks w
 Output        for each lock: 1 held, 0 no one holds it, -1 another holder, or other data, has it, or
               the error of the command for this lock
 
+A lock that a waiter has marked by a `+` is still its holder's: see hand_off.lua.
 Idempotent because a lock is never made, and its end only moves forwards.
 
 See "Why is a late renewal harmless (`PEXPIRE GT`)?" in DESIGN.md.
 ]]
 local outcomes = {}
 for n, key in ipairs(KEYS) do
-  local owner, outcome = redis.pcall('GET', key), 1
-  if owner ~= ARGV[2 * n - 1] then
+  local owner, token, outcome = redis.pcall('GET', key), ARGV[2 * n - 1], 1
+  if owner ~= token and owner ~= '+' .. token then
     local failed = type(owner) == 'table' and string.sub(owner.err, 1, 9) ~= 'WRONGTYPE'
     outcome = failed and owner or owner and -1 or 0
   elseif ARGV[2 * n] ~= '0' then

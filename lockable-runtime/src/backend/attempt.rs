@@ -12,6 +12,8 @@ use crate::types::redact::DisplayKey;
 use crate::types::reporting::Reporting;
 use crate::types::slot::Slot;
 use crate::types::token::OwnerToken;
+#[cfg(feature = "redis")]
+use crate::types::token::ReleasedBy;
 
 /// One acquisition, from before it is asked for until after it is released.
 ///
@@ -22,6 +24,8 @@ pub(crate) struct Attempt {
     /// Whose fence counter counts its grant.
     pub(crate) slot: Slot,
     pub(crate) owner: OwnerToken,
+    #[cfg(feature = "redis")]
+    pub(crate) released_by: ReleasedBy,
     pub(crate) ttl: Ttl,
     /// Written by the backend before the first request enters any queue; zero until then.
     sent_at: AtomicU64,
@@ -49,6 +53,8 @@ impl Attempt {
         Self {
             slot: Slot::of(&key),
             key,
+            #[cfg(feature = "redis")]
+            released_by: owner.released_by(),
             owner,
             ttl,
             min_hold: MinHold::default(),
@@ -59,6 +65,12 @@ impl Attempt {
             is_watched: AtomicBool::default(),
             label: Mutex::default(),
         }
+    }
+
+    /// One of another process, whose hold an operator ends: the waiters come first.
+    #[cfg(feature = "redis")]
+    pub(crate) fn forced(key: LockKey, ttl: Ttl, owner: OwnerToken) -> Self {
+        Self { released_by: ReleasedBy::Script, ..Self::owned(key, ttl, owner) }
     }
 
     pub(crate) fn labeled(self, label: &'static Label) -> Self {

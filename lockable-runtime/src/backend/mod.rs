@@ -14,7 +14,7 @@ use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 use crate::types::owner::LockValue;
 use crate::types::slot::Slot;
-use crate::types::token::{FencingToken, Origin, OwnerToken};
+use crate::types::token::{FencingToken, Origin, OwnerToken, ReleasedBy};
 
 mod administration;
 mod attempt;
@@ -128,6 +128,11 @@ pub(crate) trait Environment: Send + Sync + 'static {
     /// Which of the backend's servers has these locks: the renewals of one server go together.
     fn place(&self, _: Slot) -> usize {
         0
+    }
+
+    /// How the holder of a lock that is acquired now is to release it.
+    fn released_by(&self) -> ReleasedBy {
+        ReleasedBy::Script
     }
 
     /// Begins to hear what others do with the locks that are held here, where it does not yet; never waits.

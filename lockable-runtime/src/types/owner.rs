@@ -190,7 +190,11 @@ impl LockValue {
     /// A listing reads no more bytes: no owner token has as many.
     pub(crate) const MAX_BYTES: usize = 1_024;
 
-    pub(crate) fn new(value: Vec<u8>) -> Self {
+    /// Without the mark of a waiter.
+    pub(crate) fn new(mut value: Vec<u8>) -> Self {
+        if unmarked(&value).len() < value.len() {
+            value.remove(0);
+        }
         Self(value)
     }
 
@@ -252,6 +256,21 @@ pub(crate) enum Mark {
     KeptForWaiters,
 }
 
+/// The value of a lock without the `+` that its first waiter writes in front of an owner token which a command would
+/// delete. All other values stay as they are: another program may have written them.
+pub(crate) fn unmarked(value: &[u8]) -> &[u8] {
+    match value {
+        [b'+', token @ ..] if is_released_by_command(token) => token,
+        _ => value,
+    }
+}
+
+fn is_released_by_command(value: &[u8]) -> bool {
+    let origin = value.get(..ORIGIN_DIGITS).unwrap_or_default();
+    let rest = value.get(ORIGIN_DIGITS..).unwrap_or_default();
+    is_origin(origin) && matches!(rest, [b'-', digit, ..] if digit.is_ascii_digit())
+}
+
 impl<'a> TokenParts<'a> {
     /// `None` for a value that another library wrote.
     pub(crate) fn parse(value: &'a str) -> Option<Self> {
@@ -264,8 +283,10 @@ impl<'a> TokenParts<'a> {
             Some((acquisition, identity)) => (acquisition, Some(identity)),
             None => (owner, None),
         };
-        let (origin, number) = acquisition.split_once('.')?;
-        if !is_origin(origin) || number.is_empty() || !number.bytes().all(|it| it.is_ascii_digit())
+        let (origin, number) = acquisition.split_once(['.', '-'])?;
+        if !is_origin(origin.as_bytes())
+            || number.is_empty()
+            || !number.bytes().all(|it| it.is_ascii_digit())
         {
             return None;
         }
@@ -281,10 +302,12 @@ impl<'a> TokenParts<'a> {
     }
 }
 
-fn is_origin(text: &str) -> bool {
-    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    text.len() == 16 && text.bytes().all(is_hex)
+fn is_origin(text: &[u8]) -> bool {
+    let is_hex = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+    text.len() == ORIGIN_DIGITS && text.iter().all(is_hex)
 }
+
+pub(super) const ORIGIN_DIGITS: usize = 16;
 
 /// The time in the number of an owner token, if that is one.
 fn attempted_at(number: &str) -> Option<SystemTime> {

@@ -9,13 +9,16 @@ use std::time::Duration;
 use crate::request_id::RequestId;
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
+#[cfg(feature = "redis")]
+use crate::types::owner::ORIGIN_DIGITS;
 use crate::types::owner::{ProcessId, number_of_try};
 use crate::types::random::random;
 
 /// The text stored under a lock key: proves that one acquisition, and no other, is the holder's.
 ///
 /// It reads `<16 hex digits>.<number>`, and ` <request id>` behind that where there is one. The first six digits are
-/// the process, and the number begins with the time of the attempt: [`TokenParts`] reads them.
+/// the process, and the number begins with the time of the attempt: [`TokenParts`] reads them. The point is a hyphen
+/// where its holder [releases by a command](ReleasedBy::Command).
 ///
 /// Never shown in messages or logs: to know it is enough to release the lock.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,17 +33,34 @@ impl OwnerToken {
         Ok(Self::at(Origin::draw()?, number_of_try(), identity))
     }
 
+    /// How its holder releases the lock.
+    #[cfg(feature = "redis")]
+    pub(crate) fn released_by(&self) -> ReleasedBy {
+        let is_command = self.0.as_bytes().get(ORIGIN_DIGITS) == Some(&b'-');
+        if is_command { ReleasedBy::Command } else { ReleasedBy::Script }
+    }
+
     /// The token of this origin and number. No other token of the origin may have the number.
     pub(crate) fn at(
         origin: Origin,
         number: impl fmt::Display,
         identity: Option<&RequestId>,
     ) -> Self {
+        Self::written(origin, ReleasedBy::Script, number, identity)
+    }
+
+    fn written(
+        origin: Origin,
+        released_by: ReleasedBy,
+        number: impl fmt::Display,
+        identity: Option<&RequestId>,
+    ) -> Self {
+        let separator = released_by.separator();
         let (blank, identity) = identity.map_or(("", ""), |identity| (" ", identity.as_str()));
         // The origin, a point, the number of a waiter, and a blank.
         let mut text = String::with_capacity(44 + identity.len());
         // Writing to a string never fails.
-        write!(text, "{origin}.{number}{blank}{identity}").unwrap_or_default();
+        write!(text, "{origin}{separator}{number}{blank}{identity}").unwrap_or_default();
         Self(text)
     }
 
@@ -48,6 +68,28 @@ impl OwnerToken {
     #[cfg(any(feature = "redis", feature = "__internals"))]
     pub(crate) fn received(text: &str) -> Self {
         Self(text.to_owned())
+    }
+}
+
+/// How the holder of an owner token releases its lock.
+///
+/// See "How does one command release a lock and pass over no waiter?" in DESIGN.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReleasedBy {
+    /// By a script, which looks at the queue.
+    Script,
+    /// By a command that deletes the lock if it has this owner token and no waiter has marked it. Only such a token is
+    /// ever marked.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "only Redis has the command"))]
+    Command,
+}
+
+impl ReleasedBy {
+    fn separator(self) -> char {
+        match self {
+            Self::Script => '.',
+            Self::Command => '-',
+        }
     }
 }
 
@@ -86,9 +128,10 @@ impl Prefix {
     pub(crate) fn token(
         &self,
         now: Moment,
+        released_by: ReleasedBy,
         identity: Option<&RequestId>,
     ) -> Result<OwnerToken, LockError> {
-        Ok(OwnerToken::at(self.origin(now)?, number_of_try(), identity))
+        Ok(OwnerToken::written(self.origin(now)?, released_by, number_of_try(), identity))
     }
 
     fn origin(&self, now: Moment) -> Result<Origin, LockError> {

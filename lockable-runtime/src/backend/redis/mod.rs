@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::slot::Slot;
-use crate::types::token::Origin;
+use crate::types::token::{Origin, ReleasedBy};
 
 mod admin;
 mod batch;
@@ -230,6 +231,11 @@ impl Environment for Redis {
 
     fn place(&self, slot: Slot) -> usize {
         self.topology().number(slot).unwrap_or_default()
+    }
+
+    fn released_by(&self) -> ReleasedBy {
+        let has_command = self.topology().opener.deletes.load(Ordering::Relaxed);
+        if has_command { ReleasedBy::Command } else { ReleasedBy::Script }
     }
 
     fn watch_holders(&self) {

@@ -12,7 +12,7 @@ use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::Terms;
-use crate::types::token::{FencingToken, Prefix};
+use crate::types::token::{FencingToken, Prefix, ReleasedBy};
 use crate::waiters::{Heard, Stake, Turn, Waiters};
 
 /// What all calls of one locker acquire with.
@@ -83,7 +83,9 @@ impl Acquirer {
     ) -> Result<Answer, LockError> {
         self.staged(&key)?;
         self.releaser.settled(&key).await;
-        let owner = self.prefix.token(self.link.backend.now(), terms.identity.as_ref());
+        let released_by = self.released_by(terms);
+        let now = self.link.backend.now();
+        let owner = self.prefix.token(now, released_by, terms.identity.as_ref());
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
         let attempt = Arc::new(Attempt::owned(key, terms.ttl, owner).labeled(terms.label));
         match Asked::new(self, &attempt).answer().await {
@@ -95,6 +97,14 @@ impl Acquirer {
                 stake.ends(Heard::Fault(Box::new(fault.clone())));
                 Err(fault.about(&attempt.key, &self.link.reporting))
             }
+        }
+    }
+
+    /// A minimum hold is written by the script.
+    fn released_by(&self, terms: &Terms) -> ReleasedBy {
+        match terms.min_hold {
+            None => self.link.backend.released_by(),
+            Some(_) => ReleasedBy::Script,
         }
     }
 

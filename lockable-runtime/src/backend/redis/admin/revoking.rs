@@ -41,7 +41,7 @@ impl Revoking for Redis {
     }
 
     fn force(&self, key: LockKey, owner: Vec<u8>) -> Reply<Release> {
-        let attempt = |owner| Attempt::owned(key, Ttl::MIN, OwnerToken::received(owner));
+        let attempt = |owner| Attempt::forced(key, Ttl::MIN, OwnerToken::received(owner));
         match str::from_utf8(&owner) {
             _ if owner.len() == LockValue::MAX_BYTES => {
                 Box::pin(self.clone().force_long(attempt(""), owner))

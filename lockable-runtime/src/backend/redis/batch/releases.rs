@@ -13,7 +13,8 @@ use crate::types::clock::boot_time;
 
 /// Releases the attempt, alone or in a batch.
 ///
-/// A release that does more than free a lock is sent alone, and so is one that came from a queue.
+/// A lock that one command can release is released by it, unless a waiter has marked it. A release that does more than
+/// free a lock is sent alone, and so is one that came from a queue.
 ///
 /// # Cancel safety
 /// A release that is dropped may still be done; the others of its batch are.
@@ -21,9 +22,14 @@ pub(crate) async fn release(
     connection: &Arc<Connection>,
     attempt: &Arc<Attempt>,
 ) -> Result<backend::Release, Failed> {
-    let is_single = attempt.min_hold.is_set() || attempt.had_turn() || connection.is_sharded();
+    let does_more = attempt.min_hold.is_set() || attempt.had_turn();
     let counted = connection.outbox.begin();
-    if !is_single && !counted.is_alone && requests::free(connection, attempt).await? {
+    let is_free = match connection.delete_of(attempt).filter(|_| !does_more) {
+        Some(delete) if counted.is_alone => connection.delete(&delete).await?,
+        None if counted.is_alone || does_more || connection.is_sharded() => false,
+        delete => requests::free(connection, attempt, delete).await?,
+    };
+    if is_free {
         return Ok(backend::Release::Released);
     }
     // Boxed, because a release that joins a batch does not need the space.

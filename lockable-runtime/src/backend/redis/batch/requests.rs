@@ -31,15 +31,21 @@ pub(crate) async fn pair(
     answer(connection, |answer| Request::Pair(commands, answer)).await
 }
 
-/// Frees the attempt's lock together with others; says whether it is free now, or was left as it is.
+/// Frees the attempt's lock together with others, by this command if there is one; says whether it is free now, or was
+/// left as it is.
 ///
 /// # Cancel safety
 /// As [`pair`].
 pub(crate) async fn free(
     connection: &Arc<Connection>,
     attempt: &Arc<Attempt>,
+    delete: Option<Cmd>,
 ) -> Result<bool, Fault> {
-    answer(connection, |answer| Request::Free(Arc::clone(attempt), answer)).await
+    let request = |answer| match delete {
+        Some(delete) => Request::Delete(delete, answer),
+        None => Request::Free(Arc::clone(attempt), answer),
+    };
+    answer(connection, request).await
 }
 
 async fn answer<T>(
@@ -113,8 +119,10 @@ fn behind_others() -> impl Future<Output = ()> {
 
 /// What a batch is sent as, and where the answers go.
 struct Sorted {
+    /// Two for each pair, and behind them one for each deletion.
     commands: Pipeline,
     pairs: Vec<Sender<Result<[Value; 2], Fault>>>,
+    deletions: Vec<Sender<Result<bool, Fault>>>,
     attempts: Vec<Arc<Attempt>>,
     frees: Vec<Sender<Result<bool, Fault>>>,
 }
@@ -124,6 +132,7 @@ impl Sorted {
         let count = requests.len();
         let mut commands = Pipeline::with_capacity(2 * count + 1);
         let mut pairs = Vec::with_capacity(count);
+        let (mut deletes, mut deletions) = (Vec::new(), Vec::new());
         let mut attempts = Vec::with_capacity(count);
         let mut frees = Vec::with_capacity(count);
         for request in requests {
@@ -138,14 +147,22 @@ impl Sorted {
                     attempts.push(attempt);
                     frees.push(answer);
                 }
+                Request::Delete(delete, answer) => {
+                    deletes.push(delete);
+                    deletions.push(answer);
+                }
             }
         }
-        Self { commands, pairs, attempts, frees }
+        for delete in deletes {
+            commands.add_command(delete);
+        }
+        Self { commands, pairs, deletions, attempts, frees }
     }
 
     fn fail(self, fault: &Fault) {
         self.pairs.into_iter().for_each(|answer| drop(answer.send(Err(fault.clone()))));
-        self.frees.into_iter().for_each(|answer| drop(answer.send(Err(fault.clone()))));
+        let frees = self.deletions.into_iter().chain(self.frees);
+        frees.for_each(|answer| drop(answer.send(Err(fault.clone()))));
     }
 }
 
@@ -167,12 +184,24 @@ async fn send(connection: Arc<Connection>, batch: VecDeque<Request>) {
         let (Some(first), Some(second)) = (replies.next(), replies.next()) else { return };
         drop(answer.send(Ok([first, second])));
     }
+    for answer in sorted.deletions {
+        let Some(reply) = replies.next() else { return };
+        drop(answer.send(deleted(&connection, &reply)));
+    }
     if let Some(reply) = replies.next() {
         let freed = freed(&connection, &FreeAll(&sorted.attempts), reply).await;
         for (endpoint, answer) in sorted.frees.into_iter().enumerate() {
             let is_free = |freed: &Vec<bool>| freed.get(endpoint).is_some_and(|is_free| *is_free);
             drop(answer.send(freed.as_ref().map(is_free).map_err(Clone::clone)));
         }
+    }
+}
+
+/// Whether a lock is free now; what the server refuses to do is tried once more by the script.
+fn deleted(connection: &Connection, reply: &Value) -> Result<bool, Fault> {
+    match connection.deleted(reply).map_err(|error| connection.fault(&error)) {
+        Err(fault) if connection.is_retired() => Err(fault),
+        outcome => Ok(outcome.unwrap_or_default()),
     }
 }
 

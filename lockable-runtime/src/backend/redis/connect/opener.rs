@@ -58,6 +58,9 @@ pub(crate) struct Opener {
     /// Set when the server has refused a command because its keys are in several slots; never unset.
     /// From then on each command of this locker is about one lock.
     pub(crate) is_sharded: Arc<AtomicBool>,
+    /// Whether the server that was connected to last has a command that deletes a lock by its owner token, as far as is
+    /// known. A lock that is acquired meanwhile may be released by it.
+    pub(crate) deletes: Arc<AtomicBool>,
     pub(crate) lost_counters: LostCounters,
     pub(crate) times: Arc<Times>,
     /// Set when a connection was opened; never unset.
@@ -110,6 +113,7 @@ impl Opener {
             connect_deadline: settings.deadlines.connect,
             command_deadline: settings.deadlines.command,
             is_sharded: Arc::new(AtomicBool::new(is_sharded)),
+            deletes: Arc::default(),
             lost_counters: LostCounters::default(),
             times: Arc::default(),
             was_connected: Arc::default(),

@@ -95,10 +95,10 @@ fn is_command(words: &str, start: usize, end: usize) -> bool {
     is_word && (before.ends_with("command ") || after.starts_with(" command"))
 }
 
-/// Where an owner token begins: sixteen hexadecimal digits, a point, and a number.
+/// Where an owner token begins: sixteen hexadecimal digits, a point or a hyphen, and a number.
 fn owner_token(words: &str) -> Option<usize> {
     let is_hex = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
-    let is_token = |part: &[u8]| matches!(part, [origin @ .., b'.', count] if origin.iter().all(is_hex) && count.is_ascii_digit());
+    let is_token = |part: &[u8]| matches!(part, [origin @ .., b'.' | b'-', count] if origin.iter().all(is_hex) && count.is_ascii_digit());
     words.as_bytes().windows(18).position(is_token)
 }
 

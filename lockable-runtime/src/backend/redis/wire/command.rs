@@ -10,6 +10,7 @@ use ::redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisWrite, ToRedisArgs, Val
 use crate::backend::Attempt;
 use crate::types::key::LockKey;
 use crate::types::namespace::{Companion, Namespace};
+use crate::types::owner::unmarked;
 use crate::types::slot::Slot;
 
 /// The commands in one go.
@@ -98,7 +99,7 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 pub(crate) fn is_granted(reply: &Value, attempt: &Attempt) -> Result<bool, RedisError> {
     match reply {
         Value::Nil => Ok(true),
-        Value::BulkString(owner) => Ok(owner == attempt.owner.as_ref().as_bytes()),
+        Value::BulkString(owner) => Ok(has(owner, attempt)),
         other => Err(error_of(other)),
     }
 }
@@ -106,11 +107,16 @@ pub(crate) fn is_granted(reply: &Value, attempt: &Attempt) -> Result<bool, Redis
 /// Whether a look at the lock found that this attempt has it; other data there are no lock of its.
 pub(crate) fn is_own(reply: &Value, attempt: &Attempt) -> Result<bool, RedisError> {
     match reply {
-        Value::BulkString(owner) => Ok(owner == attempt.owner.as_ref().as_bytes()),
+        Value::BulkString(owner) => Ok(has(owner, attempt)),
         Value::Nil => Ok(false),
         Value::ServerError(error) if error.code() == "WRONGTYPE" => Ok(false),
         other => Err(error_of(other)),
     }
+}
+
+/// Whether a lock with that value is the attempt's, also where a waiter has marked it.
+fn has(value: &[u8], attempt: &Attempt) -> bool {
+    unmarked(value) == attempt.owner.as_ref().as_bytes()
 }
 
 /// Takes an attempt out of the queue of its lock.

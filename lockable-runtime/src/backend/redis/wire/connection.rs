@@ -11,19 +11,21 @@ use tokio::runtime::Handle;
 
 use super::command::pipeline;
 
-use super::greeting::{greet, not_let_in};
+use super::delete::{Delete, Deleted};
+use super::greeting::{Greeted, greet, not_let_in};
 use super::meaning::{Failed, Meaning};
 use super::outbox::Outbox;
 use super::script::{Call, Names, is_unknown_script};
-use crate::backend::Fault;
 use crate::backend::redis::connect::driven::Driven;
 use crate::backend::redis::connect::endpoint::Endpoint;
 use crate::backend::redis::connect::opener::{Opener, Target};
 use crate::backend::redis::fault;
 use crate::backend::redis::known::fence::FenceCounters;
 use crate::backend::redis::wire::tracking;
+use crate::backend::{Attempt, Fault};
 use crate::types::clock::{Moment, boot_time, timer_on};
 use crate::types::error::LockErrorKind;
+use crate::types::token::ReleasedBy;
 
 /// After this many calls in a row without an answer the connection is retired.
 const UNANSWERED_LIMIT: u32 = 3;
@@ -54,6 +56,9 @@ pub(crate) struct Connection {
     /// Whether the server sends which of the locks that are renewed here others have changed. Unset by the first
     /// answer that says otherwise.
     tracks: AtomicBool,
+    delete: Option<Delete>,
+    /// Set by the first answer that the user may not send that command, or that there is none.
+    refuses_delete: AtomicBool,
 }
 
 impl Connection {
@@ -89,8 +94,10 @@ impl Connection {
             Ok(driven) => driven,
             Err(error) => return Err(not_let_in(opener, target, &error).await),
         };
-        let (names, tracks) = greet(&mut driven.commands, opener, target, hears).await?;
+        let greeted = greet(&mut driven.commands, opener, target, hears).await?;
+        let Greeted { names, tracks, delete } = greeted;
         opener.was_connected.store(true, Ordering::Relaxed);
+        opener.deletes.store(delete.is_some(), Ordering::Relaxed);
         opener.demotion.end();
         target.works();
         Ok(Self {
@@ -105,6 +112,8 @@ impl Connection {
             retired: AtomicBool::new(false),
             unanswered: AtomicU32::new(0),
             tracks: AtomicBool::new(tracks),
+            delete,
+            refuses_delete: AtomicBool::new(false),
         })
     }
 
@@ -173,6 +182,29 @@ impl Connection {
         }
         let outcomes = calls.iter().zip(replies).map(|(call, reply)| call.outcome(reply));
         Ok((outcomes.collect(), behind))
+    }
+
+    /// The command that releases a lock with that owner token; none where a script has to.
+    pub(crate) fn delete_of(&self, attempt: &Attempt) -> Option<Cmd> {
+        let is_usable = attempt.released_by == ReleasedBy::Command
+            && !self.refuses_delete.load(Ordering::Relaxed);
+        Some(self.delete.filter(|_| is_usable)?.command(attempt))
+    }
+
+    /// Whether the command has released the lock; if not, a script decides.
+    pub(crate) async fn delete(&self, command: &Cmd) -> Result<bool, Failed> {
+        let reply = self.evaluate(command).await?;
+        self.deleted(&reply).map_err(|error| self.failed(&error))
+    }
+
+    /// The same by the reply to it.
+    pub(crate) fn deleted(&self, reply: &Value) -> Result<bool, RedisError> {
+        let deleted = Deleted::of(reply)?;
+        if deleted == Deleted::Refused {
+            self.refuses_delete.store(true, Ordering::Relaxed);
+            self.opener.deletes.store(false, Ordering::Relaxed);
+        }
+        Ok(deleted == Deleted::Free)
     }
 
     async fn evaluate(&self, command: &Cmd) -> Result<Value, Fault> {

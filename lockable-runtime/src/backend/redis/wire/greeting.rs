@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{Cmd, Pipeline, RedisError, Value};
 
+use super::delete::Delete;
 use super::script::{Names, is_unknown_script};
 use super::server::{Mode, unfit_by_answers, unfit_by_greeting, version};
 use super::source::Script;
@@ -25,19 +26,28 @@ use crate::types::namespace::Namespace;
 use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
-/// Greets a server that has just been connected to; returns the names to write calls with, and whether it sends what
-/// others do with locks, where that is heard.
+/// What a connection uses of a server that was greeted.
+pub(crate) struct Greeted {
+    /// With what calls are written.
+    pub(crate) names: Names,
+    /// Whether the server sends what others do with locks.
+    pub(crate) tracks: bool,
+    pub(crate) delete: Option<Delete>,
+}
+
+/// Greets a server that has just been connected to; the flag is whether what it sends of locks is read.
 pub(crate) async fn greet(
     commands: &mut MultiplexedConnection,
     opener: &Opener,
     target: &Target,
     hears: bool,
-) -> Result<(Names, bool), Fault> {
+) -> Result<Greeted, Fault> {
     let server = &*target.server;
     let failed = |error: RedisError| fault::of(server, &error);
     let introduced = introduce(commands, opener, hears).await.map_err(failed)?;
     let Introduced { hello, tracks, names } = introduced;
     let mode = Mode::of(&hello);
+    let delete = Delete::of(&hello);
     if let Some(elsewhere) = elsewhere(commands, &hello, target).await.map_err(failed)? {
         return Err(misdirected(&elsewhere, opener, target));
     }
@@ -46,7 +56,7 @@ pub(crate) async fn greet(
     let origin = Origin::draw()?;
     if opener.is_for_reading {
         refuse_one_of_several(commands, mode, &opener.namespace.of_trial(origin), target).await?;
-        return Ok((names, tracks));
+        return Ok(Greeted { names, tracks, delete });
     }
     let slot = target.node.as_ref().map(|node| node.slot());
     let stage = slot.map_or(Rehearsal::Alone(mode), Rehearsal::Node);
@@ -56,7 +66,7 @@ pub(crate) async fn greet(
         trial = rehearse(commands, &uncached, origin, stage).await.map_err(failed)?;
     }
     trial.judge(target)?;
-    Ok((names, tracks))
+    Ok(Greeted { names, tracks, delete })
 }
 
 /// One node of several has a part of the locks: of the others it would seem that no one has them.

@@ -2,6 +2,7 @@
 
 pub(super) mod command;
 pub(super) mod connection;
+pub(super) mod delete;
 pub(super) mod greeting;
 pub(super) mod meaning;
 pub(super) mod outbox;

@@ -26,6 +26,8 @@ pub(crate) enum Request {
     Pair([Cmd; 2], Sender<Result<[Value; 2], Fault>>),
     /// To free a lock; the answer is whether it is free now, or was left as it is.
     Free(Arc<Attempt>, Sender<Result<bool, Fault>>),
+    /// The same by a command for this lock.
+    Delete(Cmd, Sender<Result<bool, Fault>>),
 }
 
 /// The requests that wait for the next batch, and how many are under way in all.
