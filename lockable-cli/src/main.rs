@@ -2,6 +2,7 @@
 //!
 //! See "Why does `lockable run` have a watcher process?" in DESIGN.md.
 
+#![forbid(unsafe_code)]
 #![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic where no one reads")]
 
 #[cfg(not(unix))]

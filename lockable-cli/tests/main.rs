@@ -1,5 +1,6 @@
 //! The program `lockable` as a user has it: real processes, and a server.
 #![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -8,6 +8,8 @@
 //! - `cargo xtask mutants` puts known bugs into a copy of the sources, and runs the test that must catch each.
 //! - `cargo xtask operations` runs the tests of an operator's commands with their full counts.
 
+#![forbid(unsafe_code)]
+
 mod api;
 mod apt;
 mod check;

@@ -1,6 +1,7 @@
 //! Runs the Rust blocks of README and guide, each in a process of its own: some of them install the
 //! process-wide locker.
 #![cfg(test)]
+#![forbid(unsafe_code)]
 
 use std::env;
 use std::error::Error;
