@@ -67,7 +67,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
         "types",
         "mod options parameters credentials reporting selection client_name namespace tag slot key \
          hole token owner random error reason percent redact escape label metric_keys no_metric_keys \
-         grow_only clock written duration process seeded",
+         grow_only clock written duration process generation seeded",
     ),
     ("request_id", "tower mod"),
 ];

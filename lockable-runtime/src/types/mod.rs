@@ -6,6 +6,7 @@ pub(crate) mod credentials;
 pub(crate) mod duration;
 pub(crate) mod error;
 pub(crate) mod escape;
+pub(crate) mod generation;
 pub(crate) mod grow_only;
 pub(crate) mod hole;
 pub(crate) mod key;

@@ -3,17 +3,17 @@
 //!
 //! See "How does a process detect a fork?" in DESIGN.md.
 
-use std::process;
-
 use once_cell::race::OnceBox;
+
+use crate::types::generation;
 
 /// The process in which something was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Process(u32);
+pub(crate) struct Process(u64);
 
 impl Process {
     pub(crate) fn current() -> Self {
-        Self(process::id())
+        Self(generation::current())
     }
 
     /// Whether the caller runs in that process, and not in one that was forked from it.
