@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::skip;
+use crate::{preload, skip};
 
 const SOURCE: &str = include_str!("clock.c");
 
@@ -16,13 +16,11 @@ const OFFSET: &str = "clock.offset";
 /// Whether a server's clock can be set here: on Linux, where there is a C compiler. Prints a line where
 /// it cannot.
 pub fn can_be_set() -> bool {
-    let compiler = Command::new("cc").arg("--version").output();
-    let is_there =
-        cfg!(target_os = "linux") && compiler.is_ok_and(|output| output.status.success());
-    if !is_there {
+    let is_possible = preload::is_possible();
+    if !is_possible {
         skip::say("a server's clock, which can be set on Linux with a C compiler, `cc`, only");
     }
-    is_there
+    is_possible
 }
 
 /// Makes what is preloaded into the server of this directory, unless that is there.
@@ -31,17 +29,8 @@ pub(crate) fn prepare(directory: &Path) {
         && error.kind() == ErrorKind::NotFound
     {
         set(directory, 0);
-        compile(directory);
+        preload::compile(SOURCE, &directory.join(LIBRARY));
     }
-}
-
-fn compile(directory: &Path) {
-    let source = directory.join("clock.c");
-    fs::write(&source, SOURCE).expect("a file can be written");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(directory.join(LIBRARY)).arg(source);
-    let output = compiler.output().expect("there is a C compiler");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Lets the server of this directory run with it.

@@ -45,6 +45,7 @@ mod spreader;
 mod tls;
 
 mod port;
+mod preload;
 mod resp;
 mod spawner;
 
