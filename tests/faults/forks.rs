@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use lockable_tests::forks::Way;
 use lockable_tests::{Peer, Program, Server, Tls, wait};
 use rstest::rstest;
 
@@ -74,6 +75,27 @@ fn a_child_locks_with_a_locker_of_its_own() {
         assert!(said.contains(&format!("child: {what}: ok\n")), "{what}\n{said}");
     }
     assert_eq!(server.admin().get("disLock:dropped"), None);
+}
+
+/// Goal: a child is noticed also where nothing but the system knows of it.
+/// Method: its worker's children are made in other ways than by the `fork` of libc.
+#[rstest]
+#[case::by_clone(Way::Clone)]
+#[case::by_fork_without_handlers(Way::WithoutHandlers)]
+#[case::with_the_id_of_its_parent(Way::SameId)]
+fn a_child_is_noticed_however_it_was_made(#[case] way: Way) {
+    let (server, directory) = (Server::start(), tempfile::tempdir().unwrap());
+    let run = |case| {
+        let worker = way.of(WORKER, directory.path())?.arg(&server.url()).arg(case);
+        Some(worker.run(6 * LIMIT).unwrap_or_else(|why| panic!("{why}")))
+    };
+    let Some(said) = run("refused") else { return };
+    assert!(said.contains("child: own runtime: NotConfigured: "), "{said}");
+    assert!(said.contains("child: release: Lost: "), "{said}");
+    assert!(said.contains("the parent holds: true\n") && !said.contains("hangs"), "{said}");
+    let said = run("own").unwrap();
+    assert!(said.contains("child: the parent's lock: WaitLimitReached: "), "{said}");
+    assert!(said.contains("child: renewed: true\n") && !said.contains("hangs"), "{said}");
 }
 
 #[test]

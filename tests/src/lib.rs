@@ -18,6 +18,7 @@
 //! - [`wait`] polls for a state that has no event.
 //! - [`Tls`] makes the certificates of a test server.
 //! - [`clock`] says whether the clock of a server can be set here.
+//! - [`forks`] runs processes whose children are made without the `fork` of libc.
 //! - [`suspension`] runs processes as after a suspension of the machine.
 //! - [`python`] finds the interpreter for tests against clients in other languages.
 //!
@@ -25,6 +26,7 @@
 
 pub mod clock;
 pub mod cluster;
+pub mod forks;
 pub mod python;
 pub mod sections;
 pub mod suspension;
