@@ -112,7 +112,7 @@ end
 -- A holder whose token has a hyphen releases by a command that deletes the lock while it has exactly that
 -- value, and does not look at the queue. A waiter writes `+` in front of it, once: then the command deletes
 -- nothing, and the holder runs the script of a release. Other values are never marked.
--- See "How does one command release a lock and pass over no waiter?" in DESIGN.md.
+-- See "When does one `DELEX` or `DELIFEQ` release a lock?" in DESIGN.md.
 local function is_deleted_by_command(owner)
   local token = '^%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%-%d'
   return type(owner) == 'string' and string.match(owner, token)

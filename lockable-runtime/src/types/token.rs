@@ -73,7 +73,7 @@ impl OwnerToken {
 
 /// How the holder of an owner token releases its lock.
 ///
-/// See "How does one command release a lock and pass over no waiter?" in DESIGN.md.
+/// See "When does one `DELEX` or `DELIFEQ` release a lock?" in DESIGN.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReleasedBy {
     /// By a script, which looks at the queue.

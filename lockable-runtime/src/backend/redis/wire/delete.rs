@@ -1,6 +1,6 @@
 //! The command that deletes a lock if it has a given owner token, where the server has one.
 //!
-//! See "How does one command release a lock and pass over no waiter?" in DESIGN.md.
+//! See "When does one `DELEX` or `DELIFEQ` release a lock?" in DESIGN.md.
 
 use ::redis::{Cmd, RedisError, Value};
 
