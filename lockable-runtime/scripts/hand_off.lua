@@ -96,7 +96,7 @@ end
 -- newcomer finds it free.
 -- See "How does `min_hold` keep a lock taken after its release?" in DESIGN.md.
 local function mark_of(owner)
-  local token = '^([~=])%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%.%d'
+  local token = '^([~=])%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x[.-]%d'
   return type(owner) == 'string' and string.match(owner, token)
 end
 

@@ -12,7 +12,7 @@ Idempotent because nothing is found a second time.
 ]]
 local left = redis.pcall('LREM', KEYS[3], '0', ARGV[2])
 local owner = redis.pcall('GET', KEYS[1])
-if owner == ARGV[1] then
+if owner == ARGV[1] or owner == '+' .. ARGV[1] then
   local head = redis.pcall('LPOP', KEYS[3])
   -- In a slot that moves key by key, a queue that has just become empty is an error: there is no other waiter.
   hand_off(KEYS[1], KEYS[2], KEYS[3], '', type(head) == 'string' and head or false)

@@ -18,7 +18,7 @@ use crate::types::namespace::Namespace;
 use crate::types::options::{Deadlines, Ttl};
 use crate::types::random::random;
 use crate::types::slot::Slot;
-use crate::types::token::{Origin, OwnerToken};
+use crate::types::token::{Origin, OwnerToken, ReleasedBy};
 
 /// The verbs of the backend at a URL, as one process has them, to be compared with those of another
 /// backend.
@@ -117,9 +117,33 @@ impl Verbs {
         ttl: Duration,
         identity: Option<&str>,
     ) -> Result<VerbAttempt, LockError> {
+        self.released_by(ReleasedBy::Script, key, ttl, identity)
+    }
+
+    /// The same of a single try, which its holder may release by a command where the server has one.
+    ///
+    /// # Errors
+    /// When the key or the lease is invalid.
+    pub fn attempt_of_try(
+        &self,
+        key: &str,
+        ttl: Duration,
+        identity: Option<&str>,
+    ) -> Result<VerbAttempt, LockError> {
+        self.released_by(ReleasedBy::Command, key, ttl, identity)
+    }
+
+    fn released_by(
+        &self,
+        released_by: ReleasedBy,
+        key: &str,
+        ttl: Duration,
+        identity: Option<&str>,
+    ) -> Result<VerbAttempt, LockError> {
         let key = LockKey::prefixed("", key)?;
         let ttl = Ttl::new("expire", ttl)?;
-        let owner = OwnerToken::at(self.origin, random()?, identity.map(RequestId::new).as_ref());
+        let identity = identity.map(RequestId::new);
+        let owner = OwnerToken::written(self.origin, released_by, random()?, identity.as_ref());
         Ok(VerbAttempt(Arc::new(Attempt::owned(key, ttl, owner))))
     }
 

@@ -49,7 +49,7 @@ impl OwnerToken {
         Self::written(origin, ReleasedBy::Script, number, identity)
     }
 
-    fn written(
+    pub(crate) fn written(
         origin: Origin,
         released_by: ReleasedBy,
         number: impl fmt::Display,

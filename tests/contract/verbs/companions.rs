@@ -109,8 +109,9 @@ impl Fence {
     }
 
     /// The first of the tokens that this step reserved, where the counter was like that before it.
-    pub(super) fn first(self, former: Option<Self>, now: Now) -> u64 {
-        let was_ahead = former.is_some_and(|former| former.value >= now.micros);
+    pub(super) fn first(self, former: Option<Self>) -> u64 {
+        // A counter that was behind the time rises by a turn at least.
+        let was_ahead = former.is_some_and(|former| self.value < former.value + TURN);
         if was_ahead { self.value } else { (self.value + 1).saturating_sub(TURN) }
     }
 

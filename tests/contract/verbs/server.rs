@@ -116,6 +116,11 @@ impl StoppedServer {
         }
     }
 
+    /// Another text for as long as the one before.
+    pub(super) fn replace(&self, key: &str, text: &str) {
+        self.admin.command::<()>(&["SET", key, text, "KEEPTTL"]);
+    }
+
     pub(super) fn delete(&self, key: &str) {
         self.admin.del(key);
     }

@@ -106,7 +106,13 @@ impl Side {
     fn attempt(&mut self, key: usize, process: usize, ttl: Duration, waits: bool) -> usize {
         let number = self.asked.len();
         let identity = (number % 2 == 1).then(|| format!("request 1000 {number}"));
-        let attempt = self.processes[process].attempt(&self.keys[key], ttl, identity.as_deref());
+        let (verbs, name, identity) =
+            (&self.processes[process], &self.keys[key], identity.as_deref());
+        let attempt = if waits {
+            verbs.attempt(name, ttl, identity)
+        } else {
+            verbs.attempt_of_try(name, ttl, identity)
+        };
         let attempt = attempt.unwrap();
         self.numbers.insert(attempt.owner().to_owned(), number);
         self.asked.push(Asked { attempt, key, process, ttl, waits });
@@ -202,8 +208,10 @@ impl Side {
         answered.expect("the backend answers")
     }
 
-    /// The number of the attempt that wrote this, with the mark of a lock that stays taken.
+    /// The number of the attempt that wrote this, with the mark of a lock that stays taken. The mark of a waiter is
+    /// none: memory needs no such mark.
     pub(super) fn number(&self, owner: &str) -> String {
+        let owner = owner.strip_prefix('+').unwrap_or(owner);
         let (mark, token) = owner.split_at(usize::from(owner.starts_with(['~', '='])));
         match self.numbers.get(token) {
             Some(number) => format!("{mark}{number}"),

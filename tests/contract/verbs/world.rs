@@ -116,6 +116,7 @@ impl World {
         self.intervene(&step.what);
         let memory = self.memory.state();
         let (found, heard) = self.server.look(&mut self.messages);
+        let unmarked = self.unmarked(&step.what, &found);
         let (mut redis, companions) = self.in_redis(found);
         self.align(&step.what, &memory, &mut redis, spent);
         let granted = self.memory.side.published(0);
@@ -126,6 +127,7 @@ impl World {
         let count = if messages[0] == messages[1] { granted.len() } else { 0 };
         let heard = self.redis.published(count);
         let mut broken = self.broken(&step, &memory, &companions);
+        broken.extend(unmarked);
         broken.extend(self.mistaken_time(&step.what, &memory));
         let states = [memory, redis];
         if step.is_repeat && states.iter().any(|state| *state != self.state) {
@@ -133,6 +135,26 @@ impl World {
         }
         self.note(step, &states[0], companions, granted.len());
         Seen { answers, states, published: [granted, heard], messages, broken }
+    }
+
+    /// The locks with waiters that a command would delete. A try that takes a lock leaves it so until a waiter asks
+    /// again: that is done here, because memory needs no mark.
+    fn unmarked(&self, what: &What, found: &Found) -> Vec<String> {
+        let asked = &self.memory.side.asked;
+        let is_try = what.asks(asked).is_some_and(|attempt| !asked[attempt].waits);
+        let mut unmarked = Vec::new();
+        for name in &self.redis.keys {
+            let Some((_, text)) = found.get(name) else { continue };
+            let owner = text.concat();
+            if owner.get(16..17) != Some("-") || !found.contains_key(&companions::queue(name)) {
+                continue;
+            }
+            match is_try {
+                true => self.server.replace(name, &format!("+{owner}")),
+                false => unmarked.push(format!("{name:?} has waiters, and no mark")),
+            }
+        }
+        unmarked
     }
 
     /// What was done, and what came of it, for the next step.
@@ -244,7 +266,7 @@ impl World {
             let asked = &self.redis.asked[*who];
             let former = self.companions[asked.key].at(self.server.now()).fence;
             let first = companions[asked.key].fence;
-            let first = first.map_or(0, |fence| fence.first(former, self.server.now()));
+            let first = first.map_or(0, |fence| fence.first(former));
             let (millis, owner) = (life.as_millis(), asked.attempt.owner());
             format!("{first}\n{now}\n{millis}\n{owner}\n{}", self.redis.keys[asked.key])
         };
