@@ -62,17 +62,19 @@ impl LockerBuilder {
         }
     }
 
-    /// Which backend; see [`Locker::connect`]. This or [`shared_url`](Self::shared_url) is required.
+    /// Sets the URL of the backend, as [`Locker::connect`] takes it.
+    ///
+    /// This or [`shared_url`](Self::shared_url) is required.
     pub fn url(mut self, url: impl Into<String>) -> Self {
         (self.settings.url, self.readers) = (url.into(), Readers::Lockers);
         self
     }
 
-    /// The same by a URL that other programs read too, as a platform writes it into `REDIS_URL`.
+    /// Sets the URL of the backend, if other programs read it too, as a platform's `REDIS_URL`.
     ///
-    /// Settings of other programs are ignored: their names are in a warning when the locker is made, and in the
-    /// report of [`Locker::check`]. One that is nearly a setting of lockable's, or that could be meant to switch
-    /// checks of certificates off, is an error as in every URL.
+    /// Settings for other programs are ignored: a warning lists their names when the locker is made, and so does
+    /// the report of [`Locker::check`]. A setting that resembles one of lockable's, or that could be meant to
+    /// switch checks of certificates off, is an error as in every URL.
     ///
     /// # Examples
     /// ```
@@ -92,27 +94,28 @@ impl LockerBuilder {
         self
     }
 
-    /// What every key starts with; `"disLock:"` by default, as in the annotation this crate mirrors. It has
-    /// priority over that of the URL; see [`Locker::connect`].
+    /// Sets the start of every key; `"disLock:"` by default, as in the annotation this crate mirrors.
+    ///
+    /// It has priority over the prefix in the URL; see [`Locker::connect`].
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = Some(prefix.into());
         self
     }
 
-    /// What all names in Redis begin with that are not locks; `"lockable"` by default.
+    /// Sets the start of all names in Redis that are not locks; `"lockable"` by default.
     ///
-    /// These are the fence counters, the queues, the channels of grants, and the keys with which a new connection
-    /// tries its server: `<namespace>:…`. So a user with the rights `~shop:* &shop:*` can lock with
-    /// `prefix("shop:")` and `namespace("shop:lockable")`. Choose one that no lock key begins with. It has
-    /// priority over that of the URL; see [`Locker::connect`]. In memory there are no such names.
+    /// These names, `<namespace>:…`, are the fence counters, the queues, the channels of grants, and the keys with
+    /// which a new connection tests its server. So a user with the rights `~shop:* &shop:*` can lock with
+    /// `prefix("shop:")` and `namespace("shop:lockable")`. Choose a namespace that no lock key begins with. It has
+    /// priority over the namespace in the URL; see [`Locker::connect`]. In memory there are no such names.
     ///
     /// # Guarantees
-    /// Lockers with different namespaces exclude each other as others do, because their locks are the same keys.
+    /// Lockers with different namespaces still exclude each other, because their locks are the same keys.
     ///
     /// # What this does not guarantee
-    /// Two namespaces are two queues and two fence counters. A lock is not handed off from one to the other, and
-    /// its fencing tokens of both have no common order. So all who lock the same keys need the same namespace: a
-    /// namespace, like a prefix, is changed when the old version is gone.
+    /// Two namespaces are two queues and two fence counters: a lock is not handed off from one to the other, and
+    /// the fencing tokens of the two have no common order. So all lockers that share locks need the same namespace.
+    /// Change a namespace, like a prefix, only when the old version no longer runs.
     ///
     /// # Errors
     /// [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
@@ -137,15 +140,16 @@ impl LockerBuilder {
         self
     }
 
-    /// What this process is called at the server, where operators look for the holder of a lock: such as the name of
-    /// the service. By default it is that of `OTEL_SERVICE_NAME`, or else the file name of the program.
+    /// Sets the name under which operators find this process at the server, such as that of the service.
     ///
-    /// Each connection that locks is named `lockable:<process>:<name>@<host>:<pid>` by `CLIENT SETNAME`, with
-    /// its greeting; characters that servers refuse in a name are percent-encoded, and the name is cut to 64 bytes.
-    /// [`Admin::processes`](crate::admin::Admin::processes) reads that.
+    /// The default is `OTEL_SERVICE_NAME`, or else the file name of the program.
+    ///
+    /// Each connection that locks gets the name `lockable:<process>:<name>@<host>:<pid>` by `CLIENT SETNAME`, with
+    /// its greeting. Characters that servers refuse in a name are percent-encoded, and the name is cut to 64 bytes.
+    /// [`Admin::processes`](crate::admin::Admin::processes) reads it.
     ///
     /// # What this does not guarantee
-    /// A user without the right `+client|setname` locks all the same, on connections without a name.
+    /// The connections of a user without the right `+client|setname` have no name, and lock all the same.
     ///
     /// # Examples
     /// ```
@@ -164,54 +168,61 @@ impl LockerBuilder {
         self
     }
 
-    /// The lease of locks that set none of their own; 10 s by default, at least 10 ms. It has priority over that of
-    /// the URL; see [`Locker::connect`].
+    /// Sets the lease of locks that set none of their own; 10 s by default, at least 10 ms.
+    ///
+    /// It has priority over the lease in the URL; see [`Locker::connect`].
     pub fn expire(mut self, expire: Duration) -> Self {
         self.expire = Some(expire);
         self
     }
 
-    /// How long one command may take until its answer; 1 s by default, far above any healthy one.
+    /// Sets the longest wait for the reply to one command; 1 s by default, far above any healthy one.
     ///
-    /// A call may wait for two of these: one for the release of a lock of the same key that this
-    /// process gave up, and one for its own request.
+    /// A call may wait for two replies: to the release of a lock of the same key that this process gave up, and to
+    /// its own request.
     pub fn command_deadline(mut self, deadline: Duration) -> Self {
         self.settings.deadlines.command = deadline;
         self
     }
 
-    /// How long opening a connection may take, logging in included; 2 s by default.
+    /// Sets the longest time to open a connection, login included; 2 s by default.
     pub fn connect_deadline(mut self, deadline: Duration) -> Self {
         self.settings.deadlines.connect = deadline;
         self
     }
 
-    /// Redacts keys in events, spans, errors and `{:?}`, as `redacted:` and a number, for keys with
-    /// personal data; see [`telemetry`](crate::telemetry#redacted-keys).
+    /// Redacts keys in events, spans, errors and `{:?}`: they show `redacted:` and a number instead.
+    ///
+    /// Use it if keys have personal data; see [`telemetry`](crate::telemetry#redacted-keys).
     pub fn redact_keys(mut self) -> Self {
         self.reporting.redacts_keys = true;
         self
     }
 
-    /// How long a call may wait before a warning names its key; off by default. It is logged once,
-    /// while the call continues to wait.
+    /// Sets how long a call may wait before a warning; off by default.
+    ///
+    /// The warning names the key. It is logged once, while the call continues to wait.
     pub fn warn_waited_over(mut self, patience: Option<Duration>) -> Self {
         self.reporting.waited_over = patience;
         self
     }
 
-    /// The root certificate to trust with `rediss://`, `rediss-sentinel://` and `rediss-cluster://`, in PEM form, in
-    /// place of the system's; several, one behind the other, are trusted alike.
+    /// Sets the root certificate to trust with `rediss://`, `rediss-sentinel://` and `rediss-cluster://`, in PEM
+    /// form.
+    ///
+    /// It replaces the system's. Several certificates may follow each other; all of them are trusted alike.
     ///
     /// # Guarantees
     /// A server or a Sentinel is used only if its certificate is signed by the authority of a root certificate, is
-    /// valid now, and has the host of the URL, or the one that Sentinels or nodes name. There is no setting that checks less.
+    /// valid now, and has the host of the URL, or the one that Sentinels or nodes name. No setting weakens these
+    /// checks.
     ///
     /// # Errors
-    /// [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
-    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) if this is no certificate, and if nothing is encrypted
-    /// with the URL; `memory://` leaves it alone. A call whose server has no such certificate returns
-    /// [`Refused`](crate::LockErrorKind::Refused), with what to do.
+    /// - [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
+    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption) if this is no certificate, or if the URL encrypts
+    ///   nothing; with `memory://` it has no effect.
+    /// - A call returns [`Refused`](crate::LockErrorKind::Refused), with advice, if its server has no such
+    ///   certificate.
     ///
     /// # Examples
     /// ```no_run
@@ -230,20 +241,22 @@ impl LockerBuilder {
         self
     }
 
-    /// The client's own certificate with its key, both in PEM form, for servers that ask for one (mutual TLS).
+    /// Sets the client's own certificate and its key, both in PEM form, for servers that require one (mutual TLS).
     ///
-    /// Behind the certificate, those of the authorities between it and the root may follow. It is shown to Redis
-    /// servers and to Sentinels alike.
+    /// The certificates of the authorities between it and the root may follow it. Redis servers and Sentinels
+    /// receive the same certificate.
     ///
     /// # What this does not guarantee
-    /// It does not log in: the user of a connection is that of the URL or of [`credentials`](Self::credentials). A
-    /// certificate that is about to expire needs a new locker, because this one shows what it was given.
+    /// The certificate does not log in: the user of a connection is that of the URL or of
+    /// [`credentials`](Self::credentials). Make a new locker before the certificate expires, because a locker never
+    /// reads a new one.
     ///
     /// # Errors
-    /// [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
-    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) if these are no certificate and no key, if the key is
-    /// that of another certificate or needs a password, and if nothing is encrypted with the URL; `memory://`
-    /// leaves them alone. A call whose server refuses the certificate returns [`Refused`](crate::LockErrorKind::Refused).
+    /// - [`connect`](LockerBuilder::connect) and [`connect_lazy`](LockerBuilder::connect_lazy) return
+    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption) if these are no certificate and no key, if the key
+    ///   is that of another certificate or needs a password, or if the URL encrypts nothing; with `memory://` they
+    ///   have no effect.
+    /// - A call returns [`Refused`](crate::LockErrorKind::Refused) if its server refuses the certificate.
     ///
     /// # Examples
     /// ```no_run
@@ -270,28 +283,34 @@ impl LockerBuilder {
         self
     }
 
-    /// Where the user and the password of each new connection come from, for credentials that change: tokens of
-    /// a cloud's identity service, or a password that is rotated. They have priority over those of the URL.
+    /// Sets a callback that gives each new connection its user and password.
+    ///
+    /// Use it for credentials that change: tokens of a cloud's identity service, or a password that is rotated. It
+    /// has priority over the credentials in the URL.
     ///
     /// # Guarantees
     /// - The callback is called whenever a connection to a Redis server is opened: for each runtime that uses the
-    ///   locker, for the background's renewals and releases, for the subscription of calls that wait, and once for a
-    ///   [`check`](Locker::check). What it gives serves for that opening alone. It is never called for Sentinels;
-    ///   see [`sentinel_credentials`](Self::sentinel_credentials).
-    /// - It runs on a thread of its own, in the context of a tokio runtime with timers and sockets: it may block, and
-    ///   delays nothing but the connection that it is called for.
-    /// - No error, event or `{:?}` of this library shows a password that it gave.
+    ///   locker, for renewals and releases in the background, for the subscription of waiting calls, and once for a
+    ///   [`check`](Locker::check). Its result serves for that one attempt. It is never called for Sentinels; see
+    ///   [`sentinel_credentials`](Self::sentinel_credentials).
+    /// - It runs on a thread of its own, in the context of a tokio runtime with timers and sockets: it may block,
+    ///   and delays only the connection that it is called for.
+    /// - No error, event or `{:?}` of this library shows a password that it returned.
     ///
     /// # What this does not guarantee
-    /// A connection that is open stays open when its credentials expire, as long as the server lets it. Several calls
-    /// may run at the same time, at most 32 for one locker. While a server cannot be reached, the callback is called
-    /// at each try: store for a moment what costs much to make.
+    /// - An open connection stays open when its credentials expire, as long as the server allows that.
+    /// - Several calls of the callback may run at the same time, at most 32 for one locker.
+    /// - While a server is unreachable, the callback is called at each attempt: cache for a moment what is
+    ///   expensive to make.
     ///
     /// # Errors
-    /// A call that needs the connection returns [`Refused`](crate::LockErrorKind::Refused) when the callback fails or
-    /// panics, with its words, and with its error as the source; [`is_unavailable`](LockError::is_unavailable) when
-    /// it takes longer than three quarters of the [connect deadline](Self::connect_deadline), after which it is
-    /// dropped; and [`Refused`](crate::LockErrorKind::Refused) when the server refuses what it gave.
+    /// A call that needs the connection returns:
+    ///
+    /// - [`Refused`](crate::LockErrorKind::Refused) when the callback fails or panics, with its message, and with
+    ///   its error as the source;
+    /// - [`is_unavailable`](LockError::is_unavailable) when the callback takes longer than three quarters of the
+    ///   [connect deadline](Self::connect_deadline), and is dropped;
+    /// - [`Refused`](crate::LockErrorKind::Refused) when the server refuses what the callback returned.
     ///
     /// # Examples
     /// ```no_run
@@ -317,11 +336,10 @@ impl LockerBuilder {
         self
     }
 
-    /// With which user and password Sentinels are asked; without any by default. They have priority over
-    /// `sentinel_user` and `sentinel_password` in the URL.
+    /// Sets the user and the password for Sentinels; none by default.
     ///
-    /// Servers never get these, and Sentinels never get those of the servers. Where the URL has no Sentinels, they
-    /// have no effect.
+    /// They have priority over `sentinel_user` and `sentinel_password` in the URL. Servers never receive these, and
+    /// Sentinels never receive those of the servers. Without Sentinels in the URL they have no effect.
     ///
     /// # Errors
     /// A call returns [`Refused`](crate::LockErrorKind::Refused) when all Sentinels refuse them.
@@ -347,12 +365,13 @@ impl LockerBuilder {
     /// Makes the locker and connects from the current runtime.
     ///
     /// # Errors
-    /// As [`Locker::connect`], and [`InvalidOption`](crate::LockErrorKind::InvalidOption) for an
-    /// `expire` under 10 ms, for a [`namespace`](LockerBuilder::namespace) with which no name can begin, and for
-    /// certificates that are none, or that are given although nothing is encrypted with the URL.
+    /// - Those of [`Locker::connect`].
+    /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) for an `expire` under 10 ms, for a
+    ///   [`namespace`](LockerBuilder::namespace) with which no name can begin, for invalid certificates, and for
+    ///   certificates with a URL that encrypts nothing.
     ///
     /// # Cancel safety
-    /// Nothing is left behind but a connection that is being opened.
+    /// Dropping the future leaves nothing behind but a connection that is being opened.
     pub async fn connect(self) -> Result<Locker, LockError> {
         let deadlines = self.settings.deadlines;
         let locker = self.connect_lazy()?;
@@ -368,10 +387,9 @@ impl LockerBuilder {
 
     /// Makes the locker without connecting; its first use connects.
     ///
-    /// # Errors
-    /// [`InvalidUrl`](crate::LockErrorKind::InvalidUrl) and
-    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption), as [`connect`](LockerBuilder::connect);
-    /// [`is_unavailable`](LockError::is_unavailable) when the system gives no thread or no randomness.
+    /// - [`InvalidUrl`](crate::LockErrorKind::InvalidUrl) and
+    ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption), as [`connect`](LockerBuilder::connect).
+    /// - [`is_unavailable`](LockError::is_unavailable) when the system gives no thread or no randomness.
     pub fn connect_lazy(mut self) -> Result<Locker, LockError> {
         let Known { url, ignored } = known(&self.settings.url, self.readers)?;
         telemetry::settings_ignored(&ignored);

@@ -8,21 +8,20 @@ use crate::types::error::{LockError, LockErrorKind};
 impl Locker {
     /// Connects to the backend that the URL names, with the defaults of [`Locker::builder`].
     ///
-    /// - `redis://user:password@host:6379/0`: a Redis (7.0 or later) or Valkey server; user,
-    ///   password, port and database may be left out.
+    /// - `redis://user:password@host:6379/0`: a Redis (7.0 or later) or Valkey server. You can omit the user, the
+    ///   password, the port and the database.
     /// - `redis-sentinel://user:password@host:26379,host:26379/NAME/0`: the primary that these Sentinels know by
     ///   that name, also after a failover. The user and the password are the server's; the Sentinels get
-    ///   `?sentinel_user=…&sentinel_password=…`, or none. Their port may be left out.
-    /// - `redis-cluster://user:password@host:6379,host:6379`: a Redis or Valkey Cluster. The hosts are some of its
-    ///   nodes, primaries or replicas, or a name that leads to one; they name the others. The user and the password
-    ///   are those of every node. The port may be left out; there is no database but 0.
+    ///   `?sentinel_user=…&sentinel_password=…`, or none. You can omit their port.
+    /// - `redis-cluster://user:password@host:6379,host:6379`: a Redis or Valkey Cluster. List a few nodes,
+    ///   primaries or replicas, or a DNS name that resolves to one; the others are discovered. The user and the
+    ///   password are those of every node. You can omit the port; there is no database but 0.
     /// - `rediss://…`, `rediss-sentinel://…`, `rediss-cluster://…`: the same over TLS, Sentinels and all nodes
     ///   included, with the feature `tls`.
     /// - `redis+unix:///path/to/socket?db=0`: a server with a unix socket (`unix://` works too).
-    /// - `memory://`: an empty store in this process, shared by the clones of this locker, as
-    ///   [`in_memory`](Locker::in_memory) gives; `memory://name` is shared by every locker of the
-    ///   process that names it. Its timers are those of the caller's runtime, whose clock a test may
-    ///   pause.
+    /// - `memory://`: an empty store in this process, shared by the clones of this locker, as with
+    ///   [`in_memory`](Locker::in_memory). Every locker of the process with `memory://name` shares the store of
+    ///   that name. Its timers are those of the caller's runtime, whose clock a test may pause.
     ///
     /// # Settings in the URL
     /// Every URL takes three parameters, so that a service needs no code for them:
@@ -34,24 +33,24 @@ impl Locker {
     /// | `namespace` | [`LockerBuilder::namespace`] | a text, as for `prefix`, but not empty |
     /// | `expire` | [`LockerBuilder::expire`] | a duration as in the attribute: `30s`, `1500ms`, `1m30s`, or a whole number of seconds, which is no multiple of 1000 |
     ///
-    /// What the builder sets has priority over the URL, and the URL over the default. Beside these three there are
-    /// those of the address: `protocol=resp3`, the two of Sentinels, and `db`, `user` and `pass` of a socket. Every
-    /// other parameter is an error, because a misspelt prefix would be another lock:
-    /// [`shared_url`](LockerBuilder::shared_url) takes a URL that has parameters for other programs.
+    /// What the builder sets has priority over the URL, and the URL over the default. The only other parameters are
+    /// those of the address: `protocol=resp3`, the two of Sentinels, and `db`, `user` and `pass` of a socket. Any
+    /// other parameter is an error, because a misspelt prefix would be another lock. For a URL that has parameters
+    /// for other programs, use [`shared_url`](LockerBuilder::shared_url).
     ///
     /// # Errors
-    /// - [`InvalidUrl`](crate::LockErrorKind::InvalidUrl) when the URL names no backend, has an unknown parameter, or
-    ///   sets something to a value that it cannot have. The message names the parameter and never shows a value.
-    /// - [`is_unavailable`](LockError::is_unavailable) when the server does not answer within two
-    ///   seconds, or refuses: a wrong password, a missing right, a version before 7.0. The message
-    ///   says which and never shows the password.
+    /// - [`InvalidUrl`](crate::LockErrorKind::InvalidUrl) when the URL names no backend, has an unknown parameter,
+    ///   or gives a parameter an invalid value. The message names the parameter and never shows a value.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the server does not reply within two seconds, or
+    ///   refuses: a wrong password, a missing right, a version before 7.0. The message states the reason and never
+    ///   shows the password.
     ///
     /// # Panics
-    /// Not here; but with `memory://` a call that waits, or that holds a lock, panics on a tokio runtime
-    /// that has no timers (`enable_time`).
+    /// This call does not panic. With `memory://`, a call that waits or holds a lock panics on a tokio runtime that
+    /// has no timers (`enable_time`).
     ///
     /// # Cancel safety
-    /// Nothing is left behind but a connection that is being opened.
+    /// Dropping the future leaves nothing behind but a connection that is being opened.
     ///
     /// # Examples
     /// With settings in the URL:
@@ -71,11 +70,10 @@ impl Locker {
         Self::builder().url(url).connect().await
     }
 
-    /// A locker on an empty store in this process, as `memory://` gives; shared by its clones alone.
+    /// Makes a locker on an empty store in this process, as `memory://` does; only its clones share it.
     ///
-    /// For tests, and for what runs in one process only. It needs no runtime, and nothing that could
-    /// be unavailable. [`TestLocks`](crate::testing::TestLocks) has a store like this, and makes the
-    /// rare cases.
+    /// Use it for tests, and for work that runs in one process only. It needs no runtime and no server.
+    /// [`TestLocks`](crate::testing::TestLocks) has a store like this, and can provoke the rare cases.
     ///
     /// # Panics
     /// When the system gives no thread for the background, as [`std::thread::spawn`] does.
@@ -103,15 +101,15 @@ impl Locker {
         }
     }
 
-    /// Starts with the defaults and sets what differs.
+    /// Makes a builder with the default settings.
     pub fn builder() -> LockerBuilder {
         LockerBuilder::new()
     }
 
-    /// The locker that `LOCKABLE_URL` names, or else `REDIS_URL`; connects at its first use.
+    /// Makes a locker for the URL in `LOCKABLE_URL`, or else in `REDIS_URL`; it connects at its first use.
     ///
-    /// A variable that is empty counts as one that is not set. `REDIS_URL` is read as a
-    /// [`shared_url`](LockerBuilder::shared_url), because other programs read it as well.
+    /// An empty variable counts as unset. `REDIS_URL` is read as a [`shared_url`](LockerBuilder::shared_url),
+    /// because other programs read it as well.
     ///
     /// # Errors
     /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) when neither variable is set.

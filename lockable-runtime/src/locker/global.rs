@@ -21,17 +21,17 @@ struct Installed {
     is_from_environment: bool,
 }
 
-/// Makes this locker the one that decorated functions of this process use.
+/// Installs the locker that the decorated functions of this process use.
 ///
-/// Without it, the first decorated call takes [`Locker::from_env`]. A test puts one of its own in its
-/// place with [`testing`](crate::testing), and installs nothing.
+/// Without it, the first decorated call makes one by [`Locker::from_env`]. A test installs nothing: it replaces the
+/// locker with [`testing`](crate::testing).
 ///
-/// A process that was forked installs its own; until then its calls fail with
-/// [`NotConfigured`](crate::LockErrorKind::NotConfigured), where its parent had installed one.
+/// A process that was forked installs its own. Until then its calls fail with
+/// [`NotConfigured`](crate::LockErrorKind::NotConfigured), if its parent had installed one.
 ///
 /// # Errors
-/// [`AlreadyInstalled`](crate::LockErrorKind::AlreadyInstalled) when there is one, naming it and the
-/// place that installed it.
+/// [`AlreadyInstalled`](crate::LockErrorKind::AlreadyInstalled) when a locker is installed already; the message
+/// names it and the place that installed it.
 ///
 /// # Examples
 /// ```

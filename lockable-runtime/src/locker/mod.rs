@@ -31,25 +31,26 @@ mod url_settings;
 
 /// Locks keys on one backend.
 ///
-/// Cheap to clone, and usable from any number of tokio runtimes, side by side and one after the
-/// other: it opens one connection for each, at its first use there, and another when one breaks.
+/// Cheap to clone. It works on any number of tokio runtimes, at the same time or one after the other: the locker
+/// opens one connection for each runtime, at its first use there, and a new one if that breaks.
 ///
 /// # Guarantees
 /// Of all holders that use the same backend, prefix and key, at most one has the lock at any time.
 ///
 /// # What this does not guarantee
-/// A lease on Redis is no proof of exclusion over a network: a failover may lose the lock, and a
-/// paused process may act late. Hand the [fencing token](crate::Lease::fencing_token) to what you
-/// protect, and let it refuse older ones.
+/// A lease on Redis is no proof of exclusion over a network: a failover may lose the lock, and a paused process may
+/// act late. Pass the [fencing token](crate::Lease::fencing_token) to the resource that you protect, and let it
+/// reject smaller ones.
 ///
 /// # After a fork
-/// A locker serves the process that made it. In a child of that process, which `fork` without `exec` makes,
-/// every call fails at once, with [`NotConfigured`](crate::LockErrorKind::NotConfigured): the child has none of
-/// the threads that release and renew, and shares the connections. Nothing is sent, and the parent's locks
-/// stay as they are. Make another locker in the child, use it on a runtime that the child made, and
-/// [`install`](crate::install) it there; the child makes a default locker from the environment by itself. A
-/// guard that was inherited does not hold its lock, and its drop does nothing. Best is to fork, or to become
-/// a daemon, before the first locker is made.
+/// A locker serves the process that made it. In a child process made by `fork` without `exec`, every call fails at
+/// once, with [`NotConfigured`](crate::LockErrorKind::NotConfigured): the child has none of the threads that
+/// release and renew, and shares the connections. Nothing is sent, and the parent's locks stay as they are.
+///
+/// - Make another locker in the child, use it on a runtime that the child made, and [`install`](crate::install) it
+///   there. The child makes a default locker from the environment by itself.
+/// - An inherited guard does not hold its lock, and its drop does nothing.
+/// - It is best to fork, or to become a daemon, before you make the first locker.
 ///
 /// # Examples
 /// Lock, work, release:
@@ -81,11 +82,11 @@ impl Locker {
         Self(Arc::new(Shared { acquirer, prefix, namespace, ttl, ignored: Vec::new() }))
     }
 
-    /// A request for the lock of this key; nothing happens until it is acquired.
+    /// Makes a request for the lock of this key; nothing happens until it is acquired.
     ///
-    /// The locker's prefix is put before the key. Values that come from outside are better put
-    /// into a key by the attribute's template, which escapes them. The lock carries the
-    /// [`RequestId`](crate::RequestId) that is current where it is acquired, or else here.
+    /// The locker puts its prefix before the key. For values that come from outside, prefer the attribute's key
+    /// template, which escapes them. The lock carries the [`RequestId`](crate::RequestId) that is current where it
+    /// is acquired, or else the one that is current here.
     pub fn lock(&self, key: impl AsRef<str>) -> LockRequest {
         self.request(&self.0.prefix, key.as_ref(), Terms::default())
     }
@@ -97,21 +98,21 @@ impl Locker {
         LockRequest::new(Arc::clone(&self.0.acquirer), key, terms)
     }
 
-    /// Who has the lock of this key, and for how long; `None` when no one has it.
+    /// Returns who has the lock of this key, and for how long; `None` when it has no holder.
     ///
     /// # What this does not guarantee
-    /// The answer is a snapshot from when the server sent it. To decide by it whether to acquire would be a race;
-    /// [`try_acquire`](LockRequest::try_acquire) is one step.
+    /// The result is a snapshot from when the server sent it. Do not decide by it whether to acquire, because that
+    /// is a race; [`try_acquire`](LockRequest::try_acquire) is one step.
     ///
     /// # Errors
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer within its
-    ///   deadline, or refuses.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend does not reply within its deadline, or
+    ///   refuses.
     /// - [`WrongType`](crate::LockErrorKind::WrongType) when the key holds data that is no lock.
     /// - [`InvalidKey`](crate::LockErrorKind::InvalidKey), before anything is sent.
     /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) [after a fork](Locker#after-a-fork).
     ///
     /// # Cancel safety
-    /// Nothing is changed.
+    /// The call only reads, so dropping the future changes nothing.
     ///
     /// # Examples
     /// ```
@@ -136,7 +137,7 @@ impl Locker {
         inspect(link, key.map_err(|error| link.reporting.redact(error))?).await
     }
 
-    /// What operators see and do with the locks of this locker's prefix.
+    /// Returns an [`Admin`], which lists the locks of this locker's prefix and can stop their holders.
     ///
     /// # Examples
     /// ```
@@ -156,56 +157,69 @@ impl Locker {
         Admin::new(Arc::clone(&acquirer.link), prefix.clone(), namespace.clone())
     }
 
-    /// Checks whether locks can work, and what endangers them: for a log at start-up, and for a
-    /// pipeline that should stop before a deployment.
+    /// Checks whether locks can work, and what endangers them.
     ///
-    /// On Redis, everything that is done with a lock is done once, with a lock of the check's own
-    /// whose key begins with the locker's prefix, on connections of the check's own. The report names
-    /// each right that the user lacks by the rule that would grant it; a version, a role and settings
-    /// that locks should not have; a proxy that seems to be between; and subscriptions that slow waiting
-    /// down. What the user may not read, because locks do not need it, is an info, or, for a proxy, left
-    /// out. A server that gives no answer is a finding too. On `memory://` the report says what that
-    /// means. All of it takes about ten round trips.
+    /// Run it at start-up, to log the report, and in a pipeline, to stop before a deployment. It takes about ten
+    /// round trips.
     ///
-    /// With Sentinels, all that is done on the primary that they name, and each Sentinel is asked as well: whether
-    /// it answers, what it lacks the right to, and which primary it names. The report says where Sentinels disagree,
-    /// where there are too few of them or of replicas for a failover, and where this machine cannot reach the
-    /// address that they name. [`Finding::address`](crate::check::Finding::address) is the server that a finding is
-    /// about. Some Sentinels that do not answer hide nothing of the primary.
+    /// On Redis the check performs every operation of a lock once, on connections of its own, with a lock of its
+    /// own whose key begins with the locker's prefix. The report names:
     ///
-    /// In a cluster, all that is done on every primary, with a lock in one of its slots, and every replica is connected
-    /// to. The report names slots without a primary, primaries without a replica or with clocks that differ, nodes that
-    /// cannot be reached from here or do not let this user in, and nodes of the URL that do not answer.
+    /// - each right that the user lacks, as the ACL rule that grants it;
+    /// - a version, a role or a setting of the server that is unsuitable for locks;
+    /// - a proxy that seems to be between;
+    /// - a subscription that slows waiting down;
+    /// - a server that does not reply.
+    ///
+    /// A part that the user may not read, because locks do not need that right, is an info finding; the search for
+    /// a proxy is skipped without one. On `memory://` the report states the limits of such locks.
+    ///
+    /// With Sentinels the check does all of this on the primary that they name. It also checks of each Sentinel
+    /// whether it replies, which rights it refuses, and which primary it names. The report says where Sentinels
+    /// disagree, where there are too few Sentinels or replicas for a failover, and where this machine cannot reach
+    /// the address that they name. [`Finding::address`](crate::check::Finding::address) is the server that a
+    /// finding is about. If some Sentinels do not reply, the primary is still checked completely.
+    ///
+    /// In a cluster the check does all of this on every primary, with a lock in one of its slots, and connects to
+    /// every replica. The report names slots without a primary, primaries without a replica or with clocks that
+    /// differ, nodes that are unreachable from here or refuse this user, and nodes of the URL that do not reply.
     ///
     /// # Guarantees
-    /// No lock of anyone else is touched, and nothing is left behind.
+    /// The check touches no other lock, and leaves nothing behind.
     ///
     /// # What this does not guarantee
-    /// A proxy is found by the address to which the server saw the connection come (`CLIENT INFO`), and by
-    /// two connections that are one at the server, or lead to two (`INFO`). One that is transparent to both is not found. The report is a snapshot. For a
-    /// user who may use only some keys of the prefix, the right to all of them is reported as missing.
-    /// What was refused shows in the server's `ACL LOG`.
+    /// - A proxy is found by the address at which the server accepted the connection (`CLIENT INFO`), or because
+    ///   two connections are one connection at the server, or reach two servers (`INFO`). A proxy that is
+    ///   transparent to both is not found.
+    /// - The report is a snapshot.
+    /// - If the user may use only some keys of the prefix, the report says that the right to all of them is
+    ///   missing.
+    /// - The check's refused commands appear in the server's `ACL LOG`.
     ///
     /// # The least rights
-    /// All that a locker ever does is allowed by these lines, with names and passwords of yours, your prefix in
-    /// place of `disLock:`, and your [`namespace`](LockerBuilder::namespace) in place of `lockable`.
+    /// These lines allow everything that a locker ever does. Replace the names and passwords by yours, `disLock:`
+    /// by your prefix, and `lockable` by your [`namespace`](LockerBuilder::namespace).
     ///
     #[doc = include_str!("../../acl.md")]
     ///
-    /// On the server, `+select` is for a URL that names another database than 0. Where no call waits for a lock,
-    /// `+publish`, `+subscribe`, `+pubsub|numsub`, `+ping` and `&lockable:*` can be left out there, and the report says so. In a
-    /// cluster, calls wait without `+spublish`, `+ssubscribe`, `+sunsubscribe`, `+pubsub|shardnumsub` and
-    /// `&lockable:*` too, and ask about once a second; `+asking` is for slots that are moved to another node.
+    /// Some of these rights are optional:
     ///
-    /// Locks do not need `+client|setname`, by which listings say which process has a lock, nor `+client|tracking`
-    /// and `+client|caching`, by which a lock that is deleted stops its body at once. In a cluster `+exists` belongs to
-    /// those, and `+publish` and `+subscribe` are for holders that are asked to stop.
+    /// - `+select` is for a URL that names another database than 0, and `+asking` for slots that are moved to
+    ///   another node.
+    /// - If no call waits for a lock, a server does not need `+publish`, `+subscribe`, `+pubsub|numsub`, `+ping`
+    ///   and `&lockable:*`. The report then says that they are missing.
+    /// - In a cluster, calls can wait without `+spublish`, `+ssubscribe`, `+sunsubscribe`, `+pubsub|shardnumsub`
+    ///   and `&lockable:*`, but poll about once a second.
+    /// - `+client|setname` lets listings show which process has a lock.
+    /// - `+client|tracking` and `+client|caching`, in a cluster also `+exists`, let a deleted lock stop its body at
+    ///   once.
+    /// - In a cluster, `+publish` and `+subscribe` let operators ask holders to stop.
     ///
     /// # Cancel safety
-    /// The check continues in the background, and cleans up.
+    /// When the future is dropped, the check continues in the background, and cleans up.
     ///
     /// # Examples
-    /// A service that does not start where its locks cannot work:
+    /// A service that does not start if its locks cannot work:
     /// ```
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// use lockable_runtime::Locker;
@@ -240,10 +254,10 @@ impl Locker {
         self.check_as(Role::App).await
     }
 
-    /// The same for someone who does other things with locks: the rights are those that they need.
+    /// Checks as [`check`](Locker::check) does, with the rights that another role needs.
     ///
-    /// As [`Role::Reader`](Role) nothing is done with a lock, and nothing but rights is looked at. The least rights of
-    /// operators and readers are those of [`admin`](crate::admin#rights).
+    /// As [`Role::Reader`](Role) it checks rights only, and does nothing with a lock. The least rights of operators
+    /// and readers are those of [`admin`](crate::admin#rights).
     ///
     /// # Guarantees
     /// As [`check`](Locker::check).

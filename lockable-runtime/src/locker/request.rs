@@ -22,7 +22,7 @@ use crate::types::redact::DisplayKey;
 /// A request for one lock, made by [`Locker::lock`](crate::Locker::lock).
 ///
 /// # Examples
-/// A job that may take long, but not for ever, and that runs once however close its triggers are:
+/// A job that may take long, but not for ever, and that runs once even if several triggers fire close together:
 /// ```
 /// # async fn example() -> Result<(), lockable_runtime::LockError> {
 /// # use std::time::Duration;
@@ -74,91 +74,88 @@ impl LockRequest {
         move |error| reporting.redact(error).labeled(label)
     }
 
-    /// How long the lease is, in whole milliseconds; the locker's `expire` by default, at least
-    /// 10 ms.
+    /// Sets the length of the lease, in whole milliseconds; the locker's `expire` by default, at least 10 ms.
     pub fn expire(self, expire: Duration) -> Self {
         self.with(|terms| terms.expire(expire))
     }
 
     /// Keeps the lease alive for as long as the lock is held; off by default.
     ///
-    /// It is renewed in the background, first after a third of `expire`, and then from renewal to
-    /// renewal. A renewal that is not answered is tried again: there are five tries at least before the
-    /// lease ends, three where it is shorter than 200 ms. When the process dies, the lock is free after
-    /// `expire`.
+    /// The background renews it a third of `expire` after the grant, and then after each renewal. A renewal without
+    /// a reply is retried: at least five times before the lease ends, or three times if the lease is shorter than
+    /// 200 ms. When the process dies, the lock is free after `expire`.
     ///
     /// # What this does not guarantee
-    /// A body that hangs holds its lock for ever, and so does a guard that is leaked by
-    /// [`mem::forget`](std::mem::forget); set a [`max_hold`](LockRequest::max_hold).
-    /// [`Lease::ending_within`](crate::Lease::ending_within) says before the end that renewals fail.
-    ///
-    /// With `memory://` a lease is renewed on the runtime that acquired it, and ends when that is blocked
-    /// or is no more.
+    /// - A body that hangs holds its lock for ever, and so does a guard that is leaked by
+    ///   [`mem::forget`](std::mem::forget); set a [`max_hold`](LockRequest::max_hold).
+    ///   [`Lease::ending_within`](crate::Lease::ending_within) returns before the end if renewals fail.
+    /// - With `memory://` a lease is renewed on the runtime that acquired it, and ends when that runtime is blocked
+    ///   or has ended.
     pub fn renew(mut self) -> Self {
         self.terms.renew = true;
         self
     }
 
-    /// The longest that a renewed lock is held, counted from its grant; without a limit by default.
+    /// Limits how long a renewed lock is held, from its grant; no limit by default.
     ///
-    /// Then the body of [`run`](LockRequest::run) is dropped and the lock is released. A guard that
-    /// is held by hand has its [`lost`](crate::Lease::lost) signal then, and is not renewed any more. Needs
-    /// [`renew`](LockRequest::renew). [`Lease::ending_within`](crate::Lease::ending_within) says so before it.
+    /// At the limit, the body of [`run`](LockRequest::run) is dropped and the lock is released. A guard that is
+    /// held by hand is not renewed any more, and its [`lost`](crate::Lease::lost) signal fires.
+    /// [`Lease::ending_within`](crate::Lease::ending_within) returns before the limit. Needs
+    /// [`renew`](LockRequest::renew).
     pub fn max_hold(mut self, most: Duration) -> Self {
         self.terms.max_hold = Some(most);
         self
     }
 
-    /// The shortest that the lock is taken, counted from its grant; at most `expire`.
+    /// Sets the shortest time that the lock is taken, from its grant; at most `expire`.
     ///
-    /// A release before that leaves the lock taken for the rest, whatever the outcome of the work,
-    /// and returns at once. So a scheduled job runs once although the clocks that trigger it on
-    /// several machines differ. While calls wait, it then stays taken until the first of them has it,
-    /// a second at most.
+    /// An earlier release returns at once, and leaves the lock taken for the rest, whatever the outcome of the
+    /// work. So a scheduled job runs once although the clocks that trigger it on several machines differ. If calls
+    /// wait, the lock then stays reserved for the queue until its first waiter acquires it, for at most one second.
     pub fn min_hold(mut self, least: Duration) -> Self {
         self.terms.min_hold = Some(least);
         self
     }
 
-    /// Waits at most this long for a lock that another holder has; without a limit by default.
+    /// Limits the wait for a lock that another holder has; no limit by default.
     ///
-    /// The limit counts from the start of the call. It never cuts the first try short, which ends by its
-    /// own deadlines, so a limit of zero is one try. It is busy at once if other calls of the locker wait for
-    /// the lock or ask for it, or if the locker is known to hold it. A call that waited behind others and has
-    /// heard nothing of the lock tries at its limit. At the limit the call is
-    /// [`is_wait_limit_reached`](LockError::is_wait_limit_reached) where a server said that another holder
-    /// has the lock, or this locker holds it; where the last thing that is known is a failure, it is
-    /// [`is_unavailable`](LockError::is_unavailable).
+    /// The limit starts with the call. It never cuts the first try short, which has its own deadlines. So a limit
+    /// of zero is one try; it is busy at once if other calls of the locker wait for the lock or are trying to
+    /// acquire it, or if the locker is known to hold it. A call that waited behind others without a reply about the
+    /// lock tries once at its limit.
     ///
-    /// Not for [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run), which never
-    /// wait.
+    /// | at the limit | the error is |
+    /// |---|---|
+    /// | a server replied that another holder has the lock, or this locker holds it | [`is_wait_limit_reached`](LockError::is_wait_limit_reached) |
+    /// | the last known outcome is a failure | [`is_unavailable`](LockError::is_unavailable) |
+    ///
+    /// [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) never wait, and refuse this
+    /// option.
     pub fn wait(mut self, limit: Duration) -> Self {
         self.terms.wait = Wait::AtMost(limit);
         self
     }
 
-    /// Makes the lock pass to another process that waits, after this holder: slower, and fair from holder
-    /// to holder.
+    /// Passes the lock to another process after this holder, if one waits: slower, but fair from holder to holder.
     ///
-    /// Not for [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run), which have
-    /// no turn.
+    /// [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) have no turn, and refuse
+    /// this option.
     pub fn fair(mut self) -> Self {
         self.terms.fair = true;
         self
     }
 
-    /// What happens to the body of [`run`](LockRequest::run) when the lock is lost; it is stopped by
-    /// default.
+    /// Sets what happens to the body of [`run`](LockRequest::run) when the lock is lost; it is stopped by default.
     pub fn on_lost(mut self, on_lost: OnLost) -> Self {
         self.terms.on_lost = on_lost;
         self
     }
 
-    /// Names the locks of this place in the code, for [telemetry](crate::telemetry): the label `lock` of their
-    /// metrics, and the field `lock` of their spans and events. The attribute gives its key template.
+    /// Sets the label of this lock for [telemetry](crate::telemetry); the attribute sets its key template.
     ///
-    /// A constant, such as `"order:{id}"` for the locks of all orders, and never the key: each new text would be
-    /// a new time series. It is stored for as long as the program runs, once for each text.
+    /// Metrics have it as the label `lock`, spans and events as the field `lock`. Choose a constant, such as
+    /// `"order:{id}"` for the locks of all orders, and never the key: each new text would be a new time series.
+    /// Each text is stored once, for as long as the program runs.
     ///
     /// # Examples
     /// ```
@@ -220,25 +217,24 @@ impl LockRequest {
 
     /// Acquires the lock; while another holder has it, the call waits in a FIFO queue.
     ///
-    /// A lock that is free costs what one try costs. A call that finds another one of its locker, which holds
-    /// the lock, waits for it or asks for it, joins the line behind that and asks nothing. Waiters of one
-    /// process are served in the order of arrival, and processes in turns. A turn is one grant and at most sixteen passes within the process
-    /// and within five milliseconds; with [`fair`](LockRequest::fair) it is one grant.
+    /// A free lock costs one try. If another call of the same locker holds the lock, waits for it or is trying to
+    /// acquire it, this call joins the line behind that one and sends no request. Waiters of one process are served
+    /// in the order of arrival, and processes take turns. A turn is one grant and at most sixteen passes within the
+    /// process and within five milliseconds; with [`fair`](LockRequest::fair) it is one grant.
     ///
-    /// The wait has no limit but for [`wait`](LockRequest::wait);
-    /// [`try_acquire`](LockRequest::try_acquire) does not wait. The attribute tries once, unless it has
-    /// `wait`.
+    /// The wait has no limit unless [`wait`](LockRequest::wait) sets one.
+    /// [`try_acquire`](LockRequest::try_acquire) does not wait. The attribute tries once unless it has `wait`.
     ///
     /// # Errors
-    /// - [`is_wait_limit_reached`](LockError::is_wait_limit_reached) when another holder has it until the
+    /// - [`is_wait_limit_reached`](LockError::is_wait_limit_reached) when another holder still has the lock at the
     ///   limit.
-    /// - [`is_held_by_caller`](LockError::is_held_by_caller) when this is called from inside of the
-    ///   body that holds it.
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer to the first try, or to
-    ///   the first question of the line, within its deadline, or refuses; while the call waits, after 30
-    ///   seconds in which the backend gave no answer, and after five leases that were over when the call heard of them, because its `expire`
-    ///   is shorter than the way to the server and back. The lock is not held then; a request that may
-    ///   still land is released in the background.
+    /// - [`is_held_by_caller`](LockError::is_held_by_caller) when the calling body holds the lock itself.
+    /// - [`is_unavailable`](LockError::is_unavailable), in these cases; the lock is not held then, and if a request
+    ///   that is still on its way is granted, the background releases the lock:
+    ///   - the backend refuses the first try, or the first request of the line, or does not reply to it within its
+    ///     deadline;
+    ///   - the backend does not reply for 30 seconds while the call waits;
+    ///   - five grants had expired before they arrived, because `expire` is shorter than a round trip.
     /// - [`WrongType`](crate::LockErrorKind::WrongType) when the key holds data that is no lock.
     /// - [`InvalidKey`](crate::LockErrorKind::InvalidKey) and
     ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption), before anything is sent.
@@ -246,8 +242,8 @@ impl LockRequest {
     ///   process was forked; see [`Locker`](crate::Locker#after-a-fork).
     ///
     /// # Cancel safety
-    /// Dropping the future leaves the queue, and no lock behind: what a request on its way is granted is
-    /// released in the background. When the connection breaks as well, the lock can remain for `expire`.
+    /// Dropping the future leaves the queue, and keeps no lock: if a request that is still on its way is granted,
+    /// the background releases the lock. If the connection breaks as well, the lock can stay taken for `expire`.
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
         let explain = self.explain();
         match self.ask().await? {
@@ -258,15 +254,14 @@ impl LockRequest {
 
     /// Acquires the lock in one try; `None` when another holder has it.
     ///
-    /// The try asks nothing if this locker holds the lock, its release has not begun, and the backend confirmed
-    /// the lease less than 0.8 seconds ago. So a lock that is deleted by hand is free for its own process 0.8
-    /// seconds later at most.
+    /// The call sends no request if this locker holds the lock, its release has not begun, and the backend
+    /// confirmed the lease less than 0.8 seconds ago. So a lock that is deleted by hand is free for its own process
+    /// at most 0.8 seconds later.
     ///
     /// # Errors
-    /// As [`acquire`](LockRequest::acquire), but for the wait limit; and
-    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) with
-    /// [`wait`](LockRequest::wait) or [`fair`](LockRequest::fair), which are for calls that
-    /// wait.
+    /// - As [`acquire`](LockRequest::acquire), but for the wait limit.
+    /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) with [`wait`](LockRequest::wait) or
+    ///   [`fair`](LockRequest::fair), which are for calls that wait.
     ///
     /// # Cancel safety
     /// As [`acquire`](LockRequest::acquire).
@@ -328,14 +323,14 @@ impl LockRequest {
     ///
     /// The call waits for a busy lock; [`try_run`](LockRequest::try_run), and the attribute without `wait`, try once.
     ///
-    /// The body is not polled after the lease's deadline, nor after a renewal that found the lock
-    /// gone; it is dropped before the lock is released, and its value is returned whatever the
-    /// release does. [`on_lost`](LockRequest::on_lost) can let it finish.
+    /// The body is not polled after the lease's deadline, nor after a renewal that found the lock gone; with
+    /// [`on_lost`](LockRequest::on_lost) it can finish. It is dropped before the lock is released, and its value is
+    /// returned whatever the outcome of the release.
     ///
     /// # Errors
-    /// As [`acquire`](LockRequest::acquire), which waits for a busy lock, and
-    /// - [`is_lost`](LockError::is_lost) when the lock was lost before the body ended; with
-    ///   [`is_body_finished`](LockError::is_body_finished) when that was found after its end.
+    /// - As [`acquire`](LockRequest::acquire), which waits for a busy lock.
+    /// - [`is_lost`](LockError::is_lost) when the lock was lost before the body ended;
+    ///   [`is_body_finished`](LockError::is_body_finished) holds too if the loss was found after its end.
     /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) when `max_hold` was over first.
     /// - [`is_revoked`](LockError::is_revoked) when an operator asked the holder to stop first.
     ///
@@ -348,8 +343,10 @@ impl LockRequest {
         Run::new(self.acquire(), body).await
     }
 
-    /// Acquires the lock in one try and runs the body as [`run`](LockRequest::run) does; `None`, without
-    /// having polled the body, when another holder has the lock.
+    /// Acquires the lock in one try and runs the body as [`run`](LockRequest::run) does; `None` when another holder
+    /// has the lock.
+    ///
+    /// In that case the body is never polled.
     ///
     /// # Errors
     /// As [`try_acquire`](LockRequest::try_acquire), and as [`run`](LockRequest::run) once the lock is

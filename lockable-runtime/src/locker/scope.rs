@@ -18,22 +18,20 @@ tokio::task_local! {
 /// and so sees the value, whatever the ordering.
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
-/// Runs a future with this locker in the place of the process-wide one.
+/// Runs a future with this locker in place of the process-wide one.
 ///
-/// Decorated functions without the option `locker` use it, however deep they are called: it is set
-/// around every poll of the future, and when the future is dropped. So it holds across `.await`, in
-/// `join!` and `select!`, and on any runtime. Between the polls other work of the same thread does
-/// not see it, and no other test does. Inside of another scope this one counts, and the other one
-/// again when it has ended, also by a panic.
+/// Decorated functions without the option `locker` use it, at any depth: it is set around every poll of the future,
+/// and when the future is dropped. So it works across `.await`, in `join!` and `select!`, and on any runtime.
+/// Between the polls, other work of the same thread does not see it, and no other test does. Of nested scopes the
+/// innermost applies; when it has ended, also by a panic, the outer one applies again.
 ///
-/// [`TestLocks::scope`](crate::testing::TestLocks::scope) does this for its own locker; this one is
-/// for any, for example one on a real server with a prefix for each test.
+/// [`TestLocks::scope`](crate::testing::TestLocks::scope) does this for its own locker. This function is for any
+/// other, such as one on a real server with a prefix for each test.
 ///
 /// # What this does not guarantee
-/// What the future spawns, on a runtime or on a thread, is not inside, unless it
-/// [inherits](inherit) the locker. There the process-wide locker counts; where none is installed the
-/// call fails with [`NotConfigured`](crate::LockErrorKind::NotConfigured), and does not run
-/// unlocked.
+/// Tasks and threads that the future spawns are outside of the scope, unless they [inherit](inherit) the locker.
+/// The process-wide locker applies to them. If none is installed, the call fails with
+/// [`NotConfigured`](crate::LockErrorKind::NotConfigured), and does not run unlocked.
 ///
 /// # Cancel safety
 /// As that of the future.
@@ -62,9 +60,9 @@ pub fn scope<F: Future>(locker: &Locker, future: F) -> impl Future<Output = F::O
     CURRENT.scope(locker.clone(), future)
 }
 
-/// Runs a closure with this locker in the place of the process-wide one: for sync functions.
+/// Runs a closure with this locker in place of the process-wide one: for sync functions.
 ///
-/// A future that the closure returns is not inside; see [`scope`].
+/// A future that the closure returns is outside of the scope; see [`scope`].
 ///
 /// # Examples
 /// ```
@@ -83,10 +81,10 @@ pub fn sync_scope<T>(locker: &Locker, work: impl FnOnce() -> T) -> T {
     CURRENT.sync_scope(locker.clone(), work)
 }
 
-/// Carries the locker of the [`scope`] around the caller over to a future that is to be spawned.
+/// Carries the locker of the caller's [`scope`] over to a future that is to be spawned.
 ///
-/// Outside of any scope it changes nothing, and costs next to nothing: code that spawns may wrap what
-/// it spawns for its tests' sake.
+/// Outside of any scope it changes nothing, and costs next to nothing: code that spawns may wrap its futures for
+/// its tests' sake.
 ///
 /// # Cancel safety
 /// As that of the future.
@@ -122,8 +120,9 @@ pub fn inherit<F: Future>(future: F) -> impl Future<Output = F::Output> + use<F>
     }
 }
 
-/// Carries the locker of the [`scope`] around the caller over to a closure that is to run on another
-/// thread: for `spawn_blocking` and [`std::thread::spawn`].
+/// Carries the locker of the caller's [`scope`] over to a closure that is to run on another thread.
+///
+/// Use it with `spawn_blocking` and [`std::thread::spawn`].
 ///
 /// # Examples
 /// ```
