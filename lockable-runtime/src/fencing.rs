@@ -9,32 +9,29 @@ const FENCE: &str = include_str!("../scripts/fence.lua");
 
 /// Wraps a Lua script for Redis, so that it runs only for the newest fencing token seen.
 ///
-/// The whole is one script for `EVAL`, `EVALSHA` or a client's own type for scripts, and so one
-/// atomic step. It takes
+/// The result is one script for `EVAL`, `EVALSHA` or a client's own type for scripts, and so one atomic step. It
+/// takes:
 ///
-/// - `KEYS[1]`: the record of the newest token seen, a key of your choice, the same for every
-///   script that writes these data; in a cluster under the same hash tag as they are,
-/// - `ARGV[1]`: the [`FencingToken`](crate::FencingToken) of the caller, in decimal digits,
-/// - after them what `body` takes, which it finds in its own `KEYS` and `ARGV` from 1 on.
+/// - `KEYS[1]`: the record of the newest token seen. It is a key of your choice, the same for every script that
+///   writes these data; in a cluster, with their hash tag.
+/// - `ARGV[1]`: the [`FencingToken`](crate::FencingToken) of the caller, in decimal digits.
+/// - the keys and arguments of `body`, after these two. In `body` they are `KEYS` and `ARGV` from 1 on.
 ///
 /// # Guarantees
-/// An older token than the record gives an error reply with the code `FENCED` that names both
-/// tokens, and nothing is written. Otherwise the record becomes the token, `body` runs, and what it
-/// returns is the reply. No digit gets lost, however large the number is.
-///
-/// A token that is missing or not a number, and a record that is something else, give an error
-/// reply, and nothing is written.
-///
-/// The record is written before `body` runs. When a command of `body` fails, both what `body` has
-/// written until then and the record stay: Redis rolls nothing back, and an older holder must not
-/// write over it.
+/// - If the token is older than the record, nothing is written, and the error reply has the code `FENCED` and names
+///   both tokens.
+/// - Otherwise the record becomes the token, `body` runs, and the reply is what it returns. No digit gets lost,
+///   however large the number is.
+/// - If the token is missing or not a number, or if the record is something else, nothing is written, and the reply
+///   is an error.
+/// - The record is written before `body` runs. If a command of `body` fails, the record stays, and so does all that
+///   `body` has written: Redis rolls nothing back, and an older holder must not overwrite it.
 ///
 /// # What this does not guarantee
-/// The record has no expiry. Where it is deleted, evicted or lost with its server, the next token
-/// starts it again, however old it is.
+/// The record has no expiry. If it is deleted, evicted or lost with its server, the next token makes a new record,
+/// however old that token is.
 ///
-/// `body` is a whole script, but without a `#!` line. Error messages of Redis count its lines as they
-/// are.
+/// `body` is a whole script without a `#!` line. The line numbers in Redis' error messages are those of `body`.
 ///
 /// # Examples
 /// ```

@@ -8,8 +8,8 @@ use crate::types::owner::{HolderId, LockValue, ProcessId, TokenParts};
 
 /// The holder of a lock, as [`Locker::inspect`](crate::Locker::inspect) or a listing found it.
 ///
-/// It never shows the owner token, which is enough to release the lock. No fencing token is here either: fence
-/// counters belong to hash slots, and the server does not know a holder's token.
+/// It never shows the owner token, because that is enough to release the lock. It has no fencing token either:
+/// fence counters belong to hash slots, and the server does not know a holder's token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     id: HolderId,
@@ -20,33 +20,33 @@ pub struct Holder {
     remaining: Option<Duration>,
 }
 
-/// What is under the key of a lock.
+/// The kind of value under the key of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HolderKind {
     /// A holder that excludes all others.
     Exclusive,
-    /// No holder any more: the lock was released, and stays taken until its `min_hold` is over.
+    /// A lock without a holder: it was released, and stays taken until its `min_hold` is over.
     KeptByMinHold,
-    /// A value that another library wrote, and that keeps the lock taken all the same.
+    /// A value that another library wrote; it keeps the lock taken all the same.
     Foreign,
-    /// Data of another type, which are no lock: calls for the lock fail with
+    /// Data of another type, which is no lock: calls for the lock fail with
     /// [`WrongType`](crate::LockErrorKind::WrongType).
     NoLock,
 }
 
-/// Since when a lock is held, by the clock of the holder's process.
+/// The start of a hold, by the clock of the holder's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum HeldSince {
-    /// Since then: it was acquired in one try.
+    /// The start itself: the lock was acquired in one try.
     At(SystemTime),
-    /// Not before then, so for that long at most: it came by the queue, and this is when its call began to wait.
+    /// A lower bound of the start: the lock came by the queue, and its call began to wait then.
     NotBefore(SystemTime),
 }
 
 impl HeldSince {
-    /// The earliest time since when it can be held.
+    /// Returns the earliest possible start of the hold.
     #[must_use]
     pub fn earliest(self) -> SystemTime {
         match self {
@@ -56,48 +56,49 @@ impl HeldSince {
 }
 
 impl Holder {
-    /// The [request id](crate::RequestId) under which the lock was acquired; `None` when that was
-    /// outside of any request, or by another library.
+    /// Returns the [request id](crate::RequestId) under which the lock was acquired, if it has one.
     ///
-    /// It may be a client's text: escape it before a terminal or a page shows it.
+    /// It is `None` for a lock that was acquired outside of any request, or by another library. It may be a
+    /// client's text: escape it before a terminal or a page shows it.
     #[must_use]
     pub fn request_id(&self) -> Option<&str> {
         self.request_id.as_deref()
     }
 
-    /// How long the lock lasts by the backend's clock; `None` is without an end, which another
-    /// program must have set.
+    /// Returns how long the lock lasts by the backend's clock; `None` if it has no end.
     ///
-    /// A lock that was released before its `min_hold` was over has its last holder until then.
+    /// A lock without an end is one of another program. A lock that was released before its `min_hold` was over has
+    /// its last holder until then.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         self.remaining
     }
 
-    /// Which hold this is: the same as long as the same acquisition has the lock.
+    /// Returns the id of this hold, which is the same as long as the same acquisition has the lock.
     #[cfg(feature = "admin")]
     #[must_use]
     pub fn id(&self) -> HolderId {
         self.id
     }
 
-    /// What this is a holder of.
+    /// Returns the kind of value under the lock's key.
     #[must_use]
     pub fn kind(&self) -> HolderKind {
         self.kind
     }
 
-    /// Since when it is held, by the clock of the holder's process; `None` where that is not known, as of another
+    /// Returns the start of the hold, by the clock of the holder's process; `None` if it is unknown, as for another
     /// library's lock.
     ///
-    /// Calls of one process may pass a lock on: it has this time until it leaves the process.
+    /// Calls of one process may pass a lock on: the start stays the same until the lock leaves the process.
     #[must_use]
     pub fn held_since(&self) -> Option<HeldSince> {
         self.held_since
     }
 
-    /// Which process has the lock; `None` where that is not known. [`Admin::processes`](crate::admin::Admin::processes)
-    /// says where it runs, if it is connected.
+    /// Returns the process that has the lock; `None` if it is unknown.
+    ///
+    /// [`Admin::processes`](crate::admin::Admin::processes) shows where it runs, if it is connected.
     #[cfg(feature = "admin")]
     #[must_use]
     pub fn process(&self) -> Option<ProcessId> {

@@ -14,24 +14,31 @@ use crate::waiters::{Stake, Turn};
 /// A held lock, released when this is dropped.
 ///
 /// # What this does not guarantee
-/// Code under a guard that is held by hand is not stopped when the lease ends: ask
-/// [`is_held`](Lease::is_held) before each step that matters, wait for
-/// [`lost`](Lease::lost) beside it, or let [`run`](crate::LockRequest::run) or the attribute
-/// hold it. Without [`renew`](crate::LockRequest::renew) the lease ends by itself after `expire`,
-/// whether or not the guard still lives.
+/// Code under a guard that is held by hand is not stopped when the lease ends. Choose one of these:
+///
+/// - check [`is_held`](Lease::is_held) before each step that matters;
+/// - wait for [`lost`](Lease::lost) beside the work;
+/// - let [`run`](crate::LockRequest::run) or the attribute hold the lock.
+///
+/// Without [`renew`](crate::LockRequest::renew) the lease ends by itself after `expire`, even if the guard still
+/// exists.
 ///
 /// # Cancel safety
-/// Dropping the guard, in or outside a runtime, while unwinding or while a runtime shuts down,
-/// defers the release to a background thread: it does not block and cannot fail. At the end of `main`
-/// call [`release`](LockGuard::release) instead, or wait for it with [`shutdown`](crate::shutdown).
+/// Dropping the guard defers the release to a background thread: it does not block and cannot fail, in and outside
+/// of a runtime, while unwinding, and while a runtime shuts down. At the end of `main` call
+/// [`release`](LockGuard::release) instead, or wait for it with [`shutdown`](crate::shutdown).
 ///
-/// A program that does neither ends up to 100 ms later: when its main thread returns from `main`, or calls
-/// [`std::process::exit`], it waits that long for releases in the background, if it has made a locker or
-/// dropped a guard itself. This frees the lock in nearly all programs, and promises nothing: not where lockers
-/// and guards are those of spawned tasks alone, not over a link of 30 ms or more, not while the server is down,
-/// and not where another thread exits, or where the process aborts or is killed. It is tested on Linux; on other systems
-/// it depends on whether the destructors of the main thread's local values run. A lock that is not freed
-/// ends with its lease.
+/// A program that does neither ends up to 100 ms later. When its main thread returns from `main`, or calls
+/// [`std::process::exit`], it waits that long for releases in the background, if this thread has made a locker or
+/// dropped a guard itself. This frees the lock in nearly all programs, but it is no guarantee. It does not help:
+///
+/// - if only spawned tasks have lockers and guards;
+/// - over a link of 30 ms or more;
+/// - while the server is down;
+/// - if another thread exits, or if the process aborts or is killed.
+///
+/// It is tested on Linux; on other systems it depends on whether the destructors of the main thread's local values
+/// run. A lock that is not freed ends with its lease.
 ///
 /// In a process that was forked while the lock was held, the drop does nothing: the lock is the parent's.
 ///
@@ -85,7 +92,7 @@ impl LockGuard {
         if let Some(hold) = &self.hold { hold.in_scope(step) } else { step() }
     }
 
-    /// The lease of the lock: its key and its fencing token, how long it lasts, and how to extend it.
+    /// Returns the lease of the lock: its key and its fencing token, how long it lasts, and how to extend it.
     ///
     /// A clone of it may outlive the guard, and does not hold the lock.
     #[must_use]
@@ -93,20 +100,20 @@ impl LockGuard {
         &self.lease
     }
 
-    /// Releases the lock and waits, at most one command deadline, until it is done.
+    /// Releases the lock and waits until that is done, at most one command deadline.
     ///
-    /// With `min_hold` it stays taken until that is over, and this returns at once all the same.
+    /// With `min_hold` the lock stays taken until that is over, but the call returns at once.
     ///
     /// # Errors
-    /// - [`is_lost`](LockError::is_lost) when the lock was lost already: it is free, or another holder
-    ///   has it, which [`is_taken`](LockError::is_taken) says. That holder's lock is not touched. Also in
-    ///   a process that was forked while the lock was held: the parent holds it undisturbed.
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer, so that the
-    ///   outcome is unknown; the release continues in the background. Also when the connection broke
-    ///   during the release: whether the lock was released or had already expired is unknown.
+    /// - [`is_lost`](LockError::is_lost) when the lock was lost already. If another holder has it,
+    ///   [`is_taken`](LockError::is_taken) holds too, and that holder's lock is not touched. It is also lost in a
+    ///   process that was forked while the lock was held: the parent holds it undisturbed.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply, so that the outcome is
+    ///   unknown; the release continues in the background. Also when the connection broke during the release:
+    ///   whether the lock was released or had already expired is unknown.
     ///
     /// # Cancel safety
-    /// The release continues in the background when the future is dropped.
+    /// When the future is dropped, the release continues in the background.
     pub async fn release(mut self) -> Result<(), LockError> {
         if self.lease.link().is_inherited() {
             return Err(self.lease.lost_error(Loss::Forked));

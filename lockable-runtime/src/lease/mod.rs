@@ -36,8 +36,8 @@ mod state;
 /// The lease of a held lock: a handle that shows its state and can extend it, but does not hold the lock.
 ///
 /// `guard = name` in [`distributed_lock`](crate::distributed_lock) binds one inside the body;
-/// [`LockGuard::lease`](crate::LockGuard::lease) gives another. It is cheap to clone and may
-/// outlive the lock: then it says that the lock is no longer held.
+/// [`LockGuard::lease`](crate::LockGuard::lease) returns another. It is cheap to clone and may outlive the lock:
+/// then it reports that the lock is no longer held.
 ///
 /// # Examples
 /// ```
@@ -114,24 +114,24 @@ impl Lease {
         unreachable!("no lease ends early")
     }
 
-    /// The whole name of the lock, prefix included.
+    /// Returns the whole name of the lock, prefix included.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         &self.0.attempt.key
     }
 
-    /// The number that grows with every grant of this key, and stays while it is renewed; hand it to
-    /// what the lock protects.
+    /// Returns the number that grows with every grant of this key, and stays the same while it is renewed.
+    ///
+    /// Pass it to the resource that the lock protects.
     #[must_use]
     pub fn fencing_token(&self) -> FencingToken {
         self.0.fencing_token
     }
 
-    /// How long the holder may still count on the lock; zero when it may not.
+    /// Returns how long the holder may still rely on the lock; zero when it may not.
     ///
-    /// One per cent and two milliseconds less than it lasts in the backend, and counted from
-    /// before the request was sent that was granted, or last renewed. With `max_hold`, not longer
-    /// than that allows.
+    /// It is one per cent and two milliseconds less than the lease in the backend, measured from when the last
+    /// request was sent that acquired or renewed the lock. With `max_hold` it is no longer than that allows.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         match self.status() {
@@ -142,34 +142,42 @@ impl Lease {
         }
     }
 
-    /// Whether the holder may still count on the lock.
+    /// Returns whether the holder may still rely on the lock.
     ///
     /// # What this does not guarantee
-    /// The answer is as old as the time since: a paused process may act on it too late. Only a
-    /// resource that checks the [fencing token](Lease::fencing_token) is safe from that.
+    /// The result ages: a paused process may act on it too late. Only a resource that checks the [fencing
+    /// token](Lease::fencing_token) is safe from that.
     #[must_use]
     pub fn is_held(&self) -> bool {
         !self.remaining().is_zero()
     }
 
-    /// Whether the lock was lost: its deadline passed, or a renewal found it gone. A loss is final. In a
-    /// process that was forked while the lock was held it is lost, and the parent holds it undisturbed.
+    /// Returns whether the lock was lost: its deadline passed, or a renewal found it gone.
     ///
-    /// A lock that was released before is not lost. Neither is one whose `max_hold` is over, or whose holder an
-    /// operator asked to stop, until its lease ends without having been released.
+    /// A loss is final. A process that was forked while the lock was held has lost it, and its parent holds it
+    /// undisturbed.
+    ///
+    /// A lock that was released before is not lost. Neither is a lock whose `max_hold` is over, or whose holder an
+    /// operator asked to stop, until its lease ends without a release.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         matches!(self.status(), Status::Lost(_))
     }
 
-    /// Waits until the holder may no longer count on the lock; returns the error that says why.
+    /// Waits until the holder may no longer rely on the lock; returns the error that states the reason.
     ///
-    /// That is when its deadline passes, when a renewal finds that it was deleted or taken over, when `max_hold` is
-    /// over, and when an operator asks the holder to stop. Without `renew`, a lock that disappears from the backend shows at
-    /// its deadline only, or when a connection was opened again. It never ends once the lock was released.
+    /// It returns when:
+    ///
+    /// - the deadline passes;
+    /// - a renewal finds that the lock was deleted or taken over;
+    /// - `max_hold` is over;
+    /// - an operator asks the holder to stop.
+    ///
+    /// Without `renew`, a lock that disappears from the backend is noticed only at its deadline, or when a
+    /// connection is opened again. The wait never ends once the lock was released.
     ///
     /// # Cancel safety
-    /// Nothing is missed: a lock that is lost already ends it at once.
+    /// Nothing is missed: if the lock is lost already, the next call returns at once.
     ///
     /// # Examples
     /// Leave a loop when the lock is lost:
@@ -219,24 +227,29 @@ impl Lease {
         }
     }
 
-    /// Waits until the end is no more than `duration` away, so that a long body ends in order: it flushes, notes how far
-    /// it has come, and returns. Returns how much is left.
+    /// Waits until the end is at most `duration` away; returns how much is left.
     ///
-    /// The end is that of the lease or, where it is nearer, of `max_hold`. A lease with `renew` is extended over and
-    /// over, so its own end counts only once less than a third of `expire` is left, which shows that renewals fail.
+    /// With it a long body ends in order: it flushes, records how far it got, and returns.
     ///
-    /// Where the end is so near already, it returns at once; where the holder may no longer count on the lock, with
-    /// zero, as when [`lost`](Lease::lost) returns. A renewal or an [`extend`](Lease::extend) moves the end: then it
-    /// waits again, and so does another call after one that has returned. It never ends once the lock was released.
+    /// The end is that of the lease or, if that is nearer, of `max_hold`. Renewals extend a lease with `renew`
+    /// again and again, so its own end matters only when less than a third of `expire` is left, which shows that
+    /// renewals fail.
+    ///
+    /// | if | the call |
+    /// |---|---|
+    /// | the end is that near already | returns at once |
+    /// | the holder may no longer rely on the lock | returns zero, as soon as [`lost`](Lease::lost) returns |
+    /// | a renewal or an [`extend`](Lease::extend) moves the end | waits for the new end; so does another call after one that has returned |
+    /// | the lock was released | never returns |
     ///
     /// # What this does not guarantee
-    /// A lock that is deleted, taken over or revoked ends without a time before it.
+    /// A lock that is deleted, taken over or revoked ends at once, without time left.
     ///
     /// # Cancel safety
-    /// Nothing is missed: where so little is left already, it ends at once.
+    /// Nothing is missed: if the end is near already, the next call returns at once.
     ///
     /// # Examples
-    /// An export that stops in time and notes how far it has come:
+    /// An export that stops in time and records how far it got:
     /// ```
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
     /// # use std::time::Duration;
@@ -269,19 +282,19 @@ impl Lease {
 
     /// Makes the lease last for `duration` from now, unless it lasts longer anyway.
     ///
-    /// Renewals continue as before, and never shorten it. `max_hold` still ends it.
+    /// Renewals continue as before, and never shorten it. `max_hold` still limits it.
     ///
     /// # Errors
-    /// - [`is_lost`](LockError::is_lost) when the lock is not held any more: its deadline had passed,
-    ///   or the backend says that no holder or another one has it. Nothing is ever acquired again.
+    /// - [`is_lost`](LockError::is_lost) when the lock is not held any more: its deadline had passed, or the
+    ///   backend replied that it has no holder or another one. The lock is never acquired again.
     /// - [`is_max_hold_reached`](LockError::is_max_hold_reached) when `max_hold` is over.
     /// - [`is_revoked`](LockError::is_revoked) when an operator asked the holder to stop.
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gave no answer in time: the
-    ///   lease lasts as long as it did before, by this holder's own count.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply in time: the holder then
+    ///   relies on the lease as long as it did before.
     /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) for a duration under 10 ms.
     ///
     /// # Cancel safety
-    /// A dropped call may have made the lease longer in the backend; its holder does not count on it.
+    /// A dropped call may have extended the lease in the backend; the holder does not rely on that.
     ///
     /// # Examples
     /// ```

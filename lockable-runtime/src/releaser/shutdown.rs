@@ -14,26 +14,25 @@ use crate::types::key::LockKey;
 /// At most this many of the keys that could not be released are named.
 const NAMED: usize = 8;
 
-/// Waits, at most `deadline`, until every lock whose release was deferred is released, and every
-/// place in a queue is given up whose waiter has gone.
+/// Waits, at most `deadline`, until all deferred releases are done, and no entry of a former waiter is in a queue.
 ///
-/// Call it last in `main`: a guard that was dropped, or a task that was aborted, releases its lock
-/// on a background thread, which the end of the process would cut off. Without this call the end of `main`
-/// waits 100 ms at most, and reports nothing of what was left; see
-/// [`LockGuard`](crate::LockGuard#cancel-safety). New locks can be acquired afterwards as before.
+/// Call it last in `main`: a dropped guard or an aborted task releases its lock on a background thread, which ends
+/// with the process. Without this call the end of `main` waits at most 100 ms, and does not report the locks that
+/// remain; see [`LockGuard`](crate::LockGuard#cancel-safety). New locks can be acquired afterwards as before.
 ///
 /// # What this does not guarantee
-/// Locks that are still held are not waited for. A task that was aborted holds its lock until its
-/// runtime has dropped it, which may be later than this call: await its `JoinHandle` before. A process
-/// that was forked waits for its own locks only, and never for its parent's.
+/// - It does not wait for locks that are still held.
+/// - An aborted task holds its lock until its runtime has dropped it, which may be after this call: await its
+///   `JoinHandle` first.
+/// - A process that was forked waits for its own locks only, and never for its parent's.
 ///
 /// # Errors
-/// [`is_unavailable`](LockError::is_unavailable) when the deadline came first. The message says how
-/// many locks remain and names the first of them; each ends with its lease. Locks of calls that had no answer are named
-/// apart: these may be held.
+/// [`is_unavailable`](LockError::is_unavailable) when the deadline came first. The message has the number of locks
+/// that remain, and names the first of them; each ends with its lease. It lists separately the locks of calls
+/// without a reply, which may be held.
 ///
 /// # Cancel safety
-/// The releases continue when the future is dropped.
+/// When the future is dropped, the releases continue.
 ///
 /// # Examples
 /// ```
