@@ -24,12 +24,12 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Those of a user.
+    /// Makes the credentials of a named user.
     pub fn new(user: impl Into<String>, password: impl Into<String>) -> Self {
         Self { user: Some(user.into()), password: password.into() }
     }
 
-    /// Those of the user `default`, as a server with `requirepass` has it.
+    /// Makes the credentials of the user `default`, for a server with `requirepass`.
     pub fn password(password: impl Into<String>) -> Self {
         Self { user: None, password: password.into() }
     }

@@ -13,15 +13,17 @@ use crate::types::redact::DisplayKey;
 /// A foreign cause, for [`Error::source`].
 pub(crate) type Cause = Arc<dyn Error + Send + Sync + 'static>;
 
-/// Why a lock was not acquired, not held to the end or not released.
+/// The error of a lock that was not acquired, not held to the end or not released.
 ///
-/// Each predicate answers what the caller may do next; [`kind`](LockError::kind) is for counting
-/// and logging. The message names the key, unless [`redact_keys`](crate::LockerBuilder::redact_keys) redacts
-/// it, and never shows a password or an owner token. The cause in the client library, where there is
-/// one, is [`source`](Error::source), for logs: its type may change in any version. What a server quotes of a
-/// command is left out of both. Of a renewed
-/// lock whose lease ended, the source is the last failed renewal, another `LockError`. `{:?}` is the message with
-/// its sources in one line, and `{:#?}` has the kind and the other parts.
+/// Each predicate says what the caller can do next; [`kind`](LockError::kind) is for metrics and logs.
+///
+/// - The message names the key, unless [`redact_keys`](crate::LockerBuilder::redact_keys) redacts it, and never
+///   shows a password or an owner token.
+/// - [`source`](Error::source) is the cause in the client library, if there is one. It is for logs: its type may
+///   change in any version. If the lease of a renewed lock ended, the source is the last failed renewal, another
+///   `LockError`.
+/// - Both omit what a server quotes of a command.
+/// - `{:?}` prints the message with its sources in one line. `{:#?}` prints the kind and the other parts.
 ///
 /// # Examples
 /// ```
@@ -50,7 +52,7 @@ struct Inner {
     label: &'static Label,
 }
 
-/// What kind of thing went wrong.
+/// The kind of a [`LockError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LockErrorKind {
@@ -58,7 +60,7 @@ pub enum LockErrorKind {
     Busy,
     /// Another holder still had the lock when the wait limit was reached.
     WaitLimitReached,
-    /// The code that asked holds the lock itself, and would wait for its own end.
+    /// The calling body holds the lock itself, and would wait for its own end.
     HeldByCaller,
     /// The lease ended before the work did.
     Lost,
@@ -66,16 +68,16 @@ pub enum LockErrorKind {
     MaxHoldReached,
     /// An operator asked the holder to stop, and its body was stopped under the lock.
     Revoked,
-    /// The backend gave no answer in time, or cannot serve now.
+    /// The backend did not reply in time, or cannot serve now.
     Unavailable,
-    /// The backend answered and refused, or is not trusted: a wrong password, a missing right, a version too old, a
-    /// certificate that one side does not accept. Or there are no credentials for it.
+    /// The backend refused, or is not trusted: a wrong password, a missing right, a version too old, a certificate
+    /// that one side does not accept, or no credentials.
     Refused,
-    /// The key holds data that is no lock; it was left as it is.
+    /// The key holds data that is no lock; it was not changed.
     WrongType,
     /// The text cannot be a lock key.
     InvalidKey,
-    /// An option has a value that it cannot have, or is used where it has no effect.
+    /// An option has an invalid value, or is used where it has no effect.
     InvalidOption,
     /// The URL does not name a backend.
     InvalidUrl,
@@ -220,13 +222,13 @@ impl LockError {
         Self::lost(key, message).with_taken(taken)
     }
 
-    /// What kind of thing went wrong, for counting and logging.
+    /// Returns the kind of the error, for metrics and logs.
     #[must_use]
     pub fn kind(&self) -> LockErrorKind {
         self.0.kind
     }
 
-    /// The whole name of the lock this is about, where it is about one; the messages may redact it.
+    /// Returns the whole name of the lock, if the error is about one; the message may redact it.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         self.0.key.as_deref()
@@ -251,70 +253,70 @@ impl LockError {
         self.key().map(|key| DisplayKey::new(key, self.0.redacts_key))
     }
 
-    /// Another holder has the lock: skip the work, or come back later.
+    /// Returns whether another holder has the lock: skip the work, or try again later.
     ///
-    /// That is a decorated call without `wait`, or one that has waited until its
+    /// That holds for a decorated call without `wait`, and for a call that has reached its
     /// [limit](LockError::is_wait_limit_reached).
     #[must_use]
     pub fn is_busy(&self) -> bool {
         matches!(self.0.kind, LockErrorKind::Busy | LockErrorKind::WaitLimitReached)
     }
 
-    /// Another holder still had the lock at the end of `wait`: come back later, or wait longer.
+    /// Returns whether another holder still had the lock at the end of `wait`: try again later, or wait longer.
     #[must_use]
     pub fn is_wait_limit_reached(&self) -> bool {
         self.0.kind == LockErrorKind::WaitLimitReached
     }
 
-    /// The code that asked holds the lock itself: call this after its body, or with another key.
+    /// Returns whether the calling body holds the lock itself: call this after the body, or with another key.
     ///
-    /// Waiting would never end. Seen are calls from inside of a body that `run` or the attribute
-    /// holds the lock around; not those of tasks that it spawned, nor those under a guard that is
-    /// held by hand.
+    /// Waiting would never end. This covers calls inside of a body that `run` or the attribute holds the lock
+    /// around. It does not cover tasks that the body spawned, or code under a guard that is held by hand.
     #[must_use]
     pub fn is_held_by_caller(&self) -> bool {
         self.0.kind == LockErrorKind::HeldByCaller
     }
 
-    /// The body was stopped when `max_hold` was over: the work is too long, or hangs.
+    /// Returns whether the body was stopped because `max_hold` was over: the work is too long, or hangs.
     ///
-    /// The lock was held until then, so nothing overlaps with the next holder's work.
+    /// The lock was held until then, so the work does not overlap with the next holder's.
     #[must_use]
     pub fn is_max_hold_reached(&self) -> bool {
         self.0.kind == LockErrorKind::MaxHoldReached
     }
 
-    /// An operator asked the holder to stop, and the body was stopped: do not simply repeat it. The message has the
-    /// operator's reason.
+    /// Returns whether an operator asked the holder to stop, and the body was stopped: do not simply repeat it.
     ///
-    /// The lock was held until then, so nothing overlaps with the next holder's work.
+    /// The message has the operator's reason. The lock was held until then, so the work does not overlap with the
+    /// next holder's.
     #[must_use]
     pub fn is_revoked(&self) -> bool {
         self.0.kind == LockErrorKind::Revoked
     }
 
-    /// The lease ended before the work did: what the work has done may overlap with the next holder's.
+    /// Returns whether the lease ended before the work did: the work may overlap with the next holder's.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.0.kind == LockErrorKind::Lost
     }
 
-    /// The lock was lost, and another holder was found to have it: leave the rest of the work to that one.
+    /// Returns whether the lock was lost and another holder was found: leave the rest of the work to that holder.
     ///
-    /// Where only [`is_lost`](LockError::is_lost) holds, no holder was found: it had expired or was deleted, and may
-    /// be acquired again.
+    /// If only [`is_lost`](LockError::is_lost) holds, no holder was found: the lock had expired or was deleted, and
+    /// may be acquired again.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         self.0.taken
     }
 
-    /// The body ran to its end although the lock was lost: do not simply repeat it.
+    /// Returns whether the body ran to its end although the lock was lost: do not simply repeat it.
     #[must_use]
     pub fn is_body_finished(&self) -> bool {
         self.0.completed
     }
 
-    /// The backend could not be used, because it is down, slow or refuses: whether the lock is free is not known.
+    /// Returns whether the backend could not be used: it is down, slow or refuses, and the lock may or may not be
+    /// free.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         matches!(self.0.kind, LockErrorKind::Unavailable | LockErrorKind::Refused)

@@ -20,9 +20,9 @@ pub(crate) const MAX_KEY_BYTES: usize = 1024;
 /// [hash tag](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags),
 /// because the companion keys of a lock must land on the same cluster slot.
 ///
-/// No text is converted into a key implicitly: a constant is made by [`LockKey::from_static`],
-/// anything else by [`LockKey::new`]; [`TryFrom`] and [`FromStr`] do the same. The locker adds its prefix, so the
-/// key that a [`LockGuard`](crate::LockGuard) shows is longer than the one it was made from.
+/// No text becomes a key implicitly. [`LockKey::from_static`] makes one from a constant, [`LockKey::new`] from any
+/// other text; [`TryFrom`] and [`FromStr`] do the same as `new`. The locker adds its prefix, so the key that a
+/// [`LockGuard`](crate::LockGuard) shows is longer than the one it was made from.
 ///
 /// # Examples
 /// ```
@@ -33,7 +33,7 @@ pub(crate) const MAX_KEY_BYTES: usize = 1024;
 /// assert!(LockKey::new("a}b").is_err());
 /// ```
 ///
-/// From a text of the configuration; with the feature `serde`, a key is a text in serialized data, and is
+/// A key from a text of the configuration. With the feature `serde`, a key is a text in serialized data, and is
 /// checked when it is read:
 /// ```
 /// # fn example() -> Result<(), lockable_runtime::LockError> {
@@ -61,7 +61,7 @@ impl LockKey {
         Self(Cow::Borrowed(text))
     }
 
-    /// Makes a key from a text that is known at run time only.
+    /// Makes a key from a text that is only known at run time.
     ///
     /// # Errors
     /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when the text cannot be a lock key.
@@ -80,7 +80,7 @@ impl LockKey {
         }
     }
 
-    /// The key as text.
+    /// Returns the key as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -192,13 +192,15 @@ impl Terms {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnLost {
-    /// It is stopped: not polled again, dropped, and the call returns an error. The default, because
-    /// the next holder may be at work already.
+    /// Stops the body: it is not polled again and is dropped, and the call returns an error.
+    ///
+    /// This is the default, because the next holder may be at work already.
     #[default]
     Cancel,
-    /// It runs to its end, and its value is returned; an event at error level says that it completed
-    /// without its lock. For work that must not be left half done and that its
-    /// [fencing token](crate::FencingToken), or its nature, makes harmless.
+    /// Lets the body run to its end, and returns its value; an error event says that it completed without its lock.
+    ///
+    /// Use it for work that must not be left half done and that its [fencing token](crate::FencingToken), or its
+    /// nature, makes harmless.
     Finish,
 }
 

@@ -96,14 +96,13 @@ impl FromStr for ProcessId {
     }
 }
 
-/// One hold of one lock: eight hexadecimal digits, a hash of what the holder wrote.
+/// One hold of one lock: eight hexadecimal digits, a hash of the holder's value.
 ///
-/// With it an operator names the hold that is meant, and never handles the owner token. Two processes compute
-/// the same.
+/// With it an operator names one hold, and never handles the owner token. Every process computes the same digits.
 ///
 /// # What this does not guarantee
-/// It is short, to be typed: two holds have the same in one case of four thousand million. What compares for real
-/// compares the whole owner token.
+/// It is short enough to type: two holds have the same id in one case of four thousand million. Operations compare
+/// the whole owner token.
 ///
 /// # Examples
 /// ```

@@ -240,13 +240,12 @@ impl fmt::Debug for OwnerToken {
 
 /// A number that grows with every grant of a key.
 ///
-/// A resource that remembers the highest token it has seen and refuses smaller ones is safe from a
-/// holder that was paused past its lease. Tokens that are not checked protect nothing:
-/// [`fencing`](crate::fencing) has the checks.
+/// A resource that remembers the highest token it has seen and rejects smaller ones is safe from a holder that was
+/// paused past its lease. A token that is not checked protects nothing: [`fencing`](crate::fencing) has the checks.
 ///
 /// # What this does not guarantee
-/// Tokens of different keys say nothing about each other, and the numbers have gaps. A token that was read
-/// from a text or a number proves no grant: it is for comparisons.
+/// Tokens of different keys are not comparable, and the numbers have gaps. A token that was read from a text or a
+/// number proves no grant: use it for comparisons only.
 ///
 /// # Examples
 /// The second grant of a key has the greater token:
@@ -263,8 +262,8 @@ impl fmt::Debug for OwnerToken {
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
 ///
-/// Stored as a text or as a number, and read again; with the feature `serde`, in serialized data as its number,
-/// which is below 2<sup>53</sup> until the year 2255, so that JavaScript reads it exactly:
+/// Stored as a text or as a number, and read again. With the feature `serde`, serialized data has the number, which
+/// stays below 2<sup>53</sup> until the year 2255, so that JavaScript reads it exactly:
 /// ```
 /// # fn example() -> Result<(), lockable_runtime::FencingTokenError> {
 /// use lockable_runtime::FencingToken;
@@ -286,10 +285,9 @@ impl FencingToken {
         Self(value)
     }
 
-    /// The token for where numbers have a sign, such as a column of type `BIGINT`.
+    /// Returns the token as a signed number, such as for a column of type `BIGINT`.
     ///
-    /// A token is microseconds since 1970 and a count, far below [`i64::MAX`]; one above would become
-    /// that.
+    /// A token is microseconds since 1970 and a counter, far below [`i64::MAX`]; a larger one would become that.
     #[must_use]
     pub fn as_i64(self) -> i64 {
         i64::try_from(self.0).unwrap_or(i64::MAX)
@@ -302,7 +300,7 @@ impl From<FencingToken> for u64 {
     }
 }
 
-/// From what [`as_i64`](FencingToken::as_i64) gave, such as the value of a column.
+/// Reads what [`as_i64`](FencingToken::as_i64) returned, such as the value of a column.
 impl TryFrom<i64> for FencingToken {
     type Error = FencingTokenError;
 
@@ -313,7 +311,7 @@ impl TryFrom<i64> for FencingToken {
     }
 }
 
-/// From what [`Display`](fmt::Display) wrote.
+/// Reads what [`Display`](fmt::Display) wrote.
 impl FromStr for FencingToken {
     type Err = FencingTokenError;
 
