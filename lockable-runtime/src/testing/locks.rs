@@ -19,20 +19,19 @@ use crate::types::reason::Reason;
 use crate::types::reporting::Reporting;
 use crate::types::token::OwnerToken;
 
-/// A locker for one test, on an empty store in memory, and power over its locks.
+/// A locker for one test, on an empty store in memory, with control over its locks.
 ///
-/// [`scope`](TestLocks::scope) puts it in the place of the process-wide locker, so that the decorated
-/// functions under test use it unchanged. Every method works at once, on any thread, in and outside
-/// of a runtime, and none waits for time to pass.
+/// [`scope`](TestLocks::scope) puts it in place of the process-wide locker, so that the decorated functions under
+/// test use it unchanged. Every method works at once, on any thread, in and outside of a runtime, and none waits
+/// for time to pass.
 ///
-/// Keys are written as in a key template, with its values put in and without the prefix:
-/// `"order:7"` is the lock of `#[distributed_lock(key = "order:{id}")]`. For functions with the option
-/// `prefix` there is [`with_prefix`](TestLocks::with_prefix).
+/// A key is a rendered key template without the prefix: `"order:7"` is the lock of `#[distributed_lock(key =
+/// "order:{id}")]`. For functions with the option `prefix` use [`with_prefix`](TestLocks::with_prefix).
 ///
-/// Cheap to clone; clones are about the same locks.
+/// Cheap to clone; clones share the same locks.
 ///
 /// # Panics
-/// Every method that takes a key does when that cannot be a lock key.
+/// Every method that takes a key panics if that cannot be a lock key.
 ///
 /// # Examples
 /// See [the module](crate::testing).
@@ -44,7 +43,7 @@ pub struct TestLocks {
 }
 
 impl TestLocks {
-    /// A locker on a store of its own, with the prefix `"disLock:"` and leases of 10 s.
+    /// Makes a locker on a store of its own, with the prefix `"disLock:"` and leases of 10 s.
     ///
     /// # Panics
     /// When the system gives no thread for the background, as [`std::thread::spawn`] does.
@@ -64,7 +63,7 @@ impl TestLocks {
         Ok(Self { memory, staged, locker })
     }
 
-    /// The same locks, by keys that start with another prefix: for functions with the option `prefix`.
+    /// Returns the same locks for keys with another prefix: for functions with the option `prefix`.
     ///
     /// # Examples
     /// ```
@@ -88,14 +87,15 @@ impl TestLocks {
         Self { locker: self.locker.with_prefix(prefix.into()), ..self.clone() }
     }
 
-    /// The locker: for functions that name theirs with the option `locker`, and for code that holds one.
+    /// Returns the locker: for functions with the option `locker`, and for code that holds one.
     #[must_use]
     pub fn locker(&self) -> &Locker {
         &self.locker
     }
 
-    /// Runs a future with this locker in the place of the process-wide one; see
-    /// [`scope`](crate::testing::scope), also for what is spawned.
+    /// Runs a future with this locker in place of the process-wide one.
+    ///
+    /// For spawned tasks, see [`scope`](crate::testing::scope).
     ///
     /// # Cancel safety
     /// As that of the future.
@@ -103,17 +103,17 @@ impl TestLocks {
         scope(&self.locker, future)
     }
 
-    /// Runs a closure with this locker in the place of the process-wide one: for sync functions.
+    /// Runs a closure with this locker in place of the process-wide one: for sync functions.
     pub fn sync_scope<T>(&self, work: impl FnOnce() -> T) -> T {
         sync_scope(&self.locker, work)
     }
 
-    /// Lets another holder have the lock until the value is dropped, however long that is.
+    /// Lets another holder have the lock until the returned value is dropped, without a time limit.
     ///
-    /// Calls find it busy, and those that wait, wait; the drop gives it to the first of them.
+    /// Meanwhile calls find the lock busy, or wait for it. The drop passes it to the first waiter.
     ///
     /// # Panics
-    /// When it has a holder already.
+    /// When the lock has a holder already.
     #[must_use = "the lock is free again when it is dropped"]
     #[track_caller]
     pub fn hold(&self, key: impl AsRef<str>) -> OtherHolder {
@@ -130,29 +130,29 @@ impl TestLocks {
 
     /// Makes the next acquisition of this lock fail, as it does when the server is unavailable.
     ///
-    /// It is asked for nothing, and gives [`is_unavailable`](LockError::is_unavailable). Called again
-    /// before that, it makes one more fail.
+    /// That acquisition sends no request, and returns [`is_unavailable`](LockError::is_unavailable). Each further
+    /// call of this method before that makes one more acquisition fail.
     ///
     /// # What this does not guarantee
-    /// A call with `wait` that finds others waiting joins the queue behind them, and acquires nothing itself.
+    /// A call with `wait` that finds other waiters joins the queue behind them, and acquires nothing itself.
     #[track_caller]
     pub fn fail_next(&self, key: impl AsRef<str>) {
         self.staged.fail_next(self.key(key.as_ref()));
     }
 
-    /// Makes the next acquisition fail, whatever the lock; see [`fail_next`](TestLocks::fail_next).
+    /// Makes the next acquisition of any lock fail; see [`fail_next`](TestLocks::fail_next).
     pub fn fail_next_of_any(&self) {
         self.staged.fail_next_of_any();
     }
 
     /// Takes the lock away from its holder, as a server does that loses its data.
     ///
-    /// The holder knows it when this returns: an async body is not polled again, and its call gives
-    /// [`is_lost`](LockError::is_lost); a sync body, or code under a guard, finds that out by
-    /// [`is_held`](crate::Lease::is_held). The first who waits has the lock then.
+    /// When this returns, the holder has noticed, and the first waiter has the lock. An async body is not polled
+    /// again, and its call returns [`is_lost`](LockError::is_lost). In a sync body, or in code under a guard,
+    /// [`is_held`](crate::Lease::is_held) is false.
     ///
     /// # Panics
-    /// When it has no holder.
+    /// When the lock has no holder.
     #[track_caller]
     pub fn lose(&self, key: impl AsRef<str>) {
         let key = self.key(key.as_ref());
@@ -165,12 +165,13 @@ impl TestLocks {
 
     /// Asks the holder to stop, as an operator does.
     ///
-    /// The holder knows it when this returns, and has the lock still: an async body is not polled again and is dropped
-    /// under its lock, and its call gives [`is_revoked`](LockError::is_revoked); a sync body, or code under a guard,
-    /// finds that out by [`is_held`](crate::Lease::is_held). The first who waits has the lock once it is released.
+    /// When this returns, the holder has noticed, and still has the lock; the first waiter gets it after the
+    /// release. An async body is not polled again and is dropped under its lock, and its call returns
+    /// [`is_revoked`](LockError::is_revoked). In a sync body, or in code under a guard,
+    /// [`is_held`](crate::Lease::is_held) is false.
     ///
     /// # Panics
-    /// When no call of this locker has the lock; an [`OtherHolder`] cannot be asked.
+    /// When no call of this locker has the lock. An [`OtherHolder`] is no such call.
     ///
     /// # Examples
     /// ```
@@ -205,7 +206,7 @@ impl TestLocks {
         }
     }
 
-    /// Who has the lock now, and for how long; `None` when it has no holder.
+    /// Returns who has the lock now, and for how long; `None` when it has no holder.
     ///
     /// The [`request_id`](Holder::request_id) of an [`OtherHolder`] is `"another holder"`.
     #[must_use]
@@ -215,14 +216,14 @@ impl TestLocks {
         wait_for(&self.memory, found)?.ok()?.as_ref().map(Holder::of)
     }
 
-    /// How many calls wait for the lock now.
+    /// Returns how many calls wait for the lock now.
     #[must_use]
     #[track_caller]
     pub fn waiting(&self, key: impl AsRef<str>) -> usize {
         self.locker.acquirer().waiting(&self.key(key.as_ref()))
     }
 
-    /// What became of the calls for this lock so far.
+    /// Returns the outcomes of the calls for this lock so far.
     #[must_use]
     #[track_caller]
     pub fn counts(&self, key: impl AsRef<str>) -> Counts {

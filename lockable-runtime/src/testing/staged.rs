@@ -6,19 +6,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::backend::{Fault, Outcome, Stage};
 use crate::types::key::LockKey;
 
-/// How often calls for one lock were granted it, found it busy, or failed.
+/// The outcomes of the calls for one lock: granted, busy or failed.
 ///
-/// A call that waits is `busy` when it finds another holder, or others who wait, and `granted`
-/// when it has its turn. [`OtherHolder`](crate::testing::OtherHolder)s are not counted, and neither is a
-/// call that asks for nothing, such as one with an invalid key.
+/// A call that waits is `busy` when it finds another holder or other waiters, and `granted` when it gets the lock.
+/// Not included are [`OtherHolder`](crate::testing::OtherHolder)s, and calls that send no request, such as one with
+/// an invalid key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// How many calls got the lock.
+    /// The number of calls that got the lock.
     pub granted: usize,
-    /// How many calls found that another holder has it.
+    /// The number of calls that found another holder.
     pub busy: usize,
-    /// How many calls [failed](crate::testing::TestLocks::fail_next), as the test asked for.
+    /// The number of calls that [failed](crate::testing::TestLocks::fail_next), as the test required.
     pub failed: usize,
 }
 
