@@ -20,10 +20,10 @@ tokio::task_local! {
 
 /// The id of one request: the locks that it acquires carry the id in Redis.
 ///
-/// Inside of [`scope`](RequestId::scope) or [`sync_scope`](RequestId::sync_scope) every lock that is
-/// acquired, by a decorated function or by [`Locker::lock`](crate::Locker::lock), has the id at the
-/// end of its value: `GET disLock:order:7` answers `<random>.<number> <id>`. For HTTP services the
-/// layer of the feature `tower` makes the scope for each request.
+/// Inside of [`scope`](RequestId::scope) or [`sync_scope`](RequestId::sync_scope) every lock that is acquired, by a
+/// decorated function or by [`Locker::lock`](crate::Locker::lock), has the id at the end of its value: `GET
+/// disLock:order:7` returns `<random>.<number> <id>`. For HTTP services the layer of the feature `tower` makes the
+/// scope for each request.
 ///
 /// Cheap to clone. With the feature `serde`, an id is its text in serialized data, such as a message of a queue,
 /// and is [cleaned](RequestId::new) when it is read.
@@ -33,11 +33,10 @@ tokio::task_local! {
 /// made from: it fits into a header, a log line and a lock's value.
 ///
 /// # What this does not guarantee
-/// A client may send any id, and two requests may send the same: an id is information, not proof. No two
-/// locks are mistaken for each other because of it.
+/// A client may send any id, and two requests may send the same: an id is information, not proof. Two locks stay
+/// distinct even if their ids are the same.
 ///
-/// A spawned task, a thread and `spawn_blocking` start without an id; the example shows how to carry
-/// it over.
+/// A spawned task, a thread and `spawn_blocking` start without an id; the second example carries it over.
 ///
 /// # Examples
 /// Jobs have ids too:
@@ -54,7 +53,7 @@ tokio::task_local! {
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
 ///
-/// Carry the id over to what is spawned:
+/// Carry the id over to a spawned task:
 /// ```
 /// # async fn example() -> Result<(), tokio::task::JoinError> {
 /// use lockable_runtime::RequestId;
@@ -75,11 +74,10 @@ tokio::task_local! {
 pub struct RequestId(Arc<str>);
 
 impl RequestId {
-    /// Makes an id from a text that may come from anywhere.
+    /// Makes an id from any text.
     ///
-    /// White space at its ends is removed, every character but printable ASCII becomes `_`, and what
-    /// is longer than 128 characters is cut. A text of which nothing is left gives a
-    /// [generated](RequestId::generate) id.
+    /// White space at its ends is removed, every character but printable ASCII becomes `_`, and the text is cut to
+    /// 128 characters. If nothing is left, the id is a [generated](RequestId::generate) one.
     ///
     /// # Examples
     /// ```
@@ -99,8 +97,9 @@ impl RequestId {
         }
     }
 
-    /// Makes an id that no other request has, also in a process that was forked: 64 random bits and a
-    /// counter.
+    /// Makes an id that no other request has, also in a process that was forked.
+    ///
+    /// It is 64 random bits and a counter.
     #[must_use]
     pub fn generate() -> Self {
         static COUNTER: AtomicU64 = AtomicU64::new(1);
@@ -111,7 +110,7 @@ impl RequestId {
         Self(format!("{:016x}-{count}", getrandom::u64().unwrap_or_else(guessable)).into())
     }
 
-    /// The id of the innermost scope around the caller, if there is one.
+    /// Returns the id of the innermost scope around the caller, if there is one.
     ///
     /// # Examples
     /// ```
@@ -127,12 +126,12 @@ impl RequestId {
 
     /// Runs a future as a part of this request.
     ///
-    /// The id is current whenever the future is polled, and when it is dropped; between its polls
-    /// other work of the same thread does not see it. Inside of another scope this one is current; the
-    /// other one is current again when this one has ended.
+    /// The id is current whenever the future is polled, and when it is dropped. Between its polls, other work of
+    /// the same thread does not see it. Of nested scopes the innermost applies; when it has ended, the outer one
+    /// applies again.
     ///
     /// # What this does not guarantee
-    /// Tasks that the future spawns have no id; see [the type](RequestId).
+    /// Spawned tasks have no id; see [the type](RequestId).
     ///
     /// # Cancel safety
     /// As that of the future.
@@ -152,7 +151,7 @@ impl RequestId {
         CURRENT.sync_scope(self.clone(), work)
     }
 
-    /// The text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -38,25 +38,23 @@ use crate::request_id::RequestId;
 /// 3. the header `X-Request-Id`;
 /// 4. [`RequestId::generate`].
 ///
-/// [`header`](RequestIdLayer::header) names one header in place of both. Of a header that occurs several
-/// times the first value counts. A value that is blank or no text counts as absent. The text is
-/// [cleaned](RequestId::new).
+/// [`header`](RequestIdLayer::header) names one header in place of both. If a header occurs several times, the
+/// first value is used. A value that is blank or no text is ignored. The text is [cleaned](RequestId::new).
 ///
 /// - The service finds the id by [`RequestId::current`] and in the request's extensions; the request's
 ///   headers stay as they were sent.
-/// - The response carries the id in the header that it came in, or else in the first one, in place of what
-///   the service may have set there: the client receives the id that the locks carry.
+/// - The response carries the id in the header that it came in, or else in the first one. It replaces a value of
+///   the service: the client receives the id that the locks carry.
 ///
 /// # With tower-http
-/// Put its `SetRequestIdLayer` outside of this layer. It writes the id that it makes into the request's
-/// extensions and into the request's header; this layer reads the header. With
-/// [`header`](RequestIdLayer::header), name the header that the other one has: then a `Req-Id` of the client
-/// does not come first, and the locks carry the same id as the traces. `PropagateRequestIdLayer` leaves a
-/// header alone that the response has already.
+/// Put its `SetRequestIdLayer` outside of this layer. That layer writes the id that it makes into the request's
+/// extensions and header; this layer reads the header. With [`header`](RequestIdLayer::header), name the header of
+/// `SetRequestIdLayer`: then a client's `Req-Id` does not take precedence, and the locks carry the same id as the
+/// traces. `PropagateRequestIdLayer` does not change a header that the response has already.
 ///
 /// # What this does not guarantee
-/// A streamed response body is sent after the scope has ended, and so is what the service spawned;
-/// see [`RequestId`]. An error of the service, which is no response, carries no id.
+/// A streamed response body is sent after the scope has ended, and spawned tasks are outside of it; see
+/// [`RequestId`]. An error of the service is no response, so it carries no id.
 ///
 /// # Examples
 /// With the header of tower-http alone:
@@ -74,14 +72,14 @@ pub struct RequestIdLayer {
 }
 
 impl RequestIdLayer {
-    /// A layer for the headers `Req-Id` and `X-Request-Id`.
+    /// Makes a layer for the headers `Req-Id` and `X-Request-Id`.
     #[must_use]
     pub fn new() -> Self {
         let [first, other] = DEFAULT_HEADERS.map(HeaderName::from_static);
         Self { headers: Headers { first, other: Some(other) } }
     }
 
-    /// Takes the id from this header alone, and puts it there.
+    /// Takes the id from this header alone, and puts it into the response's.
     #[must_use]
     pub fn header(mut self, header: HeaderName) -> Self {
         self.headers = Headers { first: header, other: None };
@@ -156,7 +154,7 @@ impl Headers {
 }
 
 pin_project! {
-    /// The response of a [`RequestIdService`], when it is there.
+    /// The future of a [`RequestIdService`]'s response.
     #[must_use = "nothing happens until it is polled"]
     pub struct RequestIdFuture<F> {
         #[pin]
