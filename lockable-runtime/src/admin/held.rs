@@ -11,8 +11,8 @@ use crate::types::reporting::Reporting;
 
 /// A lock that has a holder, as a listing found it.
 ///
-/// [`Admin::revoke`](super::Admin::revoke) and [`Admin::force_release`](super::Admin::force_release) are about exactly
-/// this hold: the next holder of the same lock is left alone.
+/// [`Admin::revoke`](super::Admin::revoke) and [`Admin::force_release`](super::Admin::force_release) affect exactly
+/// this hold, and never the next holder of the same lock.
 #[derive(Clone)]
 pub struct HeldLock {
     key: LockKey,
@@ -34,25 +34,27 @@ impl HeldLock {
         Self { key, name_at: prefix.len(), holder, queued, is_redacted, owner }
     }
 
-    /// The whole name of the lock.
+    /// Returns the whole name of the lock, prefix included.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         &self.key
     }
 
-    /// The name without the locker's prefix: what [`Locker::lock`](crate::Locker::lock) takes.
+    /// Returns the name without the locker's prefix, as [`Locker::lock`](crate::Locker::lock) takes it.
     #[must_use]
     pub fn name(&self) -> &str {
         self.key.as_str().get(self.name_at..).unwrap_or_default()
     }
 
-    /// Who has it.
+    /// Returns the holder of the lock.
     #[must_use]
     pub fn holder(&self) -> &Holder {
         &self.holder
     }
 
-    /// How long its queue is. Each entry is one process, and the server does not know how many of its calls wait.
+    /// Returns the length of the lock's queue.
+    ///
+    /// Each entry is one process. The server does not know how many of its calls wait.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queued

@@ -21,9 +21,9 @@ use crate::types::namespace::Namespace;
 use crate::types::redact::DisplayKey;
 use crate::types::selection::Selection;
 
-/// All locks of a locker's prefix that have a holder: see [`Admin::locks`](super::Admin::locks).
+/// A listing of all locks of a locker's prefix that have a holder; made by [`Admin::locks`](super::Admin::locks).
 ///
-/// A [`Stream`]; [`next`](Locks::next) is for those who have no library for these.
+/// It is a [`Stream`]. Without a library for streams, use [`next`](Locks::next).
 #[must_use = "nothing is listed before the first lock is asked for"]
 pub struct Locks {
     link: Arc<Link>,
@@ -72,31 +72,33 @@ impl Locks {
         }
     }
 
-    /// Only locks whose names have this form: `*` is any text, `?` any character of one byte, `[a-c]` one of these,
-    /// and `\` makes the character behind it stand for itself. The name is the key without the prefix.
+    /// Lists only the locks whose names match a glob.
     ///
-    /// The server goes through all its keys all the same.
+    /// `*` is any text, `?` any character of one byte, and `[a-c]` one of these characters. `\` makes the character
+    /// behind it stand for itself. The name is the key without the prefix.
+    ///
+    /// The server still scans all its keys.
     pub fn matching(mut self, glob: impl Into<String>) -> Self {
         self.glob = glob.into();
         self
     }
 
-    /// Without pauses, for a server that has time.
+    /// Lists without pauses, for a server with spare capacity.
     pub fn unthrottled(mut self) -> Self {
         self.pace = Pace::Fast;
         self
     }
 
-    /// The next lock; `None` when all were listed.
+    /// Returns the next lock; `None` when all were listed.
     ///
     /// # Errors
-    /// - [`is_unavailable`](LockError::is_unavailable) when a server gives no answer, or an unusable one. In a
-    ///   cluster the locks of the other servers follow; otherwise that is the end.
-    /// - [`Refused`](crate::LockErrorKind::Refused) when the user may not list: see [the rights](super#rights).
+    /// - [`is_unavailable`](LockError::is_unavailable) when a server does not reply, or its reply is unusable. In a
+    ///   cluster the listing continues with the locks of the other servers; otherwise it ends.
+    /// - [`Refused`](crate::LockErrorKind::Refused) when the user may not list; see [the rights](super#rights).
     /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) [after a fork](crate::Locker#after-a-fork).
     ///
     /// # Cancel safety
-    /// No lock is lost: the next call returns it.
+    /// No lock is skipped: the next call returns it.
     pub async fn next(&mut self) -> Option<Result<HeldLock, LockError>> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }

@@ -1,20 +1,25 @@
-//! What operators see and do: who has which lock, who waits, and which processes there are.
+//! The operators' side of locks: who holds which lock, who waits, and which processes there are.
 //!
-//! In the first minute of an incident the questions are: who has this lock, since when, who waits for it, and how is
-//! it freed without two at work? An [`Admin`], which [`Locker::admin`](crate::Locker::admin) gives, answers them on
-//! every backend. The program `lockable` does the same from a shell. A service needs the feature `admin` only to act as an
-//! operator: its own locks are listed, and its holders stop when they are asked, without it.
+//! In the first minute of an incident the questions are: who has this lock, since when, who waits for it, and how
+//! can it be freed without two holders at work? An [`Admin`], which [`Locker::admin`](crate::Locker::admin)
+//! returns, answers them on every backend. The program `lockable` does the same from a shell. A service needs the
+//! feature `admin` only to act as an operator: without it, its locks are listed all the same, and its holders stop
+//! when an operator asks them to.
 //!
 //! # Rights
-//! An [`Admin`] opens connections of its own at its first use. They change nothing, so a user who may not lock can look,
-//! with a locker that was made by [`connect_lazy`](crate::LockerBuilder::connect_lazy). Write your names and passwords,
-//! your prefix in place of `disLock:`, and your namespace in place of `lockable`.
+//! An [`Admin`] opens connections of its own at its first use. Opening them writes nothing, so a user who may not
+//! lock can list locks, with a locker that was made by [`connect_lazy`](crate::LockerBuilder::connect_lazy).
+//! Replace the names and passwords by yours, `disLock:` by your prefix, and `lockable` by your namespace.
 //!
 #![doc = include_str!("../../acl_operators.md")]
 //!
-//! `+select` is for a URL that names another database than 0, and `+asking` for slots that are moved to another node.
-//! Without `+client|list` no process is known by its name, without `+pubsub|numsub` or `+pubsub|shardnumsub` it is
-//! unknown which waiters listen, and without `+time` how far the clocks differ; all the rest works.
+//! Some rights are optional; the rest works without them:
+//!
+//! - `+select` is for a URL that names another database than 0, and `+asking` for slots that are moved to another
+//!   node.
+//! - Without `+client|list` the name of a process is unknown.
+//! - Without `+pubsub|numsub` or `+pubsub|shardnumsub` it is unknown which waiters listen.
+//! - Without `+time` it is unknown by how much the clocks differ.
 //!
 //! See "How does `CLIENT LIST` show which process holds a lock?" in DESIGN.md.
 
@@ -39,7 +44,7 @@ mod process;
 mod revoke;
 mod waiter;
 
-/// Looks at the locks of a locker's prefix, and at who uses them.
+/// Lists the locks of a locker's prefix and the processes that use them, and stops holders.
 ///
 /// Cheap to clone.
 #[derive(Clone)]
@@ -54,33 +59,35 @@ impl Admin {
         Self { link, prefix, namespace }
     }
 
-    /// What the keys of the locks begin with: the locker's prefix.
+    /// Returns the locker's prefix, with which the keys of the locks begin.
     #[doc(hidden)]
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// All locks that have a holder, in no order.
+    /// Lists all locks that have a holder, in no order.
     ///
     /// # Guarantees
     /// - A lock that is held from the first page to the last is listed, and no lock is listed twice.
-    /// - Only plain commands that take less than a millisecond each: never `KEYS`. Between the pages is a pause of four
-    ///   times what the page took, so a listing takes a fifth of the server's time at most. On a server with a
-    ///   million keys it takes about ten seconds.
+    /// - The listing uses only plain commands that take less than a millisecond each, and never `KEYS`. After each
+    ///   page it pauses for four times as long as the page took, so it takes at most a fifth of the server's time.
+    ///   On a server with a million keys it takes about ten seconds.
     ///
     /// # What this does not guarantee
-    /// Each entry is a snapshot from when its page was read, and of a lock that changes hands meanwhile the holder and the time that it
-    /// lasts may be of two holds. A lock that is acquired or released during the listing may be on it or not; so may
-    /// one whose slot moves to another node of a cluster. Left out are keys that no lock can have, and keys with
-    /// the names of companions. Of a value of 1 KiB or more, which is another library's, only the beginning is read, and
-    /// compared when it is taken away.
+    /// - Each entry is a snapshot from when its page was read. If the lock changes hands meanwhile, its holder and
+    ///   its remaining time may be of two holds.
+    /// - A lock that is acquired or released during the listing may be on it or not. So may a lock whose slot moves
+    ///   to another node of a cluster.
+    /// - Keys that no lock can have are omitted, and so are companion keys, such as those of queues.
+    /// - Of a value of 1 KiB or more, which is another library's, only the beginning is read. A forced release
+    ///   compares only that beginning.
     ///
     /// # Errors
-    /// Each item may be one: see [`Locks::next`].
+    /// Each item may be an error; see [`Locks::next`].
     ///
     /// # Cancel safety
-    /// It may be dropped at any time.
+    /// Dropping the listing at any time is safe.
     ///
     /// # Examples
     /// ```
@@ -103,23 +110,23 @@ impl Admin {
         Locks::new(Arc::clone(&self.link), self.prefix.clone(), self.namespace.clone())
     }
 
-    /// Who has the lock of this key, as a listing shows it; `None` when no one has it.
+    /// Returns the lock of this key with its holder, as a listing shows it; `None` when it has no holder.
     ///
-    /// It needs fewer rights than [`Locker::inspect`](crate::Locker::inspect), and says of data that are no lock what
-    /// they are. It reads the whole value.
+    /// It needs fewer rights than [`Locker::inspect`](crate::Locker::inspect), and returns a
+    /// [kind](crate::HolderKind) for data that is no lock. It reads the whole value.
     ///
     /// # What this does not guarantee
-    /// In a cluster it is several commands, so the holder and the remaining time may be of two holds where the lock
-    /// changes hands meanwhile.
+    /// In a cluster it sends several commands. If the lock changes hands meanwhile, the holder and the remaining
+    /// time may be of two holds.
     ///
     /// # Errors
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer.
-    /// - [`Refused`](crate::LockErrorKind::Refused) when the user may not look: see [the rights](self#rights).
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend does not reply.
+    /// - [`Refused`](crate::LockErrorKind::Refused) when the user may not read; see [the rights](self#rights).
     /// - [`InvalidKey`](crate::LockErrorKind::InvalidKey), before anything is sent.
     /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) [after a fork](crate::Locker#after-a-fork).
     ///
     /// # Cancel safety
-    /// Nothing is changed.
+    /// The call only reads, so dropping the future changes nothing.
     ///
     /// # Examples
     /// ```
@@ -141,17 +148,18 @@ impl Admin {
         Ok(seen.map(|seen| HeldLock::of(seen, &self.prefix, &self.link.reporting)))
     }
 
-    /// Who waits for the lock of this key, the next one first.
+    /// Returns the queue of this key's lock, the next waiter first.
     ///
     /// # What this does not guarantee
-    /// An entry is a process, and calls that try once and skip are in no queue. An entry stays for a while when its
-    /// process has ended; [`is_listening`](Waiter::is_listening) says so.
+    /// - An entry is a process. Calls that try once and skip are in no queue.
+    /// - An entry stays for a while after its process has ended; [`is_listening`](Waiter::is_listening) is `false`
+    ///   then.
     ///
     /// # Errors
     /// As [`holder`](Admin::holder).
     ///
     /// # Cancel safety
-    /// Nothing is changed.
+    /// The call only reads, so dropping the future changes nothing.
     ///
     /// # Examples
     /// ```
@@ -171,24 +179,24 @@ impl Admin {
         Ok(queued.iter().map(Waiter::of).collect())
     }
 
-    /// The processes that are connected and lock, in the order of their services and hosts.
+    /// Returns the processes that are connected and lock, sorted by service and host.
     ///
-    /// A process has a name at the server from its first connection on, and loses it with its last: so this is what
-    /// runs. It costs locks nothing; the server takes about 3 µs for each connection that it has, of all clients.
+    /// A process has a name at the server from its first connection to its last, so these processes run now. The
+    /// call costs locks nothing; it takes the server about 3 µs for each connection of any client.
     ///
     /// # What this does not guarantee
-    /// In a cluster it is those of the nodes that answer. A process whose user may not name its connections is missing.
-    /// Where a proxy shares connections among clients, names are of the last one
-    /// that came.
+    /// - In a cluster, only the nodes that reply are included.
+    /// - A process whose user may not name its connections is missing.
+    /// - If a proxy shares connections among clients, a connection has the name of its last client.
     ///
     /// # Errors
-    /// - [`Refused`](crate::LockErrorKind::Refused) when the user may not list connections, or the service hides them.
-    ///   The listing of locks works without.
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer.
+    /// - [`Refused`](crate::LockErrorKind::Refused) when the user may not list connections, or the service hides
+    ///   them. Listings of locks still work.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend does not reply.
     /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) [after a fork](crate::Locker#after-a-fork).
     ///
     /// # Cancel safety
-    /// Nothing is changed.
+    /// The call only reads, so dropping the future changes nothing.
     ///
     /// # Examples
     /// Where the holder of a lock runs:
@@ -215,30 +223,31 @@ impl Admin {
         clients.map(Process::all_of).map_err(Fault::into_error)
     }
 
-    /// About how many keys a listing goes through, of any kind: that says how long it takes. In a cluster it is those of
-    /// the nodes that answer.
+    /// Returns about how many keys a listing scans, of any kind, which determines how long it takes.
+    ///
+    /// In a cluster, only the nodes that reply are included.
     ///
     /// # Errors
     /// As [`processes`](Admin::processes).
     ///
     /// # Cancel safety
-    /// Nothing is changed.
+    /// The call only reads, so dropping the future changes nothing.
     #[doc(hidden)]
     pub async fn count(&self) -> Result<u64, LockError> {
         self.link.backend_here()?.size().await.map_err(Fault::into_error)
     }
 
-    /// How far the server's clock is from that of this machine, in either direction; `None` in memory. Of a cluster it
-    /// is the greatest of all primaries.
+    /// Returns how far the server's clock is from that of this machine, in either direction; `None` in memory.
     ///
-    /// [`Holder::held_since`](crate::Holder::held_since) and [`Waiter::waiting_since`] are by the clocks of other machines: where this is much,
-    /// those may differ as much.
+    /// In a cluster it is the greatest difference of all primaries.
+    /// [`Holder::held_since`](crate::Holder::held_since) and [`Waiter::waiting_since`] come from the clocks of
+    /// other machines: if this difference is large, theirs may be too.
     ///
     /// # Errors
     /// As [`processes`](Admin::processes).
     ///
     /// # Cancel safety
-    /// Nothing is changed.
+    /// The call only reads, so dropping the future changes nothing.
     #[doc(hidden)]
     pub async fn clock_difference(&self) -> Result<Option<Duration>, LockError> {
         self.link.backend_here()?.clock_difference().await.map_err(Fault::into_error)

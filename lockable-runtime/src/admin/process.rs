@@ -9,7 +9,7 @@ use crate::types::owner::ProcessId;
 
 /// A process that locks, as its connections name it.
 ///
-/// It is gone from the server's list when its connections are.
+/// It leaves the server's list with its last connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     name: ClientName,
@@ -19,45 +19,46 @@ pub struct Process {
 }
 
 impl Process {
-    /// What its owner tokens begin with: [`Holder::process`](crate::Holder::process) and
-    /// [`Waiter::process`](super::Waiter::process) are the same.
+    /// Returns the id with which the owner tokens of the process begin, as
+    /// [`Holder::process`](crate::Holder::process) and [`Waiter::process`](super::Waiter::process) do.
     #[must_use]
     pub fn id(&self) -> ProcessId {
         self.name.process
     }
 
-    /// What it calls itself: see [`LockerBuilder::service_name`](crate::LockerBuilder::service_name).
+    /// Returns the name of the service; see [`LockerBuilder::service_name`](crate::LockerBuilder::service_name).
     #[must_use]
     pub fn service(&self) -> &str {
         &self.name.service
     }
 
-    /// The name of its machine or container, as that knows it.
+    /// Returns the name of its machine or container, as known there.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.name.host
     }
 
-    /// Its number there.
+    /// Returns the process id on that machine.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.name.pid
     }
 
-    /// Where the server saw the oldest of its connections come from; `None` in memory. Behind a proxy it is the
-    /// proxy's.
+    /// Returns the address from which the oldest of its connections came, as the server saw it; `None` in memory.
+    ///
+    /// Behind a proxy it is the proxy's address.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         self.address.as_deref()
     }
 
-    /// How long the oldest of its connections is open.
+    /// Returns how long the oldest of its connections has been open.
     #[must_use]
     pub fn connected_for(&self) -> Duration {
         self.connected_for
     }
 
-    /// How many connections it has that carry its name, on all nodes of a cluster.
+    /// Returns how many connections carry its name, on all nodes of a cluster.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.connections

@@ -16,33 +16,35 @@ use crate::types::reason::Reason;
 use crate::types::slot::Slot;
 
 impl Admin {
-    /// Asks the holder to stop: its body is dropped under the lock, then the lock is released to the next, and the
-    /// call of the holder gives [`is_revoked`](LockError::is_revoked) with this reason.
+    /// Asks the holder to stop.
     ///
-    /// The reason is shown in one line of at most 200 characters, where the holder logs. [`Revoke::grace`] says how
-    /// long the answer is waited for.
+    /// Its body is dropped under the lock, then the lock is released to the next waiter. The holder's call returns
+    /// [`is_revoked`](LockError::is_revoked) with this reason, which its log shows in one line of at most 200
+    /// characters. [`Revoke::grace`] limits the wait for the release.
     ///
     /// # Guarantees
-    /// - To ask takes nothing away: no two bodies overlap because of it.
-    /// - Exactly this hold is asked. Where the lock has changed hands since it was looked at, no one is.
+    /// - The request does not take the lock, so no two bodies overlap because of it.
+    /// - Only this hold is asked to stop. If the lock has changed hands since it was listed, no holder is.
     ///
     /// # What this does not guarantee
-    /// - Only a process that listens can be asked: one that has held a lock with `renew` for a second, and whose
-    ///   server lets it subscribe. [`Revoked::NotListening`] says so, after three seconds: a younger hold, or one that has
-    ///   just lost its connection, listens by then. A lock without `renew` ends by itself.
+    /// - A request reaches only a process that listens: one that has held a lock with `renew` for a second, and
+    ///   whose server lets it subscribe. Otherwise the outcome is [`Revoked::NotListening`], after three seconds: a
+    ///   younger hold, or a process that has just lost its connection, listens by then. A lock without `renew` ends
+    ///   by itself.
     /// - Nothing can stop a sync body, or code under a guard that is held by hand. It sees
     ///   [`is_held`](crate::Lease::is_held) become false, and its lock is renewed until it ends.
-    /// - Calls of one process may pass a lock on under one owner token. For the server that is one hold, and the call
-    ///   that has the lock when the message arrives is the one that is stopped.
-    /// - A lock with `min_hold` stays taken until that is over, also when its holder has stopped.
+    /// - Calls of one process may pass a lock on under one owner token. For the server that is one hold, and the
+    ///   request stops the call that has the lock when the message arrives.
+    /// - A lock with `min_hold` stays taken until that is over, even if its holder has stopped.
     ///
     /// # Errors
-    /// - [`is_unavailable`](LockError::is_unavailable) when the backend gives no answer.
-    /// - [`Refused`](crate::LockErrorKind::Refused) when the user may not publish or look: see [the rights](super#rights).
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend does not reply.
+    /// - [`Refused`](crate::LockErrorKind::Refused) when the user may not publish or read; see [the
+    ///   rights](super#rights).
     /// - [`NotConfigured`](crate::LockErrorKind::NotConfigured) [after a fork](crate::Locker#after-a-fork).
     ///
     /// # Cancel safety
-    /// Once it was polled, the holder may have been asked.
+    /// Once the future was polled, the request may have been sent.
     ///
     /// # Examples
     /// ```
@@ -77,28 +79,29 @@ impl Admin {
         Revoke { admin, held, reason, grace: GRACE }
     }
 
-    /// Takes the lock away from any kind of holder, and hands it on as a release does; the holder gets a message, and
-    /// its body is stopped when that arrives, with [`is_lost`](LockError::is_lost) and the reason.
+    /// Takes the lock away from any kind of holder, and passes it on as a release does.
     ///
-    /// It works for every kind of holder: one that does not listen, a lock that is kept by `min_hold`, and one of
-    /// another library. So [ask](Admin::revoke) first.
+    /// The holder gets a message. When that arrives, its body is stopped, with [`is_lost`](LockError::is_lost) and
+    /// the reason. This works for every kind of holder: a process that does not listen, a lock that is kept by
+    /// `min_hold`, and one of another library. So [ask](Admin::revoke) first.
     ///
     /// # Guarantees
-    /// The whole owner token is compared, in one step with the release. Where the lock has changed hands since it was
-    /// looked at, the new holder has it undisturbed: [`Forced::Changed`].
+    /// The whole owner token is compared, in one step with the release. If the lock has changed hands since it was
+    /// listed, the new holder has it undisturbed: [`Forced::Changed`].
     ///
     /// # What this does not guarantee
-    /// Two bodies may be at work at once: the next holder begins at once, and the one before it is stopped when the
-    /// message arrives, at its next renewal, or at its deadline, whichever is first. What it notices by itself before
-    /// the message is there has no reason. Only a resource that checks
-    /// [fencing tokens](crate::FencingToken) is safe from that.
+    /// Two bodies may be at work at once. The next holder starts at once; the old one is stopped when the message
+    /// arrives, at its next renewal, or at its deadline, whichever is first. If it notices the loss before the
+    /// message arrives, its error has no reason. Only a resource that checks [fencing tokens](crate::FencingToken)
+    /// is safe from the overlap.
     ///
     /// # Errors
-    /// As [`revoke`](Admin::revoke), and
+    /// - As [`revoke`](Admin::revoke).
     /// - [`WrongType`](crate::LockErrorKind::WrongType) when the key holds data that is no lock.
     ///
     /// # Cancel safety
-    /// Once it was polled, the lock may have been taken away. That is so after an error of the backend, too.
+    /// Once the future was polled, the lock may have been taken away. That also holds after an error of the
+    /// backend.
     ///
     /// # Examples
     /// ```
@@ -205,7 +208,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
 /// A request to a holder, which is sent when this is awaited; made by [`Admin::revoke`].
-#[must_use = "no one is asked until it is awaited"]
+#[must_use = "no request is sent until it is awaited"]
 pub struct Revoke {
     admin: Admin,
     held: HeldLock,
@@ -214,8 +217,9 @@ pub struct Revoke {
 }
 
 impl Revoke {
-    /// How long the holder has to let go of the lock, 5 s unless this says otherwise. With zero, it is asked, and no
-    /// answer is waited for.
+    /// Limits the wait for the holder's release; 5 s by default.
+    ///
+    /// With zero, the request is sent without a wait for the release.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
@@ -265,41 +269,45 @@ impl fmt::Debug for Revoke {
     }
 }
 
-/// What became of a request to a holder.
+/// The outcome of a request to a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Revoked {
-    /// The holder has released the lock, and the next one may have it. With `min_hold` it stays taken until that is
-    /// over.
+    /// The holder has released the lock, and the next one may have it.
+    ///
+    /// With `min_hold` it stays taken until that is over.
     Released {
-        /// How long that took.
+        /// The time from the request to the release.
         after: Duration,
     },
-    /// The holder was asked, as far as is known, and has the lock still: its body does not look, or waits in code
-    /// that cannot be dropped. It may also be that the locker of this lock does not listen: another one of its process
-    /// does, or it is a cluster, where no server counts who listens.
+    /// The request was sent, as far as is known, and the holder still has the lock.
+    ///
+    /// Its body does not check for a request, or waits in code that cannot be dropped. Or the locker of this lock
+    /// does not listen: another locker of its process does, or the server is a cluster, where no node knows all
+    /// listeners.
     NotReleased {
-        /// How long it was waited for.
+        /// The time for which the release was awaited.
         waited: Duration,
     },
-    /// The holder cannot be asked, because no process listens: the lock has no `renew`, is kept by `min_hold`, or is one
-    /// of another library; its process has ended, has another namespace, or is not subscribed at the
-    /// moment; or the grace was over before it listened.
+    /// No request was possible, because no process listens.
+    ///
+    /// The lock has no `renew`, is kept by `min_hold`, or is one of another library. Or its process has ended, has
+    /// another namespace, or is not subscribed at the moment. Or the grace was over before it listened.
     NotListening {
-        /// When the lock ends by itself; `None` is without an end, unless it is renewed.
+        /// The time after which the lock ends unless it is renewed; `None` if it has no end.
         remaining: Option<Duration>,
     },
-    /// The lock had changed hands before, and no one was asked.
+    /// The lock had changed hands before, and no request was sent.
     Changed,
 }
 
-/// What became of a lock that was to be taken away.
+/// The outcome of taking a lock away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Forced {
-    /// The holder does not have it any more, and the first who waited has it.
+    /// The holder no longer has the lock, and the first waiter has it.
     Released,
-    /// The lock had changed hands before, and was left as it is.
+    /// The lock had changed hands before, and was not changed.
     Changed,
 }
 

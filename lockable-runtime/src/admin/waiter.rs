@@ -7,7 +7,7 @@ use crate::types::owner::{ProcessId, TokenParts};
 
 /// A process that waits for a lock.
 ///
-/// Its calls wait in a line of their own, in the process: the entry is for the first of them.
+/// The entry stands for the first of its calls; the others wait in a line within the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiter {
     process: Option<ProcessId>,
@@ -17,19 +17,19 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// Which process waits; `None` for an entry that another program wrote.
+    /// Returns the process that waits; `None` for an entry that another program wrote.
     #[must_use]
     pub fn process(&self) -> Option<ProcessId> {
         self.process
     }
 
-    /// Since when it waits, by its own clock.
+    /// Returns when it began to wait, by its own clock.
     #[must_use]
     pub fn waiting_since(&self) -> Option<SystemTime> {
         self.waiting_since
     }
 
-    /// The [request id](crate::RequestId) of its call, if that has one.
+    /// Returns the [request id](crate::RequestId) of its call, if that has one.
     ///
     /// It may be a client's text: escape it before a terminal or a page shows it.
     #[must_use]
@@ -37,8 +37,10 @@ impl Waiter {
         self.request_id.as_deref()
     }
 
-    /// Whether a grant would reach it: `false` is a process that has ended, or whose subscription is broken at the
-    /// moment, and it is passed over. `None` where the server does not let that be asked.
+    /// Returns whether a grant would reach it; `None` when the server does not allow that check.
+    ///
+    /// It is `false` for a process that has ended, or whose subscription is broken at the moment. A hand-off skips
+    /// such an entry.
     #[must_use]
     pub fn is_listening(&self) -> Option<bool> {
         self.is_listening
