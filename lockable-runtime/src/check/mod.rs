@@ -1,8 +1,8 @@
-//! What a check found: [`Locker::check`](crate::Locker::check) gives a [`Report`], whose findings
-//! each say what was found and what to do.
+//! The result of a check: [`Locker::check`](crate::Locker::check) returns a [`Report`] of findings, each with
+//! advice.
 //!
 //! # Examples
-//! Log it at start-up, and do not start where locks cannot work:
+//! Log the report at start-up, and do not start if locks cannot work:
 //! ```
 //! # async fn example() -> Result<(), lockable_runtime::LockError> {
 //! # let locker = lockable_runtime::Locker::connect("memory://").await?;
@@ -19,19 +19,19 @@
 //! ```
 //!
 //! # As JSON
-//! With the feature `serde` a report can be serialized, for pipelines and dashboards. The names of the
-//! fields, the severities and the codes stay as they are; more fields and codes may come.
+//! With the feature `serde` a report can be serialized, for pipelines and dashboards. The names of the fields, the
+//! severities and the codes stay as they are; new fields and codes may be added.
 //!
 //! | field | value |
 //! |---|---|
 //! | `ok` | whether calls can lock: [`Report::is_ok`] |
 //! | `worst` | the severity of the worst finding: `info`, `warning` or `error`; `null` without findings |
-//! | `backend` | where the locks live, without credentials |
-//! | `prefix` | what the keys of the locker begin with |
-//! | `namespace` | what the names of its queues and channels begin with |
-//! | `server` | what the server calls itself, or `null`; in a cluster what its primaries do |
+//! | `backend` | where the locks are, without credentials |
+//! | `prefix` | the start of the locker's keys |
+//! | `namespace` | the start of the names of its queues and channels |
+//! | `server` | the name and version that the server, or in a cluster its primaries, report; or `null` |
 //! | `address` | the address of the primary that Sentinels name, or `null` |
-//! | `clock_difference_ms` | by how much the clocks differ, in whole milliseconds, or `null`; in a cluster the most of all primaries |
+//! | `clock_difference_ms` | by how much the clocks differ, in whole milliseconds, or `null`; in a cluster the greatest difference of all primaries |
 //! | `findings` | the findings, the worst first, each with `severity`, `code`, `subject` and `address` (each may be `null`), `message` and `advice` |
 //!
 //! ```
@@ -59,10 +59,10 @@ mod grant;
 pub use code::Code;
 pub(crate) use grant::Grant;
 
-/// What a check found, the worst first.
+/// The findings of a check, the worst first.
 ///
-/// [`Display`](fmt::Display) writes several lines for a log, the verdict in the first. Nothing in it
-/// is secret: the URL is shown without its password.
+/// [`Display`](fmt::Display) writes several lines for a log, with the verdict in the first. Nothing in it is
+/// secret: the URL is shown without its password.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub(crate) backend: String,
@@ -76,7 +76,7 @@ pub struct Report {
     findings: Vec<Finding>,
 }
 
-/// One thing that makes calls fail, endangers locks, or is worth knowing.
+/// One finding: something that makes calls fail, endangers locks, or is worth knowing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     severity: Severity,
@@ -89,29 +89,29 @@ pub struct Finding {
     grant: Option<Box<Grant>>,
 }
 
-/// For whom a check looks whether a user may do all that is needed.
+/// The role of a user, which decides which rights a check requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
     /// A program that locks.
     #[default]
     App,
-    /// Someone who also looks at locks, asks their holders to stop, and takes locks away, by an
+    /// An operator, who also lists locks, asks their holders to stop, and takes locks away, with an
     /// [`Admin`](crate::admin::Admin) or the program `lockable`.
     Operator,
-    /// Someone who looks at locks, and changes nothing.
+    /// A reader, who lists locks and changes nothing.
     Reader,
 }
 
-/// How bad a finding is; the worst is the greatest.
+/// The severity of a finding; the worst is the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Severity {
-    /// `info`: good to know; nothing has to be done.
+    /// `info`: worth knowing; no action is needed.
     Info,
-    /// `warning`: locks work, but may be lost or be slow where they need not.
+    /// `warning`: locks work, but may be lost or slow without need.
     Warning,
-    /// `error`: calls fail, all or some of them.
+    /// `error`: some or all calls fail.
     Error,
 }
 
@@ -154,41 +154,43 @@ impl Report {
         }
     }
 
-    /// Whether calls can lock: there is no error, but there may be warnings.
+    /// Returns whether calls can lock: there is no error, but there may be warnings.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.worst() < Some(Severity::Error)
     }
 
-    /// How bad the worst finding is; `None` without any.
+    /// Returns the severity of the worst finding; `None` without findings.
     #[must_use]
     pub fn worst(&self) -> Option<Severity> {
         self.findings.first().map(Finding::severity)
     }
 
-    /// The findings, the worst first.
+    /// Returns the findings, the worst first.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter()
     }
 
-    /// What the server calls itself, such as `redis 8.0.2`, and in a cluster what its primaries do; `None` when it
-    /// was not asked.
+    /// Returns the name and version that the server reports, such as `redis 8.0.2`; `None` when it was not checked.
+    ///
+    /// In a cluster these are those of its primaries.
     #[must_use]
     pub fn server(&self) -> Option<&str> {
         self.server.as_deref()
     }
 
-    /// The address of the primary that Sentinels name, as `host:port`; `None` where the URL itself leads to the
-    /// server, where no Sentinel named one, and in a cluster.
+    /// Returns the address of the primary that Sentinels name, as `host:port`.
+    ///
+    /// It is `None` if the URL itself leads to the server, if no Sentinel named a primary, and in a cluster.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         self.address.as_deref()
     }
 
-    /// By how much the server's clock differs from this machine's, to about half a round trip, and in a cluster the
-    /// most of all primaries; `None` without a server.
+    /// Returns by how much the server's clock differs from this machine's, to about half a round trip; `None`
+    /// without a server.
     ///
-    /// Leases do not depend on it.
+    /// In a cluster it is the greatest difference of all primaries. Leases do not depend on it.
     #[must_use]
     pub fn clock_difference(&self) -> Option<Duration> {
         self.clock_difference
@@ -322,39 +324,41 @@ impl Finding {
         self
     }
 
-    /// How bad it is.
+    /// Returns the severity.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.severity
     }
 
-    /// What kind of thing it is.
+    /// Returns the code, the kind of the finding.
     #[must_use]
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// What exactly it is about, where the code alone does not say: an ACL rule such as `+set`,
-    /// `~disLock:*` or `&lockable:*`, a setting, or an operation.
+    /// Returns the subject, if the code alone does not say it: an ACL rule such as `+set`, `~disLock:*` or
+    /// `&lockable:*`, a setting, or an operation.
     #[must_use]
     pub fn subject(&self) -> Option<&str> {
         self.subject.as_deref()
     }
 
-    /// The server that it is about, as `host:port`: a Sentinel, or the primary that Sentinels name, or a node of a
-    /// cluster. `None` where it is about all of them, and where the URL names one server alone.
+    /// Returns the address of the server with this finding, as `host:port`: a Sentinel, the primary that Sentinels
+    /// name, or a node of a cluster.
+    ///
+    /// It is `None` if the finding is about all of them, and if the URL names one server alone.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         self.address.as_deref()
     }
 
-    /// What was found, in one sentence.
+    /// Returns the finding in one sentence.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do, in one sentence.
+    /// Returns the advice in one sentence.
     #[must_use]
     pub fn advice(&self) -> &str {
         &self.advice
