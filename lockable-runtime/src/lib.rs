@@ -11,7 +11,7 @@
 //! | `tls` | `rediss://`, `rediss-sentinel://` and `rediss-cluster://`, through rustls with ring and the system's root certificates, whatever TLS other crates enable | off |
 //! | `tower` | `lockable_runtime::tower::RequestIdLayer`, for axum, tonic and others | off |
 //! | `metrics` | metrics (counters and histograms) through the `metrics` facade; see [`telemetry`] | off |
-//! | `admin` | `Locker::admin`: listing locks, and asking their holders to stop; every holder obeys without it | off |
+//! | `admin` | `Locker::admin`: listing locks, and asking their holders to stop; holders stop on request without it too | off |
 //! | `serde` | keys, fencing tokens and request ids in serialized data, and the report of a check as JSON | off |
 #![allow(
     rustdoc::redundant_explicit_links,
@@ -66,47 +66,54 @@ pub use types::{key::LockKey, options::OnLost};
 /// Runs every call of a function, in every process, under one lock: the body runs only while its
 /// lease is held.
 ///
-/// The lock is not acquired: the body does not start. The lease is lost: the body stops, unless it may
-/// [finish](#what-becomes-of-the-lease). Whatever happens, the lock is released, and the body's own
-/// value or error passes through unchanged.
+/// If the lock is not acquired, the body does not start. If the lease is lost, the body stops, unless it may
+/// [finish](#when-the-lease-ends). In every case the lock is released, and the body's own value or error passes
+/// through unchanged.
 ///
-/// Put it on an `async fn`, on a function that returns a [boxed future](#boxed-futures), or on a
-/// [sync function](#sync-functions); free, in an `impl` or in a trait.
+/// Put it on an `async fn`, on a function that returns a [boxed future](#boxed-futures), or on a [sync
+/// function](#sync-functions); free, in an `impl` or in a trait.
+///
+/// # What this does not guarantee
+///
+/// - Over a network no lease can exclude two holders in every case; see [limits](crate::guide::limits), and
+///   [`FencingToken`].
+/// - Tasks that a stopped body has spawned are not stopped.
+/// - A renewed body that hangs holds its lock for as long as it hangs, or for `max_hold`.
 ///
 /// # Options
 ///
 /// | option | meaning | default |
 /// |---|---|---|
-/// | `key = "…{name}…"`, `key("…{}…", expr, …)` | the key template, checked at compile time; rendered once a call, before the body and before anything is moved; logs and metrics call the lock [by it](telemetry#which-lock) | required |
-/// | `key = expr` | exactly a [`LockKey`]; text is never converted into one | |
-/// | `prefix = "…"` | replaces the locker's prefix, which is put before every key; a text without holes | the locker's, itself `"disLock:"` |
-/// | `expire = 10`, `"1500ms"`, `"1m30s"`, or a [`Duration`](std::time::Duration) expression | how long the lease is; an integer is seconds, with a [warning](#warnings) where it looks like milliseconds; the least is 10 ms; an expression is evaluated once a call | the locker's, itself 10 s |
-/// | `wait`, `wait = "3s"`, a duration as `expire` takes it | waits for a lock that another holder has: without a limit, or at most this long; see [below](#waiting) | one try |
-/// | `fair` | with `wait`: the lock passes to another process after each holder, where one waits | off |
-/// | `blocking` | with `wait`, on a sync function: this runs where blocking is welcome, as in `spawn_blocking`; see [there](#sync-functions) | off |
+/// | `key = "…{name}…"`, `key("…{}…", expr, …)` | the key template, checked at compile time; rendered once for each call, before the body and before anything is moved; it also [labels](telemetry#which-lock) logs and metrics | required |
+/// | `key = expr` | a [`LockKey`]; a text is never converted into one | |
+/// | `prefix = "…"` | replaces the locker's prefix, with which every key starts; a text without holes | the locker's, itself `"disLock:"` |
+/// | `expire = 10`, `"1500ms"`, `"1m30s"`, or a [`Duration`](std::time::Duration) expression | the length of the lease, at least 10 ms; an integer is seconds, with a [warning](#warnings) if it looks like milliseconds; an expression is evaluated once for each call | the locker's, itself 10 s |
+/// | `wait`, `wait = "3s"`, a duration as `expire` takes it | waits for a busy lock, without a limit or at most this long; see [waiting](#waiting) | one try |
+/// | `fair` | with `wait`: passes the lock to another process after each holder, if one waits | off |
+/// | `blocking` | with `wait`, on a sync function: states that the calling thread may block, as in `spawn_blocking`; see [sync functions](#sync-functions) | off |
 /// | `renew` | keeps the lease alive while the body runs | off |
-/// | `max_hold = "5m"`, a duration as `expire` takes it | with `renew`, the longest hold, counted from the grant: then the body is dropped and the lock released | none |
-/// | `min_hold = "3s"`, a duration as `expire` takes it | the shortest hold, counted from the grant, at most `expire`: a call that ends earlier returns at once, whatever its outcome, and leaves the lock taken for the rest | none |
-/// | `on_lost = cancel`, `on_lost = finish` | what becomes of the body when the lease is lost: it is stopped, or it completes and gives its value | `cancel` |
+/// | `max_hold = "5m"`, a duration as `expire` takes it | with `renew`: the longest hold, measured from the grant; then the body is dropped and the lock released | none |
+/// | `min_hold = "3s"`, a duration as `expire` takes it | the shortest hold, measured from the grant, at most `expire`; a call that ends earlier returns at once, whatever its outcome, and leaves the lock taken for the rest | none |
+/// | `on_lost = cancel`, `on_lost = finish` | whether a lost lease stops the body, or lets it complete and return its value | `cancel` |
 /// | `on_busy = expr`, `on_busy = skip` | the value when another holder has the lock, or still has it at the limit of `wait`; `expr` sees all parameters, `skip` is `()`, `None`, `Ok(())` or `Ok(None)` | by return type |
-/// | `on_error = \|err\| expr` | the value for every other way of not finishing under the lock; sees its argument, statics and `Copy` parameters | by return type |
-/// | `guard = name` | binds `name` in the body to its [`Lease`]: key, fencing token, remaining time, a [signal](Lease::ending_within) before its end | |
-/// | `locker = expr` | which [`Locker`], such as `self.locks`; cloned, never borrowed across the body | the process-wide one, see [`install`] |
-/// | `crate = ::path` | where `lockable_runtime` lives, for a crate that has it by a [re-export](#re-exports) | `::lockable_runtime` |
+/// | `on_error = \|err\| expr` | the value for every other failure to finish under the lock; sees its argument, statics and `Copy` parameters | by return type |
+/// | `guard = name` | binds `name` in the body to its [`Lease`]: key, fencing token, remaining time, and a [signal](Lease::ending_within) before its end | |
+/// | `locker = expr` | the [`Locker`], such as `self.locks`; cloned, never borrowed across the body | the process-wide one, see [`install`] |
+/// | `crate = ::path` | the path of `lockable_runtime`, for a crate that has it by a [re-export](#re-exports) | `::lockable_runtime` |
 ///
 /// # Return types
 ///
 /// A call whose body did not run, or was stopped, still has to return something:
 ///
-/// | the function returns | it gives |
+/// | return type | such a call returns |
 /// |---|---|
-/// | `()` | nothing; an event says why |
-/// | `Option<T>` | `None`; an event says why |
+/// | `()` | nothing; an event states the reason |
+/// | `Option<T>` | `None`; an event states the reason |
 /// | `Result<T, E>` where `E: From<LockError>` | `Err` |
-/// | anything else | what `on_busy` and `on_error` say; both are required, or `on_error` alone beside `wait` without a limit |
+/// | any other | the value of `on_busy` or `on_error`; both are required, or `on_error` alone beside `wait` without a limit |
 ///
-/// A busy lock is an info event that names the key; at the limit of `wait` it is a warning. A failure that the return type has no place for
-/// is an error event: nothing fails in silence.
+/// A busy lock is logged as an info event that names the key, and at the limit of `wait` as a warning. A failure
+/// that the return type cannot carry is logged as an error event: no failure is silent.
 ///
 /// ```
 /// # use lockable_runtime::{LockError, distributed_lock};
@@ -123,20 +130,23 @@ pub use types::{key::LockKey, options::OnLost};
 ///
 /// # Keys
 ///
-/// A hole `{name}` takes a parameter, `{self}` or a constant in capitals by its [`Display`](std::fmt::Display);
-/// anything else is an argument of `key("…", …)`. For one template, different values give different
-/// keys, whatever they contain: in an inserted value `%`, `:`, `{`, `}`, white space and control
-/// characters are percent-encoded, and so is the first character of the text after the hole when
-/// another hole follows. Ordinary ids are unchanged. Therefore two holes with nothing between them, a
-/// `%` in the template and format specs such as `{id:?}` are compile errors. `{{` and `}}` stand for
-/// braces, which a key may have only as a hash tag: `"{{user}}:{id}"`.
+/// A hole `{name}` takes a parameter, `{self}` or a constant in capitals by its [`Display`](std::fmt::Display).
+/// Anything else is an argument of `key("…", …)`.
 ///
-/// The arguments are computed at each call, before the lock is asked for. In an async function, or one that
-/// returns a boxed future, they may await: the lock is not held meanwhile, its lease starts later, and what
-/// they read can have changed when the body runs.
+/// For one template, different values give different keys, whatever they contain:
 ///
-/// A value that displays as nothing, or a whole key over 1 KiB, is an
-/// [invalid key](LockErrorKind::InvalidKey) at run time.
+/// - In an inserted value `%`, `:`, `{`, `}`, white space and control characters are percent-encoded. If another
+///   hole follows, so is the first character of the text after the hole. Ordinary ids are unchanged.
+/// - Two holes with nothing between them, a `%` in the template and format specs such as `{id:?}` are compile
+///   errors.
+/// - `{{` and `}}` stand for braces, which a key may have only as a hash tag: `"{{user}}:{id}"`.
+///
+/// The arguments are computed at each call, before the lock is acquired. In an async function, or one that returns
+/// a boxed future, they may await. The lock is not held meanwhile: its lease starts later, and what they read can
+/// have changed when the body runs.
+///
+/// A value that displays as nothing, or a whole key over 1 KiB, is an [invalid key](LockErrorKind::InvalidKey) at
+/// run time.
 ///
 /// ```
 /// # use lockable_runtime::{LockError, LockKey, distributed_lock};
@@ -154,10 +164,10 @@ pub use types::{key::LockKey, options::OnLost};
 /// }
 /// ```
 ///
-/// Some keys compile and are probably not what was meant. They give a warning, and `key("…")` says that the
-/// text is meant:
+/// Some keys compile and are probably not what was meant. They give a warning; `key("…")` confirms that the text is
+/// meant:
 ///
-/// | key | what is in it | what to write |
+/// | key | rendered key | write instead |
 /// |---|---|---|
 /// | `"order:{{id}}"` | `order:{id}`: every call shares one lock | `"order:{id}"`, or `key("order:{{id}}")` |
 /// | `"order:id"`, with a parameter `id` | `order:id`: every call shares one lock | `"order:{id}"`, or `key("order:id")` |
@@ -167,7 +177,7 @@ pub use types::{key::LockKey, options::OnLost};
 ///
 /// Some options compile and are hardly what was meant. The warning is rustc's `deprecated`, at the value:
 ///
-/// | written | what it does | the same without a warning |
+/// | option | effect | write instead |
 /// |---|---|---|
 /// | `expire = 60000`, or any option with a number of seconds that is a multiple of 1000 | a lease of 16 h 40 min | `expire = "60s"`, or `"60000s"` |
 /// | `min_hold = "30s"` without `expire` | with a lease of 10 s, which is the default, every call fails | `expire = "30s", min_hold = "30s"` |
@@ -175,17 +185,23 @@ pub use types::{key::LockKey, options::OnLost};
 ///
 /// # Waiting
 ///
-/// The attribute tries once, unless it has `wait`; [`LockRequest::acquire`] always waits. With `wait`, the
-/// call is in a queue until its turn comes, or until its limit, and nothing polls meanwhile. Calls of one process run in the order of arrival. Processes take
-/// turns: a turn is one holder, and those of its process who get the lock from it, at most sixteen and within
-/// five milliseconds; with `fair` it is one holder. A call whose future is dropped leaves the queue at once.
-/// What bounds the waiting when a process dies or a message is lost: [waiting](crate::guide::waiting).
+/// The attribute tries once unless it has `wait`; [`LockRequest::acquire`] always waits. With `wait`, the call
+/// waits in a FIFO queue, without polling, until its turn or until its limit.
 ///
-/// A call that gave up found the lock busy: `on_busy` answers for it, `None` and `()` mean it too, and as an
-/// `Err` it is [`is_wait_limit_reached`](LockError::is_wait_limit_reached). Where the server gave
-/// no answer, the lock may be free: that is a failure and not busy, so `on_error` answers. The limit counts from
-/// the start of the call and never cuts its first try short; a limit that is computed, and is zero, is
-/// one try, or busy at once beside other calls of its locker. The lease begins when the wait ends.
+/// - Calls of one process run in the order of arrival.
+/// - Processes take turns. A turn is one holder, and at most sixteen more in its process to which the lock passes
+///   within five milliseconds; with `fair` it is one holder.
+/// - A call whose future is dropped leaves the queue at once.
+/// - The lease begins when the wait ends.
+/// - The guide lists what bounds the wait when a process dies or a message is lost:
+///   [waiting](crate::guide::waiting).
+///
+/// At its limit a call finds the lock busy: `on_busy` gives the value, `None` and `()` mean the same, and an `Err`
+/// is [`is_wait_limit_reached`](LockError::is_wait_limit_reached). If the server did not reply, the lock may be
+/// free: that is a failure and not busy, so `on_error` gives the value.
+///
+/// The limit starts with the call and never cuts its first try short. A computed limit of zero is one try, or busy
+/// at once if other calls of its locker hold the lock, wait for it or are trying to acquire it.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -207,14 +223,19 @@ pub use types::{key::LockKey, options::OnLost};
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
 ///
-/// # What becomes of the lease
+/// # When the lease ends
 ///
-/// Without `renew` a body has `expire` to end in, and is stopped midway then. With it, the lease ends
-/// only when the body does, when a renewal finds that the lock is gone, when none is answered until the
-/// deadline, or after `max_hold`. Then, and when an operator asks the holder to stop, the body is not polled any more,
-/// and the call gives an error:
+/// Without `renew` the body is stopped when `expire` is over, even midway. With `renew` the lease ends only:
 ///
-/// | what happened | the error |
+/// - when the body ends;
+/// - when a renewal finds that the lock is gone;
+/// - at its deadline, if no renewal had a reply until then;
+/// - after `max_hold`.
+///
+/// If the body has not ended by then, and when an operator asks the holder to stop, the body is not polled any
+/// more, and the call returns an error:
+///
+/// | cause | error |
 /// |---|---|
 /// | the lease was lost, and the body was stopped | [`is_lost`](LockError::is_lost) |
 /// | the lease was lost, and the body completed before it could be stopped | both that and [`is_body_finished`](LockError::is_body_finished) |
@@ -222,19 +243,19 @@ pub use types::{key::LockKey, options::OnLost};
 /// | an operator asked the holder to stop | [`is_revoked`](LockError::is_revoked) |
 /// | `max_hold` was zero, or `min_hold` longer than `expire`, and the body did not run | [`InvalidOption`](crate::LockErrorKind::InvalidOption) |
 ///
-/// With `on_lost = finish` a body that has started completes: its value is returned, an error event
-/// names the key, and [`is_lost`](Lease::is_lost) of the guard is true. Another holder may be at work
-/// meanwhile, so it is for work that its [fencing token](FencingToken), or its nature, makes harmless.
+/// With `on_lost = finish` a body that has started completes: its value is returned, an error event names the key,
+/// and [`is_lost`](Lease::is_lost) of the guard is true. Another holder may be at work meanwhile, so use it only
+/// for work that its [fencing token](FencingToken), or its nature, makes harmless.
 ///
-/// With `min_hold`, every other call within that time finds the lock busy. So a job that several
-/// machines trigger runs once, although their clocks differ by nearly as much.
+/// With `min_hold`, every other call within that time finds the lock busy. So a job that several machines trigger
+/// runs once, even if their clocks differ by nearly as much.
 ///
 /// # Calls inside of the body
 ///
-/// A call for the key that the calling body holds itself could only wait for its own end. It fails at
-/// once, with `wait` too, and [`is_held_by_caller`](LockError::is_held_by_caller) holds: in a recursion, through another
-/// function, and between async, sync and boxed ones. `on_busy` is not asked. Siblings in `join!` and
-/// `select!`, and tasks that the body spawns, are other callers.
+/// A call for the key that the calling body holds itself could only wait for its own end. It fails at once, even
+/// with `wait`, and [`is_held_by_caller`](LockError::is_held_by_caller) holds: in a recursion, through another
+/// function, and between async, sync and boxed ones. `on_busy` does not apply. Siblings in `join!` and `select!`,
+/// and tasks that the body spawns, are other callers.
 ///
 /// # One example for each option
 ///
@@ -279,7 +300,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// impl Stock {
 ///     #[distributed_lock(key("stock:{}:{}", item.sku, self.region), locker = self.locks, guard = lock)]
 ///     async fn sell(&self, item: &Item) -> Result<u64, LockError> {
-///         // What the lock protects refuses a smaller token than it has seen.
+///         // The protected resource rejects a smaller token than it has seen.
 ///         Ok(lock.fencing_token().into())
 ///     }
 /// }
@@ -291,35 +312,33 @@ pub use types::{key::LockKey, options::OnLost};
 ///
 /// # Sync functions
 ///
-/// The calling thread waits for the lock and, at the end, for its release. The requests themselves
-/// run on a thread of this crate, so such a function can be called anywhere: outside of any runtime,
-/// in `spawn_blocking`, and inside a runtime of either kind, where it blocks its thread as every sync
-/// function does.
+/// The calling thread waits for the lock and, at the end, for its release. The requests themselves run on a thread
+/// of this crate, so such a function can be called anywhere: outside of any runtime, in `spawn_blocking`, and
+/// inside a runtime of either kind, where it blocks its thread as every sync function does.
 ///
-/// With `wait` it may block for long, so it matters where it is called:
+/// With `wait` it may block for long, so the place of the call matters:
 ///
-/// | called | it |
+/// | place of the call | the call |
 /// |---|---|
 /// | outside of any runtime | waits |
 /// | anywhere in a multi-thread runtime | waits, and lets the runtime's other tasks run, as tokio's `block_in_place` does |
-/// | in a current-thread runtime, also in its `spawn_blocking` | gives an error, [`InvalidOption`](crate::LockErrorKind::InvalidOption), and does not run the body: on the runtime's own thread it would keep the holder from ever releasing, and the two cannot be distinguished |
-/// | the same, with the option `blocking` | waits: the option says that this is `spawn_blocking`, or another thread that may block |
+/// | in a current-thread runtime, even in its `spawn_blocking` | returns an error, [`InvalidOption`](crate::LockErrorKind::InvalidOption), and does not run the body: on the runtime's own thread it would keep the holder from ever releasing, and the two threads cannot be distinguished |
+/// | the same, with the option `blocking` | waits: the option states that this is `spawn_blocking`, or another thread that may block |
+/// | inside of a `LocalSet` on a multi-thread runtime | returns the error `InvalidOption`, too |
 ///
-/// Inside of a `LocalSet` on a multi-thread runtime it gives the same error.
+/// On the own thread of a current-thread runtime, a call may take one command deadline longer, 1 s by default, and
+/// find the lock busy. This happens if an async call for the same key was dropped there just before: the reply to
+/// that call, and the lock that it was granted, arrive over a connection of the runtime that the sync call blocks.
 ///
-/// A call on the own thread of a current-thread runtime may take one command deadline longer, 1 s by
-/// default, and find the lock busy, where an async call for the same key was dropped there just before: the
-/// answer to that one, and what it was granted, comes over a connection of the runtime that the call blocks.
+/// Nothing can stop a sync body, so `on_lost = cancel` is a compile error there. If its lease is lost, the body
+/// runs to its end, and [`is_held`](Lease::is_held) of the guard is false meanwhile: check it before each step that
+/// matters. Then the call returns an error for which both [`is_lost`](LockError::is_lost) and
+/// [`is_body_finished`](LockError::is_body_finished) hold; with `on_lost = finish` it returns the body's value, and
+/// logs an error event.
 ///
-/// Nothing can stop a sync body, so `on_lost = cancel` is a compile error there. When its lease is
-/// lost, the call gives an error for which both [`is_lost`](LockError::is_lost) and
-/// [`is_body_finished`](LockError::is_body_finished) hold, after the body has ended; with `on_lost = finish` it
-/// gives the body's value, and an error event. Until then [`is_held`](Lease::is_held) of the guard
-/// says so: ask it before each step that matters.
-///
-/// `renew` keeps the lease alive from the thread of this crate, however long the body blocks its own.
-/// `max_hold` ends that: `is_held` is false from then on, and the lock is lost when its last lease is
-/// over. A body that ends before gives its value. When an operator asks the holder to stop, `is_held` is false, too, and
+/// `renew` keeps the lease alive from the thread of this crate, however long the body blocks its own. `max_hold`
+/// ends that: `is_held` is false from then on, and the lock is lost when its last lease is over. If the body ends
+/// before that, the call returns its value. When an operator asks the holder to stop, `is_held` is false too, and
 /// the lease is renewed until the body has ended.
 ///
 /// ```
@@ -337,30 +356,29 @@ pub use types::{key::LockKey, options::OnLost};
 /// # Ok::<(), LockError>(())
 /// ```
 ///
-/// A sync function that returns a future is a compile error, whatever the type is called: its body
-/// would run after the release. Write it as an `async fn`, or return a boxed future. A `const fn` is
-/// refused too.
+/// A sync function that returns a future is a compile error, whatever the type is called: its body would run after
+/// the release. Write an `async fn`, or return a boxed future. A `const fn` is refused too.
 ///
 /// # Re-exports
 ///
-/// The attribute expands to paths of `::lockable_runtime`. In a crate that does not depend on it, and has the attribute
-/// from another crate, the compiler says at the attribute:
+/// The attribute expands to paths of `::lockable_runtime`. If a crate has the attribute from another crate, and
+/// does not depend on this one, the compiler reports at the attribute:
 ///
 /// ```text
 /// error[E0432]: unresolved import `lockable_runtime`
 ///               could not find `lockable_runtime` in the list of imported crates
 /// ```
 ///
-/// Then `crate = ::shop` says that the crate `shop` has `pub use lockable_runtime::*;`. The line
-/// `extern crate shop as lockable_runtime;` in `lib.rs` or `main.rs` says it once for the whole crate. And `shop` can
-/// [offer a macro](crate::guide::faq#can-my-crate-re-export-it) that says it for all.
+/// Then write `crate = ::shop` if the crate `shop` has `pub use lockable_runtime::*;`. The line
+/// `extern crate shop as lockable_runtime;` in `lib.rs` or `main.rs` does that once for the whole crate. And `shop`
+/// can [offer a macro](crate::guide::faq#can-my-crate-re-export-it) that does it for all crates.
 ///
 /// # Boxed futures
 ///
 /// A function that returns `Pin<Box<dyn Future<Output = T>>>`, with or without `Send` and a lifetime,
-/// `BoxFuture<'_, T>` or `LocalBoxFuture<'_, T>` is locked like an `async fn` that returns `T`: nothing
-/// happens before the first poll, not even the function's own statements, and the future is dropped
-/// before the lock is released. `T` is what `on_busy` and `on_error` give.
+/// `BoxFuture<'_, T>` or `LocalBoxFuture<'_, T>` is locked like an `async fn` that returns `T`: nothing happens
+/// before the first poll, not even the function's own statements, and the future is dropped before the lock is
+/// released. `on_busy` and `on_error` give a `T`.
 ///
 /// ```
 /// # use std::{future::Future, pin::Pin};
@@ -388,16 +406,15 @@ pub use types::{key::LockKey, options::OnLost};
 /// }
 /// ```
 ///
-/// There a key cannot name a part of a destructured parameter; give the parameter a name.
+/// Inside of it a key cannot name a part of a destructured parameter; give the parameter a name.
 ///
-/// # Whose lock it is
+/// # Request ids
 ///
-/// A call inside of a [`RequestId::scope`] leaves the request's id in Redis, at the end of the lock's
-/// value, in functions of every kind. A lock that is passed on within a [turn](#waiting) keeps the id of the
-/// first in that turn. With the feature `tower` a layer makes the scope for each HTTP
-/// request.
+/// A call inside of a [`RequestId::scope`] stores the request's id in Redis, at the end of the lock's value;
+/// functions of every kind do. A lock that is passed on within a [turn](#waiting) keeps the id of the first holder
+/// of that turn. With the feature `tower` a layer makes the scope for each HTTP request.
 ///
-/// # What it becomes
+/// # Expansion
 ///
 /// ```text
 /// let call = Call::new(key).expire(…);
@@ -407,19 +424,19 @@ pub use types::{key::LockKey, options::OnLost};
 /// }
 /// ```
 ///
-/// The body is dropped before the lock is released. Parameters that the body does not use, other
-/// than those named `_x`, are dropped after that.
+/// The body is dropped before the lock is released. After that, the parameters are dropped that the body does not
+/// use, other than those named `_x`.
 ///
 /// # With other attributes
 ///
-/// Attributes are expanded from the top, so what an attribute wraps around the body ends up inside of
-/// what the ones below it wrap. Two `#[distributed_lock]` on one function are refused. Commit a
-/// database transaction inside the body, so that the next holder sees what it changed.
+/// Attributes expand from the top. So the code that one attribute wraps around the body is inside of the code of
+/// the attributes below it. Two `#[distributed_lock]` on one function are refused. Commit a database transaction
+/// inside the body, so that the next holder sees its changes.
 ///
 /// | attribute | above this one | below this one |
 /// |---|---|---|
 /// | `#[tracing::instrument]` | the span is only the body | the span includes acquiring |
-/// | `#[tokio::main]`, `#[tokio::test]` | a sync function is left, which holds the lock around the whole runtime | an async body under its lock, inside the runtime |
+/// | `#[tokio::main]`, `#[tokio::test]` | a sync function: the lock is held around the whole runtime | an async body under its lock, inside the runtime |
 /// | `#[test]` | works | works |
 /// | `#[rstest]` | the lock moves to the single cases, which have no parameters: `key` and `guard` cannot name any | works, keys name the parameters |
 /// | `#[axum::debug_handler]` | works | works |
@@ -427,12 +444,6 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `#[async_trait]` | on the `impl` or the trait | not on an `impl`: this attribute is for functions |
 /// | `#[serial]` | the body moves into a function of its own, where `guard` has no name | works |
 /// | `#[cached]` | does not work: it puts this attribute on two functions, one inside the other | a hit takes no lock |
-///
-/// # What this does not guarantee
-///
-/// What a stopped body spawned is not stopped. A renewed body that hangs holds its lock for as long as
-/// it hangs, or for `max_hold`. Over a network no lease can exclude two holders in every case; see
-/// [limits](crate::guide::limits), and [`FencingToken`].
 #[cfg(feature = "macros")]
 pub use lockable_macros::distributed_lock;
 
