@@ -97,7 +97,7 @@ async fn a_lock_is_not_extended_after_its_deadline<F: Fixture>(store: &F) {
 
 async fn extending_a_lock_finds_it_deleted_or_taken<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    let harms = [(Harm::Deleted, "no one holds it"), (Harm::Taken, "another holder has it")];
+    let harms = [(Harm::Deleted, "it has no holder"), (Harm::Taken, "another holder has it")];
     for (harm, why) in harms {
         let guard = hold(&locker).await;
         harm.befall(store);

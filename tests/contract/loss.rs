@@ -59,7 +59,7 @@ async fn a_holder_hears_of_its_loss_at_its_deadline<F: Fixture>(store: &F) {
 
 async fn a_holder_hears_of_a_refused_renewal<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    let harms = [(Harm::Deleted, "no one holds it"), (Harm::Taken, "another holder has it")];
+    let harms = [(Harm::Deleted, "it has no holder"), (Harm::Taken, "another holder has it")];
     for (harm, why) in harms {
         let guard = hold_renewed(store, &locker).await;
         // So that its deadline is far.
@@ -194,7 +194,7 @@ async fn a_body_is_not_polled_after_a_refused_renewal<F: Fixture>(store: &F) {
     .await;
     let error = call.unwrap_err();
     assert!(error.is_lost() && !error.is_body_finished(), "{error}");
-    assert!(error.to_string().contains("no one holds it"), "{error}");
+    assert!(error.to_string().contains("it has no holder"), "{error}");
 }
 
 /// The lock is taken by another while the body's lease ends, and not a moment before.
@@ -287,7 +287,7 @@ async fn blocking_over_a_refused_renewal_is_reported_as_completed(store: &Redis)
     .await;
     let error = call.unwrap_err();
     assert!(error.is_lost() && error.is_body_finished(), "{error}");
-    assert!(error.to_string().contains("no one holds it"), "{error}");
+    assert!(error.to_string().contains("it has no holder"), "{error}");
 }
 
 /// Goal: a loss that shows long before the deadline, though nothing is renewed.
@@ -298,7 +298,7 @@ async fn a_loss_is_found_when_the_connection_returns(store: &Redis) {
     // Whatever is asked next finds the connection broken.
     assert!(locker.inspect("other").await.unwrap().is_none());
     let error = timeout(LIMIT, guard.lease().lost()).await.unwrap();
-    assert!(error.is_lost() && error.to_string().contains("no one holds it"), "{error}");
+    assert!(error.is_lost() && error.to_string().contains("it has no holder"), "{error}");
 }
 
 async fn a_loss_is_found_after_the_locker_was_dropped(store: &Redis) {
@@ -311,7 +311,7 @@ async fn a_loss_is_found_after_the_locker_was_dropped(store: &Redis) {
     break_connections_and_lose_all_data(store);
     assert!(renewed.lease().lost().await.is_lost());
     let error = timeout(LIMIT, guard.lease().lost()).await.unwrap();
-    assert!(error.is_lost() && error.to_string().contains("no one holds it"), "{error}");
+    assert!(error.is_lost() && error.to_string().contains("it has no holder"), "{error}");
 }
 
 /// As a server does that restarts.

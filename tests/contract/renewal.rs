@@ -124,7 +124,7 @@ async fn a_renewal_never_makes_a_deleted_lock_again<F: Fixture>(store: &F) {
     store.elapse(F::LEASE / 2).await;
     store.delete(NAME);
     let error = guard.lease().lost().await;
-    assert!(error.is_lost() && error.to_string().contains("no one holds it"), "{error}");
+    assert!(error.is_lost() && error.to_string().contains("it has no holder"), "{error}");
     assert_eq!(store.locks(), [""; 0]);
     assert_quiet(store).await;
     assert!(guard.release().await.unwrap_err().is_lost());
@@ -133,7 +133,7 @@ async fn a_renewal_never_makes_a_deleted_lock_again<F: Fixture>(store: &F) {
 
 async fn a_renewal_that_finds_no_lock_of_its_own_stops_the_body<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    let harms = [(Harm::Flushed, "no one holds it"), (Harm::Taken, "another holder has it")];
+    let harms = [(Harm::Flushed, "it has no holder"), (Harm::Taken, "another holder has it")];
     for (harm, why) in harms {
         let body = async {
             harm.befall(store);

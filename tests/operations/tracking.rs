@@ -18,20 +18,20 @@ async fn a_deleted_lock_stops_its_body() {
     for _ in 0..long_form(1, 100) {
         let body = held(&locker, "k", &admin).await;
         admin.del("disLock:k");
-        assert!(stopped(body).await.contains("no one holds it"));
+        assert!(stopped(body).await.contains("it has no holder"));
     }
 }
 
 #[tokio::test]
 async fn every_way_to_lose_a_lock_stops_its_body() {
     let ways: [(&str, &[&str], &str); 7] = [
-        ("unlinked", &["UNLINK", "disLock:unlinked"], "no one holds it"),
+        ("unlinked", &["UNLINK", "disLock:unlinked"], "it has no holder"),
         ("taken", &["SET", "disLock:taken", "another's"], "another holder"),
-        ("renamed", &["RENAME", "disLock:renamed", "elsewhere"], "no one holds it"),
-        ("shortened", &["PEXPIRE", "disLock:shortened", "100"], "no one holds it"),
-        ("other", &["EVAL", "redis.call('DEL', KEYS[1])", "1", "disLock:other"], "no one holds it"),
-        ("flushed", &["FLUSHALL"], "no one holds it"),
-        ("flushed too", &["FLUSHALL"], "no one holds it"),
+        ("renamed", &["RENAME", "disLock:renamed", "elsewhere"], "it has no holder"),
+        ("shortened", &["PEXPIRE", "disLock:shortened", "100"], "it has no holder"),
+        ("other", &["EVAL", "redis.call('DEL', KEYS[1])", "1", "disLock:other"], "it has no holder"),
+        ("flushed", &["FLUSHALL"], "it has no holder"),
+        ("flushed too", &["FLUSHALL"], "it has no holder"),
     ];
     let (_server, locker, admin) = start().await;
     let bodies: Vec<_> = ways.iter().map(|(key, _, _)| hold(&locker, key)).collect();

@@ -24,7 +24,7 @@ use crate::types::selection::Selection;
 /// A listing of all locks of a locker's prefix that have a holder; made by [`Admin::locks`](super::Admin::locks).
 ///
 /// It is a [`Stream`]. Without a library for streams, use [`next`](Locks::next).
-#[must_use = "nothing is listed before the first lock is asked for"]
+#[must_use = "nothing is listed until the first lock is requested"]
 pub struct Locks {
     link: Arc<Link>,
     prefix: String,

@@ -188,7 +188,7 @@ impl Admin {
     }
 
     fn no_lock(&self, held: &HeldLock) -> LockError {
-        let message = "the key holds data that is no lock; it was left as it is";
+        let message = "the key holds data that is no lock; it was not changed";
         let error = LockError::new(LockErrorKind::WrongType, message);
         self.link.reporting.redact(error.with_key(held.key().as_str()))
     }

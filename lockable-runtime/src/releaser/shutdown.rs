@@ -101,8 +101,8 @@ impl Remains {
             .map(|held| format!("{held} not released within {deadline:?} ({})", named(&self.held)));
         let uncertain = match self.uncertain.len() {
             0 => None,
-            1 => Some("1 lock of a call that had no answer may still be held".to_owned()),
-            count => Some(format!("{count} locks of calls that had no answer may still be held")),
+            1 => Some("1 lock of a call without a reply may still be held".to_owned()),
+            count => Some(format!("{count} locks of calls without a reply may still be held")),
         };
         let uncertain = uncertain.map(|text| {
             let time = if held.is_none() { format!(" after {deadline:?}") } else { String::new() };
@@ -111,7 +111,7 @@ impl Remains {
         let each = if self.held.len() + self.uncertain.len() == 1 { "it" } else { "each" };
         let parts: Vec<_> = held.into_iter().chain(uncertain).collect();
         match parts.as_slice() {
-            [] => format!("a place in a queue was not given up within {deadline:?}"),
+            [] => format!("an entry in a queue was not removed within {deadline:?}"),
             parts => format!("{}; {each} ends with its lease", parts.join(", and ")),
         }
     }
@@ -147,15 +147,15 @@ mod tests {
         assert_eq!(after(&held), text);
         let one = "1 lock was not released within 5s (`a\\n`); it ends with its lease";
         assert_eq!(after(&[("a\n", Known::Granted)]), one);
-        assert_eq!(after(&[]), "a place in a queue was not given up within 5s");
+        assert_eq!(after(&[]), "an entry in a queue was not removed within 5s");
     }
 
     #[test]
     fn a_call_that_failed_is_not_said_to_hold_its_lock() {
         let failed = ("c", Known::Unknown);
-        let text = "1 lock of a call that had no answer may still be held after 5s (`c`); it ends with its lease";
+        let text = "1 lock of a call without a reply may still be held after 5s (`c`); it ends with its lease";
         assert_eq!(after(&[failed, failed]), text);
-        let text = "1 lock was not released within 5s (`a`), and 1 lock of a call that had no answer may still be held \
+        let text = "1 lock was not released within 5s (`a`), and 1 lock of a call without a reply may still be held \
                     (`c`); each ends with its lease";
         assert_eq!(after(&[("a", Known::Granted), failed, ("a", Known::Unknown)]), text);
     }

@@ -13,8 +13,8 @@ use crate::types::label::Label;
 
 /// Describes the metrics to the recorder.
 pub(crate) fn describe() {
-    describe_counter!("lockable.acquire", "Calls that asked for a lock.");
-    describe_counter!("lockable.acquire.failed", "Calls that failed to ask for a lock.");
+    describe_counter!("lockable.acquire", "Calls that tried to acquire a lock.");
+    describe_counter!("lockable.acquire.failed", "Calls that failed with an error.");
     describe_histogram!("lockable.acquire.wait", Unit::Seconds, "How long calls waited.");
     describe_gauge!("lockable.waiters", "Calls that are waiting.");
     describe_counter!("lockable.handoff", "Grants that came from another holder.");

@@ -209,7 +209,7 @@ impl<'a, T: ?Sized> Part<'a, T> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a part of a lock key, because it has no `std::fmt::Display`",
     label = "cannot be a part of a lock key",
-    note = "implement `std::fmt::Display` for a type of yours, ask a type parameter for it by `T: std::fmt::Display`, or name the part of the value that tells locks apart, as in `key(\"{{}}\", order.id)`",
+    note = "implement `std::fmt::Display` for a type of yours, bound a type parameter by `T: std::fmt::Display`, or name the part of the value that tells locks apart, as in `key(\"{{}}\", order.id)`",
     note = "for an `Option` or a list say what it is in a key, as in `key(\"{{}}\", id.unwrap_or(0))` or `key(\"{{}}\", names.join(\",\"))`"
 )]
 pub trait KeyPart {

@@ -143,7 +143,7 @@ async fn all_that_is_missing_is_granted_by_one_line() {
     let text = report.to_string();
     let line = "do this: `ACL SETUSER reader %R~lockable:* +getrange +lrange`";
     assert!(text.ends_with(line) && text.matches("ACL SETUSER").count() == 1, "{text}");
-    let together = "lacks the rights `%R~lockable:* +getrange`: no lock can be looked at";
+    let together = "lacks the rights `%R~lockable:* +getrange`: no lock can be read";
     assert!(text.contains(together), "{text}");
     // Each is a finding of its own for programs.
     assert!(report.findings().all(|one| one.advice().contains(one.subject().unwrap())), "{text}");

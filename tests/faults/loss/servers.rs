@@ -58,7 +58,7 @@ fn demote(server: &Server) {
 async fn an_emptied_server_stops_the_body_at_once(#[case] name: &str, #[case] fault: fn(&Server)) {
     let (server, body) = at_work(name, 5 * LEASE).await;
     fault(&server);
-    body.ends_by_refusal("no one holds it").await;
+    body.ends_by_refusal("it has no holder").await;
 }
 
 /// The lease is over there long before its holder expects that.
@@ -71,11 +71,11 @@ async fn a_clock_set_forward_stops_the_body_at_once() {
     let locker = connect_ample(&server.url()).await;
     let body = Stepping::start(&locker, "clock", LONG).await;
     server.set_clock_forward(2 * LONG);
-    body.ends_by_refusal("no one holds it").await;
+    body.ends_by_refusal("it has no holder").await;
 }
 
 #[rstest]
-#[case::deleted("deleted", Admin::del, "no one holds it", "none")]
+#[case::deleted("deleted", Admin::del, "it has no holder", "none")]
 #[case::taken("taken", |admin: &Admin, key: &str| admin.set(key, "another"), "another holder has it", "string")]
 #[case::pushed("pushed", push, "another holder has it", "list")]
 #[tokio::test]

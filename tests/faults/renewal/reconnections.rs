@@ -200,7 +200,7 @@ async fn all_lost(guards: Vec<LockGuard>) {
     let lost = async {
         for guard in &guards {
             let error = guard.lease().lost().await;
-            assert!(error.to_string().contains("no one holds it"), "{error}");
+            assert!(error.to_string().contains("it has no holder"), "{error}");
         }
     };
     in_time(Duration::ZERO, lost).await;

@@ -101,7 +101,7 @@ async fn a_drain_waits_for_aborted_calls() {
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());
     let error = shutdown(SHORT).await.unwrap_err();
-    let words = "1 lock of a call that had no answer may still be held after 200ms (`disLock:k`)";
+    let words = "1 lock of a call without a reply may still be held after 200ms (`disLock:k`)";
     assert!(error.is_unavailable() && error.to_string().starts_with(words), "{error}");
     proxy.release_requests();
     drains(&server).await;

@@ -26,7 +26,7 @@ async fn a_lock_that_is_deleted_in_the_silence_stops_its_body() {
     let body = held(&locker, "k", &admin).await;
     admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
     admin.del("disLock:k");
-    assert!(stopped(body).await.contains("no one holds it"));
+    assert!(stopped(body).await.contains("it has no holder"));
 }
 
 #[tokio::test]
@@ -34,7 +34,7 @@ async fn a_restart_stops_the_bodies_of_its_locks() {
     let (server, locker, admin) = start().await;
     let body = held(&locker, "k", &admin).await;
     server.restart();
-    assert!(stopped(body).await.contains("no one holds it"));
+    assert!(stopped(body).await.contains("it has no holder"));
 }
 
 /// Goal: a connection that breaks is opened again for held locks alone.

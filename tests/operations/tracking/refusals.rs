@@ -77,7 +77,7 @@ async fn a_lock_deleted_before_its_read_is_lost() {
     let look = Cue::of(["EVALSHA"]).about("disLock:k");
     doors.answer(0, look.clone().times(1), Answer::Numbers(vec![1]));
     admin.del("disLock:k");
-    assert!(stopped(body).await.contains("no one holds it"));
+    assert!(stopped(body).await.contains("it has no holder"));
     assert_eq!(doors.count(0, &look), 2);
 }
 

@@ -83,7 +83,7 @@ fn judge(
         let Err(error) = reply.extract_error() else { continue };
         if step.name == TOGETHER && fault::is_cross_slot(&error) {
             let message =
-                "the server refuses a command about several locks, which are renewed one by one";
+                "the server refuses a command with several locks, which are renewed one by one";
             findings.push(Finding::new(Severity::Info, Code::CrossSlotRefused, message));
             continue;
         }

@@ -243,7 +243,7 @@ impl Missing {
             // There is nothing that it could call.
             "+evalsha" if !are_scripts_cached => return None,
             "+eval" if are_scripts_cached && !self.rules.contains("+evalsha") => {
-                (Severity::Warning, "nothing is released once the server forgets its scripts")
+                (Severity::Warning, "no lock is released once the server has lost its scripts")
             }
             "+lpush" => (Severity::Warning, "a waiter that cannot be reached now loses its place"),
             "+client|setname" => (Severity::Info, "no listing says which process has a lock"),
@@ -252,8 +252,8 @@ impl Missing {
             "+publish" | "+subscribe" if !self.is_of_grants(rule) => {
                 (Severity::Info, "no holder can be asked to stop")
             }
-            "+mget" | "+exists" => (Severity::Warning, "many releases at once go one by one"),
-            "+ping" => (Severity::Warning, "a call that waits fills the server's `ACL LOG`"),
+            "+mget" | "+exists" => (Severity::Warning, "concurrent releases are not batched"),
+            "+ping" => (Severity::Warning, "waiting calls fill the server's `ACL LOG`"),
             "+asking" => {
                 (Severity::Warning, "a lock is unavailable while its slot moves to another node")
             }
@@ -267,15 +267,15 @@ impl Missing {
 fn of_look(rule: &str) -> (Severity, &'static str) {
     match rule {
         "+scan" => (Severity::Error, "no locks can be listed"),
-        "+lrange" => (Severity::Error, "it is not seen who waits"),
-        "+dbsize" => (Severity::Info, "it is not known how long a listing takes"),
-        "+time" => (Severity::Info, "it is not known how far the clocks differ"),
-        "+client|list" => (Severity::Info, "no process is known by its name"),
+        "+lrange" => (Severity::Error, "no waiters can be listed"),
+        "+dbsize" => (Severity::Info, "the duration of a listing is unknown"),
+        "+time" => (Severity::Info, "the difference of the clocks is unknown"),
+        "+client|list" => (Severity::Info, "the names of processes are unknown"),
         "+pubsub|numsub" | "+pubsub|shardnumsub" => {
-            (Severity::Info, "it is not known which waiters listen")
+            (Severity::Info, "it is unknown which waiters listen")
         }
-        "+asking" => (Severity::Warning, "a lock is not seen while its slot moves to another node"),
-        _ => (Severity::Error, "no lock can be looked at"),
+        "+asking" => (Severity::Warning, "a lock cannot be read while its slot moves to another node"),
+        _ => (Severity::Error, "no lock can be read"),
     }
 }
 

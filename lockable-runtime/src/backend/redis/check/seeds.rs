@@ -109,7 +109,7 @@ fn of_others(seeds: &[Seed], shards: Option<&[Shard]>) -> Option<Finding> {
     let others: Vec<_> =
         seeds.iter().filter(is_other).map(|seed| seed.endpoint.to_string()).collect();
     let message =
-        format!("{} of the URL know none of the nodes that the others know", others.join(", "));
+        format!("nodes of the URL are in another cluster than the rest: {}", others.join(", "));
     (!others.is_empty()).then(|| Finding::new(Severity::Error, Code::SeedsDisagree, message))
 }
 
@@ -123,7 +123,7 @@ fn alone(seeds: &[Seed], shards: &[Shard]) -> Option<Finding> {
     let endpoints = endpoints(shards);
     let is_one = endpoint.host.parse::<IpAddr>().is_ok()
         || endpoints.iter().any(|node| node.host == endpoint.host);
-    let message = "the URL names one node alone: where that fails, no new process finds the others";
+    let message = "the URL lists one node only: if that fails, no new process finds the others";
     (is_one && endpoints.len() > 1).then(|| Finding::new(Severity::Info, Code::OneAddress, message))
 }
 

@@ -72,12 +72,12 @@ impl SentinelCheck {
         };
         let pong = self.in_time(subscription.ping()).await?.and_then(Value::extract_error);
         let error = pong.err().filter(fault::is_missing_right)?;
-        let effect = "each look whether the subscription lives fills its `ACL LOG`";
+        let effect = "each check of the subscription fills its `ACL LOG`";
         Some(self.lacks(&rule(&error, "ping"), effect))
     }
 
     fn deaf(&self, error: &RedisError) -> Finding {
-        let effect = "it announces no failover to this process, which then notices it late";
+        let effect = "this process gets no notification of a failover, and notices it late";
         self.lacks(&rule(error, "subscribe"), effect)
     }
 

@@ -223,7 +223,7 @@ fn verdict(error: &RedisError) -> (LockErrorKind, &'static str) {
     match (error.kind(), error.code()) {
         (_, Some("WRONGTYPE")) => (
             WrongType,
-            "the key holds other data and was left as it is; choose another key or prefix",
+            "the key holds other data, which was not changed; choose another key or prefix",
         ),
         (ErrorKind::AuthenticationFailed, _) | (_, Some("WRONGPASS" | "NOAUTH")) => {
             (Refused, CREDENTIALS)

@@ -60,7 +60,7 @@ pub(super) fn advice(error: &RedisError) -> Option<&'static str> {
         }
         Stage::Handshake => NO_TLS,
         Stage::Encrypted => {
-            "if the server asks for client certificates, give one by `LockerBuilder::client_certificate`"
+            "if the server requires client certificates, give one by `LockerBuilder::client_certificate`"
         }
         Stage::Identified => "see the server's log: it may refuse the client's certificate",
     })

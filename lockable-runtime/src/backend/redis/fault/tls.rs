@@ -72,7 +72,7 @@ fn of_alert(alert: AlertDescription) -> Option<(LockErrorKind, &'static str)> {
     use AlertDescription as Is;
     let advice = match alert {
         Is::CertificateRequired | Is::NoCertificate => {
-            "the server asks for a client certificate; give one by `LockerBuilder::client_certificate`"
+            "the server requires a client certificate; give one by `LockerBuilder::client_certificate`"
         }
         Is::CertificateExpired => {
             "the client's certificate has expired; give a new one by `LockerBuilder::client_certificate`"
@@ -89,7 +89,7 @@ fn of_alert(alert: AlertDescription) -> Option<(LockErrorKind, &'static str)> {
             "the server refuses the client's certificate; give another by `LockerBuilder::client_certificate`"
         }
         Is::HandshakeFailure => {
-            "if the server asks for client certificates, give one by `LockerBuilder::client_certificate`; \
+            "if the server requires client certificates, give one by `LockerBuilder::client_certificate`; \
              otherwise see its `tls-protocols` and `tls-ciphers`"
         }
         Is::ProtocolVersion | Is::InsufficientSecurity => VERSIONS,
@@ -140,7 +140,7 @@ mod tests {
             (Tls::InvalidCertificate(CertificateError::NotValidYet), "clock"),
             (Tls::InvalidCertificate(CertificateError::Revoked), "another certificate"),
             (Tls::InvalidCertificate(authority), "of an authority"),
-            (Tls::AlertReceived(Alert::CertificateRequired), "asks for a client certificate"),
+            (Tls::AlertReceived(Alert::CertificateRequired), "requires a client certificate"),
             (Tls::AlertReceived(Alert::CertificateExpired), "has expired"),
             (Tls::AlertReceived(Alert::UnknownCA), "an authority that it trusts"),
             (Tls::AlertReceived(Alert::DecryptError), "an authority that it trusts"),
