@@ -179,10 +179,10 @@ fn with_certificates(
 const PASSWORD_IN_ARGUMENT: &str = "a password in --url can be read by everyone in the list of \
     processes; put the URL into LOCKABLE_URL, or the password into a file for --password-file";
 
-const NO_URL: &str = "where are the locks? Set LOCKABLE_URL, or give --url redis://HOST:6379";
+const NO_URL: &str = "no URL: set LOCKABLE_URL, or write --url redis://HOST:6379";
 
 const MEMORY: &str = "locks in `memory://` live inside of one process, so no other program can see \
-    them; give the URL of a Redis server";
+    them; write the URL of a Redis server";
 
 /// No server answers sooner over a network.
 const SHORTEST: Duration = Duration::from_millis(10);

@@ -29,7 +29,11 @@ async fn every_way_to_lose_a_lock_stops_its_body() {
         ("taken", &["SET", "disLock:taken", "another's"], "another holder"),
         ("renamed", &["RENAME", "disLock:renamed", "elsewhere"], "it has no holder"),
         ("shortened", &["PEXPIRE", "disLock:shortened", "100"], "it has no holder"),
-        ("other", &["EVAL", "redis.call('DEL', KEYS[1])", "1", "disLock:other"], "it has no holder"),
+        (
+            "other",
+            &["EVAL", "redis.call('DEL', KEYS[1])", "1", "disLock:other"],
+            "it has no holder",
+        ),
         ("flushed", &["FLUSHALL"], "it has no holder"),
         ("flushed too", &["FLUSHALL"], "it has no holder"),
     ];

@@ -12,10 +12,10 @@ pub(crate) struct Connection {
     /// The server, Sentinels or cluster [default: LOCKABLE_URL, else REDIS_URL, which may have a password].
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// What every lock's key begins with [default: that of the URL, else disLock:].
+    /// The prefix of every lock's key [default: that of the URL, else disLock:].
     #[arg(long, global = true)]
     pub(crate) prefix: Option<String>,
-    /// What the names of queues and channels begin with [default: that of the URL, else lockable].
+    /// The start of the names of queues and channels [default: that of the URL, else lockable].
     #[arg(long, global = true)]
     pub(crate) namespace: Option<String>,
     /// A file with the password of the URL's user, read for each connection.

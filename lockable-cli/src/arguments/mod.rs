@@ -85,13 +85,13 @@ impl Arguments {
 
 const DASHES: &str = "write `--` before the command: lockable run --key KEY -- COMMAND";
 
-/// Looks at distributed locks in Redis, asks their holders to stop, and runs programs under them.
+/// Lists distributed locks in Redis, asks their holders to stop, and runs commands under a lock.
 #[derive(Debug, Parser)]
 #[command(name = "lockable", version, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) connection: Connection,
-    /// Writes JSON for programs: one object a line, and errors on standard error too.
+    /// Prints JSON: one object a line, and errors as objects on standard error.
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]
@@ -116,11 +116,11 @@ pub(crate) enum Verb {
 const EXIT_CODES: &str = "\
 Exit codes:
     0      done; `run`: the command's own code, or 128 and the number of the signal that ended it
-    1      `check`: something is wrong
-    2      the arguments cannot be used, or the key has other data than a lock
-    3      `show`, `release`: no one has the lock
-    4      `release`: the lock was not released
-   69      Redis gives no answer, or refuses
+    1      `check`: the report has an error; with --strict, an error or a warning
+    2      the arguments are invalid, or the key holds other data than a lock
+    3      `show`, `release`: the lock is free
+    4      `release`: the holder was not asked or did not stop, and still has the lock
+   69      Redis does not reply, or refuses the request
    75      `run`: another holder has the lock
   124      `run`: the lock was lost or revoked, or --max-hold was over, and the command was ended
   125      lockable itself failed

@@ -7,19 +7,19 @@ use super::Span;
 
 /// Lists the locks that are held, with their holders and how many processes wait.
 ///
-/// It goes through all keys of the server, gently: with pauses, and never by KEYS. Locks are printed as they are found,
-/// a group at a time; in each group those that most wait for come first.
+/// It scans all keys of the server at a throttled rate, and never with KEYS. Locks are printed in groups as they are
+/// found; in each group the locks with the most waiters come first.
 #[derive(Args, Debug)]
 #[command(after_help = WORDS)]
 pub(crate) struct Ls {
-    /// Only keys of this form, without the prefix: `*` is any text, as in 'order:*'.
+    /// Lists only keys that match, without the prefix: `*` is any text, as in 'order:*'.
     pub(crate) pattern: Option<String>,
-    /// Without pauses, for a server that has time.
+    /// Scans without pauses, for a server with spare capacity.
     #[arg(long)]
     pub(crate) fast: bool,
 }
 
-/// Shows who has a lock, since when, for how long, and who waits for it.
+/// Shows who holds a lock, since when, how much of its lease is left, and who waits for it.
 #[derive(Args, Debug)]
 #[command(after_help = WORDS)]
 pub(crate) struct Show {
@@ -27,24 +27,24 @@ pub(crate) struct Show {
     pub(crate) key: String,
 }
 
-/// Asks the holder of a lock to stop: its body ends, then the lock passes to the next.
+/// Asks the holder of a lock to stop: its body ends, then the lock passes to the next waiter.
 ///
-/// The lock is held until the body has ended, so no two are at work. It is taken away only with --force, from
+/// The lock is held until the body has ended, so no two holders are at work. Only --force takes the lock away, from
 /// the hold that --id names.
 #[derive(Args, Debug)]
 pub(crate) struct Release {
     /// The lock's key, without the prefix.
     pub(crate) key: String,
-    /// Why, in one line: the holder logs it.
+    /// The reason, in one line, which the holder logs.
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
-    /// How long the answer of the holder is waited for.
+    /// How long to wait until the holder has stopped.
     #[arg(long, value_name = "TIME", default_value = "10s")]
     pub(crate) grace: Span,
-    /// Only from this hold, as `show` names it.
+    /// Ends only this hold, by its id as `show` prints it.
     #[arg(long, value_parser = id)]
     pub(crate) id: Option<HolderId>,
-    /// Takes the lock away, with two at work until the holder notices.
+    /// Takes the lock away, with two holders at work until the old one notices.
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -54,13 +54,13 @@ fn id(text: &str) -> Result<HolderId, &'static str> {
 }
 
 const WORDS: &str = "\
-What the columns say:
+Columns:
   HOLDER   the request id of the holder; - if it has none
   PROCESS  service@host:pid. `not connected`: it has ended, cannot reach the server, or its
            user may not name connections. `unknown`: the server shows none to this user
-  HELD     since the lock was asked for; <5.0s: it was waited for, and is held for less
-  LEFT     until the lock ends, if it is not renewed; `no end`: another program wrote it
+  HELD     since the lock was requested; <5.0s: the call waited, and the hold is shorter
+  LEFT     until the lock ends, unless it is renewed; `no end`: another program wrote it
   WAITING  processes in the queue, each with one or more calls
-  LISTENS  whether the process would hear that it has the lock
-  kind     only where it is no lock that a call of this library holds. kept-by-min-hold: its
+  LISTENS  whether the process would receive the lock's grant
+  kind     only if it is no lock that a call of this library holds. kept-by-min-hold: its
            holder is done; foreign: of another library; no-lock: other data under the key";

@@ -8,10 +8,10 @@ use clap::Args;
 
 use super::Span;
 
-/// Runs a command while a lock is held, and ends it before the lock does.
+/// Runs a command under a lock, and ends the command before the lock ends.
 ///
-/// The lock is renewed for as long as the command runs. It is released when no process that the command
-/// started is alive: what it leaves behind is ended first.
+/// The lock is renewed while the command runs. It is released when no process that the command started is
+/// alive: processes that the command leaves behind are ended first.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "The lock and the command", after_help = ENVIRONMENT)]
 pub(crate) struct Run {
@@ -21,16 +21,16 @@ pub(crate) struct Run {
     /// Waits for a busy lock, without a limit or at most this long.
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "")]
     pub(crate) wait: Option<Wait>,
-    /// The lease: for how long at most the lock stays taken when this machine dies.
+    /// The lease: how long at most the lock stays taken if this machine dies.
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub(crate) expire: Span,
-    /// The lock passes to another process after this holder, where one waits.
+    /// Passes the lock to another process after this holder, if one waits.
     #[arg(long, requires = "wait")]
     pub(crate) fair: bool,
     /// Ends the command after this time.
     #[arg(long, value_name = "TIME")]
     pub(crate) max_hold: Option<Span>,
-    /// Leaves the lock taken until this time is over, for machines whose clocks differ; at most --expire.
+    /// Keeps the lock taken for at least this time, for machines whose clocks differ; at most --expire.
     #[arg(long, value_name = "TIME")]
     pub(crate) min_hold: Option<Span>,
     /// From SIGTERM to SIGKILL, at most a third of --expire [default: a third of --expire, at most 5s].
@@ -39,10 +39,10 @@ pub(crate) struct Run {
     /// The exit code for a busy lock, such as 0 in a crontab.
     #[arg(long, value_name = "CODE", default_value_t = crate::failure::code::BUSY)]
     pub(crate) busy_code: u8,
-    /// Who holds the lock, as others see it [default: LOCKABLE_REQUEST_ID, else the command and its process].
+    /// The request id, which `ls` and `show` print as the holder [default: LOCKABLE_REQUEST_ID, else the command and its process].
     #[arg(long, value_name = "TEXT")]
     pub(crate) request_id: Option<String>,
-    /// Leaves the command in the terminal's foreground, so that it can read from it.
+    /// Keeps the command in the terminal's foreground, so that it can read from it.
     #[arg(long)]
     pub(crate) foreground: bool,
     /// The command and its arguments.
@@ -91,8 +91,8 @@ impl FromStr for Wait {
 const ENVIRONMENT: &str = "\
 The command's environment:
   LOCKABLE_KEY            the lock's key, as --key names it
-  LOCKABLE_FENCING_TOKEN  grows with every holder: what the lock protects refuses a smaller one
-  LOCKABLE_REQUEST_ID     who holds the lock, as others see it";
+  LOCKABLE_FENCING_TOKEN  grows with every holder; the protected resource rejects smaller ones
+  LOCKABLE_REQUEST_ID     the request id, which `ls` and `show` print as the holder";
 
 const MOST_PATIENCE: Duration = Duration::from_secs(5);
 

@@ -57,7 +57,7 @@ fn none(connection: &Connection, pattern: Option<&str>) -> String {
     let (prefix, place) = (prefix.unwrap_or_default(), place.unwrap_or_default());
     let form = pattern.unwrap_or("*");
     let advice = if !prefix.is_empty() && form.starts_with(&prefix) {
-        "; give the form without the prefix".to_owned()
+        "; write the pattern without the prefix".to_owned()
     } else if !form.contains(['*', '?', '[']) {
         format!("; try: {}", connect::command(connection, "ls", &[&format!("{form}*")]))
     } else {
@@ -72,9 +72,9 @@ async fn warn_of_many(admin: &Admin, json: bool) {
     if millions >= MANY {
         let minutes = (millions * SECONDS_PER_MILLION).div_ceil(60);
         let long = format!(
-            "the server has {millions} million keys; to list them takes about {minutes} minutes"
+            "the server has {millions} million keys; the listing takes about {minutes} minutes"
         );
-        note(json, &format!("{long}; --fast takes less time, and more of the server's"));
+        note(json, &format!("{long}; --fast is faster, and loads the server more"));
     }
 }
 

@@ -21,18 +21,18 @@ fn free(connection: &Connection, key: &str) -> Failure {
     let (prefix, place) = (connect::prefix(connection), connect::place(connection));
     let (prefix, place) = (prefix.unwrap_or_default(), place.unwrap_or_default());
     let advice = if !prefix.is_empty() && key.starts_with(&prefix) {
-        "; give the key without its prefix".to_owned()
+        "; write the key without its prefix".to_owned()
     } else if key.contains(['*', '?']) {
-        format!("; all of that form: {}", connect::command(connection, "ls", &[key]))
+        format!("; to list all that match: {}", connect::command(connection, "ls", &[key]))
     } else {
         String::new()
     };
-    let message = format!("no one has the lock `{prefix}{key}` on {place}{advice}");
+    let message = format!("the lock `{prefix}{key}` is free on {place}{advice}");
     Failure::new("free", code::FREE, message)
 }
 
 /// Other data under the key of a lock.
 fn no_lock(key: &str) -> Failure {
-    let message = format!("`{key}` is data that is no lock, and was left as it is");
+    let message = format!("`{key}` holds data that is no lock; it was not changed");
     Failure::new("wrong-type", code::USAGE, message)
 }

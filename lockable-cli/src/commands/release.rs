@@ -59,7 +59,7 @@ fn check_id(held: &HeldLock, arguments: &Release) -> Result<(), Failure> {
     let now = held.holder().id();
     match arguments.id {
         None if arguments.force => {
-            let message = "--force needs the --id of the hold, so that it is not the next one's";
+            let message = "--force needs the --id of the hold, so that it never ends a later one";
             Err(Failure::usage(format!("{message}; it is now {now}: {}", forced(now))))
         }
         Some(id) if id != now => {
@@ -116,9 +116,14 @@ impl Advice {
         };
         let Revoked::NotReleased { waited } = asked else {
             let Silence { why, force } = silence();
-            return Self { why: format!("the holder cannot be asked: {why}"), first: end, force };
+            return Self {
+                why: format!("the holder cannot be asked to stop: {why}"),
+                first: end,
+                force,
+            };
         };
-        let why = format!("the holder was asked, and still has the lock after {}", short(waited));
+        let why =
+            format!("the holder was asked to stop, and still has the lock after {}", short(waited));
         // A node of a cluster does not know who listens.
         if let Known::NotConnected = known {
             let Silence { why: gone, force } = silence();
@@ -147,7 +152,7 @@ async fn force(admin: &Admin, held: &HeldLock, reason: &str) -> Result<Outcome, 
     if admin.force_release(held, reason).await? == Forced::Released {
         return Ok(Outcome::new("forced", None));
     }
-    let message = "the lock has changed hands meanwhile, and was left as it is";
+    let message = "the lock has changed hands meanwhile, and was not taken";
     Err(kept(message.to_owned()).about(held))
 }
 
@@ -178,9 +183,9 @@ fn forced_as_typed(typed: &[String], id: HolderId) -> String {
 /// What becomes of a holder whose lock was taken away.
 fn hears(kind: HolderKind) -> &'static str {
     match kind {
-        HolderKind::Foreign => ", which is another library's and does not hear of it",
+        HolderKind::Foreign => ", which is another library's and gets no message",
         HolderKind::KeptByMinHold => ", which had released it",
-        _ => ", which is stopped when it hears of it",
+        _ => ", which stops when it gets the message",
     }
 }
 
@@ -251,7 +256,7 @@ impl Outcome {
         let next = next.map(|next| printable(&next.words)).unwrap_or_default();
         let done = match (self.what, self.after) {
             ("forced", _) => format!("{name}: taken away from {id}{}", hears(held.holder().kind())),
-            ("changed", _) => format!("{name}: {id} does not have it any more"),
+            ("changed", _) => format!("{name}: {id} no longer has it"),
             (_, after) => {
                 let after = short(after.unwrap_or_default());
                 let kept = self.kept.map(short).map_or_else(String::new, |kept| {

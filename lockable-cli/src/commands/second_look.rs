@@ -80,12 +80,10 @@ impl Seen {
         let looked = short(self.looked);
         match self.remaining {
             Some(_) if self.was_renewed => format!(
-                "the lock was renewed in the {looked} that it was looked at, so its process is alive, and the lock does \
-                 not end by itself"
+                "the lock was renewed in the {looked} of observation, so its process is alive, and the lock does not end by itself"
             ),
             Some(rest) => format!(
-                "the lock ends by itself in {}, unless it is renewed; it was not renewed in the {looked} that it was \
-                 looked at",
+                "the lock ends by itself in {}, unless it is renewed; it was not renewed in the {looked} of observation",
                 short(rest)
             ),
             None => end(None),
@@ -133,7 +131,7 @@ mod tests {
             assert!(!it.was_renewed);
         }
         let text = seen(20_000, 19_000, 1_000).of_lease();
-        let parts = ["ends by itself in 19.0s", "not renewed in the 1.0s that it was looked at"];
+        let parts = ["ends by itself in 19.0s", "not renewed in the 1.0s of observation"];
         assert!(parts.iter().all(|part| text.contains(part)), "{text}");
     }
 

@@ -36,12 +36,8 @@ fn of_process(
     let causes = causes(connection);
     match known {
         Known::NotConnected => (NOT_CONNECTED.to_owned(), IF_ALIVE),
-        Known::Connected(_) => {
-            (format!("{} does not listen for it: {causes}", place(known)), AT_WORK)
-        }
-        Known::Unknown => {
-            (format!("its process does not listen for it, or has ended: {causes}"), AT_WORK)
-        }
+        Known::Connected(_) => (format!("{} does not listen: {causes}", place(known)), AT_WORK),
+        Known::Unknown => (format!("its process does not listen, or has ended: {causes}"), AT_WORK),
     }
 }
 
@@ -54,11 +50,11 @@ fn causes(connection: &Connection) -> String {
     )
 }
 
-const NOT_CONNECTED: &str = "its process is not seen among the connections of this server: it has ended, is cut off, or \
+const NOT_CONNECTED: &str = "its process is not listed among the connections of this server: it has ended, is cut off, or \
     its user may not name connections (`+client|setname`)";
 
-pub(super) const AT_WORK: &str = "to take it away now, with two at work until the holder notices";
+pub(super) const AT_WORK: &str = "to take it away now, with two holders until the old one notices";
 
-const IF_ALIVE: &str = "to take it away now, with two at work if that process is alive";
+const IF_ALIVE: &str = "to take it away now, with two holders if that process is alive";
 
 const KEPT: &str = "to end that now";

@@ -119,7 +119,7 @@ fn busy(connection: &Connection, arguments: &Run) -> Failure {
         ),
         Some(_) => ("another holder still has the lock", "see"),
     };
-    let message = format!("{what}; {advice} who: {show}");
+    let message = format!("{what}; {advice} who holds it: {show}");
     Failure::new("busy", arguments.busy_code, message).of_lock(&arguments.key)
 }
 

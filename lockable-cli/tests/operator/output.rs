@@ -76,7 +76,7 @@ fn data_that_are_no_lock_are_shown_with_a_code_of_their_own() {
     server.admin().command::<()>(&["LPUSH", "disLock:list", "data"]);
     let (code, said, why) = with(&server.url(), &["show", "list"]);
     assert!(code == 2 && said.contains("holder   data that is no lock\n"), "{said}");
-    assert!(why.contains("`list` is data that is no lock"), "{why}");
+    assert!(why.contains("`list` holds data that is no lock"), "{why}");
     let (code, lock) = json(&server.url(), &["show", "list"]);
     assert_eq!((code, &lock["kind"]), (2, &"no-lock".into()));
 }

@@ -45,7 +45,7 @@ fn who_cannot_be_asked_is_said_with_the_line_that_forces() {
         r"lockable --timeout 30s release order:7 --reason 'it'\''s old' --id {} --force",
         id(&server, "order:7")
     );
-    assert!(why.contains("cannot be asked: it is another library's lock"), "{why}");
+    assert!(why.contains("cannot be asked to stop: it is another library's lock"), "{why}");
     assert!(why.contains("ends by itself in ") && why.trim_end().ends_with(&line), "{why}");
     assert_eq!(server.admin().get("disLock:order:7").as_deref(), Some("another"));
 }
@@ -62,8 +62,8 @@ fn the_true_cause_is_named_where_it_is_known() {
         (
             &["gone"][..],
             &[
-                "its process is not seen among the connections of this server",
-                "with two at work if that process is alive",
+                "its process is not listed among the connections of this server",
+                "with two holders if that process is alive",
             ][..],
         ),
         (&["kept"], &["it has released the lock, which is kept by `min_hold`"]),
@@ -111,7 +111,7 @@ fn what_is_no_lock_is_refused_at_once() {
     for arguments in [["release", "list"].as_slice(), &["release", "list", "--force", "--id", &id]]
     {
         let (code, _, why) = with(&server.url(), arguments);
-        assert!(code == 2 && why.contains("`list` is data that is no lock"), "{why}");
+        assert!(code == 2 && why.contains("`list` holds data that is no lock"), "{why}");
         assert!(!why.contains("--force"), "{why}");
     }
 }
@@ -122,7 +122,7 @@ fn a_lock_of_another_library_is_taken_without_its_knowing() {
     server.admin().command::<()>(&["SET", "disLock:x", "another"]);
     let id = id(&server, "x");
     let (code, said, _) = with(&server.url(), &["release", "x", "--force", "--id", &id]);
-    assert!(code == 0 && said.contains("does not hear of it"), "{said}");
+    assert!(code == 0 && said.contains("gets no message"), "{said}");
 }
 
 #[test]

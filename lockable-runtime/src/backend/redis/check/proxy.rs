@@ -59,8 +59,7 @@ fn apart(one: &FarEnd, other: &FarEnd) -> Option<Finding> {
         return Some(Finding::new(Severity::Error, Code::Proxy, message));
     }
     let is_shared = one.number.is_some() && one.number == other.number;
-    let message =
-        "a proxy shares its connection to the server among clients, and may switch to another server";
+    let message = "a proxy shares its connection to the server among clients, and may switch to another server";
     is_shared.then(|| Finding::new(Severity::Warning, Code::Proxy, message))
 }
 

@@ -274,7 +274,9 @@ fn of_look(rule: &str) -> (Severity, &'static str) {
         "+pubsub|numsub" | "+pubsub|shardnumsub" => {
             (Severity::Info, "it is unknown which waiters listen")
         }
-        "+asking" => (Severity::Warning, "a lock cannot be read while its slot moves to another node"),
+        "+asking" => {
+            (Severity::Warning, "a lock cannot be read while its slot moves to another node")
+        }
         _ => (Severity::Error, "no lock can be read"),
     }
 }
