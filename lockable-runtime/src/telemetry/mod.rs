@@ -3,84 +3,84 @@
 //!
 //! # Spans and events
 //!
-//! All have the target `lockable`. `waited` and `held` are seconds, as floating-point numbers.
+//! The target of all of them is `lockable`. `waited` and `held` are seconds, as floating-point numbers.
 //!
-//! Those with a `key` have two more fields, which say [which lock](#which-lock) it is: `lock` and `function`, written
-//! as `…` below.
+//! An event or span with a `key` has two more fields, written as `…` below: `lock` and `function`, which say [which
+//! lock](#which-lock) it is.
 //!
 //! | level | name | kind | fields | when |
 //! |---|---|---|---|---|
-//! | warn | `connect` | event | `settings` | a locker was made whose URL has these settings for other programs |
-//! | debug | `acquire` | span | `key`, …, `outcome`, `waited`, `fencing_token` | a call asks for its lock, until it has the lock or gives up |
-//! | debug | `acquire` | event | the same | the end of that; without `waited` and `fencing_token` unless the lock was granted |
+//! | warn | `connect` | event | `settings` | the URL of a new locker has these settings for other programs |
+//! | debug | `acquire` | span | `key`, …, `outcome`, `waited`, `fencing_token` | a call acquires its lock, until it has the lock or gives up |
+//! | debug | `acquire` | event | the same | the end of that span; `waited` and `fencing_token` only if the lock was granted |
 //! | info | `acquire` | event | `key`, … | a decorated call found another holder, and skips its body without an error |
 //! | warn | `acquire` | event | `key`, …, `waited` | the wait limit was reached, and another holder has the lock |
 //! | error | `acquire` | event | `key`, …, `error` | a decorated call failed, and its return type cannot carry the error |
 //! | debug | `wait` | span | `key`, …, `waited` | a call waits in line, inside of its `acquire` |
-//! | warn | `wait` | event | `key`, …, `waited` | a call has waited for [a long time](crate::LockerBuilder::warn_waited_over), and waits on |
+//! | warn | `wait` | event | `key`, …, `waited` | a call has waited for [a long time](crate::LockerBuilder::warn_waited_over), and continues to wait |
 //! | debug | `hold` | span | `key`, …, `fencing_token`, `held`, `outcome` | the lock is held; the body runs inside |
-//! | debug | `hold` | event | the same | the end of that: the release starts, or the lock was lost |
+//! | debug | `hold` | event | the same | the end of that span: the release starts, or the lock was lost |
 //! | warn | `revoked` | event | `key`, …, `fencing_token`, `reason` | an operator asked the holder to stop |
 //! | warn | `hold` | event | `key`, …, `held`, `share` | a body without `renew` used more than four fifths of its lease |
 //! | warn | `hold` | event | `key`, …, `fencing_token`, `held` | a lock with `renew` has been held for a day; again each time that this has doubled |
-//! | debug | `renew` | span | `leases` | one command renews this count of leases |
-//! | trace | `renew` | event | `key`, …, `fencing_token`, `outcome` | the answer for one of them |
-//! | warn | `renew` | event | `leases`, `error` | no answer came; the renewal is tried again |
+//! | debug | `renew` | span | `leases` | one command renews this number of leases |
+//! | trace | `renew` | event | `key`, …, `fencing_token`, `outcome` | the outcome for one of these leases |
+//! | warn | `renew` | event | `leases`, `error` | the renewal had no reply, and is retried |
 //! | debug | `release` | span | `key`, …, `outcome` | a release is under way, by the holder or in the background |
-//! | debug | `release` | event | the same | the end of that, or the lock was handed off within this process, without a request |
+//! | debug | `release` | event | the same | the end of that span, or the lock was handed off within this process, without a request |
 //! | debug | `release` | event | `key`, … | a guard was dropped, and its release is sent in the background |
-//! | warn | `release` | event | `key`, …, `outcome` | the lock that was to be released had been lost |
+//! | warn | `release` | event | `key`, …, `outcome` | the lock had been lost before its release |
 //! | warn | `release` | event | `key`, …, `error` | a release was abandoned; the lock ends with its lease |
 //! | warn | `lost` | event | `key`, …, `fencing_token`, `reason` | the lock was lost |
 //! | error | `lost` | event | `key`, … | a body completed although its lock was lost |
 //!
-//! | of | values |
+//! | field | values |
 //! |---|---|
 //! | `outcome` of `acquire` | `granted`, `busy`, `wait_limit`, `failed`, `cancelled` |
-//! | `outcome` of `hold` | `released`, `revoked` (an operator asked for it), `lost` |
+//! | `outcome` of `hold` | `released`, `revoked` (on an operator's request), `lost` |
 //! | `outcome` of `renew` | `renewed`, `absent` (no holder has the lock), `taken` (another holder has it) |
 //! | `outcome` of `release` | `released`, `handed_off` (to the next waiter of this process), `absent`, `taken`, `unanswered` |
 //! | `reason` of `lost` | `deadline`, `absent`, `taken`, `forced` (an operator took it away) |
 //! | `reason` of `revoked` | the operator's own words |
 //!
-//! The body of [`run`](crate::LockRequest::run) and of a decorated function runs inside the span `hold`,
-//! so that its own events can be read with the key and the fencing token. Code under a guard that is
-//! held by hand runs in its own spans only; the span `hold` is their sibling then. A span of
-//! `#[tracing::instrument]` is inside of `hold` when that is written above `#[distributed_lock]`, and
-//! around `acquire` and `hold` when it is written below. The spans are at debug level, because they
-//! would be printed before every line that a body logs.
+//! The body of [`run`](crate::LockRequest::run) and of a decorated function runs inside the span `hold`, so that
+//! its own events carry the key and the fencing token. Code under a guard that is held by hand runs in its own
+//! spans only; the span `hold` is then their sibling. A span of `#[tracing::instrument]` is inside of `hold` if
+//! that is written above `#[distributed_lock]`, and around `acquire` and `hold` if it is written below. The spans
+//! are at debug level, because a subscriber prints them before every line that a body logs.
 //!
-//! Each call that fails is an event of its own: while a server is down, a busy service writes a line for
-//! each call. A subscriber that limits repeated lines is the place to bound them.
+//! Each failed call logs an event of its own: while a server is down, a busy service logs a line for each call. Use
+//! a subscriber that limits repeated lines to bound them.
 //!
 //! # Which lock
 //!
-//! The attribute gives its locks a label: its key template as it is written, without the prefix, such as `order:{id}`.
-//! Of `key = NIGHTLY`, or of another expression, the label is that code. Locks that are written by hand are given one by
-//! [`LockRequest::label`](crate::LockRequest::label). The label is a constant of the program and contains no value of
-//! a key, so it is shown as it is, also where keys are [redacted](#redacted-keys). So a template without
-//! a hole shows the key there too, all but its prefix.
+//! The attribute labels its locks with their key template as written, without the prefix, such as `order:{id}`. For
+//! `key = NIGHTLY`, or another expression, the label is that code. Without the attribute,
+//! [`LockRequest::label`](crate::LockRequest::label) sets the label.
 //!
-//! - Spans and events have it as the field `lock`, and the path of the decorated function as the field `function`:
-//!   its module and its name, such as `shop::orders::settle`. Where there is none, there is no such field.
-//! - Metrics have it as the label `lock`, which is empty where there is none. Functions with the same template share
-//!   it, because they contend for the same locks. So there are as many time series as places in the code, not as
-//!   locks.
+//! The label is a constant of the program and contains no value of a key. So it is shown unchanged, even if keys
+//! are [redacted](#redacted-keys). A template without a hole therefore shows the key, all but its prefix.
 //!
-//! What the background does is reported for the call that it does it for: the release of a guard that was dropped, of
-//! a call that was cancelled, the renewals of a lease, and its loss.
+//! - Spans and events have it as the field `lock`, and the module and name of the decorated function as the field
+//!   `function`, such as `shop::orders::settle`. Without a label or such a function, the field is missing.
+//! - Metrics have it as the label `lock`, which is empty for a lock without one. Functions with the same template
+//!   share it, because they contend for the same locks. So the number of time series is that of the places in the
+//!   code, not of the locks.
+//!
+//! Work in the background is reported under the label of its call: the release of a dropped guard or of a cancelled
+//! call, the renewals of a lease, and its loss.
 //!
 //! # Metrics
 //!
 //! All have the label `lock`.
 //!
-//! | metric | kind | as Prometheus shows it | other labels | counts |
+//! | metric | kind | as Prometheus shows it | other labels | measures |
 //! |---|---|---|---|---|
-//! | `lockable.acquire` | counter | `lockable_acquire_total` | `outcome` as above | calls that asked for a lock |
-//! | `lockable.acquire.failed` | counter | `lockable_acquire_failed_total` | `kind`: `unavailable`, `refused`, `wrong-type`, `invalid-key`, `invalid-option`, `held-by-caller`, `not-configured` | calls that failed, also before they asked: by the [kind](crate::LockErrorKind) of their error |
-//! | `lockable.acquire.wait` | histogram, seconds | `lockable_acquire_wait_seconds_bucket`, `_sum`, `_count` | | how long calls waited that found another holder, however that ended |
+//! | `lockable.acquire` | counter | `lockable_acquire_total` | `outcome` as above | calls that tried to acquire a lock |
+//! | `lockable.acquire.failed` | counter | `lockable_acquire_failed_total` | `kind`: `unavailable`, `refused`, `wrong-type`, `invalid-key`, `invalid-option`, `held-by-caller`, `not-configured` | failed calls by the [kind](crate::LockErrorKind) of their error, also those that sent no request |
+//! | `lockable.acquire.wait` | histogram, seconds | `lockable_acquire_wait_seconds_bucket`, `_sum`, `_count` | | how long calls waited that found another holder, whatever the outcome |
 //! | `lockable.waiters` | gauge | `lockable_waiters` | | calls that are waiting now |
-//! | `lockable.handoff` | counter | `lockable_handoff_total` | `by`: `queue`, `local` | grants that came by the queue, or from the holder before in this process |
+//! | `lockable.handoff` | counter | `lockable_handoff_total` | `by`: `queue`, `local` | grants from the queue, or from the previous holder in this process |
 //! | `lockable.hold` | histogram, seconds | `lockable_hold_seconds_bucket`, `_sum`, `_count` | | how long locks were held, from the grant to the start of the release |
 //! | `lockable.hold.lost` | counter | `lockable_hold_lost_total` | `reason` as above | locks that were lost |
 //! | `lockable.hold.revoked` | counter | `lockable_hold_revoked_total` | | holders that an operator asked to stop |
@@ -90,9 +90,9 @@
 //! | `lockable.release.abandoned` | counter | `lockable_release_abandoned_total` | | releases that were abandoned |
 //! | `lockable.release.backlog` | gauge | `lockable_release_backlog` | | releases that wait in the background now |
 //!
-//! The key is never a label: each order would make a new time series. Units and texts are described to
-//! the recorder when a locker is made, so install the recorder before. Rare events are counted from zero on: for each
-//! lock from the end of its first call.
+//! The key is never a label: each order would make a new time series. A new locker gives the units and the
+//! descriptions to the recorder, so install the recorder first. Counters of rare events start at zero, for each
+//! lock at the end of its first call.
 //!
 //! ## Prometheus
 //!
@@ -104,9 +104,9 @@
 //!     .set_buckets(&[0.0005, 0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0])?;
 //! ```
 //!
-//! Without the first, counters have no `_total` in their names and times no `_seconds`. Without the second there are
-//! no buckets. Then no panel of the dashboard [`grafana.json`] draws anything, and no rule of [`alerts.yml`] fires. The
-//! example [`prometheus.rs`] is a whole program.
+//! Without the first, counters have no `_total` in their names and times no `_seconds`. Without the second there
+//! are no buckets. Then all panels of the dashboard [`grafana.json`] are empty, and no rule of [`alerts.yml`]
+//! fires. The example [`prometheus.rs`] is a whole program.
 //!
 //! [`grafana.json`]: https://github.com/lockable/lockable/blob/main/examples/services/grafana.json
 //! [`alerts.yml`]: https://github.com/lockable/lockable/blob/main/examples/services/alerts.yml
@@ -115,14 +115,13 @@
 //! # Redacted keys
 //!
 //! With [`redact_keys`](crate::LockerBuilder::redact_keys) events, spans, the messages of
-//! [errors](crate::LockError) and of their sources, and `{:?}` of guards, leases and requests show
-//! `redacted:` and a number instead of the key. A key has the same number within one process, and another
-//! number in the next process. [`LockError::key`](crate::LockError::key),
-//! [`Lease::key`](crate::Lease::key), a [lock key](crate::LockKey) and the backend have the key
-//! itself.
+//! [errors](crate::LockError) and of their sources, and `{:?}` of guards, leases and requests show `redacted:` and
+//! a number instead of the key. A key has the same number within one process, and another number in the next
+//! process. [`LockError::key`](crate::LockError::key), [`Lease::key`](crate::Lease::key), a [lock
+//! key](crate::LockKey) and the backend have the key itself.
 //!
-//! Owner tokens are never shown, whether keys are redacted or not, because they release locks. A server
-//! that refuses a command may quote its arguments; that part of its answer is left out.
+//! Owner tokens are never shown, whether keys are redacted or not, because they release locks. A server that
+//! refuses a command may quote its arguments; that part of its reply is omitted.
 //!
 //! ```
 //! # async fn example() -> Result<(), lockable_runtime::LockError> {
@@ -147,11 +146,11 @@
 //!
 //! # What it costs
 //!
-//! Nothing that can be measured, while no subscriber is installed: a span or an event that no subscriber
-//! wants is a load of one atomic number, and its fields are not computed. Times are taken from the
-//! lease, so an uncontended lock reads the clock no more often than without telemetry. A test counts the
-//! allocations of an acquisition and its release: counting adds none, with a recorder or without, but for those that
-//! store the names of a label's metrics when each is counted for the first time.
+//! Nothing measurable, while no subscriber is installed: a span or an event that no subscriber wants is a load of
+//! one atomic number, and its fields are not computed. Times are taken from the lease, so an uncontended lock reads
+//! the clock no more often than without telemetry. A test measures the allocations of an acquisition and its
+//! release: metrics add none, with a recorder or without, except those that store the names of a label's metrics at
+//! their first use.
 
 pub(crate) use self::acquiring::{
     Acquiring, Waiting, acquisition_failed, error_discarded, settings_ignored, skipped,
