@@ -39,7 +39,8 @@ pub(crate) struct Run {
     /// The exit code for a busy lock, such as 0 in a crontab.
     #[arg(long, value_name = "CODE", default_value_t = crate::failure::code::BUSY)]
     pub(crate) busy_code: u8,
-    /// The request id, which `ls` and `show` print as the holder [default: LOCKABLE_REQUEST_ID, else the command and its process].
+    /// The request id, which `ls` and `show` print as the holder [default: LOCKABLE_REQUEST_ID, else the command and
+    /// its process].
     #[arg(long, value_name = "TEXT")]
     pub(crate) request_id: Option<String>,
     /// Keeps the command in the terminal's foreground, so that it can read from it.

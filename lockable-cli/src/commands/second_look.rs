@@ -80,10 +80,12 @@ impl Seen {
         let looked = short(self.looked);
         match self.remaining {
             Some(_) if self.was_renewed => format!(
-                "the lock was renewed in the {looked} of observation, so its process is alive, and the lock does not end by itself"
+                "the lock was renewed in the {looked} of observation, so its process is alive, and the lock does not \
+                 end by itself"
             ),
             Some(rest) => format!(
-                "the lock ends by itself in {}, unless it is renewed; it was not renewed in the {looked} of observation",
+                "the lock ends by itself in {}, unless it is renewed; it was not renewed in the {looked} of \
+                 observation",
                 short(rest)
             ),
             None => end(None),

@@ -50,8 +50,8 @@ fn causes(connection: &Connection) -> String {
     )
 }
 
-const NOT_CONNECTED: &str = "its process is not listed among the connections of this server: it has ended, is cut off, or \
-    its user may not name connections (`+client|setname`)";
+const NOT_CONNECTED: &str = "its process is not listed among the connections of this server: it has ended, is cut off, \
+    or its user may not name connections (`+client|setname`)";
 
 pub(super) const AT_WORK: &str = "to take it away now, with two holders until the old one notices";
 
