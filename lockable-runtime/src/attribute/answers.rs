@@ -37,7 +37,7 @@ impl<T, E: FromLockError> Refused for Result<T, E> {
 #[diagnostic::on_unimplemented(
     message = "`on_error` is missing: `{Self}` has no value for a call that failed",
     label = "no value to return when the body cannot run, or is stopped",
-    note = "add `on_error = |err| <expression>`: `on_busy` answers for a busy lock only",
+    note = "add `on_error = |err| <expression>`: `on_busy` is for a busy lock only",
     note = "`()`, `Option<T>` and `Result<T, E>` with `E: From<LockError>` need neither of them"
 )]
 pub trait RefusedBesideOnBusy: Sized {
@@ -56,7 +56,7 @@ impl<T: Refused> RefusedBesideOnBusy for T {
 #[diagnostic::on_unimplemented(
     message = "`on_busy` is missing: `{Self}` has no value for a busy lock",
     label = "no value to return when another holder has the lock",
-    note = "add `on_busy = <expression>`: `on_error` answers for failures only",
+    note = "add `on_busy = <expression>`: `on_error` is for failures only",
     note = "`()`, `Option<T>` and `Result<T, E>` with `E: From<LockError>` need neither of them"
 )]
 pub trait RefusedBesideOnError: Sized {

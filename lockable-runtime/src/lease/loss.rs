@@ -50,7 +50,7 @@ impl Loss {
                 return reason.map_or_else(|| what.into(), |reason| reason.after(what).into());
             }
             (Self::Deadline, None) if renews => {
-                "its lease ended before a renewal was answered, as when the process was paused"
+                "its lease ended before a renewal had a reply, as when the process was paused"
             }
             (Self::Deadline, None) => {
                 "its lease ended; give it a longer `expire`, or `renew` it while the body runs"

@@ -157,6 +157,7 @@ pub(crate) fn error_discarded(error: &LockError) {
 pub(crate) fn settings_ignored(names: &[String]) {
     if !names.is_empty() {
         let settings = &*names.join(", ");
-        warn!(name: "connect", target: TARGET, settings, "settings of the URL are not lockable's");
+        warn!(name: "connect", target: TARGET, settings,
+            "settings in the URL are for other programs, and are ignored");
     }
 }

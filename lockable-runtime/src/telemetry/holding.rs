@@ -104,7 +104,7 @@ pub(crate) fn renewed(key: DisplayKey<'_>, token: FencingToken, renewed: Renewed
     };
     trace!(name: "renew", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(), fencing_token = u64::from(token), outcome,
-         "a renewal was answered");
+         "a renewal ended");
     counters::renewed(key.label, outcome);
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn renewal_unanswered(
     error: &str,
 ) {
     warn!(name: "renew", target: TARGET, leases = leases.len(), error,
-        "a renewal was not answered and is tried again");
+        "a renewal had no reply and is retried");
     for label in leases {
         counters::renewed(label, "unanswered");
     }

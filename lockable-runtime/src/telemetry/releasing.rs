@@ -44,9 +44,9 @@ fn released(key: DisplayKey<'_>, outcome: &'static str) {
 /// A release found that the holder had lost the lock before.
 pub(crate) fn released_too_late(key: DisplayKey<'_>, is_taken: bool) {
     let (outcome, message) = if is_taken {
-        ("taken", "another holder has the lock that was to be released; it was left alone")
+        ("taken", "the lock was lost before its release: another holder has it, and keeps it")
     } else {
-        ("absent", "the lock that was to be released had expired or was deleted")
+        ("absent", "the lock was lost before its release: it had expired or was deleted")
     };
     warn!(name: "release", target: TARGET, key = &*key.text(), lock = key.label.lock(),
         function = key.label.function(), outcome, "{message}");

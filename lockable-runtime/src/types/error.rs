@@ -210,7 +210,7 @@ impl LockError {
         Self::new(LockErrorKind::Unavailable, Self::TOO_LATE).with_key(key)
     }
 
-    pub(crate) const TOO_LATE: &'static str = "the answer came after the lease's own deadline, \
+    pub(crate) const TOO_LATE: &'static str = "the reply came after the lease's own deadline, \
         and the lock was released; give it a longer `expire`";
 
     pub(crate) fn released_too_late(key: &str, taken: bool) -> Self {

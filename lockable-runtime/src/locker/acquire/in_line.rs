@@ -184,7 +184,7 @@ impl<'a> InLine<'a> {
             Heard::Fault(fault) if !self.holds() => *fault,
             Heard::Nothing if self.lost_turns > 0 => Fault::too_late(),
             Heard::Nothing if !self.holds() => {
-                let message = format!("{}: no answer yet", link.backend.name());
+                let message = format!("{}: no reply yet", link.backend.name());
                 Fault::new(LockErrorKind::Unavailable, message)
             }
             _ => return self.busy(limit),

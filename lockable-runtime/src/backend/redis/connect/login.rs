@@ -95,7 +95,7 @@ impl Logins {
         });
         let answer = asking.await.map_err(panicked)?;
         drop(caller);
-        answer.unwrap_or_else(|| Err(words("it was given up")))
+        answer.unwrap_or_else(|| Err(words("it was abandoned")))
     }
 }
 

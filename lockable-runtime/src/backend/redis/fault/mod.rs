@@ -107,7 +107,8 @@ pub(crate) fn of_fence(mut fault: Fault, namespace: &Namespace, key: &LockKey) -
         fault.message =
             format!("the fence counter `{fence}` holds other data; delete or rename it");
     } else {
-        fault.message = format!("{}; in counting up the fence counter `{fence}`", fault.message);
+        fault.message =
+            format!("{}; while incrementing the fence counter `{fence}`", fault.message);
     }
     fault
 }
@@ -242,7 +243,7 @@ fn passing(code: &str) -> Option<&'static str> {
         "NOREPLICAS" => "the server waits for its replicas; see `min-replicas-to-write`",
         "LOADING" => "the server loads its data, and has locks when that is done",
         "BUSY" => "a script that runs for long blocks the server; `SCRIPT KILL` ends it",
-        "MASTERDOWN" => "this server is a replica, and its primary is away",
+        "MASTERDOWN" => "this server is a replica, and its primary is unreachable",
         "CLUSTERDOWN" => {
             "too few nodes of the cluster agree, or none has the slot of the key; see \
              `redis-cli --cluster check` and `cluster-require-full-coverage`"
@@ -320,7 +321,7 @@ pub(crate) fn broke(server: &str) -> Fault {
 
 pub(crate) fn runtime_ended(server: &str) -> Fault {
     Fault::unavailable(format!(
-        "{server}: the tokio runtime ended before there was an answer, or has no I/O (`enable_io`)"
+        "{server}: the tokio runtime ended before the reply, or has no I/O (`enable_io`)"
     ))
 }
 
