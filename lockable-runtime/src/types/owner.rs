@@ -85,7 +85,7 @@ impl fmt::Display for ProcessId {
     }
 }
 
-/// From what [`Display`](fmt::Display) wrote.
+/// Reads what [`Display`](fmt::Display) wrote.
 impl FromStr for ProcessId {
     type Err = IdError;
 
@@ -143,7 +143,7 @@ impl fmt::Display for HolderId {
     }
 }
 
-/// From what [`Display`](fmt::Display) wrote.
+/// Reads what [`Display`](fmt::Display) wrote.
 impl FromStr for HolderId {
     type Err = IdError;
 
