@@ -140,7 +140,7 @@ fn mistakes_are_said_before_anything_runs() {
     let why = mistake(&url, &["--url", "redis://:secret@host"]);
     assert!(why.contains("--password-file") && !why.contains("secret"), "{why}");
     assert!(mistake("memory://", &[]).contains("inside of one process"));
-    assert!(mistake("", &[]).contains("Set LOCKABLE_URL"));
+    assert!(mistake("", &[]).contains("set LOCKABLE_URL"));
     assert!(mistake(&url, &["--expire", "500ms"]).contains("at least 1s"));
     assert!(mistake(&url, &["--kill-after", "20s"]).contains("a third of --expire"));
     assert!(mistake(&url, &["--wait=soon"]).contains("1m30s"));
