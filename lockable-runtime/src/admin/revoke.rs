@@ -19,8 +19,8 @@ impl Admin {
     /// Asks the holder to stop.
     ///
     /// Its body is dropped under the lock, then the lock is released to the next waiter. The holder's call returns
-    /// [`is_revoked`](LockError::is_revoked) with this reason, which its log shows in one line of at most 200
-    /// characters. [`Revoke::grace`] limits the wait for the release.
+    /// [`is_revoked`](LockError::is_revoked) with this reason, and logs it in one line of at most 200 characters.
+    /// [`Revoke::grace`] limits the wait for the release.
     ///
     /// # Guarantees
     /// - The request does not take the lock, so no two bodies overlap because of it.
@@ -83,7 +83,7 @@ impl Admin {
     ///
     /// The holder gets a message. When that arrives, its body is stopped, with [`is_lost`](LockError::is_lost) and
     /// the reason. This works for every kind of holder: a process that does not listen, a lock that is kept by
-    /// `min_hold`, and one of another library. So [ask](Admin::revoke) first.
+    /// `min_hold`, and one of another library. Try [`revoke`](Admin::revoke) first.
     ///
     /// # Guarantees
     /// The whole owner token is compared, in one step with the release. If the lock has changed hands since it was

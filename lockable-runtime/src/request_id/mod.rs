@@ -21,9 +21,9 @@ tokio::task_local! {
 /// The id of one request: the locks that it acquires carry the id in Redis.
 ///
 /// Inside of [`scope`](RequestId::scope) or [`sync_scope`](RequestId::sync_scope) every lock that is acquired, by a
-/// decorated function or by [`Locker::lock`](crate::Locker::lock), has the id at the end of its value: `GET
-/// disLock:order:7` returns `<random>.<number> <id>`. For HTTP services the layer of the feature `tower` makes the
-/// scope for each request.
+/// decorated function or by [`Locker::lock`](crate::Locker::lock), has the id at the end of its value:
+/// `GET disLock:order:7` returns `<random>.<number> <id>`. For HTTP services the layer of the feature `tower` makes
+/// the scope for each request.
 ///
 /// Cheap to clone. With the feature `serde`, an id is its text in serialized data, such as a message of a queue,
 /// and is [cleaned](RequestId::new) when it is read.

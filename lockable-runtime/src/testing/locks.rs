@@ -25,8 +25,9 @@ use crate::types::token::OwnerToken;
 /// test use it unchanged. Every method works at once, on any thread, in and outside of a runtime, and none waits
 /// for time to pass.
 ///
-/// A key is a rendered key template without the prefix: `"order:7"` is the lock of `#[distributed_lock(key =
-/// "order:{id}")]`. For functions with the option `prefix` use [`with_prefix`](TestLocks::with_prefix).
+/// A key is a rendered key template without the prefix: `"order:7"` is the lock of
+/// `#[distributed_lock(key = "order:{id}")]`. For functions with the option `prefix` use
+/// [`with_prefix`](TestLocks::with_prefix).
 ///
 /// Cheap to clone; clones share the same locks.
 ///
