@@ -121,7 +121,7 @@ async fn a_drain_waits_until_dropped_waiters_leave_the_queue() {
     waiter.abort();
     assert!(waiter.await.unwrap_err().is_cancelled());
     let error = shutdown(SHORT).await.unwrap_err();
-    assert!(error.to_string().contains("a place in a queue"), "{error}");
+    assert!(error.to_string().contains("an entry in a queue"), "{error}");
     proxy.release_requests();
     shutdown(LIMIT).await.unwrap();
     queued(&server, 0).await;
