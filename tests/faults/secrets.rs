@@ -204,7 +204,7 @@ async fn no_secret_is_shown_by_a_failing_background() {
         drop(dropped);
         renewed.lease().lost().await;
         for words in [
-            &["a renewal was not answered", "EVALSH_"][..],
+            &["a renewal had no reply", "EVALSH_"][..],
             &["could not be released", "EVALSH_", "redacted:"],
         ] {
             wait::until_async(LIMIT, async || events::logged_with(Level::WARN, words) > 0).await;
