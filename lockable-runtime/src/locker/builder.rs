@@ -387,6 +387,7 @@ impl LockerBuilder {
 
     /// Makes the locker without connecting; its first use connects.
     ///
+    /// # Errors
     /// - [`InvalidUrl`](crate::LockErrorKind::InvalidUrl) and
     ///   [`InvalidOption`](crate::LockErrorKind::InvalidOption), as [`connect`](LockerBuilder::connect).
     /// - [`is_unavailable`](LockError::is_unavailable) when the system gives no thread or no randomness.
