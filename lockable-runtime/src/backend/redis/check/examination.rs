@@ -9,6 +9,7 @@ use super::session::{Probe, Session};
 use super::subscription::Subscription;
 use super::{failures, proxy, rehearsal, settings};
 use crate::backend::redis::connect::opener::Opener;
+use crate::backend::redis::wire::delete::Delete;
 use crate::backend::redis::wire::greeting::Introduced;
 use crate::backend::redis::wire::server::{self, Mode};
 use crate::check::{Code, Finding, Report, Role, Severity};
@@ -54,7 +55,8 @@ async fn steps(
     report.add(elsewhere);
     // No key begins with an unsound prefix, which is a finding of every backend's.
     if let Ok(Some(probe)) = Probe::new(&aim.prefix, &names, standing.shard) {
-        let mut missing = Missing::of(&session, &probe, aim.role, report).await?;
+        let delete = Delete::of(&hello);
+        let mut missing = Missing::of(&session, &probe, aim.role, delete, report).await?;
         if aim.role == Role::Reader {
             report.add(missing.findings(session.target.user(), true));
             return clock::compare(&session, report).await;

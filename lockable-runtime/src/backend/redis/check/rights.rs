@@ -13,6 +13,7 @@ use crate::backend::redis::connect::opener::Opener;
 use crate::backend::redis::fault;
 use crate::backend::redis::fault::rights::{channels, companions};
 use crate::backend::redis::wire::command::pipeline;
+use crate::backend::redis::wire::delete::Delete;
 use crate::check::{Code, Finding, Report, Role, Severity};
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::slot::Slot;
@@ -132,6 +133,7 @@ impl Missing {
         session: &Session<'_>,
         probe: &Probe,
         role: Role,
+        delete: Option<Delete>,
         report: &mut Report,
     ) -> Result<Self, Finding> {
         let channels = session.opener.channels;
@@ -141,7 +143,8 @@ impl Missing {
         let unproven = BTreeSet::new();
         let mut missing = Self { rules, unproven, channels, role, is_mute, is_untracked };
         let mut proven = BTreeSet::new();
-        let all = tried(channels, role);
+        let mut all = tried(channels, role);
+        all.extend(delete.filter(|_| role != Role::Reader).map(Delete::tried));
         let commands = all.iter().map(|tried| command(probe, tried, session.opener));
         let commands = pipeline(commands);
         for (tried, reply) in all.into_iter().zip(session.call(&commands).await?) {
@@ -179,8 +182,8 @@ impl Missing {
         } else if name == "client|tracking" && !self.is_untracked {
             self.is_untracked = true;
             return Ok(Some(untracked(&fault::explain(&error).1)));
-        } else if name.starts_with("client|") {
-            // What is no right and no tracking makes no difference.
+        } else if name.starts_with("client|") || name.starts_with("del") && name != "del" {
+            // What is no right and no tracking makes no difference, and a script releases too.
         } else if error.kind() == ServerErrorKind::ResponseError.into()
             // Without names of scripts there is nothing that it could call.
             && (name != "evalsha" || probe.names.are_cached())
@@ -253,6 +256,7 @@ impl Missing {
                 (Severity::Info, "no holder can be asked to stop")
             }
             "+mget" | "+exists" => (Severity::Warning, "concurrent releases are not batched"),
+            "+delex" | "+delifeq" => (Severity::Info, "each release runs a script"),
             "+ping" => (Severity::Warning, "waiting calls fill the server's `ACL LOG`"),
             "+asking" => {
                 (Severity::Warning, "a lock is unavailable while its slot moves to another node")

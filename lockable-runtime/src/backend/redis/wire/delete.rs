@@ -31,8 +31,15 @@ impl Delete {
         }
     }
 
-    /// What the ACL of a server calls it.
-    pub(crate) fn name(self) -> &'static str {
+    /// How the check tries it.
+    pub(crate) fn tried(self) -> &'static str {
+        match self {
+            Self::DelEx => "delex LOCK IFEQ probe",
+            Self::DelIfEq => "delifeq LOCK probe",
+        }
+    }
+
+    fn name(self) -> &'static str {
         match self {
             Self::DelEx => "DELEX",
             Self::DelIfEq => "DELIFEQ",
