@@ -2,11 +2,11 @@
 
 use stateright::{Model, Property};
 
-use crate::call::{Call, Step};
-use crate::properties;
-use crate::rules::Rules;
-use crate::server::Time;
-use crate::state::State;
+use crate::counters::call::{Call, Step};
+use crate::counters::properties;
+use crate::counters::rules::Rules;
+use crate::counters::server::Time;
+use crate::counters::state::State;
 
 /// What a model begins with.
 #[derive(Clone, Copy, Debug)]

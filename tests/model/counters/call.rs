@@ -1,8 +1,8 @@
 //! The client: what a connection remembers, and how a call acquires, step by step.
 
-use crate::history::{History, Tokens};
-use crate::rules::{Rule, Rules};
-use crate::server::{Owner, Server, Time};
+use crate::counters::history::{History, Tokens};
+use crate::counters::rules::{Rule, Rules};
+use crate::counters::server::{Owner, Server, Time};
 
 /// What a connection knows of the counter, if it has seeded that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! The fencing tokens of one key's holders, in the order in which the server granted them the lock.
 
-use crate::server::Time;
+use crate::counters::server::Time;
 
 /// The tokens of a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,10 +1,10 @@
 //! All that there is at one moment, and how one thing after the other changes it.
 
-use crate::call::{Call, Memory, Step};
-use crate::history::{History, Tokens};
-use crate::rules::{Rule, Rules};
-use crate::server::{Data, ROUND_TRIP, Server, Time};
-use crate::world::{Budget, World};
+use crate::counters::call::{Call, Memory, Step};
+use crate::counters::history::{History, Tokens};
+use crate::counters::rules::{Rule, Rules};
+use crate::counters::server::{Data, ROUND_TRIP, Server, Time};
+use crate::counters::world::{Budget, World};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct State {

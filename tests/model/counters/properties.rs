@@ -2,11 +2,11 @@
 
 use stateright::Property;
 
-use crate::call::Call;
-use crate::history::Tokens;
-use crate::server::RESERVATION;
-use crate::state::State;
-use crate::world::World;
+use crate::counters::call::Call;
+use crate::counters::history::Tokens;
+use crate::counters::server::RESERVATION;
+use crate::counters::state::State;
+use crate::counters::world::World;
 
 /// The tokens of each holder are above those of all before it. Not so where a request came apart and its lock was
 /// lost between the parts.

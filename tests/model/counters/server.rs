@@ -1,6 +1,6 @@
 //! The server: a clock, and the locks and the fence counter of one hash slot.
 
-use crate::rules::{Rule, Rules};
+use crate::counters::rules::{Rule, Rules};
 
 /// A moment of the server's clock. Fencing tokens are such moments, or small where `INCR` made the counter.
 pub(crate) type Time = u16;
