@@ -1,3 +1,10 @@
 //! Models of what clients and the server do, which visit every order of a few events.
+//!
+//! `counters` is about the fence counters: what keeps fencing tokens rising over losses and failovers. `release` is
+//! about one lock: how it is released and handed off, and what waiters leave in it. They are apart because the
+//! release does not depend on the tokens, and together they would have too many orders.
+//!
+//! In both, all rules together are sound, and each of them is missed in some order if it is left out.
 
 mod counters;
+mod release;

@@ -1,0 +1,86 @@
+//! A model of one lock, its queue, and the two ways of releasing it.
+//!
+//! A token is of one of two forms. A holder with a plain one releases by `release.lua`, which looks at the queue. A
+//! holder with a native one sends a conditional delete, which does not: so a waiter marks the token, the delete does
+//! nothing then, and `release.lua` follows.
+//!
+//! Three calls acquire the lock, wait and release. Their requests are repeated when an answer is lost, arrive late or
+//! never, and leases end. Left out are turns, minimum holds and `force`, which use the script alone, and losses of data.
+
+use rstest::rstest;
+use stateright::{Checker, HasDiscoveries, Model};
+
+use self::call::Kind;
+use self::properties::{ASKING, ENDED, ENDING, HELD, KEPT, KNOWN, MARKED, SERVED};
+use self::rules::{Rule, Rules};
+use self::world::{Budget, World};
+
+mod call;
+mod properties;
+mod rules;
+mod server;
+mod state;
+mod world;
+
+#[rstest]
+#[case::calls_of_one_kind(ALIKE)]
+#[case::late_requests(LATE)]
+#[case::a_user_without_the_right(UNENTITLED)]
+#[case::a_holder_that_does_not_know_the_mark(OLDER)]
+fn the_rules_are_sound_over(#[case] world: World) {
+    let found = world.checker().spawn_bfs().join();
+    println!("{} states", found.unique_state_count());
+    for property in [HELD, KEPT, KNOWN, SERVED, ENDED, ASKING, ENDING] {
+        found.assert_no_discovery(property);
+    }
+}
+
+#[rstest]
+#[case(Rule::WaitersMark, ALIKE, SERVED)]
+#[case(Rule::PlainIsUnmarked, OLDER, KNOWN)]
+#[case(Rule::MarkKeepsEnd, ALIKE, ENDING)]
+#[case(Rule::WaitersAskAgain, ALIKE, ASKING)]
+#[case(Rule::QueuedIsPlain, ALIKE, SERVED)]
+#[case(Rule::DeleteCompares, ALIKE, HELD)]
+#[case(Rule::DeleteCompares, LATE, KEPT)]
+#[case(Rule::DeleteComparesMark, ALIKE, SERVED)]
+#[case(Rule::ScriptDecides, ALIKE, ENDED)]
+#[case(Rule::ScriptDecides, UNENTITLED, ENDED)]
+#[case(Rule::ReleaseKnowsMark, ALIKE, ENDED)]
+#[case(Rule::ReleaseKnowsMark, ALIKE, KNOWN)]
+#[case(Rule::RenewalKnowsMark, ALIKE, KNOWN)]
+#[case(Rule::TryKnowsMark, ALIKE, KNOWN)]
+fn each_rule_is_missed_without_it(
+    #[case] rule: Rule,
+    #[case] world: World,
+    #[case] property: &'static str,
+) {
+    let world = World { rules: Rules { without: Some(rule) }, ..world };
+    assert!(breaks(&world, property), "{rule:?}");
+}
+
+/// A newcomer takes the lock unmarked, and its release passes over the waiters that have not asked since.
+#[test]
+fn a_waiter_is_passed_over_only_after_the_end_of_a_lease() {
+    let world = |expiries| World { budget: Budget { expiries, ..ALIKE.budget }, ..ALIKE };
+    assert!(!breaks(&world(0), MARKED));
+    assert!(breaks(&world(1), MARKED));
+}
+
+/// Whether there is an order of events after which the property is false.
+fn breaks(world: &World, property: &'static str) -> bool {
+    let until = HasDiscoveries::AnyOf([property].into());
+    let found = world.checker().finish_when(until).spawn_bfs().join();
+    found.discovery(property).is_some()
+}
+
+const ALIKE: World = world([Kind::Ours; 3], Budget { lost_answers: 1, ..ORDINARY });
+const LATE: World = world([Kind::Ours; 3], Budget { tries: 3, delays: 1, ..ORDINARY });
+const UNENTITLED: World = World { kinds: [Kind::Unentitled, Kind::Ours, Kind::Ours], ..ALIKE };
+const OLDER: World = World { kinds: [Kind::Older, Kind::Ours, Kind::Ours], ..ALIKE };
+
+const ORDINARY: Budget = Budget { tries: 4, expiries: 1, lost_answers: 0, delays: 0 };
+
+const fn world(kinds: [Kind; 3], budget: Budget) -> World {
+    World { rules: Rules::ALL, kinds, budget }
+}
