@@ -8,3 +8,4 @@
 
 mod counters;
 mod release;
+mod visits;

@@ -8,12 +8,13 @@
 //! never, and leases end. Left out are turns, minimum holds and `force`, which use the script alone, and losses of data.
 
 use rstest::rstest;
-use stateright::{Checker, HasDiscoveries, Model};
+use stateright::Checker;
 
 use self::call::Kind;
 use self::properties::{ASKING, ENDED, ENDING, HELD, KEPT, KNOWN, MARKED, SERVED};
 use self::rules::{Rule, Rules};
 use self::world::{Budget, World};
+use crate::visits::{breaks, visit};
 
 mod call;
 mod properties;
@@ -28,8 +29,7 @@ mod world;
 #[case::a_user_without_the_right(UNENTITLED)]
 #[case::a_holder_that_does_not_know_the_mark(OLDER)]
 fn the_rules_are_sound_over(#[case] world: World) {
-    let found = world.checker().spawn_bfs().join();
-    println!("{} states", found.unique_state_count());
+    let found = visit(world);
     for property in [HELD, KEPT, KNOWN, SERVED, ENDED, ASKING, ENDING] {
         found.assert_no_discovery(property);
     }
@@ -56,22 +56,15 @@ fn each_rule_is_missed_without_it(
     #[case] property: &'static str,
 ) {
     let world = World { rules: Rules { without: Some(rule) }, ..world };
-    assert!(breaks(&world, property), "{rule:?}");
+    assert!(breaks(world, property), "{rule:?}");
 }
 
 /// A newcomer takes the lock unmarked, and its release passes over the waiters that have not asked since.
 #[test]
 fn a_waiter_is_passed_over_only_after_the_end_of_a_lease() {
     let world = |expiries| World { budget: Budget { expiries, ..ALIKE.budget }, ..ALIKE };
-    assert!(!breaks(&world(0), MARKED));
-    assert!(breaks(&world(1), MARKED));
-}
-
-/// Whether there is an order of events after which the property is false.
-fn breaks(world: &World, property: &'static str) -> bool {
-    let until = HasDiscoveries::AnyOf([property].into());
-    let found = world.checker().finish_when(until).spawn_bfs().join();
-    found.discovery(property).is_some()
+    assert!(!breaks(world(0), MARKED));
+    assert!(breaks(world(1), MARKED));
 }
 
 const ALIKE: World = world([Kind::Ours; 3], Budget { lost_answers: 1, ..ORDINARY });

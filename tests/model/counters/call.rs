@@ -34,13 +34,20 @@ pub(crate) enum Step {
     // `SET` has run. The count is `INCR` if the connection had seen a count that it trusts.
     Locked { seen: Option<Time> },
     // The count has run as well, after the lock was lost if the parts came apart.
-    Counted { seen: Option<Time>, token: Time, came_apart: bool },
+    Counted { seen: Option<Time>, count: Count, came_apart: bool },
     // The counter was lost: a second request of two parts will seed it, and look at the lock.
     Lost,
-    Seeded { token: Time },
-    Looked { token: Time },
+    Seeded { count: Count },
+    Looked { count: Count },
     // The connection broke, and the attempt will be sent again.
     Broken,
+}
+
+/// What a count returns: a token, and the time that a seed has raised the neighbour to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Count {
+    token: Time,
+    neighbour: Time,
 }
 
 impl Call {
@@ -60,7 +67,7 @@ impl Call {
     /// Whether it will seed the counter.
     pub(crate) fn will_seed(&self) -> bool {
         match self.step {
-            Step::Counted { seen, token, .. } => seen.is_some_and(|seen| token <= seen),
+            Step::Counted { seen, count, .. } => seen.is_some_and(|seen| count.token <= seen),
             Step::Locked { seen } => seen.is_none(),
             step => matches!(step, Step::Lost | Step::Broken),
         }
@@ -88,37 +95,55 @@ impl Call {
         let has_lock = server.has_lock(self.key, self.owner());
         self.step = match self.step {
             Step::Locked { seen } => {
-                let token = if seen.is_some() { server.count() } else { server.seed(self.life) };
-                Step::Counted { seen, token, came_apart: self.is_granted && !has_lock }
+                let count = if seen.is_some() { self.count(server) } else { self.seed(server) };
+                Step::Counted { seen, count, came_apart: self.is_granted && !has_lock }
             }
-            Step::Lost => Step::Seeded { token: server.seed(self.life) },
-            Step::Seeded { token } => {
+            Step::Lost => Step::Seeded { count: self.seed(server) },
+            Step::Seeded { count } => {
                 self.is_granted &= has_lock || !server.rules.has(Rule::SecondRequestLooks);
                 server.pass(1);
-                Step::Looked { token }
+                Step::Looked { count }
             }
             step => step,
         };
     }
 
+    fn count(&self, server: &mut Server) -> Count {
+        Count { token: server.count(self.key), neighbour: 0 }
+    }
+
+    fn seed(&self, server: &mut Server) -> Count {
+        let (token, time) = server.seed(self.key, self.life);
+        if !server.rules.has(Rule::NeighbourIsCompared) {
+            return Count { token, neighbour: 0 };
+        }
+        let is_time = server.rules.has(Rule::NeighbourIsComparedWithTime);
+        Count { token, neighbour: if is_time { time } else { token } }
+    }
+
     /// The answer to the request arrives.
     pub(crate) fn answer(
         &mut self,
-        memory: &mut Option<Memory>,
-        rules: Rules,
+        memories: &mut [Option<Memory>; 2],
+        server: &Server,
         history: &mut History,
     ) {
-        let (seen, token, came_apart) = match self.step {
-            Step::Counted { seen, token, came_apart } => (seen, token, came_apart),
-            Step::Looked { token } => (None, token, false),
+        let (seen, count, came_apart) = match self.step {
+            Step::Counted { seen, count, came_apart } => (seen, count, came_apart),
+            Step::Looked { count } => (None, count, false),
             _ => return,
         };
-        if is_lost(seen, token, *memory, rules) {
-            *memory = None;
+        let (slot, token) = (server.slots[self.key], count.token);
+        if is_lost(seen, token, memories[slot], server.rules) {
+            *memories = [None; 2];
             self.step = Step::Lost;
             return;
         }
-        self.remember(memory, seen.is_none(), token);
+        let has_seeded = seen.is_none();
+        self.remember(&mut memories[slot], has_seeded, token);
+        if has_seeded && server.slots[0] != server.slots[1] {
+            self.remember(&mut memories[1 - slot], has_seeded, count.neighbour);
+        }
         if self.is_granted {
             history.hold(self.number, Tokens { first: token, last: token, seen, came_apart });
         } else {
@@ -127,13 +152,13 @@ impl Call {
         self.finish();
     }
 
-    fn remember(&self, memory: &mut Option<Memory>, has_seeded: bool, token: Time) {
+    fn remember(&self, memory: &mut Option<Memory>, has_seeded: bool, seen: Time) {
         if has_seeded {
-            let memory = memory.get_or_insert(Memory { seen: token, life: self.life });
+            let memory = memory.get_or_insert(Memory { seen, life: self.life });
             memory.life = memory.life.max(self.life);
         }
         if let Some(memory) = memory {
-            memory.seen = memory.seen.max(token);
+            memory.seen = memory.seen.max(seen);
         }
     }
 

@@ -4,7 +4,7 @@ use stateright::Property;
 
 use crate::counters::call::Call;
 use crate::counters::history::Tokens;
-use crate::counters::server::RESERVATION;
+use crate::counters::server::{Counter, RESERVATION};
 use crate::counters::state::State;
 use crate::counters::world::World;
 
@@ -35,14 +35,18 @@ pub(crate) fn all() -> Vec<Property<World>> {
         }),
         Property::always(NEAR, |world, state: &State| {
             let limit = state.server.clock + state.set_back(world) + RESERVATION;
-            state.server.data.counter.is_none_or(|counter| counter.value < limit)
+            counters(state).all(|counter| counter.value < limit)
         }),
         Property::always(ENDING, |_, state: &State| {
-            let has_end = state.server.data.counter.is_none_or(|counter| counter.end.is_some());
-            has_end || state.calls.iter().any(Call::will_seed)
+            let have_ends = counters(state).all(|counter| counter.end.is_some());
+            have_ends || state.calls.iter().any(Call::will_seed)
         }),
         Property::always(NEEDED, |_, state: &State| !state.was_needless),
     ]
+}
+
+fn counters(state: &State) -> impl Iterator<Item = Counter> {
+    state.server.data.counters.into_iter().flatten()
 }
 
 /// Where tokens went back: a holder's, and those of a later one. A clock that is set back counts only for the key

@@ -9,6 +9,14 @@ pub(crate) enum Rule {
     SeedNeverLowers,
     /// It leaves a TTL that is longer than its own.
     SeedNeverShortens,
+    /// It raises the neighbour of the counter to the time as well, and no further.
+    NeighbourIsNotAhead,
+    /// It leaves a neighbour that is ahead of that.
+    NeighbourIsNotLowered,
+    /// The connection knows of the neighbour that it has come to that time.
+    NeighbourIsCompared,
+    /// It does not compare the neighbour with its own token, which may be ahead of the time.
+    NeighbourIsComparedWithTime,
     /// A connection trusts the counters that it has seeded itself, and no other.
     EachConnectionSeeds,
     /// It trusts no counter for a lease that needs a longer TTL than it was seeded with.

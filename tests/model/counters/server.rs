@@ -1,4 +1,4 @@
-//! The server: a clock, and the locks and the fence counter of one hash slot.
+//! The server: a clock, two locks, and their fence counters.
 
 use crate::counters::rules::{Rule, Rules};
 
@@ -26,7 +26,7 @@ pub(crate) struct Counter {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Data {
     pub(crate) locks: [Option<Owner>; 2],
-    pub(crate) counter: Option<Counter>,
+    pub(crate) counters: [Option<Counter>; 2],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +35,8 @@ pub(crate) struct Server {
     /// When the next command runs at the earliest.
     pub(crate) clock: Time,
     pub(crate) rules: Rules,
+    /// Which counter each lock has. Those of two slots are neighbours.
+    pub(crate) slots: [usize; 2],
 }
 
 impl Server {
@@ -50,29 +52,48 @@ impl Server {
     }
 
     /// `INCR`.
-    pub(crate) fn count(&mut self) -> Time {
-        let Counter { value, end } = self.counter();
-        self.store(value + 1, end)
+    pub(crate) fn count(&mut self, key: usize) -> Time {
+        let Counter { value, end } = self.counter(self.slots[key]);
+        let count = self.store(self.slots[key], value + 1, end);
+        self.pass(1);
+        count
     }
 
-    /// `seed.lua`.
-    pub(crate) fn seed(&mut self, life: Time) -> Time {
-        let Counter { value, end } = self.counter();
+    /// `seed.lua`: the token, and the time that the neighbour of the counter has come to.
+    pub(crate) fn seed(&mut self, key: usize, life: Time) -> (Time, Time) {
+        let slot = self.slots[key];
+        let Counter { value, end } = self.counter(slot);
         let now = if self.rules.has(Rule::SeedReadsTime) { self.clock } else { 1 };
         let raised = if self.rules.has(Rule::SeedNeverLowers) { now.max(value + 1) } else { now };
         let is_trusted = value > 0 && !self.rules.has(Rule::EachConnectionSeeds);
-        let mut new_end = self.clock.saturating_add(life);
-        if self.rules.has(Rule::SeedNeverShortens) {
-            new_end = new_end.max(end.unwrap_or_default());
+        let new_end = Some(self.new_end(end, life));
+        let token = self.store(slot, if is_trusted { value + 1 } else { raised }, new_end);
+        if self.slots[0] != self.slots[1] {
+            self.seed_neighbour(1 - slot, life);
         }
-        self.store(if is_trusted { value + 1 } else { raised }, Some(new_end))
+        self.pass(1);
+        (token, now)
+    }
+
+    fn seed_neighbour(&mut self, slot: usize, life: Time) {
+        let Counter { value, end } = self.counter(slot);
+        let is_ahead = !self.rules.has(Rule::NeighbourIsNotAhead);
+        let seed = if is_ahead { self.clock + 2 * RESERVATION } else { self.clock };
+        let raised =
+            if self.rules.has(Rule::NeighbourIsNotLowered) { seed.max(value) } else { seed };
+        self.store(slot, raised, Some(self.new_end(end, life)));
+    }
+
+    fn new_end(&self, end: Option<Time>, life: Time) -> Time {
+        let longest = end.filter(|_| self.rules.has(Rule::SeedNeverShortens));
+        self.clock.saturating_add(life).max(longest.unwrap_or_default())
     }
 
     /// Grants a lock by a script: the first and the last of the tokens that it reserves for this attempt, after
     /// it has passed over this many waiters.
     pub(crate) fn grant(&mut self, key: usize, owner: Owner, life: Time, gone: u8) -> (Time, Time) {
         let times = if self.rules.has(Rule::ReservesOncePerScript) { 1 } else { 1 + gone };
-        let Counter { mut value, end } = self.counter();
+        let Counter { mut value, end } = self.counter(self.slots[key]);
         let mut first = value;
         for _ in 0..times {
             let is_one = value >= self.clock && self.rules.has(Rule::ReservesOneIfAhead);
@@ -81,22 +102,25 @@ impl Server {
         }
         self.data.locks[key] = Some(owner);
         let new_end = end.unwrap_or(self.clock.saturating_add(life));
-        (first, self.store(value, Some(new_end)))
+        let last = self.store(self.slots[key], value, Some(new_end));
+        self.pass(1);
+        (first, last)
     }
 
     /// Lets time pass, in which the counter may expire. Each command and each script takes one tick.
     pub(crate) fn pass(&mut self, ticks: Time) {
         self.clock += ticks;
-        self.data.counter.take_if(|counter| counter.end.is_some_and(|end| end <= self.clock));
+        for counter in &mut self.data.counters {
+            counter.take_if(|counter| counter.end.is_some_and(|end| end <= self.clock));
+        }
     }
 
-    fn counter(&self) -> Counter {
-        self.data.counter.unwrap_or(Counter { value: 0, end: None })
+    fn counter(&self, slot: usize) -> Counter {
+        self.data.counters[slot].unwrap_or(Counter { value: 0, end: None })
     }
 
-    fn store(&mut self, value: Time, end: Option<Time>) -> Time {
-        self.data.counter = Some(Counter { value, end });
-        self.pass(1);
+    fn store(&mut self, slot: usize, value: Time, end: Option<Time>) -> Time {
+        self.data.counters[slot] = Some(Counter { value, end });
         value
     }
 }

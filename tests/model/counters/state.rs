@@ -2,7 +2,7 @@
 
 use crate::counters::call::{Call, Memory, Step};
 use crate::counters::history::{History, Tokens};
-use crate::counters::rules::{Rule, Rules};
+use crate::counters::rules::Rule;
 use crate::counters::server::{Data, ROUND_TRIP, Server, Time};
 use crate::counters::world::{Budget, World};
 
@@ -11,8 +11,8 @@ pub(crate) struct State {
     pub(crate) server: Server,
     /// What a replica has that receives no more.
     pub(crate) replica: Option<Data>,
-    /// What each connection remembers.
-    memories: [Option<Memory>; 2],
+    /// What each connection remembers of each counter.
+    memories: [[Option<Memory>; 2]; 2],
     pub(crate) calls: [Call; 3],
     /// Of each key.
     pub(crate) histories: [History; 2],
@@ -24,15 +24,16 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(rules: Rules, lives: [Time; 2], budget: Budget) -> Self {
+    pub(crate) fn new(world: &World) -> Self {
+        let World { rules, slots, lives, budget, .. } = *world;
         let call = |number: usize| {
             let (connection, key) = CALLS[number];
             Call::new(number, connection, key, lives[key])
         };
         Self {
-            server: Server { data: Data::default(), clock: START, rules },
+            server: Server { data: Data::default(), clock: START, rules, slots },
             replica: None,
-            memories: [None; 2],
+            memories: [[None; 2]; 2],
             calls: [0, 1, 2].map(call),
             histories: [History::default(), History::default()],
             left: budget,
@@ -60,14 +61,14 @@ impl State {
             self.end_hold(key);
         }
         let call = &mut self.calls[call];
-        let memory = self.memories[call.connection];
+        let memory = self.memories[call.connection][self.server.slots[key]];
         call.send(memory, &mut self.server, &mut self.histories[key]);
     }
 
     pub(crate) fn answer(&mut self, call: usize) {
         let call = &mut self.calls[call];
-        let memory = &mut self.memories[call.connection];
-        call.answer(memory, self.server.rules, &mut self.histories[call.key]);
+        let memories = &mut self.memories[call.connection];
+        call.answer(memories, &self.server, &mut self.histories[call.key]);
         self.was_needless |= call.step == Step::Lost && !self.has_lost;
     }
 
@@ -98,7 +99,7 @@ impl State {
 
     fn break_connection(&mut self, connection: usize) {
         if self.server.rules.has(Rule::NewConnectionForgets) {
-            self.memories[connection] = None;
+            self.memories[connection] = [None; 2];
         }
         let calls = self.calls.iter_mut().filter(|call| call.connection == connection);
         calls.filter(|call| call.step != Step::Idle).for_each(|call| call.step = Step::Broken);
@@ -110,9 +111,9 @@ impl State {
         self.calls[call].finish();
     }
 
-    pub(crate) fn count_late(&mut self) {
+    pub(crate) fn count_late(&mut self, key: usize) {
         self.left.given_up -= 1;
-        self.server.count();
+        self.server.count(key);
     }
 
     pub(crate) fn flush(&mut self) {
@@ -120,9 +121,11 @@ impl State {
         self.lose(Data::default());
     }
 
-    pub(crate) fn delete(&mut self) {
+    pub(crate) fn delete(&mut self, slot: usize) {
         self.left.deletions -= 1;
-        self.lose(Data { locks: self.server.data.locks, counter: None });
+        let mut data = self.server.data.clone();
+        data.counters[slot] = None;
+        self.lose(data);
     }
 
     pub(crate) fn fail_over(&mut self, is_proxied: bool) {
@@ -145,7 +148,7 @@ impl State {
         self.left.sleeps -= 1;
         self.server.pass(SLEEP);
         if self.server.rules.has(Rule::MemoryEndsFirst) {
-            self.memories = [None; 2];
+            self.memories = [[None; 2]; 2];
         }
     }
 

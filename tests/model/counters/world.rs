@@ -14,6 +14,8 @@ pub(crate) struct World {
     pub(crate) rules: Rules,
     /// Whether a proxy leads open connections to the server that a failover promotes.
     pub(crate) is_proxied: bool,
+    /// Which counter each key has.
+    pub(crate) slots: [usize; 2],
     /// The TTL of the counter that the leases of each key need.
     pub(crate) lives: [Time; 2],
     pub(crate) budget: Budget,
@@ -50,11 +52,11 @@ pub(crate) enum Action {
     // The call is dropped, or its process ends, between its two requests.
     GiveUp(usize),
     // The `INCR` of a call that was given up runs as late as this.
-    CountLate,
+    CountLate { key: usize },
     // All data are lost.
     Flush,
-    // The counter alone is lost.
-    Delete,
+    // A counter alone is lost.
+    Delete { slot: usize },
     // The replica receives no more.
     Lag,
     // That replica is promoted.
@@ -69,7 +71,7 @@ impl Model for World {
     type Action = Action;
 
     fn init_states(&self) -> Vec<State> {
-        vec![State::new(self.rules, self.lives, self.budget)]
+        vec![State::new(self)]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -94,9 +96,9 @@ impl Model for World {
             Action::HandOff { call, gone } => state.hand_off(call, gone),
             Action::Reconnect(connection) => state.reconnect(connection),
             Action::GiveUp(call) => state.give_up(call),
-            Action::CountLate => state.count_late(),
+            Action::CountLate { key } => state.count_late(key),
             Action::Flush => state.flush(),
-            Action::Delete => state.delete(),
+            Action::Delete { slot } => state.delete(slot),
             Action::Lag => state.replica = Some(state.server.data.clone()),
             Action::FailOver => state.fail_over(self.is_proxied),
             Action::Sleep => state.sleep(),
@@ -143,14 +145,16 @@ fn steps(state: &State, call: &Call, actions: &mut Vec<Action>) {
 /// What may befall all of them.
 fn accidents(state: &State, actions: &mut Vec<Action>) {
     let left = &state.left;
+    let has_two_counters = state.server.slots[0] != state.server.slots[1];
     let is_quiet = state.under_way().next().is_none();
     let fail = if state.replica.is_none() { Action::Lag } else { Action::FailOver };
     let accidents = [
         (left.reconnections > 0, Action::Reconnect(0)),
         (left.reconnections > 0, Action::Reconnect(1)),
-        (left.given_up > 0, Action::CountLate),
+        (left.given_up > 0, Action::CountLate { key: 0 }),
         (left.flushes > 0, Action::Flush),
-        (left.deletions > 0, Action::Delete),
+        (left.deletions > 0, Action::Delete { slot: 0 }),
+        (left.deletions > 0 && has_two_counters, Action::Delete { slot: 1 }),
         (left.failovers > 0, fail),
         (left.sleeps > 0 && is_quiet, Action::Sleep),
         (left.clock_steps > 0 && is_quiet, Action::SetClockBack),
