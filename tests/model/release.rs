@@ -37,6 +37,7 @@ fn the_rules_are_sound_over(#[case] world: World) {
 
 #[rstest]
 #[case(Rule::WaitersMark, ALIKE, SERVED)]
+#[case(Rule::EveryWaiterMarks, UNENTITLED, SERVED)]
 #[case(Rule::PlainIsUnmarked, OLDER, KNOWN)]
 #[case(Rule::MarkKeepsEnd, ALIKE, ENDING)]
 #[case(Rule::WaitersAskAgain, ALIKE, ASKING)]

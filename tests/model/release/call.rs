@@ -66,7 +66,7 @@ impl Call {
         let (former, was_its_own) = (server.lock, server.has(owner));
         let is_yes = match step {
             Step::Trying => server.set(owner, is_wanted),
-            Step::Waiting => server.enqueue(owner, is_wanted),
+            Step::Waiting => server.enqueue(owner, is_wanted, self.marks(server.rules)),
             Step::Holding => server.shows(owner, self.sees_mark(Rule::RenewalKnowsMark, server)),
             Step::Deleting => self.kind != Kind::Unentitled && server.delete(owner),
             Step::Releasing => {
@@ -77,6 +77,11 @@ impl Call {
         let is_wrong = was_its_own && !is_yes && step != Step::Deleting;
         let takes_others = step == Step::Deleting && former.is_some() && !was_its_own && is_yes;
         Answer { is_yes, is_wrong, takes_others }
+    }
+
+    fn marks(&self, rules: Rules) -> bool {
+        let may = self.kind != Kind::Unentitled || rules.has(Rule::EveryWaiterMarks);
+        may && rules.has(Rule::WaitersMark)
     }
 
     fn sees_mark(&self, rule: Rule, server: &Server) -> bool {

@@ -4,6 +4,8 @@
 pub(crate) enum Rule {
     /// A waiter that queues behind a native token marks it, in the same step.
     WaitersMark,
+    /// So does a waiter whose user may not run the native command.
+    EveryWaiterMarks,
     /// It marks no plain token: who has that may not know the mark.
     PlainIsUnmarked,
     /// The mark keeps the end of the lease.

@@ -63,7 +63,7 @@ impl Server {
     }
 
     /// `enqueue.lua`: whether the attempt has the lock, or else is in the queue.
-    pub(crate) fn enqueue(&mut self, owner: Owner, is_wanted: bool) -> bool {
+    pub(crate) fn enqueue(&mut self, owner: Owner, is_wanted: bool, marks: bool) -> bool {
         let is_first = self.queue.first().is_none_or(|entry| entry.owner == owner);
         if self.lock.is_none() && is_first {
             self.queue.retain(|entry| entry.owner != owner);
@@ -79,14 +79,16 @@ impl Server {
             Some(former) => *former = entry,
             None => self.queue.push(entry),
         }
-        self.mark();
+        if marks {
+            self.mark();
+        }
         false
     }
 
     fn mark(&mut self) {
         let Some(lock) = &mut self.lock else { return };
         let may = lock.owner.form == Form::Native || !self.rules.has(Rule::PlainIsUnmarked);
-        if may && !lock.is_marked && self.rules.has(Rule::WaitersMark) {
+        if may && !lock.is_marked {
             lock.is_marked = true;
             lock.has_end &= self.rules.has(Rule::MarkKeepsEnd);
         }
