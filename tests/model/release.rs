@@ -1,11 +1,15 @@
 //! A model of one lock, its queue, and the two ways of releasing it.
 //!
-//! A token is of one of two forms. A holder with a plain one releases by `release.lua`, which looks at the queue. A
-//! holder with a native one sends a conditional delete, which does not: so a waiter marks the token, the delete does
-//! nothing then, and `release.lua` follows.
+//! A holder with a plain token releases by `release.lua`, which looks at the queue. One with a native token sends a
+//! conditional delete, which does not: so a waiter marks the token, the delete does nothing then, and the script
+//! follows.
 //!
-//! Three calls acquire the lock, wait and release. Their requests are repeated when an answer is lost, arrive late or
-//! never, and leases end. Left out are turns, minimum holds and `force`, which use the script alone, and losses of data.
+//! Three calls acquire the lock, wait and release. Answers are lost and requests repeated, a repeated one arrives late
+//! or never, and leases end. The rules are in `rules.rs`; each is missed in some order of events if it is left out.
+//!
+//! Left out are turns, minimum holds and operators, who use the script alone, fencing tokens, and losses of data.
+//!
+//! See "When does one `DELEX` or `DELIFEQ` release a lock?" in DESIGN.md.
 
 use rstest::rstest;
 use stateright::Checker;
