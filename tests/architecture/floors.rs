@@ -53,7 +53,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "backend/redis/wire",
-        "mod connection meaning greeting tracking trial script source server outbox command",
+        "mod connection meaning greeting tracking trial script source delete server outbox command",
     ),
     (
         "backend/redis/connect",
