@@ -32,7 +32,8 @@ pub(super) async fn run(
     let commands = steps.iter().map(|step| step.command.clone());
     let commands =
         command::pipeline(commands.chain(command::clean_up(&probe.names.namespace, &probe.key)));
-    let replies = session.call(&commands).await?;
+    let mut replies = session.call(&commands).await?;
+    trial::is_spread(&steps, &mut replies);
     if trial::is_split(&steps, &replies) {
         return Ok(vec![server::split()]);
     }

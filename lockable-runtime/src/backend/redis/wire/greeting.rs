@@ -65,6 +65,9 @@ pub(crate) async fn greet(
         let uncached = Names::uncached(opener.namespace.clone(), opener.channels);
         trial = rehearse(commands, &uncached, origin, stage).await.map_err(failed)?;
     }
+    if trial.is_spread {
+        opener.is_sharded.store(true, Ordering::Relaxed);
+    }
     trial.judge(target)?;
     Ok(Greeted { names, tracks, delete })
 }
@@ -241,8 +244,10 @@ async fn rehearse(
     if let Rehearsal::Alone(mode) = stage {
         mode.probe(namespace, Mode::OF_HOLDERS, &mut pipeline);
     }
-    let replies = commands.send_packed_commands(&pipeline, 0, pipeline.len()).await?;
-    Ok(Trial { steps, replies })
+    let mut replies = commands.send_packed_commands(&pipeline, 0, pipeline.len()).await?;
+    let is_unknown = replies.iter().any(is_unknown_script);
+    let is_spread = !is_unknown && trial::is_spread(&steps, &mut replies);
+    Ok(Trial { steps, replies, is_spread })
 }
 
 /// What was done with a lock, and what the server answered.
@@ -250,6 +255,8 @@ struct Trial {
     /// There may be more replies, which are to the questions after the steps.
     steps: Vec<Step>,
     replies: Vec<Value>,
+    /// Whether keys of several slots are not for one script.
+    is_spread: bool,
 }
 
 impl Trial {

@@ -381,17 +381,24 @@ impl Call for Seed<'_> {
     }
 }
 
-/// Looks whether a script finds what a command has written at the fence counter of a trial.
-pub(crate) struct Meet<'a>(pub(crate) &'a Attempt);
+/// Looks whether a script finds what commands have written at the fence counters of trials.
+pub(crate) struct Meet<'a>(pub(crate) &'a [Arc<Attempt>]);
 
 impl Call for Meet<'_> {
     type Outcome = bool;
     const SCRIPT: Script = Script::Meet;
 
     fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
-        let Self(attempt) = self;
-        let mut command = with_keys(namespace, verb, text, attempt, 1);
-        command.arg(attempt.owner.as_ref());
+        let mut command = Cmd::new();
+        let Self([first, ..]) = self else { return command };
+        command.arg(verb).arg(text).arg(self.0.len() + 2).arg(first.key.as_str());
+        for attempt in self.0 {
+            command.arg(namespace.fence(attempt.slot));
+        }
+        command.arg(namespace.queue(&first.key));
+        for attempt in self.0 {
+            command.arg(attempt.owner.as_ref());
+        }
         command
     }
 

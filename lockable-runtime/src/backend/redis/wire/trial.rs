@@ -1,6 +1,8 @@
 //! The steps that use every command and script of a lock once, on a key that no one else uses.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::{mem, slice};
 
 use ::redis::{Cmd, ServerErrorKind, Value};
 
@@ -10,6 +12,7 @@ use crate::backend::redis::fault;
 use crate::backend::{Attempt, Renewal};
 use crate::types::clock::boot_time;
 use crate::types::key::LockKey;
+use crate::types::namespace::Namespace;
 use crate::types::options::Ttl;
 use crate::types::token::{Origin, OwnerToken};
 
@@ -51,24 +54,48 @@ pub(crate) fn steps(names: &Names, key: &LockKey, origin: Origin) -> Vec<Step> {
     ]
 }
 
-/// Whether commands and scripts find the same fence counter, tried with locks all over the slots.
+/// Whether commands and scripts find the same fence counter, tried with locks all over the slots, and then with all of
+/// them in one script.
 ///
 /// See "How is a sharding proxy detected?" in DESIGN.md.
 pub(crate) fn meetings(names: &Names, prefix: &str) -> Vec<Step> {
-    (0..MEETINGS).filter_map(|_| meeting(names, prefix)).flatten().collect()
+    let namespace = &names.namespace;
+    let mut tried: Vec<_> = (0..MEETINGS).filter_map(|_| tried(namespace, prefix)).collect();
+    // A counter has the mark of one lock.
+    let mut slots = HashSet::new();
+    tried.retain(|attempt| slots.insert(attempt.slot));
+    let met = tried.iter().flat_map(|attempt| {
+        let meet = Meet(slice::from_ref(attempt));
+        [
+            Step::command(MARKING, command::mark(namespace, attempt)),
+            Step::script(MEETING, names.command(&meet)),
+        ]
+    });
+    let all = (!tried.is_empty()).then(|| Step::script(GATHERING, names.command(&Meet(&tried))));
+    let clean =
+        |attempt: &Arc<Attempt>| Step::command(CLEANING, command::unmark(namespace, attempt));
+    met.chain(all).chain(tried.iter().map(clean)).collect()
 }
 
 /// Where the system gives no randomness, there are no locks either.
-fn meeting(names: &Names, prefix: &str) -> Option<[Step; 3]> {
-    let namespace = &names.namespace;
+fn tried(namespace: &Namespace, prefix: &str) -> Option<Arc<Attempt>> {
     let origin = Origin::draw().ok()?;
     let key = LockKey::prefixed(prefix, &format!("{namespace}:{origin}")).ok()?;
-    let attempt = attempt(&key, origin, 1);
-    Some([
-        Step::command(MARKING, command::mark(namespace, &attempt)),
-        Step::script(MEETING, names.command(&Meet(&attempt))),
-        Step::command(CLEANING, command::unmark(namespace, &attempt)),
-    ])
+    Some(attempt(&key, origin, 1))
+}
+
+/// Takes the reply to the script about all of the locks, which refuses no connection; returns whether it shows that
+/// keys of several slots are not for one script.
+pub(crate) fn is_spread(steps: &[Step], replies: &mut [Value]) -> bool {
+    let mut are_marked = true;
+    steps.iter().zip(replies).any(|(step, reply)| match step.name {
+        MARKING => {
+            are_marked &= *reply == Value::Okay;
+            false
+        }
+        GATHERING => are_marked & (mem::replace(reply, Value::Nil) != Value::Int(1)),
+        _ => false,
+    })
 }
 
 /// Whether a script did not find what a command had written.
@@ -102,20 +129,39 @@ const MEETINGS: usize = 16;
 
 const MARKING: &str = "writing a fence counter";
 const MEETING: &str = "finding a fence counter by a script";
+const GATHERING: &str = "finding fence counters of several slots by a script";
 pub(crate) const CLEANING: &str = "cleaning up";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::namespace::{Channels, Namespace};
+    use crate::types::namespace::Channels;
 
     /// Of one of the locks; the replies are in the words of the protocol.
     fn is_split_by(marked: &str, met: &str) -> bool {
         let steps = meetings(&Names::uncached(Namespace::default(), Channels::Plain), "");
-        assert_eq!(steps.len(), 3 * MEETINGS);
-        let replies = [marked, met, ":1"].map(|reply| format!("{reply}\r\n"));
-        let replies = replies.map(|reply| ::redis::parse_redis_value(reply.as_bytes()).unwrap());
-        is_split(&steps, &replies)
+        assert!(steps.len() > 3 * MEETINGS / 2);
+        is_split(&steps, &[marked, met].map(value))
+    }
+
+    /// With the reply to the script about all of them.
+    fn is_spread_by(marked: &str, gathered: &str) -> bool {
+        let steps = meetings(&Names::uncached(Namespace::default(), Channels::Plain), "");
+        let reply = |step: &Step| match step.name {
+            MARKING => value(marked),
+            GATHERING => value(gathered),
+            _ => Value::Int(1),
+        };
+        let mut replies: Vec<_> = steps.iter().map(reply).collect();
+        let is_spread = is_spread(&steps, &mut replies);
+        let is_taken =
+            replies.iter().all(|reply| matches!(reply, Value::Okay | Value::Int(1) | Value::Nil));
+        assert!(is_taken || marked != "+OK", "it refuses no connection");
+        is_spread
+    }
+
+    fn value(reply: &str) -> Value {
+        ::redis::parse_redis_value(format!("{reply}\r\n").as_bytes()).unwrap()
     }
 
     #[test]
@@ -123,6 +169,15 @@ mod tests {
         assert!(is_split_by("+OK", ":0"));
         assert!(!is_split_by("+OK", ":1"));
         assert!(is_split_by("+OK", "-CROSSSLOT Keys in request don't hash to the same slot"));
+    }
+
+    #[test]
+    fn a_script_that_does_not_find_all_marks_shows_a_proxy() {
+        assert!(is_spread_by("+OK", ":0"));
+        assert!(is_spread_by("+OK", "-CROSSSLOT Keys in request don't hash to the same slot"));
+        assert!(is_spread_by("+OK", "-ERR all keys of a script have to be at one server"));
+        assert!(!is_spread_by("+OK", ":1"));
+        assert!(!is_spread_by("-OOM command not allowed", ":0"));
     }
 
     /// A full server has no mark to be found, and one without scripts finds none.
