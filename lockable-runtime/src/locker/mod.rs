@@ -214,6 +214,7 @@ impl Locker {
     /// - `+client|tracking` and `+client|caching`, in a cluster also `+exists`, let a deleted lock stop its body at
     ///   once.
     /// - In a cluster, `+publish` and `+subscribe` let operators ask holders to stop.
+    /// - `+copy` lets the first locks of a connection cost a server less.
     ///
     /// # Cancel safety
     /// When the future is dropped, the check continues in the background, and cleans up.

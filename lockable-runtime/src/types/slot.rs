@@ -7,7 +7,7 @@ use crate::types::key::LockKey;
 /// How many hash slots a cluster has; a single server hashes nothing, and is used alike.
 #[cfg(any(feature = "redis", feature = "__internals", test))]
 pub(crate) const SLOTS: usize = COUNT as usize;
-const COUNT: u16 = 16_384;
+pub(crate) const COUNT: u16 = 16_384;
 
 /// The slot that [Redis Cluster](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model)
 /// gives to a key.

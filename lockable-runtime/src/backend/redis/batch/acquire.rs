@@ -1,5 +1,6 @@
 //! Acquiring without waiting: a lock and its fencing token in one round trip.
 
+use std::iter;
 use std::sync::Arc;
 
 use ::redis::{RedisError, RedisResult, Value};
@@ -10,9 +11,10 @@ use crate::backend::redis::known::fence::{FenceCounters, Seeded};
 use crate::backend::redis::wire::command;
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
-use crate::backend::redis::wire::script::{Seed, is_unknown_script};
+use crate::backend::redis::wire::script::{Call as _, Counted, Seed, is_unknown_script};
 use crate::backend::{Acquisition, Attempt, Fault};
 use crate::types::clock::{Moment, boot_time};
+use crate::types::slot::Slot;
 use crate::types::token::FencingToken;
 
 /// Acquires in one round trip; the first reply decides.
@@ -27,14 +29,17 @@ pub(crate) async fn acquire(
     let since = attempt.mark_sent(now);
     let fences = &connection.fences;
     let seeded = fences.seeded(attempt.slot, attempt.ttl, now);
+    let others = if seeded.is_some() { Vec::new() } else { others(connection, attempt) };
+    let seed = Seed { attempt, others: &others };
     let count = match seeded {
         Some(_) => command::count(&connection.names.namespace, attempt),
-        None => connection.names.command(&Seed(attempt)),
+        None => connection.names.command(&seed),
     };
     let both = [command::set_lock(attempt), count];
     let replies = requests::pair(connection, both).await?;
-    let Read { locked, counted, is_uncounted } = Read::from(replies, attempt);
-    let is_lost = counted.as_ref().is_ok_and(|count| is_lost(fences, attempt, seeded, now, *count));
+    let Read { locked, counted, is_unknown } = Read::from(replies, &seed);
+    let is_refused = !is_unknown && is_refused(connection, &others, &counted);
+    let is_lost = counted.as_ref().is_ok_and(|count| is_lost(fences, attempt, seeded, now, count));
     // An error that the server answered shows that this request was granted nothing; an earlier one, which was not
     // answered, may have been.
     let granted = locked.map_err(|error| {
@@ -44,19 +49,33 @@ pub(crate) async fn acquire(
     if !matches!(granted, Ok(true)) {
         // `INCR` may just have made this counter, without an end.
         if is_lost
-            && let Err(failed) = Box::pin(seed(connection, attempt, false)).await
+            && let Err(failed) = Box::pin(seed_alone(connection, attempt, false)).await
             && connection.is_retired()
         {
             return Err(failed);
         }
         return granted.map(|_| Acquisition::Busy);
     }
-    if is_lost || is_uncounted {
-        let seeded = Box::pin(seed(connection, attempt, is_uncounted)).await?;
+    if is_lost || is_unknown || is_refused {
+        let seeded = Box::pin(seed_alone(connection, attempt, is_unknown)).await?;
         return Ok(seeded.map_or(Acquisition::Busy, |token| granted_at(since, token)));
     }
-    let token = counted.map_err(|error| of_fence(connection, &error, attempt))?;
-    Ok(granted_at(since, token))
+    let counted = counted.map_err(|error| of_fence(connection, &error, attempt))?;
+    Ok(granted_at(since, counted.token))
+}
+
+/// Which fence counters to seed together with the attempt's; none where the keys of a script have to be in one slot.
+fn others(connection: &Connection, attempt: &Attempt) -> Vec<Slot> {
+    if connection.is_sharded() { Vec::new() } else { connection.fences.others(attempt.slot) }
+}
+
+/// Whether a seed has failed that is to be repeated without the others, and remembers that: what the server refuses to
+/// do for several counters, it may do for one.
+fn is_refused(connection: &Connection, others: &[Slot], counted: &RedisResult<Counted>) -> bool {
+    let Some(error) = counted.as_ref().err().filter(|_| !others.is_empty()) else { return false };
+    connection.fences.seed_alone();
+    let _fault: Fault = connection.fault(error);
+    true
 }
 
 /// Remembers what a request that was sent then has counted; returns whether the fence counter was lost.
@@ -65,17 +84,19 @@ fn is_lost(
     attempt: &Attempt,
     seeded: Option<Seeded>,
     sent: Moment,
-    count: u64,
+    count: &Counted,
 ) -> bool {
     let Some(seeded) = seeded else {
-        fences.seed(attempt.slot, attempt.ttl, sent, count);
+        for slot in iter::once(&attempt.slot).chain(&count.others) {
+            fences.seed(*slot, attempt.ttl, sent, count.token);
+        }
         return false;
     };
-    let is_lost = seeded.is_lost(count);
+    let is_lost = seeded.is_lost(count.token);
     if is_lost {
         fences.lose(boot_time());
     } else {
-        fences.note(attempt.slot, count);
+        fences.note(attempt.slot, count.token);
     }
     is_lost
 }
@@ -83,16 +104,17 @@ fn is_lost(
 /// What the two replies say; they themselves are larger than all of this.
 struct Read {
     locked: RedisResult<bool>,
-    counted: RedisResult<u64>,
-    is_uncounted: bool,
+    counted: RedisResult<Counted>,
+    /// Whether nothing was counted, because the server does not know the script.
+    is_unknown: bool,
 }
 
 impl Read {
-    fn from([locked, counted]: [Value; 2], attempt: &Attempt) -> Self {
+    fn from([locked, counted]: [Value; 2], seed: &Seed<'_>) -> Self {
         Self {
-            locked: command::is_granted(&locked, attempt),
-            counted: command::integer(&counted),
-            is_uncounted: is_unknown_script(&counted),
+            locked: command::is_granted(&locked, seed.attempt),
+            is_unknown: is_unknown_script(&counted),
+            counted: seed.outcome(counted),
         }
     }
 }
@@ -111,19 +133,19 @@ fn of_fence(connection: &Connection, error: &RedisError, attempt: &Attempt) -> F
 /// newer ones.
 ///
 /// See "What if a trusted fence counter was deleted?" in DESIGN.md.
-async fn seed(
+async fn seed_alone(
     connection: &Connection,
     attempt: &Attempt,
     by_text: bool,
 ) -> Result<Option<u64>, Failed> {
     let sent = boot_time();
-    let call = Seed(attempt);
+    let call = Seed::alone(attempt);
     let count =
         if by_text { connection.names.by_text(&call) } else { connection.names.command(&call) };
     let both = [count, command::owner(attempt)];
     let [seeded, locked] = connection.two(both).await?;
     if !by_text && is_unknown_script(&seeded) {
-        return Box::pin(seed(connection, attempt, true)).await;
+        return Box::pin(seed_alone(connection, attempt, true)).await;
     }
     let token = command::integer(&seeded).map_err(|error| of_fence(connection, &error, attempt))?;
     connection.fences.seed(attempt.slot, attempt.ttl, sent, token);

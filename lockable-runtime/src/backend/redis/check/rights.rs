@@ -80,9 +80,15 @@ struct Kind {
     silence: (Severity, &'static str),
 }
 
-/// Locks that are freed together need `mget` and `exists`.
+/// Locks that are freed together need `mget` and `exists`, and fence counters that are seeded together `mget` and `copy`.
 const OF_SERVER: Kind = Kind {
-    of_app: &["mget LOCK", "exists QUEUE", "publish CHANNEL probe", "pubsub|numsub CHANNEL"],
+    of_app: &[
+        "mget LOCK",
+        "copy FENCE QUEUE",
+        "exists QUEUE",
+        "publish CHANNEL probe",
+        "pubsub|numsub CHANNEL",
+    ],
     of_reader: &["pttl LOCK", "time", "pubsub|numsub CHANNEL"],
     of_grants: &["+publish", "+subscribe", "+pubsub|numsub"],
     silence: (Severity::Error, "waiters receive no grant"),
@@ -182,8 +188,8 @@ impl Missing {
         } else if name == "client|tracking" && !self.is_untracked {
             self.is_untracked = true;
             return Ok(Some(untracked(&fault::explain(&error).1)));
-        } else if name.starts_with("client|") || name.starts_with("del") && name != "del" {
-            // What is no right and no tracking makes no difference, and a script releases too.
+        } else if name.starts_with("client|") || ["copy", "delex", "delifeq"].contains(&name) {
+            // What is no right and no tracking makes no difference, and without the others there is another way.
         } else if error.kind() == ServerErrorKind::ResponseError.into()
             // Without names of scripts there is nothing that it could call.
             && (name != "evalsha" || probe.names.are_cached())
@@ -255,6 +261,7 @@ impl Missing {
             "+publish" | "+subscribe" if !self.is_of_grants(rule) => {
                 (Severity::Info, "no holder can be asked to stop")
             }
+            "+copy" => (Severity::Info, "fence counters are seeded one by one"),
             "+mget" | "+exists" => (Severity::Warning, "concurrent releases are not batched"),
             "+delex" | "+delifeq" => (Severity::Info, "each release runs a script"),
             "+ping" => (Severity::Warning, "waiting calls fill the server's `ACL LOG`"),

@@ -2,17 +2,21 @@
 //!
 //! See "When does a connection trust a fence counter?" in DESIGN.md.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::iter;
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::types::clock::Moment;
 use crate::types::options::{FENCE_LIFE, Ttl};
-use crate::types::slot::{SLOTS, Slot};
+use crate::types::slot::{COUNT, SLOTS, Slot};
 
 /// All is forgotten after this long: a fence counter lives for ten minutes at least, and the server's clock
 /// may be the faster one.
 const REMEMBERED_FOR: Duration = Duration::from_secs(594);
+
+/// How many counters one script seeds besides the one that it counts up.
+const OTHERS: usize = 63;
 
 /// How many bits of a word are the count: as many as the scripts compute with exactly.
 const COUNT_BITS: u32 = 53;
@@ -27,6 +31,8 @@ pub(crate) struct FenceCounters {
     /// A word for each slot, 128 KiB in all, made at the first seed: the highest count, and above that the
     /// [class](class) of the counter's life; zero where this connection did not seed it.
     words: OnceLock<Box<[AtomicU64]>>,
+    /// The first slot whose counter was not yet to be seeded together with another one.
+    next: AtomicU16,
     /// Since when this remembers, in nanoseconds since boot.
     since: AtomicU64,
     /// How many counters were known to be lost then.
@@ -59,7 +65,8 @@ impl Seeded {
 impl FenceCounters {
     pub(crate) fn new(all_lost: LostCounters) -> Self {
         let lost = AtomicU64::new(all_lost.count());
-        Self { words: OnceLock::new(), since: AtomicU64::new(0), lost, all_lost }
+        let (next, since) = (AtomicU16::new(0), AtomicU64::new(0));
+        Self { words: OnceLock::new(), next, since, lost, all_lost }
     }
 
     /// The fence counter of a slot, if this connection has seeded it for leases that long.
@@ -68,6 +75,27 @@ impl FenceCounters {
         let word = self.words.get()?.get(slot.index())?.load(Ordering::Acquire);
         let is_enough = class(ttl).is_some_and(|class| word >> COUNT_BITS >= class);
         is_enough.then_some(Seeded { highest: word & HIGHEST_COUNT })
+    }
+
+    /// The slots whose counters are to be seeded together with that of `own`: each slot once, also if many calls seed at
+    /// the same time. None with the first one, because many processes lock a single key.
+    pub(crate) fn others(&self, own: Slot) -> Vec<Slot> {
+        let Some(words) = self.words.get() else { return Vec::new() };
+        let word = |slot: Slot| words.get(slot.index()).map(|word| word.load(Ordering::Acquire));
+        let is_new = |slot: &Slot| word(*slot) == Some(0);
+        let offered = iter::from_fn(|| self.offer());
+        offered.filter(|slot| *slot != own && is_new(slot)).take(OTHERS).collect()
+    }
+
+    fn offer(&self) -> Option<Slot> {
+        let next = |next: u16| next.checked_add(1).filter(|next| usize::from(*next) <= SLOTS);
+        let offered = self.next.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+        offered.ok().map(Slot::new)
+    }
+
+    /// Seeds one by one, until all is forgotten.
+    pub(crate) fn seed_alone(&self) {
+        self.next.store(COUNT, Ordering::Release);
     }
 
     /// A request that was sent then has seeded the fence counter with that token.
@@ -105,7 +133,9 @@ impl FenceCounters {
         if now.since(since) < REMEMBERED_FOR && lost == self.lost.load(Ordering::Acquire) {
             return;
         }
-        self.lost.store(lost, Ordering::Release);
+        // Others that were seeded at a wrong server would be found lost again and again.
+        let is_lost = self.lost.swap(lost, Ordering::AcqRel) != lost;
+        self.next.store(if is_lost { COUNT } else { 0 }, Ordering::Release);
         self.since.store(now.as_nanos(), Ordering::Release);
         let words = self.words.get().into_iter().flatten();
         words.for_each(|word| word.store(0, Ordering::Release));
@@ -201,6 +231,35 @@ mod tests {
             fences.note(slot(), 9);
             assert_eq!(fences.seeded(slot(), ttl(10), at(1_001)), None);
         }
+    }
+
+    #[test]
+    fn each_counter_is_seeded_once_beside_another() {
+        let first = FenceCounters::new(LostCounters::default());
+        assert_eq!(first.others(slot()), []);
+        let fences = seeded();
+        let mut others = Vec::new();
+        while let more @ [_, ..] = &*fences.others(Slot::new(7)) {
+            assert!(more.len() == OTHERS || others.len() + more.len() == SLOTS - 2);
+            others.extend_from_slice(more);
+        }
+        let all = Slot::all().filter(|other| ![slot(), Slot::new(7)].contains(other));
+        assert_eq!(others, all.collect::<Vec<_>>());
+        // All are forgotten after a while.
+        assert_eq!(fences.seeded(slot(), ttl(10), at(1_594)), None);
+        assert_eq!(fences.others(slot()).len(), OTHERS);
+    }
+
+    /// Until all is forgotten because of the time.
+    #[test]
+    fn after_a_loss_counters_are_seeded_one_by_one() {
+        let fences = seeded();
+        fences.lose(at(1_001));
+        assert_eq!(fences.others(slot()), []);
+        assert_eq!(fences.seeded(slot(), ttl(10), at(1_595)), None);
+        assert_eq!(fences.others(slot()).len(), OTHERS);
+        fences.seed_alone();
+        assert_eq!(fences.others(slot()), []);
     }
 
     #[test]

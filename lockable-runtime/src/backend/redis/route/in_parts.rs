@@ -71,10 +71,10 @@ impl Router {
         if !self.send(attempt.slot, Server::lockers, &set).await?.found {
             return Ok(None);
         }
-        let seeded = self.send(attempt.slot, Server::lockers, &Script(Seed(attempt))).await;
+        let seeded = self.send(attempt.slot, Server::lockers, &Script(Seed::alone(attempt))).await;
         let namespace = &self.topology.opener.namespace;
         let seeded = seeded.map_err(|fault| fault::of_fence(fault, namespace, &attempt.key));
-        Ok(Some(seeded?.found))
+        Ok(Some(seeded?.found.token))
     }
 
     /// Takes the attempt out of the queue, if that is soon done. What stays there would be granted some time,

@@ -13,6 +13,7 @@ use crate::types::key::LockKey;
 use crate::types::namespace::{Channels, Namespace};
 use crate::types::options::FENCE_LIFE;
 use crate::types::owner::LockValue;
+use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
 /// The names that a call is written with: of the script, and of the companion keys.
@@ -361,23 +362,58 @@ impl Call for Inspect<'_> {
     }
 }
 
-/// Counts up the fence counter of a lock, and seeds it with the server's time where it is below that.
-pub(crate) struct Seed<'a>(pub(crate) &'a Attempt);
+/// Counts up the fence counter of a lock, and seeds it with the server's time where it is below that; seeds those of
+/// other slots with the same time.
+pub(crate) struct Seed<'a> {
+    pub(crate) attempt: &'a Attempt,
+    /// None where keys of several slots may be on several servers.
+    pub(crate) others: &'a [Slot],
+}
+
+/// What a fence counter has come to.
+pub(crate) struct Counted {
+    pub(crate) token: u64,
+    /// The other slots whose counters have at least the same count now.
+    pub(crate) others: Vec<Slot>,
+}
+
+impl<'a> Seed<'a> {
+    pub(crate) fn alone(attempt: &'a Attempt) -> Self {
+        Self { attempt, others: &[] }
+    }
+
+    /// The other slots but for those whose numbers, from 1, are in the reply.
+    fn without(&self, left_alone: &[Value]) -> Vec<Slot> {
+        let is_seeded = |number: &i64| !left_alone.contains(&Value::Int(*number));
+        let numbered = (1..).zip(self.others);
+        numbered.filter(|(number, _)| is_seeded(number)).map(|(_, slot)| *slot).collect()
+    }
+}
 
 impl Call for Seed<'_> {
-    type Outcome = u64;
+    type Outcome = Counted;
     const SCRIPT: Script = Script::Seed;
 
     fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
-        let Self(attempt) = self;
-        let mut command = Cmd::with_capacity(5, text.len() + attempt.key.as_str().len() + 64);
-        command.arg(verb).arg(text).arg(1).arg(namespace.fence(attempt.slot));
+        let Self { attempt, others } = self;
+        let fences = 1 + others.len();
+        let size = text.len() + fences * (namespace.as_str().len() + 16) + 64;
+        let mut command = Cmd::with_capacity(4 + fences, size);
+        command.arg(verb).arg(text).arg(fences).arg(namespace.fence(attempt.slot));
+        for slot in *others {
+            command.arg(namespace.fence(*slot));
+        }
         command.arg(millis(attempt.ttl.fence_life()));
         command
     }
 
-    fn outcome(&self, reply: Value) -> Result<u64, RedisError> {
-        integer(&reply)
+    fn outcome(&self, reply: Value) -> Result<Counted, RedisError> {
+        match &reply {
+            Value::Array(list) if let [token, left_alone @ ..] = list.as_slice() => {
+                Ok(Counted { token: integer(token)?, others: self.without(left_alone) })
+            }
+            token => Ok(Counted { token: integer(token)?, others: Vec::new() }),
+        }
     }
 }
 

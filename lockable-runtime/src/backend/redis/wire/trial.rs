@@ -42,7 +42,7 @@ pub(crate) fn steps(names: &Names, key: &LockKey, origin: Origin) -> Vec<Step> {
     vec![
         Step::command("acquiring a lock", command::set_lock(&holder)),
         // Before it is counted up, so that it has an end.
-        Step::script("seeding a fence counter", names.command(&Seed(&holder))),
+        Step::script("seeding a fence counter", names.command(&Seed::alone(&holder))),
         Step::command("counting up a fence counter", command::count(&names.namespace, &holder)),
         Step::script("renewing a lock", names.command(&Renew(&renewals))),
         Step::script("queueing for a lock", names.command(&Enqueue(&waiter))),
