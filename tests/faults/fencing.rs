@@ -8,6 +8,7 @@ mod clock_set_forward;
 mod failover;
 mod pause;
 mod script;
+mod together;
 
 /// What the guarded scripts write, and the newest fencing token that they have seen.
 const DATA: &str = "stock:{tea}";

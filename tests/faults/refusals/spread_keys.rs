@@ -45,8 +45,11 @@ async fn a_proxy_with_the_hash_of_a_cluster_has_locks() {
     }
     let report = locker.check().await;
     assert!(!errors(&report).contains(&Code::Proxy), "{report}");
-    for server in &servers {
-        assert!(!server.admin().keys("lockable:fence:*").is_empty(), "each has a part");
+    for (number, server) in servers.iter().enumerate() {
+        let fences = server.admin().keys("lockable:fence:*");
+        assert!(!fences.is_empty(), "each has a part");
+        // No script has made one beside another, at the server of that one.
+        assert!(fences.iter().all(|fence| of_slots(fence.as_bytes()) % 2 == number), "{fences:?}");
     }
 }
 
