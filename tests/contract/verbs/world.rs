@@ -319,6 +319,8 @@ impl World {
             companions[key] = companion;
             places[key] = Place { lock, queue };
         }
+        // A script seeds the fence counters of other slots beside that of its lock.
+        found.retain(|name, (life, _)| !name.starts_with("lockable:fence:") || *life < 0);
         (State { places, others: found.into_keys().collect() }, companions)
     }
 

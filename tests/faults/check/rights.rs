@@ -88,7 +88,7 @@ async fn each_missing_right_is_named() {
         let report = check(&server.url_with(&user, "secret", 1)).await;
         assert_eq!(missing(&report), [right], "{report}");
         let finding = report.findings().next().unwrap();
-        let is_optional = right.starts_with("+client|");
+        let is_optional = right.starts_with("+client|") || right == "+copy";
         assert_eq!(finding.severity() == Severity::Info, is_optional, "{report}");
         let line = format!("ACL SETUSER {user} {right}");
         assert!(finding.advice().contains(&line), "{report}");

@@ -1,7 +1,9 @@
 //! Proxies that spread keys over several servers.
 
-use lockable_runtime::LockErrorKind;
+use std::time::{Duration, Instant};
+
 use lockable_runtime::check::{Code, Finding, Report, Severity};
+use lockable_runtime::{LockErrorKind, LockGuard};
 use lockable_tests::cluster::slot;
 use lockable_tests::{Server, Spreader, wait};
 
@@ -53,6 +55,26 @@ async fn a_proxy_with_the_hash_of_a_cluster_has_locks() {
     }
 }
 
+/// Goal: many leases are not renewed by one command, which finds only those of its first key's server.
+#[tokio::test]
+async fn leases_behind_a_proxy_that_spreads_keys_are_renewed() {
+    let servers = [Server::start(), Server::start()];
+    let proxy = Spreader::start(&servers, of_slots);
+    let locker = ample(&proxy.url()).expire(LEASE).connect().await.unwrap();
+    let mut guards = Vec::new();
+    for number in 0..8 {
+        guards.push(locker.lock(format!("lease:{number}")).renew().acquire().await.unwrap());
+    }
+    let begun = Instant::now();
+    let is_renewed =
+        |guard: &LockGuard| begun.elapsed() + guard.lease().remaining() > LEASE * 3 / 2;
+    wait::until_async(2 * LEASE, async || guards.iter().all(is_renewed)).await;
+    assert!(guards.iter().all(|guard| guard.lease().is_held()));
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+}
+
 fn errors(report: &Report) -> Vec<Code> {
     let errors = report.findings().filter(|finding| finding.severity() == Severity::Error);
     errors.map(Finding::code).collect()
@@ -70,3 +92,6 @@ fn of_tags_by_another_sum(key: &[u8]) -> usize {
 fn of_slots(key: &[u8]) -> usize {
     slot(str::from_utf8(key).unwrap()).into()
 }
+
+/// They are renewed after a third of it: the rest is for a machine that stalls.
+const LEASE: Duration = Duration::from_secs(6);

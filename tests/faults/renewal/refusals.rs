@@ -14,8 +14,8 @@ const LEASE: Duration = Duration::from_secs(3);
 
 const MANY: usize = 40;
 
-/// Goal: a cluster costs each locker one refused command, or those that are under way at the same time,
-/// and not one for each renewal or release.
+/// Goal: a cluster costs each connection one refused command, that of its trial, and not one for each renewal or
+/// release.
 /// Method: the server counts its refusals; releases that are asked for at once are batched elsewhere.
 #[tokio::test]
 async fn after_one_refusal_no_command_mixes_slots() {
@@ -25,13 +25,14 @@ async fn after_one_refusal_no_command_mixes_slots() {
     let first = refusals(&admin);
     assert!(first > 0);
     renewed(&admin, MANY).await;
+    assert_eq!(refusals(&admin), first);
     // Also where the connection is another one.
     admin.command::<u64>(&["CLIENT", "KILL", "TYPE", "normal"]);
     renewed(&admin, 2 * MANY).await;
     assert!(guards.iter().all(|guard| guard.lease().is_held()));
     let releases: JoinSet<_> = guards.into_iter().map(LockGuard::release).collect();
     releases.join_all().await.into_iter().for_each(Result::unwrap);
-    assert_eq!(refusals(&admin), first);
+    assert!(refusals(&admin) <= 2 * first);
     assert!(admin.keys("disLock:*").is_empty());
 }
 

@@ -66,7 +66,10 @@ pub(crate) async fn acquire(
 
 /// Which fence counters to seed together with the attempt's; none where the keys of a script have to be in one slot.
 fn others(connection: &Connection, attempt: &Attempt) -> Vec<Slot> {
-    if connection.is_sharded() { Vec::new() } else { connection.fences.others(attempt.slot) }
+    if connection.is_sharded() {
+        return Vec::new();
+    }
+    connection.fences.others(attempt.slot, attempt.ttl)
 }
 
 /// Whether a seed has failed that is to be repeated without the others, and remembers that: what the server refuses to

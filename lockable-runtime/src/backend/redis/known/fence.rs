@@ -78,9 +78,12 @@ impl FenceCounters {
     }
 
     /// The slots whose counters are to be seeded together with that of `own`: each slot once, also if many calls seed at
-    /// the same time. None with the first one, because many processes lock a single key.
-    pub(crate) fn others(&self, own: Slot) -> Vec<Slot> {
-        let Some(words) = self.words.get() else { return Vec::new() };
+    /// the same time. None with the first one, because many processes lock a single key, or for so long a lease that the
+    /// counters are not noted.
+    ///
+    /// See "Which fence counters does one script seed?" in DESIGN.md.
+    pub(crate) fn others(&self, own: Slot, ttl: Ttl) -> Vec<Slot> {
+        let (Some(words), Some(_)) = (self.words.get(), class(ttl)) else { return Vec::new() };
         let word = |slot: Slot| words.get(slot.index()).map(|word| word.load(Ordering::Acquire));
         let is_new = |slot: &Slot| word(*slot) == Some(0);
         let offered = iter::from_fn(|| self.offer());
@@ -130,12 +133,13 @@ impl FenceCounters {
     fn forget_when_due(&self, now: Moment) {
         let since = Moment::from_nanos(self.since.load(Ordering::Acquire));
         let lost = self.all_lost.count();
-        if now.since(since) < REMEMBERED_FOR && lost == self.lost.load(Ordering::Acquire) {
+        let is_over = now.since(since) >= REMEMBERED_FOR;
+        if !is_over && lost == self.lost.load(Ordering::Acquire) {
             return;
         }
-        // Others that were seeded at a wrong server would be found lost again and again.
-        let is_lost = self.lost.swap(lost, Ordering::AcqRel) != lost;
-        self.next.store(if is_lost { COUNT } else { 0 }, Ordering::Release);
+        // After a loss one by one: others that were seeded at a wrong server would be found lost again and again.
+        self.next.store(if is_over { 0 } else { COUNT }, Ordering::Release);
+        self.lost.store(lost, Ordering::Release);
         self.since.store(now.as_nanos(), Ordering::Release);
         let words = self.words.get().into_iter().flatten();
         words.for_each(|word| word.store(0, Ordering::Release));
@@ -236,10 +240,10 @@ mod tests {
     #[test]
     fn each_counter_is_seeded_once_beside_another() {
         let first = FenceCounters::new(LostCounters::default());
-        assert_eq!(first.others(slot()), []);
+        assert_eq!(first.others(slot(), ttl(10)), []);
         let fences = seeded();
         let mut others = Vec::new();
-        while let more @ [_, ..] = &*fences.others(Slot::new(7)) {
+        while let more @ [_, ..] = &*fences.others(Slot::new(7), ttl(10)) {
             assert!(more.len() == OTHERS || others.len() + more.len() == SLOTS - 2);
             others.extend_from_slice(more);
         }
@@ -247,7 +251,7 @@ mod tests {
         assert_eq!(others, all.collect::<Vec<_>>());
         // All are forgotten after a while.
         assert_eq!(fences.seeded(slot(), ttl(10), at(1_594)), None);
-        assert_eq!(fences.others(slot()).len(), OTHERS);
+        assert_eq!(fences.others(slot(), ttl(10)).len(), OTHERS);
     }
 
     /// Until all is forgotten because of the time.
@@ -255,11 +259,11 @@ mod tests {
     fn after_a_loss_counters_are_seeded_one_by_one() {
         let fences = seeded();
         fences.lose(at(1_001));
-        assert_eq!(fences.others(slot()), []);
+        assert_eq!(fences.others(slot(), ttl(10)), []);
         assert_eq!(fences.seeded(slot(), ttl(10), at(1_595)), None);
-        assert_eq!(fences.others(slot()).len(), OTHERS);
+        assert_eq!(fences.others(slot(), ttl(10)).len(), OTHERS);
         fences.seed_alone();
-        assert_eq!(fences.others(slot()), []);
+        assert_eq!(fences.others(slot(), ttl(10)), []);
     }
 
     #[test]
@@ -278,5 +282,6 @@ mod tests {
         let (fences, year) = (seeded(), ttl(365 * 86_400));
         fences.seed(slot(), year, at(1_000), 2_000);
         assert_eq!(fences.seeded(slot(), year, at(1_000)), None);
+        assert_eq!(fences.others(slot(), year), []);
     }
 }
