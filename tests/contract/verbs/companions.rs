@@ -34,6 +34,8 @@ pub(super) enum Counting {
     Nothing,
     // For one try, with the life of a counter that is seeded; the first one of its process has to seed.
     One { life: u64, is_first: bool },
+    // For a try for another lock, which may seed this counter too if it is behind the time.
+    Beside { life: u64 },
     // For turns, with the life of a counter that is granted for such a lease.
     Turns { life: u64 },
 }
@@ -72,6 +74,12 @@ impl Companions {
                 // A counter that was lost is seeded again.
                 let is_trusted = |fence: &Fence| !is_first && fence.value > now.micros / 2;
                 [Some(seeded)].into_iter().chain(counted.filter(is_trusted).map(Some)).collect()
+            }
+            Counting::Beside { .. } if former >= now.micros => vec![self.fence],
+            Counting::Beside { life } => {
+                let longer = self.fence.map(|fence| fence.ends).filter(|ends| *ends < NEVER);
+                let ends = (now.millis + life).max(longer.unwrap_or_default());
+                vec![self.fence, Some(Fence { value: now.micros, ends })]
             }
             Counting::Turns { life } => {
                 let first = Some(Fence::turn(self.fence, now));

@@ -26,9 +26,9 @@ pub(super) struct World {
     state: State,
     companions: [Companions; KEYS],
     last: Option<Step>,
-    /// The processes that have tried for a lock of this fence counter, so that their connections may have seeded
-    /// it. Sequences of other keys may share it.
-    tried: HashSet<(usize, String)>,
+    /// The processes that have tried for a lock: their connections may have seeded each fence counter, beside another
+    /// one too.
+    tried: HashSet<usize>,
     pub(super) verbs: u32,
     pub(super) published: u32,
     /// Dropped after what uses it.
@@ -165,10 +165,7 @@ impl World {
         self.companions = companions;
         let asked = &self.memory.side.asked;
         match step.what.asks(asked).map(|attempt| &asked[attempt]) {
-            Some(asked) if !asked.waits => {
-                let fence = companions::fence(&self.redis.keys[asked.key]);
-                self.tried.insert((asked.process, fence));
-            }
+            Some(asked) if !asked.waits => drop(self.tried.insert(asked.process)),
             _ => {}
         }
         self.last = Some(step);
@@ -233,15 +230,14 @@ impl World {
     /// What the step does to the fence counter of this key.
     fn counting(&self, what: &What, key: usize) -> Counting {
         let asked = &self.memory.side.asked;
-        if !what.keys(asked).contains(&key) {
-            return Counting::Nothing;
-        }
+        let is_about = what.keys(asked).contains(&key);
         match what.asks(asked).map(|attempt| &asked[attempt]) {
-            Some(asked) if !asked.waits => {
-                let fence = companions::fence(&self.redis.keys[key]);
-                let is_first = !self.tried.contains(&(asked.process, fence));
+            Some(asked) if !asked.waits && is_about => {
+                let is_first = !self.tried.contains(&asked.process);
                 Counting::One { life: fence_life(asked.ttl), is_first }
             }
+            Some(asked) if !asked.waits => Counting::Beside { life: fence_life(asked.ttl) },
+            _ if !is_about => Counting::Nothing,
             Some(asked) if asked.ttl > MINUTE => Counting::Turns { life: fence_life(asked.ttl) },
             _ => Counting::Turns { life: 0 },
         }
