@@ -1,5 +1,6 @@
 //! A Redis server for one run.
 
+use std::env;
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -13,16 +14,25 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts `redis-server` from the path and waits until it takes connections.
+    /// Starts `redis-server` from the path, or the program that `LOCKABLE_REDIS_SERVER` names, and waits
+    /// until it takes connections.
     #[must_use]
     pub fn start() -> Self {
-        Self::start_as(&["redis-server"])
+        Self::start_under(&[], &[])
     }
 
     /// The same on the first core only, by `taskset`.
     #[must_use]
     pub fn start_on_first_core() -> Self {
-        Self::start_as(&["taskset", "--cpu-list", "0", "redis-server"])
+        Self::start_under(&["taskset", "--cpu-list", "0"], &[])
+    }
+
+    /// The same with other options, under a tool that runs the program at the end of its arguments.
+    #[must_use]
+    pub fn start_under(tool: &[&str], options: &[&str]) -> Self {
+        let program = env::var("LOCKABLE_REDIS_SERVER");
+        let program = program.unwrap_or_else(|_| "redis-server".to_owned());
+        Self::start_as(&[tool, &[&program], options].concat())
     }
 
     fn start_as(command: &[&str]) -> Self {
@@ -36,8 +46,8 @@ impl Server {
         let started = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(process.is_alive(), "{command:?} does not start");
-            assert!(started.elapsed() < Duration::from_secs(5), "redis-server does not start");
-            std::thread::yield_now();
+            assert!(started.elapsed() < Duration::from_secs(60), "redis-server does not start");
+            std::thread::sleep(Duration::from_millis(1));
         }
         Self { port, _process: process }
     }

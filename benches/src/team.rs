@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,14 @@ impl Team {
         Ok(team)
     }
 
+    /// Lets all come to their end, which they do at that of their input.
+    ///
+    /// # Errors
+    /// When one of them fails.
+    pub fn end(mut self) -> Result<(), String> {
+        self.0.iter_mut().try_for_each(Worker::end)
+    }
+
     /// The first `count` of its processes.
     pub fn first(&mut self, count: usize) -> &mut [Worker] {
         self.0.get_mut(..count).expect("a team that is large enough")
@@ -32,7 +40,6 @@ impl Team {
 #[derive(Debug)]
 pub struct Worker {
     child: Child,
-    input: ChildStdin,
     lines: Receiver<String>,
 }
 
@@ -41,9 +48,8 @@ impl Worker {
     fn start(mut command: Command) -> Result<Self, String> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut child = command.spawn().map_err(|error| error.to_string())?;
-        let input = child.stdin.take().expect("a pipe");
         let lines = read(child.stdout.take().expect("a pipe"));
-        Ok(Self { child, input, lines })
+        Ok(Self { child, lines })
     }
 
     /// Sends an order.
@@ -51,7 +57,14 @@ impl Worker {
     /// # Errors
     /// When the process is gone.
     pub fn say(&mut self, order: &str) -> Result<(), String> {
-        writeln!(self.input, "{order}").map_err(|error| format!("its process is gone: {error}"))
+        let input = self.child.stdin.as_mut().expect("a pipe");
+        writeln!(input, "{order}").map_err(|error| format!("its process is gone: {error}"))
+    }
+
+    /// `wait` closes the pipe first.
+    fn end(&mut self) -> Result<(), String> {
+        let status = self.child.wait().map_err(|error| error.to_string())?;
+        if status.success() { Ok(()) } else { Err(format!("its process failed: {status}")) }
     }
 
     /// Waits for a line of one word.
