@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use lockable_benches::contenders::{Bare, Order, Ours};
+use lockable_benches::contenders::{Bare, Order, Ours, Same};
 use lockable_benches::worker::{self, Flavour};
 use lockable_benches::{Cores, number_of_cores, peers};
-
-use crate::same::Same;
 
 /// A way to lock, in a process of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

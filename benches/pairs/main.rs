@@ -9,7 +9,6 @@ mod entrant;
 mod figures;
 mod goals;
 mod row;
-mod same;
 mod table;
 
 use arguments::{Arguments, Task};

@@ -25,6 +25,8 @@ pub struct Snapshot {
     calls: BTreeMap<String, u64>,
     /// Seconds of processor time.
     cpu: f64,
+    /// Bytes of all requests, those of the observer too.
+    bytes: u64,
 }
 
 impl Observer {
@@ -42,14 +44,21 @@ impl Observer {
         let at = before.midpoint(monotonic());
         let calls = commands.lines().filter_map(calls).collect();
         let cpu = self.number("cpu", "used_cpu_user") + self.number("cpu", "used_cpu_sys");
-        Snapshot { at, calls, cpu }
+        let bytes = self.text("stats", "total_net_input_bytes").and_then(|text| text.parse().ok());
+        Snapshot { at, calls, cpu, bytes: bytes.expect("a number") }
     }
 
     /// A number that the server gives about itself, by the section and the field of `INFO`.
     pub fn number(&mut self, section: &str, field: &str) -> f64 {
+        let value = self.text(section, field);
+        value.and_then(|value| value.parse().ok()).expect("a field of this section")
+    }
+
+    /// The same for any text; `None` where this server has no such field.
+    pub fn text(&mut self, section: &str, field: &str) -> Option<String> {
         let info = self.info(section);
         let value = info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-        value.and_then(|value| value.trim().parse().ok()).expect("a field of this section")
+        value.map(|value| value.trim().to_owned())
     }
 
     /// For other questions.
@@ -85,6 +94,12 @@ impl Snapshot {
             calls.map(|(_, calls)| calls).sum()
         };
         calls(self) - calls(earlier)
+    }
+
+    /// Bytes of the requests between two, those of looking too.
+    #[must_use]
+    pub fn bytes_since(&self, earlier: &Self) -> u64 {
+        self.bytes - earlier.bytes
     }
 
     /// Seconds of processor time that the server took between two.

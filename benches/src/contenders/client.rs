@@ -3,7 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
+
+use super::DEADLINE;
 
 /// One connection for the process.
 #[derive(Clone)]
@@ -17,13 +20,18 @@ pub struct Client {
 pub struct Script(Arc<str>);
 
 impl Client {
-    /// The client's defaults, but without Nagle's algorithm, which would wait for more to send.
+    /// The client's defaults, but without Nagle's algorithm, which would wait for more to send, and with
+    /// longer deadlines.
     pub async fn connect(url: &str) -> Self {
         let client = redis::Client::open(url).expect("a URL");
         let tcp = redis::io::tcp::TcpSettings::default().set_nodelay(true);
         let info = client.get_connection_info().clone().set_tcp_settings(tcp);
         let client = redis::Client::open(info).expect("a client");
-        let connection = client.get_multiplexed_async_connection().await.expect("a connection");
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(DEADLINE))
+            .set_response_timeout(Some(DEADLINE));
+        let connection = client.get_multiplexed_async_connection_with_config(&config).await;
+        let connection = connection.expect("a connection");
         Self { connection }
     }
 

@@ -2,28 +2,33 @@
 
 use lockable_runtime::{LockGuard, Locker};
 
+use super::DEADLINE;
 use crate::worker::Contender;
 
-/// In which order those who wait are served.
+/// Whether a call waits, and in which order those who wait are served.
 #[derive(Debug, Clone, Copy)]
 pub enum Order {
     /// As the locker has it.
     Default,
+    /// One try.
+    Once,
     /// First come, first served.
     Fair,
 }
 
-/// One locker with its defaults for the process.
+/// One locker for the process, with its defaults but for the deadlines.
 #[derive(Debug, Clone)]
 pub struct Ours {
-    locker: Locker,
+    pub(super) locker: Locker,
     order: Order,
 }
 
 impl Ours {
     /// One locker.
     pub async fn connect(url: &str, order: Order) -> Self {
-        Self { locker: Locker::connect(url).await.expect("a locker"), order }
+        let locker =
+            Locker::builder().url(url).connect_deadline(DEADLINE).command_deadline(DEADLINE);
+        Self { locker: locker.connect().await.expect("a locker"), order }
     }
 }
 
@@ -32,11 +37,11 @@ impl Contender for Ours {
 
     async fn acquire(&mut self, key: &str) -> LockGuard {
         let request = self.locker.lock(key);
-        let request = match self.order {
-            Order::Default => request,
-            Order::Fair => request.fair(),
-        };
-        request.acquire().await.expect("a lock")
+        match self.order {
+            Order::Default => request.acquire().await.expect("a lock"),
+            Order::Once => request.try_acquire().await.expect("an answer").expect("a free lock"),
+            Order::Fair => request.fair().acquire().await.expect("a lock"),
+        }
     }
 
     async fn release(&mut self, _key: &str, held: LockGuard) {

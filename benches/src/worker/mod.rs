@@ -3,7 +3,7 @@
 //! | line in | meaning |
 //! |---|---|
 //! | `start <at> <key> <waiters> <section> <limit>` | at `at` nanoseconds of the monotonic clock `waiters` waiters want the lock, hold it for `section` microseconds, release it and want it again, `limit` times or without end for 0; a `*` in the key is replaced by the waiter's number: a key of its own |
-//! | `pairs <key> <tasks> <most> <time>` | `tasks` tasks acquire and release at once, `most` times each or until `time` milliseconds are over; a `*` in the key is replaced by the task's number, and a `#` at its end by the pair's: a key that never repeats |
+//! | `pairs <key> <tasks> <most> <time>` | `tasks` tasks acquire and release at once, `most` times each or until `time` milliseconds are over; a `*` in the key is replaced by the task's number, and a `#` at its end by the pair's: a key that never repeats, or, with `#64`, one of 64 in rotation |
 //! | `end` | the round is over: drop the waiters, and write down their sections |
 //! | end of input | the other process is gone: exit |
 //!

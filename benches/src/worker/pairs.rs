@@ -47,8 +47,8 @@ pub(super) async fn run(contender: &impl Contender, terms: &PairsTerms) -> Repor
 
 struct Task {
     key: String,
-    /// Whether a number is appended to the key, another one each time.
-    is_numbered: bool,
+    /// How many numbers are appended to the key in turn; `None` for no number.
+    numbers: Option<usize>,
     most: usize,
     time: Duration,
 }
@@ -62,9 +62,12 @@ struct Times {
 impl Task {
     fn new(number: usize, terms: &PairsTerms) -> Self {
         let key = terms.key.replace('*', &number.to_string());
-        let is_numbered = key.ends_with('#');
-        let key = key.trim_end_matches('#').to_owned();
-        Self { key, is_numbered, most: terms.most, time: terms.time }
+        let (key, numbers) = match key.split_once('#') {
+            None => (key, None),
+            Some((own, "")) => (own.to_owned(), Some(usize::MAX)),
+            Some((own, numbers)) => (own.to_owned(), Some(numbers.parse().expect("a number"))),
+        };
+        Self { key, numbers, most: terms.most, time: terms.time }
     }
 
     /// One pair at least.
@@ -72,9 +75,9 @@ impl Task {
         let (started, own) = (Instant::now(), self.key.len());
         let mut pairs = Vec::with_capacity(1_000);
         loop {
-            if self.is_numbered {
+            if let Some(numbers) = self.numbers {
                 self.key.truncate(own);
-                write!(self.key, "{}", pairs.len()).expect("memory");
+                write!(self.key, "{}", pairs.len() % numbers).expect("memory");
             }
             let before = Instant::now();
             let held = contender.acquire(&self.key).await;

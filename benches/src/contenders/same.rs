@@ -1,18 +1,19 @@
 //! What this crate sends, through the client library alone.
 
-use lockable_benches::contenders::{Client, LEASE_MS, OWNER, Script};
-use lockable_benches::worker::Contender;
+use super::{Client, LEASE_MS, OWNER, Script};
+use crate::worker::Contender;
 
 /// One fence counter for all keys, which is made once: what is left of ours when the fence counters,
 /// the tables of what is held, the timers and the renewal cost nothing.
-#[derive(Clone)]
-pub(crate) struct Same {
+#[derive(Debug, Clone)]
+pub struct Same {
     client: Client,
     release: Script,
 }
 
 impl Same {
-    pub(crate) async fn connect(url: &str) -> Self {
+    /// One connection.
+    pub async fn connect(url: &str) -> Self {
         let mut client = Client::connect(url).await;
         let mut make = redis::cmd("SET");
         make.arg(FENCE).arg(1_700_000_000_000_000_u64).arg("PX").arg(600_000);
@@ -45,8 +46,8 @@ const FENCE: &str = "lockable:fence:{same}";
 
 /// What this crate runs to release.
 const RELEASE: &str = concat!(
-    include_str!("../../lockable-runtime/scripts/free.lua"),
-    include_str!("../../lockable-runtime/scripts/publish.lua"),
-    include_str!("../../lockable-runtime/scripts/hand_off.lua"),
-    include_str!("../../lockable-runtime/scripts/release.lua")
+    include_str!("../../../lockable-runtime/scripts/free.lua"),
+    include_str!("../../../lockable-runtime/scripts/publish.lua"),
+    include_str!("../../../lockable-runtime/scripts/hand_off.lua"),
+    include_str!("../../../lockable-runtime/scripts/release.lua")
 );
