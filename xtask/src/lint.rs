@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::check::{self, Check, Needs, Outcome};
-use crate::{api, dependencies, packages, rustdoc, shell, tools, workspace};
+use crate::{api, counts, dependencies, packages, rustdoc, shell, tools, workspace};
 
 pub(crate) fn run() -> bool {
     tools::prepare();
@@ -28,6 +28,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check { name: "oldest toolchain", needs: Needs::More, run: oldest_toolchain },
     Check { name: "packages", needs: Needs::More, run: packages::archives },
     Check { name: "scripts", needs: Needs::More, run: scripts },
+    Check { name: "counts", needs: Needs::More, run: counts::check },
 ];
 
 fn format() -> Result<Outcome, String> {

@@ -4,6 +4,7 @@
 //!   runs every test; with a name, the tests that it matches.
 //! - `cargo xtask lint` installs what the checks need, and runs the complete list of them.
 //! - `cargo xtask api` writes the list of what is public in `lockable-runtime` again.
+//! - `cargo xtask counts` counts instructions, system calls and commands of an acquire with its release.
 //! - `cargo xtask simulate` runs the simulation of the client with many seeds, or shows one.
 //! - `cargo xtask mutants` puts known bugs into a copy of the sources, and runs the test that must catch each.
 //! - `cargo xtask operations` runs the tests of an operator's commands with their full counts.
@@ -13,6 +14,7 @@
 mod api;
 mod apt;
 mod check;
+mod counts;
 mod dependencies;
 mod lint;
 mod mutants;
@@ -47,12 +49,14 @@ fn run() -> Result<bool, String> {
         Some("test") => test::run(env::args().skip(2)),
         Some("lint") => Ok(lint::run()),
         Some("api") => api::write(),
+        Some("counts") => counts::run(env::args().skip(2)),
         Some("operations") => Ok(operations::run()),
         Some("mutants") => mutants::run(env::args().skip(2)),
         Some("simulate") => simulate::run(env::args().skip(2)),
         _ => Err(format!(
-            "usage: cargo xtask <{} | lint | api | operations | {} | {}>",
+            "usage: cargo xtask <{} | lint | api | {} | operations | {} | {}>",
             test::USAGE,
+            counts::USAGE,
             simulate::USAGE,
             mutants::USAGE
         )),
