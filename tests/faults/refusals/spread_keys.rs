@@ -1,13 +1,13 @@
 //! Proxies that spread keys over several servers.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lockable_runtime::check::{Code, Finding, Report, Severity};
 use lockable_runtime::{LockErrorKind, LockGuard};
 use lockable_tests::cluster::slot;
 use lockable_tests::{Server, Spreader, wait};
 
-use crate::support::{LIMIT, ample};
+use crate::support::{LIMIT, ample, now};
 
 /// Goal: a lock and its fence counter are not at two servers, where commands count up one counter, and scripts
 /// another one.
@@ -65,7 +65,7 @@ async fn leases_behind_a_proxy_that_spreads_keys_are_renewed() {
     for number in 0..8 {
         guards.push(locker.lock(format!("lease:{number}")).renew().acquire().await.unwrap());
     }
-    let begun = Instant::now();
+    let begun = now();
     let is_renewed =
         |guard: &LockGuard| begun.elapsed() + guard.lease().remaining() > LEASE * 3 / 2;
     wait::until_async(2 * LEASE, async || guards.iter().all(is_renewed)).await;
