@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
+use std::time::Duration;
 
 use lockable_benches::{Observer, Server, Team, number_of_cores};
 use tempfile::TempDir;
@@ -66,7 +67,7 @@ fn run(case: &Case, pairs: usize, server: Server, tool: Vec<String>) -> Result<T
     let mut team = Team::start(1, || command(&words))?;
     let worker = &mut team.first(1)[0];
     worker.say(&case.order(pairs))?;
-    worker.answer()?;
+    worker.answer_within(LIMIT)?;
     let after = observer.look();
     team.end()?;
     // Its log is complete then.
@@ -89,6 +90,9 @@ fn instructions(log: &Path) -> Result<u64, String> {
 fn read(log: &Path) -> Result<String, String> {
     fs::read_to_string(log).map_err(|error| format!("{}: {error}", log.display()))
 }
+
+/// Of one run, which takes seconds where nothing else runs.
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Housekeeping goes by time, so it would count for more on a busy machine.
 const QUIET: &[&str] = &["--hz", "1", "--dynamic-hz", "no"];
