@@ -267,7 +267,17 @@ pub struct ServerBuilder {
     unix_socket: bool,
     sentinel: bool,
     clock: bool,
-    deletes: bool,
+    program: Program,
+}
+
+/// Which program the server is, unless `LOCKABLE_REDIS_SERVER` names one.
+#[derive(Clone, Copy, Debug, Default)]
+enum Program {
+    /// `redis-server` on the PATH.
+    #[default]
+    System,
+    /// The Valkey of the Python environment.
+    Valkey,
 }
 
 impl ServerBuilder {
@@ -308,7 +318,7 @@ impl ServerBuilder {
     /// `LOCKABLE_REDIS_SERVER` names a server.
     #[must_use]
     pub fn deletes(mut self) -> Self {
-        self.deletes = true;
+        self.program = Program::Valkey;
         self
     }
 
@@ -352,11 +362,10 @@ impl ServerBuilder {
     }
 
     fn program(&self) -> String {
-        match env::var("LOCKABLE_REDIS_SERVER") {
-            Ok(program) => program,
-            Err(_) if self.deletes => python::valkey().to_owned(),
-            Err(_) => "redis-server".to_owned(),
-        }
+        env::var("LOCKABLE_REDIS_SERVER").unwrap_or_else(|_| match self.program {
+            Program::System => "redis-server".to_owned(),
+            Program::Valkey => python::valkey().to_owned(),
+        })
     }
 
     fn is_tls(&self) -> bool {

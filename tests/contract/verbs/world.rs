@@ -149,9 +149,10 @@ impl World {
             if owner.get(16..17) != Some("-") || !found.contains_key(&companions::queue(name)) {
                 continue;
             }
-            match is_try {
-                true => self.server.replace(name, &format!("+{owner}")),
-                false => unmarked.push(format!("{name:?} has waiters, and no mark")),
+            if is_try {
+                self.server.replace(name, &format!("+{owner}"));
+            } else {
+                unmarked.push(format!("{name:?} has waiters, and no mark"));
             }
         }
         unmarked
