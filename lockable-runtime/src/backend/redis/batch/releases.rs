@@ -25,14 +25,14 @@ pub(crate) async fn release(
     let does_more = attempt.min_hold.is_set() || attempt.had_turn();
     let counted = connection.outbox.begin();
     let is_free = match connection.delete_of(attempt).filter(|_| !does_more) {
-        Some(delete) if counted.is_alone => connection.delete(&delete).await?,
+        // Boxed, as what follows: a release that joins a batch does not need the space.
+        Some(delete) if counted.is_alone => Box::pin(connection.delete(&delete)).await?,
         None if counted.is_alone || does_more || connection.is_sharded() => false,
         delete => requests::free(connection, attempt, delete).await?,
     };
     if is_free {
         return Ok(backend::Release::Released);
     }
-    // Boxed, because a release that joins a batch does not need the space.
     Box::pin(release_one(connection, attempt, None)).await.map(|(found, _)| found)
 }
 

@@ -19,16 +19,26 @@ use crate::backend::{Attempt, Fault};
 ///
 /// # Cancel safety
 /// Commands whose call is dropped may still be sent; the others of their batch are.
-pub(crate) async fn pair(
+///
+/// No async fn, which would store the commands for as long as the replies take.
+pub(crate) fn pair(
     connection: &Arc<Connection>,
     commands: [Cmd; 2],
-) -> Result<[Value; 2], Fault> {
+) -> impl Future<Output = Result<[Value; 2], Fault>> + use<'_> {
     let counted = connection.outbox.begin();
-    if counted.is_alone {
-        // Boxed, because a call that joins a batch does not need the space.
-        return Box::pin(connection.two(commands)).await;
+    // Boxed, because a call that joins a batch does not need the space.
+    let replies = if counted.is_alone {
+        Ok(Box::pin(connection.two(commands)))
+    } else {
+        Err(join(connection, |answer| Request::Pair(commands, answer)))
+    };
+    async move {
+        let _counted = counted;
+        match replies {
+            Ok(alone) => alone.await,
+            Err(joined) => joined.await.unwrap_or_else(|_| Err(connection.runtime_ended())),
+        }
     }
-    answer(connection, |answer| Request::Pair(commands, answer)).await
 }
 
 /// Frees the attempt's lock together with others, by this command if there is one; says whether it is free now, or was

@@ -138,10 +138,16 @@ impl Connection {
         replies.unwrap_or_else(|| Err(Fault::no_answer(&self.target.server, limit)))
     }
 
-    /// The same for two commands.
-    pub(crate) async fn two(&self, commands: [Cmd; 2]) -> Result<[Value; 2], Fault> {
-        let replies = self.call(&pipeline(commands)).await?;
-        replies.try_into().map_err(|_| self.unexpected_count())
+    /// The same for two commands. No async fn, which would store them beside what they are sent as.
+    pub(crate) fn two(
+        &self,
+        commands: [Cmd; 2],
+    ) -> impl Future<Output = Result<[Value; 2], Fault>> + use<'_> {
+        let pipeline = pipeline(commands);
+        async move {
+            let replies = self.call(&pipeline).await?;
+            replies.try_into().map_err(|_| self.unexpected_count())
+        }
     }
 
     fn unexpected_count(&self) -> Fault {
