@@ -144,7 +144,9 @@ impl Load {
         let pace = Pace::start();
         let mut newcomers = JoinSet::new();
         for _ in 0..LOCKERS {
-            let locker = Locker::builder().url(&self.url).command_deadline(PATIENCE);
+            // Neither deadline is what this measures.
+            let locker = Locker::builder().url(&self.url).connect_deadline(PATIENCE);
+            let locker = locker.command_deadline(PATIENCE);
             newcomers.spawn(async move {
                 let locker = locker.connect().await.unwrap();
                 let guard = locker.lock("newcomers").wait(SWITCH).acquire().await.unwrap();
