@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -270,14 +270,14 @@ pub struct ServerBuilder {
     program: Program,
 }
 
-/// Which program the server is, unless `LOCKABLE_REDIS_SERVER` names one.
+/// Which program the server is.
 #[derive(Clone, Copy, Debug, Default)]
 enum Program {
-    /// `redis-server` on the PATH.
+    /// What `LOCKABLE_REDIS_SERVER` names, or `redis-server` on the PATH.
     #[default]
     System,
-    /// The Valkey of the Python environment.
-    Valkey,
+    /// The same if it has a conditional delete, or else the Valkey of the Python environment.
+    Deletes,
 }
 
 impl ServerBuilder {
@@ -314,11 +314,10 @@ impl ServerBuilder {
         self
     }
 
-    /// Is a server that deletes a key by its value in one command: a Valkey of the Python environment, unless
-    /// `LOCKABLE_REDIS_SERVER` names a server.
+    /// Is a server that deletes a key by its value in one command: Redis from 8.4 on, or Valkey from 9.0 on.
     #[must_use]
     pub fn deletes(mut self) -> Self {
-        self.program = Program::Valkey;
+        self.program = Program::Deletes;
         self
     }
 
@@ -362,10 +361,13 @@ impl ServerBuilder {
     }
 
     fn program(&self) -> String {
-        env::var("LOCKABLE_REDIS_SERVER").unwrap_or_else(|_| match self.program {
-            Program::System => "redis-server".to_owned(),
-            Program::Valkey => python::valkey().to_owned(),
-        })
+        let chosen = env::var("LOCKABLE_REDIS_SERVER");
+        match self.program {
+            Program::System => chosen.unwrap_or_else(|_| "redis-server".to_owned()),
+            Program::Deletes => {
+                chosen.ok().filter(|it| deletes(it)).unwrap_or_else(|| python::valkey().to_owned())
+            }
+        }
     }
 
     fn is_tls(&self) -> bool {
@@ -414,6 +416,17 @@ pub(crate) fn boot_all<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Res
 /// An address as a URL has it; over TLS by the name that certificates have.
 pub(crate) fn host(addr: SocketAddr, is_tls: bool) -> String {
     if is_tls { format!("localhost:{}", addr.port()) } else { addr.to_string() }
+}
+
+/// Whether a server of that program has `DELEX` or `DELIFEQ`, by what it prints: `Redis server v=8.6.3 sha=…`.
+fn deletes(program: &str) -> bool {
+    let printed = Command::new(program).arg("--version").output();
+    let printed = printed.map(|it| String::from_utf8_lossy(&it.stdout).into_owned());
+    let printed = printed.unwrap_or_default();
+    let version = printed.split("v=").nth(1).unwrap_or_default();
+    let mut numbers = version.split(['.', ' ']).map_while(|number| number.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    version >= if printed.starts_with("Valkey") { (9, 0) } else { (8, 4) }
 }
 
 /// The name and the password of the harness's own user.
