@@ -408,12 +408,14 @@ impl Call for Seed<'_> {
     }
 
     fn outcome(&self, reply: Value) -> Result<Counted, RedisError> {
-        match &reply {
-            Value::Array(list) if let [token, left_alone @ ..] = list.as_slice() => {
-                Ok(Counted { token: integer(token)?, others: self.without(left_alone) })
-            }
-            token => Ok(Counted { token: integer(token)?, others: Vec::new() }),
-        }
+        let (token, others) = match &reply {
+            Value::Array(list) => match list.as_slice() {
+                [token, left_alone @ ..] => (token, self.without(left_alone)),
+                [] => (&reply, Vec::new()),
+            },
+            token => (token, Vec::new()),
+        };
+        Ok(Counted { token: integer(token)?, others })
     }
 }
 
