@@ -52,7 +52,7 @@ impl Drop for End {
     }
 }
 
-const PER_CORE: usize = 10;
+const PER_CORE: usize = 6;
 
 #[cfg(test)]
 mod tests {
