@@ -25,7 +25,7 @@ pub(crate) fn current() -> u64 {
 /// Nothing here waits for another thread, which may not exist in a child.
 /// 1. Two threads of a new process draw two numbers. The exchange stores one of them, and both return that.
 /// 2. A fork between draw and exchange: the number was stored nowhere, and the child draws a later one.
-/// 3. A fork after the exchange: whoever knows the stored number also has the count that includes it, so the
+/// 3. A fork after the exchange: a process that knows the stored number also has the count that includes it, so the
 ///    child and its children draw later ones. Siblings may have the same number: they share no memory.
 fn begin(word: &AtomicU64) -> u64 {
     static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -207,7 +207,7 @@ async fn only_what_the_command_would_delete_is_marked() {
     assert_eq!(owner(&server), unmarked);
     kept.release().await.unwrap();
     is_served_last(&server, "waiter", RECHECK + least, waiter).await;
-    // The last two are as other versions and other programs write them.
+    // The second is as a version without the command writes it, the others as other programs do.
     for value in ["another's", "0123456789abcdef.1750000000000000", "0123456789ABCDEF-1"] {
         admin.command::<()>(&["SET", KEY, value, "PX", "60000"]);
         let waiter = self::waiter(&others);

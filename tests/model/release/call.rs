@@ -39,7 +39,7 @@ pub(crate) enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) is_yes: bool,
-    /// Whether the call is told that the lock is not its own, although it is.
+    /// Whether the call learned that the lock is not its own, although it is.
     pub(crate) is_wrong: bool,
     /// Whether a native delete has removed the lock of another.
     pub(crate) takes_others: bool,

@@ -13,7 +13,7 @@ pub(crate) const HELD: &str = "the server has the lock for each holder";
 pub(crate) const KEPT: &str = "a native delete removes no lock of another";
 
 /// Marked or not.
-pub(crate) const KNOWN: &str = "no one is told that its own lock is another's";
+pub(crate) const KNOWN: &str = "no call takes its own lock for another's";
 
 /// A lock that is free by a release, and not by the end of a lease, has no waiter.
 pub(crate) const SERVED: &str = "no waiter who has asked since a lease ended is at a free lock";
