@@ -20,7 +20,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
         "locker",
         "global scope blocking connect environment builder defaults url_settings mod request acquire inspect",
     ),
-    ("locker/acquire", "mod in_line acquirer"),
+    ("locker/acquire", "permit mod in_line acquirer"),
     ("admin", "revoke mod locks held waiter process"),
     ("hold", "mod run guard reentry"),
     ("lease", "renewal display revoking errors mod state loss schedule early"),
@@ -31,7 +31,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("worker", "mod agenda"),
     ("telemetry", "mod acquiring holding releasing counters no_counters span"),
     ("backend", "url link memory redis events mod administration revoking attempt min_hold fault"),
-    ("backend/memory", "outside listing revoking mod change state"),
+    ("backend/memory", "outside listing revoking mod permits change state"),
     ("backend/redis", "admin mod verbs route check topology batch pubsub wire connect known fault"),
     ("backend/redis/route", "renewals in_parts mod hops"),
     (
@@ -53,7 +53,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "backend/redis/wire",
-        "mod connection meaning greeting tracking trial script source delete server outbox command",
+        "mod connection meaning greeting tracking trial permits script source delete server outbox command",
     ),
     (
         "backend/redis/connect",
@@ -65,7 +65,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("check", "mod code grant"),
     (
         "types",
-        "mod options parameters credentials reporting selection client_name namespace tag slot key \
+        "mod options lanes parameters credentials reporting selection client_name namespace tag permit slot key \
          hole token owner random error reason percent redact escape label metric_keys no_metric_keys \
          grow_only clock written duration process generation seeded",
     ),

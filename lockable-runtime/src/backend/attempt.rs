@@ -1,13 +1,14 @@
 //! One acquisition, as its backend knows it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::min_hold::MinHold;
 use crate::types::clock::Moment;
 use crate::types::key::LockKey;
 use crate::types::label::Label;
 use crate::types::options::Ttl;
+use crate::types::permit::Lane;
 use crate::types::redact::DisplayKey;
 use crate::types::reporting::Reporting;
 use crate::types::slot::Slot;
@@ -21,6 +22,8 @@ use crate::types::token::ReleasedBy;
 /// own token and succeeds.
 pub(crate) struct Attempt {
     pub(crate) key: LockKey,
+    /// Of a call that wants any permit of the key; none for one lock, which a permit is once it is known.
+    pub(crate) lane: Option<Arc<Lane>>,
     /// Whose fence counter counts its grant.
     pub(crate) slot: Slot,
     pub(crate) owner: OwnerToken,
@@ -53,6 +56,7 @@ impl Attempt {
         Self {
             slot: Slot::of(&key),
             key,
+            lane: None,
             #[cfg(feature = "redis")]
             released_by: owner.released_by(),
             owner,
@@ -65,6 +69,33 @@ impl Attempt {
             is_watched: AtomicBool::default(),
             label: Mutex::default(),
         }
+    }
+
+    /// One that wants any permit of a key.
+    pub(crate) fn in_lane(lane: &Arc<Lane>, ttl: Ttl, owner: OwnerToken) -> Self {
+        let lane = Arc::clone(lane);
+        Self { lane: Some(Arc::clone(&lane)), ..Self::owned(lane.family.key().clone(), ttl, owner) }
+    }
+
+    /// The same acquisition, once it is known to have this permit.
+    pub(crate) fn with_permit(&self, permit: LockKey) -> Arc<Self> {
+        let this = Self::owned(permit, self.ttl, self.owner.clone()).labeled(self.label());
+        for (from, to) in [(&self.sent_at, &this.sent_at), (&self.lapses_at, &this.lapses_at)] {
+            to.store(from.load(Ordering::Acquire), Ordering::Release);
+        }
+        this.had_turn.store(self.had_turn.load(Ordering::Acquire), Ordering::Release);
+        Arc::new(this)
+    }
+
+    /// The same acquisition of each permit that it may have.
+    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "only a slot of Redis moves"))]
+    pub(crate) fn permits(&self) -> impl Iterator<Item = Arc<Self>> + Send + '_ {
+        self.lane.iter().flat_map(|lane| lane.members()).map(|permit| self.with_permit(permit))
+    }
+
+    /// The name of the line in which it waits.
+    pub(crate) fn line(&self) -> &LockKey {
+        self.lane.as_ref().map_or(&self.key, |lane| &lane.line)
     }
 
     /// One of another process, whose hold an operator ends: the waiters come first.

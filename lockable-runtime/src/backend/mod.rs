@@ -148,8 +148,8 @@ pub(crate) trait Environment: Send + Sync + 'static {
 
 /// What an attempt found.
 pub(crate) enum Acquisition {
-    /// The lock is this attempt's, counted from `since`.
-    Granted { fencing_token: FencingToken, since: Moment },
+    /// The lock is this attempt's, counted from `since`, or this permit where it wants any.
+    Granted { fencing_token: FencingToken, since: Moment, permit: Option<LockKey> },
     /// Another holder has it.
     Busy,
 }
@@ -242,6 +242,11 @@ impl Grant {
         let key = attempt.key.clone();
         let owner = attempt.owner.clone();
         Self { key, owner, fence, since: Some(sent), counts_from: Moment::default(), ttl }
+    }
+
+    /// The same of this permit, where the attempt wants any.
+    pub(crate) fn of_permit(self, permit: Option<LockKey>) -> Self {
+        Self { key: permit.unwrap_or(self.key), ..self }
     }
 }
 

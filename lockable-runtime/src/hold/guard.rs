@@ -9,6 +9,7 @@ use crate::lease::{Ended, Lease, Loss, Status};
 use crate::releaser::{Known, Releaser, try_release};
 use crate::telemetry::{self, Acquiring, Hold, HoldEnd};
 use crate::types::error::LockError;
+use crate::types::lanes::Occupied;
 use crate::waiters::{Stake, Turn};
 
 /// A held lock, released when this is dropped.
@@ -65,6 +66,8 @@ pub struct LockGuard {
     turn: Option<Turn>,
     /// The span and the times of the hold, until the release begins.
     hold: Option<Hold>,
+    /// Of a permit: another call of this process has it once the release was tried.
+    lane: Option<Box<Occupied>>,
 }
 
 impl LockGuard {
@@ -76,7 +79,13 @@ impl LockGuard {
         hold: Hold,
     ) -> Self {
         let duty = Some(Known::Granted);
-        Self { lease, releaser, duty, stake: Some(stake), turn, hold: Some(hold) }
+        Self { lease, releaser, duty, stake: Some(stake), turn, hold: Some(hold), lane: None }
+    }
+
+    /// Of a permit, whose call is in this lane.
+    pub(crate) fn in_lane(mut self, lane: Occupied) -> Self {
+        self.lane = Some(Box::new(lane));
+        self
     }
 
     /// The call that asked for the lock has it.
@@ -198,7 +207,7 @@ impl LockGuard {
     /// What the guard would do at its end is the parent's to do.
     fn leave_to_parent(&mut self) {
         self.duty = None;
-        mem::forget((self.stake.take(), self.turn.take(), self.hold.take()));
+        mem::forget((self.stake.take(), self.turn.take(), self.hold.take(), self.lane.take()));
     }
 }
 
@@ -212,7 +221,7 @@ impl Drop for LockGuard {
         }
         if let Some(known) = self.duty {
             telemetry::release_deferred(self.lease.shown_key());
-            self.releaser.defer(Arc::clone(self.lease.attempt()), known);
+            self.releaser.defer_in(Arc::clone(self.lease.attempt()), known, self.lane.take());
             self.turn.take().into_iter().for_each(Turn::defer);
         }
     }

@@ -95,7 +95,7 @@ impl Locker {
     pub(crate) fn request(&self, prefix: &str, key: &str, mut terms: Terms) -> LockRequest {
         let key = self.0.namespace.key(prefix, key);
         terms.ttl = self.0.ttl;
-        LockRequest::new(Arc::clone(&self.0.acquirer), key, terms)
+        LockRequest::new(Arc::clone(&self.0.acquirer), key, prefix.len(), terms)
     }
 
     /// Returns who has the lock of this key, and for how long; `None` when it has no holder.

@@ -10,13 +10,14 @@ use crate::backend::Link;
 use crate::hold::guard::LockGuard;
 use crate::hold::reentry::holds;
 use crate::hold::run::Run;
-use crate::locker::acquire::{Acquirer, Tried, acquire};
+use crate::locker::acquire::{Acquirer, Tried, acquire, acquire_permit};
 use crate::request_id::RequestId;
 use crate::telemetry::{self, Acquiring};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::label::Label;
 use crate::types::options::{OnLost, Terms, Wait};
+use crate::types::permit::{Family, MOST, Permits};
 use crate::types::redact::DisplayKey;
 
 /// A request for one lock, made by [`Locker::lock`](crate::Locker::lock).
@@ -45,18 +46,27 @@ pub struct LockRequest {
     acquirer: Arc<Acquirer>,
     /// The lock's whole name, or the first mistake in the request.
     key: Result<LockKey, LockError>,
+    /// How much of the key is its prefix.
+    prefix: usize,
     terms: Terms,
+}
+
+/// What a request is for.
+enum Wanted {
+    Lock(LockKey),
+    OneOf(Family, u8),
 }
 
 impl LockRequest {
     pub(crate) fn new(
         acquirer: Arc<Acquirer>,
         key: Result<LockKey, LockError>,
+        prefix: usize,
         mut terms: Terms,
     ) -> Self {
         // The one that is current here: a sync function's lock is acquired on another thread.
         terms.identity = RequestId::current();
-        Self { acquirer, key, terms }
+        Self { acquirer, key, prefix, terms }
     }
 
     pub(crate) fn link(&self) -> &Arc<Link> {
@@ -151,6 +161,38 @@ impl LockRequest {
         self
     }
 
+    /// Acquires one of so many permits of the key: at most `count` holders at a time, in all processes.
+    ///
+    /// Calls are served in the order in which they come, across all processes. A permit is a lock of its own, named
+    /// after the key with `#` and its number: it has its own lease, and a holder that dies costs one permit until that
+    /// ends. The key `export` has the permits `{export}#1`, `{export}#2` and so on, behind the prefix; the
+    /// braces are a [hash tag](LockKey), so that all are on one server.
+    ///
+    /// The number is a part of what all callers agree on. While some ask for more permits than others, the larger
+    /// number counts. Permits and the plain lock of the same key do not exclude each other.
+    ///
+    /// [Fencing tokens](crate::FencingToken) rise from grant to grant of a key, but several holders are at work, so
+    /// they fence nothing among those.
+    ///
+    /// `count` is from 2 to 64. With [`min_hold`](LockRequest::min_hold) of a second, so many calls start in a second.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// let first = locker.lock("export").permits(2).acquire().await?;
+    /// let second = locker.lock("export").permits(2).acquire().await?;
+    /// assert!(locker.lock("export").permits(2).try_acquire().await?.is_none());
+    /// # drop((first, second));
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn permits(mut self, count: u32) -> Self {
+        self.terms.permits = Permits::OneOf(count);
+        self
+    }
+
     /// Sets the label of this lock for [telemetry](crate::telemetry); the attribute sets its key template.
     ///
     /// Metrics have it as the label `lock`, spans and events as the field `lock`. Choose a constant, such as
@@ -208,10 +250,20 @@ impl LockRequest {
         let link = self.link();
         link.usable_here()?;
         match &self.key {
-            Ok(key) if holds(link.backend.store(), key) => {
+            Ok(key) if self.is_held_here(key) => {
                 Err(self.explain()(LockError::held_by_caller(key.as_str())))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Whether the calling body holds it, or any permit of the same key.
+    fn is_held_here(&self, key: &LockKey) -> bool {
+        let store = self.link().backend.store();
+        match self.terms.permits {
+            Permits::OneLock => holds(store, |held| held == key),
+            Permits::OneOf(_) | Permits::All(_) => Family::of(key, self.prefix)
+                .is_ok_and(|family| holds(store, |held| family.has(held))),
         }
     }
 
@@ -291,12 +343,21 @@ impl LockRequest {
         let explain = self.explain();
         let label = self.terms.label;
         let checked = self.checked().map_err(&explain);
-        let (acquirer, key, terms) = checked.inspect_err(|error| {
+        let (acquirer, wanted, terms) = checked.inspect_err(|error| {
             telemetry::acquisition_failed(label, error);
         })?;
-        let acquiring = Acquiring::start(reporting.show(&key).labeled(terms.label));
-        let asking = pin!(acquire(&acquirer, key, &terms));
-        match telemetry::inside(&acquiring.span, asking).await.map_err(explain) {
+        let acquiring = Acquiring::start(reporting.show(wanted.key()).labeled(terms.label));
+        let tried = match wanted {
+            Wanted::Lock(key) => {
+                let asking = pin!(acquire(&acquirer, key, &terms));
+                telemetry::inside(&acquiring.span, asking).await
+            }
+            Wanted::OneOf(family, permits) => {
+                let asking = &mut Box::pin(acquire_permit(&acquirer, family, permits, &terms));
+                telemetry::inside(&acquiring.span, asking.as_mut()).await
+            }
+        };
+        match tried.map_err(explain) {
             Ok(Tried::Granted(guard)) => Ok(Tried::Granted(guard.begin(acquiring))),
             Ok(Tried::Busy(key)) => {
                 acquiring.busy(reporting.show(&key).labeled(terms.label));
@@ -311,12 +372,12 @@ impl LockRequest {
 
     /// # Errors
     /// The first mistake in the request.
-    fn checked(self) -> Result<(Arc<Acquirer>, LockKey, Terms), LockError> {
+    fn checked(self) -> Result<(Arc<Acquirer>, Wanted, Terms), LockError> {
         self.refuse()?;
         let request = self.with(|terms| terms.check());
-        let Self { acquirer, key, mut terms } = request;
+        let Self { acquirer, key, prefix, mut terms } = request;
         terms.identity = RequestId::current().or(terms.identity);
-        Ok((acquirer, key?, terms))
+        Ok((acquirer, Wanted::new(key?, prefix, terms.permits)?, terms))
     }
 
     /// Acquires the lock, runs the body while the lease is held, and releases.
@@ -373,6 +434,27 @@ impl LockRequest {
         match Run::new(self.once().acquire(), body).await {
             Err(error) if error.is_busy() => Ok(None),
             outcome => outcome.map(Some),
+        }
+    }
+}
+
+impl Wanted {
+    fn new(key: LockKey, prefix: usize, permits: Permits) -> Result<Self, LockError> {
+        match permits {
+            Permits::OneLock => Ok(Self::Lock(key)),
+            Permits::OneOf(count) | Permits::All(count) => {
+                // It was checked with the other terms.
+                let count = u8::try_from(count).unwrap_or(MOST);
+                Family::of(&key, prefix).map(|family| Self::OneOf(family, count))
+            }
+        }
+    }
+
+    /// What errors and events name.
+    fn key(&self) -> &LockKey {
+        match self {
+            Self::Lock(key) => key,
+            Self::OneOf(family, _) => family.key(),
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::telemetry;
 use crate::types::clock::{Moment, within};
 use crate::types::key::LockKey;
 use crate::types::label::Label;
+use crate::types::lanes::Occupied;
 use crate::types::process::PerProcess;
 use crate::types::token::OwnerToken;
 use crate::worker::{Agent, InFlight, Worklist};
@@ -73,14 +74,25 @@ impl Releaser {
 
     /// Releases the attempt without a caller that waits for it. Never blocks, never fails.
     pub(crate) fn defer(self: &Arc<Self>, attempt: Arc<Attempt>, known: Known) {
-        self.accept(attempt, known, Some(self.link.backend.now()));
+        self.defer_in(attempt, known, None);
+    }
+
+    /// The same of a permit, whose lane is free once the release was tried.
+    pub(crate) fn defer_in(
+        self: &Arc<Self>,
+        attempt: Arc<Attempt>,
+        known: Known,
+        lane: Option<Box<Occupied>>,
+    ) {
+        let now = self.link.backend.now();
+        self.accept(attempt, known, lane, Some(now));
     }
 
     /// Keeps waiting for the answer that the caller gave up, and releases what it grants.
     ///
     /// See "What happens to an acquisition whose caller was cancelled?" in DESIGN.md.
     pub(crate) fn adopt(self: &Arc<Self>, attempt: Arc<Attempt>, reply: Reply<Acquisition>) {
-        if !self.accept(Arc::clone(&attempt), Known::Unknown, None) {
+        if !self.accept(Arc::clone(&attempt), Known::Unknown, None, None) {
             return;
         }
         let this = Arc::clone(self);
@@ -103,20 +115,25 @@ impl Releaser {
     }
 
     /// How much work is open.
-    #[cfg(test)]
     pub(crate) fn open_work(&self) -> usize {
         self.backlog.open()
     }
 
     /// Defers a release, unless too many wait already.
-    fn accept(self: &Arc<Self>, attempt: Arc<Attempt>, known: Known, due: Option<Moment>) -> bool {
+    fn accept(
+        self: &Arc<Self>,
+        attempt: Arc<Attempt>,
+        known: Known,
+        lane: Option<Box<Occupied>>,
+        due: Option<Moment>,
+    ) -> bool {
         if self.link.is_inherited() {
             return false;
         }
         let token = attempt.owner.clone();
         let shown = Arc::clone(&attempt);
         // Counted before a task can end it; dropped outside of the agenda's lock if it is not needed.
-        let mut new = Some(Deferred::new(&self.backlog, attempt, known));
+        let mut new = Some(Deferred::new(&self.backlog, attempt, known, lane));
         let is_accepted = self.change(|agenda| {
             let is_full = agenda.len() >= LIMIT;
             if let Some(deferred) = agenda.get_mut(&token) {
@@ -154,7 +171,7 @@ impl Releaser {
         let end = attempt.lapses_at().unwrap_or(now).after(self.link.command_deadline);
         let next = self.change(|agenda| {
             let deferred = agenda.get_mut(&attempt.owner)?;
-            let tried = deferred.untried.take();
+            let tried = (deferred.untried.take(), deferred.lane.take());
             let next = deferred.duty.answered(&outcome, now, end);
             let done = match next {
                 Next::Again(moment) => {
@@ -189,17 +206,24 @@ pub(crate) struct Deferred {
     duty: Duty,
     /// None once a try was answered, or given up.
     untried: Option<Untried>,
+    lane: Option<Box<Occupied>>,
     pending: Pending,
     /// That under which it is counted.
     label: &'static Label,
 }
 
 impl Deferred {
-    fn new(backlog: &Arc<Backlog>, attempt: Arc<Attempt>, known: Known) -> Self {
+    fn new(
+        backlog: &Arc<Backlog>,
+        attempt: Arc<Attempt>,
+        known: Known,
+        lane: Option<Box<Occupied>>,
+    ) -> Self {
         let label = attempt.label();
         telemetry::change(label, BACKLOG, 1.0);
         let untried = Some(Untried::begin(backlog, &attempt));
-        Self { duty: Duty::new(attempt, known), untried, pending: Pending::begin(backlog), label }
+        let pending = Pending::begin(backlog);
+        Self { duty: Duty::new(attempt, known), untried, lane, pending, label }
     }
 }
 
@@ -277,9 +301,9 @@ mod tests {
     fn excess_releases_are_left_to_their_leases() {
         let releaser = releaser();
         for _ in 0..LIMIT {
-            assert!(releaser.accept(attempt(), Known::Unknown, None));
+            assert!(releaser.accept(attempt(), Known::Unknown, None, None));
         }
-        assert!(!releaser.accept(attempt(), Known::Unknown, None));
+        assert!(!releaser.accept(attempt(), Known::Unknown, None, None));
         assert_eq!((waiting(&releaser), releaser.backlog.open()), (LIMIT, LIMIT));
     }
 }

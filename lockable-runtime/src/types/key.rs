@@ -80,6 +80,12 @@ impl LockKey {
         }
     }
 
+    /// A key that is known to be one, because it is made of another.
+    pub(super) fn within(text: String) -> Self {
+        debug_assert!(flaw(&text, &text).is_none(), "no lock key: {text}");
+        Self(Cow::Owned(text))
+    }
+
     /// Returns the key as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

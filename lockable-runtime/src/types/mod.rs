@@ -11,6 +11,7 @@ pub(crate) mod grow_only;
 pub(crate) mod hole;
 pub(crate) mod key;
 pub(crate) mod label;
+pub(crate) mod lanes;
 #[cfg(feature = "metrics")]
 pub(crate) mod metric_keys;
 #[cfg(not(feature = "metrics"))]
@@ -25,6 +26,7 @@ pub(crate) mod options;
 pub(crate) mod owner;
 pub(crate) mod parameters;
 pub(crate) mod percent;
+pub(crate) mod permit;
 pub(crate) mod process;
 pub(crate) mod random;
 pub(crate) mod reason;

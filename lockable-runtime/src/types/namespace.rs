@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
+use crate::types::permit::member;
 #[cfg(any(feature = "redis", feature = "__internals", test))]
 use crate::types::{owner::ProcessId, slot::Slot, tag::tag, token::Origin};
 
@@ -35,20 +36,23 @@ impl Namespace {
     ///
     /// # Errors
     /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when that cannot be a key, or is the name of a companion: the
-    /// lock would be taken for a queue or a counter of others.
+    /// lock would be taken for a queue or a counter of others. The name of a permit would have the queue of all.
     pub(crate) fn key(&self, prefix: &str, text: &str) -> Result<LockKey, LockError> {
         let key = LockKey::prefixed(prefix, text)?;
-        if self.is_companion(key.as_str()) {
-            let flaw = "the key is a name of what lockable has beside its locks; choose another key, or another \
-                        `namespace`";
-            return Err(LockError::invalid_key(key.as_str(), flaw));
-        }
-        Ok(key)
+        let flaw = if self.is_companion(key.as_str()) {
+            "the key is a name of what lockable has beside its locks; choose another key, or another `namespace`"
+        } else if member(key.as_str()).is_some() {
+            "the key is the name of a permit, a hash tag with `#` and a number behind it; write `permits` for one of \
+             those, or another character than `#`"
+        } else {
+            return Ok(key);
+        };
+        Err(LockError::invalid_key(key.as_str(), flaw))
     }
 
     /// Whether a key has a name of the forms below.
     pub(crate) fn is_companion(&self, key: &str) -> bool {
-        let forms = [":fence:{", ":queue:{", ":queue::", ":probe:"];
+        let forms = [":fence:{", ":queue:{", ":queue:#:", ":queue::", ":probe:"];
         let rest = key.strip_prefix(&*self.0);
         rest.is_some_and(|rest| forms.iter().any(|form| rest.starts_with(form)))
     }
@@ -74,13 +78,14 @@ impl Namespace {
     }
 
     /// The name of the queue of a lock, on the same slot as the lock itself: by its hash tag, or else with
-    /// itself as one. The names of the two kinds differ in the last character before the key.
+    /// itself as one. All permits of a key have one queue. The names of the kinds differ in the last character before
+    /// the key.
     pub(crate) fn queue<'a>(&'a self, key: &'a LockKey) -> Companion<'a> {
         let key = key.as_str();
-        if key.contains('{') {
-            Companion([&self.0, ":queue::", key, ""])
-        } else {
-            Companion([&self.0, ":queue:{", key, "}"])
+        match member(key) {
+            Some((family, 1..)) => Companion([&self.0, ":queue:#:", family, ""]),
+            _ if key.contains('{') => Companion([&self.0, ":queue::", key, ""]),
+            _ => Companion([&self.0, ":queue:{", key, "}"]),
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::request_id::RequestId;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::label::Label;
+use crate::types::permit::Permits;
 
 /// Redis keeps the end of a life in 63 bits of milliseconds since 1970; half of that is left for
 /// the time that has gone by.
@@ -112,6 +113,7 @@ pub(crate) struct Terms {
     pub(crate) wait: Wait,
     /// Whether the lock passes to another process after each holder.
     pub(crate) fair: bool,
+    pub(crate) permits: Permits,
     /// The request that the lock is for.
     pub(crate) identity: Option<RequestId>,
     /// Whether the caller's thread does nothing else while the lock is held.
@@ -183,7 +185,10 @@ impl Terms {
             (_, Some(least)) if least > expire => Err(invalid(format!(
                 "`min_hold` is at most `expire`, got {least:?} and {expire:?}"
             ))),
-            _ => Ok(()),
+            _ if self.fair && self.permits != Permits::OneLock => {
+                Err(invalid("`fair` is not for permits, which pass to the next waiter anyway"))
+            }
+            _ => self.permits.check(),
         }
     }
 }

@@ -35,6 +35,10 @@ impl Holders {
     }
 
     /// A stake becomes another one.
+    pub(super) fn at(&self, key: &LockKey) -> At {
+        self.table.at(key)
+    }
+
     pub(super) fn change(&self, at: At, from: Role, begin: impl FnOnce(&mut Stakes)) -> Left {
         self.table.change(at, |stakes| {
             let left = stakes.leave(from, at.number);

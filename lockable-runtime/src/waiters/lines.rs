@@ -14,6 +14,7 @@ use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::owner::NumberOfWaiter;
+use crate::types::permit::{Family, MOST};
 use crate::types::slot::Slot;
 use crate::types::token::{CurrentOrigin, Origin, OwnerToken};
 use crate::worker::{Agent, InFlight, Worklist};
@@ -129,6 +130,15 @@ impl Lines {
         }));
     }
 
+    /// The line that a grant is for: of its lock, or the lane whose attempt was granted this permit.
+    fn line_of(&self, grant: &Grant) -> LockKey {
+        let members = Family::of_permit(&grant.key).into_iter();
+        let mut lanes = members.flat_map(|family| (1..=MOST).map(move |lane| family.member(lane)));
+        let expects = |line: &LockKey| self.look(line, |line| line.expects(&grant.owner));
+        let lane = lanes.find(|line| expects(line) == Some(true));
+        lane.unwrap_or_else(|| grant.key.clone())
+    }
+
     /// Makes the next attempt, if one is needed.
     ///
     /// # Errors
@@ -141,7 +151,11 @@ impl Lines {
         let number = NumberOfWaiter::draw()?;
         Ok(move |first: &Waiter<Answer>| {
             let owner = OwnerToken::at(origin, number, first.identity.as_ref());
-            Arc::new(Attempt::owned(key.clone(), first.ttl, owner).labeled(first.label))
+            let attempt = match &first.lane {
+                None => Attempt::owned(key.clone(), first.ttl, owner),
+                Some(lane) => Attempt::in_lane(lane, first.ttl, owner),
+            };
+            Arc::new(attempt.labeled(first.label))
         })
     }
 
@@ -200,13 +214,13 @@ struct Open<'a> {
 impl Open<'_> {
     fn failed(&self, fault: &Fault) {
         let attempt = self.attempt;
-        self.lines.act(&attempt.key, |line, now| line.failed(Some(attempt), fault, now));
+        self.lines.act(attempt.line(), |line, now| line.failed(Some(attempt), fault, now));
     }
 
     fn answered(&mut self, answer: &Enqueued) {
         self.is_answered = true;
         let attempt = self.attempt;
-        self.lines.act(&attempt.key, |line, now| line.answered(attempt, answer, now));
+        self.lines.act(attempt.line(), |line, now| line.answered(attempt, answer, now));
     }
 }
 
@@ -214,7 +228,7 @@ impl Drop for Open<'_> {
     fn drop(&mut self) {
         if !self.is_answered {
             let attempt = self.attempt;
-            self.lines.on(&attempt.key, |line, _| line.question_ends(attempt, false));
+            self.lines.on(attempt.line(), |line, _| line.question_ends(attempt, false));
         }
     }
 }
@@ -222,8 +236,9 @@ impl Drop for Open<'_> {
 impl Events for Lines {
     fn on_grant(&self, grant: Grant) {
         let Some(this) = self.this.upgrade() else { return };
-        match this.on(&grant.key, |line, now| line.granted(&grant, now)) {
-            Some(actions) => this.perform_all(&grant.key, actions),
+        let line = this.line_of(&grant);
+        match this.on(&line, |line, now| line.granted(&grant, now)) {
+            Some(actions) => this.perform_all(&line, actions),
             // With another origin it may be one to a process that was started from the same image.
             None if !this.origin.is_of(&grant.owner) => {}
             None => {

@@ -17,6 +17,7 @@ use crate::types::clock::Moment;
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::options::{Terms, Wait};
+use crate::types::permit::Lane;
 
 pub(crate) use self::line::{Granted, Heard};
 pub(crate) use self::stake::{Entered, Stake};
@@ -54,6 +55,13 @@ impl Waiters {
     }
 
     /// How many calls ask for this lock now.
+    /// What a call is that wants any permit, in the line of its lane: it asks, because no other call is there.
+    pub(crate) fn enter_lane(&self, lane: &Lane) -> Stake {
+        let mut stake = Stake::new(&self.lines, self.lines.holders.at(&lane.line), Role::IsOver);
+        stake.asks();
+        stake
+    }
+
     #[cfg(test)]
     pub(crate) fn asking(&self, key: &LockKey) -> usize {
         self.lines.holders.asking(key)
@@ -84,7 +92,7 @@ impl Waiters {
     pub(crate) fn turn<'a>(
         &'a self,
         key: &'a LockKey,
-        (stake, terms): (&Stake, &Terms),
+        (stake, terms, lane): (&Stake, &Terms, Option<&Arc<Lane>>),
         heard: Heard,
         unclaimed: Option<Turn>,
     ) -> impl Future<Output = Result<Turn, LockError>> + Send + use<'a> {
@@ -92,7 +100,8 @@ impl Waiters {
         let Terms { ttl, fair: is_fair, label, .. } = *terms;
         let number = stake.number();
         let identity = terms.identity.clone();
-        let waiter = Waiter { number, ttl, is_fair, identity, label, answer: sender };
+        let lane = lane.cloned();
+        let waiter = Waiter { number, ttl, is_fair, identity, label, lane, answer: sender };
         self.lines.on(key, |line, now| {
             // Under the lock of the line: a try that ends later finds the call there.
             let is_first = line.len() == 0 && matches!(heard, Heard::Nothing);

@@ -72,6 +72,12 @@ impl Stake {
         self.change(Role::Holds, Heard::Busy, |stakes| stakes.push(held));
     }
 
+    /// The lock that it is about is known by now: a permit, of those of its lane.
+    pub(crate) fn moves(&mut self, permit: &LockKey) {
+        self.change(Role::IsOver, Heard::Busy, |_| {});
+        self.at = self.lines.holders.at(permit);
+    }
+
     /// Takes the stake out of this.
     pub(crate) fn take(&mut self) -> Self {
         let role = mem::replace(&mut self.role, Role::IsOver);

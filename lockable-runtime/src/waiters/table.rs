@@ -114,6 +114,14 @@ impl Table {
         (way, at)
     }
 
+    /// Where a new stake in this lock is.
+    pub(super) fn at(&self, key: &LockKey) -> At {
+        let hash = self.hasher.hash_one(key);
+        let mut entries = self.part(hash);
+        entries.next_number += 1;
+        At { hash, number: entries.next_number }
+    }
+
     /// Changes the stakes that this one is among.
     pub(super) fn change<R>(&self, at: At, change: impl FnOnce(&mut Stakes) -> R) -> R {
         let mut entries = self.part(at.hash);
@@ -126,8 +134,14 @@ impl Table {
                 }
                 result
             }
-            // The last stake of these locks is over.
-            Entry::Vacant(_) => change(&mut Stakes::default()),
+            Entry::Vacant(place) => {
+                let mut stakes = Stakes::default();
+                let result = change(&mut stakes);
+                if !stakes.is_empty() {
+                    place.insert(stakes);
+                }
+                result
+            }
         }
     }
 

@@ -14,20 +14,29 @@ use crate::types::clock::Moment;
 pub(crate) struct Turn {
     lines: Arc<Lines>,
     pub(crate) granted: Granted,
+    /// What is released in the end: the attempt that was granted, or the permit that it was granted.
+    held: Arc<Attempt>,
     is_over: bool,
 }
 
 impl Turn {
-    pub(super) fn new(lines: Arc<Lines>, granted: Granted) -> Self {
-        Self { lines, granted, is_over: false }
+    pub(super) fn new(lines: Arc<Lines>, mut granted: Granted) -> Self {
+        let permit = granted.permit.take().map(|permit| granted.attempt.with_permit(permit));
+        let held = permit.unwrap_or_else(|| Arc::clone(&granted.attempt));
+        Self { lines, granted, held, is_over: false }
+    }
+
+    /// The lock that its call has.
+    pub(crate) fn held(&self) -> &Arc<Attempt> {
+        &self.held
     }
 
     /// Passes the lock to the next waiter of this process, if it may; returns whether it did.
     pub(crate) fn pass(&mut self) -> bool {
         let attempt = &self.granted.attempt;
-        let actions = self.lines.on(&attempt.key, |line, now| line.passed(attempt, now));
+        let actions = self.lines.on(attempt.line(), |line, now| line.passed(attempt, now));
         self.is_over = actions.deliver.is_some();
-        self.lines.perform_all(&attempt.key, actions);
+        self.lines.perform_all(attempt.line(), actions);
         self.is_over
     }
 
@@ -49,7 +58,7 @@ impl Turn {
     fn end(mut self, event: fn(&mut Line<Answer>, &Arc<Attempt>, Moment) -> Actions<Answer>) {
         self.is_over = true;
         let attempt = &self.granted.attempt;
-        self.lines.act(&attempt.key, |line, now| event(line, attempt, now));
+        self.lines.act(attempt.line(), |line, now| event(line, attempt, now));
     }
 
     /// Releases the lock, and queues the calls that wait behind the other processes.
@@ -60,13 +69,13 @@ impl Turn {
         self.is_over = true;
         let lines = &self.lines;
         let attempt = &self.granted.attempt;
-        let make = lines.attempt_for(&attempt.key).ok();
-        let ending = lines.on(&attempt.key, |line, now| line.ending(attempt, make, now));
+        let make = lines.attempt_for(attempt.line()).ok();
+        let ending = lines.on(attempt.line(), |line, now| line.ending(attempt, make, now));
         let next = ending.next.clone();
         let mut releasing = Releasing { lines, attempt, ending };
         let link = &lines.link;
         let slot = attempt.slot;
-        let ended = Arc::clone(attempt);
+        let ended = Arc::clone(&self.held);
         let (found, grant) = match next {
             None => (link.ask(slot, link.backend.release(ended)).await?, None),
             Some(next) => link.ask(slot, link.backend.release_to(ended, next)).await?,
@@ -80,7 +89,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         if !self.is_over {
             let attempt = &self.granted.attempt;
-            self.lines.act(&attempt.key, |line, now| line.returned(attempt, now));
+            self.lines.act(attempt.line(), |line, now| line.returned(attempt, now));
         }
     }
 }
@@ -95,6 +104,6 @@ struct Releasing<'a> {
 impl Drop for Releasing<'_> {
     fn drop(&mut self) {
         let ending = mem::take(&mut self.ending);
-        self.lines.act(&self.attempt.key, |line, now| line.released(self.attempt, ending, now));
+        self.lines.act(self.attempt.line(), |line, now| line.released(self.attempt, ending, now));
     }
 }

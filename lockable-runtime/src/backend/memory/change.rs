@@ -1,37 +1,71 @@
 //! The verbs, as changes of what is stored about one key.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use super::state::{Counting, Lock, Place, State, TURN};
 use crate::backend::{
     Acquisition, Attempt, Enqueued, Events, Grant, Held, Release, Renewal, Renewed, Reserved,
 };
-use crate::types::clock::Moment;
+use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 use crate::types::token::{FencingToken, Origin, OwnerToken};
 
 /// One verb at work on one key, at one moment.
 pub(super) struct Change<'a> {
+    key: LockKey,
     /// Its lock is there only while it lasts.
     place: &'a mut Place,
     counting: &'a mut Counting,
     listeners: &'a [(Origin, Weak<dyn Events>)],
     now: Moment,
     /// The grant that this handed off, for the listener to hear of when the state is unlocked.
-    pub(super) hand_off: Option<(Arc<dyn Events>, Grant)>,
+    hand_off: Option<HandOff>,
+}
+
+/// A grant to the waiter of a locker, which is published outside of the store's lock.
+pub(super) type HandOff = (Arc<dyn Events>, Grant);
+
+impl State {
+    /// What a verb of one lock finds, and what it hands off.
+    pub(super) fn change<T>(
+        &mut self,
+        key: LockKey,
+        verb: impl FnOnce(&mut Change<'_>) -> T,
+    ) -> (T, Option<HandOff>) {
+        self.with_queue(&key.clone(), |state| {
+            let mut change = Change::of(state, key, tokio_time());
+            (verb(&mut change), change.hand_off)
+        })
+    }
 }
 
 impl<'a> Change<'a> {
-    pub(super) fn of(state: &'a mut State, key: LockKey, now: Moment) -> Self {
+    fn of(state: &'a mut State, key: LockKey, now: Moment) -> Self {
         state.sweep_when_grown(now);
-        let place = state.places.entry(key).or_default();
+        let place = state.places.entry(key.clone()).or_default();
         if place.expires() <= now {
             place.lock = None;
         }
         let counting = &mut state.counting;
         let listeners = &state.listeners;
-        Self { place, counting, listeners, now, hand_off: None }
+        Self { key, place, counting, listeners, now, hand_off: None }
+    }
+
+    /// Whether an attempt that asks may have it, or the first of the waiters.
+    pub(super) fn is_free(&self) -> bool {
+        self.place.lock.as_ref().is_none_or(|lock| lock.ends <= self.now)
+    }
+
+    pub(super) fn has_waiters(&self) -> bool {
+        !self.place.queue.is_empty()
+    }
+
+    /// How long it stays taken by a minimum hold.
+    pub(super) fn kept_for(&self) -> Option<Duration> {
+        let lock = self.place.lock.as_ref().filter(|lock| lock.is_released)?;
+        Some(lock.ends.since(self.now))
     }
 
     pub(super) fn acquire(&mut self, attempt: &Attempt) -> Acquisition {
@@ -40,7 +74,8 @@ impl<'a> Change<'a> {
             return Acquisition::Busy;
         }
         let fencing_token = FencingToken::new(self.counting.reserve(attempt, 1, self.now));
-        Acquisition::Granted { fencing_token, since }
+        let permit = attempt.lane.is_some().then(|| self.key.clone());
+        Acquisition::Granted { fencing_token, since, permit }
     }
 
     pub(super) fn enqueue(&mut self, attempt: &Arc<Attempt>) -> Enqueued {
@@ -62,6 +97,10 @@ impl<'a> Change<'a> {
         self.place.join(attempt);
         let remaining = self.place.lock.as_ref().map(|lock| lock.ends.since(now));
         Enqueued::Queued { remaining }
+    }
+
+    pub(super) fn join(&mut self, attempt: &Arc<Attempt>) {
+        self.place.join(attempt);
     }
 
     pub(super) fn leave(&mut self, attempt: &Attempt) {
@@ -162,7 +201,7 @@ impl<'a> Change<'a> {
         None
     }
 
-    fn is_held_by(&self, attempt: &Attempt) -> bool {
+    pub(super) fn is_held_by(&self, attempt: &Attempt) -> bool {
         self.place.lock.as_ref().is_some_and(|lock| lock.is_held_by(attempt))
     }
 
@@ -174,6 +213,7 @@ impl<'a> Change<'a> {
     /// The grant of a lock that the attempt holds now.
     fn grant(&mut self, attempt: &Attempt, since: Moment, ttl: Ttl) -> Grant {
         let fence = self.counting.reserve(attempt, TURN, self.now);
-        Grant::answered(attempt, Reserved::turn(fence), since, ttl)
+        let permit = attempt.lane.is_some().then(|| self.key.clone());
+        Grant::answered(attempt, Reserved::turn(fence), since, ttl).of_permit(permit)
     }
 }

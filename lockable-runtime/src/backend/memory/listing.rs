@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Memory;
-use super::state::Place;
+use super::state::{Place, State};
 use crate::backend::administration::{Administration, Client, Page, Queued, Seen};
 use crate::backend::{Held, Reply};
 use crate::types::client_name::ClientName;
@@ -28,9 +28,9 @@ impl Administration for Arc<Memory> {
     fn look(&self, key: LockKey) -> Reply<Option<Seen>> {
         let store = Arc::clone(self);
         Box::pin(async move {
-            let state = store.state();
             let now = tokio_time();
-            Ok(state.places.get(&key).and_then(|place| seen(&key, place, now)))
+            let look = |state: &mut State| Some(seen(&key, state.places.get(&key)?, now)?);
+            Ok(store.state().with_queue(&key, look))
         })
     }
 

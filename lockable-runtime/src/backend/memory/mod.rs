@@ -30,6 +30,7 @@ mod change;
 mod listing;
 #[cfg(feature = "__internals")]
 mod outside;
+mod permits;
 mod revoking;
 mod state;
 
@@ -95,11 +96,7 @@ impl Memory {
 
     /// Does this to a key. The listener hears of the grant that was handed off when the state is unlocked.
     fn change<T>(&self, key: LockKey, verb: impl FnOnce(&mut Change<'_>) -> T) -> T {
-        let mut state = self.state();
-        let mut change = Change::of(&mut state, key, tokio_time());
-        let found = verb(&mut change);
-        let hand_off = change.hand_off;
-        drop(state);
+        let (found, hand_off) = self.state().change(key, verb);
         if let Some((listener, grant)) = hand_off {
             listener.on_grant(grant);
         }
@@ -112,8 +109,15 @@ impl Memory {
         key: LockKey,
         verb: impl FnOnce(&mut Change<'_>) -> T + Send + 'static,
     ) -> Reply<T> {
+        self.reply_of(move |store| store.change(key, verb))
+    }
+
+    fn reply_of<T: 'static>(
+        self: &Arc<Self>,
+        verb: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Reply<T> {
         let store = Arc::clone(self);
-        Box::pin(async move { Ok(store.change(key, verb)) })
+        Box::pin(async move { Ok(verb(&store)) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -147,10 +151,16 @@ impl Memory {
 
 impl Backend for Arc<Memory> {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
+        if attempt.lane.is_some() {
+            return self.reply_of(move |store| store.acquire_permit(&attempt));
+        }
         self.reply(attempt.key.clone(), move |change| change.acquire(&attempt))
     }
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
+        if attempt.lane.is_some() {
+            return self.reply_of(move |store| store.release_permits(&attempt));
+        }
         self.reply(attempt.key.clone(), move |change| change.release(&attempt, None).0)
     }
 
@@ -170,10 +180,16 @@ impl Backend for Arc<Memory> {
     }
 
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
+        if attempt.lane.is_some() {
+            return self.reply_of(move |store| store.enqueue_for_permit(&attempt));
+        }
         self.reply(attempt.key.clone(), move |change| change.enqueue(&attempt))
     }
 
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
+        if attempt.lane.is_some() {
+            return self.reply_of(move |store| store.leave_permits(&attempt));
+        }
         self.reply(attempt.key.clone(), move |change| change.leave(&attempt))
     }
 

@@ -1,6 +1,7 @@
 //! What a store in memory holds.
 
 use std::collections::{HashMap, VecDeque};
+use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -9,6 +10,7 @@ use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 use crate::types::owner::LockValue;
+use crate::types::permit::Family;
 use crate::types::slot::Slot;
 use crate::types::token::{Origin, OwnerToken};
 
@@ -24,6 +26,8 @@ const SMALL: usize = 64;
 
 pub(super) struct State {
     pub(super) places: HashMap<LockKey, Place>,
+    /// The queues of permits, by the key behind which their names have a number.
+    queues: HashMap<LockKey, VecDeque<Arc<Attempt>>>,
     pub(super) counting: Counting,
     /// Who receives grants, by the origin of the owner tokens.
     pub(super) listeners: Vec<(Origin, Weak<dyn Events>)>,
@@ -37,6 +41,7 @@ impl State {
     pub(super) fn new() -> Self {
         Self {
             places: HashMap::new(),
+            queues: HashMap::new(),
             counting: Counting::start(),
             listeners: Vec::new(),
             lockers: Vec::new(),
@@ -48,7 +53,26 @@ impl State {
     #[cfg(any(feature = "__internals", test))]
     pub(super) fn flush(&mut self) {
         self.places.clear();
+        self.queues.clear();
         self.counting.fences.clear();
+    }
+
+    /// Performs a change of what is stored about a key. A permit has the queue of all meanwhile.
+    pub(super) fn with_queue<T>(
+        &mut self,
+        key: &LockKey,
+        change: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let Some(family) = Family::of_permit(key) else { return change(self) };
+        if let Some(queue) = self.queues.remove(family.key()) {
+            self.places.entry(key.clone()).or_default().queue = queue;
+        }
+        let result = change(self);
+        let queue = self.places.get_mut(key).map(|place| mem::take(&mut place.queue));
+        if let Some(queue) = queue.filter(|queue| !queue.is_empty()) {
+            self.queues.insert(family.key().clone(), queue);
+        }
+        result
     }
 
     pub(super) fn sweep_when_grown(&mut self, now: Moment) {

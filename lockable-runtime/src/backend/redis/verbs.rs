@@ -8,6 +8,7 @@ use super::fault;
 use super::route::{Router, Verb};
 use super::wire::connection::Connection;
 use super::wire::meaning::Failed;
+use super::wire::permits::{Asker, LeaveAll, OneOf};
 use super::wire::script::{self, QueueReply};
 use crate::backend::{self, Acquisition, Attempt, Enqueued, Grant, Held, Reserved};
 use crate::types::clock::{Moment, boot_time};
@@ -22,8 +23,20 @@ impl Verb for Acquire<'_> {
         acquire(connection, self.0).await
     }
 
+    /// Permits are tried one after the other.
     async fn in_parts(&self, router: &Router, _: Failed) -> Result<Acquisition, Failed> {
-        Ok(router.acquire_in_parts(self.0).await?)
+        if self.0.lane.is_none() {
+            return Ok(router.acquire_in_parts(self.0).await?);
+        }
+        self.0.mark_sent(boot_time());
+        for attempt in self.0.permits() {
+            let found = router.acquire_in_parts(&attempt).await?;
+            if let Acquisition::Granted { fencing_token, since, .. } = found {
+                let permit = Some(attempt.key.clone());
+                return Ok(Acquisition::Granted { fencing_token, since, permit });
+            }
+        }
+        Ok(Acquisition::Busy)
     }
 }
 
@@ -33,12 +46,33 @@ impl Verb for Release<'_> {
     type Found = backend::Release;
 
     async fn whole(&self, connection: &Arc<Connection>) -> Result<backend::Release, Failed> {
-        releases::release(connection, self.0).await
+        match Asker::of(self.0) {
+            None => releases::release(connection, self.0).await,
+            Some(asker) => Box::pin(release_any(connection, asker)).await,
+        }
     }
 
     async fn in_parts(&self, router: &Router, _: Failed) -> Result<backend::Release, Failed> {
-        Ok(router.release_in_parts(self.0).await?)
+        if self.0.lane.is_none() {
+            return Ok(router.release_in_parts(self.0).await?);
+        }
+        let mut released = backend::Release::Absent;
+        for attempt in self.0.permits() {
+            if router.release_in_parts(&attempt).await? == backend::Release::Released {
+                released = backend::Release::Released;
+            }
+        }
+        Ok(released)
     }
+}
+
+/// Ends whatever an attempt has been granted of which no answer says which permit it is.
+async fn release_any(
+    connection: &Connection,
+    asker: Asker<'_>,
+) -> Result<backend::Release, Failed> {
+    let had = connection.run(&LeaveAll(asker)).await?;
+    Ok(if had { backend::Release::Released } else { backend::Release::Absent })
 }
 
 /// A release that queues another attempt of this process.
@@ -87,21 +121,35 @@ impl Verb for Enqueue<'_> {
         }
         let sent = boot_time();
         attempt.mark_sent(sent);
-        let words = |fault| fault::of_queue(fault, &connection.names.namespace, &attempt.key);
-        let place = connection.run(&script::Enqueue(attempt)).await;
-        let (place, time) = place.map_err(|failed| failed.map(words))?;
+        let words = |fault| fault::of_queue(fault, &connection.names.namespace, attempt.line());
+        let place = match Asker::of(attempt) {
+            None => connection.run(&script::Enqueue(attempt)).await.map(|(place, time)| (place, None, time)),
+            Some(asker) => connection.run(&OneOf(asker)).await,
+        };
+        let (place, permit, time) = place.map_err(|failed| failed.map(words))?;
         connection.learn(sent, time);
         Ok(match place {
             QueueReply::Granted { fence } => {
                 let fence = Reserved::at(fence, time);
-                Enqueued::Granted(Grant::answered(attempt, fence, sent, attempt.ttl))
+                let grant = Grant::answered(attempt, fence, sent, attempt.ttl);
+                Enqueued::Granted(grant.of_permit(permit))
             }
             QueueReply::Queued { remaining } => Enqueued::Queued { remaining },
         })
     }
 
     async fn in_parts(&self, router: &Router, _: Failed) -> Result<Enqueued, Failed> {
-        Ok(router.enqueue_in_parts(self.attempt).await?)
+        if self.attempt.lane.is_none() {
+            return Ok(router.enqueue_in_parts(self.attempt).await?);
+        }
+        self.attempt.mark_sent(boot_time());
+        for attempt in self.attempt.permits() {
+            let found = router.enqueue_in_parts(&attempt).await?;
+            if matches!(found, Enqueued::Granted(_)) {
+                return Ok(found);
+            }
+        }
+        Ok(Enqueued::Queued { remaining: None })
     }
 }
 
@@ -111,11 +159,20 @@ impl Verb for Leave<'_> {
     type Found = ();
 
     async fn whole(&self, connection: &Arc<Connection>) -> Result<(), Failed> {
-        connection.run(&script::Leave(self.0)).await
+        match Asker::of(self.0) {
+            None => connection.run(&script::Leave(self.0)).await,
+            Some(asker) => connection.run(&LeaveAll(asker)).await.map(drop),
+        }
     }
 
     async fn in_parts(&self, router: &Router, _: Failed) -> Result<(), Failed> {
-        Ok(router.leave_in_parts(self.0).await?)
+        if self.0.lane.is_none() {
+            return Ok(router.leave_in_parts(self.0).await?);
+        }
+        for attempt in self.0.permits() {
+            router.leave_in_parts(&attempt).await?;
+        }
+        Ok(())
     }
 }
 

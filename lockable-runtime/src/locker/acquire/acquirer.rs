@@ -11,7 +11,9 @@ use crate::telemetry::{self, Hold};
 use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
+use crate::types::lanes::AllLanes;
 use crate::types::options::Terms;
+use crate::types::permit::{Lane, Permits};
 use crate::types::token::{FencingToken, Prefix, ReleasedBy};
 use crate::waiters::{Heard, Stake, Turn, Waiters};
 
@@ -21,6 +23,7 @@ pub(crate) struct Acquirer {
     releaser: Arc<Releaser>,
     pub(super) waiters: Waiters,
     /// What the owner tokens of single tries begin with.
+    pub(super) lanes: AllLanes,
     prefix: Prefix,
 }
 
@@ -38,7 +41,7 @@ impl Acquirer {
         let prefix = Prefix::draw(link.backend.now())?;
         let releaser = Releaser::new(Arc::clone(&link));
         let waiters = Waiters::new(Arc::clone(&link), Arc::clone(&releaser));
-        Ok(Arc::new(Self { link, releaser, waiters, prefix }))
+        Ok(Arc::new(Self { link, releaser, waiters, lanes: AllLanes::default(), prefix }))
     }
 
     /// The leases of this lock that are held, or whose loss was not found yet.
@@ -52,6 +55,11 @@ impl Acquirer {
     }
 
     /// How many calls ask for this lock.
+    /// Whether releases of the background are open.
+    pub(super) fn has_releases(&self) -> bool {
+        self.releaser.open_work() > 0
+    }
+
     #[cfg(test)]
     pub(crate) fn asking(&self, key: &LockKey) -> usize {
         self.waiters.asking(key)
@@ -78,8 +86,9 @@ impl Acquirer {
     pub(super) async fn ask(
         &self,
         key: LockKey,
+        lane: Option<&Arc<Lane>>,
         terms: &Terms,
-        stake: Stake,
+        mut stake: Stake,
     ) -> Result<Answer, LockError> {
         self.staged(&key)?;
         self.releaser.settled(&key).await;
@@ -87,10 +96,21 @@ impl Acquirer {
         let now = self.link.backend.now();
         let owner = self.prefix.token(now, released_by, terms.identity.as_ref());
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
-        let attempt = Arc::new(Attempt::owned(key, terms.ttl, owner).labeled(terms.label));
+        let attempt = match lane {
+            None => Attempt::owned(key, terms.ttl, owner),
+            Some(lane) => Attempt::in_lane(lane, terms.ttl, owner),
+        };
+        let attempt = Arc::new(attempt.labeled(terms.label));
         match Asked::new(self, &attempt).answer().await {
             Ok(Acquisition::Busy) => Ok(Answer::Busy(attempt.key.clone(), stake)),
-            Ok(Acquisition::Granted { fencing_token, since }) => {
+            Ok(Acquisition::Granted { fencing_token, since, permit }) => {
+                let attempt = match permit {
+                    None => attempt,
+                    Some(permit) => {
+                        stake.moves(&permit);
+                        attempt.with_permit(permit)
+                    }
+                };
                 self.granted(attempt, fencing_token, since, terms, stake).map(Answer::Granted)
             }
             Err(fault) => {
@@ -102,9 +122,9 @@ impl Acquirer {
 
     /// A minimum hold is written by the script.
     fn released_by(&self, terms: &Terms) -> ReleasedBy {
-        match terms.min_hold {
-            None => self.link.backend.released_by(),
-            Some(_) => ReleasedBy::Script,
+        match (terms.min_hold, terms.permits) {
+            (None, Permits::OneLock) => self.link.backend.released_by(),
+            _ => ReleasedBy::Script,
         }
     }
 

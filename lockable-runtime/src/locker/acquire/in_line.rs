@@ -15,6 +15,7 @@ use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::options::Terms;
+use crate::types::permit::Lane;
 use crate::types::redact::DisplayKey;
 use crate::waiters::{Granted, Heard, Stake, Turn};
 
@@ -26,6 +27,8 @@ const LOST_TURNS: u32 = 5;
 pub(super) struct InLine<'a> {
     pub(super) acquirer: &'a Acquirer,
     pub(super) key: &'a LockKey,
+    /// Where the call waits for any permit of the key.
+    lane: Option<&'a Arc<Lane>>,
     terms: &'a Terms,
     /// When the call began: its limit counts from here.
     pub(super) start: Moment,
@@ -48,12 +51,13 @@ impl<'a> InLine<'a> {
     pub(super) fn new(
         acquirer: &'a Acquirer,
         key: &'a LockKey,
+        lane: Option<&'a Arc<Lane>>,
         terms: &'a Terms,
         start: Moment,
         stake: Stake,
         has_tried: bool,
     ) -> Self {
-        Self { acquirer, key, terms, start, stake, has_tried, lost_turns: 0 }
+        Self { acquirer, key, lane, terms, start, stake, has_tried, lost_turns: 0 }
     }
 
     /// Waits behind the calls of this process that wait already, as long as the terms say.
@@ -70,11 +74,11 @@ impl<'a> InLine<'a> {
 
     async fn wait_at_most(&mut self, limit: Duration) -> Result<LockGuard, LockError> {
         let acquirer = self.acquirer;
-        let key = self.key;
         let rest = limit.saturating_sub(self.waited());
         if rest.is_zero() && self.has_tried {
             return Err(self.busy(limit));
         }
+        let line = self.line();
         let heard = {
             let mut turns = pin!(self.turns());
             let timer = || acquirer.link.backend.timer(rest);
@@ -82,7 +86,7 @@ impl<'a> InLine<'a> {
                 return outcome;
             }
             // Before the call leaves the line, which may be the end of it.
-            acquirer.waiters.heard(key)
+            acquirer.waiters.heard(line)
         };
         if matches!(heard, Heard::Nothing) && !self.has_tried && !self.holds() {
             return self.try_at_limit(limit).await;
@@ -95,7 +99,8 @@ impl<'a> InLine<'a> {
         let mut stake = self.stake.take();
         stake.asks();
         // Boxed, because every call that waits has the space for this and hardly one needs it.
-        match Box::pin(self.acquirer.ask(self.key.clone(), self.terms, stake)).await? {
+        let ask = self.acquirer.ask(self.key.clone(), self.lane, self.terms, stake);
+        match Box::pin(ask).await? {
             Answer::Granted(guard) => Ok(guard),
             Answer::Busy(_, stake) => {
                 stake.ends(Heard::Busy);
@@ -114,8 +119,8 @@ impl<'a> InLine<'a> {
             let heard = if self.has_heard() { Heard::Busy } else { Heard::Nothing };
             let is_claim = unclaimed.is_some();
             // The same from turn to turn: a call that lost one has its old place.
-            let stake = (&self.stake, self.terms);
-            let turn = waiters.turn(self.key, stake, heard, unclaimed.take());
+            let stake = (&self.stake, self.terms, self.lane);
+            let turn = waiters.turn(self.line(), stake, heard, unclaimed.take());
             let turn = turn.instrument(waiting.span.clone()).await?;
             self.has_tried = true;
             match self.begin(turn, is_claim, &waiting) {
@@ -160,9 +165,12 @@ impl<'a> InLine<'a> {
         let tenure = self.at_most_ttl(Tenure::whole(since, ttl));
         let hold = Hold::new(now, waiting.until(now), self.terms.renew);
         telemetry::handed_off(self.terms.label, is_passed_on);
-        let attempt = Arc::clone(&turn.granted.attempt);
+        let attempt = Arc::clone(turn.held());
+        let mut stake = self.stake.take();
+        if self.lane.is_some() {
+            stake.moves(&attempt.key);
+        }
         let lease = self.acquirer.lease(attempt, fencing_token, tenure, self.terms);
-        let stake = self.stake.take();
         Ok(self.acquirer.guard(lease, tenure, self.terms, stake, hold, Some(turn)))
     }
 
@@ -191,6 +199,11 @@ impl<'a> InLine<'a> {
         };
         let message = format!("{}; the wait limit of {limit:?} was reached", fault.message);
         Fault { message, ..fault }.about(self.key, &link.reporting)
+    }
+
+    /// The name of the line in which it waits.
+    fn line(&self) -> &'a LockKey {
+        self.lane.map_or(self.key, |lane| &lane.line)
     }
 
     fn busy(&self, limit: Duration) -> LockError {

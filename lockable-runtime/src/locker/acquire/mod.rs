@@ -1,21 +1,25 @@
 //! Acquiring: one try, and a place in line where another holder has the lock.
 
+use std::future::Future;
 use std::pin::pin;
 
 pub(crate) use self::acquirer::Acquirer;
 use self::acquirer::Answer;
 use self::in_line::InLine;
-use crate::backend::Outcome;
+pub(crate) use self::permit::acquire_permit;
+use crate::backend::{Link, Outcome};
 use crate::hold::guard::LockGuard;
 use crate::telemetry;
 use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::Terms;
+use crate::types::redact::DisplayKey;
 use crate::waiters::{Entered, Heard};
 
 mod acquirer;
 mod in_line;
+mod permit;
 
 /// What a call found.
 pub(crate) enum Tried {
@@ -48,7 +52,7 @@ pub(crate) async fn acquire(
             acquirer.link.count(&key, Outcome::Busy);
             (key, stake, false)
         }
-        Entered::Asks(stake) => match acquirer.ask(key, terms, stake).await? {
+        Entered::Asks(stake) => match acquirer.ask(key, None, terms, stake).await? {
             Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
             Answer::Busy(key, mut stake) if terms.wait.can_wait() => {
                 stake.waits();
@@ -60,9 +64,10 @@ pub(crate) async fn acquire(
             }
         },
     };
-    let in_line = InLine::new(acquirer, &key, terms, start, stake, has_tried);
+    let in_line = InLine::new(acquirer, &key, None, terms, start, stake, has_tried);
+    let shown = in_line.shown_key();
     // Boxed, because a call that finds the lock free does not need the space.
-    Box::pin(wait(in_line)).await.map(Tried::Granted)
+    Box::pin(patiently(&acquirer.link, shown, start, in_line.wait())).await.map(Tried::Granted)
 }
 
 /// What a call returns that does not wait for a busy lock.
@@ -78,13 +83,15 @@ fn busy(
     }
 }
 
-/// Waits in line; a call that waits for long logs that once, while it does.
-async fn wait(in_line: InLine<'_>) -> Result<LockGuard, LockError> {
-    let link = &in_line.acquirer.link;
-    let key = in_line.shown_key();
-    let start = in_line.start;
+/// Waits; a call that waits for long logs that once, while it does.
+async fn patiently<T>(
+    link: &Link,
+    key: DisplayKey<'_>,
+    start: Moment,
+    call: impl Future<Output = T>,
+) -> T {
     // Made once: two of them, one for each way, would lie beside each other in this future.
-    let mut call = pin!(in_line.wait());
+    let mut call = pin!(call);
     let Some(patience) = link.reporting.waited_over else { return call.await };
     let elapsed = || link.backend.now().since(start);
     let timer = || link.backend.timer(patience.saturating_sub(elapsed()));

@@ -65,6 +65,12 @@ impl<C> Line<C> {
         self.place.as_ref().map(|place| &place.attempt.owner)
     }
 
+    /// Whether a grant to this owner is for this line.
+    pub(crate) fn expects(&self, owner: &OwnerToken) -> bool {
+        let turn = self.turn.as_ref().map(|turn| &turn.place);
+        self.place.iter().chain(turn).any(|place| place.attempt.owner == *owner)
+    }
+
     /// The slot of the lock whose grant it waits for.
     pub(crate) fn slot(&self) -> Option<Slot> {
         self.place.as_ref().map(|place| place.attempt.slot)

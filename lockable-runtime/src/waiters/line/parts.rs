@@ -8,7 +8,9 @@ use crate::backend::{Attempt, Fault, Grant, Reserved};
 use crate::request_id::RequestId;
 use crate::types::clock::Moment;
 use crate::types::label::Label;
+use crate::types::key::LockKey;
 use crate::types::options::Ttl;
+use crate::types::permit::Lane;
 use crate::types::token::FencingToken;
 
 /// A turn may be passed on for this long; other processes wait meanwhile.
@@ -42,6 +44,8 @@ pub(crate) struct Waiter<C> {
     pub(crate) is_fair: bool,
     pub(crate) identity: Option<RequestId>,
     pub(crate) label: &'static Label,
+    /// What it waits for, where that is any permit of a key.
+    pub(crate) lane: Option<Arc<Lane>>,
     pub(crate) answer: C,
 }
 
@@ -83,6 +87,8 @@ pub(crate) struct Granted {
     /// From when on the grant counts, where that is known.
     pub(crate) since: Option<Moment>,
     pub(crate) ttl: Ttl,
+    /// The permit that was granted, where the attempt wants any.
+    pub(crate) permit: Option<LockKey>,
     /// Whether it came from another holder of this process, and not from the queue.
     pub(crate) is_passed_on: bool,
 }
@@ -141,6 +147,7 @@ pub(super) struct Turn {
     /// From when on the grant counts, where that is known.
     since: Option<Moment>,
     ttl: Ttl,
+    permit: Option<LockKey>,
 }
 
 impl Turn {
@@ -148,6 +155,7 @@ impl Turn {
         debug_assert!(place.attempt.owner == grant.owner, "the grant is another's");
         let counts = place.attempt.sent_at().is_some_and(|sent| sent >= grant.counts_from);
         let since = grant.since.filter(|_| counts);
+        let permit = place.attempt.lane.is_some().then(|| grant.key.clone());
         // The token of a grant that has to be claimed says nothing of what is older.
         if since.is_some() {
             place.fence = grant.fence.first;
@@ -161,6 +169,7 @@ impl Turn {
             began: now,
             since,
             ttl: grant.ttl,
+            permit,
         }
     }
 
@@ -192,6 +201,7 @@ impl Turn {
             fencing_token: FencingToken::new(self.fence.first.saturating_add(self.passes)),
             since: self.since,
             ttl: self.ttl,
+            permit: self.permit.clone(),
             is_passed_on: self.passes > 0,
         }
     }

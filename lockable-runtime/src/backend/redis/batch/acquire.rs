@@ -3,7 +3,7 @@
 use std::iter;
 use std::sync::Arc;
 
-use ::redis::{RedisError, RedisResult, Value};
+use ::redis::{Cmd, RedisError, RedisResult, Value};
 
 use super::requests;
 use crate::backend::redis::fault;
@@ -11,9 +11,11 @@ use crate::backend::redis::known::fence::{FenceCounters, Seeded};
 use crate::backend::redis::wire::command;
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
+use crate::backend::redis::wire::permits::{Asker, TakeOne};
 use crate::backend::redis::wire::script::{Call as _, Counted, Seed, is_unknown_script};
 use crate::backend::{Acquisition, Attempt, Fault};
 use crate::types::clock::{Moment, boot_time};
+use crate::types::key::LockKey;
 use crate::types::slot::Slot;
 use crate::types::token::FencingToken;
 
@@ -35,18 +37,21 @@ pub(crate) async fn acquire(
         Some(_) => command::count(&connection.names.namespace, attempt),
         None => connection.names.command(&seed),
     };
-    let both = [command::set_lock(attempt), count];
-    let replies = requests::pair(connection, both).await?;
-    let Read { locked, counted, is_unknown } = Read::from(replies, &seed);
+    let replies = requests::pair(connection, [take(connection, attempt), count]).await?;
+    let Read { taken, counted, is_unknown } = Read::from(replies, &seed);
     let is_refused = !is_unknown && is_refused(connection, &others, &counted);
     let is_lost = counted.as_ref().is_ok_and(|count| is_lost(fences, attempt, seeded, now, count));
     // An error that the server answered shows that this request was granted nothing; an earlier one, which was not
     // answered, may have been.
-    let granted = locked.map_err(|error| {
+    let taken = taken.map_err(|error| {
         let proves_absence = since == now && !fault::is_no_answer(&error);
         connection.failed(&error).map(|fault| Fault { proves_absence, ..fault })
     });
-    if !matches!(granted, Ok(true)) {
+    let (taken, is_unknown) = match taken {
+        Ok(Taken::Unknown) => (Box::pin(take_again(connection, attempt)).await, true),
+        taken => (taken, is_unknown),
+    };
+    let Ok(Taken::Granted { permit }) = taken else {
         // `INCR` may just have made this counter, without an end.
         if is_lost
             && let Err(failed) = Box::pin(seed_alone(connection, attempt, false)).await
@@ -54,14 +59,40 @@ pub(crate) async fn acquire(
         {
             return Err(failed);
         }
-        return granted.map(|_| Acquisition::Busy);
-    }
+        return taken.map(|_| Acquisition::Busy);
+    };
     if is_lost || is_unknown || is_refused {
-        let seeded = Box::pin(seed_alone(connection, attempt, is_unknown)).await?;
-        return Ok(seeded.map_or(Acquisition::Busy, |token| granted_at(since, token)));
+        return Box::pin(seed_after(connection, attempt, permit, is_unknown)).await;
     }
     let counted = counted.map_err(|error| of_fence(connection, &error, attempt))?;
-    Ok(granted_at(since, counted.token))
+    Ok(granted_at(since, counted.token, permit))
+}
+
+/// The first of the two commands: of one lock, or of any permit.
+fn take(connection: &Connection, attempt: &Attempt) -> Cmd {
+    match Asker::of(attempt) {
+        None => command::set_lock(attempt),
+        Some(asker) => connection.names.command(&TakeOne(asker)),
+    }
+}
+
+/// The same by the text of the script, which the server did not know. What was counted is older than that.
+async fn take_again(connection: &Connection, attempt: &Attempt) -> Result<Taken, Failed> {
+    let Some(asker) = Asker::of(attempt) else { return Ok(Taken::Busy) };
+    connection.run(&TakeOne(asker)).await.map(Taken::of_permit)
+}
+
+/// The token of a grant whose counter was lost, or was not counted up.
+async fn seed_after(
+    connection: &Connection,
+    attempt: &Attempt,
+    permit: Option<LockKey>,
+    by_text: bool,
+) -> Result<Acquisition, Failed> {
+    let since = attempt.sent_at().unwrap_or_default();
+    let held = permit.as_ref().map(|permit| attempt.with_permit(permit.clone()));
+    let seeded = seed_alone(connection, held.as_deref().unwrap_or(attempt), by_text).await?;
+    Ok(seeded.map_or(Acquisition::Busy, |token| granted_at(since, token, permit)))
 }
 
 /// Which fence counters to seed together with the attempt's; none where the keys of a script have to be in one slot.
@@ -106,7 +137,7 @@ fn is_lost(
 
 /// What the two replies say; they themselves are larger than all of this.
 struct Read {
-    locked: RedisResult<bool>,
+    taken: RedisResult<Taken>,
     counted: RedisResult<Counted>,
     /// Whether nothing was counted, because the server does not know the script.
     is_unknown: bool,
@@ -115,15 +146,40 @@ struct Read {
 impl Read {
     fn from([locked, counted]: [Value; 2], seed: &Seed<'_>) -> Self {
         Self {
-            locked: command::is_granted(&locked, seed.attempt),
+            taken: Taken::from(&locked, seed.attempt),
             is_unknown: is_unknown_script(&counted),
             counted: seed.outcome(counted),
         }
     }
 }
 
-fn granted_at(since: Moment, token: u64) -> Acquisition {
-    Acquisition::Granted { fencing_token: FencingToken::new(token), since }
+/// What the first reply says.
+enum Taken {
+    Granted { permit: Option<LockKey> },
+    Busy,
+    /// Nothing was taken, because the server does not know the script.
+    Unknown,
+}
+
+impl Taken {
+    fn from(reply: &Value, attempt: &Attempt) -> RedisResult<Self> {
+        let Some(asker) = Asker::of(attempt) else {
+            let is_granted = command::is_granted(reply, attempt)?;
+            return Ok(if is_granted { Self::Granted { permit: None } } else { Self::Busy });
+        };
+        if is_unknown_script(reply) {
+            return Ok(Self::Unknown);
+        }
+        TakeOne(asker).outcome(reply.clone()).map(Self::of_permit)
+    }
+
+    fn of_permit(permit: Option<LockKey>) -> Self {
+        permit.map_or(Self::Busy, |permit| Self::Granted { permit: Some(permit) })
+    }
+}
+
+fn granted_at(since: Moment, token: u64, permit: Option<LockKey>) -> Acquisition {
+    Acquisition::Granted { fencing_token: FencingToken::new(token), since, permit }
 }
 
 fn of_fence(connection: &Connection, error: &RedisError, attempt: &Attempt) -> Failed {

@@ -36,7 +36,7 @@ impl Router {
         };
         let is_own = self.send(attempt.slot, Server::lockers, &owner).await?.found;
         Ok(if is_own {
-            Acquisition::Granted { fencing_token: FencingToken::new(token), since }
+            Acquisition::Granted { fencing_token: FencingToken::new(token), since, permit: None }
         } else {
             Acquisition::Busy
         })

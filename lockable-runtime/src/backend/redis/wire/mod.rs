@@ -6,6 +6,7 @@ pub(super) mod delete;
 pub(super) mod greeting;
 pub(super) mod meaning;
 pub(super) mod outbox;
+pub(super) mod permits;
 pub(super) mod script;
 pub(super) mod server;
 pub(super) mod source;

@@ -213,6 +213,13 @@ pub(crate) enum QueueReply {
     Queued { remaining: Option<Duration> },
 }
 
+impl QueueReply {
+    /// Queued behind what lasts for so many milliseconds; a negative number is without an end.
+    pub(super) fn remaining(millis: i64) -> Self {
+        Self::Queued { remaining: u64::try_from(millis).ok().map(Duration::from_millis) }
+    }
+}
+
 impl Call for Enqueue<'_> {
     /// With the time of the server.
     type Outcome = (QueueReply, u64);
@@ -235,9 +242,7 @@ impl Call for Enqueue<'_> {
         let (outcome, number, time) = <(i64, i64, u64)>::from_redis_value(reply)?;
         let place = match outcome {
             1 => QueueReply::Granted { fence: number.unsigned_abs() },
-            0 => QueueReply::Queued {
-                remaining: u64::try_from(number).ok().map(Duration::from_millis),
-            },
+            0 => QueueReply::remaining(number),
             _ => return Err(unexpected()),
         };
         Ok((place, time))

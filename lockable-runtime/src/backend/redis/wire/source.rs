@@ -12,6 +12,8 @@ pub(crate) enum Script {
     Enqueue,
     Leave,
     FreeAll,
+    TakeOne,
+    OneOf,
     Meet,
     FreeOne,
 }
@@ -24,7 +26,7 @@ macro_rules! text {
 }
 
 impl Script {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Release,
         Self::Renew,
         Self::Inspect,
@@ -32,6 +34,8 @@ impl Script {
         Self::Enqueue,
         Self::Leave,
         Self::FreeAll,
+        Self::TakeOne,
+        Self::OneOf,
         Self::Meet,
         // The last, because it is not needed everywhere.
         Self::FreeOne,
@@ -51,6 +55,9 @@ impl Script {
             (Self::Enqueue, Channels::Sharded) => text!("spublish", "hand_off", "enqueue"),
             (Self::Leave, Channels::Plain) => text!("publish", "hand_off", "leave"),
             (Self::Leave, Channels::Sharded) => text!("spublish", "hand_off", "leave"),
+            (Self::OneOf, Channels::Plain) => text!("publish", "hand_off", "one_of"),
+            (Self::OneOf, Channels::Sharded) => text!("spublish", "hand_off", "one_of"),
+            (Self::TakeOne, _) => text!("take_one"),
             (Self::Renew, _) => text!("renew"),
             (Self::Inspect, _) => text!("inspect"),
             (Self::Seed, _) => text!("seed"),

@@ -1,0 +1,100 @@
+//! The verbs of an attempt that wants any permit of a key, as changes of one permit after the other.
+
+use std::sync::Arc;
+
+use super::Memory;
+use super::change::{Change, HandOff};
+use super::state::State;
+use crate::backend::{Acquisition, Attempt, Enqueued, Release};
+use crate::types::clock::tokio_time;
+
+/// The permits that an attempt may have.
+struct Permits<'a> {
+    state: &'a mut State,
+    attempt: &'a Attempt,
+    hand_offs: Vec<HandOff>,
+}
+
+impl Memory {
+    pub(super) fn acquire_permit(&self, attempt: &Attempt) -> Acquisition {
+        attempt.mark_sent(tokio_time());
+        self.permits(attempt, |permits| {
+            let acquired = permits.find(|permit| {
+                permit.is_held_by(attempt).then(|| permit.acquire(attempt))
+            });
+            let free = |permit: &mut Change<'_>| {
+                let is_free = permit.is_free() && !permit.has_waiters();
+                is_free.then(|| permit.acquire(attempt))
+            };
+            acquired.or_else(|| permits.find(free)).unwrap_or(Acquisition::Busy)
+        })
+    }
+
+    pub(super) fn enqueue_for_permit(&self, attempt: &Arc<Attempt>) -> Enqueued {
+        let granted = |found: &Enqueued| matches!(found, Enqueued::Granted(_));
+        self.permits(attempt, |permits| {
+            let own = permits.find(|permit| {
+                permit.is_held_by(attempt).then(|| permit.enqueue(attempt))
+            });
+            let mut next = |permit: &mut Change<'_>| {
+                // What is free is the first waiter's, which may be this attempt.
+                Some(permit.is_free().then(|| permit.enqueue(attempt))?).filter(granted)
+            };
+            let found = own.or_else(|| permits.find(&mut next));
+            found.unwrap_or_else(|| permits.queued(attempt))
+        })
+    }
+
+    pub(super) fn leave_permits(&self, attempt: &Attempt) {
+        self.permits(attempt, |permits| {
+            permits.find(|permit| {
+                permit.leave(attempt);
+                None::<()>
+            })
+        });
+    }
+
+    pub(super) fn release_permits(&self, attempt: &Attempt) -> Release {
+        self.permits(attempt, |permits| {
+            let own = permits.find(|permit| {
+                permit.is_held_by(attempt).then(|| permit.release(attempt, None).0)
+            });
+            own.unwrap_or(Release::Absent)
+        })
+    }
+
+    /// Hands off, outside of the store's lock, what the verb has.
+    fn permits<T>(&self, attempt: &Attempt, verb: impl FnOnce(&mut Permits<'_>) -> T) -> T {
+        let mut state = self.state();
+        let mut permits = Permits { state: &mut state, attempt, hand_offs: Vec::new() };
+        let found = verb(&mut permits);
+        let hand_offs = permits.hand_offs;
+        drop(state);
+        for (listener, grant) in hand_offs {
+            listener.on_grant(grant);
+        }
+        found
+    }
+}
+
+impl Permits<'_> {
+    /// Performs the verb for one permit after the other, until it finds something.
+    fn find<T>(&mut self, mut verb: impl FnMut(&mut Change<'_>) -> Option<T>) -> Option<T> {
+        self.attempt.lane.iter().flat_map(|lane| lane.members()).find_map(|permit| {
+            let (found, hand_off) = self.state.change(permit, &mut verb);
+            self.hand_offs.extend(hand_off);
+            found
+        })
+    }
+
+    /// All are taken: the attempt waits for the first that becomes free.
+    fn queued(&mut self, attempt: &Arc<Attempt>) -> Enqueued {
+        let mut kept_for = Vec::new();
+        self.find(|permit| {
+            permit.join(attempt);
+            kept_for.extend(permit.kept_for());
+            None::<()>
+        });
+        Enqueued::Queued { remaining: kept_for.into_iter().min() }
+    }
+}

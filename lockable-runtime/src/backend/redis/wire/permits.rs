@@ -1,0 +1,126 @@
+//! The scripts of permits, with the names and types of what goes in and comes out.
+
+use ::redis::{Cmd, FromRedisValue, RedisError, Value};
+
+use super::command::{integer, millis, unexpected};
+use super::script::{Call, QueueReply};
+use super::source::Script;
+use crate::backend::Attempt;
+use crate::types::key::LockKey;
+use crate::types::namespace::Namespace;
+use crate::types::options::FENCE_LIFE;
+use crate::types::permit::Lane;
+
+/// An attempt that wants any permit of its lane.
+#[derive(Clone, Copy)]
+pub(crate) struct Asker<'a> {
+    pub(crate) attempt: &'a Attempt,
+    pub(crate) lane: &'a Lane,
+}
+
+impl<'a> Asker<'a> {
+    /// None where the attempt wants one lock.
+    pub(crate) fn of(attempt: &'a Attempt) -> Option<Self> {
+        Some(Self { attempt, lane: attempt.lane.as_deref()? })
+    }
+
+    /// With the keys of all permits, and so many behind them.
+    fn command(self, verb: &str, text: &str, behind: u8) -> Cmd {
+        let permits = usize::from(self.lane.permits);
+        let key = self.attempt.key.as_str();
+        let size = text.len() + (permits + 4) * (key.len() + 8) + 256;
+        let mut command = Cmd::with_capacity(10 + permits, size);
+        command.arg(verb).arg(text).arg(self.lane.permits + behind);
+        for permit in self.lane.members() {
+            command.arg(permit.as_str());
+        }
+        command
+    }
+
+    fn with_companions(self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
+        let mut command = self.command(verb, text, 2);
+        command.arg(namespace.fence(self.attempt.slot)).arg(namespace.queue(&self.lane.line));
+        command.arg(self.attempt.owner.as_ref());
+        command
+    }
+
+    /// The permit of that number; none for zero.
+    fn permit(self, number: u64) -> Option<LockKey> {
+        let number = u8::try_from(number).ok().filter(|number| *number > 0)?;
+        Some(self.lane.family.member(number))
+    }
+}
+
+/// Acquires a permit where one is free and no one waits.
+pub(crate) struct TakeOne<'a>(pub(crate) Asker<'a>);
+
+impl Call for TakeOne<'_> {
+    type Outcome = Option<LockKey>;
+    const SCRIPT: Script = Script::TakeOne;
+
+    fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
+        let Self(asker) = self;
+        let mut command = asker.command(verb, text, 1);
+        command.arg(namespace.queue(&asker.lane.line));
+        command.arg(asker.attempt.owner.as_ref()).arg(millis(asker.attempt.ttl.duration()));
+        command
+    }
+
+    fn outcome(&self, reply: Value) -> Result<Option<LockKey>, RedisError> {
+        integer(&reply).map(|number| self.0.permit(number))
+    }
+}
+
+/// Acquires a permit whose turn has come to the attempt, or queues the attempt.
+pub(crate) struct OneOf<'a>(pub(crate) Asker<'a>);
+
+impl Call for OneOf<'_> {
+    /// With the permit that was acquired, and the time of the server.
+    type Outcome = (QueueReply, Option<LockKey>, u64);
+    const SCRIPT: Script = Script::OneOf;
+
+    fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
+        let attempt = self.0.attempt;
+        let mut command = self.0.with_companions(namespace, verb, text);
+        command.arg(millis(attempt.ttl.duration())).arg(attempt.entry());
+        command.arg(millis(attempt.ttl.queue_life()));
+        let fence_life = millis(attempt.ttl.fence_life());
+        if fence_life > FENCE_LIFE {
+            command.arg(fence_life);
+        }
+        command
+    }
+
+    fn outcome(&self, reply: Value) -> Result<Self::Outcome, RedisError> {
+        let reply = reply.extract_error()?;
+        let (number, found, time) = <(u64, i64, u64)>::from_redis_value(reply)?;
+        let permit = self.0.permit(number);
+        let place = match &permit {
+            Some(_) => QueueReply::Granted { fence: found.unsigned_abs() },
+            None => QueueReply::remaining(found),
+        };
+        Ok((place, permit, time))
+    }
+}
+
+/// Takes the attempt out of the queue, and ends its hold of a permit.
+pub(crate) struct LeaveAll<'a>(pub(crate) Asker<'a>);
+
+impl Call for LeaveAll<'_> {
+    /// Whether it had a permit.
+    type Outcome = bool;
+    const SCRIPT: Script = Script::OneOf;
+
+    fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
+        let mut command = self.0.with_companions(namespace, verb, text);
+        command.arg(0).arg(self.0.attempt.entry());
+        command
+    }
+
+    fn outcome(&self, reply: Value) -> Result<bool, RedisError> {
+        match reply.extract_error()? {
+            Value::Int(had) => Ok(had == 1),
+            _ => Err(unexpected()),
+        }
+    }
+}

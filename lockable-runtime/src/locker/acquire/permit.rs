@@ -1,0 +1,86 @@
+//! Acquiring any permit of a key: in a lane of this process, as a call for one lock.
+//!
+//! See "How are `permits` made of plain locks?" in DESIGN.md.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::acquirer::{Acquirer, Answer};
+use super::in_line::InLine;
+use super::{Tried, busy, patiently};
+use crate::backend::Outcome;
+use crate::types::clock::{Moment, within};
+use crate::types::error::LockError;
+use crate::types::lanes::{Lanes, Occupied};
+use crate::types::options::{Terms, Wait};
+use crate::types::permit::{Family, Lane};
+use crate::waiters::Heard;
+
+/// Acquires one of so many permits, as [`acquire`](super::acquire) does for one lock.
+///
+/// # Errors
+/// As of one lock.
+///
+/// # Cancel safety
+/// As of one lock.
+pub(crate) async fn acquire_permit(
+    acquirer: &Acquirer,
+    family: Family,
+    permits: u8,
+    terms: &Terms,
+) -> Result<Tried, LockError> {
+    let start = acquirer.link.backend.now();
+    let shown = acquirer.link.reporting.show(family.key()).labeled(terms.label);
+    let call = in_lane(acquirer, &family, permits, terms, start);
+    if terms.wait == Wait::Never {
+        return call.await;
+    }
+    patiently(&acquirer.link, shown, start, call).await
+}
+
+async fn in_lane(
+    acquirer: &Acquirer,
+    family: &Family,
+    permits: u8,
+    terms: &Terms,
+    start: Moment,
+) -> Result<Tried, LockError> {
+    let key = family.key().clone();
+    let lanes = acquirer.lanes.of(family, permits);
+    let Some(occupied) = enter(acquirer, &lanes, terms).await else {
+        acquirer.staged(&key)?;
+        acquirer.link.count(&key, Outcome::Busy);
+        return busy(acquirer, key, terms, start);
+    };
+    let line = family.member(occupied.number);
+    let lane = Arc::new(Lane { family: family.clone(), line, permits });
+    let stake = acquirer.waiters.enter_lane(&lane);
+    let guard = match acquirer.ask(key, Some(&lane), terms, stake).await? {
+        Answer::Granted(guard) => guard,
+        Answer::Busy(key, stake) if !terms.wait.can_wait() => {
+            stake.ends(Heard::Busy);
+            return busy(acquirer, key, terms, start);
+        }
+        Answer::Busy(key, mut stake) => {
+            stake.waits();
+            let in_line = InLine::new(acquirer, &key, Some(&lane), terms, start, stake, true);
+            Box::pin(in_line.wait()).await?
+        }
+    };
+    Ok(Tried::Granted(guard.in_lane(occupied)))
+}
+
+/// A lane, unless other calls of this process are in all of them for too long.
+async fn enter(acquirer: &Acquirer, lanes: &Arc<Lanes>, terms: &Terms) -> Option<Occupied> {
+    let limit = match terms.wait {
+        Wait::Forever => return lanes.enter().await,
+        Wait::AtMost(limit) => limit,
+        // A call that is not to wait waits for the releases of its process, as one for a single lock does.
+        Wait::Never if acquirer.has_releases() => acquirer.link.command_deadline,
+        Wait::Never => Duration::ZERO,
+    };
+    if limit.is_zero() {
+        return lanes.try_enter();
+    }
+    within(|| acquirer.link.backend.timer(limit), lanes.enter()).await.flatten()
+}

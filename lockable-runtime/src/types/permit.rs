@@ -1,0 +1,152 @@
+//! The names of permits: the numbered locks of one key.
+//!
+//! See "How are `permits` made of plain locks?" in DESIGN.md.
+
+use std::borrow::Cow;
+
+use crate::types::error::{LockError, LockErrorKind};
+use crate::types::key::LockKey;
+
+/// The most permits of a key. A request for one carries the names of all.
+pub(crate) const MOST: u8 = 64;
+
+/// How many holders a key has at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Permits {
+    /// One, of the lock that has the key as its name.
+    #[default]
+    OneLock,
+    /// So many, of which the call is one.
+    OneOf(u32),
+    /// So many, all of which the call is to be.
+    All(u32),
+}
+
+impl Permits {
+    /// # Errors
+    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) when a key cannot have so many.
+    pub(crate) fn check(self) -> Result<(), LockError> {
+        match self {
+            Self::OneOf(1) | Self::All(1) => Err(invalid(
+                "`permits` is at least 2; one holder at a time is what a lock without it has"
+            )),
+            Self::OneOf(count) | Self::All(count) if !(2..=u32::from(MOST)).contains(&count) => {
+                Err(invalid(format!("`permits` is from 2 to {MOST}, got {count}")))
+            }
+            Self::OneLock | Self::OneOf(_) | Self::All(_) => Ok(()),
+        }
+    }
+}
+
+fn invalid(message: impl Into<Cow<'static, str>>) -> LockError {
+    LockError::new(LockErrorKind::InvalidOption, message)
+}
+
+/// What the numbers of the permits of a key are behind: the key with a hash tag, so that all are in one slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Family(LockKey);
+
+impl Family {
+    /// Of a key that begins with this prefix. A hash tag of its own is kept; else the text behind the prefix is one.
+    ///
+    /// # Errors
+    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when the names of the permits would be too long.
+    pub(crate) fn of(key: &LockKey, prefix: usize) -> Result<Self, LockError> {
+        let (prefix, text) = key.as_str().split_at_checked(prefix).unwrap_or(("", key.as_str()));
+        let family = if key.as_str().contains('{') {
+            key.clone()
+        } else {
+            LockKey::prefixed(prefix, &format!("{{{text}}}"))?
+        };
+        LockKey::prefixed(family.as_str(), "#64").map(|_| Self(family))
+    }
+
+    /// Of which the key is a permit.
+    pub(crate) fn of_permit(key: &LockKey) -> Option<Self> {
+        let (family, _) = member(key.as_str()).filter(|(_, number)| *number > 0)?;
+        Some(Self(LockKey::within(family.to_owned())))
+    }
+
+    /// The key that errors and events name: which number it will be is not known before the grant.
+    pub(crate) fn key(&self) -> &LockKey {
+        &self.0
+    }
+
+    /// The name of a permit, or the gate where the number is zero.
+    pub(crate) fn member(&self, number: u8) -> LockKey {
+        LockKey::within(format!("{}#{number}", self.0.as_str()))
+    }
+
+    /// The names of so many permits, from the first on.
+    pub(crate) fn members(&self, count: u8) -> impl Iterator<Item = LockKey> + '_ {
+        (1..=count).map(|number| self.member(number))
+    }
+
+    /// Whether the key is a permit of this family, or its gate.
+    pub(crate) fn has(&self, key: &LockKey) -> bool {
+        member(key.as_str()).is_some_and(|(family, _)| family == self.0.as_str())
+    }
+}
+
+/// One of the places that a process has among those who want a permit of a key.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) family: Family,
+    /// The name of its line: that of a permit, which need not be the one that is granted.
+    pub(crate) line: LockKey,
+    pub(crate) permits: u8,
+}
+
+impl Lane {
+    /// The names of all permits that its calls may be granted.
+    pub(crate) fn members(&self) -> impl Iterator<Item = LockKey> + '_ {
+        self.family.members(self.permits)
+    }
+}
+
+/// The key behind which a name has the number of a permit, and that number; the gate has the number zero.
+pub(crate) fn member(name: &str) -> Option<(&str, u8)> {
+    let (family, digits) = name.rsplit_once('#')?;
+    let number = digits.parse().ok().filter(|number| *number <= MOST)?;
+    let is_plain = digits.len() == if number < 10 { 1 } else { 2 };
+    (is_plain && family.contains('{')).then_some((family, number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::slot::Slot;
+
+    fn family(prefix: &str, text: &str) -> Family {
+        Family::of(&LockKey::prefixed(prefix, text).unwrap(), prefix.len()).unwrap()
+    }
+
+    #[test]
+    fn the_permits_of_a_key_have_one_slot() {
+        let names = [("disLock:", "export"), ("", "export"), ("{shop}:", "a"), ("p:", "{user}:7")];
+        let names = names.map(|(prefix, text)| family(prefix, text));
+        let first = names.each_ref().map(|family| family.member(1).as_str().to_owned());
+        assert_eq!(first, ["disLock:{export}#1", "{export}#1", "{shop}:a#1", "p:{user}:7#1"]);
+        for family in names {
+            assert!(family.members(MOST).all(|key| Slot::of(&key) == Slot::of(family.key())));
+            assert!(family.members(MOST).all(|key| Family::of_permit(&key).as_ref() == Some(&family)));
+        }
+    }
+
+    #[test]
+    fn other_names_are_no_permits() {
+        for name in ["a#1", "{a}#65", "{a}#01", "{a}#", "{a}1", "{a}#1b", "{a}#+1", "{a}#-1"] {
+            assert_eq!(member(name), None, "{name}");
+        }
+        assert_eq!(member("{a}#0"), Some(("{a}", 0)));
+        assert_eq!(member("a#b{c}#64"), Some(("a#b{c}", 64)));
+    }
+
+    #[test]
+    fn a_key_whose_permits_are_too_long_is_refused() {
+        let long = LockKey::new("k".repeat(1_020)).unwrap();
+        assert!(Family::of(&long, 0).unwrap_err().is_invalid_key());
+        let short = LockKey::new("k".repeat(1_019)).unwrap();
+        assert_eq!(Family::of(&short, 0).unwrap().member(64).as_str().len(), 1_024);
+    }
+}

@@ -1,0 +1,299 @@
+//! Permits: as many holders of a key as there are, in the order in which they came.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use lockable_runtime::{LockErrorKind, LockGuard, LockRequest, Locker};
+use tokio::task::LocalSet;
+use tokio::time::Instant;
+
+use crate::fixture::{AMPLE, Fixture, LIMIT, drained};
+
+const KEY: &str = "k";
+
+every_backend! { one_thread: [
+    a_key_has_as_many_holders_as_permits,
+    tokens_rise_from_permit_to_permit,
+    permits_and_the_lock_of_their_key_are_apart,
+    each_permit_is_released_by_itself,
+    a_body_with_a_permit_gets_no_second_one,
+    impossible_numbers_of_permits_are_refused,
+    the_name_of_a_permit_is_no_key,
+    permits_of_unlike_number_share_their_names,
+    so_many_calls_start_in_a_second,
+    a_dropped_guard_gives_its_lane_back,
+] and_sentinel: [
+    waiters_of_all_processes_are_served,
+    a_dead_holder_costs_one_permit,
+    a_lost_permit_stops_its_holder_alone,
+    a_call_that_stops_waiting_leaves_nothing,
+    a_limit_ends_the_wait_for_a_permit,
+    waiters_for_a_lock_and_for_permits_get_their_own,
+    a_process_asks_at_most_for_all_permits,
+    permits_are_renewed,
+]}
+
+fn one_of(locker: &Locker, permits: u32) -> LockRequest {
+    locker.lock(KEY).permits(permits)
+}
+
+async fn take(locker: &Locker, permits: u32) -> Option<LockGuard> {
+    one_of(locker, permits).try_acquire().await.unwrap()
+}
+
+async fn take_all(locker: &Locker, permits: u32) -> Vec<LockGuard> {
+    let mut guards = Vec::new();
+    for _ in 0..permits {
+        guards.push(take(locker, permits).await.unwrap());
+    }
+    guards
+}
+
+fn names(guards: &[LockGuard]) -> Vec<&str> {
+    guards.iter().map(|guard| guard.lease().key().as_str()).collect()
+}
+
+async fn a_key_has_as_many_holders_as_permits<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let mut guards = vec![take(&locker, 3).await.unwrap(), take(&other, 3).await.unwrap()];
+    guards.push(take(&locker, 3).await.unwrap());
+    assert_eq!(names(&guards), ["disLock:{k}#1", "disLock:{k}#2", "disLock:{k}#3"]);
+    assert!(take(&locker, 3).await.is_none() && take(&other, 3).await.is_none());
+    guards.remove(1).release().await.unwrap();
+    let next = take(&other, 3).await.unwrap();
+    assert_eq!(next.lease().key().as_str(), "disLock:{k}#2");
+    assert!(take(&other, 3).await.is_none());
+    drop((guards, next));
+    drained().await;
+    assert!(store.locks().is_empty(), "{:?}", store.locks());
+}
+
+async fn tokens_rise_from_permit_to_permit<F: Fixture>(store: &F) {
+    let lockers = [store.locker().await, store.locker().await];
+    let mut latest = 0;
+    for round in 0..20 {
+        let guards = take_all(&lockers[round % 2], 3).await;
+        for guard in guards {
+            let token = u64::from(guard.lease().fencing_token());
+            assert!(token > latest, "{token} after {latest}");
+            latest = token;
+            guard.release().await.unwrap();
+        }
+    }
+}
+
+async fn permits_and_the_lock_of_their_key_are_apart<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let lock = locker.lock(KEY).acquire().await.unwrap();
+    let guards = take_all(&locker, 2).await;
+    assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+    lock.release().await.unwrap();
+    assert!(take(&locker, 2).await.is_none());
+    drop(guards);
+}
+
+async fn each_permit_is_released_by_itself<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let mut guards = take_all(&locker, 4).await;
+    for left in (0..4).rev() {
+        guards.pop().unwrap().release().await.unwrap();
+        assert_eq!(store.locks().len(), left, "{:?}", store.locks());
+    }
+}
+
+async fn a_body_with_a_permit_gets_no_second_one<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let body = async {
+        let error = one_of(&locker, 3).acquire().await.unwrap_err();
+        assert!(error.is_held_by_caller(), "{error}");
+        locker.lock(KEY).try_acquire().await.unwrap().unwrap().release().await.unwrap();
+    };
+    one_of(&locker, 3).run(body).await.unwrap();
+}
+
+async fn impossible_numbers_of_permits_are_refused<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let before = store.requests();
+    for count in [0, 1, 65, u32::MAX] {
+        let error = one_of(&locker, count).acquire().await.unwrap_err();
+        assert!(error.kind() == LockErrorKind::InvalidOption && error.to_string().contains("`permits`"), "{error}");
+    }
+    let error = one_of(&locker, 2).fair().acquire().await.unwrap_err();
+    assert!(error.kind() == LockErrorKind::InvalidOption && error.to_string().contains("`fair`"), "{error}");
+    assert_eq!(store.requests(), before);
+}
+
+async fn the_name_of_a_permit_is_no_key<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for key in ["{k}#1", "{k}#0", "{k}:a#64"] {
+        let error = locker.lock(key).acquire().await.unwrap_err();
+        assert!(error.kind() == LockErrorKind::InvalidKey && error.to_string().contains("`permits`"), "{error}");
+    }
+    for key in ["k#1", "{k}#65", "{k}#01", "{k}#1:"] {
+        locker.lock(key).acquire().await.unwrap().release().await.unwrap();
+    }
+}
+
+async fn permits_of_unlike_number_share_their_names<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let few = take_all(&locker, 2).await;
+    assert!(take(&locker, 2).await.is_none() && take(&other, 2).await.is_none());
+    let more = [take(&locker, 4).await.unwrap(), take(&other, 4).await.unwrap()];
+    assert_eq!(names(&more), ["disLock:{k}#3", "disLock:{k}#4"]);
+    assert!(take(&locker, 4).await.is_none() && take(&other, 4).await.is_none());
+    drop(few);
+    drained().await;
+    assert!(take(&other, 2).await.is_some());
+}
+
+async fn so_many_calls_start_in_a_second<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let started = Instant::now();
+    for _ in 0..4 {
+        let request = one_of(&locker, 2).min_hold(F::SHORT).wait(LIMIT);
+        request.acquire().await.unwrap().release().await.unwrap();
+    }
+    assert!(started.elapsed() >= F::SHORT, "{:?}", started.elapsed());
+}
+
+async fn a_dropped_guard_gives_its_lane_back<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for _ in 0..8 {
+        let guards = take_all(&locker, 2).await;
+        drop(guards);
+    }
+}
+
+async fn waiters_of_all_processes_are_served<F: Fixture>(store: &F) {
+    let guards = take_all(&store.locker().await, 2).await;
+    let served = Cell::new(0);
+    let lockers = [store.locker().await, store.locker().await, store.locker().await];
+    let wait = async |locker: &Locker| {
+        let guard = one_of(locker, 2).wait(LIMIT).acquire().await.unwrap();
+        served.set(served.get() + 1);
+        guard.release().await.unwrap();
+    };
+    let [one, two, three] = &lockers;
+    let releases = async {
+        store.elapse(Duration::from_millis(50)).await;
+        assert_eq!(served.get(), 0);
+        for guard in guards {
+            guard.release().await.unwrap();
+        }
+    };
+    tokio::join!(wait(one), wait(two), wait(three), wait(one), releases);
+    assert_eq!(served.get(), 4);
+    store.eventually(|| store.locks().is_empty()).await;
+}
+
+async fn a_dead_holder_costs_one_permit<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let dead = one_of(&locker, 2).expire(F::SHORT).acquire().await.unwrap();
+    let name = dead.lease().key().as_str().to_owned();
+    std::mem::forget(dead);
+    let live = take(&other, 2).await.unwrap();
+    let next = one_of(&other, 2).wait(LIMIT).acquire().await.unwrap();
+    assert_eq!(next.lease().key().as_str(), name);
+    assert!(live.lease().is_held() && next.lease().is_held());
+}
+
+async fn a_lost_permit_stops_its_holder_alone<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let guards = take_all(&locker, 2).await;
+    store.delete(names(&guards)[0]);
+    let [lost, kept] = &guards[..] else { unreachable!("two permits") };
+    assert!(lost.lease().extend(AMPLE).await.is_err_and(|error| error.is_lost()));
+    kept.lease().extend(AMPLE).await.unwrap();
+}
+
+async fn a_call_that_stops_waiting_leaves_nothing<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let guards = take_all(&locker, 2).await;
+    for _ in 0..3 {
+        let waiting = one_of(&other, 2).wait(LIMIT).acquire();
+        assert!(tokio::time::timeout(Duration::from_millis(30), waiting).await.is_err());
+    }
+    drained().await;
+    drop(guards);
+    drained().await;
+    store.eventually(|| store.locks().is_empty()).await;
+    drop(take_all(&other, 2).await);
+}
+
+async fn a_limit_ends_the_wait_for_a_permit<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let guards = take_all(&locker, 2).await;
+    for waiter in [&locker, &other] {
+        for limit in [Duration::ZERO, Duration::from_millis(50)] {
+            let error = one_of(waiter, 2).wait(limit).acquire().await.unwrap_err();
+            assert!(error.is_wait_limit_reached() && error.key() == Some("disLock:{k}"), "{error}");
+        }
+    }
+    drop(guards);
+}
+
+/// A plain lock and permits of one key, with and without a hash tag, have waiters at the same time.
+async fn waiters_for_a_lock_and_for_permits_get_their_own<F: Fixture>(store: &F) {
+    for key in ["k", "{shop}:export", "a{b}"] {
+        let (locker, other) = (store.locker().await, store.locker().await);
+        let permits = |locker: &Locker| locker.lock(key).permits(2).wait(LIMIT);
+        let lock = locker.lock(key).acquire().await.unwrap();
+        let guards = [permits(&locker).acquire().await.unwrap(), permits(&locker).acquire().await.unwrap()];
+        let name = lock.lease().key().as_str().to_owned();
+        let order = Cell::new(0);
+        let plain = async {
+            let guard = other.lock(key).wait(LIMIT).acquire().await.unwrap();
+            assert_eq!((guard.lease().key().as_str(), order.get()), (&*name, 2));
+            guard
+        };
+        let permit = async {
+            let guard = permits(&other).acquire().await.unwrap();
+            assert!(guard.lease().key().as_str().contains('#'));
+            assert_eq!(order.replace(1), 0);
+            guard
+        };
+        let releases = async {
+            store.elapse(Duration::from_millis(50)).await;
+            let [one, two] = guards;
+            one.release().await.unwrap();
+            store.eventually(|| order.get() == 1).await;
+            two.release().await.unwrap();
+            store.elapse(Duration::from_millis(50)).await;
+            order.set(2);
+            lock.release().await.unwrap();
+        };
+        let (plain, permit, ()) = tokio::join!(plain, permit, releases);
+        permit.release().await.unwrap();
+        plain.release().await.unwrap();
+        store.eventually(|| store.locks().is_empty()).await;
+    }
+}
+
+async fn a_process_asks_at_most_for_all_permits<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let (inside, most) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+    let crowd = LocalSet::new();
+    for _ in 0..60 {
+        let (locker, inside, most) = (locker.clone(), Rc::clone(&inside), Rc::clone(&most));
+        crowd.spawn_local(async move {
+            let guard = one_of(&locker, 3).wait(LIMIT).acquire().await.unwrap();
+            inside.set(inside.get() + 1);
+            most.set(most.get().max(inside.get()));
+            tokio::task::yield_now().await;
+            inside.set(inside.get() - 1);
+            guard.release().await.unwrap();
+        });
+    }
+    crowd.await;
+    assert!((1..=3).contains(&most.get()), "{}", most.get());
+    store.eventually(|| store.locks().is_empty()).await;
+}
+
+async fn permits_are_renewed<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let guard = one_of(&locker, 2).expire(F::LEASE).renew().acquire().await.unwrap();
+    store.elapse(F::LEASE * 2).await;
+    assert!(guard.lease().is_held());
+    guard.release().await.unwrap();
+}
