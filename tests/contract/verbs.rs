@@ -21,6 +21,7 @@ mod dice;
 mod messages;
 mod nodes;
 mod other_data;
+mod permits;
 mod reference;
 mod server;
 mod side;

@@ -17,6 +17,7 @@ mod late_polls;
 mod lease_start;
 mod loss;
 mod pauses;
+mod permits;
 mod reconnection;
 mod refusals;
 mod releases;

@@ -16,6 +16,7 @@ use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::namespace::Namespace;
 use crate::types::options::{Deadlines, Ttl};
+use crate::types::permit::{Family, Lane};
 use crate::types::random::random;
 use crate::types::slot::Slot;
 use crate::types::token::{Origin, OwnerToken, ReleasedBy};
@@ -82,6 +83,14 @@ impl VerbAttempt {
     pub fn owner(&self) -> &str {
         self.0.owner.as_ref()
     }
+
+    /// The same acquisition, which is known to have the permit of this name.
+    ///
+    /// # Errors
+    /// When the name is invalid.
+    pub fn of_permit(&self, name: &str) -> Result<Self, LockError> {
+        Ok(Self(self.0.with_permit(LockKey::prefixed("", name)?)))
+    }
 }
 
 impl Verbs {
@@ -131,6 +140,22 @@ impl Verbs {
         identity: Option<&str>,
     ) -> Result<VerbAttempt, LockError> {
         self.released_by(ReleasedBy::Command, key, ttl, identity)
+    }
+
+    /// The same of a call that wants any of so many permits of the key.
+    ///
+    /// # Errors
+    /// When the key or the lease is invalid.
+    pub fn attempt_for_permit(
+        &self,
+        key: &str,
+        permits: u8,
+        ttl: Duration,
+    ) -> Result<VerbAttempt, LockError> {
+        let family = Family::of(&LockKey::prefixed("", key)?, 0)?;
+        let lane = Arc::new(Lane { line: family.member(1), family, permits });
+        let owner = OwnerToken::at(self.origin, random()?, None);
+        Ok(VerbAttempt(Arc::new(Attempt::in_lane(&lane, Ttl::new("expire", ttl)?, owner))))
     }
 
     fn released_by(

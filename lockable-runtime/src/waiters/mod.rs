@@ -55,11 +55,9 @@ impl Waiters {
     }
 
     /// How many calls ask for this lock now.
-    /// What a call is that wants any permit, in the line of its lane: it asks, because no other call is there.
+    /// A call comes into its lane, where no other is; it asks or waits next.
     pub(crate) fn enter_lane(&self, lane: &Lane) -> Stake {
-        let mut stake = Stake::new(&self.lines, self.lines.holders.at(&lane.line), Role::IsOver);
-        stake.asks();
-        stake
+        Stake::new(&self.lines, self.lines.holders.at(&lane.line), Role::IsOver)
     }
 
     #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Memory;
-use super::state::{Lock, Place};
+use super::state::{Lock, Place, State};
 use crate::backend::Fault;
 use crate::types::clock::tokio_time;
 use crate::types::error::LockError;
@@ -80,6 +80,7 @@ impl MemoryStore {
     /// Nothing for what cannot be a key.
     fn place<T>(&self, key: &str, look: impl FnOnce(&mut Place) -> T) -> Option<T> {
         let key = LockKey::prefixed("", key).ok()?;
-        Some(look(self.0.state().places.entry(key).or_default()))
+        let look = |state: &mut State| look(state.places.entry(key.clone()).or_default());
+        Some(self.0.state().with_queue(&key, look))
     }
 }

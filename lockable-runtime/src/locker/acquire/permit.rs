@@ -3,7 +3,6 @@
 //! See "How are `permits` made of plain locks?" in DESIGN.md.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::acquirer::{Acquirer, Answer};
 use super::in_line::InLine;
@@ -47,40 +46,46 @@ async fn in_lane(
 ) -> Result<Tried, LockError> {
     let key = family.key().clone();
     let lanes = acquirer.lanes.of(family, permits);
-    let Some(occupied) = enter(acquirer, &lanes, terms).await else {
+    let free = lanes.try_enter();
+    // A call that waited for its lane waits for a permit, too, most likely: it asks for its place at once.
+    let asks = free.is_some() || !terms.wait.can_wait();
+    let occupied = match free {
+        None => enter(acquirer, &lanes, terms).await,
+        free => free,
+    };
+    let Some(occupied) = occupied else {
         acquirer.staged(&key)?;
         acquirer.link.count(&key, Outcome::Busy);
         return busy(acquirer, key, terms, start);
     };
     let line = family.member(occupied.number);
     let lane = Arc::new(Lane { family: family.clone(), line, permits });
-    let stake = acquirer.waiters.enter_lane(&lane);
-    let guard = match acquirer.ask(key, Some(&lane), terms, stake).await? {
-        Answer::Granted(guard) => guard,
-        Answer::Busy(key, stake) if !terms.wait.can_wait() => {
-            stake.ends(Heard::Busy);
-            return busy(acquirer, key, terms, start);
+    let mut stake = acquirer.waiters.enter_lane(&lane);
+    if asks {
+        stake.asks();
+        match acquirer.ask(key.clone(), Some(&lane), terms, stake).await? {
+            Answer::Granted(guard) => return Ok(Tried::Granted(guard.in_lane(occupied))),
+            Answer::Busy(key, stake) if !terms.wait.can_wait() => {
+                stake.ends(Heard::Busy);
+                return busy(acquirer, key, terms, start);
+            }
+            Answer::Busy(_, busy) => stake = busy,
         }
-        Answer::Busy(key, mut stake) => {
-            stake.waits();
-            let in_line = InLine::new(acquirer, &key, Some(&lane), terms, start, stake, true);
-            Box::pin(in_line.wait()).await?
-        }
-    };
+    }
+    stake.waits();
+    let in_line = InLine::new(acquirer, &key, Some(&lane), terms, start, stake, asks);
+    let guard = Box::pin(in_line.wait()).await?;
     Ok(Tried::Granted(guard.in_lane(occupied)))
 }
 
-/// A lane, unless other calls of this process are in all of them for too long.
+/// A lane that others of this process are in, unless they are for too long.
 async fn enter(acquirer: &Acquirer, lanes: &Arc<Lanes>, terms: &Terms) -> Option<Occupied> {
     let limit = match terms.wait {
         Wait::Forever => return lanes.enter().await,
         Wait::AtMost(limit) => limit,
         // A call that is not to wait waits for the releases of its process, as one for a single lock does.
         Wait::Never if acquirer.has_releases() => acquirer.link.command_deadline,
-        Wait::Never => Duration::ZERO,
+        Wait::Never => return None,
     };
-    if limit.is_zero() {
-        return lanes.try_enter();
-    }
     within(|| acquirer.link.backend.timer(limit), lanes.enter()).await.flatten()
 }
