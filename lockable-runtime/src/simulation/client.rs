@@ -48,8 +48,8 @@ impl Backend for Client {
             };
             let found = process.ask("acquire", request).await?.answer;
             Ok(match (found, attempt.sent_at()) {
-                (Acquisition::Granted { fencing_token, .. }, Some(since)) => {
-                    Acquisition::Granted { fencing_token, since }
+                (Acquisition::Granted { fencing_token, permit, .. }, Some(since)) => {
+                    Acquisition::Granted { fencing_token, since, permit }
                 }
                 _ => Acquisition::Busy,
             })
@@ -111,7 +111,9 @@ impl Backend for Client {
             process.times.learn(since, asked.server_time, tokio_time());
             Ok(match asked.answer {
                 Enqueued::Granted(grant) => {
-                    Enqueued::Granted(Grant::answered(&attempt, grant.fence, since, attempt.ttl))
+                    let Grant { key, fence, .. } = grant;
+                    let grant = Grant::answered(&attempt, fence, since, attempt.ttl);
+                    Enqueued::Granted(grant.of_permit(Some(key)))
                 }
                 queued @ Enqueued::Queued { .. } => queued,
             })
@@ -170,8 +172,11 @@ fn sure(found: Release, is_second: bool) -> Result<Release, Fault> {
 
 /// What a request says of an attempt. A server notes nothing in the attempt of the process.
 fn sent(attempt: &Attempt) -> Arc<Attempt> {
-    let Attempt { key, owner, ttl, min_hold, .. } = attempt;
-    let sent = Attempt::owned(key.clone(), *ttl, owner.clone());
+    let Attempt { key, lane, owner, ttl, min_hold, .. } = attempt;
+    let sent = match lane {
+        None => Attempt::owned(key.clone(), *ttl, owner.clone()),
+        Some(lane) => Attempt::in_lane(lane, *ttl, owner.clone()),
+    };
     if let Some(rest) = min_hold.rest(tokio_time) {
         sent.min_hold.set_end(tokio_time().after(rest));
     }

@@ -15,6 +15,7 @@ use crate::request_id::RequestId;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{Deadlines, Ttl};
+use crate::types::permit::{Family, Permits};
 use crate::types::reason::Reason;
 use crate::types::reporting::Reporting;
 use crate::types::token::OwnerToken;
@@ -118,7 +119,41 @@ impl TestLocks {
     #[must_use = "the lock is free again when it is dropped"]
     #[track_caller]
     pub fn hold(&self, key: impl AsRef<str>) -> OtherHolder {
+        self.hold_key(self.key(key.as_ref()))
+    }
+
+    /// Lets other holders have so many of the permits of the key until the returned values are dropped.
+    ///
+    /// They have the first ones, `{key}#1` and so on. Those are the names for the other methods, too, as in
+    /// `locks.lose("{export}#1")`; the calls of all permits are counted for `{key}`.
+    ///
+    /// # Panics
+    /// When one of these permits has a holder already, or a key cannot have so many.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() {
+    /// use lockable_runtime::testing::TestLocks;
+    ///
+    /// let locks = TestLocks::new();
+    /// let others = locks.hold_permits("export", 2);
+    /// assert!(locks.locker().lock("export").permits(2).try_acquire().await.unwrap().is_none());
+    /// drop(others);
+    /// assert!(locks.locker().lock("export").permits(2).try_acquire().await.unwrap().is_some());
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
+    /// ```
+    #[must_use = "the permits are free again when they are dropped"]
+    #[track_caller]
+    pub fn hold_permits(&self, key: impl AsRef<str>, count: u8) -> Vec<OtherHolder> {
         let key = self.key(key.as_ref());
+        let family = sure(Family::of(&key, self.locker.prefix().len()));
+        sure(Permits::OneOf(count.into()).check());
+        family.members(count).map(|permit| self.hold_key(permit)).collect()
+    }
+
+    #[track_caller]
+    fn hold_key(&self, key: LockKey) -> OtherHolder {
         let identity = RequestId::new("another holder");
         let owner = sure(OwnerToken::draw(Some(&identity)));
         let attempt = Arc::new(Attempt::owned(key, Ttl::MAX, owner));

@@ -105,7 +105,9 @@ async fn each_missing_right_is_named_at_each_node() {
 }
 
 /// Without these locks work, but slowly or not all the time.
-const WARNINGS: [&str; 10] = [
+const WARNINGS: [&str; 12] = [
+    "+mget",
+    "+exists",
     "&lockable:*",
     "+lpush",
     "+eval",
@@ -119,8 +121,8 @@ const WARNINGS: [&str; 10] = [
 ];
 
 /// Without these operators see less, and stop holders later.
-const OPTIONAL: [&str; 6] =
-    ["+client|setname", "+client|tracking", "+client|caching", "+exists", "+publish", "+subscribe"];
+const OPTIONAL: [&str; 5] =
+    ["+client|setname", "+client|tracking", "+client|caching", "+publish", "+subscribe"];
 
 fn set_user(cluster: &Cluster, user: &str, lacking: &[&str]) {
     support::set_user(cluster.servers(), acl_line_of_nodes(), user, lacking);

@@ -80,7 +80,7 @@ struct Kind {
     silence: (Severity, &'static str),
 }
 
-/// Locks that are freed together need `mget` and `exists`, and fence counters that are seeded together `mget` and `copy`.
+/// Permits need `mget` and `exists`, as do locks that are freed together, and fence counters that are seeded together `mget` and `copy`.
 const OF_SERVER: Kind = Kind {
     of_app: &[
         "mget LOCK",
@@ -94,7 +94,7 @@ const OF_SERVER: Kind = Kind {
     silence: (Severity::Error, "waiters receive no grant"),
 };
 
-/// A cluster frees the locks of a batch one by one.
+/// A cluster frees the locks of a batch one by one. Permits need `mget` and `exists`.
 const OF_NODE: Kind = Kind {
     of_app: &[
         "spublish CHANNEL probe",
@@ -102,6 +102,7 @@ const OF_NODE: Kind = Kind {
         "sunsubscribe CHANNEL",
         "asking",
         "cluster|slots",
+        "mget LOCK",
         "exists LOCK",
         "publish REVOKED probe",
     ],
@@ -257,12 +258,16 @@ impl Missing {
             "+lpush" => (Severity::Warning, "a waiter that cannot be reached now loses its place"),
             "+client|setname" => (Severity::Info, "no listing says which process has a lock"),
             "+client|tracking" | "+client|caching" => (Severity::Info, UNTRACKED),
-            "+exists" if self.channels == Channels::Sharded => (Severity::Info, UNTRACKED),
+            "+mget" | "+exists" if self.channels == Channels::Sharded => {
+                (Severity::Warning, "no permit can be acquired")
+            }
             "+publish" | "+subscribe" if !self.is_of_grants(rule) => {
                 (Severity::Info, "no holder can be asked to stop")
             }
             "+copy" => (Severity::Info, "fence counters are seeded one by one"),
-            "+mget" | "+exists" => (Severity::Warning, "concurrent releases are not batched"),
+            "+mget" | "+exists" => {
+                (Severity::Warning, "no permit can be acquired, and concurrent releases are not batched")
+            }
             "+delex" | "+delifeq" => (Severity::Info, "each release runs a script"),
             "+ping" => (Severity::Warning, "waiting calls fill the server's `ACL LOG`"),
             "+asking" => {
