@@ -51,6 +51,7 @@ mod waiters;
 mod worker;
 
 pub use hold::guard::LockGuard;
+pub use hold::set::{Leases, LockSet};
 pub use holder::{HeldSince, Holder, HolderKind};
 pub use lease::Lease;
 pub use locker::{Locker, LockerBuilder, global::install, request::LockRequest};
@@ -450,9 +451,10 @@ pub use lockable_macros::distributed_lock;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::attribute::{
-        Call, EndsEarly, FromLockError, IntoExpire, IntoHold, IntoLockKey, IntoWait, KeyPart,
-        Label, Lease, LeaseCell, Part, Refused, RefusedBesideOnBusy, RefusedBesideOnError,
-        Returned, Run, RunsUnderTheLock, Skip, Value, absent, run, run_blocking,
+        Call, Called, EndsEarly, FromLockError, Grant, GrantCell, IntoExpire, IntoHold,
+        IntoLockKey, IntoLockKeys, IntoWait, KeyPart, Keys, Label, Lease, LeaseCell, Leases,
+        LeasesCell, Part, Refused, RefusedBesideOnBusy, RefusedBesideOnError, Returned, Run,
+        RunsUnderTheLock, Skip, Value, absent, lock_key, run, run_blocking,
         run_blocking_even_when_busy, start, value,
     };
     pub use crate::types::clock::Moment;

@@ -53,5 +53,6 @@ mod loss;
 mod reentry;
 mod release;
 mod renewal;
+mod sets;
 mod verbs;
 mod waiting;

@@ -1,8 +1,7 @@
-//! The request for one lock: its terms, and the ways to acquire it.
+//! The request for a lock, or for several: its terms, and the ways to acquire one.
 
 use std::fmt;
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,14 +11,19 @@ use crate::hold::reentry::holds;
 use crate::hold::run::Run;
 use crate::locker::acquire::{Acquirer, Tried, acquire};
 use crate::request_id::RequestId;
-use crate::telemetry::{self, Acquiring};
+use crate::telemetry;
 use crate::types::error::LockError;
-use crate::types::key::LockKey;
+use crate::types::key::{Keys, LockKey};
 use crate::types::label::Label;
 use crate::types::options::{OnLost, Terms, Wait};
 use crate::types::redact::DisplayKey;
 
-/// A request for one lock, made by [`Locker::lock`](crate::Locker::lock).
+/// A request for one lock, made by [`Locker::lock`](crate::Locker::lock), or for several, made by
+/// [`Locker::lock_all`](crate::Locker::lock_all).
+///
+/// `LockRequest` alone is the request for one lock, and acquires a [`LockGuard`]. `LockRequest<Vec<LockKey>>` is the
+/// request for several, and acquires a [`LockSet`](crate::LockSet). The options are the same: each holds for every
+/// lock, and a wait limit for all of them together.
 ///
 /// # Examples
 /// A job that may take long, but not for ever, and that runs once even if several triggers fire close together:
@@ -41,17 +45,18 @@ use crate::types::redact::DisplayKey;
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
 #[must_use = "a request does nothing until it is acquired"]
-pub struct LockRequest {
+pub struct LockRequest<K = LockKey> {
     acquirer: Arc<Acquirer>,
-    /// The lock's whole name, or the first mistake in the request.
-    key: Result<LockKey, LockError>,
+    /// The locks' whole names, or the first mistake in the request.
+    key: Result<K, LockError>,
     terms: Terms,
 }
 
-impl LockRequest {
+/// The options.
+impl<K: Keys> LockRequest<K> {
     pub(crate) fn new(
         acquirer: Arc<Acquirer>,
-        key: Result<LockKey, LockError>,
+        key: Result<K, LockError>,
         mut terms: Terms,
     ) -> Self {
         // The one that is current here: a sync function's lock is acquired on another thread.
@@ -68,7 +73,7 @@ impl LockRequest {
     }
 
     /// Makes an error one of this request, as it may be shown.
-    fn explain(&self) -> impl Fn(LockError) -> LockError + use<> {
+    pub(super) fn explain(&self) -> impl Fn(LockError) -> LockError + use<K> {
         let reporting = self.link().reporting;
         let label = self.terms.label;
         move |error| reporting.redact(error).labeled(label)
@@ -174,7 +179,7 @@ impl LockRequest {
     }
 
     /// Tries once instead of waiting.
-    fn once(self) -> Self {
+    pub(super) fn once(self) -> Self {
         self.with(Terms::try_once)
     }
 
@@ -182,7 +187,7 @@ impl LockRequest {
     fn with(mut self, change: impl FnOnce(&mut Terms) -> Result<(), LockError>) -> Self {
         self.key = self.key.and_then(|key| match change(&mut self.terms) {
             Ok(()) => Ok(key),
-            Err(mistake) => Err(mistake.with_key(key.as_str())),
+            Err(mistake) => Err(about(mistake, &key)),
         });
         self
     }
@@ -198,23 +203,48 @@ impl LockRequest {
         Ok(self)
     }
 
-    /// The lock's whole name, where the call may wait for it.
+    /// The lock's whole name, or that of the first, where the call may wait for it.
     pub(crate) fn waits_for(&self) -> Option<&LockKey> {
-        self.key.as_ref().ok().filter(|_| self.terms.wait != Wait::Never)
+        let key = self.key.as_ref().ok()?.all().first();
+        key.filter(|_| self.terms.wait != Wait::Never)
     }
 
     /// Refuses what was made before a fork, and what the calling body holds already.
     fn refuse(&self) -> Result<(), LockError> {
         let link = self.link();
         link.usable_here()?;
-        match &self.key {
-            Ok(key) if holds(link.backend.store(), key) => {
-                Err(self.explain()(LockError::held_by_caller(key.as_str())))
-            }
-            _ => Ok(()),
+        let Ok(keys) = &self.key else { return Ok(()) };
+        match keys.all().iter().find(|key| holds(link.backend.store(), key)) {
+            Some(key) => Err(self.explain()(LockError::held_by_caller(key.as_str()))),
+            None => Ok(()),
         }
     }
 
+    /// What it takes to acquire, once nothing is wrong with the request.
+    ///
+    /// # Errors
+    /// The first mistake in the request, as it may be shown; it is counted.
+    pub(super) fn checked(self) -> Result<(Arc<Acquirer>, K, Terms), LockError> {
+        let explain = self.explain();
+        let label = self.terms.label;
+        let checked = self.refuse().and_then(|()| {
+            let Self { acquirer, key, mut terms } = self.with(|terms| terms.check());
+            terms.identity = RequestId::current().or(terms.identity);
+            Ok((acquirer, key?, terms))
+        });
+        checked.map_err(explain).inspect_err(|error| telemetry::acquisition_failed(label, error))
+    }
+}
+
+/// An error that names the key, or the first.
+fn about<K: Keys>(error: LockError, keys: &K) -> LockError {
+    match keys.all().first() {
+        Some(key) => error.with_key(key.as_str()),
+        None => error,
+    }
+}
+
+impl LockRequest {
     /// Acquires the lock; while another holder has it, the call waits in a FIFO queue.
     ///
     /// A free lock costs one try. If another call of the same locker holds the lock, waits for it or is trying to
@@ -285,38 +315,11 @@ impl LockRequest {
         }
     }
 
-    /// Acquires as the terms say, in the span of that.
+    /// Acquires as the terms say.
     async fn ask(self) -> Result<Tried, LockError> {
-        let reporting = self.link().reporting;
-        let explain = self.explain();
-        let label = self.terms.label;
-        let checked = self.checked().map_err(&explain);
-        let (acquirer, key, terms) = checked.inspect_err(|error| {
-            telemetry::acquisition_failed(label, error);
-        })?;
-        let acquiring = Acquiring::start(reporting.show(&key).labeled(terms.label));
-        let asking = pin!(acquire(&acquirer, key, &terms));
-        match telemetry::inside(&acquiring.span, asking).await.map_err(explain) {
-            Ok(Tried::Granted(guard)) => Ok(Tried::Granted(guard.begin(acquiring))),
-            Ok(Tried::Busy(key)) => {
-                acquiring.busy(reporting.show(&key).labeled(terms.label));
-                Ok(Tried::Busy(key))
-            }
-            Err(error) => {
-                acquiring.failed(&error);
-                Err(error)
-            }
-        }
-    }
-
-    /// # Errors
-    /// The first mistake in the request.
-    fn checked(self) -> Result<(Arc<Acquirer>, LockKey, Terms), LockError> {
-        self.refuse()?;
-        let request = self.with(|terms| terms.check());
-        let Self { acquirer, key, mut terms } = request;
-        terms.identity = RequestId::current().or(terms.identity);
-        Ok((acquirer, key?, terms))
+        let (acquirer, key, terms) = self.checked()?;
+        let start = acquirer.link.backend.now();
+        acquire(&acquirer, key, &terms, start).await
     }
 
     /// Acquires the lock, runs the body while the lease is held, and releases.
@@ -377,11 +380,19 @@ impl LockRequest {
     }
 }
 
-impl fmt::Debug for LockRequest {
-    /// With the key as messages show it.
+impl<K: Keys> fmt::Debug for LockRequest<K> {
+    /// With the keys as messages show them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = self.key.as_ref().map_or_else(LockError::key, |key| Some(key.as_str()));
-        let shown = DisplayKey::new(key.unwrap_or_default(), self.link().reporting.redacts_keys);
-        f.debug_struct("LockRequest").field("key", &shown.text()).finish_non_exhaustive()
+        let shown = |key| DisplayKey::new(key, self.link().reporting.redacts_keys);
+        let mut request = f.debug_struct("LockRequest");
+        match self.key.as_ref().map(Keys::all) {
+            Ok([key]) => request.field("key", &shown(key.as_str()).text()),
+            Ok(keys) => {
+                let keys: Vec<_> = keys.iter().map(|key| shown(key.as_str()).text()).collect();
+                request.field("keys", &keys)
+            }
+            Err(error) => request.field("key", &shown(error.key().unwrap_or_default()).text()),
+        };
+        request.finish_non_exhaustive()
     }
 }
