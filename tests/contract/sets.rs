@@ -200,7 +200,7 @@ async fn a_set_given_up_while_it_waits_leaves_nothing<F: Fixture>(store: &F) {
 /// Without `renew`, too; from then on its lease ends.
 async fn what_is_held_while_others_are_waited_for_is_renewed<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
-    let held = other.lock("b").acquire().await.unwrap();
+    let held = other.lock("b").renew().acquire().await.unwrap();
     let waiting = all(&locker, KEYS).expire(F::LEASE).acquire();
     let release = async {
         is_waiting(&locker, "b").await;
@@ -246,7 +246,7 @@ async fn the_terms_begin_with_the_last_lock<F: Fixture>(store: &F) {
 
 async fn a_lock_lost_while_others_are_waited_for_is_taken_again<F: Fixture>(store: &F) {
     let (locker, other) = (store.locker().await, store.locker().await);
-    let held = other.lock("b").acquire().await.unwrap();
+    let held = other.lock("b").renew().acquire().await.unwrap();
     let waiting = all(&locker, KEYS).expire(F::LEASE).renew().acquire();
     let release = async {
         is_waiting(&locker, "b").await;

@@ -223,7 +223,7 @@ fn rendered(template: &'static str, key: fmt::Arguments<'_>) -> Result<String, L
     })
 }
 
-/// The key that [`lock_key!`](crate::lock_key) makes.
+/// The key that `lock_key!` makes.
 ///
 /// # Errors
 /// When the text cannot be a lock key.

@@ -148,7 +148,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_body_starts_after_its_lease() {
         let guard =
-            acquire_blocking(Locker::in_memory().lock("k"), LockRequest::<LockKey>::acquire, true).unwrap();
+            acquire_blocking(Locker::in_memory().lock("k"), LockRequest::<LockKey>::acquire, true)
+                .unwrap();
         skip(guard.lease().remaining());
         let error = hold_blocking(guard, |_| unreachable!("runs without a lock")).unwrap_err();
         assert!(error.is_lost() && !error.is_body_finished());
