@@ -183,7 +183,7 @@ async fn a_body_that_may_finish_outlives_a_loss_but_no_revoke() {
             pause().await;
         }
         if !ends {
-            pending().await
+            pending::<()>().await;
         }
         Ok(held[1].is_held() && !held.is_held())
     }

@@ -49,7 +49,7 @@ fn every_option_can_be_given() {
 #[test]
 fn every_example_of_the_table_is_right() {
     for row in &TABLE {
-        let key = if row.name == "key" { "" } else { "key = \"k\", " };
+        let key = if matches!(row.name, "key" | "keys") { "" } else { "key = \"k\", " };
         assert_eq!(parse(&format!("{key}{}", row.example)).1, Vec::<String>::new());
     }
 }

@@ -7,8 +7,8 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
-    Error, Expr, ExprArray, ExprClosure, ExprLit, Ident, Lit, LitStr, Path, Result, Token,
-    parenthesized,
+    Error, Expr, ExprArray, ExprBlock, ExprClosure, ExprLit, Ident, Lit, LitStr, Path, Result,
+    Stmt, Token, parenthesized,
 };
 
 use crate::key::KeyTemplate;
@@ -93,6 +93,11 @@ const MOST_TEMPLATES: usize = 16;
 pub(super) fn keys(input: ParseStream<'_>, mistakes: &mut Mistakes) -> Result<Key> {
     match visible(input.parse()?) {
         Expr::Lit(lit) => Err(no_list(&lit)),
+        Expr::Block(block) if is_text(&block) => {
+            let message = "`keys` is a list in brackets\n\
+                 help: `keys = [\"account:{from}\", \"account:{to}\"]`, or `key = \"order:{id}\"` for one lock";
+            Err(Error::new(block.span(), message))
+        }
         Expr::Array(list) => {
             let count = list.elems.len();
             let elements: Vec<Expr> = list.elems.iter().cloned().map(visible).collect();
@@ -109,6 +114,11 @@ pub(super) fn keys(input: ParseStream<'_>, mistakes: &mut Mistakes) -> Result<Ke
         }
         value => Ok(Key::Values(value)),
     }
+}
+
+/// Whether this is `{"#id"}`, as annotations of other languages write a list.
+fn is_text(block: &ExprBlock) -> bool {
+    matches!(block.block.stmts.as_slice(), [Stmt::Expr(text, None)] if text_of(text).is_some())
 }
 
 fn text_of(element: &Expr) -> Option<&LitStr> {

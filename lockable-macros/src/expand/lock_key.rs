@@ -1,6 +1,6 @@
 //! `lock_key!`: one key by itself, rendered as the attribute renders its own.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::parse::{ParseStream, Parser};
 use syn::{Error, Ident, Result};
@@ -25,8 +25,7 @@ pub(crate) fn lock_key(tokens: TokenStream) -> TokenStream {
         Ok(key) => key,
         Err(mistakes) => {
             let errors = mistakes.to_compile_error();
-            // A value of any type, so that only the mistakes are reported.
-            quote!({ #errors ::core::unreachable!() })
+            quote!({ #errors })
         }
     }
 }
@@ -35,7 +34,8 @@ fn read(tokens: TokenStream) -> Result<TokenStream> {
     let mut mistakes = Mistakes::default();
     let read = |input: ParseStream<'_>| {
         if input.is_empty() {
-            return Err(input.error("the key is missing\nhelp: `key(\"order:{}\", order.id)`"));
+            let message = "the key is missing\nhelp: `key(\"order:{}\", order.id)`";
+            return Err(Error::new(Span::call_site(), message));
         }
         template_and_arguments(input, &mut mistakes)
     };
