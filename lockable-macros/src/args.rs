@@ -12,7 +12,7 @@ use crate::mistakes::Mistakes;
 pub(crate) use self::lease::{LeaseArgs, OnLost, WrittenDuration};
 pub(crate) use self::options::LockArgs;
 use self::table::{Read, Row, TABLE};
-pub(crate) use self::value::{Key, KeyArgument, OnBusy};
+pub(crate) use self::value::{Key, KeyArgument, OnBusy, template_and_arguments};
 pub(crate) use self::wait::{Wait, WaitArgs, forever, means_forever};
 
 pub(crate) mod hints;
@@ -37,7 +37,11 @@ impl LockArgs {
         if let Err(error) = read_all.parse2(tokens) {
             mistakes.push(error);
         }
-        if !args.is_given("key") {
+        if let (Some(_), Some(keys)) = (args.place_of("key"), args.place_of("keys")) {
+            let help = "help: write all keys in the brackets of `keys`";
+            mistakes.add(keys, format!("`keys` beside `key`\n{help}"));
+        }
+        if !args.is_given("key") && !args.is_given("keys") {
             let help = "help: `#[distributed_lock(key = \"order:{id}\", expire = 10)]`";
             mistakes.add(Span::call_site(), format!("missing `key`\n{help}"));
         }
@@ -59,8 +63,8 @@ fn read_one(args: &mut LockArgs, input: ParseStream<'_>, mistakes: &mut Mistakes
     let Some(row) = TABLE.iter().find(|row| row.name == written) else {
         mistakes.push(hints::unknown(&name));
         // What others need is not missing because it has another name.
-        let meant =
-            hints::nearest(&written).filter(|near| matches!(*near, "key" | "wait" | "renew"));
+        let meant = hints::nearest(&written)
+            .filter(|near| matches!(*near, "key" | "keys" | "wait" | "renew"));
         args.given.extend(meant.map(|near| (near, name.span())));
         skip_option(input);
         return;

@@ -6,10 +6,12 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::Ident;
 
 use crate::args::OnBusy;
 use crate::expand::answers::{busy_arm, refused};
 use crate::expand::call::{call, warnings};
+pub(crate) use crate::expand::lock_key::lock_key;
 use crate::expand::parameters::moved_parameters;
 use crate::expand::tokens::{
     braced, import, is_never, mixed, private, private_at, return_span, return_type,
@@ -20,6 +22,7 @@ use crate::output;
 mod answers;
 mod call;
 mod label;
+mod lock_key;
 mod parameters;
 mod tokens;
 
@@ -150,8 +153,10 @@ fn awaiting(locked: &LockedFn) -> Steps {
     let needs_cell =
         locked.guard.is_some() || answers_busy(locked) || matches!(locked.kind, FnKind::Boxed(_));
     let (body, fill_cell) = if needs_cell {
+        let cell =
+            Ident::new(if locked.key.is_several() { "LeasesCell" } else { "LeaseCell" }, mixed());
         let body = quote_spanned! {mixed()=>
-            let cell = #private::LeaseCell::default();
+            let cell = #private::#cell::default();
             #allow
             let body = { let cell = ::core::clone::Clone::clone(&cell); #future };
         };
@@ -272,11 +277,12 @@ fn busy_or_body(locked: &LockedFn, busy: &TokenStream, user: &TokenTree) -> Toke
 /// A body that is no async block: `return` in it gives a value, or the boxed future.
 fn closure(locked: &LockedFn, block: &TokenTree) -> TokenStream {
     let private = private();
+    let ty = Ident::new(if locked.key.is_several() { "Leases" } else { "Lease" }, mixed());
     let parameter = if answers_busy(locked) {
-        quote_spanned!(mixed()=> lease: ::core::option::Option<#private::Lease>)
+        quote_spanned!(mixed()=> lease: ::core::option::Option<#private::#ty>)
     } else {
         let lease = lease_name(locked);
-        quote_spanned!(mixed()=> #lease: #private::Lease)
+        quote_spanned!(mixed()=> #lease: #private::#ty)
     };
     quote_spanned!(mixed()=> move |#parameter| #block)
 }

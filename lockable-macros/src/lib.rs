@@ -31,6 +31,12 @@ pub fn distributed_lock(
     attribute(args.into(), item.into()).into()
 }
 
+/// Depend on `lockable-runtime` for this macro: it re-exports it together with its documentation.
+#[proc_macro]
+pub fn lock_key(key: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    expand::lock_key(key.into()).into()
+}
+
 /// The attribute as a function of tokens, which is what the tests call.
 fn attribute(args: TokenStream, item: TokenStream) -> TokenStream {
     let item = target::without_invisible_groups(item);

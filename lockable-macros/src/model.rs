@@ -57,7 +57,7 @@ impl LockedFn {
         check_min_hold(&args.lease, &mut mistakes);
         check_on_lost(&args.lease, kind.as_ref(), &mut mistakes);
         check_guard(args.guard.as_ref(), &target.sig, &mut mistakes);
-        if let Some(Key::Template(template, arguments)) = &args.key {
+        for (template, arguments) in args.key.iter().flat_map(Key::templates) {
             template.check_length(args.prefix.as_ref(), &mut mistakes);
             let bound = names::bound_by(&target.sig);
             let is_bound = |name: &str| bound.iter().any(|b| names::unraw(b.ident) == name);
@@ -88,7 +88,8 @@ impl LockedFn {
 fn check_single(target: &Target, mistakes: &mut Mistakes) {
     let Some(second) = &target.second_lock else { return };
     let message = "only one `#[distributed_lock]` per function\n\
-         help: the lower one would be acquired first";
+         help: the lower one would be acquired first; for several locks write them all in one, as in `keys = \
+         [\"account:{from}\", \"account:{to}\"]`";
     let last = second.path().segments.last();
     mistakes.add(last.map_or_else(Span::call_site, |last| last.ident.span()), message);
 }

@@ -39,15 +39,17 @@ pub(crate) fn warnings(args: &LockArgs, sig: &Signature) -> Vec<Warning> {
 
 /// The names of parameters that were probably meant as holes.
 fn missed_holes(args: &LockArgs, sig: &Signature) -> Vec<Warning> {
-    let Some(Key::Template(template, _)) = &args.key else { return Vec::new() };
     let bound = names::bound_by(sig);
     let is_bound = |name: &str| bound.iter().any(|bound| names::unraw(bound.ident) == name);
-    let missed = template.missed_holes(is_bound).map(|missed| Warning {
-        constant: missed.constant(),
-        note: missed.note(&template.literal),
-        place: template.literal.span(),
-    });
-    missed.collect()
+    let mut warnings = Vec::new();
+    for (template, _) in args.key.iter().flat_map(Key::templates) {
+        warnings.extend(template.missed_holes(is_bound).map(|missed| Warning {
+            constant: missed.constant(),
+            note: missed.note(&template.literal),
+            place: template.literal.span(),
+        }));
+    }
+    warnings
 }
 
 /// `expire = 60000`, as libraries write it that count milliseconds.

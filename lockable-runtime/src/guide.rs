@@ -18,6 +18,10 @@ pub mod errors {}
 pub mod waiting {}
 
 #[doc = include_str!("../links.md")]
+#[doc = include_str!("../guide/several_keys.md")]
+pub mod several_keys {}
+
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/testing.md")]
 pub mod testing {}
 

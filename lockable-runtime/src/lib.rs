@@ -51,6 +51,7 @@ mod waiters;
 mod worker;
 
 pub use hold::guard::LockGuard;
+pub use hold::set::{Leases, LockSet};
 pub use holder::{HeldSince, Holder, HolderKind};
 pub use lease::Lease;
 pub use locker::{Locker, LockerBuilder, global::install, request::LockRequest};
@@ -86,6 +87,8 @@ pub use types::{key::LockKey, options::OnLost};
 /// |---|---|---|
 /// | `key = "…{name}…"`, `key("…{}…", expr, …)` | the key template, checked at compile time; rendered once for each call, before the body and before anything is moved; it also [labels](telemetry#which-lock) logs and metrics | required |
 /// | `key = expr` | a [`LockKey`]; a text is never converted into one | |
+/// | `keys = ["…{name}…", "…"]` | several locks in the place of `key`: all of them, or none; 2 to 16 templates; see [several keys](#several-keys) | |
+/// | `keys = expr` | the same for a number of keys known at run time, 1 to 64: a `Vec<LockKey>`, `[LockKey; N]` or `&[LockKey]`, each key of which [`lock_key!`] may make | |
 /// | `prefix = "…"` | replaces the locker's prefix, with which every key starts; a text without holes | the locker's, itself `"disLock:"` |
 /// | `expire = 10`, `"1500ms"`, `"1m30s"`, or a [`Duration`](std::time::Duration) expression | the length of the lease, at least 10 ms; an integer is seconds, with a [warning](#warnings) if it looks like milliseconds; an expression is evaluated once for each call | the locker's, itself 10 s |
 /// | `wait`, `wait = "3s"`, a duration as `expire` takes it | waits for a busy lock, without a limit or at most this long; see [waiting](#waiting) | one try |
@@ -97,7 +100,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `on_lost = cancel`, `on_lost = finish` | whether a lost lease stops the body, or lets it complete and return its value | `cancel` |
 /// | `on_busy = expr`, `on_busy = skip` | the value when another holder has the lock, or still has it at the limit of `wait`; `expr` sees all parameters, `skip` is `()`, `None`, `Ok(())` or `Ok(None)` | by return type |
 /// | `on_error = \|err\| expr` | the value for every other failure to finish under the lock; sees its argument, statics and `Copy` parameters | by return type |
-/// | `guard = name` | binds `name` in the body to its [`Lease`]: key, fencing token, remaining time, and a [signal](Lease::ending_within) before its end | |
+/// | `guard = name` | binds `name` in the body to its [`Lease`]: key, fencing token, remaining time, and a [signal](Lease::ending_within) before its end; with `keys`, to the [`Leases`] of all | |
 /// | `locker = expr` | the [`Locker`], such as `self.locks`; cloned, never borrowed across the body | the process-wide one, see [`install`] |
 /// | `crate = ::path` | the path of `lockable_runtime`, for a crate that has it by a [re-export](#re-exports) | `::lockable_runtime` |
 ///
@@ -172,6 +175,44 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `"order:{{id}}"` | `order:{id}`: every call shares one lock | `"order:{id}"`, or `key("order:{{id}}")` |
 /// | `"order:id"`, with a parameter `id` | `order:id`: every call shares one lock | `"order:{id}"`, or `key("order:id")` |
 /// | `"order:${id}"`, `"order:#{id}"` | the sign, then the value: `order:$7` | `"order:{id}"`, or `key("order:${id}")` |
+///
+/// # Several keys
+///
+/// With `keys`, the body runs while the locks of all keys are held:
+///
+/// ```
+/// # use lockable_runtime::{LockError, LockKey, distributed_lock, lock_key};
+/// # struct Item { sku: String }
+/// #[distributed_lock(keys = ["account:{from}", "account:{to}"], wait = "3s", guard = locks)]
+/// async fn transfer(from: u64, to: u64) -> Result<(), LockError> {
+///     // In the order written; the same lease at both places if `from == to`.
+///     let (from, to) = (locks[0].fencing_token(), locks[1].fencing_token());
+///     Ok(())
+/// }
+///
+/// #[distributed_lock(keys = skus, wait = "3s")]
+/// async fn order(skus: Vec<LockKey>) -> Result<(), LockError> {
+///     Ok(())
+/// }
+///
+/// # async fn example(items: &[Item]) -> Result<(), LockError> {
+/// let skus: Result<Vec<_>, _> = items.iter().map(|item| lock_key!("sku:{}", item.sku)).collect();
+/// order(skus?).await
+/// # }
+/// ```
+///
+/// - All of them, or none: a call that tries once releases what it has before it returns busy, and the error names the
+///   busy key.
+/// - The order in which the keys are written does not matter. A call that waits holds smaller keys only, so calls with
+///   `keys` never wait for each other in a circle; see [`LockRequest::acquire`](LockRequest::<Vec<LockKey>>::acquire).
+/// - Each key has a lease and a fencing token of its own. If one is lost or revoked, the body is stopped as for one
+///   lock, and the others are released.
+/// - `max_hold`, `min_hold` and `renew` apply from the moment when the last lock is acquired. Until then all are
+///   renewed.
+/// - A value without a key, or with more than 64, is an [invalid key](LockErrorKind::InvalidKey), and the body does not
+///   run.
+/// - Spans, events and metrics are those of each lock, labelled with all templates. The body is inside the span `hold`
+///   of the first.
 ///
 /// # Warnings
 ///
@@ -447,12 +488,45 @@ pub use types::{key::LockKey, options::OnLost};
 #[cfg(feature = "macros")]
 pub use lockable_macros::distributed_lock;
 
+/// Makes a [`LockKey`] from a template, as [`distributed_lock`](macro@distributed_lock#keys) makes the key of a call.
+///
+/// The value is a `Result<LockKey, LockError>`, because a value that displays as nothing, or one that makes the key
+/// longer than 1 KiB, is known at run time only. Iterators collect such results into a `Result<Vec<LockKey>, LockError>`,
+/// and the options `key` and `keys` take them as they are: the call then fails with that error.
+///
+/// # Guarantees
+/// For one template, different values give different keys: in an inserted value `%`, `:`, `{`, `}`, white space and
+/// control characters are percent-encoded.
+///
+/// A hole `{name}` takes what has that name here; anything else is an argument. Mistakes in the template are compile
+/// errors.
+///
+/// # Errors
+/// [`InvalidKey`](LockErrorKind::InvalidKey), which names the hole.
+///
+/// # Examples
+/// A number of locks that is known at run time:
+/// ```
+/// # fn example() -> Result<(), lockable_runtime::LockError> {
+/// use lockable_runtime::lock_key;
+///
+/// let skus = ["shirt", "red:shoes"];
+/// let keys = skus.iter().map(|sku| lock_key!("sku:{sku}")).collect::<Result<Vec<_>, _>>()?;
+/// assert_eq!(keys[1].as_str(), "sku:red%3Ashoes");
+/// # Ok(())
+/// # }
+/// # example().unwrap();
+/// ```
+#[cfg(feature = "macros")]
+pub use lockable_macros::lock_key;
+
 #[doc(hidden)]
 pub mod __private {
     pub use crate::attribute::{
-        Call, EndsEarly, FromLockError, IntoExpire, IntoHold, IntoLockKey, IntoWait, KeyPart,
-        Label, Lease, LeaseCell, Part, Refused, RefusedBesideOnBusy, RefusedBesideOnError,
-        Returned, Run, RunsUnderTheLock, Skip, Value, absent, run, run_blocking,
+        Call, Called, EndsEarly, FromLockError, Grant, GrantCell, IntoExpire, IntoHold,
+        IntoLockKey, IntoLockKeys, IntoWait, KeyPart, Keys, Label, Lease, LeaseCell, Leases,
+        LeasesCell, Part, Refused, RefusedBesideOnBusy, RefusedBesideOnError, Returned, Run,
+        RunsUnderTheLock, Skip, Value, absent, lock_key, run, run_blocking,
         run_blocking_even_when_busy, start, value,
     };
     pub use crate::types::clock::Moment;

@@ -18,11 +18,12 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("testing", "mod locks staged internals"),
     (
         "locker",
-        "global scope blocking connect environment builder defaults url_settings mod request acquire inspect",
+        "global scope blocking connect environment builder defaults url_settings mod request_all request \
+         acquire inspect",
     ),
-    ("locker/acquire", "permit mod in_line acquirer"),
+    ("locker/acquire", "set mod permit in_line acquirer"),
     ("admin", "revoke mod locks held waiter process"),
-    ("hold", "mod run guard reentry"),
+    ("hold", "mod run set guard grant reentry"),
     ("lease", "renewal display revoking errors mod state loss schedule early"),
     ("lease/renewal", "mod task plan age"),
     ("waiters", "mod turn stake lines holders table line"),
@@ -67,7 +68,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
         "types",
         "mod options lanes parameters credentials reporting selection client_name namespace tag permit slot key \
          hole token owner random error reason percent redact escape label metric_keys no_metric_keys \
-         grow_only clock written duration process generation seeded",
+         grow_only clock together written duration process generation seeded",
     ),
     ("request_id", "tower mod"),
 ];

@@ -26,6 +26,7 @@ mod reentry;
 mod request_ids;
 mod returns;
 mod revoking;
+mod several;
 mod support;
 mod sync;
 mod sync_lease;

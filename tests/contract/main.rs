@@ -54,5 +54,6 @@ mod permits;
 mod reentry;
 mod release;
 mod renewal;
+mod sets;
 mod verbs;
 mod waiting;

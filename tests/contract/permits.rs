@@ -24,6 +24,9 @@ every_backend! { one_thread: [
     permits_of_unlike_number_share_their_names,
     so_many_calls_start_in_a_second,
     a_dropped_guard_gives_its_lane_back,
+    all_permits_are_held_by_one_call,
+    all_permits_are_tried_and_let_go,
+    who_has_a_permit_may_not_wait_for_all,
 ] and_sentinel: [
     waiters_of_all_processes_are_served,
     a_dead_holder_costs_one_permit,
@@ -33,6 +36,10 @@ every_backend! { one_thread: [
     waiters_for_a_lock_and_for_permits_get_their_own,
     a_process_asks_at_most_for_all_permits,
     permits_are_renewed,
+    a_call_for_all_permits_waits_until_the_others_are_out,
+    a_call_for_all_permits_comes_before_later_ones,
+    calls_for_all_permits_do_not_hold_halves,
+    a_lost_permit_stops_the_holder_of_all,
 ]}
 
 fn one_of(locker: &Locker, permits: u32) -> LockRequest {
@@ -299,4 +306,117 @@ async fn permits_are_renewed<F: Fixture>(store: &F) {
     store.elapse(F::LEASE * 2).await;
     assert!(guard.lease().is_held());
     guard.release().await.unwrap();
+}
+
+async fn all_permits_are_held_by_one_call<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let before = take(&locker, 3).await.unwrap();
+    let token = before.lease().fencing_token();
+    before.release().await.unwrap();
+    let all = locker.lock(KEY).all_permits(3).try_acquire().await.unwrap().unwrap();
+    let names: Vec<_> = all.leases().iter().map(|lease| lease.key().as_str()).collect();
+    let expected = [0, 1, 2, 3].map(|number| format!("disLock:{{k}}#{number}"));
+    assert_eq!(names, expected);
+    assert!(all.leases().iter().map(|lease| lease.fencing_token()).max() > Some(token));
+    for locker in [&locker, &other] {
+        assert!(take(locker, 3).await.is_none());
+        assert!(locker.lock(KEY).all_permits(3).try_acquire().await.unwrap().is_none());
+    }
+    all.release().await.unwrap();
+    assert!(store.locks().is_empty(), "{:?}", store.locks());
+}
+
+async fn all_permits_are_tried_and_let_go<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let one = take(&locker, 3).await.unwrap();
+    for locker in [&locker, &other] {
+        assert!(locker.lock(KEY).all_permits(3).try_acquire().await.unwrap().is_none());
+        assert_eq!(store.locks(), ["disLock:{k}#1"]);
+    }
+    drop(one);
+    let error = locker.lock(KEY).all_permits(1).acquire().await.unwrap_err();
+    assert!(error.kind() == LockErrorKind::InvalidOption, "{error}");
+}
+
+async fn who_has_a_permit_may_not_wait_for_all<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let body = async { locker.lock(KEY).all_permits(3).acquire().await.unwrap_err() };
+    let error = one_of(&locker, 3).run(body).await.unwrap();
+    assert!(error.is_held_by_caller(), "{error}");
+    let body = async { one_of(&locker, 3).acquire().await.unwrap_err() };
+    let error = locker.lock(KEY).all_permits(3).run(body).await.unwrap();
+    assert!(error.is_held_by_caller(), "{error}");
+}
+
+async fn a_call_for_all_permits_waits_until_the_others_are_out<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let guards = vec![take(&locker, 2).await.unwrap(), take(&other, 2).await.unwrap()];
+    let out = Cell::new(false);
+    let all = async {
+        let all = other.lock(KEY).all_permits(2).wait(LIMIT).acquire().await.unwrap();
+        assert!(out.get() && all.leases().is_held());
+        all.release().await.unwrap();
+    };
+    let releases = async {
+        for guard in guards {
+            store.elapse(Duration::from_millis(30)).await;
+            out.set(guard.lease().key().as_str().ends_with('2'));
+            guard.release().await.unwrap();
+        }
+    };
+    tokio::join!(all, releases);
+    store.eventually(|| store.locks().is_empty()).await;
+}
+
+async fn a_call_for_all_permits_comes_before_later_ones<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let one = take(&locker, 2).await.unwrap();
+    let order = Cell::new(0);
+    let all = async {
+        let all = other.lock(KEY).all_permits(2).wait(LIMIT).acquire().await.unwrap();
+        assert_eq!(order.replace(1), 0);
+        all.release().await.unwrap();
+    };
+    let later = async {
+        store.elapse(Duration::from_millis(50)).await;
+        let next = one_of(&locker, 2).wait(LIMIT).acquire();
+        let release = async {
+            store.elapse(Duration::from_millis(50)).await;
+            one.release().await.unwrap();
+        };
+        let (next, ()) = tokio::join!(next, release);
+        assert_eq!(order.get(), 1);
+        next.unwrap().release().await.unwrap();
+    };
+    tokio::join!(all, later);
+    store.eventually(|| store.locks().is_empty()).await;
+}
+
+async fn calls_for_all_permits_do_not_hold_halves<F: Fixture>(store: &F) {
+    let lockers = [store.locker().await, store.locker().await, store.locker().await];
+    let inside = Cell::new(false);
+    let call = async |locker: &Locker| {
+        for _ in 0..3 {
+            let all = locker.lock(KEY).all_permits(3).wait(LIMIT).acquire().await.unwrap();
+            assert!(!inside.replace(true));
+            tokio::task::yield_now().await;
+            inside.set(false);
+            all.release().await.unwrap();
+        }
+    };
+    let [one, two, three] = &lockers;
+    tokio::join!(call(one), call(two), call(three), call(one));
+    store.eventually(|| store.locks().is_empty()).await;
+}
+
+async fn a_lost_permit_stops_the_holder_of_all<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let body = async {
+        store.delete("disLock:{k}#2");
+        std::future::pending::<()>().await;
+    };
+    let request = locker.lock(KEY).all_permits(2).expire(F::LEASE).renew();
+    let error = request.run(body).await.unwrap_err();
+    assert!(error.is_lost() && error.key() == Some("disLock:{k}#2"), "{error}");
+    store.eventually(|| store.locks().is_empty()).await;
 }

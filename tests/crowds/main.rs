@@ -21,6 +21,7 @@ mod pairs;
 mod releases;
 mod renewals;
 mod sentinel;
+mod sets;
 mod waiters;
 
 #[global_allocator]

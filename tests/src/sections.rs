@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lockable_runtime::{Lease, LockGuard};
+use lockable_runtime::{Lease, Leases, LockGuard};
 
 use crate::{Cluster, Pace, Server, wait};
 
@@ -86,8 +86,16 @@ struct Overlap {
 impl Sections {
     /// A holder begins. Any other one that is inside must have noticed by now that its lease is over.
     pub fn enter(&self, guard: &LockGuard) {
-        let (name, token) =
-            (guard.lease().key().as_str(), u64::from(guard.lease().fencing_token()));
+        self.enter_with(guard.lease());
+    }
+
+    /// A holder of several locks begins, as of each of them.
+    pub fn enter_all(&self, leases: &Leases) {
+        each(leases).for_each(|lease| self.enter_with(lease));
+    }
+
+    fn enter_with(&self, lease: &Lease) {
+        let (name, token) = (lease.key().as_str(), u64::from(lease.fencing_token()));
         let mut state = self.state();
         let State { keys, overlaps, old_tokens, is_failing_over, .. } = &mut *state;
         let key = keys.entry(name.to_owned()).or_default();
@@ -103,14 +111,21 @@ impl Sections {
             old_tokens.push(format!("{name}: {token} after {}", key.token));
         }
         key.token = token.max(key.token);
-        key.inside
-            .insert(token, Holder { lease: guard.lease().clone(), is_late: *is_failing_over });
+        key.inside.insert(token, Holder { lease: lease.clone(), is_late: *is_failing_over });
     }
 
     /// A holder has ended, by itself or because its lease was lost.
     pub fn leave(&self, guard: &LockGuard) {
-        let (name, token) =
-            (guard.lease().key().as_str(), u64::from(guard.lease().fencing_token()));
+        self.leave_with(guard.lease());
+    }
+
+    /// A holder of several locks has ended.
+    pub fn leave_all(&self, leases: &Leases) {
+        each(leases).for_each(|lease| self.leave_with(lease));
+    }
+
+    fn leave_with(&self, lease: &Lease) {
+        let (name, token) = (lease.key().as_str(), u64::from(lease.fencing_token()));
         let mut state = self.state();
         let key = state.keys.get_mut(name).expect("it has entered");
         key.inside.remove(&token);
@@ -172,6 +187,14 @@ impl Sections {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Each lease once: equal keys have one.
+fn each(leases: &Leases) -> impl Iterator<Item = &Lease> {
+    let is_first = |(place, lease): &(usize, &Lease)| {
+        leases.iter().take(*place).all(|other| other.key() != lease.key())
+    };
+    leases.iter().enumerate().filter(is_first).map(|(_, lease)| lease)
 }
 
 /// Waits until the lease was renewed, on another connection than the caller's.

@@ -15,9 +15,9 @@ use super::Span;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "The lock and the command", after_help = ENVIRONMENT)]
 pub(crate) struct Run {
-    /// The lock's key, without the prefix.
-    #[arg(long)]
-    pub(crate) key: String,
+    /// The lock's key, without the prefix; with several, the command runs under all of them.
+    #[arg(long = "key", value_name = "KEY", required = true)]
+    pub(crate) keys: Vec<String>,
     /// Waits for a busy lock, without a limit or at most this long.
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "")]
     pub(crate) wait: Option<Wait>,
@@ -52,6 +52,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// The keys as messages name them.
+    pub(crate) fn name(&self) -> String {
+        self.keys.join(", ")
+    }
+
     /// How long before the end of its lease a command is asked to end.
     pub(crate) fn kill_after(&self) -> Duration {
         let usual = MOST_PATIENCE.min(self.expire.0 / 3);
@@ -91,8 +96,8 @@ impl FromStr for Wait {
 
 const ENVIRONMENT: &str = "\
 The command's environment:
-  LOCKABLE_KEY            the lock's key, as --key names it
-  LOCKABLE_FENCING_TOKEN  grows with every holder; the protected resource rejects smaller ones
+  LOCKABLE_KEY            the lock's key, as --key names it; each on a line of its own
+  LOCKABLE_FENCING_TOKEN  grows with every holder; the protected resource rejects smaller ones; a line for each key
   LOCKABLE_REQUEST_ID     the request id, which `ls` and `show` print as the holder";
 
 const MOST_PATIENCE: Duration = Duration::from_secs(5);

@@ -18,7 +18,9 @@ use std::path::Path;
 use std::process;
 use std::time::Duration;
 
-use lockable_runtime::{LockError, LockGuard, LockRequest, Locker, RequestId, shutdown};
+use lockable_runtime::{
+    Lease, LockError, LockKey, LockRequest, LockSet, Locker, RequestId, shutdown,
+};
 
 pub(crate) use self::command::become_command;
 pub(crate) use self::watcher::watch;
@@ -39,7 +41,8 @@ pub(crate) async fn run(
     arguments: Run,
     json: bool,
 ) -> Result<Exit, Failure> {
-    check(&arguments, &connect::prefix(connection)?)?;
+    let prefix = connect::prefix(connection)?;
+    check(&arguments, &prefix)?;
     let mut signals = Signals::listen().map_err(|error| failed("no signals", &error))?;
     let locker = connect::locker(connection)?;
     let id = request_id(&arguments);
@@ -53,7 +56,11 @@ pub(crate) async fn run(
         Err(error) if error.is_busy() && arguments.busy_code == 0 => {
             return Ok(Exit::Code(0));
         }
-        Err(error) if error.is_busy() => return Err(busy(connection, &arguments)),
+        Err(error) if error.is_busy() => {
+            let is_busy = |key: &&String| error.key() == Some(&*format!("{prefix}{key}"));
+            let key = arguments.keys.iter().find(is_busy).or(arguments.keys.first());
+            return Err(busy(connection, &arguments, key.map_or("", String::as_str)));
+        }
         Err(error) => {
             let_go().await;
             return Err(error.into());
@@ -62,16 +69,17 @@ pub(crate) async fn run(
     // A panic would drop it, and with it release the lock, while the command runs.
     let guard = ManuallyDrop::new(guard);
     let (outcome, watched) = under_lock(&guard, &arguments, &id, &mut signals, json).await;
-    release(ManuallyDrop::into_inner(guard), &outcome, &arguments.key, json).await;
+    release(ManuallyDrop::into_inner(guard), &outcome, &arguments.name(), json).await;
     if let Some(watched) = watched {
         watched.reap().await;
     }
-    exit(outcome?, &arguments.key, json)
+    exit(outcome?, &arguments.name(), json)
 }
 
 fn check(arguments: &Run, prefix: &str) -> Result<(), Failure> {
-    if !prefix.is_empty() && arguments.key.starts_with(prefix) {
-        let (whole, key) = (&arguments.key, arguments.key.replacen(prefix, "", 1));
+    let has_prefix = |key: &&String| !prefix.is_empty() && key.starts_with(prefix);
+    if let Some(whole) = arguments.keys.iter().find(has_prefix) {
+        let key = whole.replacen(prefix, "", 1);
         let why = format!("--key takes the key without its prefix: `{key}` for `{whole}`");
         let other = "if it begins so itself, write --prefix '' and the whole key";
         return Err(Failure::usage(format!("{why}; {other}")));
@@ -94,8 +102,8 @@ fn request_id(arguments: &Run) -> RequestId {
     RequestId::new(arguments.request_id.clone().unwrap_or_else(usual))
 }
 
-async fn acquire(locker: &Locker, arguments: &Run) -> Result<LockGuard, LockError> {
-    let mut request = locker.lock(&arguments.key).expire(arguments.expire.0).renew();
+async fn acquire(locker: &Locker, arguments: &Run) -> Result<LockSet, LockError> {
+    let mut request = locker.lock_all(&arguments.keys).expire(arguments.expire.0).renew();
     if let Some(least) = arguments.min_hold {
         request = request.min_hold(least.0);
     }
@@ -104,14 +112,14 @@ async fn acquire(locker: &Locker, arguments: &Run) -> Result<LockGuard, LockErro
     }
     let guard = waiting(request, arguments).acquire().await?;
     // A lease that came by the queue is short until its first renewal.
-    if guard.lease().remaining() < arguments.expire.0 / 10 * 9 {
-        guard.lease().extend(arguments.expire.0).await?;
+    if guard.leases().remaining() < arguments.expire.0 / 10 * 9 {
+        guard.leases().extend(arguments.expire.0).await?;
     }
     Ok(guard)
 }
 
-fn busy(connection: &Connection, arguments: &Run) -> Failure {
-    let show = connect::command(connection, "show", &[&arguments.key]);
+fn busy(connection: &Connection, arguments: &Run, key: &str) -> Failure {
+    let show = connect::command(connection, "show", &[key]);
     let (what, advice) = match arguments.wait {
         None => (
             "another holder has the lock, or it is kept by --min-hold",
@@ -120,11 +128,11 @@ fn busy(connection: &Connection, arguments: &Run) -> Failure {
         Some(_) => ("another holder still has the lock", "see"),
     };
     let message = format!("{what}; {advice} who holds it: {show}");
-    Failure::new("busy", arguments.busy_code, message).of_lock(&arguments.key)
+    Failure::new("busy", arguments.busy_code, message).of_lock(key)
 }
 
 /// A limit of zero is one try.
-fn waiting(request: LockRequest, arguments: &Run) -> LockRequest {
+fn waiting(request: LockRequest<Vec<LockKey>>, arguments: &Run) -> LockRequest<Vec<LockKey>> {
     match arguments.wait {
         None => request.wait(Duration::ZERO),
         Some(Wait::AtMost(limit)) => request.wait(limit.0),
@@ -154,16 +162,17 @@ async fn let_go() {
 }
 
 async fn under_lock(
-    guard: &LockGuard,
+    guard: &LockSet,
     arguments: &Run,
     id: &RequestId,
     signals: &mut Signals,
     json: bool,
 ) -> (Result<Outcome, Failure>, Option<Watched>) {
     let deadline = deadline(guard, arguments.expire.0);
+    let tokens = guard.leases().iter().map(|lease| lease.fencing_token().to_string());
     let variables = [
-        ("LOCKABLE_KEY", arguments.key.clone()),
-        ("LOCKABLE_FENCING_TOKEN", guard.lease().fencing_token().to_string()),
+        ("LOCKABLE_KEY", arguments.keys.join("\n")),
+        ("LOCKABLE_FENCING_TOKEN", tokens.collect::<Vec<_>>().join("\n")),
         ("LOCKABLE_REQUEST_ID", id.as_str().to_owned()),
     ];
     let watched = match Watched::start(arguments, deadline, variables, json) {
@@ -180,18 +189,19 @@ async fn under_lock(
 }
 
 /// The lock is released behind the last process. What comes of it changes nothing for the command.
-async fn release(guard: LockGuard, outcome: &Result<Outcome, Failure>, key: &str, json: bool) {
+async fn release(guard: LockSet, outcome: &Result<Outcome, Failure>, key: &str, json: bool) {
     // A lock that is lost needs none, and its server may be the reason.
-    if guard.lease().is_lost() {
+    if guard.leases().iter().all(Lease::is_lost) {
         return;
     }
+    let is_partly_lost = guard.leases().iter().any(Lease::is_lost);
     let stop = outcome.as_ref().ok().and_then(|outcome| outcome.stop.as_ref());
-    if matches!(stop, Some(Stop::RunsOut)) {
+    if is_partly_lost || matches!(stop, Some(Stop::RunsOut)) {
         // A server that did not renew is not waited for as long as another.
         drop(guard);
         return let_go().await;
     }
-    let left = guard.lease().remaining();
+    let left = guard.leases().remaining();
     if let Err(error) = guard.release().await
         && outcome.as_ref().is_ok_and(|outcome| outcome.stop.is_none())
     {

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use lockable_runtime::__private::{Moment, boot_time};
-use lockable_runtime::{LockError, LockGuard};
+use lockable_runtime::{LockError, LockSet};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::arguments::Run;
@@ -52,7 +52,7 @@ pub(crate) enum Stop {
 }
 
 pub(crate) struct Supervision<'a> {
-    guard: &'a LockGuard,
+    guard: &'a LockSet,
     arguments: &'a Run,
     json: bool,
     watched: Watched,
@@ -67,7 +67,7 @@ pub(crate) struct Supervision<'a> {
 
 impl<'a> Supervision<'a> {
     pub(crate) fn new(
-        guard: &'a LockGuard,
+        guard: &'a LockSet,
         arguments: &'a Run,
         json: bool,
         watched: Watched,
@@ -102,7 +102,7 @@ impl<'a> Supervision<'a> {
         let (mut max_hold, mut overdue) = (Alarm::new()?, Alarm::new()?);
         let mut ticks = ticks(self.arguments.expire.0 / LOOKS);
         let end = self.arguments.max_hold.map(|most| boot_time().after(most.0));
-        let mut lost = pin!(self.guard.lease().lost());
+        let mut lost = pin!(self.guard.leases().lost());
         let mut is_heard = false;
         loop {
             let late = self.overdue();
@@ -202,8 +202,9 @@ impl<'a> Supervision<'a> {
             self.order(Order::Deadline(deadline));
         }
         let is_known = matches!(&self.outcome.stop, Some(Stop::Lock(error)) if error.is_lost());
-        if !is_known && self.guard.lease().is_lost() {
-            let error = self.guard.lease().lost().await;
+        let lost = self.guard.leases().iter().find(|lease| lease.is_lost());
+        if let Some(lease) = lost.filter(|_| !is_known) {
+            let error = lease.lost().await;
             self.lose(error);
         }
     }
@@ -242,10 +243,10 @@ impl<'a> Supervision<'a> {
 
 /// When no process may be alive: the end of the lease by the holder's own count, which is before its end on the
 /// server, and before that the time that a busy machine takes to end processes.
-pub(crate) fn deadline(guard: &LockGuard, expire: Duration) -> Moment {
+pub(crate) fn deadline(guard: &LockSet, expire: Duration) -> Moment {
     // The clock is read first, so that the moment is not too late.
     let now = boot_time();
-    now.after(guard.lease().remaining()).before(lateness(expire))
+    now.after(guard.leases().remaining()).before(lateness(expire))
 }
 
 async fn until(alarm: &mut Alarm, end: Option<Moment>) -> io::Result<()> {

@@ -82,6 +82,26 @@ fn a_command_has_the_input_and_knows_its_lock() {
     assert!(words[2].parse::<u64>().is_ok());
 }
 
+#[test]
+fn a_command_runs_under_several_locks() {
+    let server = Server::start();
+    let script = "echo \"$LOCKABLE_KEY\"; echo \"$LOCKABLE_FENCING_TOKEN\"";
+    let both = |script| {
+        let mut lockable = lockable(&server.url());
+        let keys = ["run", "--key", "b", "--key", "a", "--", "sh", "-c", script];
+        outcome(lockable.args(keys))
+    };
+    let (code, said, why) = both(script);
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!((code, lines.len(), &lines[..2]), (0, 4, &["b", "a"][..]), "{said}{why}");
+    assert!(lines[2..].iter().all(|token| token.parse::<u64>().is_ok()));
+    server.admin().command::<String>(&["SET", "disLock:b", "another"]);
+    let (code, said, why) = both(script);
+    assert_eq!((code, said.as_str()), (75, ""));
+    assert!(why.contains("lock `b`") && why.contains("lockable show"), "{why}");
+    assert_eq!(server.admin().get("disLock:a"), None);
+}
+
 /// What reads the command's output ends when it has read all of it, as the `tee` of a script that logs. It has half a
 /// second, and a machine that is late gives it less.
 #[test]

@@ -27,13 +27,21 @@ pub(super) enum Read {
     Value(fn(&mut LockArgs, ParseStream<'_>, &mut Mistakes) -> Result<()>),
 }
 
-pub(super) const TABLE: [Row; 15] = [
+pub(super) const TABLE: [Row; 16] = [
     Row {
         name: "key",
         example: "key = \"order:{id}\"",
         elsewhere: &["name", "resource", "lockname", "lockkey", "value", "template"],
         read: Read::Value(|args, input, mistakes| {
             value::key(input, mistakes).map(|value| args.key = Some(value))
+        }),
+    },
+    Row {
+        name: "keys",
+        example: "keys = [\"account:{from}\", \"account:{to}\"]",
+        elsewhere: &["names", "resources", "multi", "multilock", "all", "lockkeys"],
+        read: Read::Value(|args, input, mistakes| {
+            value::keys(input, mistakes).map(|value| args.key = Some(value))
         }),
     },
     Row {

@@ -49,7 +49,7 @@ fn every_option_can_be_given() {
 #[test]
 fn every_example_of_the_table_is_right() {
     for row in &TABLE {
-        let key = if row.name == "key" { "" } else { "key = \"k\", " };
+        let key = if matches!(row.name, "key" | "keys") { "" } else { "key = \"k\", " };
         assert_eq!(parse(&format!("{key}{}", row.example)).1, Vec::<String>::new());
     }
 }
@@ -195,7 +195,7 @@ fn all_mistakes_are_reported_at_once() {
 #[test]
 fn an_unknown_option_is_answered_with_the_options() {
     let errors = parse("key = \"a\", nope = 1").1;
-    let options = "help: the options are `key`, `prefix`, `expire`, `wait`, `fair`, `blocking`, \
+    let options = "help: the options are `key`, `keys`, `prefix`, `expire`, `wait`, `fair`, `blocking`, \
                    `renew`, `max_hold`, `min_hold`, `on_busy`, `on_error`, `on_lost`, `guard`, `locker`, `crate`";
     assert_eq!(errors, [format!("unknown option `nope`\n{options}")]);
 }

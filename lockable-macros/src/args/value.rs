@@ -1,13 +1,14 @@
 //! The values of the options, each read and refused by itself.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
-    Error, Expr, ExprClosure, ExprLit, Ident, Lit, LitStr, Path, Result, Token, parenthesized,
+    Error, Expr, ExprArray, ExprBlock, ExprClosure, ExprLit, Ident, Lit, LitStr, Path, Result,
+    Stmt, Token, parenthesized,
 };
 
 use crate::key::KeyTemplate;
@@ -18,6 +19,28 @@ pub(crate) enum Key {
     Template(KeyTemplate, Vec<KeyArgument>),
     /// An expression that is a `LockKey`.
     Value(Expr),
+    /// The templates of several locks.
+    Templates(Vec<KeyTemplate>),
+    /// An expression that is several `LockKey`s.
+    Values(Expr),
+}
+
+impl Key {
+    /// The templates, each with its arguments.
+    pub(crate) fn templates(&self) -> Vec<(&KeyTemplate, &[KeyArgument])> {
+        match self {
+            Self::Template(template, arguments) => vec![(template, arguments)],
+            Self::Templates(templates) => {
+                templates.iter().map(|one| (one, [].as_slice())).collect()
+            }
+            Self::Value(_) | Self::Values(_) => Vec::new(),
+        }
+    }
+
+    /// Whether the function has several locks.
+    pub(crate) fn is_several(&self) -> bool {
+        matches!(self, Self::Templates(_) | Self::Values(_))
+    }
 }
 
 /// An argument of `key("…", …)`.
@@ -54,8 +77,82 @@ pub(super) fn key(input: ParseStream<'_>, mistakes: &mut Mistakes) -> Result<Key
             Lit::Str(text) => Ok(Key::Template(KeyTemplate::parse(text, mistakes), Vec::new())),
             other => Err(no_text_key(&other)),
         },
+        Expr::Array(list) => {
+            let message = "`key` is one key\n\
+                 help: for several locks write `keys = [\"account:{from}\", \"account:{to}\"]`";
+            Err(Error::new(list.span(), message))
+        }
         value => Ok(Key::Value(value)),
     }
+}
+
+/// The most templates of one list; a value may be more keys.
+const MOST_TEMPLATES: usize = 16;
+
+/// `keys = ["account:{from}", "account:{to}"]`, or an expression that is several `LockKey`s.
+pub(super) fn keys(input: ParseStream<'_>, mistakes: &mut Mistakes) -> Result<Key> {
+    match visible(input.parse()?) {
+        Expr::Lit(lit) => Err(no_list(&lit)),
+        Expr::Block(block) if is_text(&block) => {
+            let message = "`keys` is a list in brackets\n\
+                 help: `keys = [\"account:{from}\", \"account:{to}\"]`, or `key = \"order:{id}\"` for one lock";
+            Err(Error::new(block.span(), message))
+        }
+        Expr::Array(list) => {
+            let count = list.elems.len();
+            let elements: Vec<Expr> = list.elems.iter().cloned().map(visible).collect();
+            let texts: Vec<&LitStr> = elements.iter().filter_map(text_of).collect();
+            match texts.len() {
+                0 if count > 0 => Ok(Key::Values(Expr::Array(list))),
+                2..=MOST_TEMPLATES if texts.len() == count => {
+                    let template = |text: &LitStr| KeyTemplate::parse(text.clone(), mistakes);
+                    Ok(Key::Templates(texts.into_iter().map(template).collect()))
+                }
+                found if found == count => Err(wrong_count(&list, count)),
+                _ => Err(mixed_list(&elements)),
+            }
+        }
+        value => Ok(Key::Values(value)),
+    }
+}
+
+/// Whether this is `{"#id"}`, as annotations of other languages write a list.
+fn is_text(block: &ExprBlock) -> bool {
+    matches!(block.block.stmts.as_slice(), [Stmt::Expr(text, None)] if text_of(text).is_some())
+}
+
+fn text_of(element: &Expr) -> Option<&LitStr> {
+    match element {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text),
+        _ => None,
+    }
+}
+
+fn no_list(literal: &ExprLit) -> Error {
+    let text = literal.to_token_stream();
+    let message = format!(
+        "`keys` is a list\nhelp: write `key = {text}` for one lock, or `keys = [{text}, ..]`"
+    );
+    Error::new(literal.span(), message)
+}
+
+fn wrong_count(list: &ExprArray, count: usize) -> Error {
+    let help = match count {
+        0 => "a function without a key has no lock".to_owned(),
+        1 => format!("for one lock write `key = {}`", list.elems.to_token_stream()),
+        _ => "a value may be up to 64 keys: `keys = accounts`, a `Vec<LockKey>`".to_owned(),
+    };
+    let message = format!("`keys` takes 2 to 16 templates, got {count}\nhelp: {help}");
+    Error::new(list.span(), message)
+}
+
+/// Templates beside values: blames the first value.
+fn mixed_list(elements: &[Expr]) -> Error {
+    let other = elements.iter().find(|element| text_of(element).is_none());
+    let message = "the templates of `keys` are string literals\n\
+         help: write values that are no parameters with `lock_key!(\"account:{}\", order.from)`, in each place of \
+         the list";
+    Error::new(other.map_or_else(Span::call_site, Spanned::span), message)
 }
 
 /// `key("stock:{}", item.sku)`, from the parentheses on.
@@ -72,7 +169,11 @@ pub(super) fn key_with_arguments(input: ParseStream<'_>, mistakes: &mut Mistakes
     key
 }
 
-fn template_and_arguments(content: ParseStream<'_>, mistakes: &mut Mistakes) -> Result<Key> {
+/// A template and what fills its holes.
+pub(crate) fn template_and_arguments(
+    content: ParseStream<'_>,
+    mistakes: &mut Mistakes,
+) -> Result<Key> {
     let template = match visible(content.parse()?) {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => {
             KeyTemplate::parse(text, mistakes).meant_literally()

@@ -25,9 +25,20 @@ pub(super) fn call(locked: &LockedFn) -> TokenStream {
         Key::Value(value) => {
             quote_spanned!(mixed()=> #private::Call::with_key(#label, #value))
         }
+        Key::Values(value) => {
+            quote_spanned!(mixed()=> #private::Call::with_keys(#label, #value))
+        }
         Key::Template(template, arguments) => {
-            let key = key(template, arguments, locked);
+            let key = key(template, arguments, captured(template, arguments, locked));
             quote_spanned!(mixed()=> #private::Call::new(#label, #key))
+        }
+        Key::Templates(templates) => {
+            let keys = templates.iter().map(|template| {
+                let literal = &template.literal;
+                let key = key(template, &[], captured(template, &[], locked));
+                quote_spanned!(mixed()=> (#literal, #key))
+            });
+            quote_spanned!(mixed()=> #private::Call::of_all(#label, [#(#keys),*]))
         }
     };
     if let Some(prefix) = &locked.prefix {
@@ -90,7 +101,11 @@ fn with_duration(option: &str, written: Option<&WrittenDuration>) -> Option<Toke
 /// Input:  key("stock:{}:{region}", item.sku), where `region` is a parameter
 /// Output: format_args!("stock:{}:{region}", Part::new(&item.sku, ":"), region = Part::new(&region, ""))
 /// ```
-fn key(template: &KeyTemplate, arguments: &[KeyArgument], locked: &LockedFn) -> TokenStream {
+pub(super) fn key(
+    template: &KeyTemplate,
+    arguments: &[KeyArgument],
+    captured: Vec<(String, Ident)>,
+) -> TokenStream {
     let literal = &template.literal;
     let given = arguments.iter().enumerate().map(|(place, argument)| {
         let fills = |source: &Source| match source {
@@ -101,7 +116,7 @@ fn key(template: &KeyTemplate, arguments: &[KeyArgument], locked: &LockedFn) -> 
         let name = argument.name.iter();
         quote_spanned!(mixed()=> #(#name =)* #part)
     });
-    let captured = captured(template, arguments, locked).into_iter().map(|(name, value)| {
+    let captured = captured.into_iter().map(|(name, value)| {
         let fills = |source: &Source| matches!(source, Source::Name(wanted) if *wanted == name);
         let part = part(&value, &template.delimiters(fills));
         let name = Ident::new(&name, mixed());

@@ -11,7 +11,7 @@ use crate::names;
 /// How much of an expression is shown, in characters.
 const LONGEST: usize = 80;
 
-/// The template as it is written, or the expression; and the function's path.
+/// The template as it is written, or all templates, or the expression; and the function's path.
 ///
 /// ```text
 /// Input:  key = "order:{id}", of `fn settle`
@@ -23,7 +23,11 @@ pub(super) fn label(locked: &LockedFn) -> TokenStream {
     let private = private();
     let lock = match &locked.key {
         Key::Template(template, _) => template.literal.value(),
-        Key::Value(value) => shortened(&written(value.to_token_stream())),
+        Key::Templates(templates) => {
+            let texts: Vec<_> = templates.iter().map(|one| one.literal.value()).collect();
+            shortened(&texts.join(", "))
+        }
+        Key::Value(value) | Key::Values(value) => shortened(&written(value.to_token_stream())),
     };
     let function = format!("::{}", names::unraw(&locked.target.sig.ident));
     quote_spanned! {mixed()=>

@@ -6,7 +6,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::Ident;
 
-use crate::args::{Key, OnBusy};
+use crate::args::OnBusy;
 use crate::expand::call::captured;
 use crate::expand::tokens::mixed;
 use crate::model::LockedFn;
@@ -54,7 +54,7 @@ fn mentioned(locked: &LockedFn) -> BTreeMap<String, Span> {
     if let Some(OnBusy::Value(value)) = &locked.on_busy {
         names::mentioned_in(value.to_token_stream(), &mut mentioned);
     }
-    if let Key::Template(template, arguments) = &locked.key {
+    for (template, arguments) in locked.key.templates() {
         for (name, value) in captured(template, arguments, locked) {
             mentioned.entry(name).or_insert_with(|| value.span());
         }

@@ -5,6 +5,7 @@ use quote::ToTokens;
 use syn::{LitStr, Signature};
 
 use crate::args::{Key, KeyArgument, LockArgs};
+use crate::key::KeyTemplate;
 use crate::mistakes::Mistakes;
 use crate::names;
 
@@ -60,11 +61,11 @@ fn help(prefix: &str, hole: &Hole, key: Option<&Key>) -> String {
     let after = after.replace('{', "{{").replace('}', "}}");
     let rest = match key {
         Some(Key::Template(template, _)) => template.literal.value(),
-        Some(Key::Value(_)) | None => "..".to_owned(),
+        Some(_) | None => "..".to_owned(),
     };
     let mut arguments: Vec<String> = match key {
         Some(Key::Template(_, arguments)) => arguments.iter().map(written).collect(),
-        Some(Key::Value(_)) | None => Vec::new(),
+        Some(_) | None => Vec::new(),
     };
     let mut name = hole.value.clone();
     if name != hole.parameter {
@@ -93,15 +94,16 @@ fn written(argument: &KeyArgument) -> String {
 /// The values have none, because they are escaped.
 fn unsound_braces(prefix: &LitStr, text: &str, key: Option<&Key>) -> Option<(Span, &'static str)> {
     let whole = |rest: &str| format!("{text}{rest}");
-    let (is_unsound, key_place) = match key? {
-        Key::Template(template, _) => {
-            (!has_sound_braces(&whole(&template.with_any_values()?)), template.literal.span())
-        }
-        // A key alone has no braces, or a hash tag.
-        Key::Value(_) => {
-            let is_unsound = !["k", "{k}"].iter().any(|key| has_sound_braces(&whole(key)));
-            (is_unsound, prefix.span())
-        }
+    let is_unsound_with = |template: &KeyTemplate| {
+        template.with_any_values().is_some_and(|rest| !has_sound_braces(&whole(&rest)))
+    };
+    let templates = key?.templates();
+    let unsound = templates.iter().find(|(template, _)| is_unsound_with(template));
+    // A key alone has no braces, or a hash tag.
+    let refuses_all = || !["k", "{k}"].iter().any(|key| has_sound_braces(&whole(key)));
+    let (is_unsound, key_place) = match unsound {
+        Some((template, _)) => (true, template.literal.span()),
+        None => (templates.is_empty() && refuses_all(), prefix.span()),
     };
     let blamed =
         if text.contains(['{', '}']) { (prefix.span(), "prefix") } else { (key_place, "key") };

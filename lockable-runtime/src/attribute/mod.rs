@@ -6,9 +6,12 @@ use std::time::Duration;
 
 pub use self::answers::{FromLockError, Refused, RefusedBesideOnBusy, RefusedBesideOnError, Skip};
 pub use self::returned::{Returned, RunsUnderTheLock, Value};
-pub use self::values::{IntoExpire, IntoHold, IntoLockKey, IntoWait};
+pub use self::values::{IntoExpire, IntoHold, IntoLockKey, IntoLockKeys, IntoWait};
+pub use crate::hold::grant::Grant;
 use crate::hold::guard::LockGuard;
-pub use crate::hold::run::{LeaseCell, Run};
+pub use crate::hold::run::{GrantCell, LeaseCell, LeasesCell, Run};
+pub use crate::hold::set::Leases;
+use crate::hold::set::LockSet;
 pub use crate::lease::{EndsEarly, Lease};
 use crate::locker::Locker;
 use crate::locker::blocking::{acquire_blocking, hold_blocking};
@@ -16,8 +19,8 @@ use crate::locker::global::default_locker;
 use crate::locker::request::LockRequest;
 use crate::telemetry;
 use crate::types::error::LockError;
-use crate::types::key::render;
-pub use crate::types::key::{KeyPart, Part};
+pub use crate::types::key::{KeyPart, Keys, Part};
+use crate::types::key::{LockKey, render};
 pub use crate::types::label::Label;
 use crate::types::options::{OnLost, Terms, Wait};
 
@@ -29,8 +32,9 @@ mod values;
 ///
 /// It becomes a [`LockRequest`] when it is awaited: only then is its locker looked up.
 #[must_use]
-pub struct Call {
-    key: Result<String, LockError>,
+pub struct Call<K = String> {
+    /// Before the prefix: a text, or several.
+    key: Result<K, LockError>,
     /// The locker's, where there is none.
     prefix: Option<&'static str>,
     /// The locker's, where there is none.
@@ -43,19 +47,35 @@ pub struct Call {
 impl Call {
     /// A call whose key is rendered from the template in its label, at once.
     pub fn new(label: &'static Label, key: fmt::Arguments<'_>) -> Self {
-        let template = label.lock().unwrap_or_default();
-        let key = render(key, template).map_err(|(so_far, flaw)| {
-            LockError::invalid_key(&so_far, format!("{flaw}, in the key template `{template}`"))
-        });
-        Self::with(label, key)
+        Self::with(label, rendered(label.lock().unwrap_or_default(), key))
     }
 
     /// A call whose key was made by the user.
     pub fn with_key(label: &'static Label, key: impl IntoLockKey) -> Self {
-        Self::with(label, Ok(key.into_lock_key().as_str().to_owned()))
+        Self::with(label, key.into_lock_key().map(|key| key.as_str().to_owned()))
+    }
+}
+
+impl Call<Vec<String>> {
+    /// A call whose keys are rendered from these templates, at once.
+    pub fn of_all<const N: usize>(
+        label: &'static Label,
+        keys: [(&'static str, fmt::Arguments<'_>); N],
+    ) -> Self {
+        let keys = keys.into_iter().map(|(template, key)| rendered(template, key));
+        Self::with(label, keys.collect())
     }
 
-    fn with(label: &'static Label, key: Result<String, LockError>) -> Self {
+    /// A call whose keys were made by the user.
+    pub fn with_keys(label: &'static Label, keys: impl IntoLockKeys) -> Self {
+        let text = |key: LockKey| key.as_str().to_owned();
+        Self::with(label, keys.into_lock_keys().map(|keys| keys.into_iter().map(text).collect()))
+    }
+}
+
+/// The options.
+impl<K> Call<K> {
+    fn with(label: &'static Label, key: Result<K, LockError>) -> Self {
         let terms = Terms { wait: Wait::Never, label, ..Terms::default() };
         Self { key, prefix: None, expire: None, terms, blocking: false, locker: None }
     }
@@ -126,26 +146,25 @@ impl Call {
         self
     }
 
-    async fn acquire(self) -> Result<LockGuard, LockError> {
-        self.request()?.acquire().await
-    }
-
-    fn acquire_blocking(self) -> Result<LockGuard, LockError> {
-        let may_block = self.blocking;
-        acquire_blocking(self.request()?, may_block)
-    }
-
-    fn request(self) -> Result<LockRequest, LockError> {
+    /// The request that this locker makes of the keys under this prefix.
+    fn request<R: Keys>(
+        self,
+        make: impl FnOnce(&Locker, &str, K, Terms) -> LockRequest<R>,
+    ) -> Result<LockRequest<R>, LockError> {
         let label = self.terms.label;
-        self.checked(label).inspect_err(|error| telemetry::acquisition_failed(label, error))
+        self.checked(make).inspect_err(|error| telemetry::acquisition_failed(label, error))
     }
 
-    fn checked(self, label: &'static Label) -> Result<LockRequest, LockError> {
+    fn checked<R: Keys>(
+        self,
+        make: impl FnOnce(&Locker, &str, K, Terms) -> LockRequest<R>,
+    ) -> Result<LockRequest<R>, LockError> {
+        let label = self.terms.label;
         let locker = self.locker.map_or_else(default_locker, Ok);
         let locker = locker.map_err(|error| error.labeled(label))?;
         let prefix = self.prefix.unwrap_or(locker.prefix());
         let key = self.key.map_err(|error| locker.link().reporting.redact(error).labeled(label))?;
-        let request = locker.request(prefix, &key, self.terms);
+        let request = make(&locker, prefix, key, self.terms);
         Ok(match self.expire {
             Some(expire) => request.expire(expire),
             None => request,
@@ -153,7 +172,66 @@ impl Call {
     }
 }
 
-impl fmt::Debug for Call {
+/// What a call is for: the text of one key, or of several.
+pub trait Called: Sized + Send + 'static {
+    /// What it acquires.
+    type Granted: Grant;
+
+    /// Acquires what a call is for.
+    fn acquire(
+        call: Call<Self>,
+    ) -> impl Future<Output = Result<Self::Granted, LockError>> + Send + 'static;
+
+    /// The same on this thread.
+    ///
+    /// # Errors
+    /// As acquiring.
+    fn acquire_blocking(call: Call<Self>) -> Result<Self::Granted, LockError>;
+}
+
+impl Called for String {
+    type Granted = LockGuard;
+
+    async fn acquire(call: Call) -> Result<LockGuard, LockError> {
+        call.request(Locker::request)?.acquire().await
+    }
+
+    fn acquire_blocking(call: Call) -> Result<LockGuard, LockError> {
+        let may_block = call.blocking;
+        acquire_blocking(call.request(Locker::request)?, LockRequest::<LockKey>::acquire, may_block)
+    }
+}
+
+impl Called for Vec<String> {
+    type Granted = LockSet;
+
+    async fn acquire(call: Call<Self>) -> Result<LockSet, LockError> {
+        call.request(Locker::request_all)?.acquire().await
+    }
+
+    fn acquire_blocking(call: Call<Self>) -> Result<LockSet, LockError> {
+        let may_block = call.blocking;
+        let request = call.request(Locker::request_all)?;
+        acquire_blocking(request, LockRequest::<Vec<LockKey>>::acquire, may_block)
+    }
+}
+
+/// The text of a key, from its template.
+fn rendered(template: &'static str, key: fmt::Arguments<'_>) -> Result<String, LockError> {
+    render(key, template).map_err(|(so_far, flaw)| {
+        LockError::invalid_key(&so_far, format!("{flaw}, in the key template `{template}`"))
+    })
+}
+
+/// The key that `lock_key!` makes.
+///
+/// # Errors
+/// When the text cannot be a lock key.
+pub fn lock_key(template: &'static str, key: fmt::Arguments<'_>) -> Result<LockKey, LockError> {
+    rendered(template, key).and_then(LockKey::new)
+}
+
+impl<K> fmt::Debug for Call<K> {
     /// Without the key: the locker that says whether it may be shown may not be known yet.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call").finish_non_exhaustive()
@@ -161,8 +239,8 @@ impl fmt::Debug for Call {
 }
 
 /// Acquires the lock of a call, runs the body while it is held, and releases.
-pub fn run<F: Future>(call: Call, body: F) -> Run<F> {
-    Run::new(call.acquire(), body)
+pub fn run<F: Future, K: Called>(call: Call<K>, body: F) -> Run<F, K::Granted> {
+    Run::new(K::acquire(call), body)
 }
 
 /// The body's value, or the return type's own answer.
@@ -180,19 +258,22 @@ pub fn absent<T>() -> T {
 ///
 /// # Errors
 /// As [`LockRequest::run`], and when there is no locker.
-pub fn run_blocking<T>(call: Call, body: impl FnOnce(Lease) -> T) -> Result<T, LockError> {
-    hold_blocking(call.acquire_blocking()?, body)
+pub fn run_blocking<T, K: Called>(
+    call: Call<K>,
+    body: impl FnOnce(<K::Granted as Grant>::Lease) -> T,
+) -> Result<T, LockError> {
+    hold_blocking(K::acquire_blocking(call)?, body)
 }
 
 /// The same; when another holder has the lock, the body runs without a lease and gives the call's value.
 ///
 /// # Errors
 /// As [`run_blocking`], except for a busy lock.
-pub fn run_blocking_even_when_busy<T>(
-    call: Call,
-    body: impl FnOnce(Option<Lease>) -> T,
+pub fn run_blocking_even_when_busy<T, K: Called>(
+    call: Call<K>,
+    body: impl FnOnce(Option<<K::Granted as Grant>::Lease>) -> T,
 ) -> Result<T, LockError> {
-    match call.acquire_blocking() {
+    match K::acquire_blocking(call) {
         Ok(guard) => hold_blocking(guard, |lease| body(Some(lease))),
         Err(error) if error.is_busy() => {
             telemetry::skipped(&error);

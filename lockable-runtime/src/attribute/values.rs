@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::types::error::LockError;
 use crate::types::key::LockKey;
 
 /// What the option `key = expr` takes.
@@ -12,18 +13,80 @@ use crate::types::key::LockKey;
 )]
 pub trait IntoLockKey {
     /// The key, before its prefix.
-    fn into_lock_key(self) -> LockKey;
+    ///
+    /// # Errors
+    /// That of a key which could not be made.
+    fn into_lock_key(self) -> Result<LockKey, LockError>;
 }
 
 impl IntoLockKey for LockKey {
-    fn into_lock_key(self) -> LockKey {
-        self
+    fn into_lock_key(self) -> Result<LockKey, LockError> {
+        Ok(self)
     }
 }
 
 impl IntoLockKey for &LockKey {
-    fn into_lock_key(self) -> LockKey {
-        self.clone()
+    fn into_lock_key(self) -> Result<LockKey, LockError> {
+        Ok(self.clone())
+    }
+}
+
+/// What `lock_key!` gives.
+impl IntoLockKey for Result<LockKey, LockError> {
+    fn into_lock_key(self) -> Result<LockKey, LockError> {
+        self
+    }
+}
+
+/// What the option `keys = expr` takes.
+#[diagnostic::on_unimplemented(
+    message = "`keys` takes several `LockKey`s, got `{Self}`",
+    label = "no `Vec`, array or slice of `LockKey`s",
+    note = "templates are written in brackets: `keys = [\"account:{{from}}\", \"account:{{to}}\"]`",
+    note = "each computed key is made by `lock_key!(\"sku:{{}}\", item.sku)`; collect them into a `Vec`"
+)]
+pub trait IntoLockKeys {
+    /// The keys, before their prefix.
+    ///
+    /// # Errors
+    /// That of the first key which could not be made.
+    fn into_lock_keys(self) -> Result<Vec<LockKey>, LockError>;
+}
+
+impl<K: IntoLockKey> IntoLockKeys for Vec<K> {
+    fn into_lock_keys(self) -> Result<Vec<LockKey>, LockError> {
+        self.into_iter().map(IntoLockKey::into_lock_key).collect()
+    }
+}
+
+impl<K: IntoLockKey, const N: usize> IntoLockKeys for [K; N] {
+    fn into_lock_keys(self) -> Result<Vec<LockKey>, LockError> {
+        self.into_iter().map(IntoLockKey::into_lock_key).collect()
+    }
+}
+
+impl IntoLockKeys for &[LockKey] {
+    fn into_lock_keys(self) -> Result<Vec<LockKey>, LockError> {
+        Ok(self.to_vec())
+    }
+}
+
+impl IntoLockKeys for &Vec<LockKey> {
+    fn into_lock_keys(self) -> Result<Vec<LockKey>, LockError> {
+        Ok(self.clone())
+    }
+}
+
+impl<const N: usize> IntoLockKeys for &[LockKey; N] {
+    fn into_lock_keys(self) -> Result<Vec<LockKey>, LockError> {
+        Ok(self.to_vec())
+    }
+}
+
+/// What collecting results of `lock_key!` gives.
+impl<K: IntoLockKeys> IntoLockKeys for Result<K, LockError> {
+    fn into_lock_keys(self) -> Result<Vec<LockKey>, LockError> {
+        self.and_then(IntoLockKeys::into_lock_keys)
     }
 }
 

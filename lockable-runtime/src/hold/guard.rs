@@ -1,10 +1,13 @@
 //! A held lock.
 
 use std::fmt;
+use std::future::Future;
+use std::iter;
 use std::mem;
 use std::sync::Arc;
 
 use crate::backend::{Fault, Release};
+use crate::hold::grant::{Grant, Over};
 use crate::lease::{Ended, Lease, Loss, Status};
 use crate::releaser::{Known, Releaser, try_release};
 use crate::telemetry::{self, Acquiring, Hold, HoldEnd};
@@ -208,6 +211,31 @@ impl LockGuard {
     fn leave_to_parent(&mut self) {
         self.duty = None;
         mem::forget((self.stake.take(), self.turn.take(), self.hold.take(), self.lane.take()));
+    }
+}
+
+impl Grant for LockGuard {
+    type Lease = Lease;
+
+    fn shown(&self) -> &Lease {
+        &self.lease
+    }
+
+    fn each(&self) -> impl Iterator<Item = &Lease> {
+        iter::once(&self.lease)
+    }
+
+    fn over(&self) -> Over {
+        let lease = self.lease.clone();
+        Box::pin(async move { lease.lost().await })
+    }
+
+    fn in_span<R>(&self, step: impl FnOnce() -> R) -> R {
+        self.in_scope(step)
+    }
+
+    fn end(self) -> impl Future<Output = ()> + Send {
+        self.finish()
     }
 }
 

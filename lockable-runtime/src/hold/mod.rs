@@ -1,5 +1,7 @@
-//! Holding a lock: the guard, and the body that runs only while the lease is held.
+//! Holding locks: the guards, and the body that runs only while the lease is held.
 
+pub(crate) mod grant;
 pub(crate) mod guard;
 pub(crate) mod reentry;
 pub(crate) mod run;
+pub(crate) mod set;

@@ -12,11 +12,19 @@ thread_local! {
     static HELD: RefCell<Vec<Lease>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs a step of a body that holds this lease.
-pub(crate) fn holding<R>(lease: &Lease, step: impl FnOnce() -> R) -> R {
-    // While the thread ends there is nothing to note it in, and nothing that could ask.
-    let noted = HELD.try_with(|held| held.borrow_mut().push(lease.clone())).is_ok();
-    let _held = noted.then_some(Noted);
+/// Runs a step of a body that holds these leases.
+pub(crate) fn holding<'a, R>(
+    leases: impl Iterator<Item = &'a Lease>,
+    step: impl FnOnce() -> R,
+) -> R {
+    let note = |held: &RefCell<Vec<Lease>>| {
+        let mut held = held.borrow_mut();
+        let before = held.len();
+        held.extend(leases.cloned());
+        held.len().saturating_sub(before)
+    };
+    // While the thread ends there is nothing to note them in, and nothing that could ask.
+    let _held = Noted(HELD.try_with(note).unwrap_or_default());
     step()
 }
 
@@ -33,19 +41,22 @@ pub(crate) fn holds(store: &str, is_it: impl Fn(&LockKey) -> bool) -> bool {
     HELD.try_with(these).is_ok_and(|leases| leases.iter().any(|lease| !lease.is_lost()))
 }
 
-/// Takes the innermost lease away again, also when the step panics.
-struct Noted;
+/// Takes so many of the innermost leases away again, also when the step panics.
+struct Noted(usize);
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        // The lease is dropped after the list is unlocked.
-        let _lease = HELD.try_with(|held| held.borrow_mut().pop());
+        for _ in 0..self.0 {
+            // The lease is dropped after the list is unlocked.
+            let _lease = HELD.try_with(|held| held.borrow_mut().pop());
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::future::Future;
+    use std::iter::once;
     use std::pin::pin;
     use std::sync::{Arc, mpsc};
     use std::task::{Context, Wake, Waker};
@@ -63,7 +74,7 @@ mod tests {
 
     impl Wake for Body {
         fn wake(self: Arc<Self>) {
-            self.1.send(holding(&self.0, || true)).unwrap();
+            self.1.send(holding(once(&self.0), || true)).unwrap();
         }
     }
 
@@ -84,7 +95,7 @@ mod tests {
         let waker = Waker::from(Arc::new(Body(lease("other", 10_000), sender)));
         let mut lost = pin!(held.lost());
         assert!(lost.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-        holding(&held, || {
+        holding(once(&held), || {
             skip(held.remaining());
             assert!(!holds(held.link().backend.store(), |key| key == held.key()));
         });

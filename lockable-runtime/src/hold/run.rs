@@ -12,8 +12,10 @@ use std::task::{Context, Poll, ready};
 use once_cell::sync::OnceCell;
 use pin_project_lite::pin_project;
 
+use crate::hold::grant::{Grant, is_watched};
 use crate::hold::guard::LockGuard;
 use crate::hold::reentry::holding;
+use crate::hold::set::Leases;
 use crate::lease::{Lease, Loss, Status};
 use crate::telemetry;
 use crate::types::error::LockError;
@@ -30,15 +32,15 @@ pin_project! {
     /// One future with the body in place, instead of an `async fn` that would store it twice.
     #[must_use = "nothing happens until it is polled"]
     #[project = RunProj]
-    pub struct Run<F: Future> {
+    pub struct Run<F: Future, G: Grant = LockGuard> {
         #[pin]
         body: Option<F>,
-        lease_cell: Option<LeaseCell>,
+        cell: Option<GrantCell<G::Lease>>,
         runs_when_busy: bool,
-        state: State<F::Output>,
+        state: State<F::Output, G>,
     }
 
-    impl<F: Future> PinnedDrop for Run<F> {
+    impl<F: Future, G: Grant> PinnedDrop for Run<F, G> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             if let State::Holding { guard, .. } = this.state {
@@ -48,10 +50,10 @@ pin_project! {
     }
 }
 
-enum State<T> {
-    Acquiring(BoxFuture<Result<LockGuard, LockError>>),
+enum State<T, G> {
+    Acquiring(BoxFuture<Result<G, LockError>>),
     Holding {
-        guard: LockGuard,
+        guard: G,
         /// Ready when the lease is over; made when the body first waits.
         lost: Option<BoxFuture<LockError>>,
     },
@@ -65,19 +67,19 @@ enum State<T> {
     Done(Option<Result<T, LockError>>),
 }
 
-impl<F: Future> Run<F> {
+impl<F: Future, G: Grant> Run<F, G> {
     /// Nothing happens before the first poll.
     pub(crate) fn new(
-        acquire: impl Future<Output = Result<LockGuard, LockError>> + Send + 'static,
+        acquire: impl Future<Output = Result<G, LockError>> + Send + 'static,
         body: F,
     ) -> Self {
         let state = State::Acquiring(Box::pin(acquire));
-        Self { body: Some(body), lease_cell: None, runs_when_busy: false, state }
+        Self { body: Some(body), cell: None, runs_when_busy: false, state }
     }
 
     /// Puts the lease into this cell, from which the body takes it.
-    pub fn lease_into(mut self, cell: LeaseCell) -> Self {
-        self.lease_cell = Some(cell);
+    pub fn lease_into(mut self, cell: GrantCell<G::Lease>) -> Self {
+        self.cell = Some(cell);
         self
     }
 
@@ -89,7 +91,7 @@ impl<F: Future> Run<F> {
     }
 }
 
-impl<F: Future> Future for Run<F> {
+impl<F: Future, G: Grant> Future for Run<F, G> {
     type Output = Result<F::Output, LockError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -121,9 +123,9 @@ impl<F: Future> Future for Run<F> {
     }
 }
 
-impl<F: Future> RunProj<'_, F> {
+impl<F: Future, G: Grant> RunProj<'_, F, G> {
     /// After acquiring: the body starts with its lease, or without one to answer a busy call.
-    fn start(&mut self, acquired: Result<LockGuard, LockError>) -> State<F::Output> {
+    fn start(&mut self, acquired: Result<G, LockError>) -> State<F::Output, G> {
         match acquired {
             Ok(guard) => self.start_holding(guard),
             Err(error) if error.is_busy() && *self.runs_when_busy => {
@@ -135,28 +137,29 @@ impl<F: Future> RunProj<'_, F> {
         }
     }
 
-    fn start_holding(&mut self, guard: LockGuard) -> State<F::Output> {
+    fn start_holding(&mut self, guard: G) -> State<F::Output, G> {
         if let Some(error) = refuse_start(&guard) {
             self.body.set(None);
             return release(State::Holding { guard, lost: None }, Err(error));
         }
-        self.fill_cell(|| Some(guard.lease().clone()));
+        self.fill_cell(|| Some(guard.shown().clone()));
         State::Holding { guard, lost: None }
     }
 
-    fn fill_cell(&mut self, lease: impl FnOnce() -> Option<Lease>) {
-        if let Some(cell) = self.lease_cell {
+    fn fill_cell(&mut self, lease: impl FnOnce() -> Option<G::Lease>) {
+        if let Some(cell) = self.cell {
             cell.set(lease());
         }
     }
 }
 
-/// Releases after the body; the outcome waits for that, except for a loss, which leaves nothing to
+/// Releases after the body; the outcome waits for that, except for a loss that leaves nothing to
 /// release.
-fn release<T>(held: State<T>, outcome: Result<T, LockError>) -> State<T> {
+fn release<T, G: Grant>(held: State<T, G>, outcome: Result<T, LockError>) -> State<T, G> {
+    let is_lost = outcome.as_ref().is_err_and(LockError::is_lost);
     match held {
-        State::Holding { guard, .. } if !outcome.as_ref().is_err_and(LockError::is_lost) => {
-            let release = Box::pin(guard.finish());
+        State::Holding { guard, .. } if !(is_lost && guard.each().all(Lease::is_lost)) => {
+            let release = Box::pin(guard.end());
             State::Releasing { outcome: Some(outcome), release }
         }
         _ => State::Done(Some(outcome)),
@@ -169,102 +172,102 @@ fn release<T>(held: State<T>, outcome: Result<T, LockError>) -> State<T> {
 /// before it goes off. It only wakes a body that waits past its deadline.
 ///
 /// See "Why is the clock read before every poll, instead of a timer?" in DESIGN.md.
-fn poll_while_held<F: Future>(
-    guard: &LockGuard,
+fn poll_while_held<F: Future, G: Grant>(
+    guard: &G,
     lost: &mut Option<BoxFuture<LockError>>,
     mut body: Pin<&mut Option<F>>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<F::Output, LockError>> {
-    let lease = &guard.lease;
     loop {
         // The last thing before the body: any code between the two could use up the lease.
         let step = || match stop_reason(guard) {
             Some(error) => Err(error),
             None => Ok(poll_body(body.as_mut(), cx)),
         };
-        match guard.in_scope(|| holding(lease, step)) {
+        match guard.in_span(|| holding(guard.each(), step)) {
             Err(error) => return Poll::Ready(Err(error)),
             Ok(Poll::Ready(value)) => return Poll::Ready(completed(guard, value)),
             Ok(Poll::Pending) => {}
         }
-        if lease.on_lost() == OnLost::Finish && lease.is_lost() {
+        if !guard.each().any(is_watched) {
             // It finishes without its lock, and nothing is left to watch.
             return Poll::Pending;
         }
-        let watch = || {
-            let lease = lease.clone();
-            Box::pin(async move { lease.lost().await }) as BoxFuture<_>
-        };
-        ready!(lost.get_or_insert_with(watch).as_mut().poll(cx));
+        ready!(lost.get_or_insert_with(|| guard.over()).as_mut().poll(cx));
         *lost = None;
     }
 }
 
 /// Drops the body before the lock is released, as a part of the body: what it drops may ask for its
 /// lock.
-fn drop_body<F>(guard: &LockGuard, mut body: Pin<&mut Option<F>>) {
-    guard.in_scope(|| holding(&guard.lease, || body.set(None)));
+fn drop_body<F, G: Grant>(guard: &G, mut body: Pin<&mut Option<F>>) {
+    guard.in_span(|| holding(guard.each(), || body.set(None)));
 }
 
 /// Why a body may not start, if it may not: nothing is half done yet, whatever `on_lost` says.
-pub(crate) fn refuse_start(guard: &LockGuard) -> Option<LockError> {
-    let lease = &guard.lease;
-    // The lock was acquired just now.
-    match lease.status_here() {
-        Status::Held(_) | Status::Released => None,
-        Status::MaxHoldReached => Some(lease.max_hold_reached()),
-        Status::Revoked => Some(lease.revoked()),
-        Status::Lost(loss) => Some(lease.lost_error(loss)),
-    }
+pub(crate) fn refuse_start(guard: &impl Grant) -> Option<LockError> {
+    // The locks were acquired just now.
+    guard.each().find_map(|lease| lease.over(lease.status_here()))
 }
 
 /// Why the body may not be polled now, if it may not.
-fn stop_reason(guard: &LockGuard) -> Option<LockError> {
-    let lease = &guard.lease;
-    match (lease.status(), lease.on_lost()) {
+fn stop_reason(guard: &impl Grant) -> Option<LockError> {
+    guard.each().find_map(|lease| match (lease.status(), lease.on_lost()) {
         // After a fork the body runs in the parent: in the child it may not finish either.
         (Status::Lost(loss @ Loss::Forked), _) | (Status::Lost(loss), OnLost::Cancel) => {
             Some(lease.loss_error(loss, false))
         }
-        (Status::Held(_) | Status::Released, _) | (Status::Lost(_), OnLost::Finish) => None,
-        (Status::MaxHoldReached, _) => Some(lease.max_hold_reached()),
-        (Status::Revoked, _) => Some(lease.revoked()),
-    }
+        (Status::Lost(_), OnLost::Finish) => None,
+        (status, _) => lease.over(status),
+    })
 }
 
-/// The outcome of a body that completed; its lease may have been lost meanwhile.
-pub(crate) fn completed<T>(guard: &LockGuard, value: T) -> Result<T, LockError> {
-    let lease = &guard.lease;
-    let Status::Lost(loss) = lease.status() else { return Ok(value) };
-    telemetry::completed_after_loss(lease.shown_key());
-    match lease.on_lost() {
-        OnLost::Finish if loss != Loss::Forked => Ok(value),
-        OnLost::Finish | OnLost::Cancel => Err(lease.loss_error(loss, true)),
+/// The outcome of a body that completed; a lease may have been lost meanwhile.
+pub(crate) fn completed<T>(guard: &impl Grant, value: T) -> Result<T, LockError> {
+    for lease in guard.each() {
+        let Status::Lost(loss) = lease.status() else { continue };
+        telemetry::completed_after_loss(lease.shown_key());
+        if loss == Loss::Forked || lease.on_lost() == OnLost::Cancel {
+            return Err(lease.loss_error(loss, true));
+        }
     }
+    Ok(value)
 }
 
 fn poll_body<F: Future>(body: Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll<F::Output> {
     body.as_pin_mut().map_or(Poll::Pending, |body| body.poll(cx))
 }
 
-impl<F: Future> fmt::Debug for Run<F> {
+impl<F: Future, G: Grant> fmt::Debug for Run<F, G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Run").finish_non_exhaustive()
     }
 }
 
 /// Gives a body its lease when it starts, or says that another holder has the lock.
-#[derive(Clone, Debug, Default)]
-pub struct LeaseCell(Arc<OnceCell<Option<Lease>>>);
+#[derive(Clone, Debug)]
+pub struct GrantCell<L>(Arc<OnceCell<Option<L>>>);
 
-impl LeaseCell {
-    fn set(&self, lease: Option<Lease>) {
+/// The one of a body under one lock.
+pub type LeaseCell = GrantCell<Lease>;
+
+/// The one of a body under several.
+pub type LeasesCell = GrantCell<Leases>;
+
+impl<L> Default for GrantCell<L> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<L: Clone> GrantCell<L> {
+    fn set(&self, lease: Option<L>) {
         // Set once, by the one future that has it.
         drop(self.0.set(lease));
     }
 
     /// The lease; `None` when the body runs only to say what a busy call gives.
-    pub async fn outcome(&self) -> Option<Lease> {
+    pub async fn outcome(&self) -> Option<L> {
         match self.0.get() {
             Some(lease) => lease.clone(),
             // A body is polled only after its cell is filled.
@@ -273,7 +276,7 @@ impl LeaseCell {
     }
 
     /// The lease of a body that runs under its lock only.
-    pub async fn lease(&self) -> Lease {
+    pub async fn lease(&self) -> L {
         match self.outcome().await {
             Some(lease) => lease,
             None => pending().await,
@@ -300,7 +303,8 @@ mod tests {
             let key = LockKey::from_static("k");
             let terms = Terms { on_lost, ..Terms::default() };
             let acquire = async move {
-                let Ok(Tried::Granted(guard)) = acquire(&acquirer, key, &terms).await else {
+                let start = acquirer.link.backend.now();
+                let Ok(Tried::Granted(guard)) = acquire(&acquirer, key, &terms, start).await else {
                     unreachable!("the lock is free")
                 };
                 tokio::time::advance(Duration::from_secs(11)).await;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Lease, Loss};
+use super::{Lease, Loss, Status};
 use crate::backend::Fault;
 use crate::types::error::{Cause, LockError};
 
@@ -38,11 +38,21 @@ impl Lease {
 
     /// Why the lock was lost, in a sentence.
     pub(super) fn why(&self, loss: Loss) -> Cow<'static, str> {
-        loss.why(self.0.renews, self.unrenewed().as_deref(), self.reason().as_ref())
+        loss.why(self.renews(), self.unrenewed().as_deref(), self.reason().as_ref())
     }
 
     pub(crate) fn max_hold_reached(&self) -> LockError {
         self.about(LockError::max_hold_reached)
+    }
+
+    /// Why the holder may not count on a lock with this status, if it may not.
+    pub(crate) fn over(&self, status: Status) -> Option<LockError> {
+        match status {
+            Status::Held(_) | Status::Released => None,
+            Status::MaxHoldReached => Some(self.max_hold_reached()),
+            Status::Revoked => Some(self.revoked()),
+            Status::Lost(loss) => Some(self.lost_error(loss)),
+        }
     }
 
     /// The error of a release that found the lock gone.

@@ -14,7 +14,7 @@ use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::label::Label;
-use crate::types::options::{OnLost, Terms, Ttl};
+use crate::types::options::{Begin, OnLost, Terms, Ttl};
 use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
 
@@ -59,7 +59,8 @@ struct Shared {
     attempt: Arc<Attempt>,
     fencing_token: FencingToken,
     ttl: Ttl,
-    renews: bool,
+    /// Whether it is renewed for as long as the lock is held; until the terms begin, whatever they say.
+    renews: AtomicBool,
     on_lost: OnLost,
     label: &'static Label,
     /// Whether it was granted for another time than the terms say. Written by the first renewal that is
@@ -81,8 +82,10 @@ impl Lease {
         terms: &Terms,
         link: Arc<Link>,
     ) -> Self {
-        let hold_until = terms.max_hold.map(|most| tenure.since.after(most));
-        if let Some(least) = terms.min_hold {
+        let is_part = terms.begin == Begin::WithTheLast;
+        let max_hold = terms.max_hold.filter(|_| !is_part);
+        let hold_until = max_hold.map(|most| tenure.since.after(most));
+        if let Some(least) = terms.min_hold.filter(|_| !is_part) {
             // The backend granted the lock before its answer came, so this is not too short.
             attempt.min_hold.set_end(link.backend.now().after(least));
         }
@@ -90,7 +93,8 @@ impl Lease {
         let lost = Notify::new();
         let is_unclaimed = AtomicBool::new(tenure.ttl != terms.ttl);
         attempt.set_label(terms.label);
-        let Terms { ttl, renew: renews, on_lost, label, .. } = *terms;
+        let Terms { ttl, renew, on_lost, label, .. } = *terms;
+        let renews = AtomicBool::new(renew || is_part);
         Self(Arc::new(Shared {
             attempt,
             fencing_token,
@@ -103,6 +107,30 @@ impl Lease {
             lost,
             link,
         }))
+    }
+
+    /// The call has all its locks now, of which this is one: its terms begin.
+    ///
+    /// See "How does a call acquire several keys without a deadlock?" in DESIGN.md.
+    pub(crate) fn begin(&self, terms: &Terms) {
+        let now = self.link().backend.now();
+        if let Some(least) = terms.min_hold {
+            self.0.attempt.min_hold.set_end(now.after(least));
+        }
+        let hold_until = terms.max_hold.map(|most| now.after(most));
+        self.update(|state, _| state.hold_until(hold_until));
+        self.0.renews.store(terms.renew, Ordering::Release);
+    }
+
+    /// Makes the lease whole again if a third of it has gone by; fails if it is over.
+    pub(crate) async fn refresh(&self) -> Result<(), LockError> {
+        let third = self.pace().duration() / 3;
+        if !self.update(|state, now| state.is_older(third, now)) {
+            return self.still_held();
+        }
+        self.extend(self.0.ttl.duration()).await?;
+        self.claim();
+        Ok(())
     }
 
     /// Never compiles; here for its message.
@@ -199,11 +227,13 @@ impl Lease {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn lost(&self) -> LockError {
-        match self.ending(Duration::ZERO, Duration::ZERO).await {
-            Ending::Over(Status::MaxHoldReached) => self.max_hold_reached(),
-            Ending::Over(Status::Revoked) => self.revoked(),
-            Ending::Over(Status::Lost(loss)) => self.lost_error(loss),
-            Ending::Over(_) | Ending::Near(_) | Ending::Far(_) => pending().await,
+        let error = match self.ending(Duration::ZERO, Duration::ZERO).await {
+            Ending::Over(status) => self.over(status),
+            Ending::Near(_) | Ending::Far(_) => None,
+        };
+        match error {
+            Some(error) => error,
+            None => pending().await,
         }
     }
 
@@ -328,13 +358,10 @@ impl Lease {
 
     fn still_held(&self) -> Result<(), LockError> {
         match self.status() {
-            Status::Held(_) => Ok(()),
-            Status::MaxHoldReached => Err(self.max_hold_reached()),
-            Status::Revoked => Err(self.revoked()),
-            Status::Lost(loss) => Err(self.lost_error(loss)),
             Status::Released => {
                 Err(self.about(|key| LockError::lost(key, "the lock was released")))
             }
+            status => self.over(status).map_or(Ok(()), Err),
         }
     }
 
@@ -390,7 +417,7 @@ impl Lease {
 
     /// Whether its next request makes it longer, and does not only check it.
     pub(crate) fn needs_renewal(&self) -> bool {
-        self.0.renews || self.is_unclaimed()
+        self.renews() || self.is_unclaimed()
     }
 
     /// How long the lease is as the backend knows it now.
@@ -446,7 +473,7 @@ impl Lease {
 
     /// Whether it is renewed for as long as the lock is held.
     pub(crate) fn renews(&self) -> bool {
-        self.0.renews
+        self.0.renews.load(Ordering::Acquire)
     }
 
     pub(crate) fn on_lost(&self) -> OnLost {

@@ -149,6 +149,16 @@ impl LeaseState {
         near.map_or_else(|| Ending::Far(wait.unwrap_or_default()), Ending::Near)
     }
 
+    /// The longest hold ends then, whatever the end was before.
+    pub(crate) fn hold_until(&mut self, end: Option<Moment>) {
+        self.hold_until = end;
+    }
+
+    /// Whether so much has gone by since its grant, or since what made it longer last.
+    pub(crate) fn is_older(&self, age: Duration, now: Moment) -> bool {
+        now.since(self.counted_from) >= age
+    }
+
     /// The backend has answered a request of that moment: the lock is this holder's.
     pub(crate) fn confirmed(&mut self, sent: Moment) {
         self.confirmed_at = sent.max(self.confirmed_at);

@@ -14,13 +14,13 @@ use tokio::task::block_in_place;
 use tracing::Instrument;
 
 use crate::backend::Environment;
-use crate::hold::guard::LockGuard;
+use crate::hold::grant::Grant;
 use crate::hold::reentry::holding;
 use crate::hold::run::{completed, refuse_start};
-use crate::lease::Lease;
 use crate::locker::request::LockRequest;
 use crate::telemetry;
 use crate::types::error::{LockError, LockErrorKind};
+use crate::types::key::Keys;
 
 /// Waits for a future on this thread, without a runtime; `None` when the background thread has ended.
 pub(crate) fn wait_for<T: Send + 'static>(
@@ -57,10 +57,16 @@ fn answering<T>(future: impl Future<Output = T>) -> (impl Future<Output = ()>, m
 ///
 /// # Errors
 /// As the request's own, and when it would wait on the only thread of a runtime, unless it may block.
-pub(crate) fn acquire_blocking(
-    request: LockRequest,
+pub(crate) fn acquire_blocking<K, G, A>(
+    request: LockRequest<K>,
+    acquire: impl FnOnce(LockRequest<K>) -> A,
     may_block: bool,
-) -> Result<LockGuard, LockError> {
+) -> Result<G, LockError>
+where
+    K: Keys,
+    G: Grant,
+    A: Future<Output = Result<G, LockError>> + Send + 'static,
+{
     let link = Arc::clone(request.link());
     let backend = &*link.backend;
     let reporting = link.reporting;
@@ -69,16 +75,17 @@ pub(crate) fn acquire_blocking(
     let count = |error: &LockError| telemetry::acquisition_failed(label, error);
     let request = request.blocking().inspect_err(count)?;
     let Some(key) = request.waits_for().cloned() else {
-        return wait_for(backend, request.acquire()).unwrap_or_else(|| Err(ended()));
+        return wait_for(backend, acquire(request)).unwrap_or_else(|| Err(ended()));
     };
     let start = backend.now();
-    let wait = || wait_elsewhere(backend, request.acquire()).unwrap_or_else(|| Err(ended()));
+    let wait = || wait_elsewhere(backend, acquire(request)).unwrap_or_else(|| Err(ended()));
     let outcome = if may_block { Some(wait()) } else { where_blocking_is_allowed(wait) };
     let refused = || reporting.redact(LockError::would_block_runtime(key.as_str())).labeled(label);
     let outcome = outcome.unwrap_or_else(|| Err(refused()).inspect_err(count));
-    if outcome.as_ref().is_err_and(LockError::is_wait_limit_reached) {
-        let key = reporting.show(&key).labeled(label);
-        telemetry::wait_limit_reached(key, backend.now().since(start));
+    // Of several keys, it names the one that was busy.
+    let busy = outcome.as_ref().err().filter(|error| error.is_wait_limit_reached());
+    if let Some(key) = busy.and_then(LockError::shown_key) {
+        telemetry::wait_limit_reached(key.labeled(label), backend.now().since(start));
     }
     outcome
 }
@@ -111,19 +118,21 @@ fn where_blocking_is_allowed<R>(block: impl FnOnce() -> R) -> Option<R> {
 /// # Errors
 /// When the lease ended before the body started, or before it ended. A body that has started cannot
 /// be stopped, so it has completed then.
-pub(crate) fn hold_blocking<T>(
-    guard: LockGuard,
-    body: impl FnOnce(Lease) -> T,
+pub(crate) fn hold_blocking<G: Grant, T>(
+    guard: G,
+    body: impl FnOnce(G::Lease) -> T,
 ) -> Result<T, LockError> {
     // This thread may have slept since the grant.
     if let Some(error) = refuse_start(&guard) {
         return Err(error);
     }
-    let value = guard.in_scope(|| holding(&guard.lease, || body(guard.lease().clone())));
+    let value = guard.in_span(|| holding(guard.each(), || body(guard.shown().clone())));
     let value = completed(&guard, value)?;
-    let backend = Arc::clone(&guard.lease.link().backend);
-    // Without an answer the guard was dropped, and its release continues in the background.
-    let _finished: Option<()> = wait_for(&*backend, guard.finish());
+    let backend = guard.each().next().map(|lease| Arc::clone(&lease.link().backend));
+    if let Some(backend) = backend {
+        // Without an answer the guard was dropped, and its release continues in the background.
+        let _finished: Option<()> = wait_for(&*backend, guard.end());
+    }
     Ok(value)
 }
 
@@ -134,10 +143,13 @@ mod tests {
     use super::*;
     use crate::locker::Locker;
     use crate::types::clock::skip;
+    use crate::types::key::LockKey;
 
     #[tokio::test(start_paused = true)]
     async fn no_body_starts_after_its_lease() {
-        let guard = acquire_blocking(Locker::in_memory().lock("k"), true).unwrap();
+        let guard =
+            acquire_blocking(Locker::in_memory().lock("k"), LockRequest::<LockKey>::acquire, true)
+                .unwrap();
         skip(guard.lease().remaining());
         let error = hold_blocking(guard, |_| unreachable!("runs without a lock")).unwrap_err();
         assert!(error.is_lost() && !error.is_body_finished());
@@ -146,7 +158,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_body_starts_after_its_longest_hold() {
         let request = Locker::in_memory().lock("k").renew().max_hold(Duration::from_secs(1));
-        let guard = acquire_blocking(request, true).unwrap();
+        let guard = acquire_blocking(request, LockRequest::<LockKey>::acquire, true).unwrap();
         skip(guard.lease().remaining());
         let error = hold_blocking(guard, |_| unreachable!("runs too late")).unwrap_err();
         assert!(error.is_max_hold_reached());

@@ -13,7 +13,7 @@ use crate::locker::acquire::Acquirer;
 use crate::locker::inspect::inspect;
 use crate::locker::request::LockRequest;
 use crate::types::error::LockError;
-use crate::types::key::LockKey;
+use crate::types::key::{LockKey, MAX_KEYS, counted};
 use crate::types::namespace::Namespace;
 use crate::types::options::{Terms, Ttl};
 
@@ -26,6 +26,7 @@ mod environment;
 pub(crate) mod global;
 pub(crate) mod inspect;
 pub(crate) mod request;
+mod request_all;
 pub(crate) mod scope;
 mod url_settings;
 
@@ -88,12 +89,62 @@ impl Locker {
     /// template, which escapes them. The lock carries the [`RequestId`](crate::RequestId) that is current where it
     /// is acquired, or else the one that is current here.
     pub fn lock(&self, key: impl AsRef<str>) -> LockRequest {
-        self.request(&self.0.prefix, key.as_ref(), Terms::default())
+        self.request(&self.0.prefix, key, Terms::default())
+    }
+
+    /// Makes a request for the locks of all these keys; nothing happens until they are acquired.
+    ///
+    /// All of them, or none, in any order: calls for several keys cannot deadlock. In a cluster the keys may be in any
+    /// slots. Each key is as for [`lock`](Locker::lock), and each lock has a lease and a fencing token of its own. Two
+    /// equal keys are one lock. Without a key, and with more than 64, acquiring fails.
+    ///
+    /// # Examples
+    /// A transfer, which needs both accounts:
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// # let (from, to) = (7, 3);
+    /// let accounts = [format!("account:{from}"), format!("account:{to}")];
+    /// let moved = locker.lock_all(accounts).run(async { 100 }).await?;
+    /// # assert_eq!(moved, 100);
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn lock_all(
+        &self,
+        keys: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> LockRequest<Vec<LockKey>> {
+        self.request_all(&self.0.prefix, keys, Terms::default())
+    }
+
+    /// A request for several locks, as [`request`](Self::request) makes one for one.
+    pub(crate) fn request_all(
+        &self,
+        prefix: &str,
+        keys: impl IntoIterator<Item = impl AsRef<str>>,
+        mut terms: Terms,
+    ) -> LockRequest<Vec<LockKey>> {
+        // One more than there may be, and not an endless number.
+        let keys = keys.into_iter().take(MAX_KEYS + 1);
+        let keys = keys.map(|key| self.0.namespace.key(prefix, key.as_ref())).collect();
+        terms.ttl = self.0.ttl;
+        LockRequest::new(
+            Arc::clone(&self.0.acquirer),
+            Result::and_then(keys, counted),
+            prefix.len(),
+            terms,
+        )
     }
 
     /// A request on these terms, but for the lease, whose length is this locker's.
-    pub(crate) fn request(&self, prefix: &str, key: &str, mut terms: Terms) -> LockRequest {
-        let key = self.0.namespace.key(prefix, key);
+    pub(crate) fn request(
+        &self,
+        prefix: &str,
+        key: impl AsRef<str>,
+        mut terms: Terms,
+    ) -> LockRequest {
+        let key = self.0.namespace.key(prefix, key.as_ref());
         terms.ttl = self.0.ttl;
         LockRequest::new(Arc::clone(&self.0.acquirer), key, prefix.len(), terms)
     }

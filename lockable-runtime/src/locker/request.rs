@@ -1,8 +1,7 @@
-//! The request for one lock: its terms, and the ways to acquire it.
+//! The request for a lock, or for several: its terms, and the ways to acquire one.
 
 use std::fmt;
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,17 +9,22 @@ use crate::backend::Link;
 use crate::hold::guard::LockGuard;
 use crate::hold::reentry::holds;
 use crate::hold::run::Run;
-use crate::locker::acquire::{Acquirer, Tried, acquire, acquire_permit};
+use crate::locker::acquire::{Acquirer, Tried, acquire};
 use crate::request_id::RequestId;
-use crate::telemetry::{self, Acquiring};
+use crate::telemetry;
 use crate::types::error::LockError;
-use crate::types::key::LockKey;
+use crate::types::key::{Keys, LockKey};
 use crate::types::label::Label;
 use crate::types::options::{OnLost, Terms, Wait};
-use crate::types::permit::{Family, MOST, Permits};
+use crate::types::permit::{Family, Permits};
 use crate::types::redact::DisplayKey;
 
-/// A request for one lock, made by [`Locker::lock`](crate::Locker::lock).
+/// A request for one lock, made by [`Locker::lock`](crate::Locker::lock), or for several, made by
+/// [`Locker::lock_all`](crate::Locker::lock_all).
+///
+/// `LockRequest` alone is the request for one lock, and acquires a [`LockGuard`]. `LockRequest<Vec<LockKey>>` is the
+/// request for several, and acquires a [`LockSet`](crate::LockSet). The options are the same: each holds for every
+/// lock, and a wait limit for all of them together.
 ///
 /// # Examples
 /// A job that may take long, but not for ever, and that runs once even if several triggers fire close together:
@@ -42,25 +46,20 @@ use crate::types::redact::DisplayKey;
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
 /// ```
 #[must_use = "a request does nothing until it is acquired"]
-pub struct LockRequest {
+pub struct LockRequest<K = LockKey> {
     acquirer: Arc<Acquirer>,
-    /// The lock's whole name, or the first mistake in the request.
-    key: Result<LockKey, LockError>,
-    /// How much of the key is its prefix.
+    /// The locks' whole names, or the first mistake in the request.
+    key: Result<K, LockError>,
+    /// How much of each key is its prefix.
     prefix: usize,
     terms: Terms,
 }
 
-/// What a request is for.
-enum Wanted {
-    Lock(LockKey),
-    OneOf(Family, u8),
-}
-
-impl LockRequest {
+/// The options.
+impl<K: Keys> LockRequest<K> {
     pub(crate) fn new(
         acquirer: Arc<Acquirer>,
-        key: Result<LockKey, LockError>,
+        key: Result<K, LockError>,
         prefix: usize,
         mut terms: Terms,
     ) -> Self {
@@ -78,7 +77,7 @@ impl LockRequest {
     }
 
     /// Makes an error one of this request, as it may be shown.
-    fn explain(&self) -> impl Fn(LockError) -> LockError + use<> {
+    pub(super) fn explain(&self) -> impl Fn(LockError) -> LockError + use<K> {
         let reporting = self.link().reporting;
         let label = self.terms.label;
         move |error| reporting.redact(error).labeled(label)
@@ -161,6 +160,101 @@ impl LockRequest {
         self
     }
 
+    /// Sets the label of this lock for [telemetry](crate::telemetry); the attribute sets its key template.
+    ///
+    /// Metrics have it as the label `lock`, spans and events as the field `lock`. Choose a constant, such as
+    /// `"order:{id}"` for the locks of all orders, and never the key: each new text would be a new time series.
+    /// Each text is stored once, for as long as the program runs.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// # let id = 7;
+    /// let guard = locker.lock(format!("order:{id}")).label("order:{id}").acquire().await?;
+    /// # guard.release().await?;
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn label(mut self, lock: &'static str) -> Self {
+        self.terms.label = Label::by_hand(lock);
+        self
+    }
+
+    /// Tries once instead of waiting.
+    pub(super) fn once(self) -> Self {
+        self.with(Terms::try_once)
+    }
+
+    /// Changes the terms; the first mistake stays.
+    fn with(mut self, change: impl FnOnce(&mut Terms) -> Result<(), LockError>) -> Self {
+        self.key = self.key.and_then(|key| match change(&mut self.terms) {
+            Ok(()) => Ok(key),
+            Err(mistake) => Err(about(mistake, &key)),
+        });
+        self
+    }
+
+    /// For a caller whose thread waits for the answer, and then does nothing but its body.
+    ///
+    /// # Errors
+    /// When that caller holds the lock itself, which no other thread can see, or was forked from the
+    /// process that made the locker.
+    pub(crate) fn blocking(mut self) -> Result<Self, LockError> {
+        self.refuse()?;
+        self.terms.caller_blocks = true;
+        Ok(self)
+    }
+
+    /// The lock's whole name, or that of the first, where the call may wait for it.
+    pub(crate) fn waits_for(&self) -> Option<&LockKey> {
+        let key = self.key.as_ref().ok()?.all().first();
+        key.filter(|_| self.terms.wait != Wait::Never)
+    }
+
+    /// Refuses what was made before a fork, and what the calling body holds already.
+    fn refuse(&self) -> Result<(), LockError> {
+        let link = self.link();
+        link.usable_here()?;
+        let Ok(keys) = &self.key else { return Ok(()) };
+        match keys.all().iter().find(|key| self.is_held_here(key)) {
+            Some(key) => Err(self.explain()(LockError::held_by_caller(key.as_str()))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the calling body holds it, or any permit of the same key.
+    fn is_held_here(&self, key: &LockKey) -> bool {
+        let is_it = |held: &LockKey| held == key || self.terms.permits.are_of(key, held);
+        holds(self.link().backend.store(), is_it)
+    }
+
+    /// What it takes to acquire, once nothing is wrong with the request.
+    ///
+    /// # Errors
+    /// The first mistake in the request, as it may be shown; it is counted.
+    pub(super) fn checked(self) -> Result<(Arc<Acquirer>, K, Terms), LockError> {
+        let explain = self.explain();
+        let label = self.terms.label;
+        let checked = self.refuse().and_then(|()| {
+            let Self { acquirer, key, mut terms, .. } = self.with(|terms| terms.check());
+            terms.identity = RequestId::current().or(terms.identity);
+            Ok((acquirer, key?, terms))
+        });
+        checked.map_err(explain).inspect_err(|error| telemetry::acquisition_failed(label, error))
+    }
+}
+
+/// An error that names the key, or the first.
+fn about<K: Keys>(error: LockError, keys: &K) -> LockError {
+    match keys.all().first() {
+        Some(key) => error.with_key(key.as_str()),
+        None => error,
+    }
+}
+
+impl LockRequest {
     /// Acquires one of so many permits of the key: at most `count` holders at a time, in all processes.
     ///
     /// Calls are served in the order in which they come, across all processes. A permit is a lock of its own, named
@@ -190,81 +284,39 @@ impl LockRequest {
     /// ```
     pub fn permits(mut self, count: u32) -> Self {
         self.terms.permits = Permits::OneOf(count);
+        self.key = self.key.and_then(|key| Family::of(&key, self.prefix)).map(Family::into_key);
         self
     }
 
-    /// Sets the label of this lock for [telemetry](crate::telemetry); the attribute sets its key template.
+    /// Acquires all permits of the key, `count` of them: waits until the others are out, and lets no one in.
     ///
-    /// Metrics have it as the label `lock`, spans and events as the field `lock`. Choose a constant, such as
-    /// `"order:{id}"` for the locks of all orders, and never the key: each new text would be a new time series.
-    /// Each text is stored once, for as long as the program runs.
+    /// It is for what excludes all that [`permits`](LockRequest::permits) lets in: with `permits(12)` for readers,
+    /// this is a lock of readers and writers. Calls for all permits queue at a gate of their own, so that no two of them
+    /// have a half each; the one that has passed it waits behind those that came before, and holds what becomes free.
+    ///
+    /// The [`LockSet`](crate::LockSet) has a lease for the gate, `{key}#0`, and for each permit. The newest of the
+    /// fencing tokens is newer than those of all holders before.
+    ///
+    /// # What this does not guarantee
+    /// A call for one permit that waits in this process, behind a call for all, waits for that: a body with a permit must
+    /// not wait for all.
     ///
     /// # Examples
     /// ```
     /// # async fn example() -> Result<(), lockable_runtime::LockError> {
-    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
-    /// # let id = 7;
-    /// let guard = locker.lock(format!("order:{id}")).label("order:{id}").acquire().await?;
-    /// # guard.release().await?;
+    /// let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// let all = locker.lock("export").all_permits(3).acquire().await?;
+    /// assert!(locker.lock("export").permits(3).try_acquire().await?.is_none());
+    /// all.release().await?;
     /// # Ok(())
     /// # }
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
-    pub fn label(mut self, lock: &'static str) -> Self {
-        self.terms.label = Label::by_hand(lock);
-        self
-    }
-
-    /// Tries once instead of waiting.
-    fn once(self) -> Self {
-        self.with(Terms::try_once)
-    }
-
-    /// Changes the terms; the first mistake stays.
-    fn with(mut self, change: impl FnOnce(&mut Terms) -> Result<(), LockError>) -> Self {
-        self.key = self.key.and_then(|key| match change(&mut self.terms) {
-            Ok(()) => Ok(key),
-            Err(mistake) => Err(mistake.with_key(key.as_str())),
-        });
-        self
-    }
-
-    /// For a caller whose thread waits for the answer, and then does nothing but its body.
-    ///
-    /// # Errors
-    /// When that caller holds the lock itself, which no other thread can see, or was forked from the
-    /// process that made the locker.
-    pub(crate) fn blocking(mut self) -> Result<Self, LockError> {
-        self.refuse()?;
-        self.terms.caller_blocks = true;
-        Ok(self)
-    }
-
-    /// The lock's whole name, where the call may wait for it.
-    pub(crate) fn waits_for(&self) -> Option<&LockKey> {
-        self.key.as_ref().ok().filter(|_| self.terms.wait != Wait::Never)
-    }
-
-    /// Refuses what was made before a fork, and what the calling body holds already.
-    fn refuse(&self) -> Result<(), LockError> {
-        let link = self.link();
-        link.usable_here()?;
-        match &self.key {
-            Ok(key) if self.is_held_here(key) => {
-                Err(self.explain()(LockError::held_by_caller(key.as_str())))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether the calling body holds it, or any permit of the same key.
-    fn is_held_here(&self, key: &LockKey) -> bool {
-        let store = self.link().backend.store();
-        match self.terms.permits {
-            Permits::OneLock => holds(store, |held| held == key),
-            Permits::OneOf(_) | Permits::All(_) => Family::of(key, self.prefix)
-                .is_ok_and(|family| holds(store, |held| family.has(held))),
-        }
+    pub fn all_permits(self, count: u32) -> LockRequest<Vec<LockKey>> {
+        let Self { acquirer, key, prefix, mut terms } = self;
+        terms.permits = Permits::All(count);
+        let key = key.and_then(|key| Family::of(&key, prefix)?.all(count));
+        LockRequest { acquirer, key, prefix, terms }
     }
 
     /// Acquires the lock; while another holder has it, the call waits in a FIFO queue.
@@ -337,47 +389,11 @@ impl LockRequest {
         }
     }
 
-    /// Acquires as the terms say, in the span of that.
+    /// Acquires as the terms say.
     async fn ask(self) -> Result<Tried, LockError> {
-        let reporting = self.link().reporting;
-        let explain = self.explain();
-        let label = self.terms.label;
-        let checked = self.checked().map_err(&explain);
-        let (acquirer, wanted, terms) = checked.inspect_err(|error| {
-            telemetry::acquisition_failed(label, error);
-        })?;
-        let acquiring = Acquiring::start(reporting.show(wanted.key()).labeled(terms.label));
-        let tried = match wanted {
-            Wanted::Lock(key) => {
-                let asking = pin!(acquire(&acquirer, key, &terms));
-                telemetry::inside(&acquiring.span, asking).await
-            }
-            Wanted::OneOf(family, permits) => {
-                let asking = &mut Box::pin(acquire_permit(&acquirer, family, permits, &terms));
-                telemetry::inside(&acquiring.span, asking.as_mut()).await
-            }
-        };
-        match tried.map_err(explain) {
-            Ok(Tried::Granted(guard)) => Ok(Tried::Granted(guard.begin(acquiring))),
-            Ok(Tried::Busy(key)) => {
-                acquiring.busy(reporting.show(&key).labeled(terms.label));
-                Ok(Tried::Busy(key))
-            }
-            Err(error) => {
-                acquiring.failed(&error);
-                Err(error)
-            }
-        }
-    }
-
-    /// # Errors
-    /// The first mistake in the request.
-    fn checked(self) -> Result<(Arc<Acquirer>, Wanted, Terms), LockError> {
-        self.refuse()?;
-        let request = self.with(|terms| terms.check());
-        let Self { acquirer, key, prefix, mut terms } = request;
-        terms.identity = RequestId::current().or(terms.identity);
-        Ok((acquirer, Wanted::new(key?, prefix, terms.permits)?, terms))
+        let (acquirer, key, terms) = self.checked()?;
+        let start = acquirer.link.backend.now();
+        acquire(&acquirer, key, &terms, start).await
     }
 
     /// Acquires the lock, runs the body while the lease is held, and releases.
@@ -438,32 +454,19 @@ impl LockRequest {
     }
 }
 
-impl Wanted {
-    fn new(key: LockKey, prefix: usize, permits: Permits) -> Result<Self, LockError> {
-        match permits {
-            Permits::OneLock => Ok(Self::Lock(key)),
-            Permits::OneOf(count) | Permits::All(count) => {
-                // It was checked with the other terms.
-                let count = u8::try_from(count).unwrap_or(MOST);
-                Family::of(&key, prefix).map(|family| Self::OneOf(family, count))
-            }
-        }
-    }
-
-    /// What errors and events name.
-    fn key(&self) -> &LockKey {
-        match self {
-            Self::Lock(key) => key,
-            Self::OneOf(family, _) => family.key(),
-        }
-    }
-}
-
-impl fmt::Debug for LockRequest {
-    /// With the key as messages show it.
+impl<K: Keys> fmt::Debug for LockRequest<K> {
+    /// With the keys as messages show them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = self.key.as_ref().map_or_else(LockError::key, |key| Some(key.as_str()));
-        let shown = DisplayKey::new(key.unwrap_or_default(), self.link().reporting.redacts_keys);
-        f.debug_struct("LockRequest").field("key", &shown.text()).finish_non_exhaustive()
+        let shown = |key| DisplayKey::new(key, self.link().reporting.redacts_keys);
+        let mut request = f.debug_struct("LockRequest");
+        match self.key.as_ref().map(Keys::all) {
+            Ok([key]) => request.field("key", &shown(key.as_str()).text()),
+            Ok(keys) => {
+                let keys: Vec<_> = keys.iter().map(|key| shown(key.as_str()).text()).collect();
+                request.field("keys", &keys)
+            }
+            Err(error) => request.field("key", &shown(error.key().unwrap_or_default()).text()),
+        };
+        request.finish_non_exhaustive()
     }
 }

@@ -6,7 +6,7 @@ use super::dice::Dice;
 use super::mix::Mix;
 use super::world::KEYS;
 use crate::request_id::RequestId;
-use crate::types::options::{OnLost, Terms, Ttl, Wait};
+use crate::types::options::{Begin, OnLost, Terms, Ttl, Wait};
 
 #[derive(Debug)]
 pub(super) struct Call {
@@ -66,6 +66,7 @@ fn terms(dice: &mut Dice) -> Terms {
         fair: wait != Wait::Never && dice.chance(200),
         identity: dice.chance(100).then(|| RequestId::new("checkout")),
         caller_blocks: false,
+        begin: Begin::AtGrant,
         label: Default::default(),
     }
 }

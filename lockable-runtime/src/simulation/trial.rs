@@ -323,7 +323,7 @@ impl Trial {
         for key in left {
             while !self.world.queue(key).is_empty() {
                 let terms = Terms::default();
-                let call = acquire(&newcomer.acquirer, lock_key(key), &terms);
+                let call = acquire(&newcomer.acquirer, lock_key(key), &terms, tokio_time());
                 let granted = within(|| sleep(LONGEST_WAIT_AFTER_FAULTS), call).await;
                 let Some(Ok(Tried::Granted(guard))) = granted else {
                     return self.world.violation(|_| format!("{key}: a newcomer is not served"));

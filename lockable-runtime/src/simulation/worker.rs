@@ -91,7 +91,7 @@ impl Worker {
             if terms.wait.can_wait() && acquirer.waiting(&key) == 0 && acquirer.asking(&key) > 0 {
                 world.count("calls behind a try");
             }
-            let tried = acquire(&acquirer, key, &terms).await;
+            let tried = acquire(&acquirer, key, &terms, start).await;
             let took = tokio_time().since(start);
             let limit = terms.wait.limit().filter(|_| world.mix.is_mild());
             if let Some(limit) = limit.filter(|limit| took > *limit + LONGEST_TRIES) {

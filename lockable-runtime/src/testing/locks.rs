@@ -145,10 +145,10 @@ impl TestLocks {
     /// ```
     #[must_use = "the permits are free again when they are dropped"]
     #[track_caller]
-    pub fn hold_permits(&self, key: impl AsRef<str>, count: u8) -> Vec<OtherHolder> {
+    pub fn hold_permits(&self, key: impl AsRef<str>, count: u32) -> Vec<OtherHolder> {
         let key = self.key(key.as_ref());
         let family = sure(Family::of(&key, self.locker.prefix().len()));
-        sure(Permits::OneOf(count.into()).check());
+        let count = sure(Permits::OneOf(count).count());
         family.members(count).map(|permit| self.hold_key(permit)).collect()
     }
 

@@ -4,15 +4,19 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
+use std::slice;
 use std::str::FromStr;
 
-use crate::types::error::LockError;
+use crate::types::error::{LockError, LockErrorKind};
 use crate::types::hole;
 
 /// The longest lock key, prefix included, in bytes.
 ///
 /// Redis would take 512 MiB; a key this long is a value that was put into a template by mistake.
 pub(crate) const MAX_KEY_BYTES: usize = 1024;
+
+/// The most keys of one call. One that needs more wants a lock for all of them.
+pub(crate) const MAX_KEYS: usize = 64;
 
 /// The name of one lock.
 ///
@@ -133,6 +137,37 @@ impl Display for LockKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// What a request is for: one key, or several.
+pub trait Keys {
+    /// All of them, as they are written: at least one.
+    fn all(&self) -> &[LockKey];
+}
+
+impl Keys for LockKey {
+    fn all(&self) -> &[LockKey] {
+        slice::from_ref(self)
+    }
+}
+
+impl Keys for Vec<LockKey> {
+    fn all(&self) -> &[LockKey] {
+        self
+    }
+}
+
+/// # Errors
+/// When one call cannot have so many keys.
+pub(crate) fn counted(keys: Vec<LockKey>) -> Result<Vec<LockKey>, LockError> {
+    let flaw = match keys.len() {
+        0 => {
+            "no key is given, and nothing may run without a lock; leave the call out where there is nothing to lock"
+        }
+        1..=MAX_KEYS => return Ok(keys),
+        _ => "more than 64 keys are given; take the lock of what contains them, or work in parts",
+    };
+    Err(LockError::new(LockErrorKind::InvalidKey, flaw))
 }
 
 const TOO_LONG: &str = "the key is longer than 1 KiB; put an id into it, not the data";

@@ -109,6 +109,7 @@ pub(crate) struct Terms {
     pub(crate) max_hold: Option<Duration>,
     /// The shortest that the lock is taken, from its grant, however soon it is released.
     pub(crate) min_hold: Option<Duration>,
+    pub(crate) begin: Begin,
     pub(crate) on_lost: OnLost,
     pub(crate) wait: Wait,
     /// Whether the lock passes to another process after each holder.
@@ -119,6 +120,15 @@ pub(crate) struct Terms {
     /// Whether the caller's thread does nothing else while the lock is held.
     pub(crate) caller_blocks: bool,
     pub(crate) label: &'static Label,
+}
+
+/// When the terms of a hold begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Begin {
+    #[default]
+    AtGrant,
+    /// When the call has all of its locks; until then this one is renewed, and its hold has no limits.
+    WithTheLast,
 }
 
 /// How long a call waits for a lock that another holder has.
@@ -188,7 +198,7 @@ impl Terms {
             _ if self.fair && self.permits != Permits::OneLock => {
                 Err(invalid("`fair` is not for permits, which pass to the next waiter anyway"))
             }
-            _ => self.permits.check(),
+            _ => self.permits.count().map(drop),
         }
     }
 }

@@ -23,18 +23,24 @@ pub(crate) enum Permits {
 }
 
 impl Permits {
+    /// How many there are; one, of a lock.
+    ///
     /// # Errors
     /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) when a key cannot have so many.
-    pub(crate) fn check(self) -> Result<(), LockError> {
-        match self {
-            Self::OneOf(1) | Self::All(1) => Err(invalid(
-                "`permits` is at least 2; one holder at a time is what a lock without it has"
+    pub(crate) fn count(self) -> Result<u8, LockError> {
+        let (Self::OneOf(count) | Self::All(count)) = self else { return Ok(1) };
+        match u8::try_from(count) {
+            Ok(1) => Err(invalid(
+                "`permits` is at least 2; one holder at a time is what a lock without it has",
             )),
-            Self::OneOf(count) | Self::All(count) if !(2..=u32::from(MOST)).contains(&count) => {
-                Err(invalid(format!("`permits` is from 2 to {MOST}, got {count}")))
-            }
-            Self::OneLock | Self::OneOf(_) | Self::All(_) => Ok(()),
+            Ok(count @ 2..=MOST) => Ok(count),
+            _ => Err(invalid(format!("`permits` is from 2 to {MOST}, got {count}"))),
         }
+    }
+
+    /// Whether a call for these permits of a key would wait for what has this name.
+    pub(crate) fn are_of(self, key: &LockKey, held: &LockKey) -> bool {
+        self != Self::OneLock && Family(key.clone()).has(held)
     }
 }
 
@@ -61,15 +67,40 @@ impl Family {
         LockKey::prefixed(family.as_str(), "#64").map(|_| Self(family))
     }
 
+    /// That has this key, which another one has given.
+    pub(crate) fn with_key(key: LockKey) -> Self {
+        Self(key)
+    }
+
+    /// The gate, and the permits of that number.
+    ///
+    /// # Errors
+    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) when a key cannot have so many.
+    pub(crate) fn all(&self, count: u32) -> Result<Vec<LockKey>, LockError> {
+        let about = |error: LockError| error.with_key(self.0.as_str());
+        let count = Permits::All(count).count().map_err(about)?;
+        Ok((0..=count).map(|number| self.member(number)).collect())
+    }
+
     /// Of which the key is a permit.
     pub(crate) fn of_permit(key: &LockKey) -> Option<Self> {
         let (family, _) = member(key.as_str()).filter(|(_, number)| *number > 0)?;
         Some(Self(LockKey::within(family.to_owned())))
     }
 
+    /// Whose gate the key is.
+    pub(crate) fn of_gate(key: &LockKey) -> Option<Self> {
+        let (family, _) = member(key.as_str()).filter(|(_, number)| *number == 0)?;
+        Some(Self(LockKey::within(family.to_owned())))
+    }
+
     /// The key that errors and events name: which number it will be is not known before the grant.
     pub(crate) fn key(&self) -> &LockKey {
         &self.0
+    }
+
+    pub(crate) fn into_key(self) -> LockKey {
+        self.0
     }
 
     /// The name of a permit, or the gate where the number is zero.

@@ -52,7 +52,7 @@ async fn three_hundred_leases_are_renewed(#[case] way: Way) {
 
 async fn hold(locker: &Locker) -> Vec<LockGuard> {
     let locks = (0..LEASES).map(|number| locker.lock(format!("leases:{number}")).renew());
-    let acquired: JoinSet<_> = locks.map(LockRequest::acquire).collect();
+    let acquired: JoinSet<_> = locks.map(|request: LockRequest| request.acquire()).collect();
     acquired.join_all().await.into_iter().map(Result::unwrap).collect()
 }
 

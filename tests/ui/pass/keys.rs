@@ -3,7 +3,7 @@
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
-use lockable_runtime::{Lease, LockError, LockKey, Locker, distributed_lock};
+use lockable_runtime::{Lease, Leases, LockError, LockKey, Locker, distributed_lock, lock_key};
 
 const LIMIT: u8 = 3;
 #[allow(non_upper_case_globals)]
@@ -129,4 +129,22 @@ pub fn futures_can_be_sent() {
     fn assert_send<T: Send>(_: T) {}
     assert_send(short_lived(&Mutex::new(String::new())));
     assert_send(awaited(1));
+}
+
+#[distributed_lock(keys = ["account:{from}", "account:{to}"], guard = locks)]
+pub async fn several(from: u8, to: u8) -> Option<usize> {
+    Some(locks.len() + usize::from(from + to))
+}
+
+#[distributed_lock(keys = keys, wait)]
+pub fn several_by_hand(keys: Vec<LockKey>) {}
+
+#[distributed_lock(keys = [lock_key!("{}", order.0), lock_key!("{x}")], prefix = "{tag}:", guard = locks)]
+pub async fn several_computed(order: &Order, x: u8) -> Result<Leases, LockError> {
+    Ok(locks)
+}
+
+pub fn several_can_be_sent() {
+    fn assert_send<T: Send>(_: T) {}
+    assert_send(several(1, 2));
 }

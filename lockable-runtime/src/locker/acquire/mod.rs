@@ -1,4 +1,4 @@
-//! Acquiring: one try, and a place in line where another holder has the lock.
+//! Acquiring: one try, and a place in line where another holder has the lock; and several locks, of these.
 
 use std::future::Future;
 use std::pin::pin;
@@ -6,26 +6,65 @@ use std::pin::pin;
 pub(crate) use self::acquirer::Acquirer;
 use self::acquirer::Answer;
 use self::in_line::InLine;
-pub(crate) use self::permit::acquire_permit;
+use self::permit::acquire_permit;
+pub(crate) use self::set::acquire_all;
 use crate::backend::{Link, Outcome};
 use crate::hold::guard::LockGuard;
-use crate::telemetry;
+use crate::telemetry::{self, Acquiring};
 use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::Terms;
+use crate::types::permit::Permits;
 use crate::types::redact::DisplayKey;
 use crate::waiters::{Entered, Heard};
 
 mod acquirer;
 mod in_line;
 mod permit;
+mod set;
 
 /// What a call found.
-pub(crate) enum Tried {
-    Granted(LockGuard),
+pub(crate) enum Tried<G = LockGuard> {
+    Granted(G),
     /// Another holder has the lock of this key.
     Busy(LockKey),
+}
+
+/// Acquires as the terms say, in the span of that; a limit counts from `start`.
+///
+/// # Errors
+/// As they may be shown.
+///
+/// # Cancel safety
+/// As [`try_and_wait`].
+pub(crate) async fn acquire(
+    acquirer: &Acquirer,
+    key: LockKey,
+    terms: &Terms,
+    start: Moment,
+) -> Result<Tried, LockError> {
+    let reporting = acquirer.link.reporting;
+    let acquiring = Acquiring::start(reporting.show(&key).labeled(terms.label));
+    let tried = if terms.permits == Permits::OneLock {
+        let asking = pin!(try_and_wait(acquirer, key, terms, start));
+        telemetry::inside(&acquiring.span, asking).await
+    } else {
+        let mut asking = Box::pin(acquire_permit(acquirer, key, terms, start));
+        telemetry::inside(&acquiring.span, asking.as_mut()).await
+    };
+    match tried {
+        Ok(Tried::Granted(guard)) => Ok(Tried::Granted(guard.begin(acquiring))),
+        Ok(Tried::Busy(key)) => {
+            acquiring.busy(reporting.show(&key).labeled(terms.label));
+            Ok(Tried::Busy(key))
+        }
+        Err(error) => {
+            let error = reporting.redact(error).labeled(terms.label);
+            acquiring.failed(&error);
+            Err(error)
+        }
+    }
 }
 
 /// Tries once, unless other calls of the locker make that needless, then waits as the terms say.
@@ -33,12 +72,12 @@ pub(crate) enum Tried {
 /// # Cancel safety
 /// It leaves nothing behind: what a request on its way is granted is released in the background, and a
 /// waiter leaves its queue.
-pub(crate) async fn acquire(
+async fn try_and_wait(
     acquirer: &Acquirer,
     key: LockKey,
     terms: &Terms,
+    start: Moment,
 ) -> Result<Tried, LockError> {
-    let start = acquirer.link.backend.now();
     let (key, stake, has_tried) = match acquirer.waiters.enter(&key, terms.wait, start) {
         Entered::IsBusy => {
             acquirer.staged(&key)?;

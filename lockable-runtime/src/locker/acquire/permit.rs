@@ -10,25 +10,27 @@ use super::{Tried, busy, patiently};
 use crate::backend::Outcome;
 use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
+use crate::types::key::LockKey;
 use crate::types::lanes::{Lanes, Occupied};
 use crate::types::options::{Terms, Wait};
 use crate::types::permit::{Family, Lane};
 use crate::waiters::Heard;
 
-/// Acquires one of so many permits, as [`acquire`](super::acquire) does for one lock.
+/// Acquires one of the permits of the key, as [`acquire`](super::acquire) does for one lock.
 ///
 /// # Errors
 /// As of one lock.
 ///
 /// # Cancel safety
 /// As of one lock.
-pub(crate) async fn acquire_permit(
+pub(super) async fn acquire_permit(
     acquirer: &Acquirer,
-    family: Family,
-    permits: u8,
+    key: LockKey,
     terms: &Terms,
+    start: Moment,
 ) -> Result<Tried, LockError> {
-    let start = acquirer.link.backend.now();
+    let permits = terms.permits.count()?;
+    let family = Family::with_key(key);
     let shown = acquirer.link.reporting.show(family.key()).labeled(terms.label);
     let call = in_lane(acquirer, &family, permits, terms, start);
     if terms.wait == Wait::Never {

@@ -1,0 +1,51 @@
+//! What a call holds while its body runs: one lock, or several.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+
+use crate::lease::Lease;
+use crate::types::error::LockError;
+use crate::types::options::OnLost;
+
+/// Ready when a lease is over.
+pub(crate) type Over = Pin<Box<dyn Future<Output = LockError> + Send>>;
+
+/// One lock that is held, or several.
+pub trait Grant: Sized + Send + 'static {
+    /// What the body sees of it.
+    type Lease: Clone + Send + Sync + 'static;
+
+    /// What the body sees of it.
+    fn shown(&self) -> &Self::Lease;
+
+    /// The lease of each lock, once.
+    fn each(&self) -> impl Iterator<Item = &Lease>;
+
+    /// Ready when a lease is over that [`is_watched`].
+    fn over(&self) -> Pin<Box<dyn Future<Output = LockError> + Send>>;
+
+    /// Runs a step of the body that it is held for.
+    fn in_span<R>(&self, step: impl FnOnce() -> R) -> R;
+
+    /// The release at the end of a body: a failure is logged, and never returned instead of the body's value.
+    fn end(self) -> impl Future<Output = ()> + Send;
+}
+
+/// Whether the end of this lease changes what a body may do: one that finishes without its lock has none to lose.
+pub(crate) fn is_watched(lease: &Lease) -> bool {
+    lease.on_lost() == OnLost::Cancel || !lease.is_lost()
+}
+
+/// The error of the first of these leases that is over; see [`Lease::lost`].
+pub(crate) fn first_lost<'a>(leases: impl Iterator<Item = &'a Lease>) -> Over {
+    let loss = |lease: &Lease| -> Over {
+        let lease = lease.clone();
+        Box::pin(async move { lease.lost().await })
+    };
+    let mut losses: Vec<_> = leases.map(loss).collect();
+    Box::pin(poll_fn(move |cx| {
+        let found = losses.iter_mut().map(|loss| loss.as_mut().poll(cx)).find(Poll::is_ready);
+        found.unwrap_or(Poll::Pending)
+    }))
+}

@@ -1,0 +1,204 @@
+//! Several locks for one call: all of them or none.
+//!
+//! They are taken in the order of their keys, so that no calls wait for each other: a call that waits has smaller
+//! keys only.
+//!
+//! See "How does a call acquire several keys without a deadlock?" in DESIGN.md.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+use super::{Acquirer, Tried, acquire};
+use crate::hold::grant::first_lost;
+use crate::hold::guard::LockGuard;
+use crate::hold::set::{LockSet, end_all};
+use crate::types::clock::Moment;
+use crate::types::error::LockError;
+use crate::types::key::LockKey;
+use crate::types::options::{Begin, Terms, Wait};
+use crate::types::permit::{Family, Permits};
+use crate::types::together::join_all;
+
+/// How often a call begins that loses a lock while it waits for another.
+const ROUNDS: u32 = 5;
+
+/// Acquires the locks of all these keys; the terms begin when the last is there.
+///
+/// # Cancel safety
+/// It leaves nothing behind: what it has by then is released in the background.
+pub(crate) async fn acquire_all(
+    acquirer: &Acquirer,
+    keys: Vec<LockKey>,
+    terms: &Terms,
+) -> Result<Tried<LockSet>, LockError> {
+    let mut in_order = keys.clone();
+    if terms.permits == Permits::OneLock {
+        in_order.sort_unstable();
+        in_order.dedup();
+    }
+    let start = acquirer.link.backend.now();
+    let part = Terms { begin: Begin::WithTheLast, ..terms.clone() };
+    let all = All { acquirer, keys: &in_order, start, terms: part };
+    let guards = match all.rounds().await? {
+        Tried::Granted(guards) => guards,
+        Tried::Busy(key) => return Ok(Tried::Busy(key)),
+    };
+    for guard in &guards {
+        guard.lease.begin(terms);
+    }
+    Ok(Tried::Granted(LockSet::new(guards, &keys)))
+}
+
+/// A call for several locks.
+struct All<'a> {
+    acquirer: &'a Acquirer,
+    /// In order, each once.
+    keys: &'a [LockKey],
+    /// When the call began: its limit counts from here.
+    start: Moment,
+    /// Those of one of the locks.
+    terms: Terms,
+}
+
+impl All<'_> {
+    /// Begins again where a lock was lost while others were waited for.
+    async fn rounds(&self) -> Result<Tried<Vec<LockGuard>>, LockError> {
+        let mut round = 1;
+        loop {
+            match self.round().await {
+                Err(error) if error.is_lost() && round < ROUNDS => round += 1,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// All of the locks, or none: those that were taken are released before any other outcome.
+    async fn round(&self) -> Result<Tried<Vec<LockGuard>>, LockError> {
+        let mut held = Vec::with_capacity(self.keys.len());
+        let busy = if self.terms.permits != Permits::OneLock {
+            self.fill_with_permits(&mut held).await
+        } else if self.terms.wait.can_wait() {
+            self.fill(&mut held).await.map(|()| None)
+        } else {
+            self.fill_in_order(&mut held).await
+        };
+        match busy {
+            Ok(None) => Ok(Tried::Granted(held)),
+            Ok(Some(key)) => {
+                end_all(held).await;
+                Ok(Tried::Busy(key))
+            }
+            Err(error) => {
+                end_all(held).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Tries one after the other; returns the first that is busy. That is larger than all that the call holds, so of
+    /// calls that overlap, the one that holds the largest key meets no other: one of them has all of its locks.
+    async fn fill_in_order(&self, held: &mut Vec<LockGuard>) -> Result<Option<LockKey>, LockError> {
+        for key in self.keys {
+            match self.one(key, &self.terms).await? {
+                Tried::Granted(guard) => held.push(guard),
+                Tried::Busy(key) => return Ok(Some(key)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Tries all that are left at the same time, and waits for the first that is busy; then the rest again.
+    async fn fill(&self, held: &mut Vec<LockGuard>) -> Result<(), LockError> {
+        while let Some(busy) = self.try_rest(held).await? {
+            let guard = self.wait_for(&busy, held).await?;
+            held.push(guard);
+        }
+        self.refresh(held).await
+    }
+
+    /// Renews what is old by now.
+    async fn refresh(&self, held: &[LockGuard]) -> Result<(), LockError> {
+        join_all(held.iter().map(|guard| guard.lease.refresh())).await.into_iter().collect()
+    }
+
+    /// Waits for this, as long as those that are held are.
+    async fn while_held<T>(
+        &self,
+        held: &[LockGuard],
+        waiting: impl Future<Output = T>,
+    ) -> Result<T, LockError> {
+        let mut lost = first_lost(held.iter().map(|guard| &guard.lease));
+        let mut waiting = pin!(waiting);
+        let outcome = poll_fn(|cx| match lost.as_mut().poll(cx) {
+            Poll::Ready(error) => Poll::Ready(Err(error)),
+            Poll::Pending => waiting.as_mut().poll(cx).map(Ok),
+        });
+        outcome.await
+    }
+
+    /// Takes what is free of the rest, up to the first that is busy, which it returns. What is behind that is
+    /// released again: another call could wait for it with a smaller key that this call waits for.
+    async fn try_rest(&self, held: &mut Vec<LockGuard>) -> Result<Option<LockKey>, LockError> {
+        let rest = self.keys.get(held.len()..).unwrap_or_default();
+        if let [last] = rest {
+            return Ok(Some(last.clone()));
+        }
+        let once = Terms { wait: Wait::Never, ..self.terms.clone() };
+        let tries = rest.iter().map(|key| self.one(key, &once));
+        let (mut busy, mut failed, mut behind) = (None, None, Vec::new());
+        for tried in join_all(tries).await {
+            match tried {
+                Ok(Tried::Granted(guard)) if busy.is_none() => held.push(guard),
+                Ok(Tried::Granted(guard)) => behind.push(guard),
+                Ok(Tried::Busy(key)) => busy = busy.or(Some(key)),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        let Some(error) = failed else { return Ok(busy) };
+        held.append(&mut behind);
+        Err(error)
+    }
+
+    /// Takes the gate of all permits, and then each of those, as it becomes free; returns what is busy.
+    async fn fill_with_permits(&self, held: &mut Vec<LockGuard>) -> Result<Option<LockKey>, LockError> {
+        let Some((gate, permits)) = self.keys.split_first() else { return Ok(None) };
+        let Some(family) = Family::of_gate(gate) else { return Ok(None) };
+        let count = u32::try_from(permits.len()).unwrap_or(u32::MAX);
+        let at_gate = Terms { permits: Permits::OneLock, ..self.terms.clone() };
+        match self.one(gate, &at_gate).await? {
+            Tried::Granted(guard) => held.push(guard),
+            Tried::Busy(_) => return Ok(Some(family.into_key())),
+        }
+        let terms = Terms { permits: Permits::OneOf(count), ..self.terms.clone() };
+        let all = join_all(permits.iter().map(|_| self.one(family.key(), &terms)));
+        let tries = self.while_held(held, all).await?;
+        let (mut busy, mut failed) = (None, None);
+        for tried in tries {
+            match tried {
+                Ok(Tried::Granted(guard)) => held.push(guard),
+                Ok(Tried::Busy(key)) => busy = busy.or(Some(key)),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if busy.is_none() {
+            self.refresh(held).await?;
+        }
+        Ok(busy)
+    }
+
+    /// Waits in the queue of one lock, as long as those that are held are.
+    async fn wait_for(&self, key: &LockKey, held: &[LockGuard]) -> Result<LockGuard, LockError> {
+        match self.while_held(held, self.one(key, &self.terms)).await?? {
+            Tried::Granted(guard) => Ok(guard),
+            Tried::Busy(key) => Err(LockError::busy(key.as_str())),
+        }
+    }
+
+    async fn one(&self, key: &LockKey, terms: &Terms) -> Result<Tried, LockError> {
+        acquire(self.acquirer, key.clone(), terms, self.start).await
+    }
+}
