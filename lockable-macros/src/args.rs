@@ -11,6 +11,7 @@ use crate::mistakes::Mistakes;
 
 pub(crate) use self::lease::{LeaseArgs, OnLost, WrittenDuration};
 pub(crate) use self::options::LockArgs;
+pub(crate) use self::permits::{Count, Permits};
 use self::table::{Read, Row, TABLE};
 pub(crate) use self::value::{Key, KeyArgument, OnBusy, template_and_arguments};
 pub(crate) use self::wait::{Wait, WaitArgs, forever, means_forever};
@@ -18,6 +19,7 @@ pub(crate) use self::wait::{Wait, WaitArgs, forever, means_forever};
 pub(crate) mod hints;
 mod lease;
 mod options;
+mod permits;
 mod table;
 mod value;
 mod wait;

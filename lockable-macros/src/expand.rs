@@ -154,7 +154,7 @@ fn awaiting(locked: &LockedFn) -> Steps {
         locked.guard.is_some() || answers_busy(locked) || matches!(locked.kind, FnKind::Boxed(_));
     let (body, fill_cell) = if needs_cell {
         let cell =
-            Ident::new(if locked.key.is_several() { "LeasesCell" } else { "LeaseCell" }, mixed());
+            Ident::new(if locked.holds_several() { "LeasesCell" } else { "LeaseCell" }, mixed());
         let body = quote_spanned! {mixed()=>
             let cell = #private::#cell::default();
             #allow
@@ -277,7 +277,7 @@ fn busy_or_body(locked: &LockedFn, busy: &TokenStream, user: &TokenTree) -> Toke
 /// A body that is no async block: `return` in it gives a value, or the boxed future.
 fn closure(locked: &LockedFn, block: &TokenTree) -> TokenStream {
     let private = private();
-    let ty = Ident::new(if locked.key.is_several() { "Leases" } else { "Lease" }, mixed());
+    let ty = Ident::new(if locked.holds_several() { "Leases" } else { "Lease" }, mixed());
     let parameter = if answers_busy(locked) {
         quote_spanned!(mixed()=> lease: ::core::option::Option<#private::#ty>)
     } else {

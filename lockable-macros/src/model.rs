@@ -6,7 +6,7 @@ use proc_macro2::Span;
 use syn::{Error, Expr, ExprClosure, Ident, LitStr, Path, Result, ReturnType, Signature, Type};
 
 use crate::args::{
-    Key, LeaseArgs, LockArgs, OnBusy, OnLost, Wait, WaitArgs, WrittenDuration, forever,
+    Key, LeaseArgs, LockArgs, OnBusy, OnLost, Permits, Wait, WaitArgs, WrittenDuration, forever,
     means_forever,
 };
 use crate::mistakes::Mistakes;
@@ -25,6 +25,7 @@ pub(crate) struct LockedFn {
     pub(crate) key: Key,
     pub(crate) prefix: Option<LitStr>,
     pub(crate) wait: WaitArgs,
+    pub(crate) permits: Option<Permits>,
     pub(crate) lease: LeaseArgs,
     pub(crate) locker: Option<Expr>,
     pub(crate) guard: Option<Ident>,
@@ -53,6 +54,7 @@ impl LockedFn {
         prefix::check(&args, &target.sig, &mut mistakes);
         check_wait(&args, kind.as_ref(), &mut mistakes);
         check_forever(&args.wait, &target.sig, &mut mistakes);
+        check_permits(&args, &mut mistakes);
         check_max_hold(&args, &mut mistakes);
         check_min_hold(&args.lease, &mut mistakes);
         check_on_lost(&args.lease, kind.as_ref(), &mut mistakes);
@@ -65,14 +67,16 @@ impl LockedFn {
             holes::check(template, arguments, kind.as_ref(), &target, &mut mistakes);
         }
         let warnings = warnings(&args, &target.sig);
-        let LockArgs { key, prefix, wait, lease, on_busy, on_error, guard, locker, krate, .. } =
-            args;
+        let LockArgs {
+            key, prefix, wait, permits, lease, on_busy, on_error, guard, locker, krate, ..
+        } = args;
         let locked = key.zip(kind).map(|(key, kind)| Self {
             target,
             kind,
             key,
             prefix,
             wait,
+            permits,
             lease,
             locker,
             guard,
@@ -82,6 +86,13 @@ impl LockedFn {
             warnings,
         });
         mistakes.or(locked)
+    }
+}
+
+impl LockedFn {
+    /// Whether a call holds several locks, each with a lease.
+    pub(crate) fn holds_several(&self) -> bool {
+        self.key.is_several() || self.permits.as_ref().is_some_and(|permits| permits.is_all)
     }
 }
 
@@ -154,6 +165,20 @@ fn check_forever(args: &WaitArgs, sig: &Signature, mistakes: &mut Mistakes) {
     let is_parameter = names::parameters(sig).any(|param| names::unraw(param.ident) == text);
     if means_forever(&text) && !is_parameter {
         mistakes.push(forever(&text, word.ident.span()));
+    }
+}
+
+fn check_permits(args: &LockArgs, mistakes: &mut Mistakes) {
+    let Some(place) = args.place_of("permits") else { return };
+    if args.is_given("keys") {
+        let message = "`permits` is for one key\n\
+             help: write `key`; a key of several parts is one text, as in `key = \"export:{from}:{to}\"`";
+        mistakes.add(place, message);
+    }
+    if let Some(fair) = args.place_of("fair") {
+        let message = "`fair` is not for permits\n\
+             help: leave it out: each permit passes to the next waiter of all processes";
+        mistakes.add(fair, message);
     }
 }
 

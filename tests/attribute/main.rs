@@ -22,6 +22,7 @@ mod options;
 mod other_attributes;
 mod outcomes;
 mod parameters;
+mod permits;
 mod reentry;
 mod request_ids;
 mod returns;

@@ -4,6 +4,7 @@ use proc_macro2::Span;
 use syn::{Expr, ExprClosure, Ident, LitStr, Path};
 
 use crate::args::lease::LeaseArgs;
+use crate::args::permits::Permits;
 use crate::args::value::{Key, OnBusy};
 use crate::args::wait::WaitArgs;
 
@@ -13,6 +14,7 @@ pub(crate) struct LockArgs {
     pub(crate) key: Option<Key>,
     pub(crate) prefix: Option<LitStr>,
     pub(crate) wait: WaitArgs,
+    pub(crate) permits: Option<Permits>,
     pub(crate) lease: LeaseArgs,
     pub(crate) on_busy: Option<OnBusy>,
     pub(crate) on_error: Option<ExprClosure>,

@@ -6,7 +6,7 @@ use syn::parse::ParseStream;
 
 use crate::args::options::LockArgs;
 use crate::args::wait::Wait;
-use crate::args::{lease, value, wait};
+use crate::args::{lease, permits, value, wait};
 use crate::mistakes::Mistakes;
 
 /// One option of the attribute.
@@ -27,7 +27,7 @@ pub(super) enum Read {
     Value(fn(&mut LockArgs, ParseStream<'_>, &mut Mistakes) -> Result<()>),
 }
 
-pub(super) const TABLE: [Row; 16] = [
+pub(super) const TABLE: [Row; 17] = [
     Row {
         name: "key",
         example: "key = \"order:{id}\"",
@@ -118,6 +118,26 @@ pub(super) const TABLE: [Row; 16] = [
         example: "wait, blocking",
         elsewhere: &["block", "mayblock", "allowblocking", "spawnblocking", "blockinplace"],
         read: Read::Word(|args| args.wait.blocking = true),
+    },
+    Row {
+        name: "permits",
+        example: "permits = 3",
+        elsewhere: &[
+            "semaphore",
+            "shared",
+            "readlock",
+            "readers",
+            "limit",
+            "concurrency",
+            "maxconcurrency",
+            "maxconcurrent",
+            "maxholders",
+            "slots",
+            "capacity",
+        ],
+        read: Read::Value(|args, input, _| {
+            permits::permits(input).map(|value| args.permits = Some(value))
+        }),
     },
     Row {
         name: "renew",

@@ -2,10 +2,12 @@
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
-use syn::Ident;
+use syn::{Ident, LitInt};
 use syn::spanned::Spanned;
 
-use crate::args::{Key, KeyArgument, LeaseArgs, OnLost, Wait, WaitArgs, WrittenDuration};
+use crate::args::{
+    Count, Key, KeyArgument, LeaseArgs, OnLost, Permits, Wait, WaitArgs, WrittenDuration,
+};
 use crate::expand::label::label;
 use crate::expand::tokens::{mixed, private, private_at};
 use crate::key::{KeyTemplate, Source};
@@ -41,6 +43,7 @@ pub(super) fn call(locked: &LockedFn) -> TokenStream {
             quote_spanned!(mixed()=> #private::Call::of_all(#label, [#(#keys),*]))
         }
     };
+    call.extend(locked.permits.as_ref().map(permits));
     if let Some(prefix) = &locked.prefix {
         call.extend(quote_spanned!(mixed()=> .prefix(#prefix)));
     }
@@ -51,6 +54,20 @@ pub(super) fn call(locked: &LockedFn) -> TokenStream {
         call.extend(quote_spanned!(mixed()=> .locker(#reference)));
     }
     call
+}
+
+/// ```text
+/// Input:  permits = all(3)
+/// Output: .all_permits(3)
+/// ```
+fn permits(Permits { count, is_all }: &Permits) -> TokenStream {
+    let method = Ident::new(if *is_all { "all_permits" } else { "permits" }, mixed());
+    let count = match count {
+        Count::Expression(count) => count.to_token_stream(),
+        // Of one type, whatever else is a number of permits.
+        Count::Literal(number) => LitInt::new(&format!("{}_u32", number.base10_digits()), number.span()).to_token_stream(),
+    };
+    quote_spanned!(mixed()=> .#method(#count))
 }
 
 /// ```text

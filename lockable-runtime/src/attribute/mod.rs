@@ -6,7 +6,7 @@ use std::time::Duration;
 
 pub use self::answers::{FromLockError, Refused, RefusedBesideOnBusy, RefusedBesideOnError, Skip};
 pub use self::returned::{Returned, RunsUnderTheLock, Value};
-pub use self::values::{IntoExpire, IntoHold, IntoLockKey, IntoLockKeys, IntoWait};
+pub use self::values::{IntoExpire, IntoHold, IntoLockKey, IntoLockKeys, IntoPermits, IntoWait};
 pub use crate::hold::grant::Grant;
 use crate::hold::guard::LockGuard;
 pub use crate::hold::run::{GrantCell, LeaseCell, LeasesCell, Run};
@@ -23,6 +23,7 @@ pub use crate::types::key::{KeyPart, Keys, Part};
 use crate::types::key::{LockKey, render};
 pub use crate::types::label::Label;
 use crate::types::options::{OnLost, Terms, Wait};
+use crate::types::permit::Permits;
 
 mod answers;
 mod returned;
@@ -54,6 +55,27 @@ impl Call {
     pub fn with_key(label: &'static Label, key: impl IntoLockKey) -> Self {
         Self::with(label, key.into_lock_key().map(|key| key.as_str().to_owned()))
     }
+
+    /// The option `permits`.
+    pub fn permits(mut self, count: impl IntoPermits) -> Self {
+        self.terms.permits = Permits::OneOf(count.into_permits());
+        self
+    }
+
+    /// The option `permits = all(count)`.
+    pub fn all_permits(self, count: impl IntoPermits) -> Call<AllPermits> {
+        let Self { key, prefix, expire, terms, blocking, locker } = self;
+        let count = count.into_permits();
+        let key = key.map(|key| AllPermits { key, count });
+        Call { key, prefix, expire, terms, blocking, locker }
+    }
+}
+
+/// A key, all of whose permits a call wants.
+#[derive(Debug)]
+pub struct AllPermits {
+    key: String,
+    count: u32,
 }
 
 impl Call<Vec<String>> {
@@ -214,6 +236,29 @@ impl Called for Vec<String> {
         let request = call.request(Locker::request_all)?;
         acquire_blocking(request, LockRequest::<Vec<LockKey>>::acquire, may_block)
     }
+}
+
+impl Called for AllPermits {
+    type Granted = LockSet;
+
+    async fn acquire(call: Call<Self>) -> Result<LockSet, LockError> {
+        call.request(of_all_permits)?.acquire().await
+    }
+
+    fn acquire_blocking(call: Call<Self>) -> Result<LockSet, LockError> {
+        let may_block = call.blocking;
+        let request = call.request(of_all_permits)?;
+        acquire_blocking(request, LockRequest::<Vec<LockKey>>::acquire, may_block)
+    }
+}
+
+fn of_all_permits(
+    locker: &Locker,
+    prefix: &str,
+    AllPermits { key, count }: AllPermits,
+    terms: Terms,
+) -> LockRequest<Vec<LockKey>> {
+    locker.request(prefix, key, terms).all_permits(count)
 }
 
 /// The text of a key, from its template.

@@ -140,3 +140,32 @@ impl IntoHold for Duration {
         self
     }
 }
+
+/// What the option `permits` takes.
+#[diagnostic::on_unimplemented(
+    message = "a number of permits must be an integer, got `{Self}`",
+    label = "not a number of permits",
+    note = "write an integer literal, or a constant of the type `u8`, `u32` or `usize`"
+)]
+pub trait IntoPermits {
+    /// How many there are; what is no such number is refused when the lock is acquired.
+    fn into_permits(self) -> u32;
+}
+
+impl IntoPermits for u8 {
+    fn into_permits(self) -> u32 {
+        self.into()
+    }
+}
+
+impl IntoPermits for u32 {
+    fn into_permits(self) -> u32 {
+        self
+    }
+}
+
+impl IntoPermits for usize {
+    fn into_permits(self) -> u32 {
+        u32::try_from(self).unwrap_or(u32::MAX)
+    }
+}

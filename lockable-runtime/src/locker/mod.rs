@@ -16,6 +16,7 @@ use crate::types::error::LockError;
 use crate::types::key::{LockKey, MAX_KEYS, counted};
 use crate::types::namespace::Namespace;
 use crate::types::options::{Terms, Ttl};
+use crate::types::permit::Permits;
 
 pub(crate) mod acquire;
 pub(crate) mod blocking;
@@ -146,7 +147,9 @@ impl Locker {
     ) -> LockRequest {
         let key = self.0.namespace.key(prefix, key.as_ref());
         terms.ttl = self.0.ttl;
-        LockRequest::new(Arc::clone(&self.0.acquirer), key, prefix.len(), terms)
+        let permits = terms.permits;
+        let request = LockRequest::new(Arc::clone(&self.0.acquirer), key, prefix.len(), terms);
+        if let Permits::OneOf(count) = permits { request.permits(count) } else { request }
     }
 
     /// Returns who has the lock of this key, and for how long; `None` when it has no holder.
