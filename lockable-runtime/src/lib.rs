@@ -471,8 +471,8 @@ pub use types::{key::LockKey, options::OnLost};
 /// # With other attributes
 ///
 /// Attributes expand from the top. So the code that one attribute wraps around the body is inside of the code of
-/// the attributes below it. Two `#[distributed_lock]` on one function are refused. Commit a database transaction
-/// inside the body, so that the next holder sees its changes.
+/// the attributes below it. Two `#[distributed_lock]` on one function are refused: [`keys`](#several-keys) takes several
+/// locks. Commit a database transaction inside the body, so that the next holder sees its changes.
 ///
 /// | attribute | above this one | below this one |
 /// |---|---|---|

@@ -42,7 +42,7 @@ pub(crate) async fn acquire_all(
         Tried::Busy(key) => return Ok(Tried::Busy(key)),
     };
     for guard in &guards {
-        guard.lease.begin(terms);
+        guard.begin_terms(terms);
     }
     Ok(Tried::Granted(LockSet::new(guards, &keys)))
 }
@@ -65,6 +65,7 @@ impl All<'_> {
         loop {
             match self.round().await {
                 Err(error) if error.is_lost() && round < ROUNDS => round += 1,
+                Err(error) if error.is_lost() => return Err(LockError::lost_each_time(error)),
                 outcome => return outcome,
             }
         }
