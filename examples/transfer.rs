@@ -79,7 +79,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
             let to = (from + step) % ACCOUNTS;
             work.spawn(async move { bank.transfer(from, to, 7).await.map(|()| None) });
         }
-        let accounts: Result<Vec<_>, _> = (0..ACCOUNTS).map(|id| lock_key!("account:{id}")).collect();
+        let accounts: Result<Vec<_>, _> =
+            (0..ACCOUNTS).map(|id| lock_key!("account:{id}")).collect();
         let accounts = accounts?;
         work.spawn(async move { bank.sum(accounts).await.map(Some) });
     }

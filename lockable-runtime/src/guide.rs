@@ -22,6 +22,10 @@ pub mod waiting {}
 pub mod several_keys {}
 
 #[doc = include_str!("../links.md")]
+#[doc = include_str!("../guide/permits.md")]
+pub mod permits {}
+
+#[doc = include_str!("../links.md")]
 #[doc = include_str!("../guide/testing.md")]
 pub mod testing {}
 

@@ -94,13 +94,15 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `wait`, `wait = "3s"`, a duration as `expire` takes it | waits for a busy lock, without a limit or at most this long; see [waiting](#waiting) | one try |
 /// | `fair` | with `wait`: passes the lock to another process after each holder, if one waits | off |
 /// | `blocking` | with `wait`, on a sync function: states that the calling thread may block, as in `spawn_blocking`; see [sync functions](#sync-functions) | off |
+/// | `permits = 3`, an integer or an expression of one, from 2 to 64 | at most so many calls at a time, in all processes; see [permits](#permits) | one |
+/// | `permits = all(3)` | all permits at once: waits until the other calls are out, and lets none in | |
 /// | `renew` | keeps the lease alive while the body runs | off |
 /// | `max_hold = "5m"`, a duration as `expire` takes it | with `renew`: the longest hold, measured from the grant; then the body is dropped and the lock released | none |
 /// | `min_hold = "3s"`, a duration as `expire` takes it | the shortest hold, measured from the grant, at most `expire`; a call that ends earlier returns at once, whatever its outcome, and leaves the lock taken for the rest | none |
 /// | `on_lost = cancel`, `on_lost = finish` | whether a lost lease stops the body, or lets it complete and return its value | `cancel` |
 /// | `on_busy = expr`, `on_busy = skip` | the value when another holder has the lock, or still has it at the limit of `wait`; `expr` sees all parameters, `skip` is `()`, `None`, `Ok(())` or `Ok(None)` | by return type |
 /// | `on_error = \|err\| expr` | the value for every other failure to finish under the lock; sees its argument, statics and `Copy` parameters | by return type |
-/// | `guard = name` | binds `name` in the body to its [`Lease`]: key, fencing token, remaining time, and a [signal](Lease::ending_within) before its end; with `keys`, to the [`Leases`] of all | |
+/// | `guard = name` | binds `name` in the body to its [`Lease`]: key, fencing token, remaining time, and a [signal](Lease::ending_within) before its end; with `keys` or `permits = all(…)`, to the [`Leases`] of all | |
 /// | `locker = expr` | the [`Locker`], such as `self.locks`; cloned, never borrowed across the body | the process-wide one, see [`install`] |
 /// | `crate = ::path` | the path of `lockable_runtime`, for a crate that has it by a [re-export](#re-exports) | `::lockable_runtime` |
 ///
@@ -213,6 +215,30 @@ pub use types::{key::LockKey, options::OnLost};
 ///   run.
 /// - Spans, events and metrics are those of each lock, labelled with all templates. The body is inside the span `hold`
 ///   of the first.
+///
+/// # Permits
+///
+/// With `permits`, a key has several holders at a time, in all processes; with `all`, a call is all of them:
+///
+/// ```
+/// # use lockable_runtime::{LockError, distributed_lock};
+/// #[distributed_lock(key = "export", permits = 3, wait, renew)]
+/// async fn export(report: u64) -> Result<(), LockError> {
+///     Ok(())
+/// }
+///
+/// #[distributed_lock(key = "export", permits = all(3), wait = "10m", renew)]
+/// async fn migrate() -> Result<(), LockError> {
+///     Ok(())
+/// }
+/// ```
+///
+/// - Each permit is a lock with a name of its own, `{export}#1` and so on, and with a lease of its own: a process that
+///   dies costs one permit until that ends. Calls are served in their order, across processes.
+/// - `guard` binds the lease of the permit; with `all`, the [`Leases`] of the gate and of each permit.
+/// - With `min_hold = "1s"`, so many calls start in a second.
+/// - The number is part of what all callers agree on, and permits and the plain lock of the same key are apart; see
+///   [`LockRequest::permits`] and [`LockRequest::all_permits`].
 ///
 /// # Warnings
 ///
@@ -471,8 +497,8 @@ pub use types::{key::LockKey, options::OnLost};
 /// # With other attributes
 ///
 /// Attributes expand from the top. So the code that one attribute wraps around the body is inside of the code of
-/// the attributes below it. Two `#[distributed_lock]` on one function are refused. Commit a database transaction
-/// inside the body, so that the next holder sees its changes.
+/// the attributes below it. Two `#[distributed_lock]` on one function are refused: [`keys`](#several-keys) takes several
+/// locks. Commit a database transaction inside the body, so that the next holder sees its changes.
 ///
 /// | attribute | above this one | below this one |
 /// |---|---|---|

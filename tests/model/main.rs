@@ -4,8 +4,11 @@
 //! about one lock: how it is released and handed off, and what waiters leave in it. They are apart because the
 //! release does not depend on the tokens, and together they would have too many orders.
 //!
-//! In both, all rules together are sound, and each of them is missed in some order if it is left out.
+//! `sets` is about calls for several locks: the order in which they take them.
+//!
+//! In each, all rules together are sound, and each of them is missed in some order if it is left out.
 
 mod counters;
 mod release;
+mod sets;
 mod visits;

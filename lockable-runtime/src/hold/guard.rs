@@ -12,7 +12,11 @@ use crate::lease::{Ended, Lease, Loss, Status};
 use crate::releaser::{Known, Releaser, try_release};
 use crate::telemetry::{self, Acquiring, Hold, HoldEnd};
 use crate::types::error::LockError;
+<<<<<<< HEAD
 use crate::types::lanes::Occupied;
+=======
+use crate::types::options::Terms;
+>>>>>>> wt-sets
 use crate::waiters::{Stake, Turn};
 
 /// A held lock, released when this is dropped.
@@ -97,6 +101,14 @@ impl LockGuard {
             acquiring.granted(self.lease.shown_key(), self.lease.fencing_token(), hold);
         }
         self
+    }
+
+    /// The call has all of its locks now, of which this is one: its terms begin.
+    pub(crate) fn begin_terms(&self, terms: &Terms) {
+        self.lease.begin(terms);
+        if let Some(stake) = self.stake.as_ref().filter(|_| !self.lease.needs_renewal()) {
+            stake.unschedule();
+        }
     }
 
     /// Runs a step of the body that the lock is held for.

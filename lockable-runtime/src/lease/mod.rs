@@ -109,7 +109,7 @@ impl Lease {
         }))
     }
 
-    /// The call has all its locks now, of which this is one: its terms begin.
+    /// Its terms begin: until here it was renewed, without a longest or a shortest hold.
     ///
     /// See "How does a call acquire several keys without a deadlock?" in DESIGN.md.
     pub(crate) fn begin(&self, terms: &Terms) {

@@ -32,8 +32,9 @@ impl LockRequest<Vec<LockKey>> {
     /// then. Also:
     ///
     /// - [`InvalidKey`](crate::LockErrorKind::InvalidKey), before anything is sent, without a key or with more than 64.
-    /// - [`is_lost`](LockError::is_lost) when locks were lost in five attempts while the call waited for others, and
-    ///   [`is_revoked`](LockError::is_revoked) when an operator asked the holder to stop meanwhile.
+    /// - [`is_unavailable`](LockError::is_unavailable) when locks were lost in five attempts while the call waited for
+    ///   others.
+    /// - [`is_revoked`](LockError::is_revoked) when an operator asked the holder to stop meanwhile.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the queue, and keeps no lock: those that it has are released in the background.

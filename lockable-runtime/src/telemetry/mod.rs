@@ -58,6 +58,10 @@
 //! `key = NIGHTLY`, or another expression, the label is that code. Without the attribute,
 //! [`LockRequest::label`](crate::LockRequest::label) sets the label.
 //!
+//! A call for several keys reports each lock by itself. With `keys`, their common label is all templates, as in
+//! `account:{from}, account:{to}`. While such a call waits, it may acquire and release a lock several times, and each
+//! time is counted.
+//!
 //! The label is a constant of the program and contains no value of a key. So it is shown unchanged, even if keys
 //! are [redacted](#redacted-keys). A template without a hole therefore shows the key, all but its prefix.
 //!

@@ -213,6 +213,16 @@ impl LockError {
     pub(crate) const TOO_LATE: &'static str = "the reply came after the lease's own deadline, \
         and the lock was released; give it a longer `expire`";
 
+    /// A call for several locks lost one whenever it waited for another.
+    pub(crate) fn lost_each_time(lost: Self) -> Self {
+        let message = "the lock was lost while the call waited for others, five times in a row; give it a longer \
+                       `expire`";
+        let key = lost.key().unwrap_or_default().to_owned();
+        Self::new(LockErrorKind::Unavailable, message)
+            .with_key(key)
+            .with_source(Some(Arc::new(lost)))
+    }
+
     pub(crate) fn released_too_late(key: &str, taken: bool) -> Self {
         let message = if taken {
             "the lock was lost before its release: another holder has it, and keeps it"

@@ -53,6 +53,11 @@ impl Holders {
         Held { number: at.number, lease: lease.clone(), schedule }
     }
 
+    /// Renews the lease of this call no more.
+    pub(super) fn unschedule(&self, at: At) {
+        drop(self.table.change(at, |stakes| stakes.detach(at.number)));
+    }
+
     /// What the first call of a line waits behind.
     pub(super) fn behind(&self, at: At, key: &LockKey, now: Moment) -> Behind {
         let is_try = self.table.change(at, |stakes| stakes.awaits_try(key, now));

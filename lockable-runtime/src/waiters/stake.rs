@@ -78,6 +78,11 @@ impl Stake {
         self.at = self.lines.holders.at(permit);
     }
 
+    /// The lease that the call holds is renewed no more.
+    pub(crate) fn unschedule(&self) {
+        self.lines.holders.unschedule(self.at);
+    }
+
     /// Takes the stake out of this.
     pub(crate) fn take(&mut self) -> Self {
         let role = mem::replace(&mut self.role, Role::IsOver);

@@ -275,6 +275,12 @@ impl Stakes {
         }
     }
 
+    /// Notes that the lease of this number is not renewed any more; returns the schedule.
+    pub(super) fn detach(&mut self, number: u64) -> Option<Schedule> {
+        let mut held = self.held.iter_mut().chain(&mut self.others);
+        held.find(|held| held.number == number)?.schedule.take()
+    }
+
     fn held(&self) -> impl Iterator<Item = &Held> {
         self.held.iter().chain(&self.others)
     }

@@ -25,6 +25,43 @@ async fn a_killed_holder_costs_its_lease() {
 }
 
 #[tokio::test]
+async fn a_killed_holder_of_several_keys_costs_their_leases() {
+    let (server, locker) = server_and_locker().await;
+    let mut holder = process(&server.url());
+    assert_eq!(holder.ask("all 3000"), "held");
+    drop(holder.kill());
+    let bound = Duration::from_secs(3) + AT_ONCE;
+    let all = locker.lock_all(["a", "k", "z"]).acquire();
+    within("holder of three keys killed", bound, all).await.unwrap().release().await.unwrap();
+    is_over(&server).await;
+}
+
+/// What it held is renewed, until it is dead.
+#[tokio::test]
+async fn a_waiter_for_several_keys_that_is_killed_costs_what_it_held() {
+    let (server, locker, guard) = held().await;
+    let mut dying = process(&server.url());
+    dying.say("all 3000");
+    queued(&server, 1).await;
+    let admin = server.admin();
+    let is_let_go = async || admin.keys("disLock:*").len() == 2;
+    wait::until_async(LIMIT, is_let_go).await;
+    assert!(locker.lock("a").try_acquire().await.unwrap().is_none());
+    drop(dying.kill());
+    let bound = Duration::from_secs(3) + AT_ONCE;
+    let smaller = within("waiter with a smaller key killed", bound, locker.lock("a").acquire());
+    smaller.await.unwrap().release().await.unwrap();
+    let all = locker.lock_all(["a", "k", "z"]).acquire();
+    let release = async {
+        queued(&server, 1).await;
+        guard.release().await.unwrap();
+    };
+    let (all, ()) = tokio::join!(all, release);
+    all.unwrap().release().await.unwrap();
+    is_over(&server).await;
+}
+
+#[tokio::test]
 async fn a_holder_killed_early_costs_the_short_grant() {
     let (server, guard, mut heads, waiter) = behind(1).await;
     guard.release().await.unwrap();

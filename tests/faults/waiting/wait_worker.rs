@@ -2,7 +2,8 @@
 //!
 //! `wait_worker URL` prints `ready`, and then reads an order a line. `hold MILLISECONDS` acquires the
 //! lock for so long, prints `held`, and does not release it. `wait MILLISECONDS` waits for the lock,
-//! prints `held`, and holds it until the next line, which may be `release`. `watch MILLISECONDS` waits for the
+//! prints `held`, and holds it until the next line, which may be `release`. `all MILLISECONDS` does so with the locks
+//! `z`, `k` and `a` together. `watch MILLISECONDS` waits for the
 //! lock, prints what is below each millisecond until it is lost or a line comes, and then `free`.
 //!
 //! `wait_worker URL WAITERS MILLISECONDS` lets `WAITERS` tasks wait, hold and release again and again,
@@ -49,6 +50,14 @@ fn obey(runtime: &Runtime, locker: &Locker) {
         held = match verb {
             "hold" => Some(runtime.block_on(request().try_acquire()).unwrap().unwrap()),
             "wait" => Some(runtime.block_on(request().acquire()).unwrap()),
+            "all" => {
+                let request = locker.lock_all(["z", "k", "a"]).expire(expire(millis));
+                let set = runtime.block_on(request.acquire()).unwrap();
+                println!("held");
+                drop(self::line());
+                drop(set);
+                None
+            }
             "watch" => {
                 watch(runtime, || request().renew());
                 None

@@ -45,7 +45,7 @@ pub(crate) async fn acquire_all(
         Tried::Busy(key) => return Ok(Tried::Busy(key)),
     };
     for guard in &guards {
-        guard.lease.begin(terms);
+        guard.begin_terms(terms);
     }
     Ok(Tried::Granted(LockSet::new(guards, &keys)))
 }
@@ -68,6 +68,7 @@ impl All<'_> {
         loop {
             match self.round().await {
                 Err(error) if error.is_lost() && round < ROUNDS => round += 1,
+                Err(error) if error.is_lost() => return Err(LockError::lost_each_time(error)),
                 outcome => return outcome,
             }
         }
