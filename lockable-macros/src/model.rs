@@ -68,7 +68,17 @@ impl LockedFn {
         }
         let warnings = warnings(&args, &target.sig);
         let LockArgs {
-            key, prefix, wait, permits, lease, on_busy, on_error, guard, locker, krate, ..
+            key,
+            prefix,
+            wait,
+            permits,
+            lease,
+            on_busy,
+            on_error,
+            guard,
+            locker,
+            krate,
+            ..
         } = args;
         let locked = key.zip(kind).map(|(key, kind)| Self {
             target,

@@ -550,9 +550,9 @@ pub use lockable_macros::lock_key;
 pub mod __private {
     pub use crate::attribute::{
         AllPermits, Call, Called, EndsEarly, FromLockError, Grant, GrantCell, IntoExpire, IntoHold,
-        IntoLockKey, IntoLockKeys, IntoPermits, IntoWait, KeyPart, Keys, Label, Lease, LeaseCell, Leases,
-        LeasesCell, Part, Refused, RefusedBesideOnBusy, RefusedBesideOnError, Returned, Run,
-        RunsUnderTheLock, Skip, Value, absent, lock_key, run, run_blocking,
+        IntoLockKey, IntoLockKeys, IntoPermits, IntoWait, KeyPart, Keys, Label, Lease, LeaseCell,
+        Leases, LeasesCell, Part, Refused, RefusedBesideOnBusy, RefusedBesideOnError, Returned,
+        Run, RunsUnderTheLock, Skip, Value, absent, lock_key, run, run_blocking,
         run_blocking_even_when_busy, start, value,
     };
     pub use crate::types::clock::Moment;

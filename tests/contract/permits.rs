@@ -125,10 +125,16 @@ async fn impossible_numbers_of_permits_are_refused<F: Fixture>(store: &F) {
     let before = store.requests();
     for count in [0, 1, 65, u32::MAX] {
         let error = one_of(&locker, count).acquire().await.unwrap_err();
-        assert!(error.kind() == LockErrorKind::InvalidOption && error.to_string().contains("`permits`"), "{error}");
+        assert!(
+            error.kind() == LockErrorKind::InvalidOption && error.to_string().contains("`permits`"),
+            "{error}"
+        );
     }
     let error = one_of(&locker, 2).fair().acquire().await.unwrap_err();
-    assert!(error.kind() == LockErrorKind::InvalidOption && error.to_string().contains("`fair`"), "{error}");
+    assert!(
+        error.kind() == LockErrorKind::InvalidOption && error.to_string().contains("`fair`"),
+        "{error}"
+    );
     assert_eq!(store.requests(), before);
 }
 
@@ -136,7 +142,10 @@ async fn the_name_of_a_permit_is_no_key<F: Fixture>(store: &F) {
     let locker = store.locker().await;
     for key in ["{k}#1", "{k}#0", "{k}:a#64"] {
         let error = locker.lock(key).acquire().await.unwrap_err();
-        assert!(error.kind() == LockErrorKind::InvalidKey && error.to_string().contains("`permits`"), "{error}");
+        assert!(
+            error.kind() == LockErrorKind::InvalidKey && error.to_string().contains("`permits`"),
+            "{error}"
+        );
     }
     for key in ["k#1", "{k}#65", "{k}#01", "{k}#1:"] {
         locker.lock(key).acquire().await.unwrap().release().await.unwrap();
@@ -248,7 +257,8 @@ async fn waiters_for_a_lock_and_for_permits_get_their_own<F: Fixture>(store: &F)
         let (locker, other) = (store.locker().await, store.locker().await);
         let permits = |locker: &Locker| locker.lock(key).permits(2).wait(LIMIT);
         let lock = locker.lock(key).acquire().await.unwrap();
-        let guards = [permits(&locker).acquire().await.unwrap(), permits(&locker).acquire().await.unwrap()];
+        let guards =
+            [permits(&locker).acquire().await.unwrap(), permits(&locker).acquire().await.unwrap()];
         let name = lock.lease().key().as_str().to_owned();
         let (order, granted) = (Cell::new(0), Notify::new());
         let plain = async {

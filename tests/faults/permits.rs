@@ -65,11 +65,17 @@ async fn a_crowd_of_one_process_has_as_many_entries_as_permits() {
     let server = Server::start();
     let admin = server.admin();
     let (holder, locker) = (connect_ample(&server.url()).await, connect_ample(&server.url()).await);
-    let held = [permit(&holder).acquire().await, permit(&holder).acquire().await, permit(&holder).acquire().await];
+    let held = [
+        permit(&holder).acquire().await,
+        permit(&holder).acquire().await,
+        permit(&holder).acquire().await,
+    ];
     let mut callers = JoinSet::new();
     for _ in 0..1_000 {
         let locker = locker.clone();
-        callers.spawn(async move { permit(&locker).acquire().await.unwrap().release().await.unwrap() });
+        callers.spawn(
+            async move { permit(&locker).acquire().await.unwrap().release().await.unwrap() },
+        );
     }
     let length = || admin.command::<usize>(&["LLEN", QUEUE]);
     wait::until_async(LIMIT, async || length() == PERMITS).await;

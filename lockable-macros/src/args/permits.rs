@@ -56,6 +56,8 @@ fn counted(count: Expr, is_all: bool) -> Result<Permits> {
              may run at a time",
         ),
         Ok(2..=MOST) => Ok(Permits { count: Count::Literal(number), is_all }),
-        _ => refuse("`permits` is from 2 to 64\nhelp: for a higher limit, use a key for each part of the work"),
+        _ => refuse(
+            "`permits` is from 2 to 64\nhelp: for a higher limit, use a key for each part of the work",
+        ),
     }
 }

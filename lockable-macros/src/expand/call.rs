@@ -2,8 +2,8 @@
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
-use syn::{Ident, LitInt};
 use syn::spanned::Spanned;
+use syn::{Ident, LitInt};
 
 use crate::args::{
     Count, Key, KeyArgument, LeaseArgs, OnLost, Permits, Wait, WaitArgs, WrittenDuration,
@@ -65,7 +65,9 @@ fn permits(Permits { count, is_all }: &Permits) -> TokenStream {
     let count = match count {
         Count::Expression(count) => count.to_token_stream(),
         // Of one type, whatever else is a number of permits.
-        Count::Literal(number) => LitInt::new(&format!("{}_u32", number.base10_digits()), number.span()).to_token_stream(),
+        Count::Literal(number) => {
+            LitInt::new(&format!("{}_u32", number.base10_digits()), number.span()).to_token_stream()
+        }
     };
     quote_spanned!(mixed()=> .#method(#count))
 }

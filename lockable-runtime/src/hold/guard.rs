@@ -12,11 +12,8 @@ use crate::lease::{Ended, Lease, Loss, Status};
 use crate::releaser::{Known, Releaser, try_release};
 use crate::telemetry::{self, Acquiring, Hold, HoldEnd};
 use crate::types::error::LockError;
-<<<<<<< HEAD
 use crate::types::lanes::Occupied;
-=======
 use crate::types::options::Terms;
->>>>>>> wt-sets
 use crate::waiters::{Stake, Turn};
 
 /// A held lock, released when this is dropped.

@@ -7,6 +7,7 @@ use super::mix::Mix;
 use super::world::KEYS;
 use crate::request_id::RequestId;
 use crate::types::options::{Begin, OnLost, Terms, Ttl, Wait};
+use crate::types::permit::Permits;
 
 #[derive(Debug)]
 pub(super) struct Call {
@@ -66,6 +67,7 @@ fn terms(dice: &mut Dice) -> Terms {
         fair: wait != Wait::Never && dice.chance(200),
         identity: dice.chance(100).then(|| RequestId::new("checkout")),
         caller_blocks: false,
+        permits: Permits::OneLock,
         begin: Begin::AtGrant,
         label: Default::default(),
     }

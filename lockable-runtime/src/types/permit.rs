@@ -160,7 +160,9 @@ mod tests {
         assert_eq!(first, ["disLock:{export}#1", "{export}#1", "{shop}:a#1", "p:{user}:7#1"]);
         for family in names {
             assert!(family.members(MOST).all(|key| Slot::of(&key) == Slot::of(family.key())));
-            assert!(family.members(MOST).all(|key| Family::of_permit(&key).as_ref() == Some(&family)));
+            assert!(
+                family.members(MOST).all(|key| Family::of_permit(&key).as_ref() == Some(&family))
+            );
         }
     }
 
@@ -176,7 +178,8 @@ mod tests {
     #[test]
     fn a_key_whose_permits_are_too_long_is_refused() {
         let long = LockKey::new("k".repeat(1_020)).unwrap();
-        assert!(Family::of(&long, 0).unwrap_err().is_invalid_key());
+        let error = Family::of(&long, 0).unwrap_err();
+        assert_eq!(error.kind(), LockErrorKind::InvalidKey);
         let short = LockKey::new("k".repeat(1_019)).unwrap();
         assert_eq!(Family::of(&short, 0).unwrap().member(64).as_str().len(), 1_024);
     }

@@ -29,7 +29,7 @@ impl Administration for Arc<Memory> {
         let store = Arc::clone(self);
         Box::pin(async move {
             let now = tokio_time();
-            let look = |state: &mut State| Some(seen(&key, state.places.get(&key)?, now)?);
+            let look = |state: &mut State| seen(&key, state.places.get(&key)?, now);
             Ok(store.state().with_queue(&key, look))
         })
     }

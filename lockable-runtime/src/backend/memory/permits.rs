@@ -19,9 +19,8 @@ impl Memory {
     pub(super) fn acquire_permit(&self, attempt: &Attempt) -> Acquisition {
         attempt.mark_sent(tokio_time());
         self.permits(attempt, |permits| {
-            let acquired = permits.find(|permit| {
-                permit.is_held_by(attempt).then(|| permit.acquire(attempt))
-            });
+            let acquired =
+                permits.find(|permit| permit.is_held_by(attempt).then(|| permit.acquire(attempt)));
             let free = |permit: &mut Change<'_>| {
                 let is_free = permit.is_free() && !permit.has_waiters();
                 is_free.then(|| permit.acquire(attempt))
@@ -33,9 +32,8 @@ impl Memory {
     pub(super) fn enqueue_for_permit(&self, attempt: &Arc<Attempt>) -> Enqueued {
         let granted = |found: &Enqueued| matches!(found, Enqueued::Granted(_));
         self.permits(attempt, |permits| {
-            let own = permits.find(|permit| {
-                permit.is_held_by(attempt).then(|| permit.enqueue(attempt))
-            });
+            let own =
+                permits.find(|permit| permit.is_held_by(attempt).then(|| permit.enqueue(attempt)));
             let mut next = |permit: &mut Change<'_>| {
                 // What is free is the first waiter's, which may be this attempt.
                 Some(permit.is_free().then(|| permit.enqueue(attempt))?).filter(granted)
@@ -56,9 +54,8 @@ impl Memory {
 
     pub(super) fn release_permits(&self, attempt: &Attempt) -> Release {
         self.permits(attempt, |permits| {
-            let own = permits.find(|permit| {
-                permit.is_held_by(attempt).then(|| permit.release(attempt, None).0)
-            });
+            let own = permits
+                .find(|permit| permit.is_held_by(attempt).then(|| permit.release(attempt, None).0));
             own.unwrap_or(Release::Absent)
         })
     }

@@ -123,7 +123,10 @@ impl Verb for Enqueue<'_> {
         attempt.mark_sent(sent);
         let words = |fault| fault::of_queue(fault, &connection.names.namespace, attempt.line());
         let place = match Asker::of(attempt) {
-            None => connection.run(&script::Enqueue(attempt)).await.map(|(place, time)| (place, None, time)),
+            None => connection
+                .run(&script::Enqueue(attempt))
+                .await
+                .map(|(place, time)| (place, None, time)),
             Some(asker) => connection.run(&OneOf(asker)).await,
         };
         let (place, permit, time) = place.map_err(|failed| failed.map(words))?;

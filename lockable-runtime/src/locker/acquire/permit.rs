@@ -51,22 +51,22 @@ async fn in_lane(
     let free = lanes.try_enter();
     // A call that waited for its lane waits for a permit, too, most likely: it asks for its place at once.
     let asks = free.is_some() || !terms.wait.can_wait();
-    let occupied = match free {
+    let place = match free {
         None => enter(acquirer, &lanes, terms).await,
         free => free,
     };
-    let Some(occupied) = occupied else {
+    let Some(place) = place else {
         acquirer.staged(&key)?;
         acquirer.link.count(&key, Outcome::Busy);
         return busy(acquirer, key, terms, start);
     };
-    let line = family.member(occupied.number);
-    let lane = Arc::new(Lane { family: family.clone(), line, permits });
+    let lane =
+        Arc::new(Lane { family: family.clone(), line: family.member(place.number), permits });
     let mut stake = acquirer.waiters.enter_lane(&lane);
     if asks {
         stake.asks();
         match acquirer.ask(key.clone(), Some(&lane), terms, stake).await? {
-            Answer::Granted(guard) => return Ok(Tried::Granted(guard.in_lane(occupied))),
+            Answer::Granted(guard) => return Ok(Tried::Granted(guard.in_lane(place))),
             Answer::Busy(key, stake) if !terms.wait.can_wait() => {
                 stake.ends(Heard::Busy);
                 return busy(acquirer, key, terms, start);
@@ -77,7 +77,7 @@ async fn in_lane(
     stake.waits();
     let in_line = InLine::new(acquirer, &key, Some(&lane), terms, start, stake, asks);
     let guard = Box::pin(in_line.wait()).await?;
-    Ok(Tried::Granted(guard.in_lane(occupied)))
+    Ok(Tried::Granted(guard.in_lane(place)))
 }
 
 /// A lane that others of this process are in, unless they are for too long.

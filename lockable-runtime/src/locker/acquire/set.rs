@@ -162,7 +162,10 @@ impl All<'_> {
     }
 
     /// Takes the gate of all permits, and then each of those, as it becomes free; returns what is busy.
-    async fn fill_with_permits(&self, held: &mut Vec<LockGuard>) -> Result<Option<LockKey>, LockError> {
+    async fn fill_with_permits(
+        &self,
+        held: &mut Vec<LockGuard>,
+    ) -> Result<Option<LockKey>, LockError> {
         let Some((gate, permits)) = self.keys.split_first() else { return Ok(None) };
         let Some(family) = Family::of_gate(gate) else { return Ok(None) };
         let count = u32::try_from(permits.len()).unwrap_or(u32::MAX);

@@ -37,7 +37,7 @@ async fn turn(waiters: &Waiters) -> Turn {
 async fn turn_of(waiters: &Waiters, fair: bool) -> Turn {
     let (terms, stake) = (Terms { fair, ..Terms::default() }, stake(waiters));
     let limit = || waiters.lines.link.backend.timer(Duration::from_secs(60));
-    let call = waiters.turn(&KEY, (&stake, &terms), Heard::Busy, None);
+    let call = waiters.turn(&KEY, (&stake, &terms, None), Heard::Busy, None);
     within(limit, call).await.expect("no turn comes").unwrap()
 }
 
@@ -155,9 +155,9 @@ async fn a_lost_turn_is_withdrawn() {
 async fn a_claim_is_a_new_grant_of_the_same_attempt() {
     let waiters = waiters();
     let (terms, stake) = (Terms::default(), stake(&waiters));
-    let first = waiters.turn(&KEY, (&stake, &terms), Heard::Nothing, None).await.unwrap();
+    let first = waiters.turn(&KEY, (&stake, &terms, None), Heard::Nothing, None).await.unwrap();
     let (attempt, token_of_first) = (Arc::clone(&first.granted.attempt), token(&first));
-    let again = waiters.turn(&KEY, (&stake, &terms), Heard::Busy, Some(first)).await.unwrap();
+    let again = waiters.turn(&KEY, (&stake, &terms, None), Heard::Busy, Some(first)).await.unwrap();
     assert!(Arc::ptr_eq(&again.granted.attempt, &attempt) && token(&again) > token_of_first);
     again.release().await.unwrap();
     assert!(!has_line(&waiters));

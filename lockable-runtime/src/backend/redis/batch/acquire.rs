@@ -47,11 +47,10 @@ pub(crate) async fn acquire(
         let proves_absence = since == now && !fault::is_no_answer(&error);
         connection.failed(&error).map(|fault| Fault { proves_absence, ..fault })
     });
-    let (taken, is_unknown) = match taken {
-        Ok(Taken::Unknown) => (Box::pin(take_again(connection, attempt)).await, true),
-        taken => (taken, is_unknown),
-    };
-    let Ok(Taken::Granted { permit }) = taken else {
+    if matches!(taken, Ok(Taken::Unknown)) {
+        return Box::pin(take_again(connection, attempt)).await;
+    }
+    let Ok(Taken::Granted { number }) = taken else {
         // `INCR` may just have made this counter, without an end.
         if is_lost
             && let Err(failed) = Box::pin(seed_alone(connection, attempt, false)).await
@@ -62,10 +61,10 @@ pub(crate) async fn acquire(
         return taken.map(|_| Acquisition::Busy);
     };
     if is_lost || is_unknown || is_refused {
-        return Box::pin(seed_after(connection, attempt, permit, is_unknown)).await;
+        return Box::pin(seed_after(connection, attempt, number, is_unknown)).await;
     }
     let counted = counted.map_err(|error| of_fence(connection, &error, attempt))?;
-    Ok(granted_at(since, counted.token, permit))
+    Ok(granted_at(attempt, counted.token, number))
 }
 
 /// The first of the two commands: of one lock, or of any permit.
@@ -77,22 +76,24 @@ fn take(connection: &Connection, attempt: &Attempt) -> Cmd {
 }
 
 /// The same by the text of the script, which the server did not know. What was counted is older than that.
-async fn take_again(connection: &Connection, attempt: &Attempt) -> Result<Taken, Failed> {
-    let Some(asker) = Asker::of(attempt) else { return Ok(Taken::Busy) };
-    connection.run(&TakeOne(asker)).await.map(Taken::of_permit)
+async fn take_again(connection: &Connection, attempt: &Attempt) -> Result<Acquisition, Failed> {
+    let Some(asker) = Asker::of(attempt) else { return Ok(Acquisition::Busy) };
+    match connection.run(&TakeOne(asker)).await? {
+        0 => Ok(Acquisition::Busy),
+        number => seed_after(connection, attempt, number, true).await,
+    }
 }
 
 /// The token of a grant whose counter was lost, or was not counted up.
 async fn seed_after(
     connection: &Connection,
     attempt: &Attempt,
-    permit: Option<LockKey>,
+    number: u8,
     by_text: bool,
 ) -> Result<Acquisition, Failed> {
-    let since = attempt.sent_at().unwrap_or_default();
-    let held = permit.as_ref().map(|permit| attempt.with_permit(permit.clone()));
+    let held = permit(attempt, number).map(|permit| attempt.with_permit(permit));
     let seeded = seed_alone(connection, held.as_deref().unwrap_or(attempt), by_text).await?;
-    Ok(seeded.map_or(Acquisition::Busy, |token| granted_at(since, token, permit)))
+    Ok(seeded.map_or(Acquisition::Busy, |token| granted_at(attempt, token, number)))
 }
 
 /// Which fence counters to seed together with the attempt's; none where the keys of a script have to be in one slot.
@@ -155,7 +156,10 @@ impl Read {
 
 /// What the first reply says.
 enum Taken {
-    Granted { permit: Option<LockKey> },
+    Granted {
+        /// Of the permit; any number for one lock.
+        number: u8,
+    },
     Busy,
     /// Nothing was taken, because the server does not know the script.
     Unknown,
@@ -165,21 +169,25 @@ impl Taken {
     fn from(reply: &Value, attempt: &Attempt) -> RedisResult<Self> {
         let Some(asker) = Asker::of(attempt) else {
             let is_granted = command::is_granted(reply, attempt)?;
-            return Ok(if is_granted { Self::Granted { permit: None } } else { Self::Busy });
+            return Ok(if is_granted { Self::Granted { number: 0 } } else { Self::Busy });
         };
         if is_unknown_script(reply) {
             return Ok(Self::Unknown);
         }
-        TakeOne(asker).outcome(reply.clone()).map(Self::of_permit)
-    }
-
-    fn of_permit(permit: Option<LockKey>) -> Self {
-        permit.map_or(Self::Busy, |permit| Self::Granted { permit: Some(permit) })
+        let number = TakeOne(asker).outcome(reply.clone())?;
+        Ok(if number > 0 { Self::Granted { number } } else { Self::Busy })
     }
 }
 
-fn granted_at(since: Moment, token: u64, permit: Option<LockKey>) -> Acquisition {
+fn granted_at(attempt: &Attempt, token: u64, number: u8) -> Acquisition {
+    let since = attempt.sent_at().unwrap_or_default();
+    let permit = permit(attempt, number);
     Acquisition::Granted { fencing_token: FencingToken::new(token), since, permit }
+}
+
+/// The permit of this number, where the attempt wants any.
+fn permit(attempt: &Attempt, number: u8) -> Option<LockKey> {
+    Some(attempt.lane.as_ref()?.family.member(number))
 }
 
 fn of_fence(connection: &Connection, error: &RedisError, attempt: &Attempt) -> Failed {

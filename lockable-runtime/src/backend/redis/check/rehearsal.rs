@@ -11,12 +11,14 @@ use super::session::{Probe, Session};
 use super::subscription::Subscription;
 use crate::backend::Renewal;
 use crate::backend::redis::fault;
+use crate::backend::redis::wire::permits::{Asker, LeaveAll, TakeOne};
 use crate::backend::redis::wire::script::{FreeAll, FreeOne, Inspect, Renew};
 use crate::backend::redis::wire::trial::{self, Step, attempt};
 use crate::backend::redis::wire::{command, server};
 use crate::check::{Code, Finding, Severity};
 use crate::types::clock::boot_time;
 use crate::types::namespace::Channels;
+use crate::types::permit::{Family, Lane};
 
 /// The one step with keys in several slots.
 const TOGETHER: &str = "renewing locks together";
@@ -55,6 +57,7 @@ fn all_steps(probe: &Probe, channels: Channels) -> Vec<Step> {
     let other = attempt(tried, *origin, 1);
     let mut steps = trial::steps(names, key, *origin);
     steps.push(Step::script("inspecting a lock", names.command(&Inspect(key))));
+    steps.extend(permits(probe));
     match channels {
         Channels::Plain => {
             let free_all = FreeAll(slice::from_ref(&one));
@@ -70,6 +73,18 @@ fn all_steps(probe: &Probe, channels: Channels) -> Vec<Step> {
         }
     }
     steps
+}
+
+/// A permit that is taken and given back.
+fn permits(Probe { key, origin, names, .. }: &Probe) -> Vec<Step> {
+    let Ok(family) = Family::of(key, 0) else { return Vec::new() };
+    let lane = Lane { line: family.member(1), family, permits: 2 };
+    let attempt = attempt(&lane.line, *origin, 1);
+    let asker = Asker { attempt: &attempt, lane: &lane };
+    vec![
+        Step::script("taking a permit", names.command(&TakeOne(asker))),
+        Step::script("leaving a permit", names.command(&LeaveAll(asker))),
+    ]
 }
 
 /// Adds the first step that went wrong; returns whether all went well.

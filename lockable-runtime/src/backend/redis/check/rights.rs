@@ -265,9 +265,10 @@ impl Missing {
                 (Severity::Info, "no holder can be asked to stop")
             }
             "+copy" => (Severity::Info, "fence counters are seeded one by one"),
-            "+mget" | "+exists" => {
-                (Severity::Warning, "no permit can be acquired, and concurrent releases are not batched")
-            }
+            "+mget" | "+exists" => (
+                Severity::Warning,
+                "no permit can be acquired, and concurrent releases are not batched",
+            ),
             "+delex" | "+delifeq" => (Severity::Info, "each release runs a script"),
             "+ping" => (Severity::Warning, "waiting calls fill the server's `ACL LOG`"),
             "+asking" => {

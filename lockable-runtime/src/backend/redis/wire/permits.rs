@@ -55,7 +55,8 @@ impl<'a> Asker<'a> {
 pub(crate) struct TakeOne<'a>(pub(crate) Asker<'a>);
 
 impl Call for TakeOne<'_> {
-    type Outcome = Option<LockKey>;
+    /// The number of the permit; zero where none is free.
+    type Outcome = u8;
     const SCRIPT: Script = Script::TakeOne;
 
     fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
@@ -66,8 +67,8 @@ impl Call for TakeOne<'_> {
         command
     }
 
-    fn outcome(&self, reply: Value) -> Result<Option<LockKey>, RedisError> {
-        integer(&reply).map(|number| self.0.permit(number))
+    fn outcome(&self, reply: Value) -> Result<u8, RedisError> {
+        u8::try_from(integer(&reply)?).map_err(|_| unexpected())
     }
 }
 

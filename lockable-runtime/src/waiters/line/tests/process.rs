@@ -82,6 +82,7 @@ impl Process {
             is_fair,
             identity: None,
             label: Default::default(),
+            lane: None,
             answer: number,
         };
         // Without a try to wait for, it has tried itself.

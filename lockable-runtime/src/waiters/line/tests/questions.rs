@@ -216,6 +216,7 @@ fn what_a_newcomer_has_heard_is_known_to_the_line() {
             is_fair: false,
             identity: None,
             label: Default::default(),
+            lane: None,
             answer: "",
         };
         case.line.joined(waiter, heard, Behind::Holder, case.now);

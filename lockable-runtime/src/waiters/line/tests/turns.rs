@@ -125,6 +125,7 @@ fn a_lock_that_is_not_surely_held_is_not_passed_on() {
                 is_fair: false,
                 identity: None,
                 label: Default::default(),
+                lane: None,
                 answer: "a",
             };
             line.joined(waiter, Heard::Nothing, Behind::Holder, start);
