@@ -71,7 +71,7 @@ pub(crate) fn expand(locked: &LockedFn) -> TokenStream {
 ///
 /// The body takes the parameters before the first await, so that they are stored once.
 fn statements(locked: &LockedFn) -> TokenStream {
-    let import = import(locked);
+    let import = import(locked.krate.as_ref());
     let warnings = warnings(locked);
     let call = call(locked);
     let Steps { body, run, check } = steps(locked);

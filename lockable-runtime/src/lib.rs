@@ -525,7 +525,8 @@ pub use lockable_macros::distributed_lock;
 /// control characters are percent-encoded.
 ///
 /// A hole `{name}` takes what has that name here; anything else is an argument. Mistakes in the template are compile
-/// errors.
+/// errors. A crate that has the macro by a [re-export](macro@distributed_lock#re-exports) of `shop` needs the line
+/// `extern crate shop as lockable_runtime;`.
 ///
 /// # Errors
 /// [`InvalidKey`](LockErrorKind::InvalidKey), which names the hole.

@@ -7,7 +7,7 @@ use syn::{Error, Ident, Result};
 
 use crate::args::{Key, template_and_arguments};
 use crate::expand::call::key;
-use crate::expand::tokens::{mixed, private};
+use crate::expand::tokens::{import, mixed, private};
 use crate::mistakes::Mistakes;
 
 /// ```text
@@ -44,7 +44,7 @@ fn read(tokens: TokenStream) -> Result<TokenStream> {
 }
 
 fn expanded(read: &Key) -> Option<TokenStream> {
-    let private = private();
+    let (import, private) = (import(None), private());
     let (template, arguments) = read.templates().into_iter().next()?;
     let literal = &template.literal;
     let is_given =
@@ -55,7 +55,7 @@ fn expanded(read: &Key) -> Option<TokenStream> {
     let key = key(template, arguments, captured.collect());
     Some(quote_spanned! {mixed()=>
         {
-            use ::lockable_runtime::__private as #private;
+            #import
             #private::lock_key(#literal, #key)
         }
     })

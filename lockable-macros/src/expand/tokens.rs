@@ -3,7 +3,7 @@
 use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Ident, ReturnType, Type};
+use syn::{Ident, Path, ReturnType, Type};
 
 use crate::model::{FnKind, LockedFn};
 use crate::output;
@@ -43,9 +43,9 @@ pub(super) fn braced(tokens: TokenStream, span: Span) -> TokenTree {
 /// ```text
 /// Output: use ::lockable_runtime::__private as __lockable;
 /// ```
-pub(super) fn import(locked: &LockedFn) -> TokenStream {
+pub(super) fn import(krate: Option<&Path>) -> TokenStream {
     let own_name = || quote_spanned!(mixed()=> ::lockable_runtime);
-    let runtime = locked.krate.as_ref().map_or_else(own_name, ToTokens::to_token_stream);
+    let runtime = krate.map_or_else(own_name, ToTokens::to_token_stream);
     let door = private();
     quote_spanned!(mixed()=> use #runtime::__private as #door;)
 }

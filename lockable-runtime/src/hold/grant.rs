@@ -22,7 +22,7 @@ pub trait Grant: Sized + Send + 'static {
     /// The lease of each lock, once.
     fn each(&self) -> impl Iterator<Item = &Lease>;
 
-    /// Ready when a lease is over that [`is_watched`].
+    /// Ready when a lease is over, but for those that a body finishes without.
     fn over(&self) -> Pin<Box<dyn Future<Output = LockError> + Send>>;
 
     /// Runs a step of the body that it is held for.

@@ -33,7 +33,7 @@ impl LockRequest<Vec<LockKey>> {
     ///
     /// - [`InvalidKey`](crate::LockErrorKind::InvalidKey), before anything is sent, without a key or with more than 64.
     /// - [`is_unavailable`](LockError::is_unavailable) when locks were lost in five attempts while the call waited for
-    ///   others.
+    ///   others, or a lease of which a third is over cannot be renewed when the last lock is there.
     /// - [`is_revoked`](LockError::is_revoked) when an operator asked the holder to stop meanwhile.
     ///
     /// # Cancel safety
