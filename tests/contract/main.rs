@@ -50,6 +50,7 @@ mod hold_times;
 mod inspect;
 mod leftovers;
 mod loss;
+mod once;
 mod reentry;
 mod release;
 mod renewal;

@@ -33,6 +33,10 @@ pub(crate) struct Run {
     /// Keeps the lock taken for at least this time, for machines whose clocks differ; at most --expire.
     #[arg(long, value_name = "TIME")]
     pub(crate) min_hold: Option<Span>,
+    /// Runs the command once: after exit status 0 no other such call of this key runs for so long, counted from its
+    /// start, and ends with 0 at once.
+    #[arg(long, value_name = "TIME", conflicts_with = "min_hold")]
+    pub(crate) once: Option<Span>,
     /// From SIGTERM to SIGKILL, at most a third of --expire [default: a third of --expire, at most 5s].
     #[arg(long, value_name = "TIME")]
     pub(crate) kill_after: Option<Span>,
@@ -69,6 +73,7 @@ impl Run {
             ("--expire", Some(self.expire)),
             ("--max-hold", self.max_hold),
             ("--min-hold", self.min_hold),
+            ("--once", self.once),
             ("--kill-after", self.kill_after),
         ]
     }

@@ -50,7 +50,7 @@ pub(crate) async fn run(
     let guard = match outcome {
         Ok(guard) => guard,
         // Nothing is written where that is as good as success: the lines of a crontab are mailed.
-        Err(error) if error.is_busy() && arguments.busy_code == 0 => {
+        Err(error) if error.is_done() || error.is_busy() && arguments.busy_code == 0 => {
             return Ok(Exit::Code(0));
         }
         Err(error) if error.is_busy() => return Err(busy(connection, &arguments)),
@@ -62,7 +62,7 @@ pub(crate) async fn run(
     // A panic would drop it, and with it release the lock, while the command runs.
     let guard = ManuallyDrop::new(guard);
     let (outcome, watched) = under_lock(&guard, &arguments, &id, &mut signals, json).await;
-    release(ManuallyDrop::into_inner(guard), &outcome, &arguments.key, json).await;
+    release(ManuallyDrop::into_inner(guard), &outcome, &arguments, json).await;
     if let Some(watched) = watched {
         watched.reap().await;
     }
@@ -99,6 +99,9 @@ async fn acquire(locker: &Locker, arguments: &Run) -> Result<LockGuard, LockErro
     if let Some(least) = arguments.min_hold {
         request = request.min_hold(least.0);
     }
+    if arguments.once.is_some() {
+        request = request.once();
+    }
     if arguments.fair {
         request = request.fair();
     }
@@ -114,7 +117,7 @@ fn busy(connection: &Connection, arguments: &Run) -> Failure {
     let show = connect::command(connection, "show", &[&arguments.key]);
     let (what, advice) = match arguments.wait {
         None => (
-            "another holder has the lock, or it is kept by --min-hold",
+            "another holder has the lock, or it is kept by --min-hold or --once",
             "wait for it with --wait, or see",
         ),
         Some(_) => ("another holder still has the lock", "see"),
@@ -180,7 +183,12 @@ async fn under_lock(
 }
 
 /// The lock is released behind the last process. What comes of it changes nothing for the command.
-async fn release(guard: LockGuard, outcome: &Result<Outcome, Failure>, key: &str, json: bool) {
+async fn release(
+    guard: LockGuard,
+    outcome: &Result<Outcome, Failure>,
+    arguments: &Run,
+    json: bool,
+) {
     // A lock that is lost needs none, and its server may be the reason.
     if guard.lease().is_lost() {
         return;
@@ -192,14 +200,25 @@ async fn release(guard: LockGuard, outcome: &Result<Outcome, Failure>, key: &str
         return let_go().await;
     }
     let left = guard.lease().remaining();
-    if let Err(error) = guard.release().await
+    let period = arguments.once.filter(|_| outcome.as_ref().is_ok_and(has_succeeded));
+    let released = match period {
+        Some(period) => guard.keep(period.0).await,
+        None => guard.release().await,
+    };
+    if let Err(error) = released
         && outcome.as_ref().is_ok_and(|outcome| outcome.stop.is_none())
     {
         let why = Failure::from(error).line(false).replacen("lockable: ", "", 1);
-        let left = short(left);
+        let (left, key) = (short(left), &arguments.key);
         let what = "the command has run, but the lock was not released and ends in";
         note(json, &format!("lock `{key}`: {what} {left} at most: {why}"));
     }
+}
+
+/// Whether the command ended by itself, with 0.
+fn has_succeeded(outcome: &Outcome) -> bool {
+    let is_whole = outcome.stop.is_none() && !outcome.unwatched;
+    is_whole && matches!(outcome.exit, Some(Exit::Code(0)))
 }
 
 fn exit(outcome: Outcome, key: &str, json: bool) -> Result<Exit, Failure> {

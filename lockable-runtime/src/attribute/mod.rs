@@ -8,7 +8,7 @@ pub use self::answers::{FromLockError, Refused, RefusedBesideOnBusy, RefusedBesi
 pub use self::returned::{Returned, RunsUnderTheLock, Value};
 pub use self::values::{IntoExpire, IntoHold, IntoLockKey, IntoWait};
 use crate::hold::guard::LockGuard;
-pub use crate::hold::run::{LeaseCell, Run};
+pub use crate::hold::run::{EndsWell, LeaseCell, Run};
 pub use crate::lease::{EndsEarly, Lease};
 use crate::locker::Locker;
 use crate::locker::blocking::{acquire_blocking, hold_blocking};
@@ -19,7 +19,7 @@ use crate::types::error::LockError;
 use crate::types::key::render;
 pub use crate::types::key::{KeyPart, Part};
 pub use crate::types::label::Label;
-use crate::types::options::{OnLost, Terms, Wait};
+use crate::types::options::{OnLost, Once, Terms, Wait};
 
 mod answers;
 mod returned;
@@ -114,6 +114,12 @@ impl Call {
         self
     }
 
+    /// The option `once`.
+    pub fn once(mut self, period: impl IntoHold) -> Self {
+        self.terms.once = Some(Once::For(period.into_hold()));
+        self
+    }
+
     /// The option `on_lost = finish`.
     pub fn on_lost_finish(mut self) -> Self {
         self.terms.on_lost = OnLost::Finish;
@@ -199,6 +205,22 @@ pub fn run_blocking_even_when_busy<T>(
             Ok(body(None))
         }
         Err(error) => Err(error),
+    }
+}
+
+/// The body of a sync function with `once`, which leaves the lock done where it ends well. Without a lease it only says
+/// what a busy call gives.
+pub fn once<L: Clone + Into<Option<Lease>>, T>(
+    body: impl FnOnce(L) -> T,
+    ended_well: fn(&T) -> bool,
+) -> impl FnOnce(L) -> T {
+    move |granted| {
+        let lease = granted.clone().into();
+        let value = body(granted);
+        if let Some(lease) = lease.filter(|_| ended_well(&value)) {
+            lease.ended_well(Duration::ZERO);
+        }
+        value
     }
 }
 

@@ -8,6 +8,7 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use once_cell::sync::OnceCell;
 use pin_project_lite::pin_project;
@@ -35,6 +36,7 @@ pin_project! {
         body: Option<F>,
         lease_cell: Option<LeaseCell>,
         runs_when_busy: bool,
+        ended_well: fn(&F::Output) -> bool,
         state: State<F::Output>,
     }
 
@@ -72,12 +74,22 @@ impl<F: Future> Run<F> {
         body: F,
     ) -> Self {
         let state = State::Acquiring(Box::pin(acquire));
-        Self { body: Some(body), lease_cell: None, runs_when_busy: false, state }
+        let ended_well = |_: &_| false;
+        Self { body: Some(body), lease_cell: None, runs_when_busy: false, ended_well, state }
     }
 
     /// Puts the lease into this cell, from which the body takes it.
     pub fn lease_into(mut self, cell: LeaseCell) -> Self {
         self.lease_cell = Some(cell);
+        self
+    }
+
+    /// Leaves the lock done where the body ends well, as the terms of its call say.
+    pub fn once(mut self) -> Self
+    where
+        F::Output: EndsWell,
+    {
+        self.ended_well = EndsWell::ended_well;
         self
     }
 
@@ -103,6 +115,9 @@ impl<F: Future> Future for Run<F> {
                 State::Holding { guard, lost } => {
                     let outcome = ready!(poll_while_held(guard, lost, this.body.as_mut(), cx));
                     drop_body(guard, this.body.as_mut());
+                    if outcome.as_ref().is_ok_and(*this.ended_well) {
+                        guard.lease.ended_well(Duration::ZERO);
+                    }
                     release(mem::replace(this.state, State::Done(None)), outcome)
                 }
                 State::Releasing { outcome, release } => {
@@ -247,6 +262,35 @@ fn poll_body<F: Future>(body: Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll
     body.as_pin_mut().map_or(Poll::Pending, |body| body.poll(cx))
 }
 
+/// What a body returns for which the lock stays taken behind a good end.
+#[diagnostic::on_unimplemented(
+    message = "`once` cannot know from a `{Self}` whether the call ended well",
+    label = "neither a `Result`, nor an `Option`, nor `()`",
+    note = "return `Result<T, E>`, `Option<T>` or `()`; or call `LockGuard::keep` yourself, on a lock that was requested with `once()`"
+)]
+pub trait EndsWell {
+    /// Whether it did: then no other call runs until the end of the period.
+    fn ended_well(&self) -> bool;
+}
+
+impl EndsWell for () {
+    fn ended_well(&self) -> bool {
+        true
+    }
+}
+
+impl<T> EndsWell for Option<T> {
+    fn ended_well(&self) -> bool {
+        self.is_some()
+    }
+}
+
+impl<T, E> EndsWell for Result<T, E> {
+    fn ended_well(&self) -> bool {
+        self.is_ok()
+    }
+}
+
 impl<F: Future> fmt::Debug for Run<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Run").finish_non_exhaustive()
@@ -283,8 +327,6 @@ impl LeaseCell {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::backend::Link;
     use crate::locker::acquire::{Acquirer, Tried, acquire};

@@ -16,7 +16,7 @@ use crate::telemetry::{self, Acquiring};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::label::Label;
-use crate::types::options::{OnLost, Terms, Wait};
+use crate::types::options::{OnLost, Once, Terms, Wait};
 use crate::types::redact::DisplayKey;
 
 /// A request for one lock, made by [`Locker::lock`](crate::Locker::lock).
@@ -117,6 +117,20 @@ impl LockRequest {
         self
     }
 
+    /// Requests the lock for a run that is not repeated once it ended well: [`LockGuard::keep`] then leaves it done.
+    ///
+    /// While it is done, a call with this option fails with [`is_done`](LockError::is_done), also one that waits:
+    /// within a second of the end of the run. Other calls find the lock busy, so a key is either for `once` calls or for
+    /// others. For [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) a lock that is done is
+    /// busy: `None`.
+    ///
+    /// [`run`](LockRequest::run) releases the lock as always, whatever its body returns: it does not know what a good
+    /// end is. The attribute's option `once` does.
+    pub fn once(mut self) -> Self {
+        self.terms.once = Some(Once::ByHand);
+        self
+    }
+
     /// Limits the wait for a lock that another holder has; no limit by default.
     ///
     /// The limit starts with the call. It never cuts the first try short, which has its own deadlines. So a limit
@@ -174,7 +188,7 @@ impl LockRequest {
     }
 
     /// Tries once instead of waiting.
-    fn once(self) -> Self {
+    fn trying(self) -> Self {
         self.with(Terms::try_once)
     }
 
@@ -228,6 +242,8 @@ impl LockRequest {
     /// # Errors
     /// - [`is_wait_limit_reached`](LockError::is_wait_limit_reached) when another holder still has the lock at the
     ///   limit.
+    /// - [`is_done`](LockError::is_done) for a request with [`once`](LockRequest::once), when another such call has
+    ///   ended well.
     /// - [`is_held_by_caller`](LockError::is_held_by_caller) when the calling body holds the lock itself.
     /// - [`is_unavailable`](LockError::is_unavailable), in these cases; the lock is not held then, and if a request
     ///   that is still on its way is granted, the background releases the lock:
@@ -279,9 +295,11 @@ impl LockRequest {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn try_acquire(self) -> Result<Option<LockGuard>, LockError> {
-        match self.once().ask().await? {
-            Tried::Granted(guard) => Ok(Some(guard)),
-            Tried::Busy(_) => Ok(None),
+        match self.trying().ask().await {
+            Ok(Tried::Granted(guard)) => Ok(Some(guard)),
+            Ok(Tried::Busy(_)) => Ok(None),
+            Err(error) if error.is_done() => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -370,7 +388,7 @@ impl LockRequest {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn try_run<F: Future>(self, body: F) -> Result<Option<F::Output>, LockError> {
-        match Run::new(self.once().acquire(), body).await {
+        match Run::new(self.trying().acquire(), body).await {
             Err(error) if error.is_busy() => Ok(None),
             outcome => outcome.map(Some),
         }

@@ -43,7 +43,7 @@ impl Backend for Client {
                     Acquisition::Granted { fencing_token, .. } => {
                         Some(Reserved { first: (*fencing_token).into(), passes: 0 })
                     }
-                    Acquisition::Busy => None,
+                    Acquisition::Busy | Acquisition::Done => None,
                 })
             };
             let found = process.ask("acquire", request).await?.answer;
@@ -51,6 +51,7 @@ impl Backend for Client {
                 (Acquisition::Granted { fencing_token, .. }, Some(since)) => {
                     Acquisition::Granted { fencing_token, since }
                 }
+                (Acquisition::Done, _) => Acquisition::Done,
                 _ => Acquisition::Busy,
             })
         })
@@ -104,7 +105,7 @@ impl Backend for Client {
                 let reply = store.enqueue(sent(&attempt));
                 known(&process, &attempt, reply, |found| match found {
                     Enqueued::Granted(grant) => Some(grant.fence),
-                    Enqueued::Queued { .. } => None,
+                    Enqueued::Queued { .. } | Enqueued::Done { .. } => None,
                 })
             };
             let asked = process.ask(what, request).await?;
@@ -113,7 +114,7 @@ impl Backend for Client {
                 Enqueued::Granted(grant) => {
                     Enqueued::Granted(Grant::answered(&attempt, grant.fence, since, attempt.ttl))
                 }
-                queued @ Enqueued::Queued { .. } => queued,
+                queued @ (Enqueued::Queued { .. } | Enqueued::Done { .. }) => queued,
             })
         })
     }

@@ -36,7 +36,7 @@
 //!
 //! | field | values |
 //! |---|---|
-//! | `outcome` of `acquire` | `granted`, `busy`, `wait_limit`, `failed`, `cancelled` |
+//! | `outcome` of `acquire` | `granted`, `busy`, `done` (the run of a `once` call is over), `wait_limit`, `failed`, `cancelled` |
 //! | `outcome` of `hold` | `released`, `revoked` (on an operator's request), `lost` |
 //! | `outcome` of `renew` | `renewed`, `absent` (no holder has the lock), `taken` (another holder has it) |
 //! | `outcome` of `release` | `released`, `handed_off` (to the next waiter of this process), `absent`, `taken`, `unanswered` |
@@ -153,8 +153,8 @@
 //! their first use.
 
 pub(crate) use self::acquiring::{
-    Acquiring, Waiting, acquisition_failed, error_discarded, settings_ignored, skipped,
-    wait_limit_reached, waits_long,
+    Acquiring, Waiting, acquisition_failed, error_discarded, settings_ignored,
+    skipped, wait_limit_reached, waits_long,
 };
 pub(crate) use self::counters::{change, describe, handed_off};
 pub(crate) use self::holding::{

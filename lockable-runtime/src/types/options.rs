@@ -108,6 +108,8 @@ pub(crate) struct Terms {
     pub(crate) max_hold: Option<Duration>,
     /// The shortest that the lock is taken, from its grant, however soon it is released.
     pub(crate) min_hold: Option<Duration>,
+    /// How long no other call runs once this one has ended well.
+    pub(crate) once: Option<Once>,
     pub(crate) on_lost: OnLost,
     pub(crate) wait: Wait,
     /// Whether the lock passes to another process after each holder.
@@ -117,6 +119,14 @@ pub(crate) struct Terms {
     /// Whether the caller's thread does nothing else while the lock is held.
     pub(crate) caller_blocks: bool,
     pub(crate) label: &'static Label,
+}
+
+/// Until when a lock is done, from its grant, if its body ends well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Once {
+    For(Duration),
+    /// As long as its guard says in the end.
+    ByHand,
 }
 
 /// How long a call waits for a lock that another holder has.
@@ -183,7 +193,18 @@ impl Terms {
             (_, Some(least)) if least > expire => Err(invalid(format!(
                 "`min_hold` is at most `expire`, got {least:?} and {expire:?}"
             ))),
-            _ => Ok(()),
+            (_, Some(_)) if self.once.is_some() => Err(invalid(
+                "`min_hold` keeps a lock after every end, and `once` after a good one; leave one of \
+                 the two out",
+            )),
+            _ => self.check_once(),
+        }
+    }
+
+    fn check_once(&self) -> Result<(), LockError> {
+        match self.once {
+            Some(Once::For(period)) => Ttl::new("once", period).map(|_| ()),
+            Some(Once::ByHand) | None => Ok(()),
         }
     }
 }
@@ -280,6 +301,13 @@ mod tests {
         let zero = Some(Duration::ZERO);
         assert!(refused(Terms { max_hold: zero, renew: true, ..terms() }).contains("than zero"));
         assert!(refused(Terms { min_hold: second, ..terms() }).contains("at most `expire`"));
+        let once = Some(Once::ByHand);
+        let both = Terms { min_hold: Some(Duration::ZERO), once, ..terms() };
+        assert!(refused(both).contains("leave one of the two out"));
+        for period in [Duration::ZERO, Duration::MAX] {
+            assert!(refused(Terms { once: Some(Once::For(period)), ..terms() }).contains("`once`"));
+        }
+        assert!(Terms { once, ..terms() }.check().is_ok());
         assert!(Terms { max_hold: second, renew: true, ..terms() }.check().is_ok());
         assert!(Terms { min_hold: Some(ttl(500).duration()), ..terms() }.check().is_ok());
     }

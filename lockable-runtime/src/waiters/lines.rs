@@ -141,6 +141,7 @@ impl Lines {
         let number = NumberOfWaiter::draw()?;
         Ok(move |first: &Waiter<Answer>| {
             let owner = OwnerToken::at(origin, number, first.identity.as_ref());
+            let owner = if first.is_once { owner.of_once() } else { owner };
             Arc::new(Attempt::owned(key.clone(), first.ttl, owner).labeled(first.label))
         })
     }

@@ -91,8 +91,8 @@ impl Waiters {
         let (sender, answer) = oneshot::channel();
         let Terms { ttl, fair: is_fair, label, .. } = *terms;
         let number = stake.number();
-        let identity = terms.identity.clone();
-        let waiter = Waiter { number, ttl, is_fair, identity, label, answer: sender };
+        let (identity, is_once) = (terms.identity.clone(), terms.once.is_some());
+        let waiter = Waiter { number, ttl, is_fair, is_once, identity, label, answer: sender };
         self.lines.on(key, |line, now| {
             // Under the lock of the line: a try that ends later finds the call there.
             let is_first = line.len() == 0 && matches!(heard, Heard::Nothing);

@@ -97,6 +97,7 @@ impl Verb for Enqueue<'_> {
                 Enqueued::Granted(Grant::answered(attempt, fence, sent, attempt.ttl))
             }
             QueueReply::Queued { remaining } => Enqueued::Queued { remaining },
+            QueueReply::Done { remaining } => Enqueued::Done { remaining },
         })
     }
 

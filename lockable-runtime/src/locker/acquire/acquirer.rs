@@ -87,9 +87,16 @@ impl Acquirer {
         let now = self.link.backend.now();
         let owner = self.prefix.token(now, released_by, terms.identity.as_ref());
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
+        let owner = if terms.once.is_some() { owner.of_once() } else { owner };
         let attempt = Arc::new(Attempt::owned(key, terms.ttl, owner).labeled(terms.label));
         match Asked::new(self, &attempt).answer().await {
-            Ok(Acquisition::Busy) => Ok(Answer::Busy(attempt.key.clone(), stake)),
+            Ok(Acquisition::Done) if terms.once.is_some() => {
+                stake.ends(Heard::Busy);
+                Err(LockError::done(attempt.key.as_str()))
+            }
+            Ok(Acquisition::Busy | Acquisition::Done) => {
+                Ok(Answer::Busy(attempt.key.clone(), stake))
+            }
             Ok(Acquisition::Granted { fencing_token, since }) => {
                 self.granted(attempt, fencing_token, since, terms, stake).map(Answer::Granted)
             }
@@ -100,12 +107,10 @@ impl Acquirer {
         }
     }
 
-    /// A minimum hold is written by the script.
+    /// A lock is left taken by the script.
     fn released_by(&self, terms: &Terms) -> ReleasedBy {
-        match terms.min_hold {
-            None => self.link.backend.released_by(),
-            Some(_) => ReleasedBy::Script,
-        }
+        let may_stay_taken = terms.min_hold.is_some() || terms.once.is_some();
+        if may_stay_taken { ReleasedBy::Script } else { self.link.backend.released_by() }
     }
 
     /// The lock was busy until the limit of a call that began then.

@@ -8,7 +8,7 @@ use ::redis::{RedisError, RedisResult, Value};
 use super::requests;
 use crate::backend::redis::fault;
 use crate::backend::redis::known::fence::{FenceCounters, Seeded};
-use crate::backend::redis::wire::command;
+use crate::backend::redis::wire::command::{self, Locked};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
 use crate::backend::redis::wire::script::{Call as _, Counted, Seed, is_unknown_script};
@@ -46,7 +46,7 @@ pub(crate) async fn acquire(
         let proves_absence = since == now && !fault::is_no_answer(&error);
         connection.failed(&error).map(|fault| Fault { proves_absence, ..fault })
     });
-    if !matches!(granted, Ok(true)) {
+    if !matches!(granted, Ok(Locked::Own)) {
         // `INCR` may just have made this counter, without an end.
         if is_lost
             && let Err(failed) = Box::pin(seed_alone(connection, attempt, false)).await
@@ -54,7 +54,8 @@ pub(crate) async fn acquire(
         {
             return Err(failed);
         }
-        return granted.map(|_| Acquisition::Busy);
+        let is_done = |locked| locked == Locked::Done;
+        return granted.map(|it| if is_done(it) { Acquisition::Done } else { Acquisition::Busy });
     }
     if is_lost || is_unknown || is_refused {
         let seeded = Box::pin(seed_alone(connection, attempt, is_unknown)).await?;
@@ -106,7 +107,7 @@ fn is_lost(
 
 /// What the two replies say; they themselves are larger than all of this.
 struct Read {
-    locked: RedisResult<bool>,
+    locked: RedisResult<Locked>,
     counted: RedisResult<Counted>,
     /// Whether nothing was counted, because the server does not know the script.
     is_unknown: bool,
@@ -115,7 +116,7 @@ struct Read {
 impl Read {
     fn from([locked, counted]: [Value; 2], seed: &Seed<'_>) -> Self {
         Self {
-            locked: command::is_granted(&locked, seed.attempt),
+            locked: command::locked(&locked, seed.attempt),
             is_unknown: is_unknown_script(&counted),
             counted: seed.outcome(counted),
         }
