@@ -56,6 +56,7 @@ pub use lease::Lease;
 pub use locker::{
     Locker, LockerBuilder,
     global::install,
+    lead::{Leadership, Leading},
     request::LockRequest,
 };
 pub use releaser::shutdown;

@@ -18,7 +18,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("testing", "mod locks staged internals"),
     (
         "locker",
-        "global scope blocking connect environment builder defaults url_settings mod request acquire inspect",
+        "global scope blocking connect environment builder defaults url_settings mod lead request acquire inspect",
     ),
     ("locker/acquire", "mod in_line acquirer"),
     ("admin", "revoke mod locks held waiter process"),

@@ -48,6 +48,7 @@ mod fencing;
 mod guard;
 mod hold_times;
 mod inspect;
+mod lead;
 mod leftovers;
 mod loss;
 mod once;

@@ -25,6 +25,7 @@ mod defaults;
 mod environment;
 pub(crate) mod global;
 pub(crate) mod inspect;
+pub(crate) mod lead;
 pub(crate) mod request;
 pub(crate) mod scope;
 mod url_settings;

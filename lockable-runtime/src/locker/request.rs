@@ -187,6 +187,26 @@ impl LockRequest {
         self
     }
 
+    /// For campaigns, which wait without a limit and renew.
+    pub(super) fn leading(self) -> Self {
+        self.with(Terms::lead)
+    }
+
+    /// The same request, as often as it is called.
+    ///
+    /// # Errors
+    /// The first mistake in the request, which is reported.
+    pub(super) fn repeated(self) -> Result<impl Fn() -> Self, LockError> {
+        let explain = self.explain();
+        let Self { acquirer, key, terms } = self;
+        let report = |error: &LockError| telemetry::acquisition_failed(terms.label, error);
+        let key = key.map_err(explain).inspect_err(report)?;
+        Ok(move || {
+            let (acquirer, terms) = (Arc::clone(&acquirer), terms.clone());
+            Self { acquirer, key: Ok(key.clone()), terms }
+        })
+    }
+
     /// Tries once instead of waiting.
     fn trying(self) -> Self {
         self.with(Terms::try_once)

@@ -181,6 +181,24 @@ impl Terms {
         )))
     }
 
+    /// Makes these the terms of one who campaigns until it leads.
+    ///
+    /// # Errors
+    /// When they limit that.
+    pub(crate) fn lead(&mut self) -> Result<(), LockError> {
+        let option = match (self.wait, self.once) {
+            (Wait::AtMost(_) | Wait::Never, _) => "wait",
+            (Wait::Forever, Some(_)) => "once",
+            (Wait::Forever, None) => {
+                self.renew = true;
+                return Ok(());
+            }
+        };
+        Err(invalid(format!(
+            "`lead` campaigns again and again, until its future is dropped; leave `{option}` out"
+        )))
+    }
+
     /// # Errors
     /// When the terms contradict each other.
     pub(crate) fn check(&self) -> Result<(), LockError> {
