@@ -164,8 +164,12 @@ fn awaiting(locked: &LockedFn) -> Steps {
     } else {
         (quote_spanned!(mixed()=> #allow let body = #future;), TokenStream::new())
     };
+    // Located where the error is to be if the return type does not say what a good end is.
+    let place = mixed().located_at(return_span(locked));
+    let once = locked.lease.once.as_ref().map(|_| quote_spanned!(place=> .once()));
     let even_when_busy = answers_busy(locked).then(|| quote_spanned!(mixed()=> .even_when_busy()));
-    let run = quote_spanned!(mixed()=> #private::run(call, body) #fill_cell #even_when_busy .await);
+    let run =
+        quote_spanned!(mixed()=> #private::run(call, body) #fill_cell #once #even_when_busy .await);
     Steps { body, run, check: TokenStream::new() }
 }
 
@@ -176,6 +180,14 @@ fn awaiting(locked: &LockedFn) -> Steps {
 fn waiting(locked: &LockedFn) -> Steps {
     let private = private();
     let closure = body(locked);
+    let closure = if locked.lease.once.is_some() {
+        let private = private_at(return_span(locked));
+        quote_spanned! {mixed().located_at(return_span(locked))=>
+            #private::once(#closure, #private::EndsWell::ended_well)
+        }
+    } else {
+        closure
+    };
     let run = if answers_busy(locked) {
         quote_spanned!(mixed()=> #private::run_blocking_even_when_busy(call, #closure))
     } else {

@@ -57,6 +57,7 @@ impl LockedFn {
         check_permits(&args, &mut mistakes);
         check_max_hold(&args, &mut mistakes);
         check_min_hold(&args.lease, &mut mistakes);
+        check_once(&args, &mut mistakes);
         check_on_lost(&args.lease, kind.as_ref(), &mut mistakes);
         check_guard(args.guard.as_ref(), &target.sig, &mut mistakes);
         for (template, arguments) in args.key.iter().flat_map(Key::templates) {
@@ -215,6 +216,13 @@ fn check_min_hold(lease: &LeaseArgs, mistakes: &mut Mistakes) {
              help: make `expire` at least as long: a process that dies holds its lock for that time only";
         mistakes.add(*place, message);
     }
+}
+
+fn check_once(args: &LockArgs, mistakes: &mut Mistakes) {
+    let Some(place) = args.place_of("min_hold").filter(|_| args.is_given("once")) else { return };
+    let message = "`min_hold` and `once` exclude each other\n\
+         help: leave `min_hold` out: `once` keeps the lock after a good end only, `min_hold` after every end";
+    mistakes.add(place, message);
 }
 
 fn check_on_lost(lease: &LeaseArgs, kind: Option<&FnKind>, mistakes: &mut Mistakes) {

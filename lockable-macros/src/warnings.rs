@@ -28,6 +28,7 @@ pub(crate) fn warnings(args: &LockArgs, sig: &Signature) -> Vec<Warning> {
         ("wait", limit),
         ("max_hold", args.lease.max_hold.as_ref()),
         ("min_hold", args.lease.min_hold.as_ref()),
+        ("once", args.lease.once.as_ref()),
     ];
     let numbers = durations.into_iter().filter_map(|(name, written)| milliseconds(name, written?));
     let mut warnings = missed_holes(args, sig);
@@ -87,9 +88,9 @@ fn min_hold_alone(args: &LockArgs) -> Option<Warning> {
     Some(Warning { constant: "MIN_HOLD_ALONE", note, place })
 }
 
-/// `wait, on_busy = 0`: such a call waits until the lock is free.
+/// `wait, on_busy = 0`: such a call waits until the lock is free, or its run is done.
 fn idle_on_busy(args: &LockArgs) -> Option<Warning> {
-    let place = args.place_of("on_busy")?;
+    let place = args.place_of("on_busy").filter(|_| !args.is_given("once"))?;
     let Some(Wait::Forever) = args.wait.wait else { return None };
     let note =
         "a call that waits without a limit never finds the lock busy; write a limit, such as \

@@ -10,7 +10,8 @@ ARGV[3]  the entry of the attempt in the queue
 ARGV[4]  how long the queue lives at least, in milliseconds
 ARGV[5]  how long the fence counter lives at least, in milliseconds, where that is longer than usual
 Output   1, the first fencing token and the time in microseconds: acquired, now or before; otherwise
-         0, for how many milliseconds the lock lasts, -1 when without an end, and the time
+         0, or 2 where a `once` call ended well and keeps the lock, for how many milliseconds the lock
+         lasts, -1 when without an end, and the time
 
 A lock that no one has, or that stays taken for its waiters only, is handed off to the first of them.
 Idempotent because an attempt is in the queue once, and finds its own lock.
@@ -57,4 +58,4 @@ lengthen_fence_life()
 local rest = rest_of(lock, owner)
 local failed = join(queue, entry, ARGV[4])
 reserve_for_waiters(lock, owner)
-return failed or {0, rest, now}
+return failed or {string.match(owner, '^[~=]%x+%.%d+!') and 2 or 0, rest, now}

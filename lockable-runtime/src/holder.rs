@@ -28,6 +28,8 @@ pub enum HolderKind {
     Exclusive,
     /// A lock without a holder: it was released, and stays taken until its `min_hold` is over.
     KeptByMinHold,
+    /// A lock without a holder: a `once` call ended well, and until the end of its period no other one runs.
+    Done,
     /// A value that another library wrote; it keeps the lock taken all the same.
     Foreign,
     /// Data of another type, which is no lock: calls for the lock fail with
@@ -129,7 +131,11 @@ impl Holder {
         let Some(token) = TokenParts::parse(owner.text()) else { return foreign };
         let since = if token.is_from_queue { HeldSince::NotBefore } else { HeldSince::At };
         Self {
-            kind: token.mark.map_or(HolderKind::Exclusive, |_| HolderKind::KeptByMinHold),
+            kind: match token.mark {
+                None => HolderKind::Exclusive,
+                Some(_) if token.is_done() => HolderKind::Done,
+                Some(_) => HolderKind::KeptByMinHold,
+            },
             process: Some(token.process),
             held_since: token.attempted_at.map(since),
             request_id: token.identity.map(ToOwned::to_owned),

@@ -54,7 +54,12 @@ pub use hold::guard::LockGuard;
 pub use hold::set::{Leases, LockSet};
 pub use holder::{HeldSince, Holder, HolderKind};
 pub use lease::Lease;
-pub use locker::{Locker, LockerBuilder, global::install, request::LockRequest};
+pub use locker::{
+    Locker, LockerBuilder,
+    global::install,
+    lead::{Leadership, Leading},
+    request::LockRequest,
+};
 pub use releaser::shutdown;
 pub use request_id::RequestId;
 #[cfg(feature = "tower")]
@@ -99,6 +104,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `renew` | keeps the lease alive while the body runs | off |
 /// | `max_hold = "5m"`, a duration as `expire` takes it | with `renew`: the longest hold, measured from the grant; then the body is dropped and the lock released | none |
 /// | `min_hold = "3s"`, a duration as `expire` takes it | the shortest hold, measured from the grant, at most `expire`; a call that ends earlier returns at once, whatever its outcome, and leaves the lock taken for the rest | none |
+/// | `once = "24h"`, a duration as `expire` takes it | after a call that ended well, with `Ok`, `Some` or `()`, no other call runs its body for so long, measured from the grant; see [once](#once) | off |
 /// | `on_lost = cancel`, `on_lost = finish` | whether a lost lease stops the body, or lets it complete and return its value | `cancel` |
 /// | `on_busy = expr`, `on_busy = skip` | the value when another holder has the lock, or still has it at the limit of `wait`; `expr` sees all parameters, `skip` is `()`, `None`, `Ok(())` or `Ok(None)` | by return type |
 /// | `on_error = \|err\| expr` | the value for every other failure to finish under the lock; sees its argument, statics and `Copy` parameters | by return type |
@@ -248,7 +254,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// |---|---|---|
 /// | `expire = 60000`, or any option with a number of seconds that is a multiple of 1000 | a lease of 16 h 40 min | `expire = "60s"`, or `"60000s"` |
 /// | `min_hold = "30s"` without `expire` | with a lease of 10 s, which is the default, every call fails | `expire = "30s", min_hold = "30s"` |
-/// | `on_busy` beside `wait` without a limit | nothing: the call waits until the lock is free | no `on_busy`, or `wait = "3s"` |
+/// | `on_busy` beside `wait` without a limit, and without `once` | nothing: the call waits until the lock is free | no `on_busy`, or `wait = "3s"` |
 ///
 /// # Waiting
 ///
@@ -317,6 +323,35 @@ pub use types::{key::LockKey, options::OnLost};
 /// With `min_hold`, every other call within that time finds the lock busy. So a job that several machines trigger
 /// runs once, even if their clocks differ by nearly as much.
 ///
+/// # Once
+///
+/// With `once = "24h"`, a call that ended well leaves the lock done: for 24 hours from its grant, no other call of that
+/// key runs its body, in any process. Such a call returns an error for which [`is_done`](LockError::is_done) holds, and
+/// [`is_busy`](LockError::is_busy) too: `on_busy`, `skip`, `None` and `()` apply. With `wait`, a call waits for the run
+/// that is under way, and then returns the same.
+///
+/// | the body | the next call |
+/// |---|---|
+/// | returned `Ok`, `Some` or `()`, under its lease | is done |
+/// | returned `Err` or `None`, panicked, was dropped, or was stopped by a loss, an operator or `max_hold` | runs the body |
+/// | returned, but its process died, or Redis did not reply, until the end of the lease | runs the body |
+///
+/// - Name the occasion in the key, as in `"report:{month}"`, and choose a period that is longer than the clocks of the
+///   machines differ, and than an old trigger may be late. A daily job whose key does not name the day would find
+///   yesterday's run; then write `"23h"`.
+/// - A key is for `once` calls alone. Calls without `once`, and other libraries, find the lock taken for the period.
+/// - A server that evicts keys or loses its data forgets what is done.
+/// - By hand: [`LockRequest::once`] and [`LockGuard::keep`]. `lockable release KEY` has the run repeated.
+///
+/// ```
+/// # use lockable_runtime::{LockError, distributed_lock};
+/// #[distributed_lock(key = "report:{month}", renew, once = "40d", on_busy = skip)]
+/// async fn report(month: &str) -> Result<(), LockError> {
+///     // … write the report of this month …
+///     Ok(())
+/// }
+/// ```
+///
 /// # Calls inside of the body
 ///
 /// A call for the key that the calling body holds itself could only wait for its own end. It fails at once, even
@@ -350,6 +385,11 @@ pub use types::{key::LockKey, options::OnLost};
 ///
 /// #[distributed_lock(key = "remind", renew, min_hold = 5, on_lost = cancel)]
 /// async fn remind_everybody() {}
+///
+/// #[distributed_lock(key = "invoices:{month}", once = "40d")]
+/// async fn send_invoices(month: &str) -> Result<(), LockError> {
+///     Ok(())
+/// }
 ///
 /// #[distributed_lock(key = "ticket:{id}", wait = "3s", fair)]
 /// async fn take(id: u64) -> Option<u64> {
@@ -550,10 +590,10 @@ pub use lockable_macros::lock_key;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::attribute::{
-        AllPermits, Call, Called, EndsEarly, FromLockError, Grant, GrantCell, IntoExpire, IntoHold,
-        IntoLockKey, IntoLockKeys, IntoPermits, IntoWait, KeyPart, Keys, Label, Lease, LeaseCell,
-        Leases, LeasesCell, Part, Refused, RefusedBesideOnBusy, RefusedBesideOnError, Returned,
-        Run, RunsUnderTheLock, Skip, Value, absent, lock_key, run, run_blocking,
+        AllPermits, Call, Called, EndsEarly, EndsWell, FromLockError, Grant, GrantCell, IntoExpire,
+        IntoHold, IntoLockKey, IntoLockKeys, IntoPermits, IntoWait, KeyPart, Keys, Label, Lease,
+        LeaseCell, Leases, LeasesCell, Part, Refused, RefusedBesideOnBusy, RefusedBesideOnError,
+        Returned, Run, RunsUnderTheLock, Skip, Value, absent, lock_key, once, run, run_blocking,
         run_blocking_even_when_busy, start, value,
     };
     pub use crate::types::clock::Moment;

@@ -18,7 +18,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("testing", "mod locks staged internals"),
     (
         "locker",
-        "global scope blocking connect environment builder defaults url_settings mod request_all request \
+        "global scope blocking connect environment builder defaults url_settings mod lead request_all request \
          acquire inspect",
     ),
     ("locker/acquire", "set mod permit in_line acquirer"),

@@ -18,6 +18,7 @@ mod labels;
 mod lease;
 mod lifecycle;
 mod methods;
+mod once;
 mod options;
 mod other_attributes;
 mod outcomes;

@@ -13,7 +13,7 @@ mod longest_lease;
 mod minimum_hold;
 mod one_address;
 mod orphans;
-mod random_kills;
+pub(crate) mod random_kills;
 mod subscriptions;
 pub(crate) mod support;
 mod turns;

@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand};
 pub(crate) use self::check::Check;
 pub(crate) use self::connection::Connection;
 pub(crate) use self::operator::{Ls, Release, Show};
-pub(crate) use self::run::{Command, End, Run, Wait, Watcher};
+pub(crate) use self::run::{Command, End, Permits, Run, Wait, Watcher};
 pub(crate) use self::span::Span;
 
 use crate::environment::variable;

@@ -18,6 +18,9 @@ pub(crate) struct Run {
     /// The lock's key, without the prefix; with several, the command runs under all of them.
     #[arg(long = "key", value_name = "KEY", required = true)]
     pub(crate) keys: Vec<String>,
+    /// Lets so many commands run at a time, on all machines; with `all:N`, waits until all of them are out.
+    #[arg(long, value_name = "N", conflicts_with_all = ["once", "fair"])]
+    pub(crate) permits: Option<Permits>,
     /// Waits for a busy lock, without a limit or at most this long.
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "")]
     pub(crate) wait: Option<Wait>,
@@ -33,6 +36,10 @@ pub(crate) struct Run {
     /// Keeps the lock taken for at least this time, for machines whose clocks differ; at most --expire.
     #[arg(long, value_name = "TIME")]
     pub(crate) min_hold: Option<Span>,
+    /// Runs the command once: after exit status 0 no other such call of this key runs for so long, counted from its
+    /// start, and ends with 0 at once.
+    #[arg(long, value_name = "TIME", conflicts_with = "min_hold")]
+    pub(crate) once: Option<Span>,
     /// From SIGTERM to SIGKILL, at most a third of --expire [default: a third of --expire, at most 5s].
     #[arg(long, value_name = "TIME")]
     pub(crate) kill_after: Option<Span>,
@@ -74,6 +81,7 @@ impl Run {
             ("--expire", Some(self.expire)),
             ("--max-hold", self.max_hold),
             ("--min-hold", self.min_hold),
+            ("--once", self.once),
             ("--kill-after", self.kill_after),
         ]
     }
@@ -91,6 +99,30 @@ impl FromStr for Wait {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text.is_empty() { Ok(Self::Forever) } else { text.parse().map(Self::AtMost) }
+    }
+}
+
+/// How many commands run at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Permits {
+    /// So many, of which this is one.
+    OneOf(u32),
+    /// So many, in the place of which this runs alone.
+    All(u32),
+}
+
+impl FromStr for Permits {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, is_all) = match text.strip_prefix("all:") {
+            Some(number) => (number, true),
+            None => (text, false),
+        };
+        match number.parse() {
+            Ok(count @ 2..=64) => Ok(if is_all { Self::All(count) } else { Self::OneOf(count) }),
+            _ => Err("write a number from 2 to 64, or `all:` and one".to_owned()),
+        }
     }
 }
 

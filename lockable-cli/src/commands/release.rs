@@ -35,7 +35,10 @@ pub(crate) async fn release(
     check_id(&held, &arguments)?;
     let reason = arguments.reason.clone().unwrap_or_else(usual_reason);
     let first = FirstLook::at(held.clone());
-    let outcome = if arguments.force {
+    let outcome = if held.holder().kind() == HolderKind::Done {
+        // No one is at work that could be asked.
+        Outcome { what: "undone", ..force(&admin, &held, &reason).await? }
+    } else if arguments.force {
         force(&admin, &held, &reason).await?
     } else {
         let asked = admin.revoke(&held, &reason).grace(arguments.grace.0).await?;
@@ -184,7 +187,7 @@ fn forced_as_typed(typed: &[String], id: HolderId) -> String {
 fn hears(kind: HolderKind) -> &'static str {
     match kind {
         HolderKind::Foreign => ", which is another library's and gets no message",
-        HolderKind::KeptByMinHold => ", which had released it",
+        HolderKind::KeptByMinHold | HolderKind::Done => ", which had released it",
         _ => ", which stops when it gets the message",
     }
 }
@@ -256,6 +259,7 @@ impl Outcome {
         let next = next.map(|next| printable(&next.words)).unwrap_or_default();
         let done = match (self.what, self.after) {
             ("forced", _) => format!("{name}: taken away from {id}{}", hears(held.holder().kind())),
+            ("undone", _) => format!("{name}: is not done any more; the next call runs"),
             ("changed", _) => format!("{name}: {id} no longer has it"),
             (_, after) => {
                 let after = short(after.unwrap_or_default());

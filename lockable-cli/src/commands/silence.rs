@@ -18,6 +18,7 @@ impl Silence {
             HolderKind::KeptByMinHold => {
                 ("it has released the lock, which is kept by `min_hold`".to_owned(), KEPT)
             }
+            HolderKind::Done => ("its run is done".to_owned(), KEPT),
             _ => of_process(holder, connection, directory),
         };
         Self { why, force }

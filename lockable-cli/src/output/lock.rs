@@ -101,6 +101,7 @@ pub(crate) fn kind(kind: HolderKind) -> &'static str {
     match kind {
         HolderKind::Exclusive => "exclusive",
         HolderKind::KeptByMinHold => "kept-by-min-hold",
+        HolderKind::Done => "done",
         HolderKind::Foreign => "foreign",
         HolderKind::NoLock => "no-lock",
         _ => "other",
@@ -111,6 +112,7 @@ pub(crate) fn kind(kind: HolderKind) -> &'static str {
 pub(crate) fn holder(holder: &Holder) -> String {
     match holder.kind() {
         HolderKind::KeptByMinHold => "kept by min_hold".to_owned(),
+        HolderKind::Done => "done".to_owned(),
         HolderKind::Foreign => "another library".to_owned(),
         HolderKind::NoLock => "data that is no lock".to_owned(),
         _ => holder.request_id().unwrap_or("-").to_owned(),

@@ -5,6 +5,7 @@ mod channel;
 mod command;
 mod ending;
 mod family;
+mod held;
 mod orders;
 pub(crate) mod signals;
 mod stdin;
@@ -18,17 +19,16 @@ use std::path::Path;
 use std::process;
 use std::time::Duration;
 
-use lockable_runtime::{
-    Lease, LockError, LockKey, LockRequest, LockSet, Locker, RequestId, shutdown,
-};
+use lockable_runtime::{Lease, RequestId, shutdown};
 
 pub(crate) use self::command::become_command;
 pub(crate) use self::watcher::watch;
 
+use self::held::Held;
 use self::signals::Signals;
 use self::supervision::{Outcome, Stop, Supervision, deadline};
 use self::watched::Watched;
-use crate::arguments::{Connection, Run, Wait};
+use crate::arguments::{Connection, Run};
 use crate::connect;
 use crate::exit::Exit;
 use crate::failure::{Failure, code};
@@ -47,13 +47,13 @@ pub(crate) async fn run(
     let locker = connect::locker(connection)?;
     let id = request_id(&arguments);
     let outcome = tokio::select! {
-        outcome = id.scope(acquire(&locker, &arguments)) => outcome,
+        outcome = id.scope(Held::acquire(&locker, &arguments)) => outcome,
         number = ending(&mut signals) => return Ok(give_up(number).await),
     };
     let guard = match outcome {
         Ok(guard) => guard,
         // Nothing is written where that is as good as success: the lines of a crontab are mailed.
-        Err(error) if error.is_busy() && arguments.busy_code == 0 => {
+        Err(error) if error.is_done() || error.is_busy() && arguments.busy_code == 0 => {
             return Ok(Exit::Code(0));
         }
         Err(error) if error.is_busy() => {
@@ -69,7 +69,7 @@ pub(crate) async fn run(
     // A panic would drop it, and with it release the lock, while the command runs.
     let guard = ManuallyDrop::new(guard);
     let (outcome, watched) = under_lock(&guard, &arguments, &id, &mut signals, json).await;
-    release(ManuallyDrop::into_inner(guard), &outcome, &arguments.name(), json).await;
+    release(ManuallyDrop::into_inner(guard), &outcome, &arguments, json).await;
     if let Some(watched) = watched {
         watched.reap().await;
     }
@@ -83,6 +83,12 @@ fn check(arguments: &Run, prefix: &str) -> Result<(), Failure> {
         let why = format!("--key takes the key without its prefix: `{key}` for `{whole}`");
         let other = "if it begins so itself, write --prefix '' and the whole key";
         return Err(Failure::usage(format!("{why}; {other}")));
+    }
+    let takes_one =
+        [("--once", arguments.once.is_some()), ("--permits", arguments.permits.is_some())];
+    let option = takes_one.into_iter().find(|(_, is_given)| *is_given && arguments.keys.len() > 1);
+    if let Some((option, _)) = option {
+        return Err(Failure::usage(format!("{option} is for one --key")));
     }
     if arguments.expire.0 < SHORTEST {
         return Err(Failure::usage("--expire must be at least 1s for a program"));
@@ -102,42 +108,17 @@ fn request_id(arguments: &Run) -> RequestId {
     RequestId::new(arguments.request_id.clone().unwrap_or_else(usual))
 }
 
-async fn acquire(locker: &Locker, arguments: &Run) -> Result<LockSet, LockError> {
-    let mut request = locker.lock_all(&arguments.keys).expire(arguments.expire.0).renew();
-    if let Some(least) = arguments.min_hold {
-        request = request.min_hold(least.0);
-    }
-    if arguments.fair {
-        request = request.fair();
-    }
-    let guard = waiting(request, arguments).acquire().await?;
-    // A lease that came by the queue is short until its first renewal.
-    if guard.leases().remaining() < arguments.expire.0 / 10 * 9 {
-        guard.leases().extend(arguments.expire.0).await?;
-    }
-    Ok(guard)
-}
-
 fn busy(connection: &Connection, arguments: &Run, key: &str) -> Failure {
     let show = connect::command(connection, "show", &[key]);
     let (what, advice) = match arguments.wait {
         None => (
-            "another holder has the lock, or it is kept by --min-hold",
+            "another holder has the lock, or it is kept by --min-hold or --once",
             "wait for it with --wait, or see",
         ),
         Some(_) => ("another holder still has the lock", "see"),
     };
     let message = format!("{what}; {advice} who holds it: {show}");
     Failure::new("busy", arguments.busy_code, message).of_lock(key)
-}
-
-/// A limit of zero is one try.
-fn waiting(request: LockRequest<Vec<LockKey>>, arguments: &Run) -> LockRequest<Vec<LockKey>> {
-    match arguments.wait {
-        None => request.wait(Duration::ZERO),
-        Some(Wait::AtMost(limit)) => request.wait(limit.0),
-        Some(Wait::Forever) => request,
-    }
 }
 
 /// A signal that ends a call which still waits.
@@ -162,7 +143,7 @@ async fn let_go() {
 }
 
 async fn under_lock(
-    guard: &LockSet,
+    guard: &Held,
     arguments: &Run,
     id: &RequestId,
     signals: &mut Signals,
@@ -189,7 +170,7 @@ async fn under_lock(
 }
 
 /// The lock is released behind the last process. What comes of it changes nothing for the command.
-async fn release(guard: LockSet, outcome: &Result<Outcome, Failure>, key: &str, json: bool) {
+async fn release(guard: Held, outcome: &Result<Outcome, Failure>, arguments: &Run, json: bool) {
     // A lock that is lost needs none, and its server may be the reason.
     if guard.leases().iter().all(Lease::is_lost) {
         return;
@@ -201,15 +182,22 @@ async fn release(guard: LockSet, outcome: &Result<Outcome, Failure>, key: &str, 
         drop(guard);
         return let_go().await;
     }
-    let left = guard.leases().remaining();
-    if let Err(error) = guard.release().await
+    let left = guard.remaining();
+    let period = arguments.once.filter(|_| outcome.as_ref().is_ok_and(has_succeeded));
+    if let Err(error) = guard.release(period.map(|period| period.0)).await
         && outcome.as_ref().is_ok_and(|outcome| outcome.stop.is_none())
     {
         let why = Failure::from(error).line(false).replacen("lockable: ", "", 1);
-        let left = short(left);
+        let (left, key) = (short(left), arguments.name());
         let what = "the command has run, but the lock was not released and ends in";
         note(json, &format!("lock `{key}`: {what} {left} at most: {why}"));
     }
+}
+
+/// Whether the command ended by itself, with 0.
+fn has_succeeded(outcome: &Outcome) -> bool {
+    let is_whole = outcome.stop.is_none() && !outcome.unwatched;
+    is_whole && matches!(outcome.exit, Some(Exit::Code(0)))
 }
 
 fn exit(outcome: Outcome, key: &str, json: bool) -> Result<Exit, Failure> {

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use lockable_runtime::__private::{Moment, boot_time};
-use lockable_runtime::{LockError, LockSet};
+use lockable_runtime::LockError;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::arguments::Run;
@@ -13,6 +13,7 @@ use crate::exit::Exit;
 use crate::output::note;
 use crate::run::alarm::Alarm;
 use crate::run::ending::Ending;
+use crate::run::held::Held;
 use crate::run::orders::{Event, Order};
 use crate::run::signals::{Signals, is_for_terminal, is_of_terminal};
 use crate::run::watched::{Watched, unreachable};
@@ -52,7 +53,7 @@ pub(crate) enum Stop {
 }
 
 pub(crate) struct Supervision<'a> {
-    guard: &'a LockSet,
+    guard: &'a Held,
     arguments: &'a Run,
     json: bool,
     watched: Watched,
@@ -67,7 +68,7 @@ pub(crate) struct Supervision<'a> {
 
 impl<'a> Supervision<'a> {
     pub(crate) fn new(
-        guard: &'a LockSet,
+        guard: &'a Held,
         arguments: &'a Run,
         json: bool,
         watched: Watched,
@@ -102,7 +103,7 @@ impl<'a> Supervision<'a> {
         let (mut max_hold, mut overdue) = (Alarm::new()?, Alarm::new()?);
         let mut ticks = ticks(self.arguments.expire.0 / LOOKS);
         let end = self.arguments.max_hold.map(|most| boot_time().after(most.0));
-        let mut lost = pin!(self.guard.leases().lost());
+        let mut lost = pin!(self.guard.lost());
         let mut is_heard = false;
         loop {
             let late = self.overdue();
@@ -243,10 +244,10 @@ impl<'a> Supervision<'a> {
 
 /// When no process may be alive: the end of the lease by the holder's own count, which is before its end on the
 /// server, and before that the time that a busy machine takes to end processes.
-pub(crate) fn deadline(guard: &LockSet, expire: Duration) -> Moment {
+pub(crate) fn deadline(guard: &Held, expire: Duration) -> Moment {
     // The clock is read first, so that the moment is not too late.
     let now = boot_time();
-    now.after(guard.leases().remaining()).before(lateness(expire))
+    now.after(guard.remaining()).before(lateness(expire))
 }
 
 async fn until(alarm: &mut Alarm, end: Option<Moment>) -> io::Result<()> {

@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::holders::{service, shop};
-use crate::program::{LIMIT, id, json, listening, lockable, outcome, queued, with};
+use crate::program::{LIMIT, id, json, listening, lockable, outcome, queued, run, with};
 
 #[test]
 fn a_holder_that_is_asked_ends_before_its_lock() {
@@ -33,6 +33,23 @@ fn a_lock_that_min_hold_keeps_is_said() {
     let (code, forced) = json(&server.url(), &["release", "nightly", "--id", &id, "--force"]);
     assert_eq!((code, &forced["outcome"]), (0, &"forced".into()));
     assert_eq!(server.admin().get("disLock:nightly"), None);
+}
+
+#[test]
+fn a_run_that_is_done_is_repeated_on_request() {
+    let server = Server::start();
+    let run = || outcome(&mut run(&server.url(), &["--once", "1h"], "echo ran")).1;
+    assert_eq!((run().as_str(), run().as_str()), ("ran\n", ""));
+    let (_, listed, _) = with(&server.url(), &["ls"]);
+    assert!(listed.contains("done") && listed.contains("59m"), "{listed}");
+    let (code, shown) = json(&server.url(), &["show", "job"]);
+    assert_eq!((code, &shown["kind"]), (0, &"done".into()));
+    assert!(shown["remaining_ms"].as_u64().unwrap() > 3_500_000);
+    let (code, said, _) = with(&server.url(), &["release", "job"]);
+    assert!(code == 0 && said.contains("job: is not done any more"), "{said}");
+    assert_eq!((run().as_str(), run().as_str()), ("ran\n", ""));
+    let (code, released) = json(&server.url(), &["release", "job"]);
+    assert_eq!((code, &released["outcome"]), (0, &"undone".into()));
 }
 
 #[test]

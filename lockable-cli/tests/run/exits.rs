@@ -39,6 +39,25 @@ fn a_busy_lock_has_a_code_of_its_own() {
 }
 
 #[test]
+fn a_command_that_succeeded_is_not_repeated() {
+    let server = Server::start();
+    let once = |options: &[&str], script: &str| {
+        outcome(&mut run(&server.url(), &[&["--once", "1h"][..], options].concat(), script))
+    };
+    assert_eq!(once(&[], "exit 7").0, 7);
+    assert_eq!(once(&[], "kill -9 $$").0, 128 + 9);
+    assert_eq!(once(&["--max-hold", "100ms"], "sleep 60").0, 124);
+    assert_eq!(server.admin().get("disLock:job"), None);
+    assert_eq!(once(&[], "echo ran"), (0, "ran\n".to_owned(), String::new()));
+    assert!(server.admin().pttl("disLock:job") > 3_500_000);
+    for options in [&[][..], &["--wait"], &["--wait=1ms"]] {
+        assert_eq!(once(options, "echo ran"), (0, String::new(), String::new()));
+    }
+    let (code, _, why) = outcome(&mut run(&server.url(), &[], "echo ran"));
+    assert!(code == 75 && why.contains("--once"), "{why}");
+}
+
+#[test]
 fn a_command_that_waits_runs_after_the_holder() {
     let server = Server::start();
     for options in [&["--wait"][..], &["--wait", "--fair"]] {

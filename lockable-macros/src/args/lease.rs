@@ -16,6 +16,7 @@ pub(crate) struct LeaseArgs {
     pub(crate) renew: bool,
     pub(crate) max_hold: Option<WrittenDuration>,
     pub(crate) min_hold: Option<WrittenDuration>,
+    pub(crate) once: Option<WrittenDuration>,
     pub(crate) on_lost: Option<OnLost>,
 }
 
@@ -61,6 +62,11 @@ pub(super) fn max_hold(input: ParseStream<'_>) -> Result<WrittenDuration> {
 pub(super) fn min_hold(input: ParseStream<'_>) -> Result<WrittenDuration> {
     let unlimited = "leave `min_hold` out, and the lock is released when the body ends";
     duration("min_hold", unlimited, input)
+}
+
+pub(super) fn once(input: ParseStream<'_>) -> Result<WrittenDuration> {
+    let unlimited = "write a long period, such as `once = \"3650d\"`";
+    duration("once", unlimited, input)
 }
 
 /// One of two bare words.

@@ -27,7 +27,7 @@ pub(super) enum Read {
     Value(fn(&mut LockArgs, ParseStream<'_>, &mut Mistakes) -> Result<()>),
 }
 
-pub(super) const TABLE: [Row; 17] = [
+pub(super) const TABLE: [Row; 18] = [
     Row {
         name: "key",
         example: "key = \"order:{id}\"",
@@ -183,6 +183,14 @@ pub(super) const TABLE: [Row; 17] = [
         ],
         read: Read::Value(|args, input, _| {
             lease::min_hold(input).map(|value| args.lease.min_hold = Some(value))
+        }),
+    },
+    Row {
+        name: "once",
+        example: "once = \"24h\"",
+        elsewhere: &["oncefor", "onceper", "runonce", "onlyonce", "keep", "keepfor", "dedupe"],
+        read: Read::Value(|args, input, _| {
+            lease::once(input).map(|value| args.lease.once = Some(value))
         }),
     },
     Row {

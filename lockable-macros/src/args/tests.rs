@@ -195,8 +195,8 @@ fn all_mistakes_are_reported_at_once() {
 #[test]
 fn an_unknown_option_is_answered_with_the_options() {
     let errors = parse("key = \"a\", nope = 1").1;
-    let options = "help: the options are `key`, `keys`, `prefix`, `expire`, `wait`, `fair`, `blocking`, \
-                   `renew`, `max_hold`, `min_hold`, `on_busy`, `on_error`, `on_lost`, `guard`, `locker`, `crate`";
+    let options = "help: the options are `key`, `keys`, `prefix`, `expire`, `wait`, `fair`, `blocking`, `permits`, \
+                   `renew`, `max_hold`, `min_hold`, `once`, `on_busy`, `on_error`, `on_lost`, `guard`, `locker`, `crate`";
     assert_eq!(errors, [format!("unknown option `nope`\n{options}")]);
 }
 

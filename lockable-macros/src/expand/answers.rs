@@ -18,10 +18,8 @@ pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
             let private = private_at(word.span());
             quote_spanned!(mixed().located_at(word.span())=> #private::Skip::skipped(&error))
         }
-        // A call that waits without a limit never finds the lock busy.
-        (None, Some(_)) if matches!(locked.wait.wait, Some(Wait::Forever)) => {
-            return TokenStream::new();
-        }
+        // A call that waits without a limit never finds the lock busy, but its run may be done.
+        (None, Some(_)) if is_never_busy(locked) => return TokenStream::new(),
         (None, Some(_)) => refused_by("RefusedBesideOnError", locked),
         // With a value the body has said it; with neither, busy is a failure as any other.
         (Some(OnBusy::Value(_)), _) | (None, None) => return TokenStream::new(),
@@ -31,6 +29,10 @@ pub(super) fn busy_arm(locked: &LockedFn) -> TokenStream {
     quote_spanned! {mixed()=>
         ::core::result::Result::Err(error) if error.is_busy() #gave_up => return #value,
     }
+}
+
+fn is_never_busy(locked: &LockedFn) -> bool {
+    matches!(locked.wait.wait, Some(Wait::Forever)) && locked.lease.once.is_none()
 }
 
 /// The value of a call that did not finish under its lock.

@@ -98,6 +98,7 @@ fn lease(lease: &LeaseArgs) -> TokenStream {
     calls.extend(lease.renew.then(|| quote_spanned!(mixed()=> .renew())));
     calls.extend(with_duration("max_hold", lease.max_hold.as_ref()));
     calls.extend(with_duration("min_hold", lease.min_hold.as_ref()));
+    calls.extend(with_duration("once", lease.once.as_ref()));
     if matches!(lease.on_lost, Some(OnLost::Finish)) {
         calls.extend(quote_spanned!(mixed()=> .on_lost_finish()));
     }

@@ -83,7 +83,7 @@ impl Admin {
     ///
     /// The holder gets a message. When that arrives, its body is stopped, with [`is_lost`](LockError::is_lost) and
     /// the reason. This works for every kind of holder: a process that does not listen, a lock that is kept by
-    /// `min_hold`, and one of another library. Try [`revoke`](Admin::revoke) first.
+    /// `min_hold`, one that is [done](crate::HolderKind::Done), and one of another library. Try [`revoke`](Admin::revoke) first.
     ///
     /// # Guarantees
     /// The whole owner token is compared, in one step with the release. If the lock has changed hands since it was

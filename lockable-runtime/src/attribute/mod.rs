@@ -9,7 +9,7 @@ pub use self::returned::{Returned, RunsUnderTheLock, Value};
 pub use self::values::{IntoExpire, IntoHold, IntoLockKey, IntoLockKeys, IntoPermits, IntoWait};
 pub use crate::hold::grant::Grant;
 use crate::hold::guard::LockGuard;
-pub use crate::hold::run::{GrantCell, LeaseCell, LeasesCell, Run};
+pub use crate::hold::run::{EndsWell, GrantCell, LeaseCell, LeasesCell, Run};
 pub use crate::hold::set::Leases;
 use crate::hold::set::LockSet;
 pub use crate::lease::{EndsEarly, Lease};
@@ -22,7 +22,7 @@ use crate::types::error::LockError;
 pub use crate::types::key::{KeyPart, Keys, Part};
 use crate::types::key::{LockKey, render};
 pub use crate::types::label::Label;
-use crate::types::options::{OnLost, Terms, Wait};
+use crate::types::options::{OnLost, Once, Terms, Wait};
 use crate::types::permit::Permits;
 
 mod answers;
@@ -153,6 +153,12 @@ impl<K> Call<K> {
     /// The option `min_hold`.
     pub fn min_hold(mut self, least: impl IntoHold) -> Self {
         self.terms.min_hold = Some(least.into_hold());
+        self
+    }
+
+    /// The option `once`.
+    pub fn once(mut self, period: impl IntoHold) -> Self {
+        self.terms.once = Some(Once::For(period.into_hold()));
         self
     }
 
@@ -325,6 +331,22 @@ pub fn run_blocking_even_when_busy<T, K: Called>(
             Ok(body(None))
         }
         Err(error) => Err(error),
+    }
+}
+
+/// The body of a sync function with `once`, which leaves the lock done where it ends well. Without a lease it only says
+/// what a busy call gives.
+pub fn once<L: Clone + Into<Option<Lease>>, T>(
+    body: impl FnOnce(L) -> T,
+    ended_well: fn(&T) -> bool,
+) -> impl FnOnce(L) -> T {
+    move |granted| {
+        let lease = granted.clone().into();
+        let value = body(granted);
+        if let Some(lease) = lease.filter(|_| ended_well(&value)) {
+            lease.ended_well(Duration::ZERO);
+        }
+        value
     }
 }
 

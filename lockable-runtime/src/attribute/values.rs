@@ -124,9 +124,9 @@ impl IntoWait for Duration {
     }
 }
 
-/// What the options `max_hold = expr` and `min_hold = expr` take.
+/// What the options `max_hold = expr`, `min_hold = expr` and `once = expr` take.
 #[diagnostic::on_unimplemented(
-    message = "a lock's `max_hold` or `min_hold` must be a duration, got `{Self}`",
+    message = "a lock's `max_hold`, `min_hold` or `once` must be a duration, got `{Self}`",
     label = "not a duration",
     note = "write an integer literal (seconds), a text with a unit such as \"1500ms\", or a `std::time::Duration`"
 )]

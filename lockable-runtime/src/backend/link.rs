@@ -225,7 +225,7 @@ impl From<&Result<Acquisition, Fault>> for Outcome {
     fn from(answer: &Result<Acquisition, Fault>) -> Self {
         match answer {
             Ok(Acquisition::Granted { .. }) => Self::Granted,
-            Ok(Acquisition::Busy) => Self::Busy,
+            Ok(Acquisition::Busy | Acquisition::Done) => Self::Busy,
             Err(_) => Self::Failed,
         }
     }

@@ -152,6 +152,8 @@ pub(crate) enum Acquisition {
     Granted { fencing_token: FencingToken, since: Moment, permit: Option<LockKey> },
     /// Another holder has it.
     Busy,
+    /// No one is at work: a `once` call ended well, and its period is not over.
+    Done,
 }
 
 /// A lease that is to be renewed.
@@ -188,6 +190,10 @@ pub(crate) enum Enqueued {
     Granted(Grant),
     /// Another holder has the lock, for this long; `None` is without an end.
     Queued {
+        remaining: Option<Duration>,
+    },
+    /// Queued as well, for a lock that is done for this long.
+    Done {
         remaining: Option<Duration>,
     },
 }

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::iter;
 use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::backend::{Fault, Release};
 use crate::hold::grant::{Grant, Over};
@@ -13,7 +14,7 @@ use crate::releaser::{Known, Releaser, try_release};
 use crate::telemetry::{self, Acquiring, Hold, HoldEnd};
 use crate::types::error::LockError;
 use crate::types::lanes::Occupied;
-use crate::types::options::Terms;
+use crate::types::options::{Terms, Ttl};
 use crate::waiters::{Stake, Turn};
 
 /// A held lock, released when this is dropped.
@@ -144,6 +145,53 @@ impl LockGuard {
             Ok(found) => Err(self.lease.released_too_late(found == Release::Taken)),
             Err(fault) => Err(self.lease.fault(fault)),
         }
+    }
+
+    /// Releases the lock of a run that ended well, and leaves it done: until `period` after the grant no other call with
+    /// `once` runs.
+    ///
+    /// This is by hand what the option `once` of the attribute does. Those other calls return
+    /// [`is_done`](LockError::is_done), in any process, and calls without `once` find the lock busy.
+    ///
+    /// # Guarantees
+    /// The lock stays taken only if the lease is held until its release. Otherwise the work can be done again.
+    ///
+    /// # What this does not guarantee
+    /// A server that loses its data forgets what is done.
+    ///
+    /// # Errors
+    /// - As [`release`](LockGuard::release): after [`is_lost`](LockError::is_lost) nothing is done.
+    /// - [`is_unavailable`](LockError::is_unavailable) when the backend did not reply. The release continues in the
+    ///   background, and leaves the lock done if it succeeds before the lease ends.
+    /// - [`InvalidOption`](crate::LockErrorKind::InvalidOption) if the lock was requested without
+    ///   [`once`](crate::LockRequest::once), or for a period under 10 ms; the lock is released then.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the release continues in the background, and leaves the lock done.
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # use std::time::Duration;
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// let guard = locker.lock("report:2026-11").once().acquire().await?;
+    /// // … write the report …
+    /// guard.keep(Duration::from_secs(40 * 86_400)).await?;
+    ///
+    /// let error = locker.lock("report:2026-11").once().acquire().await.unwrap_err();
+    /// assert!(error.is_done());
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub async fn keep(self, period: Duration) -> Result<(), LockError> {
+        let checked = Ttl::new("keep", period).and_then(|_| self.lease.may_be_done());
+        let checked = checked.map_err(|mistake| self.lease.about(|key| mistake.with_key(key)));
+        if checked.is_ok() {
+            self.lease.ended_well(period);
+        }
+        self.release().await?;
+        checked
     }
 
     /// The release at the end of a body: a failure is logged, and never returned instead of the body's

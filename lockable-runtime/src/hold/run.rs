@@ -8,6 +8,7 @@ use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use once_cell::sync::OnceCell;
 use pin_project_lite::pin_project;
@@ -37,6 +38,7 @@ pin_project! {
         body: Option<F>,
         cell: Option<GrantCell<G::Lease>>,
         runs_when_busy: bool,
+        ended_well: fn(&F::Output) -> bool,
         state: State<F::Output, G>,
     }
 
@@ -74,12 +76,22 @@ impl<F: Future, G: Grant> Run<F, G> {
         body: F,
     ) -> Self {
         let state = State::Acquiring(Box::pin(acquire));
-        Self { body: Some(body), cell: None, runs_when_busy: false, state }
+        let ended_well = |_: &_| false;
+        Self { body: Some(body), cell: None, runs_when_busy: false, ended_well, state }
     }
 
     /// Puts the lease into this cell, from which the body takes it.
     pub fn lease_into(mut self, cell: GrantCell<G::Lease>) -> Self {
         self.cell = Some(cell);
+        self
+    }
+
+    /// Leaves the lock done where the body ends well, as the terms of its call say.
+    pub fn once(mut self) -> Self
+    where
+        F::Output: EndsWell,
+    {
+        self.ended_well = EndsWell::ended_well;
         self
     }
 
@@ -105,6 +117,9 @@ impl<F: Future, G: Grant> Future for Run<F, G> {
                 State::Holding { guard, lost } => {
                     let outcome = ready!(poll_while_held(guard, lost, this.body.as_mut(), cx));
                     drop_body(guard, this.body.as_mut());
+                    if outcome.as_ref().is_ok_and(*this.ended_well) {
+                        guard.each().for_each(|lease| lease.ended_well(Duration::ZERO));
+                    }
                     release(mem::replace(this.state, State::Done(None)), outcome)
                 }
                 State::Releasing { outcome, release } => {
@@ -238,6 +253,35 @@ fn poll_body<F: Future>(body: Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll
     body.as_pin_mut().map_or(Poll::Pending, |body| body.poll(cx))
 }
 
+/// What a body returns for which the lock stays taken behind a good end.
+#[diagnostic::on_unimplemented(
+    message = "`once` cannot know from a `{Self}` whether the call ended well",
+    label = "neither a `Result`, nor an `Option`, nor `()`",
+    note = "return `Result<T, E>`, `Option<T>` or `()`; or call `LockGuard::keep` yourself, on a lock that was requested with `once()`"
+)]
+pub trait EndsWell {
+    /// Whether it did: then no other call runs until the end of the period.
+    fn ended_well(&self) -> bool;
+}
+
+impl EndsWell for () {
+    fn ended_well(&self) -> bool {
+        true
+    }
+}
+
+impl<T> EndsWell for Option<T> {
+    fn ended_well(&self) -> bool {
+        self.is_some()
+    }
+}
+
+impl<T, E> EndsWell for Result<T, E> {
+    fn ended_well(&self) -> bool {
+        self.is_ok()
+    }
+}
+
 impl<F: Future, G: Grant> fmt::Debug for Run<F, G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Run").finish_non_exhaustive()
@@ -286,8 +330,6 @@ impl<L: Clone> GrantCell<L> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::backend::Link;
     use crate::locker::acquire::{Acquirer, Tried, acquire};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Lease, Loss, Status};
 use crate::backend::Fault;
-use crate::types::error::{Cause, LockError};
+use crate::types::error::{Cause, LockError, LockErrorKind};
 
 impl Lease {
     /// The error of a body that was stopped, or that completed although the lock was lost.
@@ -55,6 +55,15 @@ impl Lease {
         }
     }
 
+    /// # Errors
+    /// When its call has no `once`: no other call could see that the lock is done.
+    pub(crate) fn may_be_done(&self) -> Result<(), LockError> {
+        let message = "`keep` is for a lock that was requested with `once`; write `.once()` before `.acquire()`, so \
+                       that other calls see that the run is done";
+        let refused = || LockError::new(LockErrorKind::InvalidOption, message);
+        self.0.done_until.map(drop).ok_or_else(refused)
+    }
+
     /// The error of a release that found the lock gone.
     pub(crate) fn released_too_late(&self, taken: bool) -> LockError {
         let forced = self.state().loss().filter(|loss| *loss == Loss::Forced);
@@ -68,7 +77,7 @@ impl Lease {
     }
 
     /// An error about this lock, as it may be shown.
-    pub(super) fn about(&self, error: impl FnOnce(&str) -> LockError) -> LockError {
+    pub(crate) fn about(&self, error: impl FnOnce(&str) -> LockError) -> LockError {
         self.link().reporting.redact(error(self.key().as_str())).labeled(self.0.label)
     }
 }

@@ -14,7 +14,7 @@ use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::label::Label;
-use crate::types::options::{Begin, OnLost, Terms, Ttl};
+use crate::types::options::{Begin, OnLost, Once, Terms, Ttl};
 use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
 
@@ -63,6 +63,9 @@ struct Shared {
     renews: AtomicBool,
     on_lost: OnLost,
     label: &'static Label,
+    /// Until when the lock is done if its body ends well, where its call has `once`; the grant where a guard is to say
+    /// for how long.
+    done_until: Option<Moment>,
     /// Whether it was granted for another time than the terms say. Written by the first renewal that is
     /// answered.
     is_unclaimed: AtomicBool,
@@ -89,6 +92,10 @@ impl Lease {
             // The backend granted the lock before its answer came, so this is not too short.
             attempt.min_hold.set_end(link.backend.now().after(least));
         }
+        let done_until = terms.once.map(|once| match once {
+            Once::For(period) => link.backend.now().after(period),
+            Once::ByHand => link.backend.now(),
+        });
         let state = Mutex::new(LeaseState::new(tenure, hold_until));
         let lost = Notify::new();
         let is_unclaimed = AtomicBool::new(tenure.ttl != terms.ttl);
@@ -102,6 +109,7 @@ impl Lease {
             renews,
             on_lost,
             label,
+            done_until,
             is_unclaimed,
             state,
             lost,
@@ -433,6 +441,18 @@ impl Lease {
             let is_revoked = state.is_revoked();
             Ended { status: state.status(now), at: now, used: state.used(now), is_revoked }
         })
+    }
+
+    /// The body ended well: a release from now on leaves the lock done, for so much longer than its call has asked for.
+    /// Nothing happens where the lease is over, so that the body runs again.
+    ///
+    /// See "How does `once` tell a completed run from a busy lock?" in DESIGN.md.
+    pub(crate) fn ended_well(&self, longer: Duration) {
+        if let Some(until) = self.0.done_until
+            && self.is_held()
+        {
+            self.attempt().min_hold.set_end(until.after(longer));
+        }
     }
 
     /// The key as messages and events show it, with the lock's label.

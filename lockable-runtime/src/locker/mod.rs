@@ -26,6 +26,7 @@ mod defaults;
 mod environment;
 pub(crate) mod global;
 pub(crate) mod inspect;
+pub(crate) mod lead;
 pub(crate) mod request;
 mod request_all;
 pub(crate) mod scope;

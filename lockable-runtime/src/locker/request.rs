@@ -15,7 +15,7 @@ use crate::telemetry;
 use crate::types::error::LockError;
 use crate::types::key::{Keys, LockKey};
 use crate::types::label::Label;
-use crate::types::options::{OnLost, Terms, Wait};
+use crate::types::options::{OnLost, Once, Terms, Wait};
 use crate::types::permit::{Family, Permits};
 use crate::types::redact::DisplayKey;
 
@@ -183,7 +183,7 @@ impl<K: Keys> LockRequest<K> {
     }
 
     /// Tries once instead of waiting.
-    pub(super) fn once(self) -> Self {
+    pub(super) fn trying(self) -> Self {
         self.with(Terms::try_once)
     }
 
@@ -255,6 +255,20 @@ fn about<K: Keys>(error: LockError, keys: &K) -> LockError {
 }
 
 impl LockRequest {
+    /// Requests the lock for a run that is not repeated once it ended well: [`LockGuard::keep`] then leaves it done.
+    ///
+    /// While it is done, a call with this option fails with [`is_done`](LockError::is_done), also one that waits:
+    /// within a second of the end of the run. Other calls find the lock busy, so a key is either for `once` calls or for
+    /// others. For [`try_acquire`](LockRequest::try_acquire) and [`try_run`](LockRequest::try_run) a lock that is done is
+    /// busy: `None`.
+    ///
+    /// [`run`](LockRequest::run) releases the lock as always, whatever its body returns: it does not know what a good
+    /// end is. The attribute's option `once` does.
+    pub fn once(mut self) -> Self {
+        self.terms.once = Some(Once::ByHand);
+        self
+    }
+
     /// Acquires one of so many permits of the key: at most `count` holders at a time, in all processes.
     ///
     /// Calls are served in the order in which they come, across all processes. A permit is a lock of its own, named
@@ -332,6 +346,8 @@ impl LockRequest {
     /// # Errors
     /// - [`is_wait_limit_reached`](LockError::is_wait_limit_reached) when another holder still has the lock at the
     ///   limit.
+    /// - [`is_done`](LockError::is_done) for a request with [`once`](LockRequest::once), when another such call has
+    ///   ended well.
     /// - [`is_held_by_caller`](LockError::is_held_by_caller) when the calling body holds the lock itself.
     /// - [`is_unavailable`](LockError::is_unavailable), in these cases; the lock is not held then, and if a request
     ///   that is still on its way is granted, the background releases the lock:
@@ -383,10 +399,32 @@ impl LockRequest {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn try_acquire(self) -> Result<Option<LockGuard>, LockError> {
-        match self.once().ask().await? {
-            Tried::Granted(guard) => Ok(Some(guard)),
-            Tried::Busy(_) => Ok(None),
+        match self.trying().ask().await {
+            Ok(Tried::Granted(guard)) => Ok(Some(guard)),
+            Ok(Tried::Busy(_)) => Ok(None),
+            Err(error) if error.is_done() => Ok(None),
+            Err(error) => Err(error),
         }
+    }
+
+    /// For campaigns, which wait without a limit and renew.
+    pub(super) fn leading(self) -> Self {
+        self.with(Terms::lead)
+    }
+
+    /// The same request, as often as it is called.
+    ///
+    /// # Errors
+    /// The first mistake in the request, which is reported.
+    pub(super) fn repeated(self) -> Result<impl Fn() -> Self, LockError> {
+        let explain = self.explain();
+        let Self { acquirer, key, prefix, terms } = self;
+        let report = |error: &LockError| telemetry::acquisition_failed(terms.label, error);
+        let key = key.map_err(explain).inspect_err(report)?;
+        Ok(move || {
+            let (acquirer, terms) = (Arc::clone(&acquirer), terms.clone());
+            Self { acquirer, key: Ok(key.clone()), prefix, terms }
+        })
     }
 
     /// Acquires as the terms say.
@@ -447,7 +485,7 @@ impl LockRequest {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn try_run<F: Future>(self, body: F) -> Result<Option<F::Output>, LockError> {
-        match Run::new(self.once().acquire(), body).await {
+        match Run::new(self.trying().acquire(), body).await {
             Err(error) if error.is_busy() => Ok(None),
             outcome => outcome.map(Some),
         }

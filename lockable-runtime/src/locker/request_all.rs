@@ -84,7 +84,7 @@ impl LockRequest<Vec<LockKey>> {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn try_acquire(self) -> Result<Option<LockSet>, LockError> {
-        match self.once().ask().await? {
+        match self.trying().ask().await? {
             Tried::Granted(locks) => Ok(Some(locks)),
             Tried::Busy(_) => Ok(None),
         }
@@ -131,7 +131,7 @@ impl LockRequest<Vec<LockKey>> {
     /// # Cancel safety
     /// As [`run`](LockRequest::<Vec<LockKey>>::run).
     pub async fn try_run<F: Future>(self, body: F) -> Result<Option<F::Output>, LockError> {
-        match Run::new(self.once().acquire(), body).await {
+        match Run::new(self.trying().acquire(), body).await {
             Err(error) if error.is_busy() => Ok(None),
             outcome => outcome.map(Some),
         }

@@ -101,7 +101,7 @@ impl Releaser {
             let known = match this.link.question(attempt.slot, reply).late_answer(limit).await {
                 Some(Ok(Acquisition::Granted { .. })) => Some(Known::Granted),
                 Some(Err(fault)) if !fault.proves_absence => Some(Known::Unknown),
-                Some(Ok(Acquisition::Busy) | Err(_)) => None,
+                Some(Ok(Acquisition::Busy | Acquisition::Done) | Err(_)) => None,
                 // The connection hangs; what it may still bring is released over another one.
                 None => Some(Known::Unknown),
             };

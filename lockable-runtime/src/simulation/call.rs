@@ -62,6 +62,7 @@ fn terms(dice: &mut Dice) -> Terms {
         renew,
         max_hold: has_max_hold.then(|| Duration::from_millis(1 + dice.below(3_000))),
         min_hold: dice.chance(30).then(|| Duration::from_millis(millis / 3)),
+        once: None,
         on_lost: if dice.chance(100) { OnLost::Finish } else { OnLost::Cancel },
         wait,
         fair: wait != Wait::Never && dice.chance(200),

@@ -43,7 +43,7 @@ impl Backend for Client {
                     Acquisition::Granted { fencing_token, .. } => {
                         Some(Reserved { first: (*fencing_token).into(), passes: 0 })
                     }
-                    Acquisition::Busy => None,
+                    Acquisition::Busy | Acquisition::Done => None,
                 })
             };
             let found = process.ask("acquire", request).await?.answer;
@@ -51,6 +51,7 @@ impl Backend for Client {
                 (Acquisition::Granted { fencing_token, permit, .. }, Some(since)) => {
                     Acquisition::Granted { fencing_token, since, permit }
                 }
+                (Acquisition::Done, _) => Acquisition::Done,
                 _ => Acquisition::Busy,
             })
         })
@@ -104,7 +105,7 @@ impl Backend for Client {
                 let reply = store.enqueue(sent(&attempt));
                 known(&process, &attempt, reply, |found| match found {
                     Enqueued::Granted(grant) => Some(grant.fence),
-                    Enqueued::Queued { .. } => None,
+                    Enqueued::Queued { .. } | Enqueued::Done { .. } => None,
                 })
             };
             let asked = process.ask(what, request).await?;
@@ -115,7 +116,7 @@ impl Backend for Client {
                     let grant = Grant::answered(&attempt, fence, since, attempt.ttl);
                     Enqueued::Granted(grant.of_permit(Some(key)))
                 }
-                queued @ Enqueued::Queued { .. } => queued,
+                queued @ (Enqueued::Queued { .. } | Enqueued::Done { .. }) => queued,
             })
         })
     }

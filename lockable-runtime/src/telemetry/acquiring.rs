@@ -11,7 +11,7 @@ use super::holding::Hold;
 use super::span::TARGET;
 use crate::backend::Backend;
 use crate::types::clock::Moment;
-use crate::types::error::LockError;
+use crate::types::error::{LockError, LockErrorKind};
 use crate::types::label::Label;
 use crate::types::redact::DisplayKey;
 use crate::types::token::FencingToken;
@@ -48,9 +48,13 @@ impl Acquiring {
         self.refuse(Some(key), "busy");
     }
 
-    /// The wait limit was reached, or the call failed.
+    /// The wait limit was reached, the run is done, or the call failed.
     pub(crate) fn failed(mut self, error: &LockError) {
-        let outcome = if error.is_wait_limit_reached() { "wait_limit" } else { "failed" };
+        let outcome = match error.kind() {
+            LockErrorKind::WaitLimitReached => "wait_limit",
+            LockErrorKind::Done => "done",
+            _ => "failed",
+        };
         self.refuse(error.shown_key(), outcome);
         acquisition_failed(self.label, error);
     }
@@ -82,6 +86,15 @@ pub(crate) fn acquisition_failed(label: &Label, error: &LockError) {
     if !error.is_busy() {
         counters::failed(label, error.kind().name());
     }
+}
+
+/// A process that campaigns could not ask for the lock, and goes on trying; the first time in a row.
+pub(crate) fn campaign_failed(error: &LockError) {
+    let key = error.shown_key();
+    let label = error.label();
+    warn!(name: "lead", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
+        lock = label.lock(), function = label.function(), %error,
+        "the campaign failed, and is repeated each second until one succeeds");
 }
 
 /// A call that waits for a busy lock, for as long as this lives.
@@ -137,9 +150,9 @@ pub(crate) fn skipped(error: &LockError) {
     }
     let key = error.shown_key();
     let label = error.label();
+    let why = if error.is_done() { "the run is done" } else { "another holder has the lock" };
     info!(name: "acquire", target: TARGET, key = key.map(DisplayKey::text).as_deref(),
-        lock = label.lock(), function = label.function(),
-        "another holder has the lock; the call is skipped");
+        lock = label.lock(), function = label.function(), "{why}; the call is skipped");
 }
 
 /// A decorated call failed, and its return type has no place for the error.

@@ -16,6 +16,7 @@
 //! | info | `acquire` | event | `key`, … | a decorated call found another holder, and skips its body without an error |
 //! | warn | `acquire` | event | `key`, …, `waited` | the wait limit was reached, and another holder has the lock |
 //! | error | `acquire` | event | `key`, …, `error` | a decorated call failed, and its return type cannot carry the error |
+//! | warn | `lead` | event | `key`, …, `error` | a campaign of [`lead`](crate::LockRequest::lead) failed; it is repeated each second, without another event until one succeeds |
 //! | debug | `wait` | span | `key`, …, `waited` | a call waits in line, inside of its `acquire` |
 //! | warn | `wait` | event | `key`, …, `waited` | a call has waited for [a long time](crate::LockerBuilder::warn_waited_over), and continues to wait |
 //! | debug | `hold` | span | `key`, …, `fencing_token`, `held`, `outcome` | the lock is held; the body runs inside |
@@ -36,7 +37,7 @@
 //!
 //! | field | values |
 //! |---|---|
-//! | `outcome` of `acquire` | `granted`, `busy`, `wait_limit`, `failed`, `cancelled` |
+//! | `outcome` of `acquire` | `granted`, `busy`, `done` (the run of a `once` call is over), `wait_limit`, `failed`, `cancelled` |
 //! | `outcome` of `hold` | `released`, `revoked` (on an operator's request), `lost` |
 //! | `outcome` of `renew` | `renewed`, `absent` (no holder has the lock), `taken` (another holder has it) |
 //! | `outcome` of `release` | `released`, `handed_off` (to the next waiter of this process), `absent`, `taken`, `unanswered` |
@@ -157,8 +158,8 @@
 //! their first use.
 
 pub(crate) use self::acquiring::{
-    Acquiring, Waiting, acquisition_failed, error_discarded, settings_ignored, skipped,
-    wait_limit_reached, waits_long,
+    Acquiring, Waiting, acquisition_failed, campaign_failed, error_discarded, settings_ignored,
+    skipped, wait_limit_reached, waits_long,
 };
 pub(crate) use self::counters::{change, describe, handed_off};
 pub(crate) use self::holding::{

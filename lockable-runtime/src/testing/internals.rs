@@ -185,7 +185,7 @@ impl Verbs {
     pub async fn acquire(&self, attempt: &VerbAttempt) -> Result<Option<u64>, LockError> {
         match self.backend.try_acquire(Arc::clone(&attempt.0)).await.map_err(Fault::into_error)? {
             Acquisition::Granted { fencing_token, .. } => Ok(Some(fencing_token.into())),
-            Acquisition::Busy => Ok(None),
+            Acquisition::Busy | Acquisition::Done => Ok(None),
         }
     }
 
@@ -272,7 +272,9 @@ impl Verbs {
     pub async fn enqueue(&self, attempt: &VerbAttempt) -> Result<Place, LockError> {
         Ok(match self.backend.enqueue(Arc::clone(&attempt.0)).await.map_err(Fault::into_error)? {
             Enqueued::Granted(grant) => Place::Granted(grant_to(&grant)),
-            Enqueued::Queued { remaining } => Place::Queued(remaining),
+            Enqueued::Queued { remaining } | Enqueued::Done { remaining } => {
+                Place::Queued(remaining)
+            }
         })
     }
 

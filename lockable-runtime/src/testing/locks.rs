@@ -5,7 +5,9 @@ use std::future::Future;
 use std::sync::Arc;
 
 use super::staged::{Counts, Staged};
-use crate::backend::{Acquisition, Attempt, Backend as _, Fault, Link, Memory, Stage};
+use crate::backend::{
+    Acquisition, Attempt, Backend as _, Environment as _, Fault, Link, Memory, Stage,
+};
 use crate::holder::Holder;
 use crate::lease::Loss;
 use crate::locker::Locker;
@@ -156,12 +158,33 @@ impl TestLocks {
     fn hold_key(&self, key: LockKey) -> OtherHolder {
         let identity = RequestId::new("another holder");
         let owner = sure(OwnerToken::draw(Some(&identity)));
-        let attempt = Arc::new(Attempt::owned(key, Ttl::MAX, owner));
+        self.take(&Arc::new(Attempt::owned(key, Ttl::MAX, owner)))
+    }
+
+    #[track_caller]
+    fn take(&self, attempt: &Arc<Attempt>) -> OtherHolder {
         let memory = Arc::clone(&self.memory);
-        let granted = wait_for(&memory, memory.try_acquire(Arc::clone(&attempt)));
+        let granted = wait_for(&memory, memory.try_acquire(Arc::clone(attempt)));
         let is_granted = matches!(granted, Some(Ok(Acquisition::Granted { .. })));
         assert!(is_granted, "the lock `{}` has a holder already", attempt.key);
-        OtherHolder { memory, attempt }
+        OtherHolder { memory, attempt: Arc::clone(attempt) }
+    }
+
+    /// Makes the run of this lock done, as a call with `once` does that ended well, without a time limit.
+    ///
+    /// Calls with `once` return [`is_done`](LockError::is_done), and others find the lock busy.
+    /// [`lose`](TestLocks::lose) makes it free again.
+    ///
+    /// # Panics
+    /// When the lock has a holder.
+    #[track_caller]
+    pub fn done(&self, key: impl AsRef<str>) {
+        let key = self.key(key.as_ref());
+        let owner = sure(OwnerToken::draw(None)).of_once();
+        let attempt = Arc::new(Attempt::owned(key, Ttl::MAX, owner));
+        let held = self.take(&attempt);
+        attempt.min_hold.set_end(self.memory.now().after(Ttl::MAX.duration()));
+        drop(held);
     }
 
     /// Makes the next acquisition of this lock fail, as it does when the server is unavailable.

@@ -60,6 +60,8 @@ pub enum LockErrorKind {
     Busy,
     /// Another holder still had the lock when the wait limit was reached.
     WaitLimitReached,
+    /// A call with `once` has ended well, and its period is not over: no call is at work.
+    Done,
     /// The calling body holds the lock itself, and would wait for its own end.
     HeldByCaller,
     /// The lease ended before the work did.
@@ -93,6 +95,7 @@ impl LockErrorKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Busy | Self::WaitLimitReached => "busy",
+            Self::Done => "done",
             Self::HeldByCaller => "held-by-caller",
             Self::Lost => "lost",
             Self::MaxHoldReached => "max-hold-reached",
@@ -149,6 +152,16 @@ impl LockError {
 
     pub(crate) fn busy(key: &str) -> Self {
         Self::new(LockErrorKind::Busy, "another holder has the lock").with_key(key)
+    }
+
+    pub(crate) fn done(key: &str) -> Self {
+        Self::new(LockErrorKind::Done, Self::done_for(None)).with_key(key)
+    }
+
+    /// A run was completed, for so much longer where that is known.
+    pub(crate) fn done_for(remaining: Option<Duration>) -> String {
+        let rest = remaining.map(|rest| format!(", for another {rest:.0?}")).unwrap_or_default();
+        format!("its run is done: a call with `once` ended well, and no other one runs{rest}")
     }
 
     pub(crate) fn invalid_key(key: &str, flaw: impl Into<Cow<'static, str>>) -> Self {
@@ -265,11 +278,40 @@ impl LockError {
 
     /// Returns whether another holder has the lock: skip the work, or try again later.
     ///
-    /// That holds for a decorated call without `wait`, and for a call that has reached its
-    /// [limit](LockError::is_wait_limit_reached).
+    /// That holds for a decorated call without `wait`, for a call that has reached its
+    /// [limit](LockError::is_wait_limit_reached), and for a call whose run [is done](LockError::is_done).
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        matches!(self.0.kind, LockErrorKind::Busy | LockErrorKind::WaitLimitReached)
+        matches!(
+            self.0.kind,
+            LockErrorKind::Busy | LockErrorKind::WaitLimitReached | LockErrorKind::Done
+        )
+    }
+
+    /// Returns whether a call with `once` has ended well, and its period is not over: there is nothing to do.
+    ///
+    /// No call is at work, and the lock stays taken until the end of the period. [`is_busy`](LockError::is_busy)
+    /// holds too.
+    ///
+    /// # Examples
+    /// ```
+    /// # use lockable_runtime::{LockError, distributed_lock};
+    /// # use lockable_runtime::testing::TestLocks;
+    /// #[distributed_lock(key = "report:{month}", once = "40d")]
+    /// async fn report(month: &str) -> Result<usize, LockError> {
+    ///     Ok(month.len())
+    /// }
+    ///
+    /// # async fn example() {
+    /// # let locks = TestLocks::new();
+    /// assert_eq!(locks.scope(report("2026-11")).await.unwrap(), 7);
+    /// assert!(locks.scope(report("2026-11")).await.unwrap_err().is_done());
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example());
+    /// ```
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.0.kind == LockErrorKind::Done
     }
 
     /// Returns whether another holder still had the lock at the end of `wait`: try again later, or wait longer.

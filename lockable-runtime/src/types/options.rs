@@ -110,6 +110,8 @@ pub(crate) struct Terms {
     /// The shortest that the lock is taken, from its grant, however soon it is released.
     pub(crate) min_hold: Option<Duration>,
     pub(crate) begin: Begin,
+    /// How long no other call runs once this one has ended well.
+    pub(crate) once: Option<Once>,
     pub(crate) on_lost: OnLost,
     pub(crate) wait: Wait,
     /// Whether the lock passes to another process after each holder.
@@ -129,6 +131,14 @@ pub(crate) enum Begin {
     AtGrant,
     /// When the call has all of its locks; until then this one is renewed, and its hold has no limits.
     WithTheLast,
+}
+
+/// Until when a lock is done, from its grant, if its body ends well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Once {
+    For(Duration),
+    /// As long as its guard says in the end.
+    ByHand,
 }
 
 /// How long a call waits for a lock that another holder has.
@@ -183,6 +193,24 @@ impl Terms {
         )))
     }
 
+    /// Makes these the terms of one who campaigns until it leads.
+    ///
+    /// # Errors
+    /// When they limit that.
+    pub(crate) fn lead(&mut self) -> Result<(), LockError> {
+        let option = match (self.wait, self.once) {
+            (Wait::AtMost(_) | Wait::Never, _) => "wait",
+            (Wait::Forever, Some(_)) => "once",
+            (Wait::Forever, None) => {
+                self.renew = true;
+                return Ok(());
+            }
+        };
+        Err(invalid(format!(
+            "`lead` campaigns again and again, until its future is dropped; leave `{option}` out"
+        )))
+    }
+
     /// # Errors
     /// When the terms contradict each other.
     pub(crate) fn check(&self) -> Result<(), LockError> {
@@ -195,10 +223,22 @@ impl Terms {
             (_, Some(least)) if least > expire => Err(invalid(format!(
                 "`min_hold` is at most `expire`, got {least:?} and {expire:?}"
             ))),
-            _ if self.fair && self.permits != Permits::OneLock => {
-                Err(invalid("`fair` is not for permits, which pass to the next waiter anyway"))
+            (_, Some(_)) if self.once.is_some() => Err(invalid(
+                "`min_hold` keeps a lock after every end, and `once` after a good one; leave one of \
+                 the two out",
+            )),
+            _ if self.permits != Permits::OneLock && (self.fair || self.once.is_some()) => {
+                let option = if self.fair { "fair" } else { "once" };
+                Err(invalid(format!("`{option}` is not for permits; leave one of the two out")))
             }
-            _ => self.permits.count().map(drop),
+            _ => self.check_once().and_then(|()| self.permits.count().map(drop)),
+        }
+    }
+
+    fn check_once(&self) -> Result<(), LockError> {
+        match self.once {
+            Some(Once::For(period)) => Ttl::new("once", period).map(|_| ()),
+            Some(Once::ByHand) | None => Ok(()),
         }
     }
 }
@@ -295,6 +335,13 @@ mod tests {
         let zero = Some(Duration::ZERO);
         assert!(refused(Terms { max_hold: zero, renew: true, ..terms() }).contains("than zero"));
         assert!(refused(Terms { min_hold: second, ..terms() }).contains("at most `expire`"));
+        let once = Some(Once::ByHand);
+        let both = Terms { min_hold: Some(Duration::ZERO), once, ..terms() };
+        assert!(refused(both).contains("leave one of the two out"));
+        for period in [Duration::ZERO, Duration::MAX] {
+            assert!(refused(Terms { once: Some(Once::For(period)), ..terms() }).contains("`once`"));
+        }
+        assert!(Terms { once, ..terms() }.check().is_ok());
         assert!(Terms { max_hold: second, renew: true, ..terms() }.check().is_ok());
         assert!(Terms { min_hold: Some(ttl(500).duration()), ..terms() }.check().is_ok());
     }

@@ -239,6 +239,8 @@ pub(crate) struct TokenParts<'a> {
     pub(crate) attempted_at: Option<SystemTime>,
     /// Whether the attempt was one of a waiter.
     pub(crate) is_from_queue: bool,
+    /// Whether the attempt was one of a `once` call.
+    pub(crate) is_of_once: bool,
     pub(crate) identity: Option<&'a str>,
 }
 
@@ -271,6 +273,11 @@ fn is_released_by_command(value: &[u8]) -> bool {
 }
 
 impl<'a> TokenParts<'a> {
+    /// Whether the lock is done. The mark alone says no more than that it is kept, as by `min_hold`.
+    pub(crate) fn is_done(&self) -> bool {
+        self.mark.is_some() && self.is_of_once
+    }
+
     /// `None` for a value that another library wrote.
     pub(crate) fn parse(value: &'a str) -> Option<Self> {
         let (mark, owner) = match value.split_at_checked(1) {
@@ -283,6 +290,8 @@ impl<'a> TokenParts<'a> {
             None => (owner, None),
         };
         let (origin, number) = acquisition.split_once(['.', '-'])?;
+        let (number, is_of_once) =
+            number.strip_suffix(ONCE).map_or((number, false), |number| (number, true));
         if !is_origin(origin.as_bytes())
             || number.is_empty()
             || !number.bytes().all(|it| it.is_ascii_digit())
@@ -296,9 +305,17 @@ impl<'a> TokenParts<'a> {
             process: ProcessId::leading(origin),
             attempted_at,
             is_from_queue: attempted_at.is_some() && number.len() == TIME_DIGITS + RANDOM_DIGITS,
+            is_of_once,
             identity: identity.filter(|identity| !identity.is_empty()),
         })
     }
+}
+
+/// Whether a lock with this value is done: a `once` call ended well, and left it taken.
+pub(crate) fn is_done(value: &[u8]) -> bool {
+    let is_kept = matches!(value, [b'~' | b'=', ..]);
+    let text = is_kept.then(|| std::str::from_utf8(value).ok()).flatten();
+    text.and_then(TokenParts::parse).is_some_and(|parts| parts.is_done())
 }
 
 fn is_origin(text: &[u8]) -> bool {
@@ -307,6 +324,9 @@ fn is_origin(text: &[u8]) -> bool {
 }
 
 pub(super) const ORIGIN_DIGITS: usize = 16;
+
+/// What is behind the number of a `once` call.
+pub(super) const ONCE: char = '!';
 
 /// The time in the number of an owner token, if that is one.
 fn attempted_at(number: &str) -> Option<SystemTime> {

@@ -11,14 +11,14 @@ use crate::types::clock::Moment;
 use crate::types::error::LockError;
 #[cfg(feature = "redis")]
 use crate::types::owner::ORIGIN_DIGITS;
-use crate::types::owner::{ProcessId, number_of_try};
+use crate::types::owner::{ONCE, ProcessId, number_of_try};
 use crate::types::random::random;
 
 /// The text stored under a lock key: proves that one acquisition, and no other, is the holder's.
 ///
 /// It reads `<16 hex digits>.<number>`, and ` <request id>` behind that where there is one. The first six digits are
 /// the process, and the number begins with the time of the attempt: [`TokenParts`] reads them. The point is a hyphen
-/// where its holder [releases by a command](ReleasedBy::Command).
+/// where its holder [releases by a command](ReleasedBy::Command). Behind the number of a `once` call is a `!`.
 ///
 /// Never shown in messages or logs: to know it is enough to release the lock.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,6 +64,20 @@ impl OwnerToken {
         text.push_str(blank);
         text.push_str(identity);
         Self(text)
+    }
+
+    /// The same as the token of a `once` call, which its script recognizes.
+    ///
+    /// See "How does `once` tell a completed run from a busy lock?" in DESIGN.md.
+    pub(crate) fn of_once(mut self) -> Self {
+        let end = self.0.find(' ').unwrap_or(self.0.len());
+        debug_assert!(self.0.find('-').is_none_or(|at| at > end), "a command keeps no lock taken");
+        self.0.insert(end, ONCE);
+        self
+    }
+
+    pub(crate) fn is_of_once(&self) -> bool {
+        self.0.split(' ').next().is_some_and(|acquisition| acquisition.ends_with(ONCE))
     }
 
     /// A token that the backend sent.

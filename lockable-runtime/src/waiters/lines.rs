@@ -151,6 +151,7 @@ impl Lines {
         let number = NumberOfWaiter::draw()?;
         Ok(move |first: &Waiter<Answer>| {
             let owner = OwnerToken::at(origin, number, first.identity.as_ref());
+            let owner = if first.is_once { owner.of_once() } else { owner };
             let attempt = match &first.lane {
                 None => Attempt::owned(key.clone(), first.ttl, owner),
                 Some(lane) => Attempt::in_lane(lane, first.ttl, owner),

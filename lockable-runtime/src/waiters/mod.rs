@@ -97,9 +97,10 @@ impl Waiters {
         let (sender, answer) = oneshot::channel();
         let Terms { ttl, fair: is_fair, label, .. } = *terms;
         let number = stake.number();
-        let identity = terms.identity.clone();
-        let lane = lane.cloned();
-        let waiter = Waiter { number, ttl, is_fair, identity, label, lane, answer: sender };
+        let (identity, is_once, lane) =
+            (terms.identity.clone(), terms.once.is_some(), lane.cloned());
+        let waiter =
+            Waiter { number, ttl, is_fair, is_once, identity, label, lane, answer: sender };
         self.lines.on(key, |line, now| {
             // Under the lock of the line: a try that ends later finds the call there.
             let is_first = line.len() == 0 && matches!(heard, Heard::Nothing);

@@ -71,7 +71,7 @@ impl<'a> Change<'a> {
     pub(super) fn acquire(&mut self, attempt: &Attempt) -> Acquisition {
         let since = attempt.mark_sent(self.now);
         if self.take(attempt).is_none() {
-            return Acquisition::Busy;
+            return if self.is_done() { Acquisition::Done } else { Acquisition::Busy };
         }
         let fencing_token = FencingToken::new(self.counting.reserve(attempt, 1, self.now));
         let permit = attempt.lane.is_some().then(|| self.key.clone());
@@ -96,7 +96,7 @@ impl<'a> Change<'a> {
         }
         self.place.join(attempt);
         let remaining = self.place.lock.as_ref().map(|lock| lock.ends.since(now));
-        Enqueued::Queued { remaining }
+        if self.is_done() { Enqueued::Done { remaining } } else { Enqueued::Queued { remaining } }
     }
 
     pub(super) fn join(&mut self, attempt: &Arc<Attempt>) {
@@ -203,6 +203,11 @@ impl<'a> Change<'a> {
 
     pub(super) fn is_held_by(&self, attempt: &Attempt) -> bool {
         self.place.lock.as_ref().is_some_and(|lock| lock.is_held_by(attempt))
+    }
+
+    fn is_done(&self) -> bool {
+        let lock = self.place.lock.as_ref();
+        lock.is_some_and(|lock| lock.is_released && lock.owner.is_of_once())
     }
 
     fn listener(&self, owner: &OwnerToken) -> Option<Arc<dyn Events>> {

@@ -138,6 +138,7 @@ impl Verb for Enqueue<'_> {
                 Enqueued::Granted(grant.of_permit(permit))
             }
             QueueReply::Queued { remaining } => Enqueued::Queued { remaining },
+            QueueReply::Done { remaining } => Enqueued::Done { remaining },
         })
     }
 

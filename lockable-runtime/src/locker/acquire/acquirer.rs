@@ -96,13 +96,20 @@ impl Acquirer {
         let now = self.link.backend.now();
         let owner = self.prefix.token(now, released_by, terms.identity.as_ref());
         let owner = owner.map_err(|error| error.with_key(key.as_str()))?;
+        let owner = if terms.once.is_some() { owner.of_once() } else { owner };
         let attempt = match lane {
             None => Attempt::owned(key, terms.ttl, owner),
             Some(lane) => Attempt::in_lane(lane, terms.ttl, owner),
         };
         let attempt = Arc::new(attempt.labeled(terms.label));
         match Asked::new(self, &attempt).answer().await {
-            Ok(Acquisition::Busy) => Ok(Answer::Busy(attempt.key.clone(), stake)),
+            Ok(Acquisition::Done) if terms.once.is_some() => {
+                stake.ends(Heard::Busy);
+                Err(LockError::done(attempt.key.as_str()))
+            }
+            Ok(Acquisition::Busy | Acquisition::Done) => {
+                Ok(Answer::Busy(attempt.key.clone(), stake))
+            }
             Ok(Acquisition::Granted { fencing_token, since, permit }) => {
                 let attempt = match permit {
                     None => attempt,
@@ -120,12 +127,13 @@ impl Acquirer {
         }
     }
 
-    /// A minimum hold is written by the script.
+    /// A lock is left taken by the script.
     fn released_by(&self, terms: &Terms) -> ReleasedBy {
-        match (terms.min_hold, terms.permits) {
-            (None, Permits::OneLock) => self.link.backend.released_by(),
-            _ => ReleasedBy::Script,
+        let may_stay_taken = terms.min_hold.is_some() || terms.once.is_some();
+        if may_stay_taken || terms.permits != Permits::OneLock {
+            return ReleasedBy::Script;
         }
+        self.link.backend.released_by()
     }
 
     /// The lock was busy until the limit of a call that began then.

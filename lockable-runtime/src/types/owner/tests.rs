@@ -39,6 +39,27 @@ fn marks_of_kept_locks_are_read() {
 }
 
 #[test]
+fn only_the_kept_token_of_a_once_call_is_done() {
+    let number = NumberOfWaiter::draw().unwrap();
+    let of_waiter = OwnerToken::at(Origin::draw().unwrap(), number, Some(&RequestId::new("a b!")));
+    for token in [OwnerToken::draw(None).unwrap(), of_waiter] {
+        let once = token.clone().of_once();
+        assert!(once.is_of_once() && !token.is_of_once());
+        for (mark, is_kept) in [("", false), ("~", true), ("=", true), ("+", false)] {
+            let value = [mark, once.as_ref()].concat();
+            assert_eq!(is_done(value.as_bytes()), is_kept, "{value}");
+            assert!(!is_done([mark, token.as_ref()].concat().as_bytes()));
+        }
+        let (said, plain) = (TokenParts::parse(once.as_ref()), TokenParts::parse(token.as_ref()));
+        assert_eq!(said, plain.map(|plain| TokenParts { is_of_once: true, ..plain }));
+        assert!(Origin::of(&once).is_some_and(|origin| origin.is_of(once.as_ref())));
+    }
+    for other in ["~", "~theirs!", "~0123456789abcdef.!", "~0123456789abcdef.1", "\u{7e}\u{ff}"] {
+        assert!(!is_done(other.as_bytes()), "{other}");
+    }
+}
+
+#[test]
 fn an_implausible_time_is_unknown() {
     let tomorrow = micros() + 2 * 86_400_000_000;
     let numbers = [

@@ -17,7 +17,7 @@ pub(crate) use self::parts::{Actions, Behind, Ending, Granted, Heard, Waiter};
 use self::parts::{Place, Turn};
 use crate::backend::{Attempt, Enqueued, Fault, Grant};
 use crate::types::clock::Moment;
-use crate::types::error::LockErrorKind;
+use crate::types::error::{LockError, LockErrorKind};
 use crate::types::slot::Slot;
 use crate::types::token::OwnerToken;
 
@@ -168,14 +168,30 @@ impl<C> Line<C> {
             Enqueued::Granted(_) if is_leftover => return Actions::release(attempt),
             // Without a place for it, a message has begun this turn already.
             Enqueued::Granted(grant) => return self.begin(grant, now).unwrap_or_default(),
-            Enqueued::Queued { remaining } if self.waits_as(attempt) => {
+            Enqueued::Queued { remaining } | Enqueued::Done { remaining }
+                if self.waits_as(attempt) =>
+            {
                 let pause = remaining.unwrap_or(RECHECK_INTERVAL).min(RECHECK_INTERVAL);
                 self.due = Some(now.after(pause));
             }
-            Enqueued::Queued { .. } => {}
+            Enqueued::Queued { .. } | Enqueued::Done { .. } => {}
         }
         self.answers();
-        if is_leftover { Actions::withdraw(attempt) } else { Actions::default() }
+        match answer {
+            _ if is_leftover => Actions::withdraw(attempt),
+            Enqueued::Done { remaining } if self.waits_as(attempt) => self.done(*remaining),
+            Enqueued::Done { .. } | Enqueued::Granted(_) | Enqueued::Queued { .. } => {
+                Actions::default()
+            }
+        }
+    }
+
+    /// A `once` call ended well: those that wait to do the same need not any more, and the others wait on.
+    fn done(&mut self, remaining: Option<Duration>) -> Actions<C> {
+        let (ended, waiting) = mem::take(&mut self.waiting).into_iter().partition(|it| it.is_once);
+        self.waiting = waiting;
+        let fault = Fault::new(LockErrorKind::Done, LockError::done_for(remaining));
+        self.close(Actions { refuse: Some((fault, ended)), ..Actions::default() })
     }
 
     /// A question brought no answer in time, or an error. The line asks again, unless that lasts.
@@ -322,7 +338,15 @@ impl<C> Line<C> {
             self.due = Some(now);
             return Some(Actions::withdraw(&place.attempt));
         }
-        let first = self.waiting.pop_front()?;
+        let is_once = place.attempt.owner.is_of_once();
+        let Some(at) = self.waiting.iter().position(|waiter| waiter.is_once == is_once) else {
+            // Only calls of the other kind are left, which ask for a place with a token of theirs.
+            self.due = Some(now);
+            let actions = Actions::release(&place.attempt);
+            self.keep_leftover(Some(place));
+            return Some(actions);
+        };
+        let first = self.waiting.remove(at)?;
         place.attempt.mark_turn();
         place.attempt.mark_renewed(now, grant.ttl);
         self.answers();

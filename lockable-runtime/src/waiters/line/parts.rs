@@ -42,6 +42,8 @@ pub(crate) struct Waiter<C> {
     pub(crate) number: u64,
     pub(crate) ttl: Ttl,
     pub(crate) is_fair: bool,
+    /// Whether it has the option `once`: the owner token under which it holds the lock says so.
+    pub(crate) is_once: bool,
     pub(crate) identity: Option<RequestId>,
     pub(crate) label: &'static Label,
     /// What it waits for, where that is any permit of a key.
@@ -181,7 +183,9 @@ impl Turn {
     ) -> Option<(C, Granted)> {
         let is_held = self.since.is_some_and(|since| now < since.after(self.ttl.usable()));
         let is_short = self.passes < self.fence.passes && now.since(self.began) < LENGTH;
-        if !is_held || !is_short || self.is_fair || waiting.front()?.is_fair {
+        let next = waiting.front()?;
+        let is_alike = next.is_once == self.place.attempt.owner.is_of_once();
+        if !is_held || !is_short || self.is_fair || next.is_fair || !is_alike {
             return None;
         }
         let next = waiting.pop_front()?;

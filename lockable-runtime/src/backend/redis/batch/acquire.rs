@@ -8,7 +8,7 @@ use ::redis::{Cmd, RedisError, RedisResult, Value};
 use super::requests;
 use crate::backend::redis::fault;
 use crate::backend::redis::known::fence::{FenceCounters, Seeded};
-use crate::backend::redis::wire::command;
+use crate::backend::redis::wire::command::{self, Locked};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::Failed;
 use crate::backend::redis::wire::permits::{Asker, TakeOne};
@@ -58,7 +58,9 @@ pub(crate) async fn acquire(
         {
             return Err(failed);
         }
-        return taken.map(|_| Acquisition::Busy);
+        return taken.map(|taken| {
+            if matches!(taken, Taken::Done) { Acquisition::Done } else { Acquisition::Busy }
+        });
     };
     if is_lost || is_unknown || is_refused {
         return Box::pin(seed_after(connection, attempt, number, is_unknown)).await;
@@ -161,6 +163,8 @@ enum Taken {
         number: u8,
     },
     Busy,
+    /// A `once` call ended well, and keeps the lock.
+    Done,
     /// Nothing was taken, because the server does not know the script.
     Unknown,
 }
@@ -168,8 +172,11 @@ enum Taken {
 impl Taken {
     fn from(reply: &Value, attempt: &Attempt) -> RedisResult<Self> {
         let Some(asker) = Asker::of(attempt) else {
-            let is_granted = command::is_granted(reply, attempt)?;
-            return Ok(if is_granted { Self::Granted { number: 0 } } else { Self::Busy });
+            return command::locked(reply, attempt).map(|locked| match locked {
+                Locked::Own => Self::Granted { number: 0 },
+                Locked::Busy => Self::Busy,
+                Locked::Done => Self::Done,
+            });
         };
         if is_unknown_script(reply) {
             return Ok(Self::Unknown);

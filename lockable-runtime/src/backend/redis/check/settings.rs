@@ -95,8 +95,10 @@ impl Settings {
             (0, _) => (Severity::Info, Code::Eviction, "maxmemory-policy", "would evict locks"),
             _ => (Severity::Warning, Code::Eviction, "maxmemory-policy", "evicts held locks"),
         };
+        let forgets =
+            if code == Code::Eviction { ", and forgets what `once` has done" } else { "" };
         let message = format!(
-            "with `maxmemory-policy {policy}` the server {effect} once it reaches `maxmemory {limit}`"
+            "with `maxmemory-policy {policy}` the server {effect} once it reaches `maxmemory {limit}`{forgets}"
         );
         Some(Finding::new(severity, code, message).about(subject))
     }

@@ -10,7 +10,7 @@ use ::redis::{Cmd, RedisError, RedisResult, Value};
 use super::{Keys, Ran, Request, Router, Verb, sure};
 use crate::backend::redis::fault;
 use crate::backend::redis::topology::server::Server;
-use crate::backend::redis::wire::command;
+use crate::backend::redis::wire::command::{self, Locked};
 use crate::backend::redis::wire::connection::Connection;
 use crate::backend::redis::wire::meaning::{Failed, Meaning};
 use crate::backend::redis::wire::script::{
@@ -28,18 +28,16 @@ impl Router {
     /// The lock first, and then its fencing token: it is counted while the lock is held, which the last check
     /// shows.
     pub(crate) async fn acquire_in_parts(&self, attempt: &Attempt) -> Result<Acquisition, Fault> {
-        let since = attempt.mark_sent(boot_time());
-        let Some(token) = self.lock(attempt).await? else { return Ok(Acquisition::Busy) };
+        let locked = self.lock(attempt).await?;
+        if !matches!(locked, Acquisition::Granted { .. }) {
+            return Ok(locked);
+        }
         let owner = Plain {
             command: |_: &Names| command::owner(attempt),
             outcome: |reply: &Value| command::is_own(reply, attempt),
         };
         let is_own = self.send(attempt.slot, Server::lockers, &owner).await?.found;
-        Ok(if is_own {
-            Acquisition::Granted { fencing_token: FencingToken::new(token), since, permit: None }
-        } else {
-            Acquisition::Busy
-        })
+        Ok(if is_own { locked } else { Acquisition::Busy })
     }
 
     /// Acquires the lock, or waits in no queue: the call tries again within a second.
@@ -47,9 +45,12 @@ impl Router {
     /// The lock may be the attempt's since long ago: it was handed off, or an earlier request took it. So the last
     /// request makes it last, as a place in the queue that is granted does, and the lease counts from there.
     pub(crate) async fn enqueue_in_parts(&self, attempt: &Arc<Attempt>) -> Result<Enqueued, Fault> {
-        attempt.mark_sent(boot_time());
         let busy = Enqueued::Queued { remaining: None };
-        let Some(first) = self.lock(attempt).await? else { return Ok(busy) };
+        let first = match self.lock(attempt).await? {
+            Acquisition::Granted { fencing_token, .. } => u64::from(fencing_token),
+            Acquisition::Busy => return Ok(busy),
+            Acquisition::Done => return Ok(Enqueued::Done { remaining: None }),
+        };
         let sent = boot_time();
         let renewal = Renewal::new(attempt, Some(attempt.ttl), sent);
         Ok(match self.renew_in_parts(&renewal).await? {
@@ -62,19 +63,23 @@ impl Router {
         })
     }
 
-    /// Sets the lock and counts its fencing token; `None` where another holder has it.
-    async fn lock(&self, attempt: &Attempt) -> Result<Option<u64>, Fault> {
+    /// Sets the lock and counts its fencing token.
+    async fn lock(&self, attempt: &Attempt) -> Result<Acquisition, Fault> {
+        let since = attempt.mark_sent(boot_time());
         let set = Plain {
             command: |_: &Names| command::set_lock(attempt),
-            outcome: |reply: &Value| command::is_granted(reply, attempt),
+            outcome: |reply: &Value| command::locked(reply, attempt),
         };
-        if !self.send(attempt.slot, Server::lockers, &set).await?.found {
-            return Ok(None);
+        match self.send(attempt.slot, Server::lockers, &set).await?.found {
+            Locked::Own => {}
+            Locked::Busy => return Ok(Acquisition::Busy),
+            Locked::Done => return Ok(Acquisition::Done),
         }
         let seeded = self.send(attempt.slot, Server::lockers, &Script(Seed::alone(attempt))).await;
         let namespace = &self.topology.opener.namespace;
         let seeded = seeded.map_err(|fault| fault::of_fence(fault, namespace, &attempt.key));
-        Ok(Some(seeded?.found.token))
+        let fencing_token = FencingToken::new(seeded?.found.token);
+        Ok(Acquisition::Granted { fencing_token, since, permit: None })
     }
 
     /// Takes the attempt out of the queue, if that is soon done. What stays there would be granted some time,

@@ -10,7 +10,7 @@ use ::redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisWrite, ToRedisArgs, Val
 use crate::backend::Attempt;
 use crate::types::key::LockKey;
 use crate::types::namespace::{Companion, Namespace};
-use crate::types::owner::unmarked;
+use crate::types::owner::{is_done, unmarked};
 use crate::types::slot::Slot;
 
 /// The commands in one go.
@@ -95,11 +95,22 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Whether `SET lock NX GET` made, or found, this attempt the holder.
-pub(crate) fn is_granted(reply: &Value, attempt: &Attempt) -> Result<bool, RedisError> {
+/// What `SET lock NX GET` says of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Locked {
+    /// The attempt is its holder, now or before.
+    Own,
+    Busy,
+    /// A `once` call ended well, and keeps it.
+    Done,
+}
+
+pub(crate) fn locked(reply: &Value, attempt: &Attempt) -> Result<Locked, RedisError> {
     match reply {
-        Value::Nil => Ok(true),
-        Value::BulkString(owner) => Ok(has(owner, attempt)),
+        Value::Nil => Ok(Locked::Own),
+        Value::BulkString(owner) if has(owner, attempt) => Ok(Locked::Own),
+        Value::BulkString(owner) if is_done(owner) => Ok(Locked::Done),
+        Value::BulkString(_) => Ok(Locked::Busy),
         other => Err(error_of(other)),
     }
 }

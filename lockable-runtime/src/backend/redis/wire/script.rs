@@ -211,6 +211,7 @@ pub(crate) struct Enqueue<'a>(pub(crate) &'a Attempt);
 pub(crate) enum QueueReply {
     Granted { fence: u64 },
     Queued { remaining: Option<Duration> },
+    Done { remaining: Option<Duration> },
 }
 
 impl QueueReply {
@@ -240,9 +241,11 @@ impl Call for Enqueue<'_> {
     fn outcome(&self, reply: Value) -> Result<(QueueReply, u64), RedisError> {
         let reply = reply.extract_error()?;
         let (outcome, number, time) = <(i64, i64, u64)>::from_redis_value(reply)?;
+        let remaining = u64::try_from(number).ok().map(Duration::from_millis);
         let place = match outcome {
             1 => QueueReply::Granted { fence: number.unsigned_abs() },
-            0 => QueueReply::remaining(number),
+            0 => QueueReply::Queued { remaining },
+            2 => QueueReply::Done { remaining },
             _ => return Err(unexpected()),
         };
         Ok((place, time))

@@ -8,6 +8,7 @@ use crate::backend::Reserved;
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
 
+mod once;
 mod orders;
 mod process;
 mod questions;
@@ -31,6 +32,14 @@ fn sent() -> Arc<Attempt> {
     Arc::new(attempt)
 }
 
+/// The same of a call with `once`.
+fn sent_once() -> Arc<Attempt> {
+    let owner = OwnerToken::draw(None).unwrap().of_once();
+    let attempt = Attempt::owned(LockKey::from_static("k"), Ttl::DEFAULT, owner);
+    attempt.mark_sent(Moment::from_nanos(1_000_000_000));
+    Arc::new(attempt)
+}
+
 /// How long a try is waited for.
 const DEADLINE: Duration = Duration::from_secs(1);
 
@@ -48,6 +57,12 @@ impl Case {
 
     fn joins_as(&mut self, number: u64, name: &'static str, is_fair: bool) {
         let waiter = waiter(number, name, is_fair);
+        self.line.joined(waiter, Heard::Nothing, Behind::Holder, self.now);
+    }
+
+    /// A call with `once` joins.
+    fn joins_once(&mut self, number: u64, name: &'static str) {
+        let waiter = Waiter { is_once: true, ..waiter(number, name, false) };
         self.line.joined(waiter, Heard::Nothing, Behind::Holder, self.now);
     }
 
@@ -105,7 +120,7 @@ impl Case {
 
 fn waiter(number: u64, name: &'static str, is_fair: bool) -> Waiter<&'static str> {
     let (ttl, label) = (Ttl::DEFAULT, Default::default());
-    Waiter { number, ttl, is_fair, identity: None, label, lane: None, answer: name }
+    Waiter { number, ttl, is_fair, is_once: false, identity: None, label, lane: None, answer: name }
 }
 
 fn delivered(actions: &Actions<&'static str>) -> Option<&'static str> {

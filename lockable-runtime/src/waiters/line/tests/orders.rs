@@ -320,6 +320,6 @@ impl<'a> Order<'a> {
 fn counted_from(answer: Enqueued, now: Moment) -> Enqueued {
     match answer {
         Enqueued::Granted(grant) => Enqueued::Granted(Grant { since: Some(now), ..grant }),
-        queued @ Enqueued::Queued { .. } => queued,
+        queued @ (Enqueued::Queued { .. } | Enqueued::Done { .. }) => queued,
     }
 }

@@ -80,6 +80,7 @@ impl Process {
             number,
             ttl,
             is_fair,
+            is_once: false,
             identity: None,
             label: Default::default(),
             lane: None,

@@ -214,6 +214,7 @@ fn what_a_newcomer_has_heard_is_known_to_the_line() {
             number,
             ttl: Ttl::DEFAULT,
             is_fair: false,
+            is_once: false,
             identity: None,
             label: Default::default(),
             lane: None,

@@ -123,6 +123,7 @@ fn a_lock_that_is_not_surely_held_is_not_passed_on() {
                 number,
                 ttl: short,
                 is_fair: false,
+                is_once: false,
                 identity: None,
                 label: Default::default(),
                 lane: None,

@@ -1,0 +1,284 @@
+//! A leader: one process at work of all that campaign.
+//!
+//! See "How does `lead` keep one leader at work?" in DESIGN.md.
+
+use std::fmt;
+use std::future::{Future, pending, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::hold::run::{LeaseCell, Run};
+use crate::lease::Lease;
+use crate::locker::request::LockRequest;
+use crate::telemetry;
+use crate::types::error::{LockError, LockErrorKind};
+
+impl LockRequest {
+    /// Campaigns for the lock, and runs the body while this process leads; again and again, until the body returns.
+    ///
+    /// The body gets the [`Lease`] of its term, which is renewed. It is stopped when the lease ends. Then the process
+    /// campaigns again, a second later and behind all others:
+    ///
+    /// - after a lost lease, and as long as the backend is down;
+    /// - when an operator asks the holder to stop, so that `lockable release scheduler` makes a leader step down;
+    /// - after [`max_hold`](LockRequest::max_hold), which is the longest term.
+    ///
+    /// A body that returns resigns: the lock is released, and the value returned.
+    ///
+    /// # Guarantees
+    /// No body runs without a lease. [`Leadership::is_leader`] is false before the lock is released.
+    ///
+    /// # What this does not guarantee
+    /// As for every lease, a leader that is paused past its deadline may take a last effect late. Only a resource that
+    /// checks the [fencing token](Lease::fencing_token) is safe from that.
+    ///
+    /// # Errors
+    /// When the future is awaited:
+    ///
+    /// - [`InvalidKey`](LockErrorKind::InvalidKey), [`InvalidOption`](LockErrorKind::InvalidOption), also for
+    ///   [`wait`](LockRequest::wait) and [`once`](LockRequest::once), which have no meaning here,
+    ///   [`NotConfigured`](LockErrorKind::NotConfigured) and [`is_held_by_caller`](LockError::is_held_by_caller);
+    /// - [`Refused`](LockErrorKind::Refused) and [`WrongType`](LockErrorKind::WrongType), if that happens to the first
+    ///   campaign; later ones are repeated;
+    /// - [`is_body_finished`](LockError::is_body_finished) when the body returned, but its lease was lost before.
+    ///
+    /// # Panics
+    /// When the body does; the release is deferred to the background first.
+    ///
+    /// # Cancel safety
+    /// Dropping the future resigns: the body is dropped first, then the lock is released in the background. At the
+    /// end of the program wait for that with [`shutdown`](crate::shutdown).
+    ///
+    /// # Examples
+    /// ```
+    /// # async fn example() -> Result<(), lockable_runtime::LockError> {
+    /// # let locker = lockable_runtime::Locker::connect("memory://").await?;
+    /// let leading = locker.lock("scheduler").lead(|lease| async move {
+    ///     println!("leads with the fencing token {}", lease.fencing_token());
+    ///     // … schedules, until this returns or its lease ends …
+    ///     "resigned"
+    /// });
+    /// let probe = leading.watch();
+    /// assert!(!probe.is_leader());
+    /// assert_eq!(leading.await?, "resigned");
+    /// # Ok(())
+    /// # }
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    pub fn lead<B, F>(self, body: B) -> Leading<F::Output>
+    where
+        B: FnMut(Lease) -> F + Send + 'static,
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let (office, watched) = watch::channel(None);
+        Leading { campaigns: Box::pin(campaigns(self.leading(), body, office)), watched }
+    }
+}
+
+/// Campaigns until the body has returned, or no campaign can succeed.
+async fn campaigns<B, F>(
+    request: LockRequest,
+    mut body: B,
+    office: watch::Sender<Option<Lease>>,
+) -> Result<F::Output, LockError>
+where
+    B: FnMut(Lease) -> F,
+    F: Future,
+{
+    let backend = Arc::clone(&request.link().backend);
+    let campaign = request.repeated()?;
+    let (mut is_first, mut is_outage) = (true, false);
+    loop {
+        let error = match term(campaign(), &mut body, &office).await {
+            Ok(value) => return Ok(value),
+            Err(error) if is_final(&error, is_first) => return Err(error),
+            Err(error) => error,
+        };
+        let has_led = error.is_lost() || error.is_max_hold_reached() || error.is_revoked();
+        if !has_led && !is_outage {
+            telemetry::campaign_failed(&error);
+        }
+        (is_first, is_outage) = (false, !has_led);
+        backend.timer(PAUSE).await;
+    }
+}
+
+/// Between two campaigns: others come first meanwhile, and a server that is down is not asked too often.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// One campaign, and what it wins.
+fn term<B, F>(
+    request: LockRequest,
+    body: &mut B,
+    office: &watch::Sender<Option<Lease>>,
+) -> Run<impl Future<Output = F::Output>>
+where
+    B: FnMut(Lease) -> F,
+    F: Future,
+{
+    let cell = LeaseCell::default();
+    let lease = cell.clone();
+    let body = async move {
+        let lease = lease.lease().await;
+        let _seat = Seat::taken(office, &lease);
+        body(lease).await
+    };
+    Run::new(request.acquire(), body).lease_into(cell)
+}
+
+/// Whether no further campaign would help.
+fn is_final(error: &LockError, is_first: bool) -> bool {
+    match error.kind() {
+        LockErrorKind::InvalidKey
+        | LockErrorKind::InvalidOption
+        | LockErrorKind::NotConfigured
+        | LockErrorKind::HeldByCaller => true,
+        LockErrorKind::Refused | LockErrorKind::WrongType => is_first,
+        _ => error.is_body_finished(),
+    }
+}
+
+/// The leader's, which is a part of the body: it is dropped before the lock is released.
+struct Seat<'a>(&'a watch::Sender<Option<Lease>>);
+
+impl<'a> Seat<'a> {
+    fn taken(office: &'a watch::Sender<Option<Lease>>, lease: &Lease) -> Self {
+        office.send_replace(Some(lease.clone()));
+        Self(office)
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        self.0.send_replace(None);
+    }
+}
+
+/// Campaigns and leads while it is awaited; made by [`LockRequest::lead`].
+///
+/// Spawn it as a task, and keep the task's handle: aborting it resigns.
+#[must_use = "no campaign begins until it is awaited or spawned"]
+pub struct Leading<T> {
+    campaigns: Pin<Box<dyn Future<Output = Result<T, LockError>> + Send>>,
+    watched: watch::Receiver<Option<Lease>>,
+}
+
+impl<T> Leading<T> {
+    /// Returns a handle that shows whether this process leads, for a readiness probe or another task.
+    #[must_use]
+    pub fn watch(&self) -> Leadership {
+        let mut leadership = Leadership { watched: self.watched.clone(), was_leader: false };
+        leadership.was_leader = leadership.is_leader();
+        leadership
+    }
+}
+
+impl<T> Future for Leading<T> {
+    type Output = Result<T, LockError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.campaigns.as_mut().poll(cx)
+    }
+}
+
+impl<T> fmt::Debug for Leading<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leading").field("is_leader", &self.watch().is_leader()).finish()
+    }
+}
+
+/// Shows whether this process leads; made by [`Leading::watch`].
+///
+/// Cheap to clone. It does not keep the campaigns alive: when those have ended, no one leads here any more.
+#[derive(Clone)]
+pub struct Leadership {
+    watched: watch::Receiver<Option<Lease>>,
+    /// What [`changed`](Leadership::changed) has returned last, or was true when this was made.
+    was_leader: bool,
+}
+
+impl Leadership {
+    /// Returns whether the body runs now, under a lease that may still be relied on.
+    ///
+    /// # Guarantees
+    /// It is false before the lock is released, and from the deadline of the lease on, by the clock of this process: so
+    /// a process that was paused past it reads false when it continues.
+    ///
+    /// # What this does not guarantee
+    /// The result ages: a paused process may act on it too late.
+    #[must_use]
+    pub fn is_leader(&self) -> bool {
+        is_held(self.watched.borrow().clone().as_ref())
+    }
+
+    /// Waits until [`is_leader`](Leadership::is_leader) differs from what this handle returned last; returns it.
+    ///
+    /// The first call compares with the moment when the handle was made. Two changes that are over before the call
+    /// looks are none. When the campaigns have ended, it returns false once more if that is news, and never again.
+    ///
+    /// # Cancel safety
+    /// Nothing is missed: if it differs already, the next call returns at once.
+    pub async fn changed(&mut self) -> bool {
+        loop {
+            let lease = self.watched.borrow_and_update().clone();
+            let is_leader = is_held(lease.as_ref());
+            if is_leader != self.was_leader {
+                self.was_leader = is_leader;
+                return is_leader;
+            }
+            let lost = async {
+                match lease.filter(|_| is_leader) {
+                    Some(lease) => drop(lease.lost().await),
+                    None => pending().await,
+                }
+            };
+            let moved = async {
+                if self.watched.changed().await.is_err() {
+                    pending::<()>().await;
+                }
+            };
+            either(lost, moved).await;
+        }
+    }
+}
+
+fn is_held(lease: Option<&Lease>) -> bool {
+    lease.is_some_and(Lease::is_held)
+}
+
+/// Waits for one of the two.
+async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    poll_fn(|cx| match one.as_mut().poll(cx) {
+        Poll::Ready(()) => Poll::Ready(()),
+        Poll::Pending => other.as_mut().poll(cx),
+    })
+    .await;
+}
+
+impl fmt::Debug for Leadership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leadership").field("is_leader", &self.is_leader()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds() {
+        fn check<T: Send + Sync + Unpin + Clone + 'static>() {}
+        check::<Leadership>();
+    }
+
+    #[test]
+    fn a_campaign_can_be_spawned() {
+        fn check<T: Send + Unpin + 'static>() {}
+        check::<Leading<()>>();
+    }
+}

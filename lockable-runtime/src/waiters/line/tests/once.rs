@@ -1,0 +1,75 @@
+//! Calls with `once`: how they hear that their run is done, and whose owner token says what.
+
+use super::*;
+
+const DONE: Enqueued = Enqueued::Done { remaining: Some(Duration::from_secs(60)) };
+
+fn refused(actions: &Actions<&'static str>) -> Vec<&'static str> {
+    let Some((fault, waiters)) = &actions.refuse else { return Vec::new() };
+    assert_eq!(fault.kind, LockErrorKind::Done);
+    waiters.iter().map(|waiter| waiter.answer).collect()
+}
+
+#[test]
+fn those_that_wait_for_a_run_end_when_it_is_done() {
+    let mut case = case();
+    case.joins_once(0, "first");
+    case.joins_once(1, "second");
+    let place = case.asks(&sent_once());
+    let actions = case.answered(&place, &DONE);
+    assert_eq!(refused(&actions), ["first", "second"]);
+    assert!(withdraws(&actions, &[&place]));
+    assert!(case.line.is_over());
+}
+
+#[test]
+fn calls_of_another_kind_wait_on() {
+    let mut case = case();
+    case.joins_once(0, "once");
+    case.joins(1, "plain");
+    let place = case.asks(&sent_once());
+    let actions = case.answered(&place, &DONE);
+    assert_eq!(refused(&actions), ["once"]);
+    assert_eq!(case.due_in(), Some(RECHECK_INTERVAL));
+    // Its own place has a token that says nothing of `once`.
+    assert!(releases(&case.granted(&place).unwrap(), &place));
+    assert_eq!(case.due_in(), Some(Duration::ZERO));
+    let place = case.asks(&sent());
+    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("plain"));
+}
+
+/// A lock that a minimum hold keeps would be done otherwise.
+#[test]
+fn no_turn_is_passed_to_a_call_of_another_kind() {
+    let mut case = case();
+    case.joins_once(0, "once");
+    let place = case.asks(&sent_once());
+    case.joins(1, "plain");
+    case.joins_once(2, "again");
+    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("once"));
+    assert!(is_nothing(&case.line.passed(&place, case.now)));
+    assert!(is_nothing(&case.line.left(1, case.now)));
+    assert_eq!(delivered(&case.line.passed(&place, case.now)), Some("again"));
+}
+
+#[test]
+fn a_grant_goes_to_the_first_call_of_its_kind() {
+    let mut case = case();
+    case.joins_once(0, "once");
+    let place = case.asks(&sent_once());
+    case.joins(1, "plain");
+    case.joins_once(2, "next");
+    assert!(is_nothing(&case.line.left(0, case.now)));
+    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("next"));
+}
+
+/// The answer is from before an operator had the run repeated.
+#[test]
+fn an_old_answer_ends_no_call_behind_a_turn() {
+    let mut case = case();
+    case.joins_once(0, "first");
+    case.joins_once(1, "second");
+    let place = case.asks(&sent_once());
+    assert_eq!(delivered(&case.granted(&place).unwrap()), Some("first"));
+    assert!(is_nothing(&case.answered(&place, &DONE)));
+}

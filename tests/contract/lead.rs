@@ -1,0 +1,132 @@
+//! Leaders: one of all that campaign is at work.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use lockable_runtime::{Leading, LockErrorKind, Locker};
+use tokio::sync::mpsc::unbounded_channel;
+
+use crate::fixture::{Fixture, Harm, KEY, LIMIT, NAME, drained};
+
+every_backend! { one_thread: [
+    a_leader_whose_body_returns_resigns,
+    one_of_those_that_campaign_leads,
+    a_leader_that_is_dropped_resigns,
+    a_leader_that_was_stopped_campaigns_again,
+    what_no_campaign_can_win_ends_them,
+] }
+
+async fn a_leader_whose_body_returns_resigns<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let (send, mut started) = unbounded_channel();
+    let (end, ends) = tokio::sync::oneshot::channel();
+    let mut ends = Some(ends);
+    let leading = locker.lock(KEY).lead(move |lease| {
+        let (send, ends) = (send.clone(), ends.take());
+        async move {
+            send.send(lease.is_held()).unwrap();
+            ends.unwrap().await.unwrap()
+        }
+    });
+    let mut probe = leading.watch();
+    assert!(!probe.is_leader());
+    let leading = tokio::spawn(leading);
+    assert!(started.recv().await.unwrap());
+    assert!(probe.changed().await && probe.is_leader());
+    end.send(7).unwrap();
+    assert!(!probe.changed().await);
+    assert_eq!(leading.await.unwrap().unwrap(), 7);
+    assert!(!probe.is_leader() && !store.has(NAME));
+}
+
+async fn one_of_those_that_campaign_leads<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let terms = Terms::default();
+    let (first, second) = (terms.campaign(&locker), terms.campaign(&other));
+    let mut probes = [first.watch(), second.watch()];
+    let tasks = [tokio::spawn(first), tokio::spawn(second)];
+    let [one, two] = &mut probes;
+    assert!(tokio::select! { leads = one.changed() => leads, leads = two.changed() => leads });
+    store.elapse(F::SHORT).await;
+    assert_eq!(probes.iter().filter(|probe| probe.is_leader()).count(), 1);
+    assert_eq!(terms.begun(), 1);
+    for task in tasks {
+        task.abort();
+        assert!(task.await.unwrap_err().is_cancelled());
+    }
+    drained().await;
+}
+
+async fn a_leader_that_is_dropped_resigns<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let terms = Terms::default();
+    let (first, second) = (terms.campaign(&locker), terms.campaign(&other));
+    let (mut probe, mut next) = (first.watch(), second.watch());
+    let first = tokio::spawn(first);
+    assert!(probe.changed().await);
+    let second = tokio::spawn(second);
+    store.elapse(Duration::from_millis(100)).await;
+    first.abort();
+    assert!(next.changed().await);
+    assert!(!probe.is_leader() && !probe.changed().await);
+    second.abort();
+    assert!(!next.changed().await);
+    drained().await;
+    assert_eq!(terms.begun(), 2);
+}
+
+async fn a_leader_that_was_stopped_campaigns_again<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let (terms, admin) = (Terms::default(), locker.admin());
+    let leading = terms.campaign(&locker);
+    let mut probe = leading.watch();
+    let leading = tokio::spawn(leading);
+    assert!(probe.changed().await);
+    Harm::Flushed.befall(store);
+    assert!(!probe.changed().await);
+    assert!(probe.changed().await);
+    let held = admin.holder(KEY).await.unwrap().unwrap();
+    admin.revoke(&held, "step down").grace(LIMIT).await.unwrap();
+    // On a busy machine the next term may have begun already.
+    while terms.begun() < 3 || !probe.is_leader() {
+        probe.changed().await;
+    }
+    leading.abort();
+    drained().await;
+    assert!(!probe.is_leader());
+}
+
+async fn what_no_campaign_can_win_ends_them<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let body = |_| pending::<()>();
+    for (request, kind) in [
+        (locker.lock(""), LockErrorKind::InvalidKey),
+        (locker.lock(KEY).wait(LIMIT), LockErrorKind::InvalidOption),
+        (locker.lock(KEY).once(), LockErrorKind::InvalidOption),
+        (locker.lock(KEY).max_hold(Duration::ZERO), LockErrorKind::InvalidOption),
+    ] {
+        assert_eq!(request.lead(body).await.unwrap_err().kind(), kind);
+    }
+    let inside = locker.lock(KEY).run(locker.lock(KEY).lead(body)).await.unwrap();
+    assert!(inside.unwrap_err().is_held_by_caller());
+}
+
+/// How many terms have begun.
+#[derive(Default)]
+struct Terms(Arc<AtomicU32>);
+
+impl Terms {
+    fn campaign(&self, locker: &Locker) -> Leading<()> {
+        let begun = Arc::clone(&self.0);
+        locker.lock(KEY).expire(Duration::from_secs(2)).lead(move |_| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            pending()
+        })
+    }
+
+    fn begun(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

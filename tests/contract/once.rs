@@ -1,0 +1,182 @@
+//! Runs that are not repeated once they ended well.
+
+use std::panic::resume_unwind;
+use std::time::Duration;
+
+use lockable_runtime::admin::Forced;
+use lockable_runtime::{HolderKind, LockError, LockErrorKind, LockGuard, Locker};
+use tokio::time::Instant;
+
+use crate::body::caught;
+use crate::fixture::{AMPLE, Fixture, Harm, KEY, LIMIT, NAME, drained};
+
+every_backend! { one_thread: [
+    a_run_that_ended_well_is_done,
+    what_is_done_has_an_end,
+    a_run_that_did_not_end_well_is_repeated,
+    a_run_is_done_only_under_its_lease,
+    calls_that_wait_for_a_run_hear_that_it_is_done,
+    what_is_done_is_not_what_a_minimum_hold_keeps,
+    an_operator_has_a_run_repeated,
+    a_lock_is_kept_only_where_that_can_be_seen,
+] }
+
+async fn a_run_that_ended_well_is_done<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    run(&locker).await.keep(AMPLE).await.unwrap();
+    let life = store.life(NAME).unwrap();
+    assert!(life > AMPLE / 2 && life <= AMPLE, "{life:?}");
+    for locker in [&locker, &other] {
+        let request = || locker.lock(KEY).once();
+        for request in [request(), request().wait(Duration::ZERO), request().wait(LIMIT)] {
+            let error = is_done(request.acquire().await);
+            assert!(error.to_string().contains(NAME), "{error}");
+        }
+        assert!(is_done(request().run(async {}).await).is_busy());
+        assert!(request().try_acquire().await.unwrap().is_none());
+        assert!(request().try_run(async {}).await.unwrap().is_none());
+        // A call of another kind finds another holder.
+        assert!(locker.lock(KEY).try_acquire().await.unwrap().is_none());
+        let waiting = locker.lock(KEY).wait(F::SHORT).acquire().await;
+        assert!(waiting.unwrap_err().is_wait_limit_reached());
+    }
+    let holder = other.inspect(KEY).await.unwrap().unwrap();
+    assert_eq!(holder.kind(), HolderKind::Done);
+    assert!(holder.remaining().unwrap() > AMPLE / 4);
+    drained().await;
+    store.delete(NAME);
+}
+
+async fn what_is_done_has_an_end<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let start = Instant::now();
+    let guard = run(&locker).await;
+    store.elapse(F::SHORT / 2).await;
+    guard.keep(F::SHORT).await.unwrap();
+    let next = loop {
+        match other.lock(KEY).once().acquire().await {
+            Ok(guard) => break guard,
+            Err(error) => assert!(error.is_done(), "{error}"),
+        }
+        store.elapse(F::SHORT / 50).await;
+    };
+    let passed = start.elapsed();
+    assert!(passed >= F::SHORT && passed < LIMIT, "{passed:?}");
+    // It was over before this one ended, so it is not left taken for any time.
+    store.elapse(F::SHORT).await;
+    next.keep(F::SHORT).await.unwrap();
+    assert!(!store.has(NAME));
+}
+
+/// One lock for each way in which a run ends.
+async fn a_run_that_did_not_end_well_is_repeated<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    let request = |key: &str| locker.lock(key).once();
+    request("released").acquire().await.unwrap().release().await.unwrap();
+    drop(request("dropped").acquire().await.unwrap());
+    request("completed").run(async {}).await.unwrap();
+    let panicking = async { resume_unwind(Box::new(())) };
+    assert!(caught(request("panicked").run::<_>(panicking)).await.is_err());
+    drained().await;
+    for key in ["released", "dropped", "completed", "panicked"] {
+        request(key).acquire().await.unwrap().release().await.unwrap();
+    }
+}
+
+async fn a_run_is_done_only_under_its_lease<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    for harm in [Harm::Deleted, Harm::Flushed, Harm::Taken] {
+        let guard = run(&locker).await;
+        harm.befall(store);
+        assert!(guard.keep(AMPLE).await.unwrap_err().is_lost());
+        if let Harm::Taken = harm {
+            store.delete(NAME);
+        }
+        run(&other).await.release().await.unwrap();
+    }
+    let request = locker.lock(KEY).once().renew().max_hold(F::SHORT);
+    let guard = request.acquire().await.unwrap();
+    assert!(guard.lease().lost().await.is_max_hold_reached());
+    guard.keep(AMPLE).await.unwrap();
+    run(&other).await.release().await.unwrap();
+}
+
+async fn calls_that_wait_for_a_run_hear_that_it_is_done<F: Fixture>(store: &F) {
+    let holder = store.locker().await;
+    let guard = run(&holder).await;
+    let mut waiting = Vec::new();
+    for _ in 0..9 {
+        let request = store.locker().await.lock(KEY).once();
+        waiting.push(tokio::spawn(request.acquire()));
+    }
+    waiting.push(tokio::spawn(holder.lock(KEY).once().acquire()));
+    let plain = store.locker().await;
+    let plain = tokio::spawn(plain.lock(KEY).acquire());
+    // So long that all of them have asked.
+    store.elapse(Duration::from_millis(300)).await;
+    guard.keep(AMPLE).await.unwrap();
+    let end = Instant::now();
+    for call in waiting {
+        is_done(call.await.unwrap());
+    }
+    // Some of it is the machine's.
+    assert!(end.elapsed() < Duration::from_millis(1_500), "{:?}", end.elapsed());
+    assert!(!plain.is_finished());
+    drained().await;
+    store.delete(NAME);
+    plain.await.unwrap().unwrap().release().await.unwrap();
+}
+
+/// Also where others wait, which changes the mark.
+async fn what_is_done_is_not_what_a_minimum_hold_keeps<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let request = locker.lock(KEY).min_hold(AMPLE);
+    request.acquire().await.unwrap().release().await.unwrap();
+    for wait in [Duration::ZERO, Duration::from_millis(50)] {
+        let error = other.lock(KEY).once().wait(wait).acquire().await.unwrap_err();
+        assert!(error.is_wait_limit_reached() && !error.is_done(), "{error}");
+    }
+    let both = locker.lock(KEY).once().min_hold(F::SHORT).acquire().await.unwrap_err();
+    assert_eq!(both.kind(), LockErrorKind::InvalidOption);
+    drained().await;
+    store.delete(NAME);
+}
+
+async fn an_operator_has_a_run_repeated<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    run(&locker).await.keep(AMPLE).await.unwrap();
+    let admin = other.admin();
+    let held = admin.holder(KEY).await.unwrap().unwrap();
+    assert_eq!(held.holder().kind(), HolderKind::Done);
+    assert_eq!(admin.force_release(&held, "once more").await.unwrap(), Forced::Released);
+    // A lock that is taken away is never done, whatever its holder does then.
+    let guard = run(&locker).await;
+    let held = admin.holder(KEY).await.unwrap().unwrap();
+    assert_eq!(admin.force_release(&held, "stuck").await.unwrap(), Forced::Released);
+    assert!(guard.keep(AMPLE).await.unwrap_err().is_lost());
+    run(&other).await.release().await.unwrap();
+}
+
+async fn a_lock_is_kept_only_where_that_can_be_seen<F: Fixture>(store: &F) {
+    let locker = store.locker().await;
+    for (request, period) in [
+        (locker.lock(KEY), AMPLE),
+        (locker.lock(KEY).once(), Duration::from_millis(9)),
+        (locker.lock(KEY).once(), Duration::MAX),
+    ] {
+        let error = request.acquire().await.unwrap().keep(period).await.unwrap_err();
+        assert_eq!((error.kind(), error.key()), (LockErrorKind::InvalidOption, Some(NAME)));
+        assert!(error.to_string().contains("`keep`"), "{error}");
+        assert!(!store.has(NAME));
+    }
+}
+
+async fn run(locker: &Locker) -> LockGuard {
+    locker.lock(KEY).once().acquire().await.unwrap()
+}
+
+fn is_done<T>(outcome: Result<T, LockError>) -> LockError {
+    let Err(error) = outcome else { panic!("the run is not done") };
+    assert!(error.is_done() && error.is_busy(), "{error}");
+    error
+}

@@ -1,0 +1,86 @@
+//! Leaders that are killed, stopped, told to step down, and shut down.
+
+use std::env;
+use std::time::Duration;
+
+use lockable_runtime::Locker;
+use lockable_tests::{Admin, Pace, Peer, Server, wait};
+
+use crate::support::{KEY, LONG, elapse, patient};
+use crate::waiting::random_kills::History;
+
+/// Goal: whatever becomes of the leader, another one is soon at work, and no two believe that they lead at once.
+/// Method: three processes print when they believed that they led, and with which token. The leader is disturbed again
+/// and again. `LOCKABLE_LEADERS` sets how often.
+#[tokio::test]
+async fn a_leader_that_goes_has_one_successor() {
+    let rounds = env::var("LOCKABLE_LEADERS").map_or(8, |rounds| rounds.parse().unwrap());
+    let server = Server::start();
+    let admin = server.admin();
+    let locker = patient(&server.url()).connect().await.unwrap();
+    let mut workers: Vec<_> = (0..3).map(|number| worker(&server, number)).collect();
+    let mut history = History::default();
+    let mut successions = [Duration::ZERO; 4];
+    let mut leader = leads_other_than(&admin, "").await;
+    for round in 0..rounds {
+        let number: usize = leader.rsplit(' ').next().unwrap().parse().unwrap();
+        let pace = Pace::start();
+        match round % 4 {
+            0 => history
+                .note(&std::mem::replace(&mut workers[number], worker(&server, number)).kill()),
+            1 => workers[number].pause(),
+            2 => workers[number].say("resign"),
+            _ => step_down(&locker).await,
+        }
+        leader = leads_other_than(&admin, &leader).await;
+        let took = pace.elapsed();
+        let (limit, longest) = (LIMITS[round % 4], &mut successions[round % 4]);
+        assert!(took < limit, "{took:?} in round {round}");
+        *longest = took.max(*longest);
+        // It reads that it does not lead any more.
+        workers[number].resume();
+        elapse(Duration::from_millis(100)).await;
+    }
+    println!("killed, stopped, resigned, stepped down: {successions:?}");
+    for worker in workers {
+        history.note(&worker.hear_out());
+    }
+    let terms = history.checked();
+    assert!(terms >= rounds, "{terms} terms in {rounds} rounds");
+    crate::support::freed(&server).await;
+}
+
+const LEASE: Duration = Duration::from_secs(1);
+
+/// How soon there is a successor: after a kill, a stop, a resignation, and an operator's request, for which a holder
+/// listens a second after its grant.
+const LIMITS: [Duration; 4] = [
+    Duration::from_secs(2),
+    Duration::from_secs(2),
+    Duration::from_millis(100),
+    Duration::from_secs(2),
+];
+
+fn worker(server: &Server, number: usize) -> Peer {
+    let (url, lease) = (server.url(), LEASE.as_millis().to_string());
+    let peer = Peer::start(env!("CARGO_BIN_EXE_lead_worker"), [&url, &number.to_string(), &lease]);
+    assert_eq!(peer.hear(), "ready");
+    peer
+}
+
+async fn step_down(locker: &Locker) {
+    let admin = locker.admin();
+    let held = admin.holder("k").await.unwrap().unwrap();
+    admin.revoke(&held, "step down").grace(LONG).await.unwrap();
+}
+
+/// The owner token of the leader, once it is another one.
+async fn leads_other_than(admin: &Admin, former: &str) -> String {
+    let mut leader = String::new();
+    let is_other = async || {
+        leader = admin.get(KEY).unwrap_or_default();
+        !leader.is_empty() && leader != former
+    };
+    wait::until_async(LONG, is_other).await;
+    leader
+}
