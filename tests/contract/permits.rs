@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use lockable_runtime::{LockErrorKind, LockGuard, LockRequest, Locker};
+use lockable_runtime::{Lease, LockErrorKind, LockGuard, LockRequest, Locker};
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
 use tokio::time::Instant;
@@ -327,7 +327,7 @@ async fn all_permits_are_held_by_one_call<F: Fixture>(store: &F) {
     let names: Vec<_> = all.leases().iter().map(|lease| lease.key().as_str()).collect();
     let expected = [0, 1, 2, 3].map(|number| format!("disLock:{{k}}#{number}"));
     assert_eq!(names, expected);
-    assert!(all.leases().iter().map(|lease| lease.fencing_token()).max() > Some(token));
+    assert!(all.leases().iter().map(Lease::fencing_token).max() > Some(token));
     for locker in [&locker, &other] {
         assert!(take(locker, 3).await.is_none());
         assert!(locker.lock(KEY).all_permits(3).try_acquire().await.unwrap().is_none());

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lockable_runtime::{LockRequest, Locker};
 use lockable_tests::sections::is_clean;
-use lockable_tests::{Server, long_form, wait};
+use lockable_tests::{Pace, Server, long_form, wait};
 use tokio::task::JoinSet;
 
 use crate::support::{LIMIT, connect_ample, elapse};
@@ -29,15 +29,16 @@ async fn processes_share_the_permits_of_a_key_evenly() {
     let time = Duration::from_millis(u64::try_from(long_form(1_500, 10_000)).unwrap());
     let inside = Arc::new(AtomicUsize::new(0));
     let mut callers = JoinSet::new();
-    let (end, mut lockers) = (Instant::now() + time, Vec::new());
+    let (pace, mut lockers) = (Arc::new(Pace::start()), Vec::new());
     for _ in 0..PROCESSES {
         lockers.push(connect_ample(&server.url()).await);
     }
     for caller in 0..CALLERS * PROCESSES {
-        let (locker, inside) = (lockers[caller % PROCESSES].clone(), Arc::clone(&inside));
+        let locker = lockers[caller % PROCESSES].clone();
+        let (inside, pace) = (Arc::clone(&inside), Arc::clone(&pace));
         callers.spawn(async move {
             let mut sections = 0;
-            while Instant::now() < end {
+            while pace.elapsed() < time {
                 let guard = permit(&locker).acquire().await.unwrap();
                 let others = inside.fetch_add(1, Ordering::SeqCst);
                 assert!(others < PERMITS, "{others} others are inside");

@@ -32,20 +32,20 @@ async fn permits_in_redis_are_those_in_memory() {
         let mut redis = Side::open(&url).await;
         let mut memory = Side::open("memory://permit-steps").await;
         let mut dice = Dice(u64::try_from(seed).unwrap());
-        let mut story = Vec::new();
+        let mut steps = Vec::new();
         for _ in 0..STEPS {
             let (verb, number) = (dice.below(8), dice.below(ATTEMPTS));
             let step = Step::of(verb, number);
-            story.push(step);
+            steps.push(step);
             let answers = [redis.take(step).await, memory.take(step).await];
-            redis.deletes(step, |name| admin.del(name)).await;
-            memory.deletes(step, |name| store.delete(name)).await;
+            step.deletes(|name| admin.del(name));
+            step.deletes(|name| store.delete(name));
             let in_redis = (redis.owners().await, redis.numbers(&queue(&admin)), &answers[0]);
             let in_memory =
                 (memory.owners().await, memory.numbers(&store.queue("p:{export}#1")), &answers[1]);
-            assert_eq!(in_redis, in_memory, "seed {seed}: {story:?}");
+            assert_eq!(in_redis, in_memory, "seed {seed}: {steps:?}");
             let granted = memory.granted(0);
-            assert_eq!(redis.granted(granted.len()), granted, "seed {seed}: {story:?}");
+            assert_eq!(redis.granted(granted.len()), granted, "seed {seed}: {steps:?}");
         }
     }
 }
@@ -77,6 +77,12 @@ impl Step {
             5 => Self::Release(number),
             6 => Self::ReleaseAny(number),
             _ => Self::Delete(number % PERMITS + 1),
+        }
+    }
+
+    fn deletes(self, delete: impl Fn(&str)) {
+        if let Self::Delete(number) = self {
+            delete(&permit(number));
         }
     }
 }
@@ -166,12 +172,6 @@ impl Side {
                 found
             }
             Step::Delete(_) => String::new(),
-        }
-    }
-
-    async fn deletes(&self, step: Step, delete: impl Fn(&str)) {
-        if let Step::Delete(number) = step {
-            delete(&permit(number));
         }
     }
 
