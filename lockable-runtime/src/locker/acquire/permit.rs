@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use super::acquirer::{Acquirer, Answer};
+use super::call::{Tried, busy, patiently};
 use super::in_line::InLine;
-use super::{Tried, busy, patiently};
 use crate::backend::Outcome;
 use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;
