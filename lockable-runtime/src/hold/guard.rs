@@ -68,7 +68,9 @@ pub struct LockGuard {
     /// Lets others of this process know of the lease, which is renewed or checked, until the release begins.
     stake: Option<Stake>,
     /// What others of this process wait for, where the lock came from a queue.
-    turn: Option<Turn>,
+    ///
+    /// Boxed, because most locks come from none, and a guard is moved often.
+    turn: Option<Box<Turn>>,
     /// The span and the times of the hold, until the release begins.
     hold: Option<Hold>,
     /// Of a permit: another call of this process has it once the release was tried.
@@ -80,7 +82,7 @@ impl LockGuard {
         lease: Lease,
         releaser: Arc<Releaser>,
         stake: Stake,
-        turn: Option<Turn>,
+        turn: Option<Box<Turn>>,
         hold: Hold,
     ) -> Self {
         let duty = Some(Known::Granted);
@@ -252,7 +254,7 @@ impl LockGuard {
             Status::Held(_) | Status::MaxHoldReached | Status::Revoked | Status::Released => {
                 // A minimum hold keeps it taken, and an operator waits for another owner token.
                 let leaves_process = self.lease.attempt().min_hold.is_set() || is_revoked;
-                if leaves_process || !self.turn.as_mut().is_some_and(Turn::pass) {
+                if leaves_process || !self.turn.as_mut().is_some_and(|turn| turn.pass()) {
                     return None;
                 }
                 telemetry::handed_off_locally(self.lease.shown_key());
@@ -307,7 +309,7 @@ impl Drop for LockGuard {
         if let Some(known) = self.duty {
             telemetry::release_deferred(self.lease.shown_key());
             self.releaser.defer_in(Arc::clone(self.lease.attempt()), known, self.lane.take());
-            self.turn.take().into_iter().for_each(Turn::defer);
+            self.turn.take().into_iter().for_each(|turn| turn.defer());
         }
     }
 }

@@ -234,15 +234,26 @@ impl<K: Keys> LockRequest<K> {
     ///
     /// # Errors
     /// The first mistake in the request, as it may be shown; it is counted.
-    pub(super) fn checked(self) -> Result<(Arc<Acquirer>, K, Terms), LockError> {
+    pub(super) fn checked(mut self) -> Result<(Arc<Acquirer>, K, Terms), LockError> {
+        let agrees = self.refuse().and_then(|()| self.agrees());
+        self.terms.identity = RequestId::current().or(self.terms.identity.take());
         let explain = self.explain();
-        let label = self.terms.label;
-        let checked = self.refuse().and_then(|()| {
-            let Self { acquirer, key, mut terms, .. } = self.with(|terms| terms.check());
-            terms.identity = RequestId::current().or(terms.identity);
-            Ok((acquirer, key?, terms))
-        });
-        checked.map_err(explain).inspect_err(|error| telemetry::acquisition_failed(label, error))
+        let Self { acquirer, key, terms, .. } = self;
+        match agrees.and(key) {
+            Ok(key) => Ok((acquirer, key, terms)),
+            Err(mistake) => {
+                let mistake = explain(mistake);
+                telemetry::acquisition_failed(terms.label, &mistake);
+                Err(mistake)
+            }
+        }
+    }
+
+    /// # Errors
+    /// When the terms of a sound key contradict each other.
+    fn agrees(&self) -> Result<(), LockError> {
+        let Ok(keys) = &self.key else { return Ok(()) };
+        self.terms.check().map_err(|mistake| about(mistake, keys))
     }
 }
 

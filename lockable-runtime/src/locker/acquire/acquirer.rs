@@ -194,7 +194,7 @@ impl Acquirer {
         terms: &Terms,
         mut stake: Stake,
         hold: Hold,
-        turn: Option<Turn>,
+        turn: Option<Box<Turn>>,
     ) -> LockGuard {
         let due = lease.needs_renewal().then(|| {
             (schedule::due(tenure.since, tenure.ttl), self.link.backend.home(terms.caller_blocks))

@@ -171,7 +171,7 @@ impl<'a> InLine<'a> {
             stake.moves(&attempt.key);
         }
         let lease = self.acquirer.lease(attempt, fencing_token, tenure, self.terms);
-        Ok(self.acquirer.guard(lease, tenure, self.terms, stake, hold, Some(turn)))
+        Ok(self.acquirer.guard(lease, tenure, self.terms, stake, hold, Some(Box::new(turn))))
     }
 
     /// The part of a grant that the call may use: another call of this process, which asked for longer,

@@ -152,7 +152,7 @@ impl<C> Line<C> {
     /// A message says that the lock was granted; `None` if no call of this line waits for that.
     pub(crate) fn granted(&mut self, grant: &Grant, now: Moment) -> Option<Actions<C>> {
         let turn = self.turn.as_ref().filter(|turn| turn.place.attempt.owner == grant.owner);
-        let repeated = turn.map(|_| Actions::default());
+        let repeated = turn.map(|turn| turn.second(grant));
         repeated.or_else(|| self.begin(grant, now))
     }
 
@@ -167,7 +167,7 @@ impl<C> Line<C> {
         match answer {
             Enqueued::Granted(_) if is_leftover => return Actions::release(attempt),
             // Without a place for it, a message has begun this turn already.
-            Enqueued::Granted(grant) => return self.begin(grant, now).unwrap_or_default(),
+            Enqueued::Granted(grant) => return self.granted(grant, now).unwrap_or_default(),
             Enqueued::Queued { remaining } | Enqueued::Done { remaining }
                 if self.waits_as(attempt) =>
             {

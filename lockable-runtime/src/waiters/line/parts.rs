@@ -175,6 +175,17 @@ impl Turn {
         }
     }
 
+    /// What to do with another grant to the attempt. It repeats the first, unless it is of another permit: while a slot
+    /// moves key by key, a request may take one permit while a release hands off another. One call has one.
+    pub(super) fn second<C>(&self, grant: &Grant) -> Actions<C> {
+        match &self.permit {
+            Some(permit) if *permit != grant.key => {
+                Actions::release(&self.place.attempt.with_permit(grant.key.clone()))
+            }
+            _ => Actions::default(),
+        }
+    }
+
     /// Passes it to the first of these calls, without a question to the backend, if it may be.
     pub(super) fn pass<C>(
         &mut self,
