@@ -21,7 +21,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
         "global scope blocking connect environment builder defaults url_settings mod lead request_all request \
          acquire inspect",
     ),
-    ("locker/acquire", "set mod permit in_line acquirer"),
+    ("locker/acquire", "set mod permit tried in_line acquirer"),
     ("admin", "revoke mod locks held waiter process"),
     ("hold", "mod run set guard grant reentry"),
     ("lease", "renewal display revoking errors mod state loss schedule early"),
@@ -32,7 +32,7 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ("worker", "mod agenda"),
     ("telemetry", "mod acquiring holding releasing counters no_counters span"),
     ("backend", "url link memory redis events mod administration revoking attempt min_hold fault"),
-    ("backend/memory", "outside listing revoking mod permits change state"),
+    ("backend/memory", "outside listing revoking permits mod change state"),
     ("backend/redis", "admin mod verbs route check topology batch pubsub wire connect known fault"),
     ("backend/redis/route", "renewals in_parts mod hops"),
     (

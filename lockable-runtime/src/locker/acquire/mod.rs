@@ -1,6 +1,5 @@
 //! Acquiring: one try, and a place in line where another holder has the lock; and several locks, of these.
 
-use std::future::Future;
 use std::pin::pin;
 
 pub(crate) use self::acquirer::Acquirer;
@@ -8,28 +7,22 @@ use self::acquirer::Answer;
 use self::in_line::InLine;
 use self::permit::acquire_permit;
 pub(crate) use self::set::acquire_all;
-use crate::backend::{Link, Outcome};
-use crate::hold::guard::LockGuard;
+pub(crate) use self::tried::Tried;
+use self::tried::{busy, patiently};
+use crate::backend::Outcome;
 use crate::telemetry::{self, Acquiring};
-use crate::types::clock::{Moment, within};
+use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::Terms;
 use crate::types::permit::Permits;
-use crate::types::redact::DisplayKey;
 use crate::waiters::{Entered, Heard};
 
 mod acquirer;
 mod in_line;
 mod permit;
 mod set;
-
-/// What a call found.
-pub(crate) enum Tried<G = LockGuard> {
-    Granted(G),
-    /// Another holder has the lock of this key.
-    Busy(LockKey),
-}
+mod tried;
 
 /// Acquires as the terms say, in the span of that; a limit counts from `start`.
 ///
@@ -107,36 +100,4 @@ async fn try_and_wait(
     let shown = in_line.shown_key();
     // Boxed, because a call that finds the lock free does not need the space.
     Box::pin(patiently(&acquirer.link, shown, start, in_line.wait())).await.map(Tried::Granted)
-}
-
-/// What a call returns that does not wait for a busy lock.
-fn busy(
-    acquirer: &Acquirer,
-    key: LockKey,
-    terms: &Terms,
-    start: Moment,
-) -> Result<Tried, LockError> {
-    match terms.wait.limit() {
-        None => Ok(Tried::Busy(key)),
-        Some(limit) => Err(acquirer.wait_limit_reached(&key, terms, limit, start)),
-    }
-}
-
-/// Waits; a call that waits for long logs that once, while it does.
-async fn patiently<T>(
-    link: &Link,
-    key: DisplayKey<'_>,
-    start: Moment,
-    call: impl Future<Output = T>,
-) -> T {
-    // Made once: two of them, one for each way, would lie beside each other in this future.
-    let mut call = pin!(call);
-    let Some(patience) = link.reporting.waited_over else { return call.await };
-    let elapsed = || link.backend.now().since(start);
-    let timer = || link.backend.timer(patience.saturating_sub(elapsed()));
-    if let Some(outcome) = within(timer, call.as_mut()).await {
-        return outcome;
-    }
-    telemetry::waits_long(key, elapsed());
-    call.await
 }

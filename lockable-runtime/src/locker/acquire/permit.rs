@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::acquirer::{Acquirer, Answer};
 use super::in_line::InLine;
-use super::{Tried, busy, patiently};
+use super::tried::{Tried, busy, patiently};
 use crate::backend::Outcome;
 use crate::types::clock::{Moment, within};
 use crate::types::error::LockError;

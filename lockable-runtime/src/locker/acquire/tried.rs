@@ -1,0 +1,53 @@
+//! What a call found: the outcome of one for a lock and of one for a permit.
+
+use std::future::Future;
+use std::pin::pin;
+
+use super::acquirer::Acquirer;
+use crate::backend::Link;
+use crate::hold::guard::LockGuard;
+use crate::telemetry;
+use crate::types::clock::{Moment, within};
+use crate::types::error::LockError;
+use crate::types::key::LockKey;
+use crate::types::options::Terms;
+use crate::types::redact::DisplayKey;
+
+/// What a call found.
+pub(crate) enum Tried<G = LockGuard> {
+    Granted(G),
+    /// Another holder has the lock of this key.
+    Busy(LockKey),
+}
+
+/// What a call returns that does not wait for a busy lock.
+pub(super) fn busy(
+    acquirer: &Acquirer,
+    key: LockKey,
+    terms: &Terms,
+    start: Moment,
+) -> Result<Tried, LockError> {
+    match terms.wait.limit() {
+        None => Ok(Tried::Busy(key)),
+        Some(limit) => Err(acquirer.wait_limit_reached(&key, terms, limit, start)),
+    }
+}
+
+/// Waits; a call that waits for long logs that once, while it does.
+pub(super) async fn patiently<T>(
+    link: &Link,
+    key: DisplayKey<'_>,
+    start: Moment,
+    call: impl Future<Output = T>,
+) -> T {
+    // Made once: two of them, one for each way, would lie beside each other in this future.
+    let mut call = pin!(call);
+    let Some(patience) = link.reporting.waited_over else { return call.await };
+    let elapsed = || link.backend.now().since(start);
+    let timer = || link.backend.timer(patience.saturating_sub(elapsed()));
+    if let Some(outcome) = within(timer, call.as_mut()).await {
+        return outcome;
+    }
+    telemetry::waits_long(key, elapsed());
+    call.await
+}
