@@ -61,6 +61,12 @@ pub(crate) fn queued(server: &Server, key: &str) {
     wait::until(LIMIT, || admin.command::<i64>(&["LLEN", &queue]) == 1);
 }
 
+/// Waits until so many calls wait for a permit of a key.
+pub(crate) fn queued_for_permits(server: &Server, key: &str, count: i64) {
+    let (admin, queue) = (server.admin(), format!("lockable:queue:#:disLock:{{{key}}}"));
+    wait::until(LIMIT, || admin.command::<i64>(&["LLEN", &queue]) == count);
+}
+
 /// Waits until that many holders hear an operator: a second after their grants.
 pub(crate) fn listening(server: &Server, holders: usize) {
     let admin = server.admin();

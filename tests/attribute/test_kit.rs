@@ -301,3 +301,80 @@ async fn a_contradictory_test_fails_at_once() {
     assert!(complaint(|| locks.fail_next("")).contains("the key is empty"));
     assert!(complaint(|| drop(locks.hold("a}b"))).contains("hash tag"));
 }
+
+#[distributed_lock(key = "report:{day}", once = "1d")]
+async fn report(day: u32) -> Result<u32, LockError> {
+    Ok(day)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_is_done_until_it_is_lost() {
+    let locks = TestLocks::new();
+    locks.done("report:7");
+    at_once(async {
+        let error = locks.scope(report(7)).await.unwrap_err();
+        assert!(error.is_done() && error.is_busy(), "{error}");
+        assert_eq!(locks.scope(report(8)).await.unwrap(), 8);
+        assert!(locks.scope(report(8)).await.unwrap_err().is_done());
+        let plain = locks.locker().lock("report:7").try_acquire().await;
+        assert!(plain.unwrap().is_none());
+    })
+    .await;
+    elapse(Duration::from_secs(30 * 86_400)).await;
+    assert!(locks.scope(report(7)).await.unwrap_err().is_done());
+    locks.lose("report:7");
+    assert_eq!(locks.scope(report(7)).await.unwrap(), 7);
+    assert!(catch_unwind(AssertUnwindSafe(|| locks.done("report:7"))).is_err(), "it is done");
+}
+
+#[distributed_lock(key = "export", permits = 2, renew)]
+async fn export(written: impl Future<Output = ()>) -> Result<(), LockError> {
+    written.await;
+    Ok(())
+}
+
+#[distributed_lock(key = "export", permits = all(2))]
+async fn migrate() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_holders_have_permits_until_they_are_dropped() {
+    let locks = TestLocks::new();
+    let mut others = locks.hold_permits("export", 2);
+    at_once(async {
+        assert!(locks.scope(export(ready(()))).await.unwrap_err().is_busy());
+        drop(others.remove(0));
+        locks.scope(export(ready(()))).await.unwrap();
+        assert!(locks.scope(migrate()).await.unwrap_err().is_busy());
+        others.clear();
+        locks.scope(migrate()).await.unwrap();
+    })
+    .await;
+    assert_eq!(locks.holder("{export}#1"), None);
+    let counts = locks.counts("{export}");
+    assert_eq!((counts.busy, counts.failed), (2, 0));
+    assert!(catch_unwind(AssertUnwindSafe(|| locks.hold_permits("export", 65))).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_permit_is_lost_or_revoked_alone() {
+    for is_lost in [true, false] {
+        let locks = TestLocks::new();
+        let end = async {
+            pause().await;
+            let name = "{export}#2";
+            if is_lost {
+                locks.lose(name)
+            } else {
+                locks.revoke(name, "why")
+            };
+        };
+        let first = export(async { elapse(Duration::from_secs(1)).await });
+        let (first, second, ()) =
+            tokio::join!(locks.scope(first), locks.scope(export(pending())), end);
+        first.unwrap();
+        let error = second.unwrap_err();
+        assert!(error.is_lost() == is_lost && error.is_revoked() != is_lost, "{error}");
+    }
+}

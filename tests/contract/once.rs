@@ -1,9 +1,10 @@
 //! Runs that are not repeated once they ended well.
 
+use std::future::pending;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use lockable_runtime::admin::Forced;
+use lockable_runtime::admin::{Forced, Revoked};
 use lockable_runtime::{HolderKind, LockError, LockErrorKind, LockGuard, Locker};
 use tokio::time::Instant;
 
@@ -18,6 +19,7 @@ every_backend! { one_thread: [
     calls_that_wait_for_a_run_hear_that_it_is_done,
     what_is_done_is_not_what_a_minimum_hold_keeps,
     an_operator_has_a_run_repeated,
+    a_run_that_is_revoked_is_not_done,
     a_lock_is_kept_only_where_that_can_be_seen,
 ] }
 
@@ -154,6 +156,28 @@ async fn an_operator_has_a_run_repeated<F: Fixture>(store: &F) {
     let held = admin.holder(KEY).await.unwrap().unwrap();
     assert_eq!(admin.force_release(&held, "stuck").await.unwrap(), Forced::Released);
     assert!(guard.keep(AMPLE).await.unwrap_err().is_lost());
+    run(&other).await.release().await.unwrap();
+}
+
+/// Also where its body has ended well before it is stopped, as one under a guard.
+async fn a_run_that_is_revoked_is_not_done<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let revoke = async || {
+        let admin = other.admin();
+        store.eventually(|| store.has(NAME)).await;
+        let held = admin.holder(KEY).await.unwrap().unwrap();
+        admin.revoke(&held, "not today").grace(LIMIT).await.unwrap()
+    };
+    let request = locker.lock(KEY).once().renew();
+    let (stopped, revoked) = tokio::join!(request.run(pending::<()>()), revoke());
+    assert!(stopped.unwrap_err().is_revoked() && matches!(revoked, Revoked::Released { .. }));
+    let guard = locker.lock(KEY).once().renew().acquire().await.unwrap();
+    let under_guard = async {
+        assert!(guard.lease().lost().await.is_revoked());
+        guard.keep(AMPLE).await.unwrap();
+    };
+    let ((), revoked) = tokio::join!(under_guard, revoke());
+    assert!(matches!(revoked, Revoked::Released { .. }), "{revoked:?}");
     run(&other).await.release().await.unwrap();
 }
 

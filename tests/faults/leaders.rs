@@ -1,20 +1,19 @@
 //! Leaders that are killed, stopped, told to step down, and shut down.
 
-use std::env;
 use std::time::Duration;
 
 use lockable_runtime::Locker;
-use lockable_tests::{Admin, Pace, Peer, Server, wait};
+use lockable_tests::{Admin, Pace, Peer, Server, long_form, wait};
 
 use crate::support::{KEY, LONG, elapse, patient};
 use crate::waiting::random_kills::History;
 
 /// Goal: whatever becomes of the leader, another one is soon at work, and no two believe that they lead at once.
 /// Method: three processes print when they believed that they led, and with which token. The leader is disturbed again
-/// and again. `LOCKABLE_LEADERS` sets how often.
+/// and again.
 #[tokio::test]
 async fn a_leader_that_goes_has_one_successor() {
-    let rounds = env::var("LOCKABLE_LEADERS").map_or(8, |rounds| rounds.parse().unwrap());
+    let rounds = long_form(8, 800);
     let server = Server::start();
     let admin = server.admin();
     let locker = patient(&server.url()).connect().await.unwrap();

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use lockable_runtime::{LockRequest, Locker};
-use lockable_tests::sections::is_clean;
-use lockable_tests::{Pace, Server, long_form, wait};
-use tokio::task::JoinSet;
+use lockable_runtime::{LockGuard, LockRequest, Locker};
+use lockable_tests::cluster::slot;
+use lockable_tests::sections::{is_clean, is_clean_everywhere};
+use lockable_tests::{Cluster, Pace, Sentinels, Server, long_form, wait};
+use tokio::task::{JoinHandle, JoinSet};
 
-use crate::support::{LIMIT, connect_ample, elapse};
+use crate::support::{LIMIT, LONG, connect_ample, elapse};
+use crate::waiting::support::{AT_ONCE, process, within};
 
 const PERMITS: usize = 3;
 const QUEUE: &str = "lockable:queue:#:disLock:{k}";
@@ -99,9 +101,8 @@ async fn forgotten_scripts_cost_no_permit() {
         let mut held = Vec::new();
         for locker in [&one, &other, &one] {
             admin.command::<()>(&["SCRIPT", "FLUSH"]);
-            let latest = held.last().map_or(0, |guard: &lockable_runtime::LockGuard| {
-                u64::from(guard.lease().fencing_token())
-            });
+            let latest =
+                held.last().map_or(0, |guard: &LockGuard| u64::from(guard.lease().fencing_token()));
             held.push(permit(locker).acquire().await.unwrap());
             assert!(u64::from(held.last().unwrap().lease().fencing_token()) > latest);
         }
@@ -135,4 +136,150 @@ async fn other_data_in_the_place_of_a_permit_stay() {
     next.release().await.unwrap();
     assert_eq!(admin.get("disLock:{k}#2").as_deref(), Some("theirs"));
     assert_eq!(admin.type_of("disLock:{k}#1"), "list");
+}
+
+/// The two others are not disturbed.
+#[tokio::test]
+async fn a_killed_holder_of_a_permit_costs_that_one_for_its_lease() {
+    let server = Server::start();
+    let locker = connect_ample(&server.url()).await;
+    let mut dying = process(&server.url());
+    assert_eq!(dying.ask("permit 3000"), "held");
+    let others = [permit(&locker).acquire().await, permit(&locker).acquire().await];
+    let waiting = tokio::spawn(permit(&locker).acquire());
+    let admin = server.admin();
+    wait::until_async(LIMIT, async || admin.command::<usize>(&["LLEN", QUEUE]) == 1).await;
+    drop(dying.kill());
+    let bound = Duration::from_secs(3) + AT_ONCE;
+    let next = within("holder of a permit killed", bound, waiting).await.unwrap().unwrap();
+    assert_eq!(next.lease().key().as_str(), "disLock:{k}#1");
+    next.release().await.unwrap();
+    for other in others {
+        let other = other.unwrap();
+        assert!(other.lease().is_held());
+        other.release().await.unwrap();
+    }
+    is_clean(&server).await;
+}
+
+/// Goal: a slot between two masters costs no permit for longer than a lease, and gives none of them two holders.
+/// Method: of a key with two permits one is held, and waited for. Each trial moves another part of the keys of the slot,
+/// and then calls take and release what is left. The servers are asked which locks there are.
+#[tokio::test(flavor = "multi_thread")]
+async fn permits_live_in_a_slot_that_is_between_two_masters() {
+    let cluster = Arc::new(Cluster::builder().shards(2).replicas(0).steady().start());
+    let lockers = [connect_ample(&cluster.url()).await, connect_ample(&cluster.url()).await];
+    let mut trials = JoinSet::new();
+    for moved in 0..16 {
+        let (cluster, lockers) = (Arc::clone(&cluster), lockers.clone());
+        trials.spawn(Trial { moved, cluster, lockers, inside: Arc::default() }.run());
+    }
+    trials.join_all().await;
+    cluster.wait_until_healthy();
+    is_clean_everywhere(&cluster).await;
+}
+
+/// A waiter whose permits are tried one by one may be handed another one meanwhile, which stays taken for so long.
+const LEASE: Duration = Duration::from_secs(9);
+
+/// One slot.
+struct Trial {
+    /// Its bits are the keys that are moved.
+    moved: u8,
+    cluster: Arc<Cluster>,
+    lockers: [Locker; 2],
+    inside: Arc<AtomicUsize>,
+}
+
+impl Trial {
+    async fn run(self) {
+        let [from, to]: [&Server; 2] =
+            self.cluster.first_masters().collect::<Vec<_>>().try_into().unwrap();
+        let shard = self.cluster.shard_of(from);
+        let mut tags = (0..).map(|number: u32| format!("{{{}-{number}}}", self.moved));
+        let key = tags.find(|tag| shard.has(tag)).unwrap();
+        let held = [self.enter(0, &key).await, self.enter(1, &key).await];
+        let early = [self.visitor(0, &key), self.visitor(1, &key)];
+        wait_until_queued(from, &key);
+        self.move_some(from, to, &key);
+        let late = self.visitor(0, &key);
+        for guard in &held {
+            guard.lease().extend(LEASE).await.unwrap();
+        }
+        let [first, second] = held;
+        self.leave(first).await;
+        self.cluster.end_move(slot(&key)).unwrap();
+        self.leave(second).await;
+        for visitor in early.into_iter().chain([late]) {
+            visitor.await.unwrap();
+        }
+    }
+
+    /// Begins to move the slot, and moves those keys that the number says.
+    fn move_some(&self, from: &Server, to: &Server, key: &str) {
+        self.cluster.begin_move(slot(key), to);
+        let words = ["CLUSTER", "GETKEYSINSLOT", &slot(key).to_string(), "10"];
+        let mut names: Vec<String> = from.admin().command(&words);
+        names.sort();
+        // Two permits, the fence counter and the queue.
+        assert_eq!(names.len(), 4, "{names:?}");
+        for (_, name) in names.iter().enumerate().filter(|(at, _)| self.moved & (1 << at) != 0) {
+            assert_eq!(self.cluster.move_key(name), Ok(true));
+        }
+    }
+
+    fn visitor(&self, locker: usize, key: &str) -> JoinHandle<()> {
+        let Self { moved, cluster, lockers, inside } = self;
+        let (cluster, lockers) = (Arc::clone(cluster), lockers.clone());
+        let this = Self { moved: *moved, cluster, lockers, inside: Arc::clone(inside) };
+        let key = key.to_owned();
+        tokio::spawn(async move { this.leave(this.enter(locker, &key).await).await })
+    }
+
+    async fn enter(&self, locker: usize, key: &str) -> LockGuard {
+        let request = self.lockers[locker].lock(key).permits(2).expire(LEASE).renew().wait(LONG);
+        let guard = request.acquire().await.unwrap();
+        assert!(self.inside.fetch_add(1, Ordering::SeqCst) < 2, "a permit has two holders");
+        guard
+    }
+
+    async fn leave(&self, guard: LockGuard) {
+        assert!(guard.lease().is_held());
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+        guard.release().await.unwrap();
+    }
+}
+
+fn wait_until_queued(master: &Server, key: &str) {
+    let (admin, queue) = (master.admin(), format!("lockable:queue:#:disLock:{key}"));
+    let are_queued = || admin.command::<usize>(&["LLEN", &queue]) == 2;
+    tokio::task::block_in_place(|| wait::until(LIMIT, are_queued));
+}
+
+/// A planned failover: what is held stays held, and what is released goes to the waiter.
+#[tokio::test]
+async fn permits_outlive_a_failover() {
+    let group = Sentinels::builder().down_after(LONG).at_usual_periods().start();
+    let (locker, other) = (connect_ample(&group.url()).await, connect_ample(&group.url()).await);
+    let held = [permit(&locker).acquire().await.unwrap(), permit(&other).acquire().await.unwrap()];
+    let last = permit(&locker).acquire().await.unwrap();
+    let waiting = tokio::spawn(permit(&other).acquire());
+    for replica in group.replicas() {
+        let admin = replica.admin();
+        wait::until_async(LIMIT, async || admin.command::<usize>(&["LLEN", QUEUE]) == 1).await;
+    }
+    let after = group.fail_over();
+    for guard in &held {
+        guard.lease().extend(LONG).await.unwrap();
+    }
+    assert!(locker.lock("k").permits(3).try_acquire().await.unwrap().is_none());
+    let (number, token) = (last.lease().key().clone(), last.lease().fencing_token());
+    last.release().await.unwrap();
+    let next = waiting.await.unwrap().unwrap();
+    assert!(*next.lease().key() == number && next.lease().fencing_token() > token);
+    next.release().await.unwrap();
+    for guard in held {
+        guard.release().await.unwrap();
+    }
+    is_clean(after).await;
 }

@@ -50,13 +50,14 @@ fn run() -> Result<bool, String> {
         Some("lint") => Ok(lint::run()),
         Some("api") => api::write(),
         Some("counts") => counts::run(env::args().skip(2)),
-        Some("operations") => Ok(operations::run()),
+        Some("operations") => operations::run(env::args().skip(2)),
         Some("mutants") => mutants::run(env::args().skip(2)),
         Some("simulate") => simulate::run(env::args().skip(2)),
         _ => Err(format!(
-            "usage: cargo xtask <{} | lint | api | {} | operations | {} | {}>",
+            "usage: cargo xtask <{} | lint | api | {} | {} | {} | {}>",
             test::USAGE,
             counts::USAGE,
+            operations::USAGE,
             simulate::USAGE,
             mutants::USAGE
         )),

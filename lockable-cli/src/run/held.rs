@@ -3,13 +3,17 @@
 use std::slice;
 use std::time::Duration;
 
-use lockable_runtime::{Lease, LockError, LockGuard, LockSet, Locker};
+use lockable_runtime::{FencingToken, Lease, LockError, LockGuard, LockSet, Locker};
 
 use crate::arguments::{Permits, Run, Wait};
 
 pub(crate) enum Held {
+    /// The lock of a key, or one of its permits.
     One(LockGuard),
+    /// The locks of several keys.
     Several(LockSet),
+    /// All permits of a key.
+    All(LockSet),
 }
 
 /// The options that a request for one lock and one for several have in common. A limit of zero is one try.
@@ -36,7 +40,7 @@ impl Held {
         let held = match (arguments.keys.as_slice(), arguments.permits) {
             ([key], Some(Permits::All(count))) => {
                 let request = locker.lock(key).all_permits(count);
-                Self::Several(with_options!(request, arguments).acquire().await?)
+                Self::All(with_options!(request, arguments).acquire().await?)
             }
             ([key], permits) => {
                 let mut request = locker.lock(key);
@@ -63,7 +67,18 @@ impl Held {
     pub(super) fn leases(&self) -> &[Lease] {
         match self {
             Self::One(guard) => slice::from_ref(guard.lease()),
-            Self::Several(locks) => locks.leases(),
+            Self::Several(locks) | Self::All(locks) => locks.leases(),
+        }
+    }
+
+    /// One for each key, in the order of the keys. All permits of a key are one call: its newest token refuses those of
+    /// all calls before it.
+    pub(super) fn tokens(&self) -> Vec<FencingToken> {
+        let tokens = self.leases().iter().map(Lease::fencing_token);
+        if matches!(self, Self::All(_)) {
+            tokens.max().into_iter().collect()
+        } else {
+            tokens.collect()
         }
     }
 
@@ -74,14 +89,14 @@ impl Held {
     pub(super) async fn lost(&self) -> LockError {
         match self {
             Self::One(guard) => guard.lease().lost().await,
-            Self::Several(locks) => locks.leases().lost().await,
+            Self::Several(locks) | Self::All(locks) => locks.leases().lost().await,
         }
     }
 
     async fn extend(&self, expire: Duration) -> Result<(), LockError> {
         match self {
             Self::One(guard) => guard.lease().extend(expire).await,
-            Self::Several(locks) => locks.leases().extend(expire).await,
+            Self::Several(locks) | Self::All(locks) => locks.leases().extend(expire).await,
         }
     }
 
@@ -90,7 +105,7 @@ impl Held {
         match (self, done_for) {
             (Self::One(guard), Some(period)) => guard.keep(period).await,
             (Self::One(guard), None) => guard.release().await,
-            (Self::Several(locks), _) => locks.release().await,
+            (Self::Several(locks) | Self::All(locks), _) => locks.release().await,
         }
     }
 }

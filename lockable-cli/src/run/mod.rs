@@ -28,7 +28,7 @@ use self::held::Held;
 use self::signals::Signals;
 use self::supervision::{Outcome, Stop, Supervision, deadline};
 use self::watched::Watched;
-use crate::arguments::{Connection, Run};
+use crate::arguments::{Connection, Permits, Run};
 use crate::connect;
 use crate::exit::Exit;
 use crate::failure::{Failure, code};
@@ -57,9 +57,9 @@ pub(crate) async fn run(
             return Ok(Exit::Code(0));
         }
         Err(error) if error.is_busy() => {
-            let is_busy = |key: &&String| error.key() == Some(&*format!("{prefix}{key}"));
-            let key = arguments.keys.iter().find(is_busy).or(arguments.keys.first());
-            return Err(busy(connection, &arguments, key.map_or("", String::as_str)));
+            let key = error.key().and_then(|key| key.strip_prefix(&*prefix));
+            let key = key.or(arguments.keys.first().map(String::as_str));
+            return Err(busy(connection, &arguments, key.unwrap_or_default()));
         }
         Err(error) => {
             let_go().await;
@@ -108,16 +108,22 @@ fn request_id(arguments: &Run) -> RequestId {
     RequestId::new(arguments.request_id.clone().unwrap_or_else(usual))
 }
 
+/// A lock, or the key that permits have in front of their numbers.
 fn busy(connection: &Connection, arguments: &Run, key: &str) -> Failure {
-    let show = connect::command(connection, "show", &[key]);
-    let (what, advice) = match arguments.wait {
-        None => (
-            "another holder has the lock, or it is kept by --min-hold or --once",
-            "wait for it with --wait, or see",
-        ),
-        Some(_) => ("another holder still has the lock", "see"),
+    let see = match arguments.permits {
+        None => connect::command(connection, "show", &[key]),
+        Some(_) => connect::command(connection, "ls", &[&format!("{key}#*")]),
     };
-    let message = format!("{what}; {advice} who holds it: {show}");
+    let what = match (arguments.permits, arguments.wait) {
+        (None, None) => "another holder has the lock, or it is kept by --min-hold or --once",
+        (None, Some(_)) => "another holder still has the lock",
+        (Some(Permits::OneOf(_)), None) => "all permits are taken, or others wait for them",
+        (Some(Permits::OneOf(_)), Some(_)) => "all permits are still taken",
+        (Some(Permits::All(_)), None) => "a permit is taken, or others wait for them",
+        (Some(Permits::All(_)), Some(_)) => "a permit is still taken",
+    };
+    let advice = if arguments.wait.is_none() { "wait with --wait, or see" } else { "see" };
+    let message = format!("{what}; {advice} who holds it: {see}");
     Failure::new("busy", arguments.busy_code, message).of_lock(key)
 }
 
@@ -150,7 +156,7 @@ async fn under_lock(
     json: bool,
 ) -> (Result<Outcome, Failure>, Option<Watched>) {
     let deadline = deadline(guard, arguments.expire.0);
-    let tokens = guard.leases().iter().map(|lease| lease.fencing_token().to_string());
+    let tokens = guard.tokens().into_iter().map(|token| token.to_string());
     let variables = [
         ("LOCKABLE_KEY", arguments.keys.join("\n")),
         ("LOCKABLE_FENCING_TOKEN", tokens.collect::<Vec<_>>().join("\n")),

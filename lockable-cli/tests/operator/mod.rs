@@ -3,6 +3,7 @@
 mod holders;
 mod names;
 mod output;
+mod permits;
 mod release;
 mod topologies;
 mod transcripts;

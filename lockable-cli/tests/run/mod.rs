@@ -5,4 +5,5 @@
 
 mod endings;
 mod exits;
+mod permits;
 mod signals;

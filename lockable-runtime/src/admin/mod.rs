@@ -115,6 +115,8 @@ impl Admin {
     /// It needs fewer rights than [`Locker::inspect`](crate::Locker::inspect), and returns a
     /// [kind](crate::HolderKind) for data that is no lock. It reads the whole value.
     ///
+    /// The permits of `export` are the locks `{export}#1`, `{export}#2` and so on. Their queue is one for all.
+    ///
     /// # What this does not guarantee
     /// In a cluster it sends several commands. If the lock changes hands meanwhile, the holder and the remaining
     /// time may be of two holds.
@@ -254,7 +256,7 @@ impl Admin {
     }
 
     fn key(&self, name: &str) -> Result<LockKey, LockError> {
-        let key = self.namespace.key(&self.prefix, name);
+        let key = self.namespace.held(&self.prefix, name);
         key.map_err(|error| self.link.reporting.redact(error))
     }
 }

@@ -188,7 +188,7 @@ impl Locker {
     pub async fn inspect(&self, key: impl AsRef<str>) -> Result<Option<Holder>, LockError> {
         let link = self.link();
         link.usable_here()?;
-        let key = self.0.namespace.key(&self.0.prefix, key.as_ref());
+        let key = self.0.namespace.held(&self.0.prefix, key.as_ref());
         inspect(link, key.map_err(|error| link.reporting.redact(error))?).await
     }
 

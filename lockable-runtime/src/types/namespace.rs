@@ -35,18 +35,29 @@ impl Namespace {
     /// The whole name of a lock: `prefix`, then `text`.
     ///
     /// # Errors
-    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when that cannot be a key, or is the name of a companion: the
-    /// lock would be taken for a queue or a counter of others. The name of a permit would have the queue of all.
+    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) as of [`held`](Self::held), and for the name of a permit,
+    /// which would have the queue of all.
     pub(crate) fn key(&self, prefix: &str, text: &str) -> Result<LockKey, LockError> {
-        let key = LockKey::prefixed(prefix, text)?;
-        let flaw = if self.is_companion(key.as_str()) {
-            "the key is a name of what lockable has beside its locks; choose another key, or another `namespace`"
-        } else if member(key.as_str()).is_some() {
-            "the key is the name of a permit, a hash tag with `#` and a number behind it; write `permits` for one of \
-             those, or another character than `#`"
-        } else {
+        let key = self.held(prefix, text)?;
+        if member(key.as_str()).is_none() {
             return Ok(key);
-        };
+        }
+        let flaw = "the key is the name of a permit, a hash tag with `#` and a number behind it; write `permits` for \
+                    one of those, or another character than `#`";
+        Err(LockError::invalid_key(key.as_str(), flaw))
+    }
+
+    /// The same of a lock that is looked at: it may be a permit.
+    ///
+    /// # Errors
+    /// [`InvalidKey`](crate::LockErrorKind::InvalidKey) when that cannot be a key, or is the name of a companion: the
+    /// lock would be taken for a queue or a counter of others.
+    pub(crate) fn held(&self, prefix: &str, text: &str) -> Result<LockKey, LockError> {
+        let key = LockKey::prefixed(prefix, text)?;
+        if !self.is_companion(key.as_str()) {
+            return Ok(key);
+        }
+        let flaw = "the key is a name of what lockable has beside its locks; choose another key, or another `namespace`";
         Err(LockError::invalid_key(key.as_str(), flaw))
     }
 

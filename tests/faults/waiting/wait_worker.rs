@@ -1,7 +1,8 @@
 //! A process that waits for the lock `k`: `faults/waiting/*.rs` stop and kill it.
 //!
 //! `wait_worker URL` prints `ready`, and then reads an order a line. `hold MILLISECONDS` acquires the
-//! lock for so long, prints `held`, and does not release it. `wait MILLISECONDS` waits for the lock,
+//! lock for so long, prints `held`, and does not release it. `permit MILLISECONDS` does so with one of three permits.
+//! `wait MILLISECONDS` waits for the lock,
 //! prints `held`, and holds it until the next line, which may be `release`. `all MILLISECONDS` does so with the locks
 //! `z`, `k` and `a` together. `watch MILLISECONDS` waits for the
 //! lock, prints what is below each millisecond until it is lost or a line comes, and then `free`.
@@ -49,6 +50,9 @@ fn obey(runtime: &Runtime, locker: &Locker) {
         }
         held = match verb {
             "hold" => Some(runtime.block_on(request().try_acquire()).unwrap().unwrap()),
+            "permit" => {
+                Some(runtime.block_on(request().permits(3).try_acquire()).unwrap().unwrap())
+            }
             "wait" => Some(runtime.block_on(request().acquire()).unwrap()),
             "all" => {
                 let request = locker.lock_all(["z", "k", "a"]).expire(expire(millis));

@@ -47,6 +47,8 @@ every_backend! {
     a_lock_from_the_queue_says_so,
     a_kept_lock_is_listed_as_such,
     a_queue_is_listed_in_its_order,
+    permits_are_listed_with_the_queue_of_all,
+    a_permit_that_is_taken_away_goes_to_the_first_waiter,
     a_process_is_listed_by_its_name,
     a_key_that_cannot_be_is_refused,
     a_held_lock_can_be_taken_away,
@@ -183,6 +185,52 @@ async fn a_queue_is_listed_in_its_order(store: LockerBuilder) {
     assert_eq!(names(&locker).await, ["a"]);
     waiting.iter().for_each(tokio::task::JoinHandle::abort);
     until(async || queued(&locker, "a").await == 0).await;
+}
+
+/// Two holders, each with a process of its own, and one that waits for either.
+async fn permits_are_listed_with_the_queue_of_all(store: LockerBuilder) {
+    let locker = store.clone().prefix("permits:").connect().await.unwrap();
+    let permit = || locker.lock("a").permits(2);
+    let named = |name| RequestId::new(name).scope(permit().acquire());
+    let _held = [named("one").await.unwrap(), named("two").await.unwrap()];
+    let other = store.prefix("permits:").connect().await.unwrap();
+    let waiting = other.lock("a").permits(2).wait(LONG).acquire();
+    let waiting = tokio::spawn(RequestId::new("three").scope(waiting));
+    until(async || queued(&locker, "{a}#1").await == 1).await;
+    let listed = all(locker.admin().locks().matching("{a}#*")).await;
+    let seen: Vec<_> = listed.iter().map(|(name, held)| (&**name, held.queued())).collect();
+    assert_eq!(seen, [("{a}#1", 1), ("{a}#2", 1)]);
+    for (name, holder) in [("{a}#1", "one"), ("{a}#2", "two")] {
+        assert_eq!(listed[name].holder().request_id(), Some(holder));
+        let inspected = locker.inspect(name).await.unwrap().unwrap();
+        assert_eq!(inspected.id(), listed[name].holder().id());
+        let queue = locker.admin().queue(name).await.unwrap();
+        let ids: Vec<_> = queue.iter().map(|waiter| waiter.request_id().unwrap()).collect();
+        assert_eq!((ids, queue[0].is_listening()), (vec!["three"], Some(true)));
+    }
+    // Neither the queue nor the key without a number is a lock.
+    assert_eq!(names(&locker).await, ["{a}#1", "{a}#2"]);
+    assert!(locker.admin().holder("a").await.unwrap().is_none());
+    waiting.abort();
+    until(async || queued(&locker, "{a}#2").await == 0).await;
+}
+
+async fn a_permit_that_is_taken_away_goes_to_the_first_waiter(store: LockerBuilder) {
+    let locker = store.clone().prefix("numbers:").connect().await.unwrap();
+    let other = store.prefix("numbers:").connect().await.unwrap();
+    let permit = |locker: &Locker| locker.lock("a").permits(2).renew().wait(LONG).acquire();
+    let (one, two) = (permit(&locker).await.unwrap(), permit(&locker).await.unwrap());
+    let waiting = tokio::spawn(permit(&other));
+    until(async || queued(&locker, "{a}#2").await == 1).await;
+    let admin = locker.admin();
+    let seen = admin.holder("{a}#2").await.unwrap().unwrap();
+    assert_eq!(admin.force_release(&seen, "why").await.unwrap(), Forced::Released);
+    let next = waiting.await.unwrap().unwrap();
+    assert_eq!(next.lease().key(), two.lease().key());
+    assert!(two.release().await.unwrap_err().is_lost());
+    one.release().await.unwrap();
+    next.release().await.unwrap();
+    assert!(names(&locker).await.is_empty());
 }
 
 async fn a_process_is_listed_by_its_name(store: LockerBuilder) {

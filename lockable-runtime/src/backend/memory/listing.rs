@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Memory;
-use super::state::{Place, State};
+use super::state::State;
 use crate::backend::administration::{Administration, Client, Page, Queued, Seen};
 use crate::backend::{Held, Reply};
 use crate::types::client_name::ClientName;
@@ -17,10 +17,11 @@ impl Administration for Arc<Memory> {
     fn sweep(&self, selection: Selection) -> Reply<Page> {
         let store = Arc::clone(self);
         Box::pin(async move {
-            let state = store.state();
+            let mut state = store.state();
             let now = tokio_time();
-            let selected = state.places.iter().filter(|(key, _)| selection.has(key.as_str()));
-            let seen = selected.filter_map(|(key, place)| seen(key, place, now)).collect();
+            let selected = state.places.keys().filter(|key| selection.has(key.as_str()));
+            let selected: Vec<_> = selected.cloned().collect();
+            let seen = selected.iter().filter_map(|key| seen(&mut state, key, now)).collect();
             Ok(Page { seen, fault: None, rest: None })
         })
     }
@@ -29,24 +30,22 @@ impl Administration for Arc<Memory> {
         let store = Arc::clone(self);
         Box::pin(async move {
             let now = tokio_time();
-            let look = |state: &mut State| seen(&key, state.places.get(&key)?, now);
-            Ok(store.state().with_queue(&key, look))
+            Ok(seen(&mut store.state(), &key, now))
         })
     }
 
     fn queue(&self, key: LockKey) -> Reply<Vec<Queued>> {
         let store = Arc::clone(self);
         Box::pin(async move {
-            let state = store.state();
-            let queued = |owner: &str| {
+            let mut state = store.state();
+            let owners = state.queue(&key);
+            let queued = |owner: String| {
                 let mut listeners = state.listeners.iter();
-                let listener = listeners.find(|(origin, _)| origin.is_of(owner));
+                let listener = listeners.find(|(origin, _)| origin.is_of(&owner));
                 let is_listening = listener.is_some_and(|(_, hook)| hook.strong_count() > 0);
-                Queued { owner: owner.to_owned(), is_listening: Some(is_listening) }
+                Queued { owner, is_listening: Some(is_listening) }
             };
-            let place = state.places.get(&key);
-            let waiting = place.into_iter().flat_map(|place| &place.queue);
-            Ok(waiting.map(|attempt| queued(attempt.owner.as_ref())).collect())
+            Ok(owners.into_iter().map(queued).collect())
         })
     }
 
@@ -70,8 +69,11 @@ impl Administration for Arc<Memory> {
     }
 }
 
-fn seen(key: &LockKey, place: &Place, now: Moment) -> Option<Seen> {
-    let Held { owner, remaining } = place.held(now)?;
-    let key = key.clone();
-    Some(Seen { key, owner: Some(owner), remaining, queued: place.queue.len() })
+fn seen(state: &mut State, key: &LockKey, now: Moment) -> Option<Seen> {
+    state.with_queue(key, |state| {
+        let place = state.places.get(key)?;
+        let Held { owner, remaining } = place.held(now)?;
+        let key = key.clone();
+        Some(Seen { key, owner: Some(owner), remaining, queued: place.queue.len() })
+    })
 }

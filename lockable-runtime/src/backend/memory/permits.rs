@@ -30,6 +30,7 @@ impl Memory {
     }
 
     pub(super) fn enqueue_for_permit(&self, attempt: &Arc<Attempt>) -> Enqueued {
+        attempt.mark_sent(tokio_time());
         let granted = |found: &Enqueued| matches!(found, Enqueued::Granted(_));
         self.permits(attempt, |permits| {
             let own =

@@ -75,6 +75,13 @@ impl State {
         result
     }
 
+    /// The owner tokens of the waiters for a lock, in their order.
+    pub(super) fn queue(&mut self, key: &LockKey) -> Vec<String> {
+        let owner = |attempt: &Arc<Attempt>| attempt.owner.as_ref().to_owned();
+        let owners = |place: &Place| place.queue.iter().map(owner).collect();
+        self.with_queue(key, |state| state.places.get(key).map(owners)).unwrap_or_default()
+    }
+
     pub(super) fn sweep_when_grown(&mut self, now: Moment) {
         if self.places.len() >= self.sweep_at {
             self.places.retain(|_, place| place.is_used(now));
