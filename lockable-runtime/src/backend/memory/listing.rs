@@ -44,9 +44,7 @@ impl Administration for Arc<Memory> {
                 let is_listening = listener.is_some_and(|(_, hook)| hook.strong_count() > 0);
                 Queued { owner: owner.to_owned(), is_listening: Some(is_listening) }
             };
-            let place = state.places.get(&key);
-            let waiting = place.into_iter().flat_map(|place| &place.queue);
-            Ok(waiting.map(|attempt| queued(attempt.owner.as_ref())).collect())
+            Ok(state.queue(&key).map(|attempt| queued(attempt.owner.as_ref())).collect())
         })
     }
 

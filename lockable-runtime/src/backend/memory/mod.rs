@@ -144,8 +144,7 @@ impl Memory {
     /// The owner tokens of the waiters for a lock, in their order.
     pub(crate) fn queue(&self, key: &LockKey) -> Vec<String> {
         let owner = |attempt: &Arc<Attempt>| attempt.owner.as_ref().to_owned();
-        let owners = |place: &state::Place| place.queue.iter().map(owner).collect();
-        self.state().places.get(key).map(owners).unwrap_or_default()
+        self.state().queue(key).map(owner).collect()
     }
 }
 

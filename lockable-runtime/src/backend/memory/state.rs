@@ -57,6 +57,15 @@ impl State {
         self.counting.fences.clear();
     }
 
+    /// The waiters for a lock, in their order; those for any permit, where it is one.
+    pub(super) fn queue(&self, key: &LockKey) -> impl Iterator<Item = &Arc<Attempt>> {
+        let queue = match Family::of_permit(key) {
+            Some(family) => self.queues.get(family.key()),
+            None => self.places.get(key).map(|place| &place.queue),
+        };
+        queue.into_iter().flatten()
+    }
+
     /// Performs a change of what is stored about a key. A permit has the queue of all meanwhile.
     pub(super) fn with_queue<T>(
         &mut self,
