@@ -27,7 +27,7 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> Result<bool, S
         }
     }
     let mut cargo = shell::cargo(&["test", "--profile", "simulation", "-p", "lockable-runtime"]);
-    cargo.args(["--lib", "--", "--exact", TEST, "--nocapture"]);
+    cargo.args(["--all-features", "--lib", "--", "--exact", TEST, "--nocapture"]);
     cargo.envs(OPTIONS.iter().zip(values).map(|((_, variable, _), value)| (variable, value)));
     Ok(shell::show(&mut cargo))
 }

@@ -364,7 +364,7 @@ impl Lease {
         outcomes.into_iter().next().unwrap_or(Ok(Renewed::Absent))
     }
 
-    fn still_held(&self) -> Result<(), LockError> {
+    pub(crate) fn still_held(&self) -> Result<(), LockError> {
         match self.status() {
             Status::Released => {
                 Err(self.about(|key| LockError::lost(key, "the lock was released")))

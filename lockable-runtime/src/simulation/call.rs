@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use super::dice::Dice;
 use super::mix::Mix;
-use super::world::KEYS;
+use super::world::{GATE, KEYS, ONCE, PERMITS, family};
 use crate::request_id::RequestId;
-use crate::types::options::{Begin, OnLost, Terms, Ttl, Wait};
+use crate::types::options::{Begin, OnLost, Once, Terms, Ttl, Wait};
 use crate::types::permit::Permits;
 
 #[derive(Debug)]
 pub(super) struct Call {
-    pub(super) key: &'static str,
+    /// One lock, several, the gate and all permits, or what the permits are of, where it wants one of them.
+    pub(super) keys: Vec<&'static str>,
     pub(super) terms: Terms,
     pub(super) form: Form,
     /// The body waits this often, each time for so long.
@@ -19,6 +20,8 @@ pub(super) struct Call {
     pub(super) pause: Duration,
     /// A guard that is held by hand is extended once.
     pub(super) extends: bool,
+    /// A call that ends well leaves its lock done for so long.
+    pub(super) kept: Option<Duration>,
     /// The call is dropped after this time.
     pub(super) patience: Option<Duration>,
 }
@@ -34,18 +37,70 @@ pub(super) enum Form {
     Dropped,
 }
 
+/// The keys of calls for several locks.
+const SEVERAL: [&[&str]; 6] =
+    [&["a", "b"], &["b", "a"], &["b", "c"], &["c", "a"], &["c", "b", "a"], &["a", "c", "a"]];
+
 impl Call {
+    /// Whether it is for one lock, or one permit.
+    pub(super) fn is_of_one(&self) -> bool {
+        self.keys.len() == 1
+    }
+
+    /// Whether the calls that wait for its lock in its process are served in their order, however long they wait.
+    pub(super) fn is_patient(&self) -> bool {
+        let is_plain = self.is_of_one() && ![PERMITS, ONCE].contains(&self.keys[0]);
+        is_plain && self.terms.wait == Wait::Forever
+    }
+
+    /// For what it may wait: as often as it may have a place.
+    pub(super) fn waits_for(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.iter().map(|key| family(key))
+    }
+
     pub(super) fn draw(dice: &mut Dice, mix: &Mix) -> Self {
+        let form = dice.one_of(&[Form::Body, Form::Body, Form::Released, Form::Dropped]);
+        let (keys, permits) = wanted(dice, mix);
+        let kept = (keys == [ONCE] && dice.chance(800)).then(|| dice.millis_below(3_000));
+        let kept = kept.map(|period| period + Duration::from_millis(100));
+        let mut terms = Terms { permits, ..terms(dice) };
+        terms.fair &= permits == Permits::OneLock;
+        if let Some(period) = kept {
+            let is_body = form == Form::Body;
+            terms.once = Some(if is_body { Once::For(period) } else { Once::ByHand });
+            terms.min_hold = None;
+        } else if keys == [ONCE] && terms.wait == Wait::Forever {
+            // It could wait for one period after the other.
+            terms.wait = Wait::Never;
+        }
         Self {
-            key: KEYS[usize::from(dice.chance(150))],
-            terms: terms(dice),
-            form: dice.one_of(&[Form::Body, Form::Body, Form::Released, Form::Dropped]),
+            keys,
+            terms,
+            form,
+            kept,
             steps: if mix.is_crowded && dice.chance(900) { 0 } else { dice.below(6) },
             pause: pause(dice, mix),
             extends: dice.chance(50),
             patience: dice.chance(mix.cancel).then(|| patience(dice)),
         }
     }
+}
+
+/// What a call wants, by its keys.
+fn wanted(dice: &mut Dice, mix: &Mix) -> (Vec<&'static str>, Permits) {
+    if dice.chance(mix.wants_permit) {
+        let count = u32::try_from(mix.permits).unwrap();
+        if dice.chance(mix.wants_all) {
+            return (KEYS[GATE..=GATE + mix.permits].to_vec(), Permits::All(count));
+        }
+        return (vec![PERMITS], Permits::OneOf(count));
+    }
+    let keys = match () {
+        () if dice.chance(mix.wants_several) => dice.one_of(&SEVERAL).to_vec(),
+        () if dice.chance(mix.wants_once) => vec![ONCE],
+        () => vec![KEYS[usize::from(dice.chance(150))]],
+    };
+    (keys, Permits::OneLock)
 }
 
 fn terms(dice: &mut Dice) -> Terms {

@@ -40,8 +40,9 @@ impl Backend for Client {
                 attempt.mark_sent(tokio_time());
                 let reply = store.try_acquire(sent(&attempt));
                 known(&process, &attempt, reply, |found| match found {
-                    Acquisition::Granted { fencing_token, .. } => {
-                        Some(Reserved { first: (*fencing_token).into(), passes: 0 })
+                    Acquisition::Granted { fencing_token, permit, .. } => {
+                        let first = (*fencing_token).into();
+                        Some((Reserved { first, passes: 0 }, permit.clone()))
                     }
                     Acquisition::Busy | Acquisition::Done => None,
                 })
@@ -76,7 +77,7 @@ impl Backend for Client {
             next.mark_sent(since);
             let request = || {
                 let reply = store.release_to(sent(&attempt), sent(&next));
-                known(&process, &next, reply, |(_, grant)| grant.as_ref().map(|grant| grant.fence))
+                known(&process, &next, reply, |(_, grant)| grant.as_ref().map(grant_of))
             };
             let mut given_up = GivenUp { process: &process, next: Some(&next) };
             let asked = process.ask("release to", request).await;
@@ -104,7 +105,7 @@ impl Backend for Client {
             let request = || {
                 let reply = store.enqueue(sent(&attempt));
                 known(&process, &attempt, reply, |found| match found {
-                    Enqueued::Granted(grant) => Some(grant.fence),
+                    Enqueued::Granted(grant) => Some(grant_of(grant)),
                     Enqueued::Queued { .. } | Enqueued::Done { .. } => None,
                 })
             };
@@ -184,19 +185,25 @@ fn sent(attempt: &Attempt) -> Arc<Attempt> {
     Arc::new(sent)
 }
 
-/// The reply of the store, whose grant the rules know from when it is made: the first fencing token, and
-/// their count.
+/// The fencing tokens of a grant, and the permit, where it is one.
+type Tokens = (Reserved, Option<LockKey>);
+
+fn grant_of(grant: &Grant) -> Tokens {
+    (grant.fence, Some(grant.key.clone()))
+}
+
+/// The reply of the store, whose grant the rules know from when it is made.
 fn known<T: Send + 'static>(
     process: &Process,
     attempt: &Arc<Attempt>,
     reply: Reply<T>,
-    granted: fn(&T) -> Option<Reserved>,
+    granted: fn(&T) -> Option<Tokens>,
 ) -> Reply<T> {
     let (world, attempt) = (Arc::clone(&process.world), Arc::clone(attempt));
     Box::pin(async move {
         let found = reply.await?;
-        if let Some(fence) = granted(&found) {
-            world.granted(&attempt.key, attempt.owner.as_ref(), fence);
+        if let Some((fence, permit)) = granted(&found) {
+            world.granted(permit.as_ref().unwrap_or(&attempt.key), attempt.owner.as_ref(), fence);
         }
         Ok(found)
     })

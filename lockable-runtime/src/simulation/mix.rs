@@ -109,6 +109,12 @@ pub(super) struct Mix {
     pub(super) cancel: u64,
     /// A body waits for long.
     pub(super) long_body: u64,
+    /// A call wants one of so many permits, or all of them; several locks; or a lock that it leaves done.
+    pub(super) wants_permit: u64,
+    pub(super) permits: usize,
+    pub(super) wants_all: u64,
+    pub(super) wants_several: u64,
+    pub(super) wants_once: u64,
     /// A worker rests for long between two calls.
     pub(super) rest: u64,
     /// How many workers each process has.
@@ -165,6 +171,11 @@ impl Mix {
             longest_message: dice.one_of(&[300, 1_500]),
             cancel: up_to(dice, 300),
             long_body: 50 + up_to(dice, 350),
+            wants_permit: up_to(dice, 1_000),
+            permits: dice.one_of(&[2, 3]),
+            wants_all: up_to(dice, 300),
+            wants_several: up_to(dice, 500),
+            wants_once: up_to(dice, 300),
             rest: up_to(dice, 1_000),
             workers: if is_crowded { 24 } else { 1 + up_to(dice, 3) },
             is_crowded,
@@ -179,6 +190,11 @@ impl Mix {
     pub(super) fn longest_idle(&self) -> Duration {
         let is_punctual = self.longest_message + 4 * self.longest_way < 800;
         Duration::from_millis(if is_punctual { 900 } else { 2_500 })
+    }
+
+    /// Whether calls hold locks, and do not use them, while they wait for others.
+    pub(super) fn may_hold_idle(&self) -> bool {
+        self.wants_several > 0 || (self.wants_permit > 0 && self.wants_all > 0)
     }
 
     pub(super) fn is_mild(&self) -> bool {

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::call::Call;
 use super::history::MARKS;
 use super::mix::{Kind, Mix};
+use super::world::family;
 use crate::types::clock::{Moment, tokio_time};
 
 /// A body under its lock.
@@ -33,6 +35,8 @@ pub(super) struct Rules {
     is_mild: bool,
     longest_idle: Duration,
     keys: BTreeMap<&'static str, Key>,
+    /// All grants: the permits of a key have them in common.
+    grants: BTreeMap<&'static str, Vec<Grant>>,
     /// How many calls use a lock, by its owner token.
     users: BTreeMap<String, usize>,
     lines: BTreeMap<Line, Vec<Arrived>>,
@@ -63,7 +67,6 @@ struct Key {
     begun: BTreeSet<u64>,
     /// The fencing tokens that were used.
     used: BTreeSet<u64>,
-    grants: Vec<Grant>,
     /// The owner of a lock that no call uses, and since when.
     idle: Option<(String, Moment)>,
 }
@@ -82,6 +85,7 @@ impl Rules {
             is_mild: mix.is_mild(),
             longest_idle: mix.longest_idle(),
             keys: BTreeMap::new(),
+            grants: BTreeMap::new(),
             users: BTreeMap::new(),
             lines: BTreeMap::new(),
             patient: BTreeSet::new(),
@@ -98,7 +102,7 @@ impl Rules {
         owner: &str,
         [first, last]: [u64; 2],
     ) -> Option<String> {
-        let grants = &mut self.keys.entry(key).or_default().grants;
+        let grants = self.grants.entry(family(key)).or_default();
         let latest = grants.last().map_or(0, |grant| grant.last);
         grants.push(Grant { first, last, owner: owner.to_owned() });
         (first <= latest).then(|| format!("{key}: the token {first} was granted after {latest}"))
@@ -111,7 +115,8 @@ impl Rules {
         if polled.is_first {
             let former = key.current.replace(hold.clone());
             polled.is_passed = former.as_ref().is_some_and(|former| former.owner == hold.owner);
-            polled.broken.extend(key.broken_tokens(hold, self.is_exclusive));
+            let grants = self.grants.get(family(hold.key)).map_or(&[][..], Vec::as_slice);
+            polled.broken.extend(key.broken_tokens(hold, grants, self.is_exclusive));
             key.used.insert(hold.fence);
         } else if let Some(current) = key.current.as_ref().filter(|current| *current != hold)
             && self.is_exclusive
@@ -168,9 +173,11 @@ impl Rules {
     }
 
     /// A call of this worker begins, which may wait without a limit.
-    pub(super) fn begins(&mut self, process: usize, worker: usize, key: &str, is_patient: bool) {
-        *self.calls.entry((process, key.to_owned())).or_default() += 1;
-        if is_patient {
+    pub(super) fn begins(&mut self, process: usize, worker: usize, call: &Call) {
+        for key in call.waits_for() {
+            *self.calls.entry((process, key.to_owned())).or_default() += 1;
+        }
+        if call.is_patient() {
             self.patient.insert((process, worker));
         }
     }
@@ -211,28 +218,33 @@ impl Rules {
         (self.is_mild && call.waits && overtaken > 0).then_some(overtaken)
     }
 
-    /// The call is over; returns how many others the process makes for this lock.
-    pub(super) fn ends(&mut self, process: usize, worker: usize, key: &str) -> usize {
+    /// The call is over.
+    pub(super) fn ends(&mut self, process: usize, worker: usize, call: &Call) {
         self.patient.remove(&(process, worker));
-        let line = (process, key.to_owned());
-        if let Some(waiting) = self.lines.get_mut(&line) {
-            waiting.retain(|call| call.worker != worker);
+        for key in call.waits_for() {
+            let line = (process, key.to_owned());
+            if let Some(waiting) = self.lines.get_mut(&line) {
+                waiting.retain(|call| call.worker != worker);
+            }
+            *self.calls.entry(line).or_default() -= 1;
         }
-        let calls = self.calls.entry(line).or_default();
-        *calls -= 1;
-        *calls
+    }
+
+    /// How many places in its lines the calls of the process can have.
+    pub(super) fn places(&self, process: usize, key: &str) -> usize {
+        self.calls.get(&(process, key.to_owned())).copied().unwrap_or_default()
     }
 }
 
 impl Key {
     /// What is wrong with the fencing token of a hold that begins. Where a server loses locks, an answer may
     /// be late while a later grant is used already; then tokens rise from grant to grant only.
-    fn broken_tokens(&self, hold: &Hold, is_exclusive: bool) -> Vec<String> {
+    fn broken_tokens(&self, hold: &Hold, grants: &[Grant], is_exclusive: bool) -> Vec<String> {
         let Hold { fence, ref owner, .. } = *hold;
         let is_its =
             |grant: &Grant| (grant.first..=grant.last).contains(&fence) && grant.owner == *owner;
         let mut broken = Vec::new();
-        if !self.grants.iter().rev().any(is_its) {
+        if !grants.iter().rev().any(is_its) {
             broken.push(format!("has the token {fence}, which it was not granted"));
         }
         if self.used.contains(&fence) {

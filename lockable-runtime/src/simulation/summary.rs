@@ -13,10 +13,12 @@ use super::trial::Outcome;
 const ENOUGH: u64 = 500;
 
 /// What a run would be worth nothing without.
-const EXPECTED: [&str; 17] = [
+const EXPECTED: [&str; 21] = [
+    "all permits",
     "blocked runtimes",
     "calls behind a try",
     "calls cancelled",
+    "calls done already",
     "claims",
     "extensions",
     "grants published",
@@ -27,8 +29,10 @@ const EXPECTED: [&str; 17] = [
     "locks lost",
     "messages lost",
     "passes",
+    "permits",
     "replies lost",
     "requests lost",
+    "several locks",
     "tries of a held lock",
     "wait limits reached",
 ];

@@ -20,11 +20,12 @@ use super::order::Order;
 use super::panics::panics;
 use super::process::Process;
 use super::worker::Worker;
-use super::world::{KEYS, World, lock_key};
+use super::world::{GATE, KEYS, PERMITS, World, family, lock_key};
 use crate::backend::Link;
 use crate::locker::acquire::{Acquirer, Tried, acquire};
 use crate::types::clock::{Moment, tokio_time, within};
 use crate::types::options::Terms;
+use crate::types::permit::Permits;
 use crate::types::reporting::Reporting;
 use crate::types::seeded::Seeded;
 
@@ -192,7 +193,7 @@ impl Trial {
             return;
         }
         for key in KEYS {
-            let owner = self.world.owner(key);
+            let owner = self.world.owner(key).filter(|_| !self.waits_for_others(key));
             if self.world.rules().idle_for_long(key, owner.as_deref()) {
                 self.world.violation(|names| {
                     let owner = names.of_all(owner);
@@ -200,6 +201,12 @@ impl Trial {
                 });
             }
         }
+    }
+
+    /// Whether a call has the lock that waits for others.
+    fn waits_for_others(&self, key: &'static str) -> bool {
+        let holds = |member: &Member| !member.acquirer.leases(&lock_key(key)).is_empty();
+        self.world.mix.may_hold_idle() && self.members.iter().any(holds)
     }
 
     fn strike(&mut self) {
@@ -234,8 +241,8 @@ impl Trial {
                     member.process.broken.notify_one();
                 }
             }
-            Fault::Delete => world.store.delete(&lock_key(KEYS[0])),
-            Fault::Revoke => world.revoke(KEYS[0]),
+            Fault::Delete => world.store.delete(&lock_key(world.struck_key())),
+            Fault::Revoke => world.revoke(world.struck_key()),
         }
     }
 
@@ -322,8 +329,12 @@ impl Trial {
         let newcomer = self.start();
         for key in left {
             while !self.world.queue(key).is_empty() {
-                let terms = Terms::default();
-                let call = acquire(&newcomer.acquirer, lock_key(key), &terms, tokio_time());
+                let any = Permits::OneOf(u32::try_from(self.world.mix.permits).unwrap());
+                let is_plain = family(key) == key || key == KEYS[GATE];
+                let (name, permits) =
+                    if is_plain { (key, Permits::OneLock) } else { (PERMITS, any) };
+                let terms = Terms { permits, ..Terms::default() };
+                let call = acquire(&newcomer.acquirer, lock_key(name), &terms, tokio_time());
                 let granted = within(|| sleep(LONGEST_WAIT_AFTER_FAULTS), call).await;
                 let Some(Ok(Tried::Granted(guard))) = granted else {
                     return self.world.violation(|_| format!("{key}: a newcomer is not served"));

@@ -8,18 +8,22 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::call::{Call, Form};
+use super::held::Held;
 use super::life::sleep;
+use super::mix::Kind;
 use super::process::Process;
 use super::rules::Hold;
-use super::world::World;
+use super::world::{KEYS, World, family, known, lock_key};
 use crate::hold::guard::LockGuard;
-use crate::hold::run::{LeaseCell, Run};
+use crate::hold::run::{GrantCell, Run};
+use crate::hold::set::LockSet;
 use crate::lease::Lease;
-use crate::locker::acquire::{Acquirer, Tried, acquire};
+use crate::locker::acquire::{Acquirer, Tried};
 use crate::types::clock::{tokio_time, within};
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{OnLost, Wait};
+use crate::types::permit::Permits;
 
 /// A call with a wait limit may take longer by this, where nothing fails: by two tries, and by the releases
 /// that each waits for before.
@@ -52,57 +56,76 @@ impl Worker {
         let Self { number, process, .. } = self;
         let (world, process) = (&process.world, process.number);
         world.note(|_| format!("p{process} w{number} begins {call:?}"));
-        world.rules().begins(process, *number, call.key, call.terms.wait == Wait::Forever);
+        world.rules().begins(process, *number, call);
         let outcome = match call.patience {
-            None => Some(self.perform(call).await),
-            Some(patience) => within(|| sleep(patience), self.perform(call)).await,
+            None => Some(self.perform_any(call).await),
+            Some(patience) => within(|| sleep(patience), self.perform_any(call)).await,
         };
-        let others = world.rules().ends(process, *number, call.key);
-        let waiting = self.acquirer.waiting(&LockKey::from_static(call.key));
-        if waiting > others {
-            world.violation(|_| {
-                format!("{}: {waiting} of the {others} calls of p{process} wait", call.key)
-            });
+        world.rules().ends(process, *number, call);
+        for key in call.waits_for() {
+            let places = world.rules().places(process, key);
+            let lines = KEYS.into_iter().filter(|line| family(line) == key);
+            let waiting: usize = lines.map(|line| self.acquirer.waiting(&lock_key(line))).sum();
+            if waiting > places {
+                world.violation(|_| {
+                    format!("{key}: {waiting} of the {places} calls of p{process} wait")
+                });
+            }
         }
         let outcome = outcome.unwrap_or("calls cancelled");
         world.count(outcome);
         world.note(|_| format!("p{process} w{number}: {outcome}"));
     }
 
-    async fn perform(&self, call: &Call) -> &'static str {
-        if call.form == Form::Body {
-            return self.run(call).await;
+    async fn perform_any(&self, call: &Call) -> &'static str {
+        if call.is_of_one() {
+            self.perform::<LockGuard>(call).await
+        } else {
+            self.perform::<LockSet>(call).await
         }
-        match self.acquire(call).await {
+    }
+
+    async fn perform<G: Held>(&self, call: &Call) -> &'static str {
+        if call.form == Form::Body {
+            return self.run::<G>(call).await;
+        }
+        match self.acquire::<G>(call).await {
             Ok(guard) => self.hold_by_hand(call, guard).await,
             Err(error) => outcome_of(&error),
         }
     }
 
     /// The guard of the call. Where nothing fails, a call that waits keeps its limit, but for its own requests.
-    fn acquire(&self, call: &Call) -> impl Future<Output = Result<LockGuard, LockError>> + use<> {
+    fn acquire<G: Held>(
+        &self,
+        call: &Call,
+    ) -> impl Future<Output = Result<G, LockError>> + Send + use<G> {
         let (world, acquirer) = (Arc::clone(&self.process.world), Arc::clone(&self.acquirer));
-        let (key, terms) = (LockKey::from_static(call.key), call.terms.clone());
+        let keys: Vec<_> = call.keys.iter().map(|key| LockKey::from_static(key)).collect();
+        let (what, terms) = (what(call), call.terms.clone());
+        let longest_tries = LONGEST_TRIES * u32::try_from(keys.len()).unwrap();
         async move {
-            let start = tokio_time();
+            let (start, key) = (tokio_time(), keys[0].clone());
             if terms.wait == Wait::Never && acquirer.leases(&key).iter().any(Lease::is_held) {
                 world.count("tries of a held lock");
             }
             if terms.wait.can_wait() && acquirer.waiting(&key) == 0 && acquirer.asking(&key) > 0 {
                 world.count("calls behind a try");
             }
-            let tried = acquire(&acquirer, key, &terms, start).await;
+            let tried = G::acquire(acquirer, keys, terms.clone()).await;
             let took = tokio_time().since(start);
             let limit = terms.wait.limit().filter(|_| world.mix.is_mild());
-            if let Some(limit) = limit.filter(|limit| took > *limit + LONGEST_TRIES) {
+            if let Some(limit) = limit.filter(|limit| took > *limit + longest_tries) {
                 world.violation(|_| format!("a wait of at most {limit:?} took {took:?}"));
             }
             match tried? {
                 Tried::Granted(guard) => {
-                    if !guard.lease().is_held() && terms.max_hold.is_none() {
-                        world.violation(|_| {
-                            format!("{}: granted when its lease was over", guard.lease().key())
-                        });
+                    world.count(what);
+                    for lease in guard.each() {
+                        if !lease.is_held() && terms.max_hold.is_none() {
+                            let key = lease.key();
+                            world.violation(|_| format!("{key}: granted when its lease was over"));
+                        }
                     }
                     Ok(guard)
                 }
@@ -111,51 +134,65 @@ impl Worker {
         }
     }
 
-    async fn run(&self, call: &Call) -> &'static str {
-        let (lease, is_renewable) = (LeaseCell::default(), AtomicBool::new(false));
-        let body = self.body(call, lease.clone(), &is_renewable);
-        match Run::new(self.acquire(call), body).lease_into(lease).await {
+    async fn run<G: Held>(&self, call: &Call) -> &'static str {
+        let (grant, is_renewable) = (GrantCell::default(), AtomicBool::new(false));
+        let body = self.body::<G>(call, grant.clone(), &is_renewable);
+        match Run::new(self.acquire::<G>(call), body).lease_into(grant).once().await {
             Ok(()) => "calls completed",
             Err(error) => self.ended(call, is_renewable.into_inner(), &error),
         }
     }
 
     /// What the library polls only while the lease is held, unless it may finish without that.
-    async fn body(&self, call: &Call, lease: LeaseCell, is_renewable: &AtomicBool) {
-        let lease = lease.lease().await;
-        is_renewable.store(is_long_enough(&lease), Ordering::Relaxed);
-        let user = User::new(self, call, lease);
+    async fn body<G: Held>(
+        &self,
+        call: &Call,
+        grant: GrantCell<G::Lease>,
+        is_renewable: &AtomicBool,
+    ) {
+        let leases = G::leases(&grant.lease().await);
+        is_renewable.store(leases.iter().all(is_long_enough), Ordering::Relaxed);
+        let users = User::all(self, &leases);
         for _ in 0..call.steps {
             let mut pause = pin!(sleep(self.pause(call)));
             let step = poll_fn(|cx| {
-                user.polled();
+                users.iter().for_each(User::polled);
                 pause.as_mut().poll(cx)
             });
             step.await;
         }
-        user.polled();
+        users.iter().for_each(User::polled);
     }
 
     /// Work that looks at its lease before each step by itself.
-    async fn hold_by_hand(&self, call: &Call, guard: LockGuard) -> &'static str {
-        let is_renewable = is_long_enough(guard.lease());
-        let user = User::new(self, call, guard.lease().clone());
+    async fn hold_by_hand<G: Held>(&self, call: &Call, guard: G) -> &'static str {
+        let world = &self.process.world;
+        let leases = G::leases(guard.shown());
+        let is_renewable = leases.iter().all(is_long_enough);
+        let users = User::all(self, &leases);
         for step in 0..=call.steps {
-            if !guard.lease().is_held() {
+            if !leases.iter().all(Lease::is_held) {
                 break;
             }
-            user.polled();
-            if step == 0 && call.extends {
-                let extended = guard.lease().extend(2 * call.terms.ttl.duration()).await;
-                user.world.count(if extended.is_ok() { "extensions" } else { "extensions failed" });
+            users.iter().for_each(User::polled);
+            for lease in leases.iter().filter(|_| step == 0 && call.extends) {
+                let extended = lease.extend(2 * call.terms.ttl.duration()).await;
+                world.count(if extended.is_ok() { "extensions" } else { "extensions failed" });
             }
             sleep(self.pause(call)).await;
         }
         if call.form == Form::Dropped {
             return "guards dropped";
         }
-        match guard.release().await {
-            Ok(()) => "guards released",
+        match Held::release(guard, call.kept).await {
+            Ok(()) => {
+                let rest = leases[0].attempt().min_hold.rest(tokio_time);
+                let rest = rest.filter(|_| call.kept.is_some() && world.mix.kind != Kind::Losing);
+                if rest.is_some_and(|rest| !world.is_done(&users[0].hold, rest)) {
+                    world.violation(|_| format!("{:?} is not done", call.keys));
+                }
+                "guards released"
+            }
             Err(error) => self.ended(call, is_renewable, &error),
         }
     }
@@ -172,9 +209,9 @@ impl Worker {
         let Self { number, process, .. } = self;
         let is_kept = is_renewable && call.terms.renew && call.terms.max_hold.is_none();
         if error.is_lost() && is_kept && process.world.mix.is_mild() {
-            let (key, process_number) = (call.key, process.number);
+            let (keys, process_number) = (&call.keys, process.number);
             process.world.violation(|_| {
-                format!("{key}: p{process_number} w{number} lost its renewed lease: {error}")
+                format!("{keys:?}: p{process_number} w{number} lost its renewed lease: {error}")
             });
         }
         outcome_of(error)
@@ -190,12 +227,23 @@ fn is_long_enough(lease: &Lease) -> bool {
 
 fn outcome_of(error: &LockError) -> &'static str {
     match () {
+        () if error.is_done() => "calls done already",
         () if error.is_wait_limit_reached() => "wait limits reached",
         () if error.is_busy() => "calls busy",
         () if error.is_max_hold_reached() => "longest holds reached",
         () if error.is_revoked() => "holders stopped",
         () if error.is_lost() => "locks lost",
         () => "calls without an answer",
+    }
+}
+
+/// What a call was granted, as it is counted.
+fn what(call: &Call) -> &'static str {
+    match call.terms.permits {
+        Permits::OneOf(_) => "permits",
+        Permits::All(_) => "all permits",
+        Permits::OneLock if call.is_of_one() => "locks",
+        Permits::OneLock => "several locks",
     }
 }
 
@@ -207,12 +255,19 @@ struct User<'a> {
 }
 
 impl<'a> User<'a> {
-    fn new(worker: &'a Worker, call: &Call, lease: Lease) -> Self {
+    /// Of each of the locks, once.
+    fn all(worker: &'a Worker, leases: &[Lease]) -> Vec<Self> {
+        let is_first = |at: usize| leases[..at].iter().all(|lease| lease.key() != leases[at].key());
+        let each = (0..leases.len()).filter(|at| is_first(*at));
+        each.map(|at| Self::new(worker, leases[at].clone())).collect()
+    }
+
+    fn new(worker: &'a Worker, lease: Lease) -> Self {
         let Worker { number, process, holds, .. } = worker;
         let world = &*process.world;
         let hold = Hold {
             number: holds.fetch_add(1, Ordering::Relaxed),
-            key: call.key,
+            key: known(lease.key()),
             fence: world.fence(lease.fencing_token().into()),
             owner: lease.attempt().owner.as_ref().to_owned(),
         };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::yield_now;
 
 use super::dice::Dice;
-use super::history::{History, Names, Record};
+use super::history::{History, MARKS, Names, Record};
 use super::life::sleep_until;
 use super::mix::{Mix, Way};
 use super::rules::{Hold, Rules};
@@ -17,8 +17,15 @@ use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::reason::Reason;
 
-/// The locks that all calls are about.
-pub(super) const KEYS: [&str; 2] = ["a", "b"];
+/// The locks that all calls are about: three plain ones, one that may be done, the gate and the permits of a key.
+pub(super) const KEYS: [&str; 8] = ["a", "b", "c", ONCE, "{p}#0", "{p}#1", "{p}#2", "{p}#3"];
+
+/// Whose runs are done once in a while.
+pub(super) const ONCE: &str = "once";
+
+/// What the permits are of, and where the gate of all is among the keys.
+pub(super) const PERMITS: &str = "{p}";
+pub(super) const GATE: usize = 4;
 
 pub(super) struct World {
     pub(super) store: Arc<Memory>,
@@ -162,11 +169,13 @@ impl World {
 
     /// The owner and the queue of each lock, for the trace.
     pub(super) fn shown(&self, names: &mut Names) -> String {
-        let shown = KEYS.map(|key| {
-            let (owner, queue) = (names.of_all(self.owner(key)), names.of_all(self.queue(key)));
-            format!("{key} {owner}, queue {queue}")
+        let used = KEYS.map(|key| (key, self.owner(key), self.queue(key)));
+        let used =
+            used.into_iter().filter(|(_, owner, queue)| owner.is_some() || !queue.is_empty());
+        let shown = used.map(|(key, owner, queue)| {
+            format!("{key} {}, queue {}", names.of_all(owner), names.of_all(queue))
         });
-        shown.join("; ")
+        shown.collect::<Vec<_>>().join("; ")
     }
 
     /// A fencing token, counted from the first one.
@@ -181,6 +190,23 @@ impl World {
         if let Some(broken) = broken {
             self.violation(|_| broken);
         }
+        let has = |other: &&str| self.owner(other).as_deref() == Some(owner);
+        if KEYS.iter().filter(|other| has(other)).count() > 1 {
+            self.violation(|names| format!("{key}: {} has two locks", names.of(owner)));
+        }
+    }
+
+    /// Whether this hold, which ended well, leaves its lock done for so long.
+    pub(super) fn is_done(&self, hold: &Hold, rest: Duration) -> bool {
+        let Some(found) = answer(self.store.inspect(lock_key(hold.key))) else { return false };
+        // The rest is in whole milliseconds.
+        let longest = found.remaining.unwrap_or_default() + Duration::from_millis(1);
+        found.owner.text().strip_prefix(MARKS) == Some(&hold.owner) && rest <= longest
+    }
+
+    /// Something may happen to this lock.
+    pub(super) fn struck_key(&self) -> &'static str {
+        self.roll(|dice| if dice.chance(500) { KEYS[0] } else { dice.one_of(&KEYS) })
     }
 
     /// A body is polled, which believes in its lock.
@@ -213,4 +239,9 @@ pub(super) fn lock_key(key: &str) -> LockKey {
 /// The same name as one that lives for ever.
 pub(super) fn known(key: &LockKey) -> &'static str {
     KEYS.into_iter().find(|known| *known == key.as_str()).unwrap()
+}
+
+/// The key, or what it is a permit of.
+pub(super) fn family(key: &'static str) -> &'static str {
+    key.split_once('#').map_or(key, |(family, _)| family)
 }

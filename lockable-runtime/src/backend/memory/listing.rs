@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Memory;
 use super::state::State;
 use crate::backend::administration::{Administration, Client, Page, Queued, Seen};
-use crate::backend::{Held, Reply};
+use crate::backend::{Attempt, Held, Reply};
 use crate::types::client_name::ClientName;
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
@@ -37,15 +37,15 @@ impl Administration for Arc<Memory> {
     fn queue(&self, key: LockKey) -> Reply<Vec<Queued>> {
         let store = Arc::clone(self);
         Box::pin(async move {
-            let mut state = store.state();
-            let owners = state.queue(&key);
-            let queued = |owner: String| {
+            let state = store.state();
+            let queued = |attempt: &Arc<Attempt>| {
+                let owner = attempt.owner.as_ref().to_owned();
                 let mut listeners = state.listeners.iter();
                 let listener = listeners.find(|(origin, _)| origin.is_of(&owner));
                 let is_listening = listener.is_some_and(|(_, hook)| hook.strong_count() > 0);
                 Queued { owner, is_listening: Some(is_listening) }
             };
-            Ok(owners.into_iter().map(queued).collect())
+            Ok(state.queue(&key).map(queued).collect())
         })
     }
 

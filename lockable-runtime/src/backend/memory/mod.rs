@@ -143,7 +143,8 @@ impl Memory {
 
     /// The owner tokens of the waiters for a lock, in their order.
     pub(crate) fn queue(&self, key: &LockKey) -> Vec<String> {
-        self.state().queue(key)
+        let owner = |attempt: &Arc<Attempt>| attempt.owner.as_ref().to_owned();
+        self.state().queue(key).map(owner).collect()
     }
 }
 

@@ -57,6 +57,15 @@ impl State {
         self.counting.fences.clear();
     }
 
+    /// The waiters for a lock, in their order; those for any permit, where it is one.
+    pub(super) fn queue(&self, key: &LockKey) -> impl Iterator<Item = &Arc<Attempt>> {
+        let queue = match Family::of_permit(key) {
+            Some(family) => self.queues.get(family.key()),
+            None => self.places.get(key).map(|place| &place.queue),
+        };
+        queue.into_iter().flatten()
+    }
+
     /// Performs a change of what is stored about a key. A permit has the queue of all meanwhile.
     pub(super) fn with_queue<T>(
         &mut self,
@@ -73,13 +82,6 @@ impl State {
             self.queues.insert(family.key().clone(), queue);
         }
         result
-    }
-
-    /// The owner tokens of the waiters for a lock, in their order.
-    pub(super) fn queue(&mut self, key: &LockKey) -> Vec<String> {
-        let owner = |attempt: &Arc<Attempt>| attempt.owner.as_ref().to_owned();
-        let owners = |place: &Place| place.queue.iter().map(owner).collect();
-        self.with_queue(key, |state| state.places.get(key).map(owners)).unwrap_or_default()
     }
 
     pub(super) fn sweep_when_grown(&mut self, now: Moment) {

@@ -54,12 +54,12 @@ impl Acquirer {
         self.waiters.waiting(key)
     }
 
-    /// How many calls ask for this lock.
     /// Whether releases of the background are open.
     pub(super) fn has_releases(&self) -> bool {
         self.releaser.open_work() > 0
     }
 
+    /// How many calls ask for this lock.
     #[cfg(test)]
     pub(crate) fn asking(&self, key: &LockKey) -> usize {
         self.waiters.asking(key)

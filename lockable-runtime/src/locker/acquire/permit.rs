@@ -52,7 +52,7 @@ async fn in_lane(
     // A call that waited for its lane waits for a permit, too, most likely: it asks for its place at once.
     let asks = free.is_some() || !terms.wait.can_wait();
     let place = match free {
-        None => enter(acquirer, &lanes, terms).await,
+        None => enter(acquirer, &lanes, terms, start).await,
         free => free,
     };
     let Some(place) = place else {
@@ -81,13 +81,44 @@ async fn in_lane(
 }
 
 /// A lane that others of this process are in, unless they are for too long.
-async fn enter(acquirer: &Acquirer, lanes: &Arc<Lanes>, terms: &Terms) -> Option<Occupied> {
+async fn enter(
+    acquirer: &Acquirer,
+    lanes: &Arc<Lanes>,
+    terms: &Terms,
+    start: Moment,
+) -> Option<Occupied> {
     let limit = match terms.wait {
         Wait::Forever => return lanes.enter().await,
-        Wait::AtMost(limit) => limit,
+        Wait::AtMost(limit) => limit.saturating_sub(acquirer.link.backend.now().since(start)),
         // A call that is not to wait waits for the releases of its process, as one for a single lock does.
         Wait::Never if acquirer.has_releases() => acquirer.link.command_deadline,
         Wait::Never => return None,
     };
     within(|| acquirer.link.backend.timer(limit), lanes.enter()).await.flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::locker::Locker;
+
+    /// Goal: a call for all permits that has waited at the gate, and waits for the lanes of its process then.
+    #[tokio::test(start_paused = true)]
+    async fn the_limit_of_all_permits_is_one_for_the_gate_and_the_lanes() {
+        let locker = Locker::in_memory();
+        let _permits = [
+            locker.lock("k").permits(2).acquire().await.unwrap(),
+            locker.lock("k").permits(2).acquire().await.unwrap(),
+        ];
+        let all = |millis| {
+            let request = locker.lock("k").all_permits(2);
+            request.wait(Duration::from_millis(millis)).acquire()
+        };
+        let start = tokio::time::Instant::now();
+        // The first is at the gate for all of its time.
+        let (_, error) = tokio::join!(all(900), all(1_000));
+        assert!(error.unwrap_err().is_wait_limit_reached());
+        assert!(start.elapsed() < Duration::from_millis(1_500), "{:?}", start.elapsed());
+    }
 }

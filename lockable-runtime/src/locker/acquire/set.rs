@@ -84,7 +84,11 @@ impl All<'_> {
         } else {
             self.fill_in_order(&mut held).await
         };
-        match busy {
+        let all = match busy {
+            Ok(None) => self.refresh(&held).await.map(|()| None),
+            busy => busy,
+        };
+        match all {
             Ok(None) => Ok(Tried::Granted(held)),
             Ok(Some(key)) => {
                 end_all(held).await;
@@ -115,12 +119,15 @@ impl All<'_> {
             let guard = self.wait_for(&busy, held).await?;
             held.push(guard);
         }
-        self.refresh(held).await
+        Ok(())
     }
 
     /// Renews what is old by now.
     async fn refresh(&self, held: &[LockGuard]) -> Result<(), LockError> {
-        join_all(held.iter().map(|guard| guard.lease.refresh())).await.into_iter().collect()
+        let renewals = join_all(held.iter().map(|guard| guard.lease.refresh())).await;
+        renewals.into_iter().collect::<Result<(), _>>()?;
+        // One renewal may take longer than another lease lasts.
+        held.iter().try_for_each(|guard| guard.lease.still_held())
     }
 
     /// Waits for this, as long as those that are held are.
@@ -185,13 +192,10 @@ impl All<'_> {
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        if let Some(error) = failed {
-            return Err(error);
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(busy),
         }
-        if busy.is_none() {
-            self.refresh(held).await?;
-        }
-        Ok(busy)
     }
 
     /// Waits in the queue of one lock, as long as those that are held are.

@@ -1,0 +1,58 @@
+//! What a call holds: one lock, which may be a permit, or several.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::hold::grant::Grant;
+use crate::hold::guard::LockGuard;
+use crate::hold::set::{Leases, LockSet};
+use crate::lease::Lease;
+use crate::locker::acquire::{Acquirer, Tried, acquire, acquire_all};
+use crate::types::clock::tokio_time;
+use crate::types::error::LockError;
+use crate::types::key::LockKey;
+use crate::types::options::Terms;
+
+type Answer<T> = Pin<Box<dyn Future<Output = Result<T, LockError>> + Send>>;
+
+pub(super) trait Held: Grant {
+    fn acquire(acquirer: Arc<Acquirer>, keys: Vec<LockKey>, terms: Terms) -> Answer<Tried<Self>>;
+
+    fn leases(shown: &Self::Lease) -> Vec<Lease>;
+
+    /// Releases it, or leaves it done for this period.
+    fn release(self, kept: Option<Duration>) -> Answer<()>;
+}
+
+impl Held for LockGuard {
+    fn acquire(acquirer: Arc<Acquirer>, keys: Vec<LockKey>, terms: Terms) -> Answer<Tried<Self>> {
+        let start = tokio_time();
+        Box::pin(async move { acquire(&acquirer, keys[0].clone(), &terms, start).await })
+    }
+
+    fn leases(shown: &Lease) -> Vec<Lease> {
+        vec![shown.clone()]
+    }
+
+    fn release(self, kept: Option<Duration>) -> Answer<()> {
+        match kept {
+            Some(period) => Box::pin(self.keep(period)),
+            None => Box::pin(LockGuard::release(self)),
+        }
+    }
+}
+
+impl Held for LockSet {
+    fn acquire(acquirer: Arc<Acquirer>, keys: Vec<LockKey>, terms: Terms) -> Answer<Tried<Self>> {
+        Box::pin(async move { acquire_all(&acquirer, keys, &terms).await })
+    }
+
+    fn leases(shown: &Leases) -> Vec<Lease> {
+        shown.to_vec()
+    }
+
+    fn release(self, _: Option<Duration>) -> Answer<()> {
+        Box::pin(LockSet::release(self))
+    }
+}
