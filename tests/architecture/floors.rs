@@ -11,8 +11,8 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "simulation",
-        "mod summary trial worker call order client subscription process connection world rules \
-         life history mix dice panics",
+        "mod summary trial worker order client subscription process connection world rules held call \
+         life history mix keys dice panics",
     ),
     ("attribute", "mod answers values returned"),
     ("testing", "mod locks staged internals"),

@@ -365,10 +365,10 @@ async fn one_permit_is_lost_or_revoked_alone() {
             pause().await;
             let name = "{export}#2";
             if is_lost {
-                locks.lose(name)
+                locks.lose(name);
             } else {
-                locks.revoke(name, "why")
-            };
+                locks.revoke(name, "why");
+            }
         };
         let first = export(async { elapse(Duration::from_secs(1)).await });
         let (first, second, ()) =

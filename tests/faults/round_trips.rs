@@ -85,6 +85,26 @@ async fn forgotten_scripts_cost_one_more_round_trip_each() {
     assert_eq!(cost(&proxy, pair(&locker)).await[0], 2);
 }
 
+/// The first pair of each seeds its fence counter, in the same round trip.
+#[tokio::test]
+async fn a_permit_costs_two_round_trips_and_a_second_key_one() {
+    let (_server, proxy, locker) = behind_proxy().await;
+    for _ in 0..3 {
+        let permit = async {
+            let permit = locker.lock("k").permits(3).acquire().await.unwrap();
+            permit.release().await.unwrap();
+        };
+        assert_eq!(cost(&proxy, permit).await[0], 2);
+        let two = async {
+            let set = locker.lock_all(["a", "b"]).try_acquire().await.unwrap().unwrap();
+            set.release().await.unwrap();
+        };
+        // Both are released at the same time.
+        let [round_trips, ..] = cost(&proxy, two).await;
+        assert!((3..=4).contains(&round_trips), "{round_trips}");
+    }
+}
+
 /// Round trips, and how many commands are `SET`, `INCR`, `EVALSHA`, and others.
 type Counts = [u64; 5];
 

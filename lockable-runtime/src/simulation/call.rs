@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::dice::Dice;
+use super::keys::{GATE, KEYS, ONCE, PERMITS, family};
 use super::mix::Mix;
-use super::world::{GATE, KEYS, ONCE, PERMITS, family};
 use crate::request_id::RequestId;
 use crate::types::options::{Begin, OnLost, Once, Terms, Ttl, Wait};
 use crate::types::permit::Permits;

@@ -35,6 +35,7 @@ mod connection;
 pub(crate) mod dice;
 mod held;
 mod history;
+mod keys;
 mod life;
 mod mix;
 mod order;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::call::Call;
 use super::history::MARKS;
+use super::keys::family;
 use super::mix::{Kind, Mix};
-use super::world::family;
 use crate::types::clock::{Moment, tokio_time};
 
 /// A body under its lock.

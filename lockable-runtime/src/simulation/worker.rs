@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use super::call::{Call, Form};
 use super::held::Held;
+use super::keys::{KEYS, family, known, lock_key};
 use super::life::sleep;
 use super::mix::Kind;
 use super::process::Process;
 use super::rules::Hold;
-use super::world::{KEYS, World, family, known, lock_key};
+use super::world::World;
 use crate::hold::guard::LockGuard;
 use crate::hold::run::{GrantCell, Run};
 use crate::hold::set::LockSet;

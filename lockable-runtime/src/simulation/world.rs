@@ -9,6 +9,7 @@ use tokio::task::yield_now;
 
 use super::dice::Dice;
 use super::history::{History, MARKS, Names, Record};
+use super::keys::{KEYS, known, lock_key};
 use super::life::sleep_until;
 use super::mix::{Mix, Way};
 use super::rules::{Hold, Rules};
@@ -16,16 +17,6 @@ use crate::backend::{Backend, Memory, Reply, Reserved, Revocation, Revoking, Ver
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::reason::Reason;
-
-/// The locks that all calls are about: three plain ones, one that may be done, the gate and the permits of a key.
-pub(super) const KEYS: [&str; 8] = ["a", "b", "c", ONCE, "{p}#0", "{p}#1", "{p}#2", "{p}#3"];
-
-/// Whose runs are done once in a while.
-pub(super) const ONCE: &str = "once";
-
-/// What the permits are of, and where the gate of all is among the keys.
-pub(super) const PERMITS: &str = "{p}";
-pub(super) const GATE: usize = 4;
 
 pub(super) struct World {
     pub(super) store: Arc<Memory>,
@@ -230,18 +221,4 @@ pub(super) fn answer<T>(mut reply: Reply<T>) -> T {
         Poll::Ready(Ok(answer)) => answer,
         Poll::Ready(Err(_)) | Poll::Pending => unreachable!("memory answers at once"),
     }
-}
-
-pub(super) fn lock_key(key: &str) -> LockKey {
-    LockKey::prefixed("", key).unwrap()
-}
-
-/// The same name as one that lives for ever.
-pub(super) fn known(key: &LockKey) -> &'static str {
-    KEYS.into_iter().find(|known| *known == key.as_str()).unwrap()
-}
-
-/// The key, or what it is a permit of.
-pub(super) fn family(key: &'static str) -> &'static str {
-    key.split_once('#').map_or(key, |(family, _)| family)
 }

@@ -9,7 +9,7 @@ use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::permit::member;
 #[cfg(any(feature = "redis", feature = "__internals", test))]
-use crate::types::{owner::ProcessId, slot::Slot, tag::tag, token::Origin};
+use crate::types::{owner::ProcessId, permit::Family, slot::Slot, tag::tag, token::Origin};
 
 /// What the names begin with of companion keys, of the channels of grants, and of the keys of trials.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +98,11 @@ impl Namespace {
             _ if key.contains('{') => Companion([&self.0, ":queue::", key, ""]),
             _ => Companion([&self.0, ":queue:{", key, "}"]),
         }
+    }
+
+    /// The name of the queue of all permits of a key.
+    pub(crate) fn queue_of<'a>(&'a self, family: &'a Family) -> Companion<'a> {
+        Companion([&self.0, ":queue:#:", family.key().as_str(), ""])
     }
 
     /// A name in it that is in this slot.

@@ -108,6 +108,11 @@ impl Family {
         LockKey::within(format!("{}#{number}", self.0.as_str()))
     }
 
+    /// The name of a line of a call for all permits; no lock has it.
+    pub(crate) fn line_of_all(permit: &LockKey) -> LockKey {
+        LockKey::within(format!("{}:all", permit.as_str()))
+    }
+
     /// The names of so many permits, from the first on.
     pub(crate) fn members(&self, count: u8) -> impl Iterator<Item = LockKey> + '_ {
         (1..=count).map(|number| self.member(number))

@@ -132,11 +132,12 @@ impl Lines {
 
     /// The line that a grant is for: of its lock, or the lane whose attempt was granted this permit.
     fn line_of(&self, grant: &Grant) -> LockKey {
-        let members = Family::of_permit(&grant.key).into_iter();
-        let mut lanes = members.flat_map(|family| (1..=MOST).map(move |lane| family.member(lane)));
+        let Some(family) = Family::of_permit(&grant.key) else { return grant.key.clone() };
+        let members = || family.members(MOST);
+        let mut lines = members().chain(members().map(|permit| Family::line_of_all(&permit)));
         let expects = |line: &LockKey| self.look(line, |line| line.expects(&grant.owner));
-        let lane = lanes.find(|line| expects(line) == Some(true));
-        lane.unwrap_or_else(|| grant.key.clone())
+        let line = lines.find(|line| expects(line) == Some(true));
+        line.unwrap_or_else(|| grant.key.clone())
     }
 
     /// Makes the next attempt, if one is needed.

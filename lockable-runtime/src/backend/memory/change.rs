@@ -10,11 +10,13 @@ use crate::backend::{
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::options::Ttl;
+use crate::types::permit::Family;
 use crate::types::token::{FencingToken, Origin, OwnerToken};
 
 /// One verb at work on one key, at one moment.
 pub(super) struct Change<'a> {
-    key: LockKey,
+    /// Its name, where it is a permit.
+    permit: Option<LockKey>,
     /// Its lock is there only while it lasts.
     place: &'a mut Place,
     counting: &'a mut Counting,
@@ -34,23 +36,28 @@ impl State {
         key: LockKey,
         verb: impl FnOnce(&mut Change<'_>) -> T,
     ) -> (T, Option<HandOff>) {
-        self.with_queue(&key.clone(), |state| {
+        let change = |state: &mut Self, key| {
             let mut change = Change::of(state, key, tokio_time());
             (verb(&mut change), change.hand_off)
-        })
+        };
+        if Family::of_permit(&key).is_none() {
+            return change(self, key);
+        }
+        self.with_queue(&key.clone(), |state| change(state, key))
     }
 }
 
 impl<'a> Change<'a> {
     fn of(state: &'a mut State, key: LockKey, now: Moment) -> Self {
         state.sweep_when_grown(now);
-        let place = state.places.entry(key.clone()).or_default();
+        let permit = Family::of_permit(&key).map(|_| key.clone());
+        let place = state.places.entry(key).or_default();
         if place.expires() <= now {
             place.lock = None;
         }
         let counting = &mut state.counting;
         let listeners = &state.listeners;
-        Self { key, place, counting, listeners, now, hand_off: None }
+        Self { permit, place, counting, listeners, now, hand_off: None }
     }
 
     /// Whether an attempt that asks may have it, or the first of the waiters.
@@ -74,7 +81,7 @@ impl<'a> Change<'a> {
             return if self.is_done() { Acquisition::Done } else { Acquisition::Busy };
         }
         let fencing_token = FencingToken::new(self.counting.reserve(attempt, 1, self.now));
-        let permit = attempt.lane.is_some().then(|| self.key.clone());
+        let permit = self.permit.clone();
         Acquisition::Granted { fencing_token, since, permit }
     }
 
@@ -218,7 +225,7 @@ impl<'a> Change<'a> {
     /// The grant of a lock that the attempt holds now.
     fn grant(&mut self, attempt: &Attempt, since: Moment, ttl: Ttl) -> Grant {
         let fence = self.counting.reserve(attempt, TURN, self.now);
-        let permit = attempt.lane.is_some().then(|| self.key.clone());
+        let permit = self.permit.clone();
         Grant::answered(attempt, Reserved::turn(fence), since, ttl).of_permit(permit)
     }
 }

@@ -121,7 +121,7 @@ impl Verb for Enqueue<'_> {
         }
         let sent = boot_time();
         attempt.mark_sent(sent);
-        let words = |fault| fault::of_queue(fault, &connection.names.namespace, attempt.line());
+        let words = |fault| fault::of_queue(fault, &connection.names.namespace, &attempt.key);
         let place = match Asker::of(attempt) {
             None => connection
                 .run(&script::Enqueue(attempt))

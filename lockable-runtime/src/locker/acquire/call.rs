@@ -1,7 +1,7 @@
 //! What calls for one lock and for a permit have in common: their outcome, and their patience.
 
 use std::future::Future;
-use std::pin::pin;
+use std::pin::Pin;
 
 use super::acquirer::Acquirer;
 use crate::backend::Link;
@@ -38,10 +38,9 @@ pub(super) async fn patiently<T>(
     link: &Link,
     key: DisplayKey<'_>,
     start: Moment,
-    call: impl Future<Output = T>,
+    // Not the future itself, which would lie in this one twice.
+    mut call: Pin<&mut impl Future<Output = T>>,
 ) -> T {
-    // Made once: two of them, one for each way, would lie beside each other in this future.
-    let mut call = pin!(call);
     let Some(patience) = link.reporting.waited_over else { return call.await };
     let elapsed = || link.backend.now().since(start);
     let timer = || link.backend.timer(patience.saturating_sub(elapsed()));

@@ -99,5 +99,6 @@ async fn try_and_wait(
     let in_line = InLine::new(acquirer, &key, None, terms, start, stake, has_tried);
     let shown = in_line.shown_key();
     // Boxed, because a call that finds the lock free does not need the space.
-    Box::pin(patiently(&acquirer.link, shown, start, in_line.wait())).await.map(Tried::Granted)
+    let mut waiting = Box::pin(in_line.wait());
+    patiently(&acquirer.link, shown, start, waiting.as_mut()).await.map(Tried::Granted)
 }

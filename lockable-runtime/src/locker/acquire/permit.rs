@@ -2,6 +2,7 @@
 //!
 //! See "How are `permits` made of plain locks?" in DESIGN.md.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use super::acquirer::{Acquirer, Answer};
@@ -18,6 +19,9 @@ use crate::waiters::Heard;
 
 /// Acquires one of the permits of the key, as [`acquire`](super::acquire) does for one lock.
 ///
+/// A call for all permits names each that it wants. It has lines of its own for them, and waits for no lane: it is the
+/// only one that has passed the gate.
+///
 /// # Errors
 /// As of one lock.
 ///
@@ -30,24 +34,30 @@ pub(super) async fn acquire_permit(
     start: Moment,
 ) -> Result<Tried, LockError> {
     let permits = terms.permits.count()?;
-    let family = Family::with_key(key);
-    let shown = acquirer.link.reporting.show(family.key()).labeled(terms.label);
-    let call = in_lane(acquirer, &family, permits, terms, start);
+    let of_all = Family::of_permit(&key);
+    let shown = acquirer.link.reporting.show(&key).labeled(terms.label);
+    let call = async {
+        if let Some(family) = of_all {
+            let line = Family::line_of_all(&key);
+            return in_line(acquirer, Lane { family, line, permits }, terms, start, true).await;
+        }
+        in_lane(acquirer, Family::with_key(key.clone()), permits, terms, start).await
+    };
+    let mut call = pin!(call);
     if terms.wait == Wait::Never {
         return call.await;
     }
-    patiently(&acquirer.link, shown, start, call).await
+    patiently(&acquirer.link, shown, start, call.as_mut()).await
 }
 
 async fn in_lane(
     acquirer: &Acquirer,
-    family: &Family,
+    family: Family,
     permits: u8,
     terms: &Terms,
     start: Moment,
 ) -> Result<Tried, LockError> {
-    let key = family.key().clone();
-    let lanes = acquirer.lanes.of(family, permits);
+    let lanes = acquirer.lanes.of(&family, permits);
     let free = lanes.try_enter();
     // A call that waited for its lane waits for a permit, too, most likely: it asks for its place at once.
     let asks = free.is_some() || !terms.wait.can_wait();
@@ -56,17 +66,33 @@ async fn in_lane(
         free => free,
     };
     let Some(place) = place else {
+        let key = family.into_key();
         acquirer.staged(&key)?;
         acquirer.link.count(&key, Outcome::Busy);
         return busy(acquirer, key, terms, start);
     };
-    let lane =
-        Arc::new(Lane { family: family.clone(), line: family.member(place.number), permits });
+    let line = family.member(place.number);
+    match in_line(acquirer, Lane { family, line, permits }, terms, start, asks).await? {
+        Tried::Granted(guard) => Ok(Tried::Granted(guard.in_lane(place))),
+        busy @ Tried::Busy(_) => Ok(busy),
+    }
+}
+
+/// Asks, if the call is not to wait at once, and waits in its line as the terms say.
+async fn in_line(
+    acquirer: &Acquirer,
+    lane: Lane,
+    terms: &Terms,
+    start: Moment,
+    asks: bool,
+) -> Result<Tried, LockError> {
+    let key = lane.family.key().clone();
+    let lane = Arc::new(lane);
     let mut stake = acquirer.waiters.enter_lane(&lane);
     if asks {
         stake.asks();
         match acquirer.ask(key.clone(), Some(&lane), terms, stake).await? {
-            Answer::Granted(guard) => return Ok(Tried::Granted(guard.in_lane(place))),
+            Answer::Granted(guard) => return Ok(Tried::Granted(guard)),
             Answer::Busy(key, stake) if !terms.wait.can_wait() => {
                 stake.ends(Heard::Busy);
                 return busy(acquirer, key, terms, start);
@@ -76,8 +102,7 @@ async fn in_lane(
     }
     stake.waits();
     let in_line = InLine::new(acquirer, &key, Some(&lane), terms, start, stake, asks);
-    let guard = Box::pin(in_line.wait()).await?;
-    Ok(Tried::Granted(guard.in_lane(place)))
+    Box::pin(in_line.wait()).await.map(Tried::Granted)
 }
 
 /// A lane that others of this process are in, unless they are for too long.

@@ -182,7 +182,7 @@ impl All<'_> {
             Tried::Busy(_) => return Ok(Some(family.into_key())),
         }
         let terms = Terms { permits: Permits::OneOf(count), ..self.terms.clone() };
-        let all = join_all(permits.iter().map(|_| self.one(family.key(), &terms)));
+        let all = join_all(permits.iter().map(|permit| self.one(permit, &terms)));
         let tries = self.while_held(held, all).await?;
         let (mut busy, mut failed) = (None, None);
         for tried in tries {

@@ -151,8 +151,11 @@ impl<C> Line<C> {
 
     /// A message says that the lock was granted; `None` if no call of this line waits for that.
     pub(crate) fn granted(&mut self, grant: &Grant, now: Moment) -> Option<Actions<C>> {
-        let turn = self.turn.as_ref().filter(|turn| turn.place.attempt.owner == grant.owner);
-        let repeated = turn.map(|turn| turn.second(grant));
+        let turn = self.turn.as_mut().filter(|turn| turn.place.attempt.owner == grant.owner);
+        let repeated = turn.map(|turn| {
+            turn.repeated(grant);
+            Actions::default()
+        });
         repeated.or_else(|| self.begin(grant, now))
     }
 

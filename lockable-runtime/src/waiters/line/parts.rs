@@ -175,15 +175,12 @@ impl Turn {
         }
     }
 
-    /// What to do with another grant to the attempt. It repeats the first, unless it is of another permit: while a slot
-    /// moves key by key, a request may take one permit while a release hands off another. One call has one.
-    pub(super) fn second<C>(&self, grant: &Grant) -> Actions<C> {
-        match &self.permit {
-            Some(permit) if *permit != grant.key => {
-                Actions::release(&self.place.attempt.with_permit(grant.key.clone()))
-            }
-            _ => Actions::default(),
-        }
+    /// There is another grant to the attempt. It repeats the first, unless it is of another permit: while a slot moves
+    /// key by key, a request may take one permit while a release hands off another. Which of the two is the newer one is
+    /// not known here; both are given back at the end of the turn.
+    pub(super) fn repeated(&mut self, grant: &Grant) {
+        let is_another = self.permit.as_ref().is_some_and(|permit| *permit != grant.key);
+        self.place.is_unsure |= is_another;
     }
 
     /// Passes it to the first of these calls, without a question to the backend, if it may be.

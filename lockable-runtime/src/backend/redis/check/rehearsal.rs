@@ -76,8 +76,8 @@ fn all_steps(probe: &Probe, channels: Channels) -> Vec<Step> {
 }
 
 /// A permit that is taken and given back.
-fn permits(Probe { key, origin, names, .. }: &Probe) -> Vec<Step> {
-    let Ok(family) = Family::of(key, 0) else { return Vec::new() };
+fn permits(Probe { key, origin, prefix, names, .. }: &Probe) -> Vec<Step> {
+    let Ok(family) = Family::of(key, prefix.len()) else { return Vec::new() };
     let lane = Lane { line: family.member(1), family, permits: 2 };
     let attempt = attempt(&lane.line, *origin, 1);
     let asker = Asker { attempt: &attempt, lane: &lane };

@@ -39,7 +39,8 @@ impl<'a> Asker<'a> {
 
     fn with_companions(self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
         let mut command = self.command(verb, text, 2);
-        command.arg(namespace.fence(self.attempt.slot)).arg(namespace.queue(&self.lane.line));
+        command.arg(namespace.fence(self.attempt.slot));
+        command.arg(namespace.queue_of(&self.lane.family));
         command.arg(self.attempt.owner.as_ref());
         command
     }
@@ -62,7 +63,7 @@ impl Call for TakeOne<'_> {
     fn command(&self, namespace: &Namespace, verb: &str, text: &str) -> Cmd {
         let Self(asker) = self;
         let mut command = asker.command(verb, text, 1);
-        command.arg(namespace.queue(&asker.lane.line));
+        command.arg(namespace.queue_of(&asker.lane.family));
         command.arg(asker.attempt.owner.as_ref()).arg(millis(asker.attempt.ttl.duration()));
         command
     }
