@@ -82,7 +82,7 @@ impl Plan {
         };
         Self {
             from: number("FROM", 1),
-            seeds: number("SEEDS", 1_500),
+            seeds: number("SEEDS", 700),
             millis: number("MILLIS", 10_000),
         }
     }
