@@ -99,7 +99,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// | `wait`, `wait = "3s"`, a duration as `expire` takes it | waits for a busy lock, without a limit or at most this long; see [waiting](#waiting) | one try |
 /// | `fair` | with `wait`: passes the lock to another process after each holder, if one waits | off |
 /// | `blocking` | with `wait`, on a sync function: states that the calling thread may block, as in `spawn_blocking`; see [sync functions](#sync-functions) | off |
-/// | `permits = 3`, an integer or an expression of one, from 2 to 64 | at most so many calls at a time, in all processes; see [permits](#permits) | one |
+/// | `permits = 3`, an integer or an expression of one, from 2 to 64 | the number of calls that run at a time, in all processes; see [permits](#permits) | one |
 /// | `permits = all(3)` | all permits at once: waits until the other calls are out, and lets none in | |
 /// | `renew` | keeps the lease alive while the body runs | off |
 /// | `max_hold = "5m"`, a duration as `expire` takes it | with `renew`: the longest hold, measured from the grant; then the body is dropped and the lock released | none |
@@ -242,7 +242,7 @@ pub use types::{key::LockKey, options::OnLost};
 /// - Each permit is a lock with a name of its own, `{export}#1` and so on, and with a lease of its own: a process that
 ///   dies costs one permit until that ends. Calls are served in their order, across processes.
 /// - `guard` binds the lease of the permit; with `all`, the [`Leases`] of the gate and of each permit.
-/// - With `min_hold = "1s"`, so many calls start in a second.
+/// - With `min_hold = "1s"`, at most that number of calls starts in a second.
 /// - The number is part of what all callers agree on, and permits and the plain lock of the same key are apart; see
 ///   [`LockRequest::permits`] and [`LockRequest::all_permits`].
 ///

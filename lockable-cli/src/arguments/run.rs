@@ -18,7 +18,7 @@ pub(crate) struct Run {
     /// The lock's key, without the prefix; with several, the command runs under all of them.
     #[arg(long = "key", value_name = "KEY", required = true)]
     pub(crate) keys: Vec<String>,
-    /// Lets so many commands run at a time, on all machines; with `all:N`, waits until all of them are out.
+    /// The number of commands that run at a time, on all machines; with `all:N`, waits until all of them are out.
     #[arg(long, value_name = "N", conflicts_with_all = ["once", "fair"])]
     pub(crate) permits: Option<Permits>,
     /// Waits for a busy lock, without a limit or at most this long.

@@ -280,7 +280,7 @@ impl LockRequest {
         self
     }
 
-    /// Acquires one of so many permits of the key: at most `count` holders at a time, in all processes.
+    /// Acquires one of `count` permits of the key: that is how many holders it has at a time, in all processes.
     ///
     /// Calls are served in the order in which they come, across all processes. A permit is a lock of its own, named
     /// after the key with `#` and its number: it has its own lease, and a holder that dies costs one permit until that
@@ -293,7 +293,7 @@ impl LockRequest {
     /// [Fencing tokens](crate::FencingToken) rise from grant to grant of a key, but several holders are at work, so
     /// they fence nothing among those.
     ///
-    /// `count` is from 2 to 64. With [`min_hold`](LockRequest::min_hold) of a second, so many calls start in a second.
+    /// `count` is from 2 to 64. With [`min_hold`](LockRequest::min_hold) of a second, at most `count` calls start in a second.
     ///
     /// # Examples
     /// ```

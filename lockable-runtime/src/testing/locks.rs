@@ -124,13 +124,13 @@ impl TestLocks {
         self.hold_key(self.key(key.as_ref()))
     }
 
-    /// Lets other holders have so many of the permits of the key until the returned values are dropped.
+    /// Lets other holders have `count` permits of the key until the returned values are dropped.
     ///
     /// They have the first ones, `{key}#1` and so on. Those are the names for the other methods, too, as in
     /// `locks.lose("{export}#1")`; the calls of all permits are counted for `{key}`.
     ///
     /// # Panics
-    /// When one of these permits has a holder already, or a key cannot have so many.
+    /// When one of these permits has a holder already, or a key cannot have this number of permits.
     ///
     /// # Examples
     /// ```

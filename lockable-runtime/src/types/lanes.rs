@@ -36,7 +36,7 @@ pub(crate) struct Occupied {
 }
 
 impl AllLanes {
-    /// The lanes of the key, at least so many.
+    /// The lanes of the key, at least this number.
     pub(crate) fn of(&self, family: &Family, count: u8) -> Arc<Lanes> {
         // Every change is one entry, so a panic elsewhere leaves the map sound.
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

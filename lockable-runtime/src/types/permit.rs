@@ -26,7 +26,7 @@ impl Permits {
     /// How many there are; one, of a lock.
     ///
     /// # Errors
-    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) when a key cannot have so many.
+    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) when a key cannot have this number.
     pub(crate) fn count(self) -> Result<u8, LockError> {
         let (Self::OneOf(count) | Self::All(count)) = self else { return Ok(1) };
         match u8::try_from(count) {
@@ -75,7 +75,7 @@ impl Family {
     /// The gate, and the permits of that number.
     ///
     /// # Errors
-    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) when a key cannot have so many.
+    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption) when a key cannot have this number.
     pub(crate) fn all(&self, count: u32) -> Result<Vec<LockKey>, LockError> {
         let about = |error: LockError| error.with_key(self.0.as_str());
         let count = Permits::All(count).count().map_err(about)?;
@@ -113,7 +113,7 @@ impl Family {
         LockKey::within(format!("{}:all", permit.as_str()))
     }
 
-    /// The names of so many permits, from the first on.
+    /// The names of this number of permits, from the first on.
     pub(crate) fn members(&self, count: u8) -> impl Iterator<Item = LockKey> + '_ {
         (1..=count).map(|number| self.member(number))
     }
