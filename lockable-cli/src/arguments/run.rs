@@ -105,9 +105,9 @@ impl FromStr for Wait {
 /// How many commands run at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Permits {
-    /// So many, of which this is one.
+    /// This number, of which the command is one.
     OneOf(u32),
-    /// So many, in the place of which this runs alone.
+    /// This number, all of which the command has: it runs alone.
     All(u32),
 }
 

@@ -6,7 +6,7 @@ use syn::{Error, Expr, Lit, LitInt, Result};
 
 use crate::args::value::visible;
 
-/// So many, of which a call is one; or all of them.
+/// A number of permits, of which a call is one, or which are all its own.
 pub(crate) struct Permits {
     pub(crate) count: Count,
     pub(crate) is_all: bool,

@@ -88,7 +88,7 @@ pub(crate) fn acquisition_failed(label: &Label, error: &LockError) {
     }
 }
 
-/// A process that campaigns could not ask for the lock, and goes on trying; the first time in a row.
+/// A process that campaigns could not ask for the lock, and continues to try; the first time in a row.
 pub(crate) fn campaign_failed(error: &LockError) {
     let key = error.shown_key();
     let label = error.label();

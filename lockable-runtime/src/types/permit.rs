@@ -16,9 +16,9 @@ pub(crate) enum Permits {
     /// One, of the lock that has the key as its name.
     #[default]
     OneLock,
-    /// So many, of which the call is one.
+    /// This number, of which the call is one.
     OneOf(u32),
-    /// So many, all of which the call is to be.
+    /// This number, all of which the call is to have.
     All(u32),
 }
 

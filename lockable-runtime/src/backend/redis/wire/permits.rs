@@ -24,7 +24,7 @@ impl<'a> Asker<'a> {
         Some(Self { attempt, lane: attempt.lane.as_deref()? })
     }
 
-    /// With the keys of all permits, and so many behind them.
+    /// With the keys of all permits, and `behind` other keys after them.
     fn command(self, verb: &str, text: &str, behind: u8) -> Cmd {
         let permits = usize::from(self.lane.permits);
         let key = self.attempt.key.as_str();
