@@ -26,6 +26,7 @@ every_backend! { one_thread: [
     a_dropped_guard_gives_its_lane_back,
     all_permits_are_held_by_one_call,
     all_permits_are_tried_and_let_go,
+    all_permits_are_not_all_beside_a_larger_number,
     who_has_a_permit_may_not_wait_for_all,
 ] and_sentinel: [
     waiters_of_all_processes_are_served,
@@ -39,6 +40,7 @@ every_backend! { one_thread: [
     a_call_for_all_permits_waits_until_the_others_are_out,
     a_call_for_all_permits_comes_before_later_ones,
     calls_for_all_permits_do_not_hold_halves,
+    the_gate_is_free_while_all_permits_are_held,
     a_lost_permit_stops_the_holder_of_all,
 ]}
 
@@ -325,7 +327,7 @@ async fn all_permits_are_held_by_one_call<F: Fixture>(store: &F) {
     before.release().await.unwrap();
     let all = locker.lock(KEY).all_permits(3).try_acquire().await.unwrap().unwrap();
     let names: Vec<_> = all.leases().iter().map(|lease| lease.key().as_str()).collect();
-    let expected = [0, 1, 2, 3].map(|number| format!("disLock:{{k}}#{number}"));
+    let expected = [1, 2, 3].map(|number| format!("disLock:{{k}}#{number}"));
     assert_eq!(names, expected);
     assert!(all.leases().iter().map(Lease::fencing_token).max() > Some(token));
     for locker in [&locker, &other] {
@@ -333,7 +335,7 @@ async fn all_permits_are_held_by_one_call<F: Fixture>(store: &F) {
         assert!(locker.lock(KEY).all_permits(3).try_acquire().await.unwrap().is_none());
     }
     all.release().await.unwrap();
-    assert!(store.locks().is_empty(), "{:?}", store.locks());
+    store.eventually(|| store.locks().is_empty()).await;
 }
 
 async fn all_permits_are_tried_and_let_go<F: Fixture>(store: &F) {
@@ -343,9 +345,50 @@ async fn all_permits_are_tried_and_let_go<F: Fixture>(store: &F) {
         assert!(locker.lock(KEY).all_permits(3).try_acquire().await.unwrap().is_none());
         assert_eq!(store.locks(), ["disLock:{k}#1"]);
     }
-    drop(one);
+    one.release().await.unwrap();
     let error = locker.lock(KEY).all_permits(1).acquire().await.unwrap_err();
     assert!(error.kind() == LockErrorKind::InvalidOption, "{error}");
+}
+
+/// The number is a part of the contract, and a deploy that changes it is noticed.
+async fn all_permits_are_not_all_beside_a_larger_number<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let mut guards = take_all(&other, 4).await;
+    let last = guards.pop().unwrap();
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+    let error = locker.lock(KEY).all_permits(3).acquire().await.unwrap_err();
+    assert!(error.kind() == LockErrorKind::InvalidOption, "{error}");
+    assert!(error.to_string().contains("more than 3 permits"), "{error}");
+    store.eventually(|| store.locks() == ["disLock:{k}#4"]).await;
+    last.release().await.unwrap();
+    locker.lock(KEY).all_permits(3).acquire().await.unwrap().release().await.unwrap();
+}
+
+/// Two calls that wait for all of them: the second is in the queue while the first works, so it comes before those that
+/// ask when the first is done.
+async fn the_gate_is_free_while_all_permits_are_held<F: Fixture>(store: &F) {
+    let (locker, other) = (store.locker().await, store.locker().await);
+    let first = locker.lock(KEY).all_permits(2).acquire().await.unwrap();
+    store.eventually(|| store.locks() == ["disLock:{k}#1", "disLock:{k}#2"]).await;
+    let second = other.lock(KEY).all_permits(2).wait(LIMIT).acquire();
+    let third = async {
+        while store.locks().len() < 3 {
+            store.elapse(Duration::from_millis(10)).await;
+        }
+        assert!(take(&locker, 2).await.is_none());
+        first.release().await.unwrap();
+        one_of(&locker, 2).wait(LIMIT).acquire().await.unwrap()
+    };
+    let order = async {
+        let second = second.await.unwrap();
+        assert!(take(&locker, 2).await.is_none());
+        second.release().await.unwrap();
+    };
+    let (third, ()) = tokio::join!(third, order);
+    third.release().await.unwrap();
+    store.eventually(|| store.locks().is_empty()).await;
 }
 
 async fn who_has_a_permit_may_not_wait_for_all<F: Fixture>(store: &F) {
@@ -354,6 +397,9 @@ async fn who_has_a_permit_may_not_wait_for_all<F: Fixture>(store: &F) {
     let error = one_of(&locker, 3).run(body).await.unwrap();
     assert!(error.is_held_by_caller(), "{error}");
     let body = async { one_of(&locker, 3).acquire().await.unwrap_err() };
+    let error = locker.lock(KEY).all_permits(3).run(body).await.unwrap();
+    assert!(error.is_held_by_caller(), "{error}");
+    let body = async { locker.lock(KEY).all_permits(3).acquire().await.unwrap_err() };
     let error = locker.lock(KEY).all_permits(3).run(body).await.unwrap();
     assert!(error.is_held_by_caller(), "{error}");
 }

@@ -90,6 +90,9 @@ pub(crate) trait Backend: Environment + Administration + Revoking {
 
     /// Who has the lock under a key, if there is a holder.
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>>;
+
+    /// Whether anything is under one of these keys, which are in one slot.
+    fn is_any_taken(&self, keys: Vec<LockKey>) -> Reply<bool>;
 }
 
 /// Where a backend is and what it runs on: its names, its clock, its tasks and its connections.

@@ -318,9 +318,13 @@ impl LockRequest {
     /// It is for what excludes all that [`permits`](LockRequest::permits) lets in: with `permits(12)` for readers,
     /// this is a lock of readers and writers. Calls for all permits queue at a gate of their own, so that no two of them
     /// have a half each; the one that has passed it waits behind those that came before, and holds what becomes free.
+    /// Once it has all, the gate is free for the next.
     ///
-    /// The [`LockSet`](crate::LockSet) has a lease for the gate, `{key}#0`, and for each permit. The newest of the
-    /// fencing tokens is newer than those of all holders before.
+    /// The [`LockSet`](crate::LockSet) has a lease for each permit. The newest of the fencing tokens is newer than those
+    /// of all holders before.
+    ///
+    /// If a call that counts more permits holds one above this number, the error is
+    /// [`InvalidOption`](crate::LockErrorKind::InvalidOption).
     ///
     /// # What this does not guarantee
     /// A call for one permit that waits in this process, behind a call for all, waits for that: a body with a permit must

@@ -147,6 +147,14 @@ impl Backend for Client {
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         self.0.world.store.inspect(key)
     }
+
+    fn is_any_taken(&self, keys: Vec<LockKey>) -> Reply<bool> {
+        let (process, store) = self.parts();
+        Box::pin(async move {
+            let request = || store.is_any_taken(keys.clone());
+            process.ask("above", request).await.map(|asked| asked.answer)
+        })
+    }
 }
 
 /// A release whose caller drops it: it may land after what it queues was withdrawn.

@@ -118,6 +118,15 @@ impl Family {
         (1..=count).map(|number| self.member(number))
     }
 
+    /// The error of a call for all permits whose number is not that of the others.
+    pub(crate) fn has_more_than(&self, count: usize) -> LockError {
+        let message = format!(
+            "another call for this key counts more than {count} permits, and has one above that number; write the same \
+             number in every program that locks this key"
+        );
+        invalid(message).with_key(self.0.as_str())
+    }
+
     /// Whether the key is a permit of this family, or its gate.
     pub(crate) fn has(&self, key: &LockKey) -> bool {
         member(key.as_str()).is_some_and(|(family, _)| family == self.0.as_str())

@@ -204,6 +204,12 @@ impl Backend for Arc<Memory> {
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         self.reply(key, |change| change.inspect())
     }
+
+    fn is_any_taken(&self, keys: Vec<LockKey>) -> Reply<bool> {
+        let store = Arc::clone(self);
+        let is_taken = move |key| store.change(key, |change| change.inspect()).is_some();
+        Box::pin(async move { Ok(keys.into_iter().any(is_taken)) })
+    }
 }
 
 impl Environment for Arc<Memory> {

@@ -13,7 +13,7 @@ use tokio::time::Sleep;
 use self::connect::hosts::is_scheme;
 use self::route::{Ran, Router, sure};
 use self::topology::Topology;
-use self::verbs::{Acquire, Enqueue, Inspect, Leave, ReleaseTo};
+use self::verbs::{Acquire, AnyTaken, Enqueue, Inspect, Leave, ReleaseTo};
 use super::{
     Acquisition, Attempt, Backend, Checkup, Enqueued, Environment, Events, Fault, Grant, Held,
     Release, Renewal, Renewed, Reply, Settings,
@@ -177,6 +177,14 @@ impl Backend for Redis {
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         let router = self.router.clone();
         Box::pin(async move { Ok(router.run(Slot::of(&key), &Inspect(&key)).await?.found) })
+    }
+
+    fn is_any_taken(&self, keys: Vec<LockKey>) -> Reply<bool> {
+        let router = self.router.clone();
+        Box::pin(async move {
+            let Some(slot) = keys.first().map(Slot::of) else { return Ok(false) };
+            Ok(router.run(slot, &AnyTaken(&keys)).await?.found)
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use super::batch::acquire::acquire;
 use super::batch::releases;
 use super::fault;
 use super::route::{Router, Verb};
+use super::wire::command;
 use super::wire::connection::Connection;
 use super::wire::meaning::Failed;
 use super::wire::permits::{Asker, LeaveAll, OneOf};
@@ -191,5 +192,27 @@ impl Verb for Inspect<'_> {
 
     async fn in_parts(&self, router: &Router, _: Failed) -> Result<Option<Held>, Failed> {
         Ok(router.inspect_in_parts(self.0).await?)
+    }
+}
+
+/// Whether anything is under one of these keys, which are in one slot.
+pub(super) struct AnyTaken<'a>(pub(super) &'a [LockKey]);
+
+impl Verb for AnyTaken<'_> {
+    type Found = bool;
+
+    async fn whole(&self, connection: &Arc<Connection>) -> Result<bool, Failed> {
+        let reply = connection.evaluate(&command::count_taken(self.0)).await?;
+        let taken = command::integer(&reply).map_err(|error| connection.failed(&error))?;
+        Ok(taken > 0)
+    }
+
+    async fn in_parts(&self, router: &Router, _: Failed) -> Result<bool, Failed> {
+        for key in self.0 {
+            if router.inspect_in_parts(key).await?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }

@@ -7,6 +7,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::slice;
 use std::task::Poll;
 
 use super::{Acquirer, Tried, acquire};
@@ -17,7 +18,8 @@ use crate::types::clock::Moment;
 use crate::types::error::LockError;
 use crate::types::key::LockKey;
 use crate::types::options::{Begin, Terms, Wait};
-use crate::types::permit::{Family, Permits};
+use crate::types::permit::{Family, MOST, Permits};
+use crate::types::slot::Slot;
 use crate::types::together::join_all;
 
 /// How often a call begins that loses a lock while it waits for another.
@@ -169,33 +171,55 @@ impl All<'_> {
     }
 
     /// Takes the gate of all permits, and then each of those, as it becomes free; returns what is busy.
+    ///
+    /// With all of them the call gives the gate away, in the background: the next call for all gets its places in the
+    /// queue while this one works.
     async fn fill_with_permits(
         &self,
         held: &mut Vec<LockGuard>,
     ) -> Result<Option<LockKey>, LockError> {
         let Some((gate, permits)) = self.keys.split_first() else { return Ok(None) };
         let Some(family) = Family::of_gate(gate) else { return Ok(None) };
-        let count = u32::try_from(permits.len()).unwrap_or(u32::MAX);
         let at_gate = Terms { permits: Permits::OneLock, ..self.terms.clone() };
-        match self.one(gate, &at_gate).await? {
-            Tried::Granted(guard) => held.push(guard),
-            Tried::Busy(_) => return Ok(Some(family.into_key())),
+        let Tried::Granted(gate) = self.one(gate, &at_gate).await? else {
+            return Ok(Some(family.into_key()));
+        };
+        let busy = self.fill_behind_gate(permits, &gate, held).await;
+        if matches!(busy, Ok(None)) {
+            drop(gate);
+            return self.is_alone(&family, permits.len()).await.map(|()| None);
         }
+        held.push(gate);
+        busy
+    }
+
+    async fn fill_behind_gate(
+        &self,
+        permits: &[LockKey],
+        gate: &LockGuard,
+        held: &mut Vec<LockGuard>,
+    ) -> Result<Option<LockKey>, LockError> {
+        let count = u32::try_from(permits.len()).unwrap_or(u32::MAX);
         let terms = Terms { permits: Permits::OneOf(count), ..self.terms.clone() };
         let all = join_all(permits.iter().map(|permit| self.one(permit, &terms)));
-        let tries = self.while_held(held, all).await?;
         let (mut busy, mut failed) = (None, None);
-        for tried in tries {
+        for tried in self.while_held(slice::from_ref(gate), all).await? {
             match tried {
                 Ok(Tried::Granted(guard)) => held.push(guard),
                 Ok(Tried::Busy(key)) => busy = busy.or(Some(key)),
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(busy),
-        }
+        failed.map_or(Ok(busy), Err)
+    }
+
+    /// Fails where a call that knows more permits of the key has one of those.
+    async fn is_alone(&self, family: &Family, count: usize) -> Result<(), LockError> {
+        let above: Vec<_> = family.members(MOST).skip(count).collect();
+        let (link, key) = (&self.acquirer.link, family.key());
+        let taken = link.ask(Slot::of(key), link.backend.is_any_taken(above)).await;
+        let is_taken = taken.map_err(|fault| fault.about(key, &link.reporting))?;
+        if is_taken { Err(family.has_more_than(count)) } else { Ok(()) }
     }
 
     /// Waits in the queue of one lock, as long as those that are held are.

@@ -94,6 +94,10 @@ impl Backend for Arc<Slow> {
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
         self.memory.inspect(key)
     }
+
+    fn is_any_taken(&self, keys: Vec<LockKey>) -> Reply<bool> {
+        self.memory.is_any_taken(keys)
+    }
 }
 
 impl Administration for Arc<Slow> {

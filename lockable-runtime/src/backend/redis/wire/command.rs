@@ -28,6 +28,14 @@ pub(crate) fn owner(attempt: &Attempt) -> Cmd {
     command("GET", 2, attempt.key.as_str())
 }
 
+/// Counts those of the keys that anything is under.
+pub(crate) fn count_taken(keys: &[LockKey]) -> Cmd {
+    let mut count = Cmd::new();
+    count.arg("EXISTS");
+    keys.iter().for_each(|key| drop(count.arg(key.as_str())));
+    count
+}
+
 /// Counts up a fence counter that was seeded.
 pub(crate) fn count(namespace: &Namespace, attempt: &Attempt) -> Cmd {
     command("INCR", 2, namespace.fence(attempt.slot))

@@ -213,7 +213,8 @@ impl Connection {
         Ok(deleted == Deleted::Free)
     }
 
-    async fn evaluate(&self, command: &Cmd) -> Result<Value, Fault> {
+    /// Sends one command; an error of the server's is its value.
+    pub(crate) async fn evaluate(&self, command: &Cmd) -> Result<Value, Fault> {
         self.answered(self.driven.commands.clone().send_packed_command(command).await)
     }
 
