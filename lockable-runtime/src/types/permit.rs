@@ -3,6 +3,7 @@
 //! See "How are `permits` made of plain locks?" in DESIGN.md.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
@@ -108,9 +109,12 @@ impl Family {
         LockKey::within(format!("{}#{number}", self.0.as_str()))
     }
 
-    /// The name of a line of a call for all permits; no lock has it.
+    /// The name of a line of one call for all permits; no lock has it, and no other call. While one call holds all, the
+    /// next may be in the queue.
     pub(crate) fn line_of_all(permit: &LockKey) -> LockKey {
-        LockKey::within(format!("{}:all", permit.as_str()))
+        static CALLS: AtomicU64 = AtomicU64::new(0);
+        let call = CALLS.fetch_add(1, Ordering::Relaxed);
+        LockKey::within(format!("{}:all:{call}", permit.as_str()))
     }
 
     /// The names of this number of permits, from the first on.

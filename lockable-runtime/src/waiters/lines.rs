@@ -14,7 +14,7 @@ use crate::types::clock::{Moment, within};
 use crate::types::error::{LockError, LockErrorKind};
 use crate::types::key::LockKey;
 use crate::types::owner::NumberOfWaiter;
-use crate::types::permit::{Family, MOST};
+use crate::types::permit::Family;
 use crate::types::slot::Slot;
 use crate::types::token::{CurrentOrigin, Origin, OwnerToken};
 use crate::worker::{Agent, InFlight, Worklist};
@@ -132,12 +132,10 @@ impl Lines {
 
     /// The line that a grant is for: of its lock, or the lane whose attempt was granted this permit.
     fn line_of(&self, grant: &Grant) -> LockKey {
-        let Some(family) = Family::of_permit(&grant.key) else { return grant.key.clone() };
-        let members = || family.members(MOST);
-        let mut lines = members().chain(members().map(|permit| Family::line_of_all(&permit)));
-        let expects = |line: &LockKey| self.look(line, |line| line.expects(&grant.owner));
-        let line = lines.find(|line| expects(line) == Some(true));
-        line.unwrap_or_else(|| grant.key.clone())
+        let expects = |line: &Line<Answer>| line.expects(&grant.owner);
+        let lane = Family::of_permit(&grant.key)
+            .and_then(|_| self.worklist.look(|agenda| agenda.key_of(expects).cloned()));
+        lane.unwrap_or_else(|| grant.key.clone())
     }
 
     /// Makes the next attempt, if one is needed.

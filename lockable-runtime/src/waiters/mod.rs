@@ -54,12 +54,12 @@ impl Waiters {
         }
     }
 
-    /// How many calls ask for this lock now.
     /// A call comes into its lane, where no other is; it asks or waits next.
     pub(crate) fn enter_lane(&self, lane: &Lane) -> Stake {
         Stake::new(&self.lines, self.lines.holders.at(&lane.line), Role::IsOver)
     }
 
+    /// How many calls ask for this lock now.
     #[cfg(test)]
     pub(crate) fn asking(&self, key: &LockKey) -> usize {
         self.lines.holders.asking(key)

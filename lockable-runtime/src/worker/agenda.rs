@@ -41,6 +41,11 @@ impl<K: Clone + Eq + Hash + Ord, T> Agenda<K, T> {
         self.entries.get_mut(key).map(|entry| &mut entry.item)
     }
 
+    /// The key of an entry that is chosen; looks at one after the other.
+    pub(crate) fn key_of(&self, choose: impl Fn(&T) -> bool) -> Option<&K> {
+        self.entries.iter().find(|(_, entry)| choose(&entry.item)).map(|(key, _)| key)
+    }
+
     pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
         self.entries.values().map(|entry| &entry.item)
     }

@@ -39,7 +39,9 @@ pub(super) async fn acquire_permit(
     let call = async {
         if let Some(family) = of_all {
             let line = Family::line_of_all(&key);
-            return in_line(acquirer, Lane { family, line, permits }, terms, start, true).await;
+            // Its places in the queue are to be next to each other, so it asks for them at once.
+            let asks = !terms.wait.can_wait();
+            return in_line(acquirer, Lane { family, line, permits }, terms, start, asks).await;
         }
         in_lane(acquirer, Family::with_key(key.clone()), permits, terms, start).await
     };

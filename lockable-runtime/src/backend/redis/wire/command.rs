@@ -32,7 +32,9 @@ pub(crate) fn owner(attempt: &Attempt) -> Cmd {
 pub(crate) fn count_taken(keys: &[LockKey]) -> Cmd {
     let mut count = Cmd::new();
     count.arg("EXISTS");
-    keys.iter().for_each(|key| drop(count.arg(key.as_str())));
+    for key in keys {
+        count.arg(key.as_str());
+    }
     count
 }
 
