@@ -82,7 +82,7 @@ impl Plan {
         };
         Self {
             from: number("FROM", 1),
-            seeds: number("SEEDS", 700),
+            seeds: number("SEEDS", 300),
             millis: number("MILLIS", 10_000),
         }
     }
