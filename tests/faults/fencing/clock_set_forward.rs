@@ -1,9 +1,9 @@
 //! A server's clock that is set forward: leases end there before their holders know.
 
-use lockable_tests::{Server, clock};
+use lockable_tests::{Server, clock, wait};
 
 use super::{assert_fenced, stored, texts, write};
-use crate::support::{FENCE, LONG, connect_ample};
+use crate::support::{FENCE, KEY, LIMIT, LONG, connect_ample};
 
 /// Goal: this is what fencing is for: the holder believes in its lease, another one has the lock, and only the token
 /// tells the data which of them is too late.
@@ -19,6 +19,8 @@ async fn a_clock_set_forward_lets_two_holders_in_with_rising_tokens() {
     for (step, counter_stays) in [(2 * LONG, true), (60 * LONG, false)] {
         let old = one.lock("k").acquire().await.unwrap();
         server.set_clock_forward(step);
+        // Valkey reads its clock at most once in a millisecond.
+        wait::until(LIMIT, || admin.get(KEY).is_none());
         assert_eq!(admin.get(FENCE).is_some(), counter_stays);
         let new = other.lock("k").try_acquire().await.unwrap().expect("its lease is over");
         assert!(old.lease().is_held() && new.lease().is_held());
