@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lockable_benches::contenders::{Attribute, Bare, Order, Ours, Same};
+use lockable_benches::contenders::{Attribute, Bare, OnePermit, Order, Ours, Same, TwoKeys};
 use lockable_benches::peers;
 use lockable_benches::worker::{self, Flavour};
 
@@ -14,13 +14,23 @@ pub(crate) enum Contender {
     Rslock,
     Attribute,
     ByHand,
+    OnePermit,
+    TwoKeys,
 }
 
 impl Contender {
-    pub(crate) const ALL: &[Self] =
-        &[Self::Bare, Self::Same, Self::Attribute, Self::ByHand, Self::Rslock];
-    /// rslock gives an answer 500 ms, which Valgrind may exceed on a busy machine; then it tries again.
-    pub(crate) const COMPARED: &[Self] = &[Self::Bare, Self::Same, Self::Attribute, Self::ByHand];
+    /// rslock is the last, and no part of what is compared: it gives an answer 500 ms, which Valgrind may exceed on a
+    /// busy machine; then it tries again.
+    pub(crate) const ALL: &[Self] = &[
+        Self::Bare,
+        Self::Same,
+        Self::Attribute,
+        Self::ByHand,
+        Self::OnePermit,
+        Self::TwoKeys,
+        Self::Rslock,
+    ];
+    pub(crate) const COMPARED: &[Self] = Self::ALL.split_last().expect("contenders").1;
 
     /// What it is called in the tables, and to its process.
     pub(crate) fn name(self) -> &'static str {
@@ -30,6 +40,8 @@ impl Contender {
             Self::Rslock => "rslock",
             Self::Attribute => "lockable",
             Self::ByHand => "lockable by hand",
+            Self::OnePermit => "a permit of three",
+            Self::TwoKeys => "two keys",
         }
     }
 
@@ -53,8 +65,14 @@ pub(crate) fn work(name: &str, url: &str) {
             "bare" => worker::serve(Bare::connect(url).await).await,
             "same" => worker::serve(Same::connect(url).await).await,
             "lockable" => worker::serve(Attribute::connect(url).await).await,
-            "lockable by hand" => worker::serve(Ours::connect(url, Order::Once).await).await,
+            "lockable by hand" => worker::serve(by_hand(url).await).await,
+            "a permit of three" => worker::serve(OnePermit(by_hand(url).await)).await,
+            "two keys" => worker::serve(TwoKeys(by_hand(url).await)).await,
             _ => panic!("there is no {name}"),
         }
     });
+}
+
+async fn by_hand(url: &str) -> Ours {
+    Ours::connect(url, Order::Once).await
 }

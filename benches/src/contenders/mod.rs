@@ -9,7 +9,7 @@ mod same;
 pub use attribute::Attribute;
 pub use bare::Bare;
 pub use client::{Client, Script};
-pub use ours::{Order, Ours};
+pub use ours::{OnePermit, Order, Ours, TwoKeys};
 pub use same::Same;
 
 use std::time::Duration;

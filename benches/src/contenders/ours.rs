@@ -1,6 +1,6 @@
 //! This crate.
 
-use lockable_runtime::{LockGuard, Locker};
+use lockable_runtime::{LockGuard, LockSet, Locker};
 
 use super::DEADLINE;
 use crate::worker::Contender;
@@ -45,6 +45,40 @@ impl Contender for Ours {
     }
 
     async fn release(&mut self, _key: &str, held: LockGuard) {
+        held.release().await.expect("released");
+    }
+}
+
+/// One of three permits of each key.
+#[derive(Debug, Clone)]
+pub struct OnePermit(pub Ours);
+
+impl Contender for OnePermit {
+    type Held = LockGuard;
+
+    async fn acquire(&mut self, key: &str) -> LockGuard {
+        let request = self.0.locker.lock(key).permits(3);
+        request.try_acquire().await.expect("an answer").expect("a free permit")
+    }
+
+    async fn release(&mut self, key: &str, held: LockGuard) {
+        self.0.release(key, held).await;
+    }
+}
+
+/// Two locks for each key, in one call that may wait: it tries both at the same time.
+#[derive(Debug, Clone)]
+pub struct TwoKeys(pub Ours);
+
+impl Contender for TwoKeys {
+    type Held = LockSet;
+
+    async fn acquire(&mut self, key: &str) -> LockSet {
+        let other = format!("{key}:other");
+        self.0.locker.lock_all([key, &other]).acquire().await.expect("both locks")
+    }
+
+    async fn release(&mut self, _key: &str, held: LockSet) {
         held.release().await.expect("released");
     }
 }
