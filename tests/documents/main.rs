@@ -2,6 +2,7 @@
 
 mod board;
 mod design;
+mod faults;
 mod figures;
 mod first_function;
 mod links;
@@ -36,6 +37,7 @@ fn texts() -> Vec<String> {
         "lockable-runtime/guide",
         "examples",
         "benches",
+        "tests",
     ];
     folders.into_iter().flat_map(markdown).collect()
 }
