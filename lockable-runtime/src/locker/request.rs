@@ -381,7 +381,9 @@ impl LockRequest {
     /// the background releases the lock. If the connection breaks as well, the lock can stay taken for `expire`.
     pub async fn acquire(self) -> Result<LockGuard, LockError> {
         let explain = self.explain();
-        match self.ask().await? {
+        let (acquirer, key, terms) = self.checked()?;
+        let start = acquirer.link.backend.now();
+        match acquire(&acquirer, key, &terms, start).await? {
             Tried::Granted(guard) => Ok(guard),
             Tried::Busy(key) => Err(explain(LockError::busy(key.as_str()))),
         }
@@ -414,7 +416,9 @@ impl LockRequest {
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
     /// ```
     pub async fn try_acquire(self) -> Result<Option<LockGuard>, LockError> {
-        match self.trying().ask().await {
+        let (acquirer, key, terms) = self.trying().checked()?;
+        let start = acquirer.link.backend.now();
+        match acquire(&acquirer, key, &terms, start).await {
             Ok(Tried::Granted(guard)) => Ok(Some(guard)),
             Ok(Tried::Busy(_)) => Ok(None),
             Err(error) if error.is_done() => Ok(None),
@@ -440,13 +444,6 @@ impl LockRequest {
             let (acquirer, terms) = (Arc::clone(&acquirer), terms.clone());
             Self { acquirer, key: Ok(key.clone()), prefix, terms }
         })
-    }
-
-    /// Acquires as the terms say.
-    async fn ask(self) -> Result<Tried, LockError> {
-        let (acquirer, key, terms) = self.checked()?;
-        let start = acquirer.link.backend.now();
-        acquire(&acquirer, key, &terms, start).await
     }
 
     /// Acquires the lock, runs the body while the lease is held, and releases.
