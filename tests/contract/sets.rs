@@ -5,7 +5,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use lockable_runtime::{Lease, LockError, LockErrorKind, LockKey, LockRequest, LockSet, Locker};
-use lockable_tests::wait;
+use lockable_tests::{long_form, wait};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
@@ -115,11 +115,13 @@ async fn the_busy_error_names_the_busy_key<F: Fixture>(store: &F) {
 }
 
 /// Goal: of calls that take what the others want, none is left without all of its keys.
+/// Method: three processes, or two of which one calls twice, try at the same moment, each first in its turn.
 async fn of_calls_at_the_same_moment_exactly_one_wins<F: Fixture>(store: &F) {
-    let (one, two) = (store.locker().await, store.locker().await);
-    for _ in 0..50 {
-        let [first, second, third] =
-            [&one, &two, &one].map(|locker| all(locker, ["b", "a"]).try_acquire());
+    let [one, two, three] = [store.locker().await, store.locker().await, store.locker().await];
+    for round in 0..long_form(50, 1_000) {
+        let mut lockers = [&one, &two, if round % 2 == 0 { &one } else { &three }];
+        lockers.rotate_left(round % 3);
+        let [first, second, third] = lockers.map(|locker| all(locker, ["b", "a"]).try_acquire());
         let (first, second, third) = tokio::join!(first, second, third);
         let won: Vec<_> =
             [first, second, third].into_iter().filter_map(|tried| tried.unwrap()).collect();

@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 mod cluster;
 mod load;
 mod pairs;
+mod permits;
 mod releases;
 mod renewals;
 mod sentinel;

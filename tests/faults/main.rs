@@ -29,6 +29,7 @@ mod round_trips;
 mod runtimes;
 mod secrets;
 mod sentinel;
+mod sets;
 mod support;
 mod suspension;
 mod tls;

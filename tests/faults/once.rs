@@ -1,11 +1,15 @@
 //! Runs with `once` whose end Redis does not learn of, or whose process dies.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use lockable_runtime::{LockGuard, Locker};
-use lockable_tests::{Peer, Server, wait};
+use lockable_runtime::{LockGuard, LockRequest, Locker};
+use lockable_tests::cluster::slot;
+use lockable_tests::sections::is_clean_everywhere;
+use lockable_tests::{Cluster, Peer, Server, wait};
+use tokio::task::JoinSet;
 
-use crate::support::{KEY, LIMIT, LONG, elapse, impatient};
+use crate::support::{KEY, LIMIT, LONG, connect_ample, elapse, impatient};
 
 #[tokio::test]
 async fn a_killed_run_is_repeated() {
@@ -49,4 +53,70 @@ async fn at_work(lease: Duration) -> (Server, Locker, LockGuard) {
     let locker = impatient(&server.url()).connect().await.unwrap();
     let guard = locker.lock("k").expire(lease).once().acquire().await.unwrap();
     (server, locker, guard)
+}
+
+/// Goal: a run that has ended well is done while its slot is between two masters, and after that; one that has failed
+/// runs again.
+/// Method: the run is at work, and waited for, when the move begins. Each trial moves another part of the keys of its
+/// slot. Half of the runs fail; then the call that has waited runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_done_in_a_slot_that_is_between_two_masters() {
+    let cluster = Arc::new(Cluster::builder().shards(2).replicas(0).steady().start());
+    let lockers = [connect_ample(&cluster.url()).await, connect_ample(&cluster.url()).await];
+    let mut trials = JoinSet::new();
+    for number in 0..16 {
+        let (cluster, lockers) = (Arc::clone(&cluster), lockers.clone());
+        trials.spawn(Trial { number, cluster, lockers }.run());
+    }
+    trials.join_all().await;
+    cluster.wait_until_healthy();
+    is_clean_everywhere(&cluster).await;
+}
+
+/// One slot.
+struct Trial {
+    /// Its bits are the keys that are moved, and whether the run fails.
+    number: u8,
+    cluster: Arc<Cluster>,
+    lockers: [Locker; 2],
+}
+
+impl Trial {
+    async fn run(self) {
+        let [from, to]: [&Server; 2] =
+            self.cluster.first_masters().collect::<Vec<_>>().try_into().unwrap();
+        let name = self.cluster.name_at(from, &format!("disLock:{}-", self.number));
+        let guard = self.request(0, &name).acquire().await.unwrap();
+        let waiting = tokio::spawn(self.request(1, &name).wait(LONG).acquire());
+        let (admin, queue) = (from.admin(), format!("lockable:queue:{{{name}}}"));
+        let is_queued = || admin.command::<usize>(&["LLEN", &queue]) == 1;
+        tokio::task::block_in_place(|| wait::until(LIMIT, is_queued));
+        let names = self.cluster.begin_move_of(slot(&name), to, self.number);
+        // The lock, its fence counter and its queue.
+        assert_eq!(names.len(), 3, "{names:?}");
+        if self.number & 8 == 0 {
+            guard.keep(LONG * 60).await.unwrap();
+            assert!(waiting.await.unwrap().unwrap_err().is_done());
+        } else {
+            guard.release().await.unwrap();
+            waiting.await.unwrap().unwrap().keep(LONG * 60).await.unwrap();
+        }
+        self.is_done(&name).await;
+        self.cluster.end_move(slot(&name)).unwrap();
+        self.is_done(&name).await;
+        to.admin().del(&name);
+    }
+
+    async fn is_done(&self, name: &str) {
+        for locker in [0, 1] {
+            for limit in [Duration::ZERO, LONG] {
+                let outcome = self.request(locker, name).wait(limit).acquire().await;
+                assert!(outcome.unwrap_err().is_done(), "{}", self.number);
+            }
+        }
+    }
+
+    fn request(&self, locker: usize, name: &str) -> LockRequest {
+        self.lockers[locker].lock(name.trim_start_matches("disLock:")).once()
+    }
 }

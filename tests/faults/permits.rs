@@ -202,7 +202,9 @@ impl Trial {
         let held = [self.enter(0, &key).await, self.enter(1, &key).await];
         let early = [self.visitor(0, &key), self.visitor(1, &key)];
         wait_until_queued(from, &key);
-        self.move_some(from, to, &key);
+        let names = self.cluster.begin_move_of(slot(&key), to, self.moved);
+        // Two permits, the fence counter and the queue.
+        assert_eq!(names.len(), 4, "{names:?}");
         let late = self.visitor(0, &key);
         for guard in &held {
             guard.lease().extend(LEASE).await.unwrap();
@@ -213,19 +215,6 @@ impl Trial {
         self.leave(second).await;
         for visitor in early.into_iter().chain([late]) {
             visitor.await.unwrap();
-        }
-    }
-
-    /// Begins to move the slot, and moves those keys that the number says.
-    fn move_some(&self, from: &Server, to: &Server, key: &str) {
-        self.cluster.begin_move(slot(key), to);
-        let words = ["CLUSTER", "GETKEYSINSLOT", &slot(key).to_string(), "10"];
-        let mut names: Vec<String> = from.admin().command(&words);
-        names.sort();
-        // Two permits, the fence counter and the queue.
-        assert_eq!(names.len(), 4, "{names:?}");
-        for (_, name) in names.iter().enumerate().filter(|(at, _)| self.moved & (1 << at) != 0) {
-            assert_eq!(self.cluster.move_key(name), Ok(true));
         }
     }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 use lockable_runtime::{LockGuard, Locker};
 use lockable_tests::{Admin, Peer, Server, python, wait};
 
+mod beside;
+
 #[tokio::test]
 async fn pythons_lock_is_busy_for_us_until_released() {
     let Setting { _server, admin, locker, mut python } = Setting::new().await;

@@ -6,10 +6,15 @@
     owned             True or False: whether the lock is still this one's
     release           released, or the name of the exception
     count TIMES       counted: so often under the lock, reads `count`, waits, and writes it back
+    share SECONDS NAME...
+                      the sections of each lock, taken again and again for so long, each by a thread: a section
+                      counts in `inside:NAME` that it has begun and ended, and `overlap` is the answer of a lock
+                      with two of them at a time
 """
 
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import redis
 
@@ -38,6 +43,25 @@ def count(times):
     return "counted"
 
 
+def share(name, end):
+    sections = 0
+    while time.monotonic() < end:
+        with client.lock(name, timeout=10, sleep=0.002):
+            if client.incr("inside:" + name) != 1:
+                return "overlap"
+            time.sleep(0.002)
+            client.decr("inside:" + name)
+        sections += 1
+        time.sleep(0.02)
+    return str(sections)
+
+
+def share_all(seconds, names):
+    end = time.monotonic() + seconds
+    with ThreadPoolExecutor(len(names)) as threads:
+        return " ".join(threads.map(lambda name: share(name, end), names))
+
+
 for line in sys.stdin:
     match line.split():
         case ["acquire", seconds]:
@@ -49,4 +73,6 @@ for line in sys.stdin:
             answer = release()
         case ["count", times]:
             answer = count(int(times))
+        case ["share", seconds, *names]:
+            answer = share_all(float(seconds), names)
     print(answer, flush=True)

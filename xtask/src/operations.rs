@@ -28,11 +28,22 @@ struct Part {
     tests: &'static [&'static [&'static str]],
 }
 
-const PARTS: [Part; 4] = [
-    Part { name: "sets", tests: &[&["--test", "crowds", "sets::"]] },
+const PARTS: [Part; 5] = [
+    Part {
+        name: "sets",
+        tests: &[
+            &["--test", "crowds", "sets::"],
+            &["--test", "contract", "of_calls_at_the_same_moment", "--", "--include-ignored"],
+            &["--test", "faults", "sets::"],
+        ],
+    },
     Part {
         name: "permits",
-        tests: &[&["--test", "contract", "verbs::permits"], &["--test", "faults", "permits::"]],
+        tests: &[
+            &["--test", "contract", "verbs::permits"],
+            &["--test", "faults", "permits::"],
+            &["--test", "crowds", "permits::"],
+        ],
     },
     Part { name: "leaders", tests: &[&["--test", "faults", "leaders::"]] },
     Part {
@@ -42,6 +53,7 @@ const PARTS: [Part; 4] = [
             &["--test", "faults", "once::"],
         ],
     },
+    Part { name: "other clients", tests: &[&["--test", "languages", "beside::"]] },
 ];
 
 impl Part {

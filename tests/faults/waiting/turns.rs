@@ -10,7 +10,7 @@ use super::support::{
     AT_ONCE, RECHECK, connect, held, held_beside_proxy, impatient_behind_proxy, in_queue, is_over,
     is_served_last, queued, release_last, renewed, server_and_locker, waiter, within,
 };
-use crate::support::{COMMAND, KEY, LIMIT, elapse, is_unsure, usable};
+use crate::support::{COMMAND, KEY, LIMIT, elapse, usable};
 
 #[tokio::test]
 async fn a_handed_off_lock_has_its_whole_lease() {

@@ -4,21 +4,25 @@
 //! lock for so long, prints `held`, and does not release it. `permit MILLISECONDS` does so with one of three permits.
 //! `wait MILLISECONDS` waits for the lock,
 //! prints `held`, and holds it until the next line, which may be `release`. `all MILLISECONDS` does so with the locks
-//! `z`, `k` and `a` together. `watch MILLISECONDS` waits for the
+//! `z`, `k` and `a` together. `body MILLISECONDS` runs a body under those three, renewed: it prints the time of each
+//! poll of the call in which the body takes a step, and `lost KEY` once it is stopped. `watch MILLISECONDS` waits for the
 //! lock, prints what is below each millisecond until it is lost or a line comes, and then `free`.
 //!
 //! `wait_worker URL WAITERS MILLISECONDS` lets `WAITERS` tasks wait, hold and release again and again,
 //! until its input ends. It prints `TOKEN TIME` whenever a holder finds that it holds the lock: its
 //! fencing token, and the nanoseconds since boot of a moment just before.
 
+use std::cell::Cell;
 use std::env;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use lockable_runtime::{LockGuard, LockRequest, Locker};
+use lockable_runtime::{LockGuard, LockKey, LockRequest, Locker};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
@@ -62,6 +66,10 @@ fn obey(runtime: &Runtime, locker: &Locker) {
                 drop(set);
                 None
             }
+            "body" => {
+                runtime.block_on(run(locker.lock_all(["z", "k", "a"]).expire(expire(millis))));
+                None
+            }
             "watch" => {
                 watch(runtime, || request().renew());
                 None
@@ -70,6 +78,29 @@ fn obey(runtime: &Runtime, locker: &Locker) {
         };
         println!("{}", if held.is_some() { "held" } else { "free" });
     }
+}
+
+/// The time is read before the poll, because a process that was stopped within one has read the clock of its leases.
+async fn run(request: LockRequest<Vec<LockKey>>) {
+    let polled = Cell::default();
+    let mut call = pin!(request.renew().run(steps(&polled)));
+    let noted = poll_fn(|context| {
+        polled.set(boot_time());
+        call.as_mut().poll(context)
+    });
+    println!("lost {}", noted.await.unwrap_err().key().unwrap());
+}
+
+async fn steps(polled: &Cell<Duration>) {
+    loop {
+        println!("{}", polled.get().as_nanos());
+        tick().await;
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a step that waits is the subject")]
+async fn tick() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
 async fn work(locker: &Locker, waiters: usize, expire: Duration) {
@@ -144,7 +175,7 @@ fn pause() {
 /// Prints that the lock is held, where it is.
 fn report(guard: &LockGuard) -> bool {
     // A holder that holds it after this has held it at this moment.
-    let before: Duration = clock_gettime(ClockId::Boottime).try_into().unwrap();
+    let before = boot_time();
     let is_held = guard.lease().is_held();
     if is_held {
         println!("{} {}", guard.lease().fencing_token(), before.as_nanos());
@@ -166,6 +197,10 @@ fn line() -> Option<String> {
     let mut line = String::new();
     let length = io::stdin().read_line(&mut line).unwrap();
     (length > 0).then(|| line.trim().to_owned())
+}
+
+fn boot_time() -> Duration {
+    clock_gettime(ClockId::Boottime).try_into().unwrap()
 }
 
 fn expire(millis: &str) -> Duration {

@@ -15,6 +15,19 @@ impl Cluster {
         self.transfer(slot, to).begin().expect("a slot can be moved");
     }
 
+    /// The same, and moves those keys of the slot whose bit is set, in the order of their names, which it returns.
+    pub fn begin_move_of(&self, slot: u16, to: &Server, moved: u8) -> Vec<String> {
+        let transfer = self.transfer(slot, to);
+        transfer.begin().expect("a slot can be moved");
+        let words = ["CLUSTER", "GETKEYSINSLOT", &transfer.slot, "10"];
+        let mut names: Vec<String> = transfer.source.command(&words);
+        names.sort();
+        for (_, name) in names.iter().enumerate().filter(|(at, _)| moved & (1 << at) != 0) {
+            assert_eq!(transfer.migrate(&[name]), Ok(true));
+        }
+        names
+    }
+
     /// Moves a key whose slot is being moved, by its name in the server; whether it was there.
     ///
     /// # Errors
