@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::time::Duration;
 
+use lockable_runtime::testing::TestLocks;
 use lockable_runtime::{LockError, Locker, LockerBuilder, distributed_lock};
 use tracing::Level;
 
@@ -243,6 +244,22 @@ async fn a_call_that_waits_long_warns_while_it_waits() {
     });
     drop(waited.unwrap());
     assert!(events::take().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn campaigns_that_fail_in_an_outage_warn_once() {
+    let locks = TestLocks::new();
+    (0..3).for_each(|_| locks.fail_next("k"));
+    events::listen();
+    tokio::select! {
+        () = elapse(5 * SECOND) => {}
+        ended = locks.locker().lock("k").lead(|_| pending::<()>()) => ended.unwrap(),
+    }
+    let logged = events::take();
+    let warned = logged_as(&logged, Level::WARN, "lead");
+    let counts = locks.counts("k");
+    assert_eq!((warned.len(), counts.failed, counts.granted), (1, 3, 1), "{logged:#?}");
+    assert_has(&warned[0], &[r#"key="disLock:k""#]);
 }
 
 /// Goal: nothing of a redacted key is seen. Method: every way to log it that needs no server.

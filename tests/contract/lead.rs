@@ -8,7 +8,7 @@ use std::time::Duration;
 use lockable_runtime::{Leading, LockErrorKind, Locker};
 use tokio::sync::mpsc::unbounded_channel;
 
-use crate::fixture::{Fixture, Harm, KEY, LIMIT, NAME, drained};
+use crate::fixture::{Fixture, Harm, KEY, LIMIT, Memory, NAME, drained};
 
 every_backend! { one_thread: [
     a_leader_whose_body_returns_resigns,
@@ -17,6 +17,8 @@ every_backend! { one_thread: [
     a_leader_that_was_stopped_campaigns_again,
     what_no_campaign_can_win_ends_them,
 ] }
+
+every_claim! { memory_alone: Memory, one_thread, [a_leader_leads_for_longer_than_a_lease] }
 
 async fn a_leader_whose_body_returns_resigns<F: Fixture>(store: &F) {
     let locker = store.locker().await;
@@ -56,6 +58,19 @@ async fn one_of_those_that_campaign_leads<F: Fixture>(store: &F) {
         task.abort();
         assert!(task.await.unwrap_err().is_cancelled());
     }
+    drained().await;
+}
+
+async fn a_leader_leads_for_longer_than_a_lease(store: &Memory) {
+    let (locker, terms) = (store.locker().await, Terms::default());
+    let leading = terms.campaign(&locker);
+    let mut probe = leading.watch();
+    let leading = tokio::spawn(leading);
+    assert!(probe.changed().await);
+    store.elapse(Duration::from_secs(20)).await;
+    assert!(probe.is_leader() && terms.begun() == 1);
+    leading.abort();
+    assert!(leading.await.unwrap_err().is_cancelled());
     drained().await;
 }
 

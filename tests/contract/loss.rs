@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use crate::body::OnDrop;
 use crate::cancellation::give_up_after;
 use crate::fixture::{
-    Fixture, Harm, KEY, LIMIT, NAME, Redis, assert_quiet, at_once, hold, hold_renewed,
+    AMPLE, Fixture, Harm, KEY, LIMIT, NAME, Redis, assert_quiet, at_once, hold, hold_renewed,
     hold_shortly, in_time,
 };
 
@@ -133,7 +133,7 @@ async fn the_signal_before_the_end_knows_every_end<F: Fixture>(store: &F) {
 
 async fn every_waiter_hears_of_the_loss<F: Fixture>(store: &F) {
     let locker = store.locker().await;
-    let guard = hold_renewed(store, &locker).await;
+    let guard = locker.lock(KEY).acquire().await.unwrap();
     let mut waiting = JoinSet::new();
     for _ in 0..20 {
         let lease = guard.lease().clone();
@@ -141,7 +141,9 @@ async fn every_waiter_hears_of_the_loss<F: Fixture>(store: &F) {
     }
     yield_now().await;
     store.delete(NAME);
-    let losses = waiting.join_all().await;
+    guard.lease().extend(AMPLE).await.unwrap_err();
+    // None of them waits until its lease would have ended.
+    let losses = timeout(LIMIT, waiting.join_all()).await.unwrap();
     assert!(losses.len() == 20 && losses.iter().all(LockError::is_lost));
     assert!(losses.iter().all(|error| error.to_string() == losses[0].to_string()));
 }

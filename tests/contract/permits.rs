@@ -182,6 +182,11 @@ async fn a_dropped_guard_gives_its_lane_back<F: Fixture>(store: &F) {
         let guards = take_all(&locker, 2).await;
         drop(guards);
     }
+    // Without a holder all lanes would be new ones.
+    let _held = take(&locker, 2).await.unwrap();
+    for _ in 0..8 {
+        drop(take(&locker, 2).await.unwrap());
+    }
 }
 
 async fn waiters_of_all_processes_are_served<F: Fixture>(store: &F) {

@@ -366,6 +366,7 @@ mod tests {
         for owner in ["", "~", "="].map(marked) {
             assert!(is_kept_of(&owner, &marked("~")) && is_kept_of(&owner, &marked("=")));
             assert!(!is_kept_of(&owner, &marked("")) && !is_kept_of(&owner, "~another"));
+            assert!(!is_kept_of(&owner, "~fedcba9876543210.1700000000000000 req-1"));
         }
         assert!(has_process(token) && !has_process(&marked("~")) && !has_process("another"));
     }

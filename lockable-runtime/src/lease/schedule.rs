@@ -162,7 +162,8 @@ mod tests {
         #[test]
         fn at_least_five_tries_end_within_a_lease(
             sent in 0..u64::MAX / 2,
-            millis in 200_u64..86_400_000,
+            // Of all leases of up to a day hardly one is so short that the command deadline does not count.
+            millis in prop_oneof![200_u64..10_000, 200_u64..86_400_000],
         ) {
             let (sent, ttl) = (at(sent), ttl(millis));
             let tries = tries(sent, ttl, SECOND);

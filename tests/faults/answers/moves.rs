@@ -45,6 +45,9 @@ async fn leases_are_checked_when_their_slot_moves() {
     drop(locker.lock(&released).acquire().await.unwrap());
     let admin = nodes.servers()[1].admin();
     wait::until_async(LIMIT, async || admin.get(&released).is_none()).await;
+    // A renewed lock is looked at after a second, too.
+    let looked = Cue::of(["EXISTS"]).about(guard.lease().key().as_str());
+    wait::until_async(LIMIT, async || doors.count(0, &looked) > 0).await;
     doors.assign([slot], 1);
     let other = locker.lock(format!("{{{key}}}:other")).acquire().await.unwrap();
     // It is renewed after a third of a minute.
@@ -124,10 +127,29 @@ async fn what_a_left_node_was_asked_is_asked_elsewhere() {
         wait::until_async(LIMIT, async || scene.doors.count(0, &asked) > 0).await;
         scene.doors.assign(0..SLOTS, 1);
     };
-    let (token, ()) = tokio::join!(asked, moved);
+    let both = async { tokio::join!(asked, moved) };
+    let (token, ()) = tokio::time::timeout(LIMIT, both).await.expect("no one waits for that node");
     scene.token = token.unwrap().expect("the other node has no such lock");
     assert!(scene.admin(1).get(&scene.key).is_some());
     scene.verbs.release(&scene.attempt, None, Duration::ZERO).await.unwrap();
+}
+
+/// A script that finds its keys at two nodes is followed by one for the lock alone, which does no less for it.
+#[tokio::test]
+async fn a_lock_is_released_without_its_queue_while_its_slot_moves() {
+    let scene = Scene::begin(AMPLE).await;
+    let attempt = scene.verbs.attempt_of_try(&scene.key, LONG, None).unwrap();
+    let (admin, owner) = (scene.admin(0), attempt.owner().to_owned());
+    for (keep, left) in [(Duration::ZERO, None), (LONG, Some(format!("~{owner}")))] {
+        scene.verbs.acquire(&attempt).await.unwrap().expect("no one has the lock");
+        // A waiter has marked it.
+        admin.set(&scene.key, &format!("+{owner}"));
+        let release = Cue::of(["EVALSHA", "EVAL"]).about(&scene.key).times(1);
+        scene.doors.answer(0, release, Answer::error("TRYAGAIN the slot moves"));
+        scene.verbs.release(&attempt, None, keep).await.unwrap();
+        assert_eq!(admin.get(&scene.key), left);
+        admin.del(&scene.key);
+    }
 }
 
 /// Goal: a node that was cut off says that the cluster is down for ever, and who only renews hears nothing else.

@@ -64,6 +64,7 @@ fn changed(mutants: &[Mutant]) -> Result<BTreeMap<String, String>, String> {
         replaced.map_err(|problem| format!("{id} and another bug: {problem}"))?;
     }
     replace(&mut changed, SOURCE, JOINED, JOINED_AT_RUN_TIME)?;
+    replace(&mut changed, FENCING, GUARDED, GUARDED_AT_RUN_TIME)?;
     let script = MUTANT_SCRIPT.replace("CHANGES", &format!("{scripts:?}"));
     changed.entry(ROOTS[0].to_owned()).or_default().push_str(&script);
     Ok(changed)
@@ -118,6 +119,11 @@ const JOINED_AT_RUN_TIME: &str = r#"{
     ),+].concat());
     TEXT.as_str()
 }"#;
+
+/// Where the script of guarded writes gets its body.
+const FENCING: &str = "lockable-runtime/src/fencing.rs";
+const GUARDED: &str = "FENCE].concat()";
+const GUARDED_AT_RUN_TIME: &str = r#"&crate::mutant_script("fence", FENCE)].concat()"#;
 
 #[cfg(test)]
 mod tests {
