@@ -1,0 +1,77 @@
+//! What happens to servers that stand in for each other.
+
+use std::time::Duration;
+
+use lockable_tests::{Cluster, Dice, Sentinels};
+
+use crate::nap;
+use crate::world::{LOCKS, Servers, World};
+
+/// The old primary is there all the time.
+pub(super) fn fail_over(world: &World, dice: &mut Dice) -> Duration {
+    match &world.servers {
+        Servers::Sentinels(group) => drop(group.fail_over()),
+        Servers::Cluster(cluster) => drop(cluster.fail_over(dice.pick(&LOCKS))),
+        Servers::One(_) => panic!("there is one server"),
+    }
+    LEASE
+}
+
+/// The primary grants what no replica hears of, and dies.
+pub(super) fn lose_primary(world: &World, dice: &mut Dice) -> Duration {
+    let group = sentinels(world);
+    let primary = group.primary();
+    group.pause_replicas();
+    nap(dice.millis(20..600));
+    primary.kill();
+    group.resume_replicas();
+    group.other_than(primary);
+    primary.restart();
+    LEASE
+}
+
+pub(super) fn move_slots(world: &World, dice: &mut Dice) -> Duration {
+    let cluster = cluster(world);
+    let lock = dice.pick(&LOCKS);
+    let from = cluster.master_of(lock);
+    let others: Vec<_> = cluster.masters().filter(|to| to.addr() != from.addr()).collect();
+    let places: Vec<usize> = (0..others.len()).collect();
+    let slot = lockable_tests::cluster::slot(lock);
+    cluster.begin_move(slot, others[dice.pick(&places)]);
+    nap(dice.millis(20..400));
+    // A key that is there already is one that was made meanwhile: the next time moves it.
+    while cluster.end_move(slot).is_err() {
+        nap(Duration::from_millis(20));
+    }
+    LEASE
+}
+
+/// It is still a master when it continues, until the others reach it.
+pub(super) fn freeze_master(world: &World, dice: &mut Dice) -> Duration {
+    let cluster = cluster(world);
+    let lock = dice.pick(&LOCKS);
+    let master = cluster.master_of(lock);
+    master.pause();
+    cluster.other_than(lock, master);
+    nap(dice.millis(0..500));
+    master.resume();
+    cluster.wait_until_healthy();
+    LEASE
+}
+
+fn sentinels(world: &World) -> &Sentinels {
+    match &world.servers {
+        Servers::Sentinels(group) => group,
+        Servers::One(_) | Servers::Cluster(_) => panic!("there are no Sentinels"),
+    }
+}
+
+fn cluster(world: &World) -> &Cluster {
+    match &world.servers {
+        Servers::Cluster(cluster) => cluster,
+        Servers::One(_) | Servers::Sentinels(_) => panic!("there is no cluster"),
+    }
+}
+
+/// The longest one.
+const LEASE: Duration = Duration::from_secs(1);
