@@ -6,7 +6,7 @@
 //! runs it for minutes; CONTRIBUTING.md says when.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -52,7 +52,7 @@ fn chaos_breaks_no_rule() {
 /// One run, from the start of its servers to their end.
 fn run(settings: &Settings) -> Report {
     let folder = folder(settings);
-    let world = World::start(settings, folder.clone());
+    let world = World::start(settings, &folder);
     let kinds = Kind::draw(settings);
     let names = kinds.iter().map(|kind| kind.name()).collect();
     // What each process needs is known once it has worked for a while.
@@ -120,7 +120,7 @@ fn leftovers(world: &World) {
     }
 }
 
-fn history(folder: &PathBuf) -> History {
+fn history(folder: &Path) -> History {
     let mut history = History::default();
     for entry in fs::read_dir(folder).expect("the folder is there") {
         let text = fs::read(entry.expect("it can be listed").path()).expect("it can be read");

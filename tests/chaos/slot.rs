@@ -88,9 +88,8 @@ impl Slot {
         if *kind != Kind::Program {
             return Peer::start(worker, [kind.name(), url, resource, journal, seed]);
         }
-        let expire = format!("{}ms", dice.millis(300..1_001).as_millis());
         let key = dice.pick(&crate::world::KEYS);
-        let options = ["run", "--url", url, "--key", key, "--wait", "5s", "--expire", &expire];
+        let options = ["run", "--url", url, "--key", key, "--wait", "5s", "--expire", "1s"];
         let command = ["--", worker, "program", resource, journal, seed];
         let words = options.into_iter().chain(command);
         Peer::start(program(), words)

@@ -1,6 +1,6 @@
 //! The servers, the processes, and what is between them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
@@ -16,7 +16,6 @@ pub(crate) struct World {
     pub(crate) servers: Servers,
     pub(crate) slots: Vec<Slot>,
     pub(crate) record: Record,
-    pub(crate) folder: PathBuf,
     /// How far the server's clock is ahead of the machine's, in milliseconds.
     pub(crate) clock: AtomicI64,
     /// What the locks protect.
@@ -32,23 +31,22 @@ pub(crate) enum Servers {
 }
 
 impl World {
-    pub(crate) fn start(settings: &Settings, folder: PathBuf) -> Self {
+    pub(crate) fn start(settings: &Settings, folder: &Path) -> Self {
         let Settings { topology, seed, .. } = *settings;
         let (servers, resource) = (Servers::start(topology), Server::start());
         let mut dice = Dice::new(seed);
         let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Program || has_program());
         let slots = kinds.map(|kind| {
             let (doors, url) = servers.doors();
-            Slot::new(kind, doors, url, resource.url(), &folder, dice.below(u64::MAX))
+            Slot::new(kind, doors, url, resource.url(), folder, dice.below(u64::MAX))
         });
         let slots = slots.collect();
-        let record = Record::create(&folder);
+        let record = Record::create(folder);
         Self {
             topology,
             servers,
             slots,
             record,
-            folder,
             clock: AtomicI64::new(0),
             _resource: resource,
         }

@@ -8,8 +8,10 @@ use lockable_tests::{Admin, Dice, Server};
 use crate::nap;
 use crate::world::{Servers, World};
 
-pub(super) fn kill_clients(world: &World, _: &mut Dice, kind: &str) -> Duration {
-    each(world, |admin| drop(admin.command::<u64>(&["CLIENT", "KILL", "TYPE", kind])));
+pub(super) fn kill_clients(world: &World, kind: &str) -> Duration {
+    each(world, |admin| {
+        admin.command::<u64>(&["CLIENT", "KILL", "TYPE", kind]);
+    });
     LEASE
 }
 

@@ -49,13 +49,13 @@ pub(crate) enum Kind {
 impl Call {
     pub(crate) fn of(dice: &mut Dice) -> Self {
         let expire = dice.millis(300..1_001);
-        let is_long = dice.is_one_of(40);
+        let is_long = dice.is_one_of(60);
         Self {
             kind: dice.pick(&[Kind::Lock, Kind::Lock, Kind::Lock, Kind::Permit, Kind::Set]),
             key: dice.pick(&KEYS),
             expire,
             is_renewed: dice.is_one_of(2),
-            rounds: if is_long { 100 + dice.below(1_000) } else { 1 + dice.below(8) },
+            rounds: if is_long { 300 + dice.below(1_000) } else { 1 + dice.below(8) },
             writes: dice.is_one_of(4),
             late_write: dice.is_one_of(16).then(|| dice.millis(0..2_000)),
         }
@@ -131,14 +131,14 @@ impl Caller {
         let stay = |lease: &&Lease| Stay::begin(&self.journal, lease, is_renewed);
         let mut stays: Vec<_> = leases.iter().map(stay).collect();
         for round in 0..call.rounds {
-            stays.iter_mut().for_each(|stay| drop(stay.look()));
+            look(&mut stays);
             if call.writes && round == call.rounds / 2 {
                 self.write(&stays).await;
             }
             pause(1).await;
             stays.iter_mut().for_each(|stay| stay.polled(polled.load(Ordering::Relaxed)));
         }
-        stays.iter_mut().for_each(|stay| drop(stay.look()));
+        look(&mut stays);
         self.write_later(&stays, call);
     }
 
@@ -198,6 +198,13 @@ async fn set(caller: &Caller, call: &Call, polled: &AtomicU64) -> Result<(), Loc
     let leases: Vec<&Lease> = locks.iter().collect();
     caller.stay(&leases, call, true, polled).await;
     Ok(())
+}
+
+/// What it sees is written down.
+pub(crate) fn look(stays: &mut [Stay]) {
+    for stay in stays {
+        stay.look();
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "bodies that take their time are the subject")]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lockable_runtime::{Lease, LockError, distributed_lock};
 use lockable_tests::Dice;
 
-use crate::calls::{Call, Caller, Kind, WAIT};
+use crate::calls::{Call, Caller, Kind, WAIT, look};
 use crate::journal::Waiting;
 use crate::losses;
 use crate::stay::Stay;
@@ -58,7 +58,7 @@ fn stay(caller: &Caller, leases: &[&Lease], call: &Call, is_renewed: bool) {
     if call.writes {
         stays.iter().for_each(|stay| caller.resource.write(&caller.journal, stay.lease()));
     }
-    stays.iter_mut().for_each(|stay| drop(stay.look()));
+    look(&mut stays);
 }
 
 #[expect(clippy::disallowed_methods, reason = "bodies that take their time are the subject")]
