@@ -1,8 +1,9 @@
 //! What happens to servers that stand in for each other.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use lockable_tests::{Cluster, Dice, Sentinels};
+use lockable_tests::{Cluster, Dice, Sentinels, wait};
 
 use crate::nap;
 use crate::world::{LOCKS, Servers, World};
@@ -10,8 +11,13 @@ use crate::world::{LOCKS, Servers, World};
 /// The old primary is there all the time.
 pub(super) fn fail_over(world: &World, dice: &mut Dice) -> Duration {
     match &world.servers {
-        Servers::Sentinels(group) => drop(group.fail_over()),
-        Servers::Cluster(cluster) => drop(cluster.fail_over(dice.pick(&LOCKS))),
+        Servers::Sentinels(group) => {
+            group.fail_over();
+            settle(group);
+        }
+        Servers::Cluster(cluster) => {
+            cluster.fail_over(dice.pick(&LOCKS));
+        }
         Servers::One(_) => panic!("there is one server"),
     }
     LEASE
@@ -25,9 +31,26 @@ pub(super) fn lose_primary(world: &World, dice: &mut Dice) -> Duration {
     nap(dice.millis(20..600));
     primary.kill();
     group.resume_replicas();
-    group.other_than(primary);
+    let next = group.other_than(primary);
     primary.restart();
+    // The Sentinels would do so seconds later, and until then there would be two.
+    primary.admin().follow(next.addr());
+    settle(group);
     LEASE
+}
+
+/// Waits until the Sentinels could begin another failover.
+fn settle(group: &Sentinels) {
+    let is_fit = |replica: &HashMap<String, String>| {
+        replica["flags"] == "slave" && replica["master-link-status"] == "ok"
+    };
+    let words = ["SENTINEL", "REPLICAS", Sentinels::NAME];
+    wait::until(LIMIT, || {
+        group.sentinels().iter().all(|sentinel| {
+            let replicas: Vec<HashMap<String, String>> = sentinel.admin().command(&words);
+            replicas.iter().filter(|replica| is_fit(replica)).count() + 1 == group.servers().len()
+        })
+    });
 }
 
 pub(super) fn move_slots(world: &World, dice: &mut Dice) -> Duration {
@@ -75,3 +98,6 @@ fn cluster(world: &World) -> &Cluster {
 
 /// The longest one.
 const LEASE: Duration = Duration::from_secs(1);
+
+/// Far more than a group takes.
+const LIMIT: Duration = Duration::from_secs(60);

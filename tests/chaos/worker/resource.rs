@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lockable_runtime::{Lease, fencing};
-use redis::{Client, Cmd, Connection, RedisResult};
+use redis::{Client, Cmd, RedisResult};
 
 use crate::journal::{Journal, boot_time};
 
@@ -28,8 +28,9 @@ impl Resource {
         token: u64,
         is_held: impl FnOnce() -> bool,
     ) {
-        let place =
-            self.connection().and_then(|mut connection| script(key, token).query(&mut connection));
+        // A stop of the process interrupts it. The same token may be there twice.
+        let mut tries = (0..TRIES).map(|_| self.try_put(key, token)).skip_while(is_interrupted);
+        let place = tries.next().expect("a process is stopped from time to time only");
         let at = boot_time();
         let belief = if is_held() { "held" } else { "over" };
         match place {
@@ -41,10 +42,17 @@ impl Resource {
         }
     }
 
-    fn connection(&self) -> RedisResult<Connection> {
-        self.0.get_connection_with_timeout(Duration::from_secs(30))
+    fn try_put(&self, key: &str, token: u64) -> RedisResult<u64> {
+        let mut connection = self.0.get_connection_with_timeout(Duration::from_secs(30))?;
+        script(key, token).query(&mut connection)
     }
 }
+
+fn is_interrupted(outcome: &RedisResult<u64>) -> bool {
+    outcome.as_ref().is_err_and(redis::RedisError::is_io_error)
+}
+
+const TRIES: usize = 10;
 
 fn write(journal: &Journal, key: &str, token: u64, place: u64, at: u64, belief: &str) {
     journal.write(format_args!("effect {key} {token} {place} {at} {belief}"));
