@@ -7,6 +7,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -82,10 +83,19 @@ fn with_processes(world: &World, during: impl FnOnce()) {
         world.slots.iter().for_each(slot::Slot::work);
         scope.spawn(|| observer::watch(world, &ends));
         scope.spawn(|| replace(world, &ends));
+        // Also where it panics: those that watch would never end.
+        let _end = AtEnd(&ends);
         during();
         nap(CALM);
-        ends.store(true, Ordering::Relaxed);
     });
+}
+
+struct AtEnd<'a>(&'a AtomicBool);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 fn replace(world: &World, ends: &AtomicBool) {
@@ -131,7 +141,9 @@ fn history(folder: &Path) -> History {
 
 /// A new one in the folder of the build.
 fn folder(settings: &Settings) -> PathBuf {
-    let folder = report::folder().join(format!("{}-{}", settings.topology.name(), settings.seed));
+    // The same seed may run twice at a time.
+    let (name, seed, run) = (settings.topology.name(), settings.seed, process::id());
+    let folder = report::folder().join(format!("{name}-{seed}-{run}"));
     drop(fs::remove_dir_all(&folder));
     fs::create_dir_all(&folder).expect("a folder can be made");
     folder

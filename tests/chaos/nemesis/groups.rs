@@ -17,6 +17,10 @@ pub(super) fn fail_over(world: &World, dice: &mut Dice) -> Duration {
         }
         Servers::Cluster(cluster) => {
             cluster.fail_over(dice.pick(&LOCKS));
+            // An old master that has not heard of it yet would be taken for the next one.
+            cluster.wait_until_healthy();
+            // A replica takes late votes of the last election for those of its own, and is master for a moment.
+            nap(Duration::from_millis(1_500));
         }
         Servers::One(_) => panic!("there is one server"),
     }
