@@ -1,7 +1,7 @@
 //! The servers, the processes, and what is between them.
 
 use std::path::Path;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, AtomicUsize};
 use std::time::Duration;
 
 use lockable_tests::{Cluster, Dice, Proxy, Sentinels, Server, clock};
@@ -18,6 +18,8 @@ pub(crate) struct World {
     pub(crate) record: Record,
     /// How far the server's clock is ahead of the machine's, in milliseconds.
     pub(crate) clock: AtomicI64,
+    /// How many elections of a cluster there were.
+    pub(crate) turns: AtomicUsize,
     /// What the locks protect.
     _resource: Server,
 }
@@ -48,6 +50,7 @@ impl World {
             slots,
             record,
             clock: AtomicI64::new(0),
+            turns: AtomicUsize::new(0),
             _resource: resource,
         }
     }

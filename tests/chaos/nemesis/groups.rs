@@ -1,26 +1,26 @@
 //! What happens to servers that stand in for each other.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use lockable_tests::{Cluster, Dice, Sentinels, wait};
+use lockable_tests::{Cluster, Dice, Sentinels, Server, wait};
 
 use crate::nap;
 use crate::world::{LOCKS, Servers, World};
 
 /// The old primary is there all the time.
-pub(super) fn fail_over(world: &World, dice: &mut Dice) -> Duration {
+pub(super) fn fail_over(world: &World) -> Duration {
     match &world.servers {
         Servers::Sentinels(group) => {
             group.fail_over();
             settle(group);
         }
         Servers::Cluster(cluster) => {
-            cluster.fail_over(dice.pick(&LOCKS));
+            cluster.fail_over(&next_shard(world, cluster));
             // An old master that has not heard of it yet would be taken for the next one.
             cluster.wait_until_healthy();
-            // A replica takes late votes of the last election for those of its own, and is master for a moment.
-            nap(Duration::from_millis(1_500));
+            nap(BETWEEN_ELECTIONS);
         }
         Servers::One(_) => panic!("there is one server"),
     }
@@ -76,14 +76,26 @@ pub(super) fn move_slots(world: &World, dice: &mut Dice) -> Duration {
 /// It is still a master when it continues, until the others reach it.
 pub(super) fn freeze_master(world: &World, dice: &mut Dice) -> Duration {
     let cluster = cluster(world);
-    let lock = dice.pick(&LOCKS);
-    let master = cluster.master_of(lock);
+    let name = next_shard(world, cluster);
+    let master = cluster.master_of(&name);
     master.pause();
-    cluster.other_than(lock, master);
+    cluster.other_than(&name, master);
     nap(dice.millis(0..500));
     master.resume();
     cluster.wait_until_healthy();
+    nap(BETWEEN_ELECTIONS);
     LEASE
+}
+
+/// The name of a key there. Each shard has its turn: a replica that was elected seconds ago and is to be promoted again
+/// counts the votes of then, and is the master for a moment only.
+fn next_shard(world: &World, cluster: &Cluster) -> String {
+    let shards = cluster.first_masters().count();
+    let shard = world.turns.fetch_add(1, Ordering::SeqCst) % shards;
+    let nodes = cluster.servers().skip(shard).step_by(shards);
+    let is_master = |server: &&Server| server.admin().info("replication").contains("role:master");
+    let master = nodes.filter(|server| server.is_running()).find(is_master);
+    cluster.name_at(master.expect("the cluster is healthy"), "chaos:")
 }
 
 fn sentinels(world: &World) -> &Sentinels {
@@ -105,3 +117,6 @@ const LEASE: Duration = Duration::from_secs(1);
 
 /// Far more than a group takes.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// So that the turns of one shard are further apart than twice the timeout of the nodes.
+const BETWEEN_ELECTIONS: Duration = Duration::from_millis(1_500);

@@ -134,7 +134,7 @@ impl Kind {
         dice.shuffle(&mut all);
         let mut left = [Lane::Process, Lane::Server, Lane::Window].map(|lane| {
             let seconds = usize::try_from(length.as_secs()).expect("a run is short");
-            (lane, (seconds / lane.seconds()).max(lane.fewest()))
+            (lane, (seconds / lane.seconds(*topology)).max(lane.fewest()))
         });
         all.retain(|kind| {
             let lane = kind.lane(*topology);
@@ -159,9 +159,12 @@ impl Kind {
 
 impl Lane {
     /// In how many seconds of a run one kind comes twenty times.
-    fn seconds(self) -> usize {
+    fn seconds(self, topology: Topology) -> usize {
+        let is_group = matches!(topology, Topology::Sentinel | Topology::Cluster);
         match self {
-            Self::Process | Self::Server => 20,
+            Self::Process | Self::Server => 24,
+            // An election takes its time.
+            Self::Window if is_group => 240,
             Self::Window => 60,
         }
     }

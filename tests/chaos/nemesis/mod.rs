@@ -145,7 +145,7 @@ impl Kind {
             Self::ClockForward => servers::set_clock_forward(world, dice),
             Self::ClockBack => servers::set_clock_back(world, dice),
             Self::ClockToAndFro => servers::set_clock_to_and_fro(world, dice),
-            Self::PlannedFailover => groups::fail_over(world, dice),
+            Self::PlannedFailover => groups::fail_over(world),
             Self::LossyFailover => groups::lose_primary(world, dice),
             Self::MoveSlots => groups::move_slots(world, dice),
             Self::FreezeMaster => groups::freeze_master(world, dice),

@@ -127,8 +127,8 @@ impl Caller {
         Some(self.journal.wait(&format!("disLock:{}", call.key)))
     }
 
-    async fn stay(&self, leases: &[&Lease], call: &Call, is_renewed: bool, polled: &AtomicU64) {
-        let stay = |lease: &&Lease| Stay::begin(&self.journal, lease, is_renewed);
+    async fn stay(&self, leases: &[&Lease], call: &Call, polled: &AtomicU64) {
+        let stay = |lease: &&Lease| Stay::begin(&self.journal, lease);
         let mut stays: Vec<_> = leases.iter().map(stay).collect();
         for round in 0..call.rounds {
             look(&mut stays);
@@ -171,7 +171,7 @@ async fn plain(
     waiting: &mut Option<Waiting>,
 ) -> Result<(), LockError> {
     *waiting = None;
-    caller.stay(&[&lock], call, false, polled).await;
+    caller.stay(&[&lock], call, polled).await;
     Ok(())
 }
 
@@ -183,20 +183,20 @@ async fn renewed(
     waiting: &mut Option<Waiting>,
 ) -> Result<(), LockError> {
     *waiting = None;
-    caller.stay(&[&lock], call, true, polled).await;
+    caller.stay(&[&lock], call, polled).await;
     Ok(())
 }
 
 #[distributed_lock(key = "{PERMITS}", permits = 3, expire = call.expire, wait = WAIT, guard = lock, locker = caller.locks)]
 async fn permit(caller: &Caller, call: &Call, polled: &AtomicU64) -> Result<(), LockError> {
-    caller.stay(&[&lock], call, false, polled).await;
+    caller.stay(&[&lock], call, polled).await;
     Ok(())
 }
 
 #[distributed_lock(keys = call.keys(), expire = call.expire, wait = WAIT, renew, guard = locks, locker = caller.locks)]
 async fn set(caller: &Caller, call: &Call, polled: &AtomicU64) -> Result<(), LockError> {
     let leases: Vec<&Lease> = locks.iter().collect();
-    caller.stay(&leases, call, true, polled).await;
+    caller.stay(&leases, call, polled).await;
     Ok(())
 }
 

@@ -10,7 +10,6 @@ use crate::journal::{Journal, boot_time};
 pub(crate) struct Stay {
     journal: Journal,
     lease: Lease,
-    is_renewed: bool,
     /// Zero until the lease was held at a look.
     begin: u64,
     end: u64,
@@ -20,10 +19,9 @@ pub(crate) struct Stay {
 }
 
 impl Stay {
-    pub(crate) fn begin(journal: &Journal, lease: &Lease, is_renewed: bool) -> Self {
+    pub(crate) fn begin(journal: &Journal, lease: &Lease) -> Self {
         let (journal, lease, deadline) = (journal.clone(), lease.clone(), deadline(lease));
-        let mut stay =
-            Self { journal, lease, is_renewed, begin: 0, end: 0, deadline, written: 0, late: 0 };
+        let mut stay = Self { journal, lease, begin: 0, end: 0, deadline, written: 0, late: 0 };
         stay.look();
         stay.write();
         stay
@@ -43,26 +41,26 @@ impl Stay {
             self.begin = before;
         }
         self.end = before;
-        if self.is_renewed {
-            self.deadline = self.deadline.max(deadline(&self.lease));
-        }
+        // Also a lease that is not renewed gets longer once, where a call before has waited for a shorter one.
+        self.deadline = self.deadline.max(deadline(&self.lease));
         if self.end > self.written + LONG {
             self.write();
         }
         true
     }
 
-    /// Counts a poll of the whole call that began after the deadline, and has come to the body. The deadline of a lease
-    /// that is renewed may be later than the last one that was seen.
+    /// Counts a poll of the whole call that began after the deadline, and has come to the body: from the second on,
+    /// because the deadline of the first one may be later than the last that was seen.
     pub(crate) fn polled(&mut self, at: u64) {
-        self.late += u64::from(!self.is_renewed && at >= self.deadline);
+        self.late += u64::from(at >= self.deadline && !self.lease.is_held());
     }
 
     fn write(&mut self) {
         if self.begin == 0 && self.late == 0 {
             return;
         }
-        let Self { deadline, begin, end, late, lease, .. } = self;
+        let Self { deadline, begin, end, lease, .. } = self;
+        let late = self.late.saturating_sub(1);
         let (pid, key, token) = (process::id(), lease.key(), lease.fencing_token());
         let key = key.as_str();
         self.journal

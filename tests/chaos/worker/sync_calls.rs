@@ -28,26 +28,26 @@ pub(crate) fn work(caller: &Caller, mut dice: Dice) {
 #[distributed_lock(key("{}", call.key), expire = call.expire, wait = WAIT, guard = lock, locker = caller.locks)]
 fn plain(caller: &Caller, call: &Call, waiting: &mut Option<Waiting>) -> Result<(), LockError> {
     *waiting = None;
-    stay(caller, &[&lock], call, false);
+    stay(caller, &[&lock], call);
     Ok(())
 }
 
 #[distributed_lock(key("{}", call.key), expire = call.expire, wait = WAIT, renew, guard = lock, locker = caller.locks)]
 fn renewed(caller: &Caller, call: &Call, waiting: &mut Option<Waiting>) -> Result<(), LockError> {
     *waiting = None;
-    stay(caller, &[&lock], call, true);
+    stay(caller, &[&lock], call);
     Ok(())
 }
 
 #[distributed_lock(keys = call.keys(), expire = call.expire, wait = WAIT, guard = locks, locker = caller.locks)]
 fn set(caller: &Caller, call: &Call) -> Result<(), LockError> {
     let leases: Vec<&Lease> = locks.iter().collect();
-    stay(caller, &leases, call, false);
+    stay(caller, &leases, call);
     Ok(())
 }
 
-fn stay(caller: &Caller, leases: &[&Lease], call: &Call, is_renewed: bool) {
-    let stay = |lease: &&Lease| Stay::begin(&caller.journal, lease, is_renewed);
+fn stay(caller: &Caller, leases: &[&Lease], call: &Call) {
+    let stay = |lease: &&Lease| Stay::begin(&caller.journal, lease);
     let mut stays: Vec<_> = leases.iter().map(stay).collect();
     for _ in 0..call.rounds {
         if !stays.iter_mut().all(Stay::look) {
