@@ -131,8 +131,15 @@ impl Servers {
 pub(crate) const KEYS: [&str; 3] = ["a", "b", "c"];
 
 /// The locks as the servers have them.
-pub(crate) const LOCKS: [&str; 6] =
-    ["disLock:a", "disLock:b", "disLock:c", "disLock:{p}#1", "disLock:{p}#2", "disLock:{p}#3"];
+pub(crate) const LOCKS: [&str; 7] = [
+    "disLock:a",
+    "disLock:b",
+    "disLock:c",
+    "disLock:d",
+    "disLock:{p}#1",
+    "disLock:{p}#2",
+    "disLock:{p}#3",
+];
 
 /// Longer than a paused server is silent.
 const DOWN_AFTER: Duration = Duration::from_secs(2);

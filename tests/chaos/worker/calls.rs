@@ -49,12 +49,14 @@ pub(crate) enum Kind {
 impl Call {
     pub(crate) fn of(dice: &mut Dice) -> Self {
         let expire = dice.millis(300..1_001);
-        let is_long = dice.is_one_of(60);
+        // Nearly all wait for their turn; here, few do, and many outlive their lease.
+        let is_quiet = dice.is_one_of(12);
+        let is_long = dice.is_one_of(if is_quiet { 4 } else { 60 });
         Self {
             kind: dice.pick(&[Kind::Lock, Kind::Lock, Kind::Lock, Kind::Permit, Kind::Set]),
-            key: dice.pick(&KEYS),
+            key: if is_quiet { QUIET } else { dice.pick(&KEYS) },
             expire,
-            is_renewed: dice.is_one_of(2),
+            is_renewed: dice.is_one_of(if is_quiet { 4 } else { 2 }),
             rounds: if is_long { 300 + dice.below(1_000) } else { 1 + dice.below(8) },
             writes: dice.is_one_of(4),
             late_write: dice.is_one_of(16).then(|| dice.millis(0..2_000)),
@@ -213,6 +215,7 @@ async fn pause(millis: u64) {
 }
 
 pub(crate) const KEYS: [&str; 3] = ["a", "b", "c"];
+const QUIET: &str = "d";
 const PERMITS: &str = "p";
 
 /// Longer than what a fault takes from all who wait.
