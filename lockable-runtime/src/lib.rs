@@ -607,4 +607,5 @@ pub mod __private {
 pub mod __internals {
     pub use crate::backend::MemoryStore;
     pub use crate::testing::internals::{GrantTo, Place, VerbAttempt, Verbs, fence_counter};
+    pub use crate::waiters::CLAIMS;
 }

@@ -6,7 +6,7 @@ use lockable_runtime::Locker;
 use lockable_tests::{Admin, Pace, Peer, Server, long_form, wait};
 
 use crate::support::{KEY, LONG, elapse, patient};
-use crate::waiting::random_kills::History;
+use crate::waiting::history::History;
 
 /// Goal: whatever becomes of the leader, another one is soon at work, and no two believe that they lead at once.
 /// Method: three processes print when they believed that they led, and with which token. The leader is disturbed again

@@ -1,5 +1,6 @@
 //! The proxy counts what passes, and fails as the test asks.
 
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -89,6 +90,20 @@ async fn a_request_outlives_the_client_that_sent_it() {
     let admin = server.admin();
     wait::until_async(LIMIT, async || admin.get("key").is_some()).await;
     wait::until_async(LIMIT, async || proxy.open() == 0).await;
+}
+
+#[test]
+fn a_connection_can_end_in_the_middle_of_a_reply() {
+    let (server, proxy) = server_and_proxy();
+    server.admin().set("key", "a value");
+    let mut client = TcpStream::connect(proxy.addr()).unwrap();
+    wait::until(LIMIT, || proxy.accepted() == 1);
+    proxy.cut_off();
+    client.write_all(b"GET key\r\n").unwrap();
+    let mut received = String::new();
+    client.read_to_string(&mut received).unwrap();
+    assert_eq!(received, "$7\r\na ");
+    assert_eq!(Admin::connect(&proxy.url()).get("key").as_deref(), Some("a value"));
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@
 //! - [`Doors`] are in front of servers, and answer what nodes of a cluster answer.
 //! - [`Peer`] is another process that the test talks with.
 //! - [`Program`] is a process that does all its work by itself, and ends.
+//! - [`Dice`] makes choices that a seed determines.
 //! - [`Pace`] measures what must come in time, and slows down with the machine.
 //! - [`long_form`] says how often a test repeats what only shows in many tries.
 //! - [`Sections`] finds two holders at a time and tokens that do not rise; [`sections`] has what tests of failovers
@@ -33,6 +34,7 @@ pub mod suspension;
 pub mod wait;
 
 mod admin;
+mod dice;
 mod doors;
 mod pace;
 mod peer;
@@ -53,6 +55,7 @@ mod spawner;
 
 pub use admin::Admin;
 pub use cluster::{Cluster, ClusterBuilder};
+pub use dice::Dice;
 pub use doors::{Answer, Cue, Doors, Garble, Hold, Host};
 pub use pace::Pace;
 pub use peer::Peer;

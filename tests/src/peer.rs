@@ -8,6 +8,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::{spawner, wait};
 
 /// A child process that reads and writes one line at a time. It ends with this value, also by a
@@ -64,6 +66,24 @@ impl Peer {
     /// Resumes a paused process.
     pub fn resume(&self) {
         spawner::resume(&self.child);
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends the process a signal, unless it has ended by itself.
+    pub fn signal(&mut self, signal: Signal) {
+        if !self.has_ended() {
+            let sent = kill_process(Pid::from_child(&self.child), signal);
+            sent.expect("a child can be sent a signal");
+        }
+    }
+
+    /// Whether the process has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child can be seen").is_some()
     }
 
     /// Ends the process by SIGKILL; returns the lines that the test has not read yet.

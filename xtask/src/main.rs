@@ -6,6 +6,7 @@
 //! - `cargo xtask api` writes the list of what is public in `lockable-runtime` again.
 //! - `cargo xtask counts` counts instructions, system calls and commands of an acquire with its release.
 //! - `cargo xtask simulate` runs the simulation of the client with many seeds, or shows one.
+//! - `cargo xtask chaos` runs processes under locks, while servers, networks and processes fail.
 //! - `cargo xtask mutants` puts known bugs into a copy of the sources, and runs the test that must catch each.
 //! - `cargo xtask operations` runs the tests of an operator's commands with their full counts.
 
@@ -13,6 +14,7 @@
 
 mod api;
 mod apt;
+mod chaos;
 mod check;
 mod counts;
 mod dependencies;
@@ -52,13 +54,15 @@ fn run() -> Result<bool, String> {
         Some("counts") => counts::run(env::args().skip(2)),
         Some("operations") => operations::run(env::args().skip(2)),
         Some("mutants") => mutants::run(env::args().skip(2)),
+        Some("chaos") => chaos::run(env::args().skip(2)),
         Some("simulate") => simulate::run(env::args().skip(2)),
         _ => Err(format!(
-            "usage: cargo xtask <{} | lint | api | {} | {} | {} | {}>",
+            "usage: cargo xtask <{} | lint | api | {} | {} | {} | {} | {}>",
             test::USAGE,
             counts::USAGE,
             operations::USAGE,
             simulate::USAGE,
+            chaos::USAGE,
             mutants::USAGE
         )),
     }

@@ -2,6 +2,8 @@
 
 use std::mem;
 use std::sync::Arc;
+#[cfg(feature = "__internals")]
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::line::{Actions, Ending, Granted, Line};
 use super::lines::{Answer, Lines};
@@ -42,6 +44,7 @@ impl Turn {
 
     /// Claims the lock for its call, which has joined the line again: the grant cannot be relied on.
     pub(super) fn claim(self) {
+        count_claim();
         self.end(Line::claimed);
     }
 
@@ -107,3 +110,15 @@ impl Drop for Releasing<'_> {
         self.lines.act(self.attempt.line(), |line, now| line.released(self.attempt, ending, now));
     }
 }
+
+/// How many grants this process has claimed, for those who want to know whether a run of theirs had any.
+#[cfg(feature = "__internals")]
+pub static CLAIMS: AtomicU64 = AtomicU64::new(0);
+
+#[cfg(feature = "__internals")]
+fn count_claim() {
+    CLAIMS.fetch_add(1, Ordering::Relaxed);
+}
+
+#[cfg(not(feature = "__internals"))]
+fn count_claim() {}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockable_tests::{Peer, Server, wait};
 use rstest::rstest;
 
-use super::random_kills::History;
+use super::history::History;
 use super::support::{
     connect, held, held_beside_proxy, in_queue, is_over, process, queued, release_last,
 };

@@ -7,10 +7,6 @@
 //! `z`, `k` and `a` together. `body MILLISECONDS` runs a body under those three, renewed: it prints the time of each
 //! poll of the call in which the body takes a step, and `lost KEY` once it is stopped. `watch MILLISECONDS` waits for the
 //! lock, prints what is below each millisecond until it is lost or a line comes, and then `free`.
-//!
-//! `wait_worker URL WAITERS MILLISECONDS` lets `WAITERS` tasks wait, hold and release again and again,
-//! until its input ends. It prints `TOKEN TIME` whenever a holder finds that it holds the lock: its
-//! fencing token, and the nanoseconds since boot of a moment just before.
 
 use std::cell::Cell;
 use std::env;
@@ -25,7 +21,6 @@ use std::time::Duration;
 use lockable_runtime::{LockGuard, LockKey, LockRequest, Locker};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinSet;
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -35,13 +30,7 @@ fn main() {
     let locker = locker.connect_deadline(PATIENCE).command_deadline(PATIENCE);
     let locker = runtime.block_on(locker.connect()).unwrap();
     println!("ready");
-    match &arguments[1..] {
-        [] => obey(&runtime, &locker),
-        [waiters, millis] => {
-            runtime.block_on(work(&locker, waiters.parse().unwrap(), expire(millis)));
-        }
-        _ => panic!("{arguments:?}"),
-    }
+    obey(&runtime, &locker);
 }
 
 fn obey(runtime: &Runtime, locker: &Locker) {
@@ -101,51 +90,6 @@ async fn steps(polled: &Cell<Duration>) {
 #[expect(clippy::disallowed_methods, reason = "a step that waits is the subject")]
 async fn tick() {
     tokio::time::sleep(Duration::from_millis(1)).await;
-}
-
-async fn work(locker: &Locker, waiters: usize, expire: Duration) {
-    let ends = end_of_input();
-    let mut tasks = JoinSet::new();
-    for number in 0..waiters {
-        let (locker, ends) = (locker.clone(), Arc::clone(&ends));
-        tasks.spawn(async move {
-            for round in 0.. {
-                if ends.load(Ordering::Relaxed) {
-                    return;
-                }
-                if let Ok(guard) = one_of_all_kinds(&locker, number, expire).acquire().await {
-                    believe(guard, number, round).await;
-                }
-            }
-        });
-    }
-    tasks.join_all().await;
-}
-
-/// Some are fair, some renew, some keep the lock for a while, and some give up soon.
-fn one_of_all_kinds(locker: &Locker, number: usize, expire: Duration) -> LockRequest {
-    let request = locker.lock("k").expire(expire);
-    match number % 8 {
-        0 | 1 => request.fair(),
-        2 => request.renew(),
-        3 => request.min_hold(Duration::from_millis(3)),
-        4 => request.wait(Duration::from_millis(2)),
-        5 => request.expire(2 * expire),
-        _ => request,
-    }
-}
-
-/// Holds the lock for a moment, seldom for longer than a turn, and releases it in either way.
-async fn believe(guard: LockGuard, number: usize, round: usize) {
-    let times = if (number + round).is_multiple_of(50) { 1_000 } else { 3 };
-    for _ in 0..times {
-        report(&guard);
-        tokio::task::yield_now().await;
-    }
-    if !round.is_multiple_of(3) {
-        // A lock that was lost while the process was stopped is no fault.
-        drop(guard.release().await);
-    }
 }
 
 fn watch(runtime: &Runtime, request: impl Fn() -> LockRequest) {

@@ -16,6 +16,8 @@ pub(super) struct Control {
     pub(super) cut_below: usize,
     /// Connections below this number are closed towards the client.
     pub(super) hung_up_below: usize,
+    /// Connections below this number are closed towards the client in the middle of the next reply.
+    pub(super) cut_off_below: usize,
     pub(super) is_refusing: bool,
     /// Where connections go now, once it is not where they went at first.
     pub(super) upstream: Option<SocketAddr>,

@@ -179,6 +179,11 @@ impl Proxy {
         self.shared.control.send_modify(|control| control.hung_up_below = control.accepted);
     }
 
+    /// Ends the open connections towards the client in the middle of what the server sends next.
+    pub fn cut_off(&self) {
+        self.shared.control.send_modify(|control| control.cut_off_below = control.accepted);
+    }
+
     /// Refuses new connections, as a machine without a server does. Open ones continue.
     pub fn refuse(&self) {
         self.shared.control.send_modify(|control| control.is_refusing = true);

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::pending;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -103,6 +104,10 @@ impl Pump {
     async fn pass(&self, sink: &mut OwnedWriteHalf, mut bytes: Vec<u8>) -> io::Result<()> {
         if matches!(self.direction, Direction::Replies) && !bytes.is_empty() {
             self.shared.count(self.number, |connection| connection.replied(&bytes));
+            if self.number < self.shared.control.borrow().cut_off_below {
+                sink.write_all(&bytes[..bytes.len() / 2]).await?;
+                return Err(ErrorKind::BrokenPipe.into());
+            }
         }
         if let (Direction::Requests, Some(name)) =
             (self.direction, self.shared.control.borrow().misspelt)

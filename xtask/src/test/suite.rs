@@ -172,13 +172,14 @@ fn plan(name: &str) -> Plan {
 
 /// Those that take longest, in the order in which they start. What is measured in a whole process and what starts
 /// clusters weighs more than its threads say.
-const PLANS: [(&str, Plan); 11] = [
+const PLANS: [(&str, Plan); 12] = [
     ("faults", Plan { threads: 8, weight: 8 }),
     ("crowds", Plan { threads: 1, weight: 4 }),
     ("ui", Plan { threads: 1, weight: 4 }),
     ("lockable-runtime", Plan { threads: 4, weight: 6 }),
     ("contract", Plan { threads: 8, weight: 8 }),
     ("documents", Plan { threads: 2, weight: 4 }),
+    ("chaos", Plan { threads: 2, weight: 4 }),
     ("processes", Plan { threads: 2, weight: 4 }),
     ("doctests", Plan { threads: 2, weight: 4 }),
     ("examples", Plan { threads: 2, weight: 2 }),

@@ -1,0 +1,284 @@
+//! Whether a history keeps the rules. Nothing here looks at a clock or a server.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::history::{Effect, Fault, History, Hold, Sample, Size, Wait};
+
+#[cfg(test)]
+mod tests;
+
+/// The longest lease of a run, in milliseconds.
+pub(crate) const LONGEST_LEASE: u64 = 1_000;
+
+/// What a run shows.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    pub(crate) holds: usize,
+    pub(crate) faults: BTreeMap<String, usize>,
+    /// Two that believed in a lock at once, in windows in which that may be.
+    pub(crate) excused: usize,
+    pub(crate) violations: Vec<String>,
+    pub(crate) losses: usize,
+    pub(crate) claims: u64,
+    /// Consecutive holds of a lock by one process.
+    pub(crate) passes: usize,
+    /// Consecutive holds of a lock by two processes.
+    pub(crate) hand_offs: usize,
+    /// The part of the run in which no two may believe in a lock at once, in percent.
+    pub(crate) outside: u64,
+}
+
+/// Judges a history whose lines were merged.
+pub(crate) fn judge(history: &History) -> Verdict {
+    let windows = Windows::of(&history.faults);
+    let mut verdict = Verdict {
+        holds: history.holds.len(),
+        losses: history.losses.len(),
+        claims: history.claims,
+        outside: windows.percent_outside(history.span),
+        ..Verdict::default()
+    };
+    for fault in &history.faults {
+        *verdict.faults.entry(fault.kind.clone()).or_default() += 1;
+    }
+    for holds in by_key(&history.holds, |hold| &hold.key).values() {
+        verdict.take_turns(holds, &windows);
+    }
+    for effects in by_key(&history.effects, |effect| &effect.key).values() {
+        verdict.take_effects(effects, &windows);
+    }
+    verdict.take_late_polls(&history.holds);
+    let waits = by_key(&history.waits, |wait| &wait.key);
+    let holds = by_key(&history.holds, |hold| &hold.key);
+    for (key, samples) in by_key(&history.samples, |sample| &sample.key) {
+        let of = |map: &BTreeMap<_, Vec<_>>| map.get(key).cloned().unwrap_or_default();
+        verdict.take_idle(&samples, &of(&waits), history);
+        let holds = holds.get(key).cloned().unwrap_or_default();
+        verdict.take_orphans(&samples, &holds, &history.faults);
+    }
+    verdict.take_leftovers(history);
+    verdict
+}
+
+fn by_key<'a, T>(
+    items: &'a [T],
+    key: impl Fn(&'a T) -> &'a String,
+) -> BTreeMap<&'a str, Vec<&'a T>> {
+    let mut map: BTreeMap<&str, Vec<&T>> = BTreeMap::new();
+    for item in items {
+        map.entry(key(item)).or_default().push(item);
+    }
+    map
+}
+
+impl Verdict {
+    /// Those that a run needs more of to say anything.
+    pub(crate) fn shortfalls(&self, kinds: &[&str]) -> Vec<String> {
+        let count = |kind: &&str| self.faults.get(*kind).copied().unwrap_or_default();
+        let counts = kinds.iter().map(|kind| (*kind, count(kind)));
+        let claims = usize::try_from(self.claims).unwrap_or(usize::MAX);
+        let others = [("losses", self.losses), ("claims", claims), ("passes", self.passes)];
+        let all = others.into_iter().chain([("hand-offs", self.hand_offs)]).chain(counts);
+        let mut short: Vec<_> = all.filter(|(_, count)| *count < FEWEST).collect();
+        short.sort_unstable();
+        let mut texts: Vec<_> =
+            short.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        if self.outside < 50 {
+            texts.push(format!("{} % outside of windows", self.outside));
+        }
+        texts
+    }
+
+    fn violate(&mut self, text: impl fmt::Display) {
+        self.violations.push(text.to_string());
+    }
+
+    /// Holds of one lock, in the order of their beginnings.
+    fn take_turns(&mut self, holds: &[&Hold], windows: &Windows) {
+        let mut former: Option<&Hold> = None;
+        let mut inside: Option<&Hold> = None;
+        let mut tokens = BTreeSet::new();
+        for hold in holds {
+            if let Some(other) = inside.filter(|other| hold.begin <= other.end) {
+                self.take_overlap(other, hold, windows);
+            }
+            if let Some(former) = former {
+                self.passes += usize::from(former.pid == hold.pid);
+                self.hand_offs += usize::from(former.pid != hold.pid);
+                let is_excused = windows.has(former.begin) || windows.has(hold.begin);
+                if hold.token < former.token && !is_excused {
+                    self.violate(format_args!("the token went back: {former:?}, then {hold:?}"));
+                }
+            }
+            if !tokens.insert(hold.token) {
+                self.violate(format_args!("two holds have one token: {hold:?}"));
+            }
+            former = Some(hold);
+            inside = inside.filter(|other| other.end > hold.end).or(former);
+        }
+    }
+
+    fn take_overlap(&mut self, other: &Hold, hold: &Hold, windows: &Windows) {
+        if windows.cover(hold.begin, hold.end.min(other.end)) {
+            self.excused += 1;
+        } else {
+            self.violate(format_args!("two held one lock: {other:?} and {hold:?}"));
+        }
+    }
+
+    /// The order is the resource's own.
+    fn take_effects(&mut self, effects: &[&Effect], windows: &Windows) {
+        let mut accepted: Vec<_> = effects.iter().filter(|effect| effect.place.is_some()).collect();
+        accepted.sort_by_key(|effect| effect.place);
+        for pair in accepted.windows(2) {
+            if let [former, later] = pair
+                && later.token < former.token
+            {
+                self.violate(format_args!("the resource went back: {former:?}, then {later:?}"));
+            }
+        }
+        let is_wrong =
+            |effect: &&&Effect| effect.place.is_none() && effect.is_held && !windows.has(effect.at);
+        for effect in effects.iter().filter(is_wrong) {
+            self.violate(format_args!("the resource refused the holder: {effect:?}"));
+        }
+    }
+
+    fn take_late_polls(&mut self, holds: &[Hold]) {
+        for hold in holds.iter().filter(|hold| hold.late > 0) {
+            self.violate(format_args!("a poll began after the deadline: {hold:?}"));
+        }
+    }
+
+    /// A lock that is free while a call waits for it.
+    fn take_idle(&mut self, samples: &[&Sample], waits: &[&Wait], history: &History) {
+        let mut free_since: Option<&Sample> = None;
+        let mut last: Option<&Sample> = None;
+        for sample in samples {
+            let is_gap = last.is_some_and(|last| sample.at > last.at + MOST_BETWEEN);
+            let is_free = sample.owner.is_none();
+            free_since = free_since.filter(|_| is_free && !is_gap).or(is_free.then_some(*sample));
+            last = Some(sample);
+            let Some(start) = free_since else { continue };
+            if sample.pace.saturating_sub(start.pace) <= IDLE_MILLIS {
+                continue;
+            }
+            // Later than all that disturbs, for that long.
+            let begin = sample.at.saturating_sub(millis(IDLE_MILLIS));
+            let is_calm = is_calm(&history.faults, begin, sample.at);
+            let is_there = |wait: &&&Wait| {
+                let end = history.gone.get(&wait.pid).copied().unwrap_or(u64::MAX);
+                let end = if wait.end == 0 { end } else { end.min(wait.end) };
+                wait.begin <= begin && end > sample.at
+            };
+            if is_calm && let Some(wait) = waits.iter().find(is_there) {
+                self.violate(format_args!(
+                    "a free lock and a waiter: {start:?} to {sample:?}, {wait:?}"
+                ));
+                free_since = None;
+            }
+        }
+    }
+
+    /// A lock that is taken, and nobody believes in it.
+    fn take_orphans(&mut self, samples: &[&Sample], holds: &[&Hold], faults: &[Fault]) {
+        let mut since: Option<&Sample> = None;
+        let mut last: Option<&Sample> = None;
+        for sample in samples {
+            let is_gap = last.is_some_and(|last| sample.at > last.at + MOST_BETWEEN);
+            let is_same = since.is_some_and(|since| since.owner == sample.owner);
+            let is_taken = sample.owner.is_some();
+            since = since.filter(|_| is_same && !is_gap).or(is_taken.then_some(*sample));
+            last = Some(sample);
+            let Some(start) = since.filter(|_| is_taken) else { continue };
+            let long = sample.pace.saturating_sub(start.pace) > ORPHAN_MILLIS;
+            let is_believed =
+                || holds.iter().any(|hold| hold.begin <= sample.at && hold.end >= start.at);
+            let before = start.at.saturating_sub(millis(LONGEST_LEASE));
+            if long && is_calm(faults, before, sample.at) && !is_believed() {
+                self.violate(format_args!("a lock without a holder: {start:?} to {sample:?}"));
+                since = None;
+            }
+        }
+    }
+
+    fn take_leftovers(&mut self, history: &History) {
+        for (name, _) in history.left.iter().filter(|(_, ttl)| *ttl < 0) {
+            self.violate(format_args!("a key without an end was left: {name}"));
+        }
+        let (ends, begins): (Vec<_>, Vec<_>) = history.sizes.iter().partition(|size| size.is_end);
+        for end in ends {
+            let Some(begin) = begins.iter().find(|begin| begin.slot == end.slot) else { continue };
+            if let Some(what) = grown(begin, end) {
+                self.violate(format_args!("{what} grew: {begin:?}, then {end:?}"));
+            }
+        }
+    }
+}
+
+/// More than a tenth, and more than one that comes and goes.
+fn grown(begin: &Size, end: &Size) -> Option<&'static str> {
+    let is_grown = |begin: u64, end: u64, least: u64| end > begin + (begin / 10).max(least);
+    if is_grown(begin.connections, end.connections, 1) {
+        return Some("the connections");
+    }
+    if is_grown(begin.tasks, end.tasks, 1) {
+        return Some("the tasks");
+    }
+    is_grown(begin.kibibytes, end.kibibytes, 4_096).then_some("the memory")
+}
+
+/// No fault touches this time.
+fn is_calm(faults: &[Fault], begin: u64, end: u64) -> bool {
+    !faults.iter().any(|fault| fault.begin <= end && fault.end >= begin)
+}
+
+/// When two may believe in a lock at once: from the begin of such a fault to one longest lease and a second after it.
+struct Windows(Vec<(u64, u64)>);
+
+impl Windows {
+    /// Of faults in the order of their beginnings.
+    fn of(faults: &[Fault]) -> Self {
+        let mut windows: Vec<(u64, u64)> = Vec::new();
+        for fault in faults.iter().filter(|fault| fault.is_window) {
+            let end = fault.end + millis(LONGEST_LEASE + 1_000);
+            match windows.last_mut() {
+                Some((_, last)) if *last >= fault.begin => *last = end.max(*last),
+                _ => windows.push((fault.begin, end)),
+            }
+        }
+        Self(windows)
+    }
+
+    fn cover(&self, begin: u64, end: u64) -> bool {
+        self.0.iter().any(|(first, last)| *first <= begin && end <= *last)
+    }
+
+    fn has(&self, moment: u64) -> bool {
+        self.cover(moment, moment)
+    }
+
+    fn percent_outside(&self, (begin, end): (u64, u64)) -> u64 {
+        let inside =
+            self.0.iter().map(|(first, last)| (*last.min(&end)).saturating_sub(*first.max(&begin)));
+        let length = end.saturating_sub(begin).max(1);
+        100 - (inside.sum::<u64>().min(length) * 100 / length)
+    }
+}
+
+const fn millis(count: u64) -> u64 {
+    count * 1_000_000
+}
+
+/// Of each, for a run that says something.
+const FEWEST: usize = 20;
+
+/// How long a lock may be free while a call waits for it.
+const IDLE_MILLIS: u64 = 2_000;
+
+/// How long a lock may be taken by no one who believes in it.
+const ORPHAN_MILLIS: u64 = 2_500;
+
+/// Samples further apart say nothing of the time between them.
+const MOST_BETWEEN: u64 = millis(500);

@@ -1,0 +1,122 @@
+//! What happens to servers that stand in for each other.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use lockable_tests::{Cluster, Dice, Sentinels, Server, wait};
+
+use crate::nap;
+use crate::world::{LOCKS, Servers, World};
+
+/// The old primary is there all the time.
+pub(super) fn fail_over(world: &World) -> Duration {
+    match &world.servers {
+        Servers::Sentinels(group) => {
+            group.fail_over();
+            settle(group);
+        }
+        Servers::Cluster(cluster) => {
+            cluster.fail_over(&next_shard(world, cluster));
+            // An old master that has not heard of it yet would be taken for the next one.
+            cluster.wait_until_healthy();
+            nap(BETWEEN_ELECTIONS);
+        }
+        Servers::One(_) => panic!("there is one server"),
+    }
+    LEASE
+}
+
+/// The primary grants what no replica hears of, and dies.
+pub(super) fn lose_primary(world: &World, dice: &mut Dice) -> Duration {
+    let group = sentinels(world);
+    let primary = group.primary();
+    group.pause_replicas();
+    nap(dice.millis(20..600));
+    primary.kill();
+    group.resume_replicas();
+    let next = group.other_than(primary);
+    primary.restart();
+    // The Sentinels would do so seconds later, and until then there would be two.
+    primary.admin().follow(next.addr());
+    settle(group);
+    LEASE
+}
+
+/// Waits until the Sentinels could begin another failover.
+fn settle(group: &Sentinels) {
+    let is_fit = |replica: &HashMap<String, String>| {
+        replica["flags"] == "slave" && replica["master-link-status"] == "ok"
+    };
+    let words = ["SENTINEL", "REPLICAS", Sentinels::NAME];
+    wait::until(LIMIT, || {
+        group.sentinels().iter().all(|sentinel| {
+            let replicas: Vec<HashMap<String, String>> = sentinel.admin().command(&words);
+            replicas.iter().filter(|replica| is_fit(replica)).count() + 1 == group.servers().len()
+        })
+    });
+}
+
+pub(super) fn move_slots(world: &World, dice: &mut Dice) -> Duration {
+    let cluster = cluster(world);
+    let lock = dice.pick(&LOCKS);
+    let from = cluster.master_of(lock);
+    let others: Vec<_> = cluster.masters().filter(|to| to.addr() != from.addr()).collect();
+    let places: Vec<usize> = (0..others.len()).collect();
+    let slot = lockable_tests::cluster::slot(lock);
+    cluster.begin_move(slot, others[dice.pick(&places)]);
+    nap(dice.millis(20..400));
+    // A key that is there already is one that was made meanwhile: the next time moves it.
+    while cluster.end_move(slot).is_err() {
+        nap(Duration::from_millis(20));
+    }
+    LEASE
+}
+
+/// It is still a master when it continues, until the others reach it.
+pub(super) fn freeze_master(world: &World, dice: &mut Dice) -> Duration {
+    let cluster = cluster(world);
+    let name = next_shard(world, cluster);
+    let master = cluster.master_of(&name);
+    master.pause();
+    cluster.other_than(&name, master);
+    nap(dice.millis(0..500));
+    master.resume();
+    cluster.wait_until_healthy();
+    nap(BETWEEN_ELECTIONS);
+    LEASE
+}
+
+/// The name of a key there. Each shard has its turn: a replica that was elected seconds ago and is to be promoted again
+/// counts the votes of then, and is the master for a moment only.
+fn next_shard(world: &World, cluster: &Cluster) -> String {
+    let shards = cluster.first_masters().count();
+    let shard = world.turns.fetch_add(1, Ordering::SeqCst) % shards;
+    let nodes = cluster.servers().skip(shard).step_by(shards);
+    let is_master = |server: &&Server| server.admin().info("replication").contains("role:master");
+    let master = nodes.filter(|server| server.is_running()).find(is_master);
+    cluster.name_at(master.expect("the cluster is healthy"), "chaos:")
+}
+
+fn sentinels(world: &World) -> &Sentinels {
+    match &world.servers {
+        Servers::Sentinels(group) => group,
+        Servers::One(_) | Servers::Cluster(_) => panic!("there are no Sentinels"),
+    }
+}
+
+fn cluster(world: &World) -> &Cluster {
+    match &world.servers {
+        Servers::Cluster(cluster) => cluster,
+        Servers::One(_) | Servers::Sentinels(_) => panic!("there is no cluster"),
+    }
+}
+
+/// The longest one.
+const LEASE: Duration = Duration::from_secs(1);
+
+/// Far more than a group takes.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// So that the turns of one shard are further apart than twice the timeout of the nodes.
+const BETWEEN_ELECTIONS: Duration = Duration::from_millis(1_500);

@@ -1,0 +1,79 @@
+//! What happens to one process, and between it and its servers.
+
+use std::time::Duration;
+
+use lockable_tests::{Dice, Proxy};
+use rustix::process::Signal;
+
+use crate::nap;
+use crate::slot::Slot;
+use crate::world::World;
+
+/// For up to three leases.
+pub(super) fn stop(world: &World, dice: &mut Dice) -> Duration {
+    let slot = slot(world, dice);
+    slot.signal(Signal::STOP);
+    let is_long = dice.is_one_of(3);
+    nap(dice.millis(if is_long { 1_000..2_000 } else { 20..400 }));
+    slot.signal(Signal::CONT);
+    Duration::ZERO
+}
+
+/// Its locks end with their leases.
+pub(super) fn kill(world: &World, dice: &mut Dice) -> Duration {
+    slot(world, dice).replace(&world.record);
+    LEASE
+}
+
+pub(super) fn cut(world: &World, dice: &mut Dice) -> Duration {
+    each_door(world, dice, Proxy::cut);
+    LEASE
+}
+
+pub(super) fn cut_in_reply(world: &World, dice: &mut Dice) -> Duration {
+    each_door(world, dice, Proxy::cut_off);
+    LEASE
+}
+
+pub(super) fn hold_requests(world: &World, dice: &mut Dice) -> Duration {
+    during(world, dice, Proxy::hold_requests, Proxy::release_requests)
+}
+
+pub(super) fn hold_replies(world: &World, dice: &mut Dice) -> Duration {
+    during(world, dice, Proxy::hold_replies, Proxy::release_replies)
+}
+
+pub(super) fn hold_messages(world: &World, dice: &mut Dice) -> Duration {
+    during(world, dice, Proxy::hold_messages, Proxy::release_messages)
+}
+
+pub(super) fn delay(world: &World, dice: &mut Dice) -> Duration {
+    let latency = dice.millis(1..300);
+    during(world, dice, |door| door.delay(latency), |door| door.delay(Duration::ZERO))
+}
+
+fn during(
+    world: &World,
+    dice: &mut Dice,
+    begin: impl Fn(&Proxy),
+    end: impl Fn(&Proxy),
+) -> Duration {
+    let doors = slot(world, dice).doors();
+    doors.iter().for_each(begin);
+    let is_long = dice.is_one_of(4);
+    nap(dice.millis(if is_long { 800..1_800 } else { 20..400 }));
+    doors.iter().for_each(end);
+    LEASE
+}
+
+fn each_door(world: &World, dice: &mut Dice, strike: impl Fn(&Proxy)) {
+    slot(world, dice).doors().iter().for_each(strike);
+}
+
+fn slot<'a>(world: &'a World, dice: &mut Dice) -> &'a Slot {
+    let places: Vec<usize> = (0..world.slots.len()).collect();
+    &world.slots[dice.pick(&places)]
+}
+
+/// The longest one.
+const LEASE: Duration = Duration::from_secs(1);
