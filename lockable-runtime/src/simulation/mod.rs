@@ -102,7 +102,7 @@ impl Plan {
         };
         Self {
             from: number("FROM", 1),
-            seeds: number("SEEDS", 300),
+            seeds: number("SEEDS", 240),
             millis: number("MILLIS", 10_000),
         }
     }

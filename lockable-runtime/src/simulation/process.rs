@@ -416,9 +416,15 @@ impl Process {
         self.reach_server(server, lane).await;
         self.reach_process(lane).await;
         self.times(server).forget();
-        drop(opening.connection.set(Connection::open(&self.world, &self.life, (server, lane))));
+        let connection = Connection::open(&self.world, &self.life, (server, lane));
+        drop(opening.connection.set(Arc::clone(&connection)));
         opening.opened.notify_waiters();
         self.learn_primary();
+        let is_elected = self.world.mix.topology == Topology::Failover;
+        if is_elected && self.servers() != [server] {
+            // It belongs to an election that is over.
+            return connection.abandon();
+        }
         if let Some(events) = self.events() {
             events.on_connected(&|slot| self.server_of(slot) == server);
         }

@@ -167,6 +167,7 @@ impl Rules {
             }
         } else if let Some(current) = key.current.as_ref().filter(|current| *current != hold)
             && is_exclusive
+            && !self.lost.contains(&current.owner)
         {
             polled.broken.push(format!("is polled after hold {} began", current.number));
         }

@@ -219,7 +219,8 @@ impl Worker {
         let steps = u32::try_from(call.steps).unwrap();
         sleep(self.pause(call) * steps).await;
         let completed = completed(&guard, ());
-        if completed.is_ok() {
+        // One that an operator has asked to stop completes all the same, and keeps its lock until then.
+        if completed.is_ok() && leases.iter().all(Lease::is_held) {
             users.iter().for_each(User::polled);
         }
         tokio::spawn(async move { guard.end().await }).await.unwrap();

@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 
 use super::dice::Dice;
 use super::history::{History, MARKS, Names, Record};
-use super::keys::{KEYS, keys_in, known, lock_key, seat_of, slot};
+use super::keys::{KEYS, PERMITS, family, keys_in, known, lock_key, seat_of, slot};
 use super::life::sleep_until;
 use super::mix::{Mix, Way};
 use super::process::Process;
@@ -225,6 +225,10 @@ impl World {
                 (Some(_), Some(_)) => {}
             }
         }
+        let is_replica = self.is_left(server) && !self.seats().is_failing_over;
+        if is_replica && does > Does::Reads {
+            return Err(Refused::ByServer(Refusal::ReadOnly));
+        }
         match self.servers[server].refusal_of(does) {
             None => Ok(()),
             Some(Refusal::Growth) if self.is_done_by_half(request) => Err(Refused::HalfDone),
@@ -420,6 +424,10 @@ impl World {
         }
         let has = |other: &&str| self.owner(other).as_deref() == Some(owner);
         if KEYS.iter().filter(|other| has(other)).count() > 1 {
+            // A request that is repeated in parts takes the first permit that is free.
+            if self.mix.topology == Topology::Slots && family(known(key)) == PERMITS {
+                return self.count("permits taken twice while a slot moves");
+            }
             self.violation(|names| format!("{key}: {} has two locks", names.of(owner)));
         }
     }

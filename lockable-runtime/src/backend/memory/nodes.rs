@@ -81,7 +81,9 @@ impl Memory {
         let (mut from, mut to) = (self.state(), to.state());
         match part {
             Part::Lock(key) => {
-                let lock = from.places.get_mut(key).and_then(|place| place.lock.take());
+                let now = tokio_time();
+                let place = from.places.get_mut(key).filter(|place| now < place.expires());
+                let lock = place.and_then(|place| place.lock.take());
                 if lock.is_some() {
                     to.places.entry(key.clone()).or_default().lock = lock;
                 }
