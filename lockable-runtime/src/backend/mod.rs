@@ -36,10 +36,12 @@ pub(crate) use link::{Link, Outcome, Question, Stage};
 pub(crate) use memory::Memory;
 #[cfg(feature = "__internals")]
 pub use memory::MemoryStore;
+#[cfg(all(test, feature = "redis"))]
+pub(crate) use memory::{Part, Snapshot};
 #[cfg(feature = "redis")]
 pub(crate) use redis::Redis;
 #[cfg(all(test, feature = "redis"))]
-pub(crate) use redis::Times;
+pub(crate) use redis::{Before, LatestReleases, Times, sure};
 pub(crate) use revoking::{Audience, Revocation, Revoking, Verb};
 pub(crate) use url::{Settings, open};
 

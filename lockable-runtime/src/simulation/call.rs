@@ -35,7 +35,20 @@ pub(super) enum Form {
     Released,
     /// A guard that is dropped.
     Dropped,
+    /// A sync body, which nothing stops; its requests run in the background.
+    Sync,
 }
+
+const FORMS: [Form; 8] = [
+    Form::Body,
+    Form::Body,
+    Form::Body,
+    Form::Body,
+    Form::Released,
+    Form::Released,
+    Form::Dropped,
+    Form::Sync,
+];
 
 /// The keys of calls for several locks.
 const SEVERAL: [&[&str]; 6] =
@@ -59,9 +72,10 @@ impl Call {
     }
 
     pub(super) fn draw(dice: &mut Dice, mix: &Mix) -> Self {
-        let form = dice.one_of(&[Form::Body, Form::Body, Form::Released, Form::Dropped]);
+        let form = dice.one_of(&FORMS);
         let (keys, permits) = wanted(dice, mix);
-        let kept = (keys == [ONCE] && dice.chance(800)).then(|| dice.millis_below(3_000));
+        let kept = (keys == [ONCE] && form != Form::Sync && dice.chance(800))
+            .then(|| dice.millis_below(3_000));
         let kept = kept.map(|period| period + Duration::from_millis(100));
         let mut terms = Terms { permits, ..terms(dice) };
         terms.fair &= permits == Permits::OneLock;
@@ -73,6 +87,7 @@ impl Call {
             // It could wait for one period after the other.
             terms.wait = Wait::Never;
         }
+        terms.caller_blocks = form == Form::Sync;
         Self {
             keys,
             terms,
@@ -81,7 +96,7 @@ impl Call {
             steps: if mix.is_crowded && dice.chance(900) { 0 } else { dice.below(6) },
             pause: pause(dice, mix),
             extends: dice.chance(50),
-            patience: dice.chance(mix.cancel).then(|| patience(dice)),
+            patience: (form != Form::Sync && dice.chance(mix.cancel)).then(|| patience(dice)),
         }
     }
 }

@@ -10,12 +10,14 @@ use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 use super::life::sleep;
-use super::process::Process;
+use super::process::{Ask, Asked, NoAnswer, Process};
+use super::seats::Topology;
+use super::server::Does;
 use super::subscription::listen;
 use crate::backend::{
     self, Acquisition, Administration, Attempt, Audience, Backend, Checkup, Enqueued, Environment,
     Events, Fault, Grant, Held, Memory, Page, Queued, Release, Renewal, Renewed, Reply, Reserved,
-    Revocation, Revoking, Seen,
+    Revocation, Revoking, Seen, sure,
 };
 use crate::check::Role;
 use crate::types::clock::{Moment, tokio_time};
@@ -26,28 +28,135 @@ use crate::types::token::Origin;
 
 pub(super) struct Client(pub(super) Arc<Process>);
 
+/// As messages name it.
+pub(super) const SERVER: &str = "simulation";
+
 impl Client {
-    fn parts(&self) -> (Arc<Process>, Arc<Memory>) {
-        (Arc::clone(&self.0), Arc::clone(&self.0.world.store))
+    /// What no call asks for.
+    fn any_store(&self) -> &Arc<Memory> {
+        self.0.world.store(0)
+    }
+}
+
+impl Ask {
+    /// With all keys.
+    fn whole(what: &'static str, slot: Slot, does: Does) -> Self {
+        Self { what, slot, does, part: None }
+    }
+}
+
+impl Process {
+    /// A release was answered.
+    fn released(&self, attempt: &Arc<Attempt>, found: Release) {
+        if found == Release::Released {
+            self.latest_releases.add(Arc::clone(attempt), tokio_time());
+        }
+    }
+
+    /// Releases once more, on the new primary, what was released last.
+    pub(super) async fn move_in(self: Arc<Self>) {
+        let client = Client(Arc::clone(&self));
+        drop(self.ready(self.servers()[0]).await);
+        for attempt in self.latest_releases.take() {
+            drop(tokio::spawn(client.release(attempt)));
+        }
+    }
+
+    async fn is_any_taken(self: &Arc<Self>, keys: Vec<LockKey>) -> Result<bool, Fault> {
+        let Some(slot) = keys.first().map(Slot::of) else { return Ok(false) };
+        let ask = Ask::whole("above", slot, Does::Reads);
+        match self.ask(ask, |store| store.is_any_taken(keys.clone())).await {
+            Ok(asked) => Ok(asked.answer),
+            Err(NoAnswer::Moves) => self.is_any_taken_in_parts(&keys).await,
+            Err(NoAnswer::Fault(fault)) => Err(fault),
+        }
+    }
+
+    /// Those of one server go together; where they share the slots, each goes by itself, beside the others.
+    async fn renew(
+        self: &Arc<Self>,
+        renewals: Vec<Renewal>,
+    ) -> Result<Vec<Result<Renewed, Fault>>, Fault> {
+        let Some(first) = renewals.first() else { return Ok(Vec::new()) };
+        if self.world.mix.topology != Topology::Slots {
+            let slot = first.attempt.slot;
+            return self.renew_together(slot, renewals).await.map_err(NoAnswer::fault);
+        }
+        let alone = |renewal: Renewal| {
+            let this = Arc::clone(self);
+            tokio::spawn(async move { this.renew_alone(renewal).await })
+        };
+        let running: Vec<_> = renewals.into_iter().map(alone).collect();
+        let mut outcomes = Vec::new();
+        for running in running {
+            outcomes.push(running.await.unwrap());
+        }
+        Ok(outcomes)
+    }
+
+    async fn renew_alone(self: &Arc<Self>, renewal: Renewal) -> Result<Renewed, Fault> {
+        match self.renew_together(renewal.attempt.slot, vec![renewal.clone()]).await {
+            Ok(mut outcomes) => outcomes.remove(0),
+            Err(NoAnswer::Moves) => self.renew_in_parts(&renewal).await,
+            Err(NoAnswer::Fault(fault)) => Err(fault),
+        }
+    }
+
+    async fn renew_together(
+        self: &Arc<Self>,
+        slot: Slot,
+        renewals: Vec<Renewal>,
+    ) -> Result<Vec<Result<Renewed, Fault>>, NoAnswer> {
+        let ask = Ask::whole("renewal", slot, Does::Writes);
+        let request = |store: &Arc<Memory>| self.renewed(store, renewals.clone());
+        self.ask(ask, request).await.map(|asked| asked.answer)
+    }
+
+    /// The reply of a store; the rules and the servers know what it says of whom.
+    pub(super) fn renewed(
+        &self,
+        store: &Arc<Memory>,
+        renewals: Vec<Renewal>,
+    ) -> Reply<Vec<Result<Renewed, Fault>>> {
+        let (world, number) = (Arc::clone(&self.world), self.number);
+        let server = usize::from(!Arc::ptr_eq(store, world.store(0)));
+        let reply = store.renew(renewals.clone());
+        Box::pin(async move {
+            let outcomes = reply.await?;
+            for (Renewal { attempt, .. }, outcome) in renewals.iter().zip(&outcomes) {
+                if matches!(outcome, Ok(Renewed::Held)) {
+                    world.confirms(server, attempt.owner.as_ref());
+                    if attempt.is_watched() {
+                        world.tracks(number, &attempt.key, attempt.owner.as_ref());
+                    }
+                }
+            }
+            Ok(outcomes)
+        })
     }
 }
 
 impl Backend for Client {
     fn try_acquire(&self, attempt: Arc<Attempt>) -> Reply<Acquisition> {
-        let (process, store) = self.parts();
+        let process = Arc::clone(&self.0);
         Box::pin(async move {
-            let request = || {
-                attempt.mark_sent(tokio_time());
-                let reply = store.try_acquire(sent(&attempt));
-                known(&process, &attempt, reply, |found| match found {
-                    Acquisition::Granted { fencing_token, permit, .. } => {
-                        let first = (*fencing_token).into();
-                        Some((Reserved { first, passes: 0 }, permit.clone()))
-                    }
-                    Acquisition::Busy | Acquisition::Done => None,
-                })
+            let granted = |found: &Acquisition| match found {
+                Acquisition::Granted { fencing_token, permit, .. } => {
+                    let first = (*fencing_token).into();
+                    Some((Reserved { first, passes: 0 }, permit.clone()))
+                }
+                Acquisition::Busy | Acquisition::Done => None,
             };
-            let found = process.ask("acquire", request).await?.answer;
+            let request = |store: &Arc<Memory>| {
+                attempt.mark_sent(tokio_time());
+                known(&process, store, &attempt, store.try_acquire(sent(&attempt)), granted)
+            };
+            let ask = Ask::whole("acquire", attempt.slot, Does::Grows);
+            let found = match process.ask(ask, request).await {
+                Ok(asked) => asked.answer,
+                Err(NoAnswer::Moves) => return process.acquire_in_parts(&attempt).await,
+                Err(NoAnswer::Fault(fault)) => return Err(fault),
+            };
             Ok(match (found, attempt.sent_at()) {
                 (Acquisition::Granted { fencing_token, permit, .. }, Some(since)) => {
                     Acquisition::Granted { fencing_token, since, permit }
@@ -59,10 +168,19 @@ impl Backend for Client {
     }
 
     fn release(&self, attempt: Arc<Attempt>) -> Reply<Release> {
-        let (process, store) = self.parts();
+        let process = Arc::clone(&self.0);
         Box::pin(async move {
-            let asked = process.ask("release", || store.release(sent(&attempt))).await?;
-            sure(asked.answer, asked.is_second)
+            let ask = Ask::whole("release", attempt.slot, Does::Writes);
+            let request = |store: &Arc<Memory>| store.release(sent(&attempt));
+            match process.ask(ask, request).await {
+                Ok(Asked { answer, before, .. }) => {
+                    let found = sure(answer, &before, SERVER)?;
+                    process.released(&attempt, found);
+                    Ok(found)
+                }
+                Err(NoAnswer::Moves) => process.release_in_parts(&attempt).await,
+                Err(NoAnswer::Fault(fault)) => Err(fault),
+            }
         })
     }
 
@@ -71,46 +189,60 @@ impl Backend for Client {
         attempt: Arc<Attempt>,
         next: Arc<Attempt>,
     ) -> Reply<(Release, Option<Grant>)> {
-        let (process, store) = self.parts();
+        let process = Arc::clone(&self.0);
         Box::pin(async move {
             let since = tokio_time();
             next.mark_sent(since);
-            let request = || {
+            let request = |store: &Arc<Memory>| {
                 let reply = store.release_to(sent(&attempt), sent(&next));
-                known(&process, &next, reply, |(_, grant)| grant.as_ref().map(grant_of))
+                known(&process, store, &next, reply, |(_, grant)| grant.as_ref().map(grant_of))
             };
+            let ask = Ask::whole("release to", attempt.slot, Does::Grows);
             let mut given_up = GivenUp { process: &process, next: Some(&next) };
-            let asked = process.ask("release to", request).await;
+            let asked = process.ask(ask, request).await;
             given_up.next = None;
-            let asked = asked?;
-            let (found, grant) = asked.answer;
+            let Asked { answer, server, server_time, before, .. } = match asked {
+                Ok(asked) => asked,
+                Err(NoAnswer::Moves) => {
+                    return Ok((process.release_in_parts(&attempt).await?, None));
+                }
+                Err(NoAnswer::Fault(fault)) => return Err(fault),
+            };
+            let (found, grant) = answer;
             let grant = grant.map(|grant| {
-                process.times.learn(since, asked.server_time, tokio_time());
+                process.times(server).learn(since, server_time, tokio_time());
                 Grant::answered(&next, grant.fence, since, next.ttl.provisional())
             });
-            Ok((sure(found, asked.is_second)?, grant))
+            let found = sure(found, &before.map(|(found, _)| found), SERVER)?;
+            process.released(&attempt, found);
+            Ok((found, grant))
         })
     }
 
     fn enqueue(&self, attempt: Arc<Attempt>) -> Reply<Enqueued> {
-        let (process, store) = self.parts();
+        let process = Arc::clone(&self.0);
         Box::pin(async move {
-            let since = tokio_time();
-            attempt.mark_sent(since);
             let what = if attempt.had_turn() { "claim" } else { "question" };
             process.world.count(if attempt.had_turn() { "claims" } else { "questions" });
             if attempt.had_turn() {
                 process.world.rules().claims(process.number, attempt.key.as_str());
             }
-            let request = || {
-                let reply = store.enqueue(sent(&attempt));
-                known(&process, &attempt, reply, |found| match found {
+            let request = |store: &Arc<Memory>| {
+                attempt.mark_sent(tokio_time());
+                known(&process, store, &attempt, store.enqueue(sent(&attempt)), |found| match found
+                {
                     Enqueued::Granted(grant) => Some(grant_of(grant)),
                     Enqueued::Queued { .. } | Enqueued::Done { .. } => None,
                 })
             };
-            let asked = process.ask(what, request).await?;
-            process.times.learn(since, asked.server_time, tokio_time());
+            let ask = Ask::whole(what, attempt.slot, Does::Grows);
+            let asked = match process.ask(ask, request).await {
+                Ok(asked) => asked,
+                Err(NoAnswer::Moves) => return process.enqueue_in_parts(&attempt).await,
+                Err(NoAnswer::Fault(fault)) => return Err(fault),
+            };
+            let since = asked.sent;
+            process.times(asked.server).learn(since, asked.server_time, tokio_time());
             Ok(match asked.answer {
                 Enqueued::Granted(grant) => {
                     let Grant { key, fence, .. } = grant;
@@ -123,21 +255,24 @@ impl Backend for Client {
     }
 
     fn leave(&self, attempt: Arc<Attempt>) -> Reply<()> {
-        let (process, store) = self.parts();
+        let process = Arc::clone(&self.0);
         Box::pin(async move {
-            process.ask("leave", || store.leave(sent(&attempt))).await.map(|asked| asked.answer)
+            let ask = Ask::whole("leave", attempt.slot, Does::Writes);
+            match process.ask(ask, |store| store.leave(sent(&attempt))).await {
+                Ok(_) => Ok(()),
+                Err(NoAnswer::Moves) => process.leave_in_parts(&attempt).await,
+                Err(NoAnswer::Fault(fault)) => Err(fault),
+            }
         })
     }
 
     fn renew(&self, renewals: Vec<Renewal>) -> Reply<Vec<Result<Renewed, Fault>>> {
-        let (process, store) = self.parts();
-        Box::pin(async move {
-            process.ask("renewal", || store.renew(renewals.clone())).await.map(|asked| asked.answer)
-        })
+        let process = Arc::clone(&self.0);
+        Box::pin(async move { process.renew(renewals).await })
     }
 
     fn listen(&self, origin: Origin, events: Weak<dyn Events>) -> Reply<()> {
-        let (process, _) = self.parts();
+        let process = Arc::clone(&self.0);
         Box::pin(async move {
             listen(&process, origin, events).await;
             Ok(())
@@ -145,15 +280,12 @@ impl Backend for Client {
     }
 
     fn inspect(&self, key: LockKey) -> Reply<Option<Held>> {
-        self.0.world.store.inspect(key)
+        self.any_store().inspect(key)
     }
 
     fn is_any_taken(&self, keys: Vec<LockKey>) -> Reply<bool> {
-        let (process, store) = self.parts();
-        Box::pin(async move {
-            let request = || store.is_any_taken(keys.clone());
-            process.ask("above", request).await.map(|asked| asked.answer)
-        })
+        let process = Arc::clone(&self.0);
+        Box::pin(async move { process.is_any_taken(keys).await })
     }
 }
 
@@ -172,16 +304,8 @@ impl Drop for GivenUp<'_> {
     }
 }
 
-/// A release that was repeated and does not find its own proves nothing.
-fn sure(found: Release, is_second: bool) -> Result<Release, Fault> {
-    if is_second && found != Release::Released {
-        return Err(Fault::unavailable("the connection broke during the release"));
-    }
-    Ok(found)
-}
-
 /// What a request says of an attempt. A server notes nothing in the attempt of the process.
-fn sent(attempt: &Attempt) -> Arc<Attempt> {
+pub(super) fn sent(attempt: &Attempt) -> Arc<Attempt> {
     let Attempt { key, lane, owner, ttl, min_hold, .. } = attempt;
     let sent = match lane {
         None => Attempt::owned(key.clone(), *ttl, owner.clone()),
@@ -200,18 +324,21 @@ fn grant_of(grant: &Grant) -> Tokens {
     (grant.fence, Some(grant.key.clone()))
 }
 
-/// The reply of the store, whose grant the rules know from when it is made.
+/// The reply of a store, whose grant the rules know from when it is made.
 fn known<T: Send + 'static>(
     process: &Process,
+    store: &Arc<Memory>,
     attempt: &Arc<Attempt>,
     reply: Reply<T>,
     granted: fn(&T) -> Option<Tokens>,
 ) -> Reply<T> {
     let (world, attempt) = (Arc::clone(&process.world), Arc::clone(attempt));
+    let server = usize::from(!Arc::ptr_eq(store, world.store(0)));
     Box::pin(async move {
         let found = reply.await?;
         if let Some((fence, permit)) = granted(&found) {
-            world.granted(permit.as_ref().unwrap_or(&attempt.key), attempt.owner.as_ref(), fence);
+            let key = permit.as_ref().unwrap_or(&attempt.key);
+            world.granted(server, key, attempt.owner.as_ref(), fence);
         }
         Ok(found)
     })
@@ -219,47 +346,47 @@ fn known<T: Send + 'static>(
 
 impl Administration for Client {
     fn sweep(&self, selection: Selection) -> Reply<Page> {
-        self.0.world.store.sweep(selection)
+        self.any_store().sweep(selection)
     }
 
     fn look(&self, key: LockKey) -> Reply<Option<Seen>> {
-        self.0.world.store.look(key)
+        self.any_store().look(key)
     }
 
     fn queue(&self, key: LockKey) -> Reply<Vec<Queued>> {
-        Administration::queue(&self.0.world.store, key)
+        Administration::queue(self.any_store(), key)
     }
 
     fn clients(&self) -> Reply<Vec<backend::Client>> {
-        self.0.world.store.clients()
+        self.any_store().clients()
     }
 
     fn clock_difference(&self) -> Reply<Option<Duration>> {
-        self.0.world.store.clock_difference()
+        self.any_store().clock_difference()
     }
 
     fn size(&self) -> Reply<u64> {
-        self.0.world.store.size()
+        self.any_store().size()
     }
 }
 
 impl Revoking for Client {
     fn send(&self, revocation: Revocation) -> Reply<Audience> {
-        self.0.world.store.send(revocation)
+        self.any_store().send(revocation)
     }
 
     fn force(&self, key: LockKey, owner: Vec<u8>) -> Reply<Release> {
-        self.0.world.store.force(key, owner)
+        self.any_store().force(key, owner)
     }
 }
 
 impl Environment for Client {
     fn name(&self) -> &'static str {
-        "simulation"
+        SERVER
     }
 
     fn store(&self) -> &'static str {
-        "simulation"
+        SERVER
     }
 
     fn now(&self) -> Moment {
@@ -279,22 +406,29 @@ impl Environment for Client {
     }
 
     fn connect(&self) -> Reply<()> {
-        let (process, _) = self.parts();
-        Box::pin(async move { process.ready().await.map(drop) })
+        let process = Arc::clone(&self.0);
+        Box::pin(async move { process.ready(process.servers()[0]).await.map(drop) })
     }
 
     fn report_to(&self, events: Weak<dyn Events>) {
-        self.0.world.store.report_to(Weak::clone(&events));
         // The first one stays.
         drop(self.0.events.set(events));
     }
 
-    fn unanswered(&self, _: Slot, waited: Duration) -> Fault {
-        self.0.unanswered(waited);
+    fn moved_at(&self, slot: Slot) -> Moment {
+        self.0.moved_at(slot)
+    }
+
+    fn place(&self, slot: Slot) -> usize {
+        self.0.server_of(slot)
+    }
+
+    fn unanswered(&self, slot: Slot, waited: Duration) -> Fault {
+        self.0.unanswered(slot, waited);
         Fault::no_answer(self.name(), waited)
     }
 
     fn check(&self, prefix: &str, role: Role) -> Checkup {
-        self.0.world.store.check(prefix, role)
+        self.any_store().check(prefix, role)
     }
 }

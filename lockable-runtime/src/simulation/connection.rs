@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::life::Life;
 use super::mix::{Lane, Way};
-use super::world::{World, answer};
+use super::world::{Refused, Request, World};
 use crate::backend::{Fault, Reply};
 use crate::types::clock::{Moment, tokio_time};
 
@@ -24,7 +24,7 @@ type Deliver = Box<dyn FnOnce() + Send>;
 /// What the server does with a request.
 type Serve = Box<dyn FnOnce() -> Deliver + Send>;
 
-struct Request {
+struct Sent {
     arrives: Moment,
     lands_when_cut: bool,
     serve: Serve,
@@ -33,15 +33,18 @@ struct Request {
 pub(super) struct Connection {
     world: Arc<World>,
     life: Arc<Life>,
-    requests: mpsc::UnboundedSender<Request>,
+    requests: mpsc::UnboundedSender<Sent>,
     wire: Arc<Wire>,
     since: Moment,
     is_retired: AtomicBool,
+    /// Whether its server was left for the other one.
+    is_abandoned: AtomicBool,
     unanswered: AtomicU32,
 }
 
 /// What both ends have in common.
 struct Wire {
+    server: usize,
     lane: Lane,
     is_cut: AtomicBool,
     loses_requests: AtomicBool,
@@ -50,17 +53,21 @@ struct Wire {
 }
 
 impl Wire {
-    fn of(lane: Lane) -> Self {
+    fn of(server: usize, lane: Lane) -> Self {
         let no = || AtomicBool::new(false);
         let (is_cut, loses_requests, loses_replies) = (no(), no(), no());
-        Self { lane, is_cut, loses_requests, loses_replies, cut: Notify::new() }
+        Self { server, lane, is_cut, loses_requests, loses_replies, cut: Notify::new() }
     }
 }
 
 impl Connection {
-    pub(super) fn open(world: &Arc<World>, life: &Arc<Life>, lane: Lane) -> Arc<Self> {
+    pub(super) fn open(
+        world: &Arc<World>,
+        life: &Arc<Life>,
+        (server, lane): (usize, Lane),
+    ) -> Arc<Self> {
         let (sender, requests) = mpsc::unbounded_channel();
-        let wire = Arc::new(Wire::of(lane));
+        let wire = Arc::new(Wire::of(server, lane));
         let served = serve(Arc::clone(world), Arc::clone(life), Arc::clone(&wire), requests);
         drop(tokio::spawn(served));
         Arc::new(Self {
@@ -70,15 +77,20 @@ impl Connection {
             wire,
             since: tokio_time(),
             is_retired: AtomicBool::new(false),
+            is_abandoned: AtomicBool::new(false),
             unanswered: AtomicU32::new(0),
         })
     }
 
-    /// The store's answer, and the server's time then.
+    /// The server's answer, and its time then.
     ///
     /// # Errors
     /// When the connection breaks.
-    pub(super) async fn call<T>(&self, reply: Reply<T>) -> Result<(T, u64), Fault>
+    pub(super) async fn call<T>(
+        &self,
+        request: Request,
+        reply: Reply<T>,
+    ) -> Result<(Result<T, Refused>, u64), Fault>
     where
         T: Send + 'static,
     {
@@ -91,7 +103,8 @@ impl Connection {
         let (sender, answered) = oneshot::channel();
         let world = Arc::clone(&self.world);
         self.send(Box::new(move || {
-            let answered = (answer(reply), world.server_time());
+            let answered = world.serve(&request, reply);
+            let answered = (answered, world.servers[request.server].time());
             Box::new(move || drop(sender.send(answered)))
         }));
         match self.unless_cut(answered).await {
@@ -113,7 +126,7 @@ impl Connection {
         let arrives = self.life.runs_at().after(self.world.way(way));
         let lands_when_cut = self.world.roll(|dice| dice.chance(500));
         // The server reads for as long as there is a sender.
-        drop(self.requests.send(Request { arrives, lands_when_cut, serve }));
+        drop(self.requests.send(Sent { arrives, lands_when_cut, serve }));
     }
 
     /// The answer; none when the connection breaks first. It never comes if it was lost on its way.
@@ -165,7 +178,17 @@ impl Connection {
         }
     }
 
-    fn retire(&self) {
+    /// Its server was left for the other one: what it answers now is not believed.
+    pub(super) fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Relaxed);
+        self.cut();
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.is_abandoned.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn retire(&self) {
         self.is_retired.store(true, Ordering::Relaxed);
     }
 
@@ -179,12 +202,12 @@ async fn serve(
     world: Arc<World>,
     life: Arc<Life>,
     wire: Arc<Wire>,
-    mut requests: mpsc::UnboundedReceiver<Request>,
+    mut requests: mpsc::UnboundedReceiver<Sent>,
 ) {
     let (replies, arriving) = mpsc::unbounded_channel();
     drop(tokio::spawn(deliver(Arc::clone(&world), life, arriving)));
-    while let Some(Request { arrives, lands_when_cut, serve }) = requests.recv().await {
-        world.read_by_server(arrives).await;
+    while let Some(Sent { arrives, lands_when_cut, serve }) = requests.recv().await {
+        world.read_by_server(wire.server, arrives).await;
         let is_cut = wire.is_cut.load(Ordering::Relaxed);
         if (is_cut && !lands_when_cut) || wire.loses_requests.load(Ordering::Relaxed) {
             world.count("requests lost");

@@ -1,6 +1,9 @@
 //! The locks that all calls are about.
 
+use std::sync::LazyLock;
+
 use crate::types::key::LockKey;
+use crate::types::slot::Slot;
 
 /// The locks that all calls are about: three plain ones, one that may be done, the gate and the permits of a key.
 pub(super) const KEYS: [&str; 8] = ["a", "b", "c", ONCE, "{p}#0", "{p}#1", "{p}#2", "{p}#3"];
@@ -12,16 +15,51 @@ pub(super) const ONCE: &str = "once";
 pub(super) const PERMITS: &str = "{p}";
 pub(super) const GATE: usize = 4;
 
+/// How many hash slots they are in; those behind the gate are in the last of them.
+pub(super) const SLOTS: usize = GATE + 1;
+
+static LOCK_KEYS: LazyLock<[LockKey; KEYS.len()]> =
+    LazyLock::new(|| KEYS.map(|key| LockKey::prefixed("", key).unwrap()));
+
+static ALL_SLOTS: LazyLock<[Slot; SLOTS]> =
+    LazyLock::new(|| std::array::from_fn(|at| Slot::of(&LOCK_KEYS[at])));
+
 pub(super) fn lock_key(key: &str) -> LockKey {
-    LockKey::prefixed("", key).unwrap()
+    match position(key) {
+        Some(at) => LOCK_KEYS[at].clone(),
+        None => LockKey::prefixed("", key).unwrap(),
+    }
 }
 
 /// The same name as one that lives for ever.
 pub(super) fn known(key: &LockKey) -> &'static str {
-    KEYS.into_iter().find(|known| *known == key.as_str()).unwrap()
+    KEYS[position(key.as_str()).unwrap()]
+}
+
+fn position(key: &str) -> Option<usize> {
+    KEYS.into_iter().position(|known| known == key)
 }
 
 /// The key, or what it is a permit of.
 pub(super) fn family(key: &'static str) -> &'static str {
     key.split_once('#').map_or(key, |(family, _)| family)
+}
+
+/// The number of the slot in which a key is.
+pub(super) fn seat_of(key: &str) -> usize {
+    position(key).unwrap_or(GATE).min(GATE)
+}
+
+/// The same of a slot.
+pub(super) fn seat(slot: Slot) -> usize {
+    ALL_SLOTS.iter().position(|known| *known == slot).unwrap()
+}
+
+pub(super) fn slot(seat: usize) -> Slot {
+    ALL_SLOTS[seat]
+}
+
+/// The keys in the slot of that number.
+pub(super) fn keys_in(seat: usize) -> impl Iterator<Item = &'static str> {
+    KEYS.into_iter().filter(move |key| seat_of(key) == seat)
 }

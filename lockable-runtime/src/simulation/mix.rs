@@ -4,12 +4,17 @@
 use std::time::Duration;
 
 use super::dice::Dice;
+use super::seats::Topology;
 
 /// Which rules a seed has to keep, and so what may go wrong in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Messages are late and calls are cancelled; nothing fails. So everything has to end well.
     Mild,
+    /// The same, and servers refuse requests for a moment; that loses nothing.
+    Refusing,
+    /// The same as mild, and locks are deleted or taken away; their holders hear of that.
+    Deleting,
     /// All but the loss of data: at most one call has the lock.
     Wild,
     /// The server also loses locks, so two calls may believe in one; their fencing tokens differ.
@@ -17,12 +22,26 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn of(seed: u64) -> Self {
-        match seed % 8 {
-            7 => Self::Losing,
-            odd if odd % 2 == 1 => Self::Wild,
-            _ => Self::Mild,
-        }
+    /// Whether processes, connections and servers fail.
+    pub(super) fn has_failures(self) -> bool {
+        matches!(self, Self::Wild | Self::Losing)
+    }
+}
+
+/// What a seed is about, by its number.
+pub(super) fn class(seed: u64) -> (Kind, Topology) {
+    match seed % 16 {
+        0 | 2 | 4 | 6 => (Kind::Mild, Topology::One),
+        1 | 3 => (Kind::Wild, Topology::One),
+        7 => (Kind::Losing, Topology::One),
+        8 => (Kind::Refusing, Topology::One),
+        10 => (Kind::Deleting, Topology::One),
+        5 => (Kind::Mild, Topology::Failover),
+        9 | 13 => (Kind::Wild, Topology::Failover),
+        12 => (Kind::Mild, Topology::Slots),
+        11 => (Kind::Wild, Topology::Slots),
+        14 => (Kind::Losing, Topology::Slots),
+        _ => (Kind::Losing, Topology::Failover),
     }
 }
 
@@ -51,8 +70,16 @@ pub(super) enum Fault {
     Flush,
     /// A lock is deleted.
     Delete,
+    /// A server refuses requests for a while.
+    Refuse,
+    /// The replica takes over, without the last writes.
+    FailOver,
+    /// A slot moves to the other server.
+    Move,
     /// An operator asks the holder of a lock to stop, which is no fault of anything.
     Revoke,
+    /// An operator takes a lock away.
+    Force,
 }
 
 impl Fault {
@@ -70,13 +97,17 @@ impl Fault {
             Self::SetBack => "clocks set back",
             Self::Flush => "flushes",
             Self::Delete => "deletions",
+            Self::Refuse => "refusals",
+            Self::FailOver => "failovers",
+            Self::Move => "moves of slots",
             Self::Revoke => "revocations",
+            Self::Force => "locks forced",
         }
     }
 }
 
 /// How probable each fault is in one step of a seed, in thousandths, at most.
-const FAULTS: [(Fault, u64); 12] = [
+const FAULTS: [(Fault, u64); 16] = [
     (Fault::Cut, 20),
     (Fault::Silence, 12),
     (Fault::Stop, 20),
@@ -88,13 +119,20 @@ const FAULTS: [(Fault, u64); 12] = [
     (Fault::SetBack, 8),
     (Fault::Flush, 12),
     (Fault::Delete, 12),
+    (Fault::Refuse, 12),
+    (Fault::FailOver, 12),
+    (Fault::Move, 20),
     (Fault::Revoke, 60),
+    (Fault::Force, 12),
 ];
 
 /// How probable things are, in thousandths, and how long they may take, in milliseconds.
 #[derive(Clone, Debug)]
 pub(super) struct Mix {
     pub(super) kind: Kind,
+    pub(super) topology: Topology,
+    /// By how much the clock of one server is behind that of the other.
+    pub(super) behind: Duration,
     pub(super) faults: Vec<(Fault, u64)>,
     /// What is under way takes long, at most `longest_way`, in these directions.
     pub(super) slow: u64,
@@ -105,6 +143,8 @@ pub(super) struct Mix {
     /// A message of a grant takes long, at most `longest_message`.
     pub(super) late_message: u64,
     pub(super) longest_message: u64,
+    /// A message of an operator is lost.
+    pub(super) lost_message: u64,
     /// A call is dropped before its end.
     pub(super) cancel: u64,
     /// A body waits for long.
@@ -149,26 +189,40 @@ pub(super) enum Lane {
 }
 
 impl Mix {
-    pub(super) fn draw(kind: Kind, dice: &mut Dice) -> Self {
-        let is_mild = kind == Kind::Mild;
+    pub(super) fn draw((kind, topology): (Kind, Topology), dice: &mut Dice) -> Self {
+        let is_calm = !kind.has_failures();
         let may_strike = |fault: &Fault| match fault {
-            Fault::Flush | Fault::Delete => kind == Kind::Losing,
+            Fault::Flush => kind == Kind::Losing,
+            Fault::Delete | Fault::Force => matches!(kind, Kind::Losing | Kind::Deleting),
+            Fault::Refuse => !is_calm || kind == Kind::Refusing,
+            Fault::FailOver => topology == Topology::Failover,
+            Fault::Move => topology == Topology::Slots,
             Fault::Revoke => true,
-            _ => !is_mild,
+            _ => !is_calm,
         };
         let struck = FAULTS.into_iter().filter(|(fault, _)| may_strike(fault));
+        let chance = |dice: &mut Dice, fault, most| {
+            let always =
+                [Fault::FailOver, Fault::Move].contains(&fault) || is_calm && kind != Kind::Mild;
+            let chance = if always { 1 + dice.below(most) } else { up_to(dice, most) };
+            (fault, chance)
+        };
         let is_crowded = dice.chance(20);
+        let dice_of_clock = dice.one_of(&[1, 30_000]);
         let is_slow = |dice: &mut Dice| dice.chance(700);
         Self {
             kind,
-            faults: struck.map(|(fault, most)| (fault, up_to(dice, most))).collect(),
-            slow: if is_mild { 100 + up_to(dice, 400) } else { up_to(dice, 60) },
+            topology,
+            behind: dice.millis_below(dice_of_clock),
+            faults: struck.map(|(fault, most)| chance(dice, fault, most)).collect(),
+            slow: if is_calm { 100 + up_to(dice, 400) } else { up_to(dice, 60) },
             // Below a third of what a lease of a second leaves for its renewal.
-            longest_way: if is_mild { dice.one_of(&[100, 250]) } else { 300 },
+            longest_way: if is_calm { dice.one_of(&[100, 250]) } else { 300 },
             slow_ways: WAYS.into_iter().filter(|_| is_slow(dice)).collect(),
-            very_slow: if is_mild { 0 } else { up_to(dice, 8) },
+            very_slow: if is_calm { 0 } else { up_to(dice, 8) },
             late_message: up_to(dice, 200),
             longest_message: dice.one_of(&[300, 1_500]),
+            lost_message: if is_calm { 0 } else { up_to(dice, 500) },
             cancel: up_to(dice, 300),
             long_body: 50 + up_to(dice, 350),
             wants_permit: up_to(dice, 1_000),
@@ -179,7 +233,7 @@ impl Mix {
             rest: up_to(dice, 1_000),
             workers: if is_crowded { 24 } else { 1 + up_to(dice, 3) },
             is_crowded,
-            command_deadline: if is_mild { 1_000 } else { dice.one_of(&[1_000, 300]) },
+            command_deadline: if is_calm { 1_000 } else { dice.one_of(&[1_000, 300]) },
         }
     }
 
@@ -197,8 +251,24 @@ impl Mix {
         self.wants_several > 0 || (self.wants_permit > 0 && self.wants_all > 0)
     }
 
+    /// How long a body may run whose process hears that its lock was taken away: until the message has arrived, and
+    /// a look was answered, before which there may have been another one.
+    pub(super) fn longest_unheard(&self) -> Duration {
+        Duration::from_millis(self.longest_message + 4 * self.longest_way + 1_500)
+    }
+
+    /// Whether nothing fails, and nothing makes up for that.
     pub(super) fn is_mild(&self) -> bool {
-        self.kind == Kind::Mild
+        self.kind == Kind::Mild && self.topology == Topology::One
+    }
+
+    /// From which TTL on a lease that is renewed is not lost, if there is one.
+    pub(super) fn shortest_kept(&self) -> Option<Duration> {
+        match (self.kind, self.topology) {
+            (Kind::Mild, Topology::One) => Some(Duration::from_millis(1_500)),
+            (Kind::Mild, Topology::Slots) | (Kind::Refusing, _) => Some(Duration::from_secs(4)),
+            _ => None,
+        }
     }
 }
 

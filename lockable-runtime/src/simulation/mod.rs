@@ -2,16 +2,32 @@
 //!
 //! In each seed, three processes call for the same locks. All of a call is real, from `locker/acquire` down to the
 //! contract of a backend: lines, turns, releases in the background, renewals, leases, bodies; so are the
-//! store in memory, and the times that date a grant. Simulated is what lies between:
+//! stores in memory, and the times that date a grant. Simulated is what lies between:
 //!
-//! 1. Each process has a [`client`] in the place of a backend. It sends the verbs over two [`connection`]s, one
-//!    for the calls and one for the background, and hears of grants by a [`subscription`], as on Redis.
-//! 2. The [`mix`] of the seed says what may go wrong: what is under way is slow or lost, connections break or
-//!    are silent, processes stop and are killed, runtimes are blocked, the server stalls and loses data, calls are dropped.
-//! 3. A [`worker`] makes one call after the other, each with other terms, in each way that a lock can be held.
-//! 4. [`rules`] knows what every seed has to keep. It is asked at each poll of a body under its lock, and at
-//!    each grant of the server. At the end of a [`trial`] it is calm: every call has to end then, and no lock,
+//! 1. There are two servers ([`server`]). The number of a seed says how they are used ([`seats`]) and which rules it
+//!    has to keep: one server alone; a replica that takes over without the last writes; slots that move from one to the
+//!    other key by key.
+//! 2. Each process has a [`client`] in the place of a backend. It sends the verbs over two [`connection`]s to a
+//!    server, one for the calls and one for the background, and hears of grants by a [`subscription`], as on Redis. It
+//!    follows redirections, a new primary, and a slot that moves ([`in_parts`]) as the real backend does.
+//! 3. The [`mix`] of the seed says what may go wrong: what is under way is slow or lost, connections break or
+//!    are silent, processes stop and are killed, runtimes are blocked, servers stall, refuse requests and lose data,
+//!    operators stop holders and take locks away, calls are dropped.
+//! 4. A [`worker`] makes one call after the other, each with other terms, in each way that a lock can be held.
+//! 5. [`rules`] knows what every seed has to keep. It is asked at each poll of a body under its lock, and at
+//!    each grant of a server. At the end of a [`trial`] it is calm: every call has to end then, and no lock,
 //!    place or work may be left.
+//!
+//! | rule | where it is not asserted |
+//! |---|---|
+//! | at most one body is polled under a lock, and the server has that for it | for the owner of a lock that a server has lost: by a flush, a deletion, an operator, or a switch to the replica |
+//! | fencing tokens rise from grant to grant, and are used once | for grants of a primary that was left already |
+//! | fencing tokens rise from body to body | for those owners, whose tokens a resource rejects |
+//! | no body begins with a grant of a server that its process has left | – |
+//! | no body is polled, and no turn passed on, after a message of an operator has arrived | – |
+//! | a body whose lock is deleted stops when its process hears of that | where processes or connections fail |
+//! | a lease that is renewed is not lost; refusals and moves of slots lose none | where something else fails |
+//! | calls of a process are served in their order, and no lock is taken for long without a call | where something fails, or slots move |
 //!
 //! Time is tokio's, paused, so it advances when nothing is left to do. Randomness is that of the seed, on this
 //! thread (`types/seeded.rs`). Every fiftieth seed runs twice, and has to show the same events.
@@ -33,8 +49,10 @@ mod call;
 mod client;
 mod connection;
 pub(crate) mod dice;
+mod faults;
 mod held;
 mod history;
+mod in_parts;
 mod keys;
 mod life;
 mod mix;
@@ -42,6 +60,8 @@ mod order;
 mod panics;
 mod process;
 mod rules;
+mod seats;
+mod server;
 mod subscription;
 mod summary;
 mod trial;
@@ -82,7 +102,7 @@ impl Plan {
         };
         Self {
             from: number("FROM", 1),
-            seeds: number("SEEDS", 300),
+            seeds: number("SEEDS", 240),
             millis: number("MILLIS", 10_000),
         }
     }

@@ -1,7 +1,8 @@
-//! A simulated process: its two connections, which are opened when they are needed and replaced when they
-//! broke, as `backend/redis/topology/connections.rs` does.
+//! A simulated process: its two connections to each server, which are opened when they are needed and replaced when
+//! they broke, as `backend/redis/topology/connections.rs` does; and what it knows of the servers.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
@@ -9,22 +10,37 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::connection::Connection;
+use super::keys::{SLOTS, seat};
 use super::life::{Life, polled_worker, sleep};
 use super::mix::{Lane, Way};
-use super::world::World;
-use crate::backend::{Events, Fault, Reply, Times};
-use crate::types::clock::{tokio_time, within};
+use super::seats::Topology;
+use super::server::{Does, Refusal};
+use super::world::{Refused, Request, World};
+use crate::backend::{
+    Before, Events, Fault, LatestReleases, Memory, Part, Reply, Revocation, Times,
+};
+use crate::types::clock::{Moment, tokio_time, within};
+use crate::types::slot::Slot;
 use crate::types::token::Origin;
 
 /// As the default of the real backend.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 
+/// As many as `backend/redis/route/hops.rs` makes.
+const MAX_REDIRECTS: u32 = 5;
+
+/// The first pause between two tries where a slot moves, as there.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+
 pub(super) struct Process {
     pub(super) number: usize,
     pub(super) world: Arc<World>,
     pub(super) life: Arc<Life>,
-    pub(super) times: Times,
-    openings: Mutex<[Option<Arc<Opening>>; 2]>,
+    times: [Times; 2],
+    /// The two of each server.
+    openings: Mutex<[Option<Arc<Opening>>; 4]>,
+    known: Mutex<Known>,
+    pub(super) latest_releases: LatestReleases,
     /// What the process is reported to.
     pub(super) events: OnceLock<Weak<dyn Events>>,
     subscription: Mutex<Subscription>,
@@ -34,6 +50,14 @@ pub(super) struct Process {
     pub(super) broken: Notify,
 }
 
+/// Which server has which slot, as far as the process knows.
+struct Known {
+    /// And since when it knows that.
+    seats: [(usize, Moment); SLOTS],
+    /// After how many changes of the primary.
+    epoch: u64,
+}
+
 /// The one subscription of a process.
 #[derive(Default)]
 pub(super) struct Subscription {
@@ -41,17 +65,69 @@ pub(super) struct Subscription {
     pub(super) is_confirmed: bool,
     /// Whether no message arrives, although the server sends them.
     pub(super) is_deaf: bool,
+    /// Whether the next one is of the same origin: the server of this one was left, and answers still.
+    pub(super) keeps_origin: bool,
     /// All that it ever had.
     pub(super) origins: BTreeSet<Origin>,
+}
+
+impl Hops {
+    fn are_none(&self) -> bool {
+        self.redirects == 0 && !self.has_broken
+    }
+}
+
+/// What a process asks of the server of a slot.
+#[derive(Clone)]
+pub(super) struct Ask {
+    pub(super) what: &'static str,
+    pub(super) slot: Slot,
+    pub(super) does: Does,
+    /// Where it has a single key.
+    pub(super) part: Option<Part>,
 }
 
 /// The answer to a request.
 pub(super) struct Asked<T> {
     pub(super) answer: T,
-    /// The server's clock when it answered.
+    /// When the request was sent.
+    pub(super) sent: Moment,
+    /// The server, and its clock when it answered.
+    pub(super) server: usize,
     pub(super) server_time: u64,
-    /// Whether the request was sent twice.
-    pub(super) is_second: bool,
+    /// What became of the request before this one.
+    pub(super) before: Before<T>,
+}
+
+/// Why a request was not answered.
+pub(super) enum NoAnswer {
+    Fault(Fault),
+    /// Its slot moves, so it has to be done in parts.
+    Moves,
+}
+
+impl NoAnswer {
+    /// Of a request that slots on the move do not concern.
+    pub(super) fn fault(self) -> Fault {
+        match self {
+            Self::Fault(fault) => fault,
+            Self::Moves => unreachable!("the server has all keys"),
+        }
+    }
+}
+
+impl From<Fault> for NoAnswer {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// How often a request was sent elsewhere, or again.
+#[derive(Default)]
+struct Hops {
+    redirects: u32,
+    has_broken: bool,
+    asks: Option<usize>,
 }
 
 /// A connection that is being opened, or is open.
@@ -68,62 +144,244 @@ fn lane() -> Lane {
 
 impl Process {
     pub(super) fn new(number: usize, world: &Arc<World>) -> Arc<Self> {
-        Arc::new(Self {
+        let process = Arc::new(Self {
             number,
             world: Arc::clone(world),
             life: Arc::default(),
-            times: Times::default(),
+            times: Default::default(),
             openings: Mutex::default(),
+            known: Mutex::new(Known::now(world)),
+            latest_releases: LatestReleases::default(),
             events: OnceLock::new(),
             subscription: Mutex::default(),
             confirmed: Notify::new(),
             broken: Notify::new(),
-        })
+        });
+        world.add(&process);
+        process
     }
 
-    /// Sends a request; once more, on a new connection, when its own broke.
+    /// Sends a request to the server of its slot, and on from there as the answers say: `Router::send` in
+    /// `backend/redis/route/mod.rs`.
     pub(super) async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
-        what: &'static str,
-        request: impl Fn() -> Reply<T>,
-    ) -> Result<Asked<T>, Fault> {
-        let asked = |(answer, server_time), is_second| Asked { answer, server_time, is_second };
-        let connection = self.ready().await?;
-        let first = self.call(&connection, what, request()).await;
-        if first.is_err() && connection.is_retired() {
-            let connection = self.ready().await?;
-            self.world.count("requests repeated");
-            return Ok(asked(self.call(&connection, what, request()).await?, true));
+        ask: Ask,
+        request: impl Fn(&Arc<Memory>) -> Reply<T>,
+    ) -> Result<Asked<T>, NoAnswer> {
+        let mut before = Before::Nothing;
+        let mut hops = Hops::default();
+        loop {
+            let asks = hops.asks.take();
+            let server = asks.unwrap_or_else(|| self.server_of(ask.slot));
+            let connection = self.ready(server).await?;
+            let Ask { what, slot, does, part } = ask.clone();
+            let is_asking = asks.is_some();
+            let at = tokio_time();
+            let sent = Request { what, server, seat: seat(slot), does, part, is_asking };
+            let answer = self.call(&connection, sent, request(self.world.store(server))).await;
+            before = match answer {
+                Ok((Ok(answer), server_time)) if !connection.is_abandoned() => {
+                    return Ok(Asked { answer, sent: at, server, server_time, before });
+                }
+                Ok((Ok(answer), _)) => Before::Left(answer),
+                _ if connection.is_abandoned() => self.repeated(Before::Unknown),
+                Ok((Err(refused), _)) => {
+                    let is_first = matches!(before, Before::Nothing) && hops.are_none();
+                    self.follow(refused, &ask, &connection, &mut hops, is_first).await?;
+                    before
+                }
+                Err(_) if connection.is_retired() && !mem::replace(&mut hops.has_broken, true) => {
+                    self.repeated(Before::Unknown)
+                }
+                Err(fault) => return Err(fault.into()),
+            };
         }
-        Ok(asked(first?, false))
+    }
+
+    fn repeated<T>(&self, before: Before<T>) -> Before<T> {
+        self.world.count("requests repeated");
+        before
+    }
+
+    /// What follows from a refusal; the error is that it counts.
+    async fn follow(
+        &self,
+        refused: Refused,
+        ask: &Ask,
+        connection: &Connection,
+        hops: &mut Hops,
+        is_first: bool,
+    ) -> Result<(), NoAnswer> {
+        match refused {
+            Refused::Moved(server) => self.learn_seat(ask.slot, server),
+            Refused::Asks(server) => hops.asks = Some(server),
+            Refused::Moves => return Err(NoAnswer::Moves),
+            Refused::HalfDone => return Err(Fault::unavailable("OOM of the counter").into()),
+            Refused::ByServer(Refusal::ReadOnly) => {
+                connection.retire();
+                if !mem::replace(&mut hops.has_broken, true) {
+                    return Ok(());
+                }
+                return Err(refusal(is_first).into());
+            }
+            Refused::ByServer(_) => return Err(refusal(is_first).into()),
+        }
+        hops.redirects += 1;
+        match hops.redirects {
+            1 | 2 => {}
+            3..=MAX_REDIRECTS => sleep(SHORTEST_PAUSE).await,
+            _ => return Err(Fault::unavailable("redirected in a circle").into()),
+        }
+        Ok(())
     }
 
     async fn call<T: Send + 'static>(
         &self,
         connection: &Connection,
-        what: &'static str,
+        request: Request,
         reply: Reply<T>,
-    ) -> Result<(T, u64), Fault> {
+    ) -> Result<(Result<T, Refused>, u64), Fault> {
         let (world, number) = (Arc::clone(&self.world), self.number);
         let lane = lane();
-        world.note(|_| format!("p{number} sends {what} ({lane:?})"));
+        let Request { what, server, .. } = request;
+        world.note(|_| format!("p{number} sends {what} ({lane:?}) to s{server}"));
         let served = Box::pin(async move {
             let answer = reply.await;
             world.note(|names| {
                 let shown = world.shown(names);
-                format!("server: p{number} {what} ({lane:?}): {shown}")
+                format!("s{server}: p{number} {what} ({lane:?}): {shown}")
             });
             answer
         });
-        let answered = connection.call(served).await;
-        let outcome = if answered.is_ok() { "is answered" } else { "broke" };
-        self.world.note(|_| format!("p{number} {what} ({lane:?}) {outcome}"));
+        let answered = connection.call(request, served).await;
+        self.world.note(|_| {
+            let outcome = match &answered {
+                Ok((Ok(_), _)) => "is answered".to_owned(),
+                Ok((Err(refused), _)) => format!("is refused: {refused:?}"),
+                Err(_) => "broke".to_owned(),
+            };
+            format!("p{number} {what} ({lane:?}) {outcome}")
+        });
         answered
     }
 
+    /// The server that has the slot, as far as is known.
+    pub(super) fn server_of(&self, slot: Slot) -> usize {
+        self.known().seats[seat(slot)].0
+    }
+
+    /// When another one was last known to have it.
+    pub(super) fn moved_at(&self, slot: Slot) -> Moment {
+        self.known().seats[seat(slot)].1
+    }
+
+    /// After how many changes of the primary the process knows it.
+    pub(super) fn epoch(&self) -> u64 {
+        self.known().epoch
+    }
+
+    /// The servers from which grants may come.
+    pub(super) fn servers(&self) -> Vec<usize> {
+        match self.world.mix.topology {
+            Topology::Slots => vec![0, 1],
+            Topology::One | Topology::Failover => vec![self.known().seats[0].0],
+        }
+    }
+
+    /// Where behind a failover the one primary has its times.
+    pub(super) fn times(&self, server: usize) -> &Times {
+        let is_elected = self.world.mix.topology == Topology::Failover;
+        &self.times[if is_elected { 0 } else { server }]
+    }
+
+    /// The slot is at that server now, as the other one has said.
+    fn learn_seat(&self, slot: Slot, server: usize) {
+        let is_news = {
+            let known = &mut self.known().seats[seat(slot)];
+            let is_news = known.0 != server;
+            if is_news {
+                *known = (server, tokio_time());
+            }
+            is_news
+        };
+        if is_news && let Some(events) = self.events() {
+            events.on_connected(&|other| other == slot);
+        }
+    }
+
+    /// The Sentinels name another primary, where they do.
+    pub(super) fn learn_primary(self: &Arc<Self>) {
+        let now = Known::now(&self.world);
+        let is_news = {
+            let mut known = self.known();
+            let is_news = known.epoch != now.epoch;
+            if is_news {
+                *known = now;
+            }
+            is_news
+        };
+        if !is_news || self.life.is_over() {
+            return;
+        }
+        self.world.count("failovers heard of");
+        self.world.note(|_| format!("p{} moves to the next primary", self.number));
+        self.times(0).forget();
+        self.connections().iter().for_each(|connection| connection.abandon());
+        self.world.untrack(self.number);
+        if let Some(events) = self.events() {
+            events.on_connected(&|_| true);
+        }
+        drop(tokio::spawn(Arc::clone(self).move_in()));
+        self.subscription().keeps_origin = true;
+        self.broken.notify_one();
+    }
+
+    fn events(&self) -> Option<Arc<dyn Events>> {
+        self.events.get()?.upgrade()
+    }
+
+    /// A server breaks all connections.
+    pub(super) fn leave_server(&self, server: usize) {
+        let openings = self.openings()[2 * server..2 * server + 2].to_vec();
+        for opening in openings.iter().flatten() {
+            if let Some(connection) = opening.connection.get() {
+                connection.cut();
+            }
+        }
+        if self.servers() == [server] {
+            self.world.untrack(self.number);
+            self.broken.notify_one();
+        }
+    }
+
+    /// An operator has sent this. What it stops is not polled any more, and is not passed on.
+    pub(super) fn hears(&self, revocation: &Revocation) {
+        let Some(events) = self.events() else { return };
+        let held = self.world.rules().held_by(&revocation.owner);
+        events.on_revocation(revocation);
+        let stopped = held.into_iter().filter(|(_, lease)| !lease.is_held());
+        self.world.rules().stopped(&revocation.owner, stopped.map(|(hold, _)| hold));
+    }
+
+    /// Another one has changed a lock of this process.
+    pub(super) fn hears_of_change(&self, key: &str) {
+        let is_open = self.connections().iter().any(|connection| !connection.is_retired());
+        if let Some(events) = self.events().filter(|_| is_open) {
+            self.world.count("changes heard");
+            events.on_changed(key);
+        }
+    }
+
+    /// All slots of this have left a server: the subscription to their channels has ended.
+    pub(super) fn hears_of_move(&self, slot: Slot) {
+        if let Some(events) = self.events() {
+            events.on_resubscribed(None, &|other| other == slot);
+        }
+    }
+
     /// The connection of the caller, opened by the first that comes.
-    pub(super) async fn ready(self: &Arc<Self>) -> Result<Arc<Connection>, Fault> {
-        let opening = self.opening(lane());
+    pub(super) async fn ready(self: &Arc<Self>, server: usize) -> Result<Arc<Connection>, Fault> {
+        let opening = self.opening(server, lane());
         if let Some(connection) = opening.connection.get() {
             return Ok(Arc::clone(connection));
         }
@@ -135,40 +393,48 @@ impl Process {
         })
     }
 
-    fn opening(self: &Arc<Self>, lane: Lane) -> Arc<Opening> {
+    fn opening(self: &Arc<Self>, server: usize, lane: Lane) -> Arc<Opening> {
         let mut openings = self.openings();
-        if let Some(opening) =
-            openings[lane as usize].as_ref().filter(|opening| opening.is_usable())
-        {
+        let of_server = &mut openings[2 * server..2 * server + 2];
+        let is_usable = |opening: &&Arc<Opening>| opening.is_usable();
+        if let Some(opening) = of_server[lane as usize].as_ref().filter(is_usable) {
             return Arc::clone(opening);
         }
         // Where one broke, the others are opened again as well.
-        let broke = openings.iter().flatten().any(|opening| !opening.is_usable());
-        for opening in openings.iter_mut() {
+        let broke = of_server.iter().flatten().any(|opening| !opening.is_usable());
+        for opening in of_server.iter_mut() {
             drop(opening.take_if(|opening| broke && opening.connection.get().is_some()));
         }
         let opening = Arc::<Opening>::default();
-        openings[lane as usize] = Some(Arc::clone(&opening));
-        drop(tokio::spawn(Arc::clone(self).open(lane, Arc::clone(&opening))));
+        of_server[lane as usize] = Some(Arc::clone(&opening));
+        drop(tokio::spawn(Arc::clone(self).open((server, lane), Arc::clone(&opening))));
         opening
     }
 
-    async fn open(self: Arc<Self>, lane: Lane, opening: Arc<Opening>) {
-        self.reach_server(lane).await;
+    /// The address of the primary is looked up before that.
+    async fn open(self: Arc<Self>, (server, lane): (usize, Lane), opening: Arc<Opening>) {
+        self.reach_server(server, lane).await;
         self.reach_process(lane).await;
-        self.times.forget();
-        drop(opening.connection.set(Connection::open(&self.world, &self.life, lane)));
+        self.times(server).forget();
+        let connection = Connection::open(&self.world, &self.life, (server, lane));
+        drop(opening.connection.set(Arc::clone(&connection)));
         opening.opened.notify_waiters();
-        if let Some(events) = self.events.get().and_then(Weak::upgrade) {
-            events.on_connected(&|_| true);
+        self.learn_primary();
+        let is_elected = self.world.mix.topology == Topology::Failover;
+        if is_elected && self.servers() != [server] {
+            // It belongs to an election that is over.
+            return connection.abandon();
+        }
+        if let Some(events) = self.events() {
+            events.on_connected(&|slot| self.server_of(slot) == server);
         }
     }
 
     /// Ends when the server does what the process asks for now.
-    pub(super) async fn reach_server(&self, lane: Lane) {
+    pub(super) async fn reach_server(&self, server: usize, lane: Lane) {
         self.life.until(tokio_time()).await;
         let way = self.world.way(Way { lane, is_reply: false });
-        self.world.read_by_server(tokio_time().after(way)).await;
+        self.world.read_by_server(server, tokio_time().after(way)).await;
     }
 
     /// Ends when the process hears of that.
@@ -193,9 +459,10 @@ impl Process {
         self.subscription.lock().unwrap()
     }
 
-    /// The calling task gave up on an answer after that time.
-    pub(super) fn unanswered(&self, waited: Duration) {
-        let opening = self.openings()[lane() as usize].clone();
+    /// The calling task gave up on an answer of the slot's server after that time.
+    pub(super) fn unanswered(&self, slot: Slot, waited: Duration) {
+        let at = 2 * self.server_of(slot) + lane() as usize;
+        let opening = self.openings()[at].clone();
         if let Some(connection) = opening.as_ref().and_then(|opening| opening.connection.get()) {
             connection.unanswered(waited);
         }
@@ -207,8 +474,26 @@ impl Process {
         openings.iter().flatten().filter_map(|opening| opening.connection.get().cloned()).collect()
     }
 
-    fn openings(&self) -> MutexGuard<'_, [Option<Arc<Opening>>; 2]> {
+    fn openings(&self) -> MutexGuard<'_, [Option<Arc<Opening>>; 4]> {
         self.openings.lock().unwrap()
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap()
+    }
+}
+
+/// A refusal of the first request shows that nothing was granted; an earlier one, which was not answered, may have
+/// been.
+fn refusal(is_first: bool) -> Fault {
+    Fault { proves_absence: is_first, ..Fault::unavailable("the server refuses that") }
+}
+
+impl Known {
+    fn now(world: &World) -> Self {
+        let seats = world.seats();
+        let server = |at| (seats.seat(at).server, tokio_time());
+        Self { seats: std::array::from_fn(server), epoch: seats.epoch }
     }
 }
 

@@ -7,6 +7,7 @@ use super::call::Call;
 use super::history::MARKS;
 use super::keys::family;
 use super::mix::{Kind, Mix};
+use crate::lease::Lease;
 use crate::types::clock::{Moment, tokio_time};
 
 /// A body under its lock.
@@ -29,16 +30,25 @@ pub(super) struct Polled {
 }
 
 pub(super) struct Rules {
-    /// Whether the store has each lock for at most one owner until its lease ends.
-    is_exclusive: bool,
+    /// How long a body may run on whose process hears that its lock was taken away.
+    longest_unheard: Option<Duration>,
     /// Whether messages and answers are late at most, so that nothing is lost by that.
     is_mild: bool,
     longest_idle: Duration,
     keys: BTreeMap<&'static str, Key>,
     /// All grants: the permits of a key have them in common.
     grants: BTreeMap<&'static str, Vec<Grant>>,
-    /// How many calls use a lock, by its owner token.
-    users: BTreeMap<String, usize>,
+    /// The holds of calls that use a lock, by its owner token.
+    users: BTreeMap<String, Vec<(u64, Lease)>>,
+    /// The owner tokens of which a server has lost a lock that it had granted: exclusion holds for the others.
+    lost: BTreeSet<String>,
+    /// How long those may be polled that hear of it.
+    stop_by: BTreeMap<String, Moment>,
+    /// The holds that operators have stopped, and their owner tokens, which may not be passed on.
+    stopped: BTreeSet<u64>,
+    stopped_owners: BTreeSet<String>,
+    /// After how many changes of the primary a server has said last that an owner has its lock.
+    confirmed: BTreeMap<String, u64>,
     lines: BTreeMap<Line, Vec<Arrived>>,
     /// The workers whose calls wait without a limit.
     patient: BTreeSet<(usize, usize)>,
@@ -76,17 +86,24 @@ struct Grant {
     first: u64,
     last: u64,
     owner: String,
+    /// By a server that was left for the other one.
+    is_left: bool,
 }
 
 impl Rules {
     pub(super) fn new(mix: &Mix) -> Self {
         Self {
-            is_exclusive: mix.kind != Kind::Losing,
+            longest_unheard: (mix.kind == Kind::Deleting).then(|| mix.longest_unheard()),
             is_mild: mix.is_mild(),
             longest_idle: mix.longest_idle(),
             keys: BTreeMap::new(),
             grants: BTreeMap::new(),
             users: BTreeMap::new(),
+            lost: BTreeSet::new(),
+            stop_by: BTreeMap::new(),
+            stopped: BTreeSet::new(),
+            stopped_owners: BTreeSet::new(),
+            confirmed: BTreeMap::new(),
             lines: BTreeMap::new(),
             patient: BTreeSet::new(),
             given_up: BTreeSet::new(),
@@ -94,50 +111,104 @@ impl Rules {
         }
     }
 
-    /// The server granted a lock, with these fencing tokens, the first and the last: they rise from grant to
-    /// grant.
+    /// A server granted a lock, with these fencing tokens, the first and the last: they rise from grant to
+    /// grant. What one grants that was left is lost.
     pub(super) fn granted(
         &mut self,
         key: &'static str,
         owner: &str,
         [first, last]: [u64; 2],
+        is_left: bool,
     ) -> Option<String> {
+        self.stop_by.remove(owner);
         let grants = self.grants.entry(family(key)).or_default();
-        let latest = grants.last().map_or(0, |grant| grant.last);
-        grants.push(Grant { first, last, owner: owner.to_owned() });
-        (first <= latest).then(|| format!("{key}: the token {first} was granted after {latest}"))
+        let rising = grants.iter().rev().find(|grant| !grant.is_left);
+        let latest = rising.map_or(0, |grant| grant.last);
+        grants.push(Grant { first, last, owner: owner.to_owned(), is_left });
+        (first <= latest && !is_left)
+            .then(|| format!("{key}: the token {first} was granted after {latest}"))
+    }
+
+    /// The lock of this owner is not there any more, or may be granted to another one.
+    pub(super) fn loses(&mut self, owner: &str, is_heard: bool) {
+        self.lost.insert(owner.to_owned());
+        if let Some(longest) = self.longest_unheard.filter(|_| is_heard) {
+            self.stop_by.insert(owner.to_owned(), tokio_time().after(longest));
+        }
+    }
+
+    pub(super) fn is_lost(&self, owner: &str) -> bool {
+        self.lost.contains(owner)
+    }
+
+    /// A server said that this owner has its lock, after so many changes of the primary.
+    pub(super) fn confirms(&mut self, owner: &str, epoch: u64) {
+        let confirmed = self.confirmed.entry(owner.to_owned()).or_default();
+        *confirmed = epoch.max(*confirmed);
+    }
+
+    /// Whether a server has said so after that many changes.
+    pub(super) fn is_confirmed(&self, owner: &str, epoch: u64) -> bool {
+        self.confirmed.get(owner).is_some_and(|confirmed| *confirmed >= epoch)
     }
 
     /// A body is polled, which believes in its lock; the store has that for this owner now.
     pub(super) fn polled(&mut self, hold: &Hold, in_store: Option<&str>) -> Polled {
+        let is_exclusive = !self.is_lost(&hold.owner);
         let key = self.keys.entry(hold.key).or_default();
         let mut polled = Polled { is_first: key.begun.insert(hold.number), ..Polled::default() };
         if polled.is_first {
             let former = key.current.replace(hold.clone());
             polled.is_passed = former.as_ref().is_some_and(|former| former.owner == hold.owner);
             let grants = self.grants.get(family(hold.key)).map_or(&[][..], Vec::as_slice);
-            polled.broken.extend(key.broken_tokens(hold, grants, self.is_exclusive));
-            key.used.insert(hold.fence);
+            polled.broken.extend(key.broken_tokens(hold, grants, is_exclusive));
+            if self.stopped_owners.contains(&hold.owner) {
+                polled.broken.push("begins under a lock that an operator has stopped".to_owned());
+            }
         } else if let Some(current) = key.current.as_ref().filter(|current| *current != hold)
-            && self.is_exclusive
+            && is_exclusive
+            && !self.lost.contains(&current.owner)
         {
             polled.broken.push(format!("is polled after hold {} began", current.number));
         }
-        if self.is_exclusive && in_store != Some(&hold.owner) {
+        if is_exclusive && in_store != Some(&hold.owner) {
             let who = if in_store.is_some() { "another owner" } else { "no owner" };
             polled.broken.push(format!("is polled while the store has the lock for {who}"));
+        }
+        if self.stopped.contains(&hold.number) {
+            polled.broken.push("is polled after an operator has stopped it".to_owned());
+        }
+        if self.stop_by.get(&hold.owner).is_some_and(|end| *end < tokio_time()) {
+            polled.broken.push("is polled long after its process heard of the loss".to_owned());
         }
         polled
     }
 
     /// A call has the lock, until it is [done](Rules::done) with it.
-    pub(super) fn uses(&mut self, owner: &str) {
-        *self.users.entry(owner.to_owned()).or_default() += 1;
+    pub(super) fn uses(&mut self, hold: &Hold, lease: &Lease) {
+        // However short it is.
+        self.keys.entry(hold.key).or_default().idle = None;
+        let users = self.users.entry(hold.owner.clone()).or_default();
+        users.push((hold.number, lease.clone()));
     }
 
-    pub(super) fn done(&mut self, owner: &str) {
-        if let Some(users) = self.users.get_mut(owner) {
-            *users -= 1;
+    pub(super) fn done(&mut self, hold: &Hold) {
+        if let Some(users) = self.users.get_mut(&hold.owner) {
+            users.retain(|(number, _)| *number != hold.number);
+        }
+    }
+
+    /// The leases of this owner that are held.
+    pub(super) fn held_by(&self, owner: &str) -> Vec<(u64, Lease)> {
+        let users = self.users.get(owner).into_iter().flatten();
+        users.filter(|(_, lease)| lease.is_held()).cloned().collect()
+    }
+
+    /// A message of an operator has arrived, which ended these holds.
+    pub(super) fn stopped(&mut self, owner: &str, holds: impl Iterator<Item = u64>) {
+        for hold in holds {
+            self.stopped.insert(hold);
+            self.stopped_owners.insert(owner.to_owned());
         }
     }
 
@@ -146,7 +217,7 @@ impl Rules {
         let now = tokio_time();
         // One that is marked stays taken for a minimum hold.
         let is_used = |owner: &str| {
-            owner.starts_with(MARKS) || self.users.get(owner).is_some_and(|users| *users > 0)
+            owner.starts_with(MARKS) || self.users.get(owner).is_some_and(|users| !users.is_empty())
         };
         let idle = &mut self.keys.entry(key).or_default().idle;
         let Some(owner) = in_store.filter(|owner| !is_used(owner)) else {
@@ -237,22 +308,26 @@ impl Rules {
 }
 
 impl Key {
-    /// What is wrong with the fencing token of a hold that begins. Where a server loses locks, an answer may
-    /// be late while a later grant is used already; then tokens rise from grant to grant only.
-    fn broken_tokens(&self, hold: &Hold, grants: &[Grant], is_exclusive: bool) -> Vec<String> {
+    /// What is wrong with the fencing token of a hold that begins. Where a server has lost the lock, the answer may be
+    /// late while a later grant is used already; then tokens rise from grant to grant only. Those of a primary that was
+    /// left are beside those of the next one.
+    fn broken_tokens(&mut self, hold: &Hold, grants: &[Grant], is_exclusive: bool) -> Vec<String> {
         let Hold { fence, ref owner, .. } = *hold;
         let is_its =
-            |grant: &Grant| (grant.first..=grant.last).contains(&fence) && grant.owner == *owner;
+            |grant: &&Grant| (grant.first..=grant.last).contains(&fence) && grant.owner == *owner;
+        let Some(grant) = grants.iter().rev().find(is_its) else {
+            return vec![format!("has the token {fence}, which it was not granted")];
+        };
+        if grant.is_left {
+            return Vec::new();
+        }
         let mut broken = Vec::new();
-        if !grants.iter().rev().any(is_its) {
-            broken.push(format!("has the token {fence}, which it was not granted"));
-        }
-        if self.used.contains(&fence) {
-            broken.push(format!("has the token {fence} of another hold"));
-        }
         let highest = self.used.last().copied().unwrap_or_default();
         if is_exclusive && fence < highest {
             broken.push(format!("has the token {fence}, and {highest} was used before"));
+        }
+        if !self.used.insert(fence) {
+            broken.push(format!("has the token {fence} of another hold"));
         }
         broken
     }

@@ -21,12 +21,14 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The server's end of a subscription.
 struct Channel {
     process: Arc<Process>,
+    server: usize,
     messages: mpsc::UnboundedSender<Message>,
 }
 
 struct Message {
     arrives: Moment,
-    /// The server's time at the grant.
+    /// The server, and its time at the grant.
+    server: usize,
     granted: u64,
     grant: Grant,
 }
@@ -51,12 +53,17 @@ pub(super) async fn listen(process: &Arc<Process>, origin: Origin, events: Weak<
 async fn subscribe_always(process: Arc<Process>, origin: Origin, events: Weak<dyn Events>) {
     let mut last = None;
     while events.strong_count() > 0 {
-        let current = last.map_or(origin, |_| Origin::draw().unwrap());
+        let is_same = mem::take(&mut process.subscription().keeps_origin);
+        let current = match last {
+            None => origin,
+            Some(last) if is_same => last,
+            Some(_) => Origin::draw().unwrap(),
+        };
         process.subscription().origins.insert(current);
         let mut origins =
             events.upgrade().map_or_else(BTreeSet::new, |events| events.waiting_origins());
         origins.extend(last.into_iter().chain([current]));
-        let (channel, messages) = subscribe(&process, origins).await;
+        let (channels, messages) = subscribe(&process, origins).await;
         last = Some(current);
         process.world.note(|_| format!("p{} is subscribed", process.number));
         process.subscription().is_confirmed = true;
@@ -68,7 +75,7 @@ async fn subscribe_always(process: Arc<Process>, origin: Origin, events: Weak<dy
         process.broken.notified().await;
         // What is under way is lost.
         receiving.abort();
-        drop(channel);
+        drop(channels);
         process.world.note(|_| format!("p{} is not subscribed any more", process.number));
         process.subscription().is_confirmed = false;
         process.life.until(tokio_time().after(PAUSE)).await;
@@ -78,28 +85,35 @@ async fn subscribe_always(process: Arc<Process>, origin: Origin, events: Weak<dy
 async fn subscribe(
     process: &Arc<Process>,
     origins: BTreeSet<Origin>,
-) -> (Arc<Channel>, mpsc::UnboundedReceiver<Message>) {
-    process.reach_server(Lane::Background).await;
+) -> (Vec<Arc<Channel>>, mpsc::UnboundedReceiver<Message>) {
+    process.learn_primary();
     let (sender, messages) = mpsc::unbounded_channel();
-    let channel = Arc::new(Channel { process: Arc::clone(process), messages: sender });
-    for origin in origins {
-        let weak: Weak<Channel> = Arc::downgrade(&channel);
-        answer(process.world.store.listen(origin, weak));
+    let mut channels = Vec::new();
+    for server in process.servers() {
+        process.reach_server(server, Lane::Background).await;
+        let (process, messages) = (Arc::clone(process), sender.clone());
+        let channel = Arc::new(Channel { process: Arc::clone(&process), server, messages });
+        for origin in &origins {
+            let weak: Weak<Channel> = Arc::downgrade(&channel);
+            answer(process.world.store(server).listen(*origin, weak));
+        }
+        channels.push(channel);
     }
     process.reach_process(Lane::Background).await;
-    (channel, messages)
+    (channels, messages)
 }
 
 impl Events for Channel {
     fn on_grant(&self, grant: Grant) {
         let world = &self.process.world;
-        world.granted(&grant.key, grant.owner.as_ref(), grant.fence);
+        world.granted(self.server, &grant.key, grant.owner.as_ref(), grant.fence);
         world.count("grants published");
         if self.process.subscription().is_deaf || self.process.life.is_over() {
             return world.count("messages lost");
         }
         let arrives = tokio_time().after(world.message_way());
-        drop(self.messages.send(Message { arrives, granted: world.server_time(), grant }));
+        let granted = world.servers[self.server].time();
+        drop(self.messages.send(Message { arrives, server: self.server, granted, grant }));
     }
 }
 
@@ -109,10 +123,10 @@ async fn receive(
     mut messages: mpsc::UnboundedReceiver<Message>,
     events: Weak<dyn Events>,
 ) {
-    while let Some(Message { arrives, granted, grant }) = messages.recv().await {
+    while let Some(Message { arrives, server, granted, grant }) = messages.recv().await {
         process.life.until(arrives).await;
         process.world.in_any_order().await;
-        let began = process.times.began(granted, tokio_time());
+        let began = process.times(server).began(granted, tokio_time());
         process.world.note(|names| {
             let (number, owner) = (process.number, names.of(grant.owner.as_ref()));
             let how = if began.is_some() { "" } else { ", which is undated" };

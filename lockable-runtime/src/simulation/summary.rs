@@ -6,33 +6,45 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::mix::Kind;
+use super::mix::{Kind, class};
+use super::seats::Topology;
 use super::trial::Outcome;
 
 /// From this many seeds on, everything has to occur that a run is for.
 const ENOUGH: u64 = 500;
 
 /// What a run would be worth nothing without.
-const EXPECTED: [&str; 21] = [
+const EXPECTED: [&str; 32] = [
     "all permits",
     "blocked runtimes",
     "calls behind a try",
     "calls cancelled",
     "calls done already",
+    "calls that wait while a slot moves",
+    "changes heard",
     "claims",
     "extensions",
+    "failovers heard of",
     "grants published",
     "grants used",
     "guards dropped",
     "guards released",
     "holders stopped",
+    "locks forced",
     "locks lost",
+    "locks lost by a switch",
     "messages lost",
+    "messages of operators lost",
+    "moves of slots",
     "passes",
     "permits",
     "replies lost",
+    "requests done by half",
     "requests lost",
+    "requests redirected",
+    "requests refused",
     "several locks",
+    "sync calls completed",
     "tries of a held lock",
     "wait limits reached",
 ];
@@ -65,7 +77,8 @@ impl Summary {
         for (what, count) in outcome.counts {
             *self.counts.entry(what).or_default() += count;
         }
-        let longest = &mut self.longest_waits[usize::from(Kind::of(seed) != Kind::Mild)];
+        let longest =
+            &mut self.longest_waits[usize::from(class(seed) != (Kind::Mild, Topology::One))];
         *longest = outcome.longest_wait.max(*longest);
         if !outcome.violations.is_empty() {
             self.failed.insert(seed, outcome.violations);

@@ -13,10 +13,11 @@ use tokio::task::JoinSet;
 
 use super::client::Client;
 use super::dice::Dice;
+use super::faults::{cut, deafen, fail_over, move_slot, refuse, soon};
 use super::history::Record;
 use super::keys::{GATE, KEYS, PERMITS, family, lock_key};
 use super::life::{Gate, sleep};
-use super::mix::{Fault, Kind, Mix};
+use super::mix::{Fault, Mix, class};
 use super::order::Order;
 use super::panics::panics;
 use super::process::Process;
@@ -24,13 +25,16 @@ use super::worker::Worker;
 use super::world::World;
 use crate::backend::Link;
 use crate::locker::acquire::{Acquirer, Tried, acquire};
-use crate::types::clock::{Moment, tokio_time, within};
+use crate::types::clock::{tokio_time, within};
 use crate::types::options::Terms;
 use crate::types::permit::Permits;
 use crate::types::reporting::Reporting;
 use crate::types::seeded::Seeded;
 
 const PROCESSES: usize = 3;
+
+/// Between two looks for a lock that no call uses.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// How often it is calm in one seed.
 const ROUNDS: u32 = 4;
@@ -117,7 +121,7 @@ impl Member {
 impl Trial {
     fn new(seed: u64, record: Record) -> Self {
         let mut dice = Dice::of(seed);
-        let mix = Mix::draw(Kind::of(seed), &mut dice);
+        let mix = Mix::draw(class(seed), &mut dice);
         let world = World::new(mix, dice, record);
         world.note(|_| format!("seed {seed}: {:?}", world.mix));
         let holds = Arc::new(AtomicU64::new(1));
@@ -161,9 +165,13 @@ impl Trial {
         self.world.set_calm(false);
         self.members.iter_mut().for_each(|member| member.work(&self.holds));
         let end = tokio_time().after(duration);
+        let mut next_look = tokio_time();
         while tokio_time() < end {
             sleep(STEP).await;
-            self.look_for_idle();
+            if tokio_time() >= next_look {
+                next_look = tokio_time().after(LOOK);
+                self.look_for_idle();
+            }
             self.strike();
         }
         self.world.note(|_| "calm".to_owned());
@@ -181,7 +189,7 @@ impl Trial {
         if self.world.mix.is_mild() {
             let leases_end = tokio_time().after(SETTLED / 3);
             while tokio_time() < leases_end {
-                sleep(STEP).await;
+                sleep(LOOK).await;
                 self.look_for_idle();
             }
         }
@@ -211,10 +219,11 @@ impl Trial {
     }
 
     fn strike(&mut self) {
-        for (fault, chance) in self.world.mix.faults.clone() {
-            if self.world.roll(|dice| dice.chance(chance)) {
-                let struck = self.world.roll(|dice| dice.below(self.members.len() as u64));
-                self.strike_one(fault, usize::try_from(struck).unwrap());
+        let world = Arc::clone(&self.world);
+        for (fault, chance) in &world.mix.faults {
+            if world.roll(|dice| dice.chance(*chance)) {
+                let struck = world.roll(|dice| dice.below(self.members.len() as u64));
+                self.strike_one(*fault, usize::try_from(struck).unwrap());
             }
         }
     }
@@ -231,19 +240,23 @@ impl Trial {
             Fault::Kill => self.kill(index),
             Fault::Unsubscribe => process.broken.notify_one(),
             Fault::Deafen => drop(tokio::spawn(deafen(process))),
-            Fault::Stall => world.stall_until(soon(&world, &[3_000])),
+            Fault::Stall => world.any_server().stall_until(soon(&world, &[3_000])),
             Fault::SetBack => {
-                world.set_clock_back(world.roll(|dice| dice.millis_below(30_000)));
+                world.any_server().set_clock_back(world.roll(|dice| dice.millis_below(30_000)));
             }
+            Fault::Refuse => refuse(&world),
+            Fault::FailOver => fail_over(&world),
+            Fault::Move => move_slot(&world),
             Fault::Flush => {
-                world.store.flush();
+                world.flush();
                 for member in &self.members {
                     cut(&member.process);
                     member.process.broken.notify_one();
                 }
             }
-            Fault::Delete => world.store.delete(&lock_key(world.struck_key())),
+            Fault::Delete => world.delete(world.struck_key()),
             Fault::Revoke => world.revoke(world.struck_key()),
+            Fault::Force => world.force(world.struck_key()),
         }
     }
 
@@ -299,6 +312,9 @@ impl Trial {
             for place in world.queue(key) {
                 self.look_at_place(key, &place);
             }
+            if world.is_elsewhere(key) {
+                world.violation(|_| format!("{key}: a part of it is at a server without its slot"));
+            }
         }
         for Member { process, acquirer, .. } in &self.members {
             let (number, work) = (process.number, acquirer.open_work());
@@ -346,25 +362,4 @@ impl Trial {
         sleep(SETTLED).await;
         self.look_at_the_end();
     }
-}
-
-/// A moment within one of these limits, in milliseconds.
-fn soon(world: &World, limits: &[u64]) -> Moment {
-    tokio_time().after(world.roll(|dice| {
-        let limit = dice.one_of(limits);
-        dice.millis_below(limit)
-    }))
-}
-
-fn cut(process: &Process) {
-    process.connections().iter().for_each(|open| open.cut());
-}
-
-/// No message arrives for a while; then the process notices that its subscription is broken.
-async fn deafen(process: Arc<Process>) {
-    let set = |is_deaf| process.subscription().is_deaf = is_deaf;
-    set(true);
-    sleep(process.world.roll(|dice| dice.millis_below(6_000))).await;
-    set(false);
-    process.broken.notify_one();
 }

@@ -11,12 +11,11 @@ use super::call::{Call, Form};
 use super::held::Held;
 use super::keys::{KEYS, family, known, lock_key};
 use super::life::sleep;
-use super::mix::Kind;
 use super::process::Process;
 use super::rules::Hold;
 use super::world::World;
 use crate::hold::guard::LockGuard;
-use crate::hold::run::{GrantCell, Run};
+use crate::hold::run::{GrantCell, Run, completed, refuse_start};
 use crate::hold::set::LockSet;
 use crate::lease::Lease;
 use crate::locker::acquire::{Acquirer, Tried};
@@ -87,8 +86,10 @@ impl Worker {
     }
 
     async fn perform<G: Held>(&self, call: &Call) -> &'static str {
-        if call.form == Form::Body {
-            return self.run::<G>(call).await;
+        match call.form {
+            Form::Body => return self.run::<G>(call).await,
+            Form::Sync => return self.block::<G>(call).await,
+            Form::Released | Form::Dropped => {}
         }
         match self.acquire::<G>(call).await {
             Ok(guard) => self.hold_by_hand(call, guard).await,
@@ -152,8 +153,10 @@ impl Worker {
         is_renewable: &AtomicBool,
     ) {
         let leases = G::leases(&grant.lease().await);
-        is_renewable.store(leases.iter().all(is_long_enough), Ordering::Relaxed);
+        is_renewable
+            .store(leases.iter().all(|lease| self.is_long_enough(lease)), Ordering::Relaxed);
         let users = User::all(self, &leases);
+        User::begins(self, call, &users);
         for _ in 0..call.steps {
             let mut pause = pin!(sleep(self.pause(call)));
             let step = poll_fn(|cx| {
@@ -169,8 +172,9 @@ impl Worker {
     async fn hold_by_hand<G: Held>(&self, call: &Call, guard: G) -> &'static str {
         let world = &self.process.world;
         let leases = G::leases(guard.shown());
-        let is_renewable = leases.iter().all(is_long_enough);
+        let is_renewable = leases.iter().all(|lease| self.is_long_enough(lease));
         let users = User::all(self, &leases);
+        User::begins(self, call, &users);
         for step in 0..=call.steps {
             if !leases.iter().all(Lease::is_held) {
                 break;
@@ -188,12 +192,40 @@ impl Worker {
         match Held::release(guard, call.kept).await {
             Ok(()) => {
                 let rest = leases[0].attempt().min_hold.rest(tokio_time);
-                let rest = rest.filter(|_| call.kept.is_some() && world.mix.kind != Kind::Losing);
+                let rest = rest.filter(|_| call.kept.is_some() && !world.may_lose(&users[0].hold));
                 if rest.is_some_and(|rest| !world.is_done(&users[0].hold, rest)) {
                     world.violation(|_| format!("{:?} is not done", call.keys));
                 }
                 "guards released"
             }
+            Err(error) => self.ended(call, is_renewable, &error),
+        }
+    }
+
+    /// As `locker/blocking.rs` does it: the thread waits for tasks of the background, and nothing stops its body.
+    async fn block<G: Held>(&self, call: &Call) -> &'static str {
+        self.process.world.count("sync calls");
+        let guard = match tokio::spawn(self.acquire::<G>(call)).await.unwrap() {
+            Ok(guard) => guard,
+            Err(error) => return outcome_of(&error),
+        };
+        if let Some(error) = refuse_start(&guard) {
+            return outcome_of(&error);
+        }
+        let leases = G::leases(guard.shown());
+        let is_renewable = leases.iter().all(|lease| self.is_long_enough(lease));
+        let users = User::all(self, &leases);
+        users.iter().for_each(User::polled);
+        let steps = u32::try_from(call.steps).unwrap();
+        sleep(self.pause(call) * steps).await;
+        let completed = completed(&guard, ());
+        // One that an operator has asked to stop completes all the same, and keeps its lock until then.
+        if completed.is_ok() && leases.iter().all(Lease::is_held) {
+            users.iter().for_each(User::polled);
+        }
+        tokio::spawn(async move { guard.end().await }).await.unwrap();
+        match completed {
+            Ok(()) => "sync calls completed",
             Err(error) => self.ended(call, is_renewable, &error),
         }
     }
@@ -204,12 +236,22 @@ impl Worker {
         if is_calm { Duration::from_millis(1) } else { call.pause }
     }
 
+    /// Whether a lease that begins lasts long enough for a renewal whose request and reply are late, and which is
+    /// refused or redirected, where nothing else fails. It may come from a call that asked for less.
+    fn is_long_enough(&self, lease: &Lease) -> bool {
+        let shortest = self.process.world.mix.shortest_kept();
+        shortest.is_some_and(|shortest| {
+            let needed = Duration::from_millis(550).max(shortest / 3);
+            lease.ttl().duration() >= shortest && lease.remaining() >= needed
+        })
+    }
+
     /// A call has ended with an error after it had its lock. Where nothing fails, a lease that is renewed is
     /// not lost.
     fn ended(&self, call: &Call, is_renewable: bool, error: &LockError) -> &'static str {
         let Self { number, process, .. } = self;
         let is_kept = is_renewable && call.terms.renew && call.terms.max_hold.is_none();
-        if error.is_lost() && is_kept && process.world.mix.is_mild() {
+        if error.is_lost() && is_kept {
             let (keys, process_number) = (&call.keys, process.number);
             process.world.violation(|_| {
                 format!("{keys:?}: p{process_number} w{number} lost its renewed lease: {error}")
@@ -217,13 +259,6 @@ impl Worker {
         }
         outcome_of(error)
     }
-}
-
-/// Whether a lease that begins lasts long enough for a renewal whose request and reply are late. It may come
-/// from a call that asked for less.
-fn is_long_enough(lease: &Lease) -> bool {
-    lease.ttl().duration() >= Duration::from_millis(1_500)
-        && lease.remaining() >= Duration::from_millis(550)
 }
 
 fn outcome_of(error: &LockError) -> &'static str {
@@ -272,13 +307,25 @@ impl<'a> User<'a> {
             fence: world.fence(lease.fencing_token().into()),
             owner: lease.attempt().owner.as_ref().to_owned(),
         };
-        world.rules().uses(&hold.owner);
+        world.rules().uses(&hold, &lease);
         world.note(|names| {
             let (process, owner) = (process.number, names.of(&hold.owner));
             let Hold { number: hold, key, fence, .. } = hold;
             format!("p{process} w{number} has {key} as {owner}: hold {hold}, token {fence}")
         });
         Self { world, hold, lease }
+    }
+
+    /// A call for one lock begins, all at once with its grant: that is none of a server which its process has left.
+    fn begins(worker: &'a Worker, call: &Call, users: &[Self]) {
+        let (world, epoch) = (&*worker.process.world, worker.process.epoch());
+        let [Self { hold, .. }] = users else { return };
+        if epoch > 0 && call.is_of_one() && !world.rules().is_confirmed(&hold.owner, epoch) {
+            let (key, number) = (hold.key, hold.number);
+            world.violation(|_| {
+                format!("{key}: hold {number} begins with a grant of a server that was left")
+            });
+        }
     }
 
     /// A body that may finish without its lock believes in it only while it sees that it is held.
@@ -291,6 +338,6 @@ impl<'a> User<'a> {
 
 impl Drop for User<'_> {
     fn drop(&mut self) {
-        self.world.rules().done(&self.hold.owner);
+        self.world.rules().done(&self.hold);
     }
 }

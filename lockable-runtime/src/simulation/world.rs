@@ -1,7 +1,8 @@
-//! The world of one seed: the server, the ways to it, and what is known of all that happens.
+//! The world of one seed: the servers, the ways to them, and what is known of all that happens.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -9,41 +10,82 @@ use tokio::task::yield_now;
 
 use super::dice::Dice;
 use super::history::{History, MARKS, Names, Record};
-use super::keys::{KEYS, known, lock_key};
+use super::keys::{KEYS, PERMITS, family, keys_in, known, lock_key, seat_of, slot};
 use super::life::sleep_until;
 use super::mix::{Mix, Way};
+use super::process::Process;
 use super::rules::{Hold, Rules};
-use crate::backend::{Backend, Memory, Reply, Reserved, Revocation, Revoking, Verb};
+use super::seats::{Seat, Seats, Topology};
+use super::server::{Does, Refusal, Server};
+use crate::backend::{
+    Backend, Memory, Part, Reply, Reserved, Revocation, Revoking, Snapshot, Verb,
+};
 use crate::types::clock::{Moment, tokio_time};
 use crate::types::key::LockKey;
 use crate::types::reason::Reason;
 
 pub(super) struct World {
-    pub(super) store: Arc<Memory>,
+    pub(super) servers: [Server; 2],
+    seats: Mutex<Seats>,
     pub(super) mix: Mix,
     dice: Mutex<Dice>,
     pub(super) history: Mutex<History>,
     rules: Mutex<Rules>,
-    /// The server answers nothing until then.
-    stalled: Mutex<Moment>,
-    /// By how much the server's clock was set back.
-    set_back: Mutex<Duration>,
+    /// All that were started.
+    processes: Mutex<Vec<Weak<Process>>>,
+    /// The locks of which a process hears that others have changed them, and their owners then.
+    tracked: Mutex<BTreeMap<(usize, &'static str), String>>,
     /// One less than the first fencing token: those of the calendar differ from run to run.
     fences: OnceLock<u64>,
     /// Whether nothing goes wrong any more, and no call begins.
     is_calm: AtomicBool,
 }
 
+/// A request to a server, as far as that has to know before it does what is asked.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) what: &'static str,
+    pub(super) server: usize,
+    /// The number of the slot that it is about.
+    pub(super) seat: usize,
+    pub(super) does: Does,
+    /// Where it has a single key.
+    pub(super) part: Option<Part>,
+    /// Whether the slot only moves to that server, as far as the process knows.
+    pub(super) is_asking: bool,
+}
+
+/// Why a server does not do what it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The other server has the slot.
+    Moved(usize),
+    /// The slot moves there, and this key is not here any more.
+    Asks(usize),
+    /// The slot moves, and not all keys are here.
+    Moves,
+    /// The server refuses that at the moment.
+    ByServer(Refusal),
+    /// The same after it has done the first part, which takes the lock.
+    HalfDone,
+}
+
 impl World {
     pub(super) fn new(mix: Mix, dice: Dice, record: Record) -> Arc<Self> {
+        let servers = [Server::new(), Server::new()];
+        // One calendar for both.
+        servers[1].store.promote(servers[0].store.snapshot(), &servers[0].store);
+        let [_, other] = &servers;
+        other.set_clock_back(mix.behind);
         Arc::new(Self {
-            store: Memory::open("").unwrap(),
+            servers,
+            seats: Mutex::new(Seats::new(mix.topology)),
             rules: Mutex::new(Rules::new(&mix)),
             mix,
             dice: Mutex::new(dice),
             history: Mutex::new(History::new(record)),
-            stalled: Mutex::default(),
-            set_back: Mutex::default(),
+            processes: Mutex::default(),
+            tracked: Mutex::default(),
             fences: OnceLock::new(),
             is_calm: AtomicBool::new(false),
         })
@@ -117,45 +159,242 @@ impl World {
         }
     }
 
-    pub(super) fn stall_until(&self, end: Moment) {
-        let mut stalled = self.stalled.lock().unwrap();
-        *stalled = end.max(*stalled);
-    }
-
     /// What was sent arrives then, and is read once the server does anything.
-    pub(super) async fn read_by_server(&self, arrives: Moment) {
-        sleep_until(|| arrives.max(*self.stalled.lock().unwrap())).await;
+    pub(super) async fn read_by_server(&self, server: usize, arrives: Moment) {
+        sleep_until(|| arrives.max(self.servers[server].stalled_until())).await;
         self.in_any_order().await;
     }
 
-    pub(super) fn set_clock_back(&self, by: Duration) {
-        *self.set_back.lock().unwrap() += by;
+    pub(super) fn store(&self, server: usize) -> &Arc<Memory> {
+        &self.servers[server].store
     }
 
-    /// The server's clock, in microseconds.
-    pub(super) fn server_time(&self) -> u64 {
-        // Long ago it started, so it can be set back often.
-        let year = Duration::from_secs(365 * 86_400);
-        let time = tokio_time().since(Moment::default()) + year;
-        let shown = time.checked_sub(*self.set_back.lock().unwrap()).unwrap();
-        u64::try_from(shown.as_micros()).unwrap()
+    /// One that is used.
+    pub(super) fn any_server(&self) -> &Server {
+        let at = match self.mix.topology {
+            Topology::One => 0,
+            Topology::Failover => self.seats().primary(),
+            Topology::Slots => self.roll(|dice| usize::from(dice.chance(500))),
+        };
+        &self.servers[at]
+    }
+
+    pub(super) fn seats(&self) -> MutexGuard<'_, Seats> {
+        self.seats.lock().unwrap()
+    }
+
+    /// Where a key is at the moment, and where it may be as well.
+    fn stores_of(&self, key: &str) -> impl Iterator<Item = &Arc<Memory>> {
+        let Seat { server, moves_to } = self.seats().seat(seat_of(key));
+        [Some(server), moves_to].into_iter().flatten().map(|server| self.store(server))
+    }
+
+    /// Has the server do what is asked for, unless it refuses that.
+    pub(super) fn serve<T>(&self, request: &Request, reply: Reply<T>) -> Result<T, Refused> {
+        let admitted = self.admit(request);
+        match admitted {
+            Ok(()) => {}
+            Err(Refused::HalfDone) => self.count("requests done by half"),
+            Err(Refused::ByServer(_)) => self.count("requests refused"),
+            Err(_) => self.count("requests redirected"),
+        }
+        match admitted {
+            Ok(()) => Ok(answer(reply)),
+            Err(Refused::HalfDone) => {
+                drop(answer(reply));
+                Err(Refused::HalfDone)
+            }
+            Err(refused) => Err(refused),
+        }
+    }
+
+    fn admit(&self, request: &Request) -> Result<(), Refused> {
+        let Request { server, ref part, does, .. } = *request;
+        let Seat { server: owner, moves_to } = self.seats().seat(request.seat);
+        if self.mix.topology == Topology::Slots {
+            let is_here = |part: &Part| self.store(server).has(part);
+            match (moves_to, part) {
+                _ if server != owner => {
+                    if !(request.is_asking && moves_to == Some(server)) {
+                        return Err(Refused::Moved(owner));
+                    }
+                }
+                (None, _) => {}
+                (Some(_), None) => return Err(Refused::Moves),
+                (Some(to), Some(part)) if !is_here(part) => return Err(Refused::Asks(to)),
+                (Some(_), Some(_)) => {}
+            }
+        }
+        let is_replica = self.is_left(server) && !self.seats().is_failing_over;
+        if is_replica && does > Does::Reads {
+            return Err(Refused::ByServer(Refusal::ReadOnly));
+        }
+        match self.servers[server].refusal_of(does) {
+            None => Ok(()),
+            Some(Refusal::Growth) if self.is_done_by_half(request) => Err(Refused::HalfDone),
+            Some(refusal) => Err(Refused::ByServer(refusal)),
+        }
+    }
+
+    /// Whether the last of the memory is used up between the two commands of an acquisition.
+    fn is_done_by_half(&self, request: &Request) -> bool {
+        request.what == "acquire" && self.roll(|dice| dice.chance(300))
+    }
+
+    /// Whether the server was left for the other one, which does not know what it does.
+    fn is_left(&self, server: usize) -> bool {
+        self.mix.topology == Topology::Failover && self.seats().primary() != server
     }
 
     /// The owner of a lock in the store, with the mark that shows a minimum hold.
     pub(super) fn owner(&self, key: &str) -> Option<String> {
-        answer(self.store.inspect(lock_key(key))).map(|held| held.owner.text().to_owned())
+        let lock_key = lock_key(key);
+        self.stores_of(key).find_map(|store| store.holder(&lock_key))
     }
 
-    /// Asks the holder of a lock to stop, where there is one.
-    pub(super) fn revoke(&self, key: &str) {
+    /// Whether a server has anything of the key whose slot it does not have.
+    pub(super) fn is_elsewhere(&self, key: &str) -> bool {
+        let (key, Seat { server, .. }) = (lock_key(key), self.seats().seat(seat_of(key)));
+        let parts = [Part::Lock(key.clone()), Part::Queue(key)];
+        parts.iter().any(|part| self.store(1 - server).has(part))
+    }
+
+    pub(super) fn add(&self, process: &Arc<Process>) {
+        let mut processes = self.processes.lock().unwrap();
+        processes.retain(|process| process.upgrade().is_some_and(|it| !it.life.is_over()));
+        processes.push(Arc::downgrade(process));
+    }
+
+    /// Those that live.
+    pub(super) fn processes(&self) -> Vec<Arc<Process>> {
+        let processes = self.processes.lock().unwrap();
+        let living = processes.iter().filter_map(Weak::upgrade);
+        living.filter(|process| !process.life.is_over()).collect()
+    }
+
+    /// An operator asks the holder of a lock to stop, where there is one.
+    pub(super) fn revoke(&self, key: &'static str) {
         if let Some(owner) = self.owner(key) {
-            let (verb, key, reason) = (Verb::Revoke, lock_key(key), Reason::new("an operator"));
-            answer(self.store.send(Revocation { verb, owner, key, reason }));
+            self.send(Verb::Revoke, key, owner);
         }
     }
 
+    /// An operator takes a lock away.
+    pub(super) fn force(&self, key: &'static str) {
+        let Some(owner) = self.owner(key) else { return };
+        self.lose(key, &owner);
+        self.send(Verb::Forced, key, owner.clone());
+        for store in self.stores_of(key) {
+            answer(store.force(lock_key(key), owner.clone().into_bytes()));
+        }
+        self.changed(key);
+    }
+
+    pub(super) fn delete(&self, key: &'static str) {
+        let Some(owner) = self.owner(key) else { return };
+        self.lose(key, &owner);
+        self.stores_of(key).for_each(|store| store.delete(&lock_key(key)));
+        self.changed(key);
+    }
+
+    pub(super) fn flush(&self) {
+        for key in KEYS {
+            if let Some(owner) = self.owner(key) {
+                self.lose(key, &owner);
+            }
+        }
+        self.servers.iter().for_each(|server| server.store.flush());
+    }
+
+    /// The store has lost the lock of this owner, who may believe in it for as long as its lease lasts.
+    fn lose(&self, key: &'static str, owner: &str) {
+        let owner = owner.trim_start_matches(MARKS);
+        let is_heard = self
+            .tracked
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|((_, tracked), by)| *tracked == key && by == owner);
+        self.rules().loses(owner, is_heard);
+    }
+
+    /// A message of an operator, which may be late or lost.
+    fn send(&self, verb: Verb, key: &'static str, owner: String) {
+        let (key, reason) = (lock_key(key), Reason::new("an operator"));
+        let revocation = Revocation { verb, owner, key, reason };
+        for process in self.processes() {
+            if process.subscription().is_deaf
+                || self.roll(|dice| dice.chance(self.mix.lost_message))
+            {
+                self.count("messages of operators lost");
+                continue;
+            }
+            let arrives = tokio_time().after(self.message_way());
+            let revocation = revocation.clone();
+            drop(tokio::spawn(async move {
+                process.life.until(arrives).await;
+                process.hears(&revocation);
+            }));
+        }
+    }
+
+    /// Who hears from now on what others do with this lock.
+    pub(super) fn tracks(&self, process: usize, key: &LockKey, owner: &str) {
+        self.tracked.lock().unwrap().insert((process, known(key)), owner.to_owned());
+    }
+
+    /// The connection broke over which a process hears that.
+    pub(super) fn untrack(&self, process: usize) {
+        self.tracked.lock().unwrap().retain(|(of, _), _| *of != process);
+    }
+
+    /// Another one has changed a lock.
+    fn changed(&self, key: &'static str) {
+        for process in self.processes() {
+            if self.tracked.lock().unwrap().remove(&(process.number, key)).is_none() {
+                continue;
+            }
+            let arrives = tokio_time().after(self.message_way());
+            drop(tokio::spawn(async move {
+                process.life.until(arrives).await;
+                process.hears_of_change(key);
+            }));
+        }
+    }
+
+    /// The other server takes over with the data of a moment ago. What the former has done since is lost.
+    pub(super) fn fail_over(&self, snapshot: Snapshot) {
+        let former = self.seats().primary();
+        let (old, new) = (self.store(former), self.store(1 - former));
+        new.promote(snapshot, old);
+        let known: BTreeMap<_, _> =
+            new.locks().into_iter().map(|(key, owner, ends)| ((key, owner), ends)).collect();
+        for (key, owner, ends) in old.locks() {
+            let ends_there = known.get(&(key, owner.clone()));
+            if ends_there.is_none_or(|there| *there < ends) {
+                self.count("locks lost by a switch");
+                self.rules().loses(&owner, false);
+            }
+        }
+        self.seats().fail_over();
+    }
+
+    /// Gives a key to the server to which its slot moves.
+    pub(super) fn migrate(&self, part: &Part, from: usize, to: usize) {
+        self.store(from).migrate(part, self.store(to));
+    }
+
+    /// What is in a slot, key by key.
+    pub(super) fn parts(seat: usize) -> Vec<Part> {
+        let locks = keys_in(seat).map(|key| Part::Lock(lock_key(key)));
+        // All permits have one queue.
+        let queues = keys_in(seat).take(2).map(|key| Part::Queue(lock_key(key)));
+        locks.chain(queues).chain([Part::Counter(slot(seat))]).collect()
+    }
+
     pub(super) fn queue(&self, key: &str) -> Vec<String> {
-        self.store.queue(&lock_key(key))
+        let lock_key = lock_key(key);
+        self.stores_of(key).flat_map(|store| store.queue(&lock_key)).collect()
     }
 
     /// The owner and the queue of each lock, for the trace.
@@ -174,22 +413,49 @@ impl World {
         token.saturating_sub(*self.fences.get_or_init(|| token - 1))
     }
 
-    /// The server granted a lock.
-    pub(super) fn granted(&self, key: &LockKey, owner: &str, fence: Reserved) {
+    /// A server granted a lock.
+    pub(super) fn granted(&self, server: usize, key: &LockKey, owner: &str, fence: Reserved) {
         let fence = [fence.first, fence.last()].map(|token| self.fence(token));
-        let broken = self.rules.lock().unwrap().granted(known(key), owner, fence);
+        let is_left = self.is_left(server);
+        self.confirms(server, owner);
+        let broken = self.rules().granted(known(key), owner, fence, is_left);
         if let Some(broken) = broken {
             self.violation(|_| broken);
         }
         let has = |other: &&str| self.owner(other).as_deref() == Some(owner);
         if KEYS.iter().filter(|other| has(other)).count() > 1 {
+            // A request that is repeated in parts takes the first permit that is free.
+            if self.mix.topology == Topology::Slots && family(known(key)) == PERMITS {
+                return self.count("permits taken twice while a slot moves");
+            }
             self.violation(|names| format!("{key}: {} has two locks", names.of(owner)));
         }
     }
 
+    /// A server said that this owner has its lock.
+    pub(super) fn confirms(&self, server: usize, owner: &str) {
+        if self.mix.topology == Topology::Failover {
+            let is_left = self.is_left(server);
+            let epoch = self.seats().epoch;
+            let mut rules = self.rules();
+            rules.confirms(owner, epoch.saturating_sub(u64::from(is_left)));
+            if is_left {
+                rules.loses(owner, false);
+            }
+        }
+    }
+
+    /// Whether a server may not know of the end of this hold.
+    pub(super) fn may_lose(&self, hold: &Hold) -> bool {
+        self.mix.topology == Topology::Failover || self.rules().is_lost(&hold.owner)
+    }
+
     /// Whether this hold, which ended well, leaves its lock done for so long.
     pub(super) fn is_done(&self, hold: &Hold, rest: Duration) -> bool {
-        let Some(found) = answer(self.store.inspect(lock_key(hold.key))) else { return false };
+        let key = lock_key(hold.key);
+        let mut found =
+            self.stores_of(hold.key).filter_map(|store| answer(store.inspect(key.clone())));
+        let Some(found) = found.next() else { return false };
         // The rest is in whole milliseconds.
         let longest = found.remaining.unwrap_or_default() + Duration::from_millis(1);
         found.owner.text().strip_prefix(MARKS) == Some(&hold.owner) && rest <= longest

@@ -165,14 +165,14 @@ impl<'a> Change<'a> {
     }
 
     /// The lock, where the attempt is its holder, or could become it because it was free.
-    fn take(&mut self, attempt: &Attempt) -> Option<&mut Lock> {
+    pub(super) fn take(&mut self, attempt: &Attempt) -> Option<&mut Lock> {
         let ends = self.now.after(attempt.ttl.duration());
         let lock = self.place.lock.get_or_insert_with(|| Lock::held(&attempt.owner, ends));
         lock.is_held_by(attempt).then_some(lock)
     }
 
     /// Frees the lock, or leaves it taken until the minimum hold is over.
-    fn end_hold(&mut self, attempt: &Attempt) -> Release {
+    pub(super) fn end_hold(&mut self, attempt: &Attempt) -> Release {
         match &mut self.place.lock {
             None => return Release::Absent,
             Some(lock) if lock.owner != attempt.owner => return Release::Taken,
@@ -212,7 +212,7 @@ impl<'a> Change<'a> {
         self.place.lock.as_ref().is_some_and(|lock| lock.is_held_by(attempt))
     }
 
-    fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         let lock = self.place.lock.as_ref();
         lock.is_some_and(|lock| lock.is_released && lock.owner.is_of_once())
     }

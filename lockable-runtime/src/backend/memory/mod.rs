@@ -28,12 +28,16 @@ use crate::types::token::Origin;
 
 mod change;
 mod listing;
+#[cfg(all(test, feature = "redis"))]
+mod nodes;
 #[cfg(feature = "__internals")]
 mod outside;
 mod permits;
 mod revoking;
 mod state;
 
+#[cfg(all(test, feature = "redis"))]
+pub(crate) use self::nodes::{Part, Snapshot};
 #[cfg(feature = "__internals")]
 pub use self::outside::MemoryStore;
 

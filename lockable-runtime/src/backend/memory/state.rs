@@ -27,7 +27,7 @@ const SMALL: usize = 64;
 pub(super) struct State {
     pub(super) places: HashMap<LockKey, Place>,
     /// The queues of permits, by the key behind which their names have a number.
-    queues: HashMap<LockKey, VecDeque<Arc<Attempt>>>,
+    pub(super) queues: HashMap<LockKey, VecDeque<Arc<Attempt>>>,
     pub(super) counting: Counting,
     /// Who receives grants, by the origin of the owner tokens.
     pub(super) listeners: Vec<(Origin, Weak<dyn Events>)>,
@@ -94,6 +94,7 @@ impl State {
 
 /// What is stored about one key.
 #[derive(Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Place {
     pub(super) lock: Option<Lock>,
     pub(super) queue: VecDeque<Arc<Attempt>>,
@@ -138,6 +139,7 @@ impl Place {
     }
 }
 
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Lock {
     pub(super) owner: OwnerToken,
     /// When the hold, or the minimum hold, is over.
@@ -162,8 +164,9 @@ impl Lock {
 }
 
 /// The fence counters of the hash slots, and what they start from.
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Counting {
-    calendar: Calendar,
+    pub(super) calendar: Calendar,
     pub(super) fences: HashMap<Slot, Fence>,
 }
 
@@ -181,6 +184,7 @@ impl Counting {
 }
 
 #[derive(Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Fence {
     pub(super) value: u64,
     pub(super) expires: Moment,
@@ -200,11 +204,12 @@ impl Fence {
 }
 
 /// The calendar that fence counters start from. It survives the loss of all data, as a server's does.
-struct Calendar {
+#[cfg_attr(test, derive(Clone))]
+pub(super) struct Calendar {
     /// The calendar time at `born`, in microseconds.
     epoch: u64,
     born: Moment,
-    latest: u64,
+    pub(super) latest: u64,
 }
 
 impl Calendar {

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::Sleep;
 
 use self::connect::hosts::is_scheme;
-use self::route::{Ran, Router, sure};
+use self::route::{Ran, Router};
 use self::topology::Topology;
 use self::verbs::{Acquire, AnyTaken, Enqueue, Inspect, Leave, ReleaseTo};
 use super::{
@@ -38,8 +38,14 @@ mod topology;
 mod verbs;
 mod wire;
 
+pub(crate) use self::route::sure;
+
 #[cfg(test)]
 pub(crate) use self::known::times::Times;
+#[cfg(test)]
+pub(crate) use self::route::Before;
+#[cfg(test)]
+pub(crate) use self::topology::latest_releases::LatestReleases;
 
 /// Redis or Valkey: a server at one address, the primary that Sentinels name, or a cluster.
 #[derive(Clone)]

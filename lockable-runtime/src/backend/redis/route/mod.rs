@@ -33,7 +33,7 @@ pub(super) struct Ran<T> {
     pub(super) before: Before<T>,
 }
 
-pub(super) enum Before<T> {
+pub(crate) enum Before<T> {
     /// There was no other request.
     Nothing,
     /// Its answer was lost.
@@ -232,7 +232,7 @@ impl Router {
 /// answer was lost with its connection, may have released it, or the lock was lost before.
 ///
 /// Where a server that was left had released it, its absence on the next one shows that this one knows that.
-pub(super) fn sure(
+pub(crate) fn sure(
     found: Release,
     before: &Before<Release>,
     server: &str,
@@ -248,7 +248,7 @@ pub(super) fn sure(
 
 impl<T> Before<T> {
     /// The same about another value.
-    pub(super) fn map<R>(self, change: impl FnOnce(T) -> R) -> Before<R> {
+    pub(crate) fn map<R>(self, change: impl FnOnce(T) -> R) -> Before<R> {
         match self {
             Self::Nothing => Before::Nothing,
             Self::Unknown => Before::Unknown,

@@ -1,0 +1,113 @@
+//! The faults that take a while, and those of servers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::keys::{SLOTS, slot};
+use super::life::sleep;
+use super::mix::Kind;
+use super::process::Process;
+use super::server::Refusal;
+use super::world::World;
+use crate::types::clock::{Moment, tokio_time};
+
+/// A server refuses something for a while: where nothing else fails, for less than a lease that is renewed can lack
+/// its renewal.
+pub(super) fn refuse(world: &World) {
+    let refusal = world.roll(|dice| dice.one_of(&Refusal::ALL));
+    let limit = if world.mix.kind == Kind::Refusing { 300 } else { 3_000 };
+    world.any_server().refuse_until(soon(world, &[limit]), refusal);
+}
+
+/// The replica takes over, without the writes of the last moment; the former primary answers for a moment more, as in
+/// a planned failover, or does not.
+pub(super) fn fail_over(world: &Arc<World>) {
+    if std::mem::replace(&mut world.seats().is_failing_over, true) {
+        return;
+    }
+    let world = Arc::clone(world);
+    drop(tokio::spawn(async move {
+        let former = world.seats().primary();
+        let snapshot = world.store(former).snapshot();
+        sleep(Duration::from_millis(1) + up_to(&world, 500)).await;
+        world.note(|_| format!("s{} takes over", 1 - former));
+        world.fail_over(snapshot);
+        for process in world.processes() {
+            let is_heard_of = world.roll(|dice| dice.chance(900));
+            let after = up_to(&world, 800);
+            if is_heard_of {
+                drop(tokio::spawn(async move {
+                    sleep(after).await;
+                    process.life.until(tokio_time()).await;
+                    process.learn_primary();
+                }));
+            }
+        }
+        sleep(up_to(&world, 1_000)).await;
+        world.note(|_| format!("s{former} is a replica"));
+        world.store(former).flush();
+        for process in world.processes() {
+            process.leave_server(former);
+        }
+        world.seats().is_failing_over = false;
+    }));
+}
+
+/// A slot moves to the other server, key by key.
+pub(super) fn move_slot(world: &Arc<World>) {
+    let seat = usize::try_from(world.roll(|dice| dice.below(SLOTS as u64))).unwrap();
+    let Some((from, to)) = world.seats().begin_move(seat) else { return };
+    let world = Arc::clone(world);
+    drop(tokio::spawn(async move {
+        world.note(|_| format!("slot {seat} moves from s{from} to s{to}"));
+        let mut parts = World::parts(seat);
+        while !parts.is_empty() {
+            sleep(up_to(&world, 200)).await;
+            let next = world.roll(|dice| dice.below(parts.len() as u64));
+            let part = parts.swap_remove(usize::try_from(next).unwrap());
+            world.note(|_| format!("slot {seat}: {part:?} moves"));
+            world.migrate(&part, from, to);
+        }
+        for part in World::parts(seat) {
+            if world.store(from).has(&part) {
+                world.violation(|_| format!("{part:?} was made where it had left"));
+            }
+        }
+        world.seats().end_move(seat);
+        world.note(|_| format!("slot {seat} is at s{to}"));
+        for process in world.processes() {
+            let arrives = tokio_time().after(world.message_way());
+            drop(tokio::spawn(async move {
+                process.life.until(arrives).await;
+                process.hears_of_move(slot(seat));
+            }));
+        }
+    }));
+}
+
+/// A time below so many milliseconds, which is often none.
+fn up_to(world: &World, millis: u64) -> Duration {
+    world.roll(|dice| if dice.chance(300) { Duration::ZERO } else { dice.millis_below(millis) })
+}
+
+/// A moment within one of these limits, in milliseconds.
+pub(super) fn soon(world: &World, limits: &[u64]) -> Moment {
+    tokio_time().after(world.roll(|dice| {
+        let limit = dice.one_of(limits);
+        dice.millis_below(limit)
+    }))
+}
+
+pub(super) fn cut(process: &Process) {
+    process.connections().iter().for_each(|open| open.cut());
+    process.world.untrack(process.number);
+}
+
+/// No message arrives for a while; then the process notices that its subscription is broken.
+pub(super) async fn deafen(process: Arc<Process>) {
+    let set = |is_deaf| process.subscription().is_deaf = is_deaf;
+    set(true);
+    sleep(process.world.roll(|dice| dice.millis_below(6_000))).await;
+    set(false);
+    process.broken.notify_one();
+}

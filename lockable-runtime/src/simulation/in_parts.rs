@@ -1,0 +1,218 @@
+//! The verbs of a lock whose slot moves key by key, by requests of one key each, as `backend/redis/route/in_parts.rs`
+//! does them.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use super::client::{SERVER, sent};
+use super::process::{Ask, Asked, NoAnswer, Process};
+use super::server::Does;
+use crate::backend::{
+    Acquisition, Attempt, Backend, Enqueued, Fault, Grant, Memory, Part, Release, Renewal, Renewed,
+    Reply, Reserved, sure,
+};
+use crate::types::clock::tokio_time;
+use crate::types::key::LockKey;
+use crate::types::slot::Slot;
+use crate::types::token::FencingToken;
+
+impl Process {
+    /// Permits are tried one after the other.
+    pub(super) async fn acquire_in_parts(
+        self: &Arc<Self>,
+        attempt: &Arc<Attempt>,
+    ) -> Result<Acquisition, Fault> {
+        if attempt.lane.is_none() {
+            return self.acquire_one(attempt).await;
+        }
+        attempt.mark_sent(tokio_time());
+        for permit in attempt.permits() {
+            let found = self.acquire_one(&permit).await?;
+            if let Acquisition::Granted { fencing_token, since, .. } = found {
+                let permit = Some(permit.key.clone());
+                return Ok(Acquisition::Granted { fencing_token, since, permit });
+            }
+        }
+        Ok(Acquisition::Busy)
+    }
+
+    async fn acquire_one(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Acquisition, Fault> {
+        let locked = self.lock(attempt).await?;
+        if !matches!(locked, Acquisition::Granted { .. }) {
+            return Ok(locked);
+        }
+        let check = |store: &Arc<Memory>| {
+            let (store, attempt) = (Arc::clone(store), Arc::clone(attempt));
+            later(move || store.is_own(&attempt))
+        };
+        let is_own = self.about_lock("owner", Does::Reads, attempt, check).await?.answer;
+        Ok(if is_own { locked } else { Acquisition::Busy })
+    }
+
+    /// Acquires the lock, or waits in no queue.
+    pub(super) async fn enqueue_in_parts(
+        self: &Arc<Self>,
+        attempt: &Arc<Attempt>,
+    ) -> Result<Enqueued, Fault> {
+        self.world.count("calls that wait while a slot moves");
+        if attempt.lane.is_none() {
+            return self.enqueue_one(attempt).await;
+        }
+        attempt.mark_sent(tokio_time());
+        for permit in attempt.permits() {
+            let found = self.enqueue_one(&permit).await?;
+            if matches!(found, Enqueued::Granted(_)) {
+                return Ok(found);
+            }
+        }
+        Ok(Enqueued::Queued { remaining: None })
+    }
+
+    async fn enqueue_one(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Enqueued, Fault> {
+        let busy = Enqueued::Queued { remaining: None };
+        let first = match self.lock(attempt).await? {
+            Acquisition::Granted { fencing_token, .. } => u64::from(fencing_token),
+            Acquisition::Busy => return Ok(busy),
+            Acquisition::Done => return Ok(Enqueued::Done { remaining: None }),
+        };
+        let sent = tokio_time();
+        let renewal = Renewal::new(attempt, Some(attempt.ttl), sent);
+        Ok(match self.renew_in_parts(&renewal).await? {
+            Renewed::Held => {
+                drop(self.leave_queue(attempt).await);
+                let fence = Reserved { first, passes: 0 };
+                Enqueued::Granted(Grant::answered(attempt, fence, sent, attempt.ttl))
+            }
+            Renewed::Absent | Renewed::Taken => busy,
+        })
+    }
+
+    /// Sets the lock and counts its fencing token.
+    async fn lock(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Acquisition, Fault> {
+        let since = attempt.mark_sent(tokio_time());
+        let set = |store: &Arc<Memory>| {
+            let (store, attempt) = (Arc::clone(store), sent(attempt));
+            later(move || store.set_lock(&attempt))
+        };
+        if let Some(found) = self.about_lock("set", Does::Grows, attempt, set).await?.answer {
+            return Ok(found);
+        }
+        let part = Part::Counter(attempt.slot);
+        let count = |store: &Arc<Memory>| {
+            let (store, attempt) = (Arc::clone(store), Arc::clone(attempt));
+            let world = Arc::clone(&self.world);
+            later(move || {
+                let first = store.count(&attempt);
+                let server = usize::from(!Arc::ptr_eq(&store, world.store(0)));
+                let fence = Reserved { first, passes: 0 };
+                world.granted(server, &attempt.key, attempt.owner.as_ref(), fence);
+                first
+            })
+        };
+        let counted = self.about("count", Does::Grows, attempt.slot, part, count).await?;
+        let fencing_token = FencingToken::new(counted.answer);
+        Ok(Acquisition::Granted { fencing_token, since, permit: None })
+    }
+
+    async fn leave_queue(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<(), Fault> {
+        let part = Part::Queue(attempt.key.clone());
+        let leave = |store: &Arc<Memory>| {
+            let (store, attempt) = (Arc::clone(store), Arc::clone(attempt));
+            later(move || store.leave_queue(&attempt))
+        };
+        self.about("leave queue", Does::Writes, attempt.slot, part, leave).await.map(drop)
+    }
+
+    /// Frees the lock; the calls that wait for it try again within a second.
+    pub(super) async fn release_in_parts(
+        self: &Arc<Self>,
+        attempt: &Arc<Attempt>,
+    ) -> Result<Release, Fault> {
+        if attempt.lane.is_none() {
+            let Asked { answer, before, .. } = self.free(attempt).await?;
+            return sure(answer, &before, SERVER);
+        }
+        let mut released = Release::Absent;
+        for permit in attempt.permits() {
+            if self.free(&permit).await?.answer == Release::Released {
+                released = Release::Released;
+            }
+        }
+        Ok(released)
+    }
+
+    async fn free(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Asked<Release>, Fault> {
+        let free = |store: &Arc<Memory>| {
+            let (store, attempt) = (Arc::clone(store), sent(attempt));
+            later(move || store.free_one(&attempt))
+        };
+        self.about_lock("free", Does::Writes, attempt, free).await
+    }
+
+    /// Frees a lock that was granted meanwhile.
+    pub(super) async fn leave_in_parts(
+        self: &Arc<Self>,
+        attempt: &Arc<Attempt>,
+    ) -> Result<(), Fault> {
+        let permits: Vec<_> = match attempt.lane {
+            None => vec![Arc::clone(attempt)],
+            Some(_) => attempt.permits().collect(),
+        };
+        for one in permits {
+            drop(self.leave_queue(&one).await);
+            self.free(&one).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn renew_in_parts(
+        self: &Arc<Self>,
+        renewal: &Renewal,
+    ) -> Result<Renewed, Fault> {
+        let renew = |store: &Arc<Memory>| self.renewed(store, vec![renewal.clone()]);
+        let asked = self.about_lock("renew", Does::Writes, &renewal.attempt, renew).await?;
+        asked.answer.into_iter().next().unwrap()
+    }
+
+    pub(super) async fn is_any_taken_in_parts(
+        self: &Arc<Self>,
+        keys: &[LockKey],
+    ) -> Result<bool, Fault> {
+        for key in keys {
+            let part = Part::Lock(key.clone());
+            let look = |store: &Arc<Memory>| store.inspect(key.clone());
+            if self.about("look", Does::Reads, Slot::of(key), part, look).await?.answer.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn about_lock<T: Send + 'static>(
+        self: &Arc<Self>,
+        what: &'static str,
+        does: Does,
+        attempt: &Attempt,
+        request: impl Fn(&Arc<Memory>) -> Reply<T> + Send + Sync,
+    ) -> Result<Asked<T>, Fault> {
+        let part = Part::Lock(attempt.key.clone());
+        self.about(what, does, attempt.slot, part, request).await
+    }
+
+    fn about<'a, T: Send + 'static>(
+        self: &'a Arc<Self>,
+        what: &'static str,
+        does: Does,
+        slot: Slot,
+        part: Part,
+        request: impl Fn(&Arc<Memory>) -> Reply<T> + Send + Sync + 'a,
+    ) -> Pin<Box<dyn Future<Output = Result<Asked<T>, Fault>> + Send + 'a>> {
+        let ask = Ask { what, slot, does, part: Some(part) };
+        Box::pin(async move { self.ask(ask, request).await.map_err(NoAnswer::fault) })
+    }
+}
+
+/// What a server does when it is asked, and not before.
+fn later<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> Reply<T> {
+    Box::pin(async move { Ok(act()) })
+}
