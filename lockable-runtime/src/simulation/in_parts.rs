@@ -26,7 +26,7 @@ impl Process {
             return self.acquire_one(attempt).await;
         }
         attempt.mark_sent(tokio_time());
-        for permit in attempt.permits() {
+        for permit in self.own_first(attempt).await? {
             let found = self.acquire_one(&permit).await?;
             if let Acquisition::Granted { fencing_token, since, .. } = found {
                 let permit = Some(permit.key.clone());
@@ -34,6 +34,24 @@ impl Process {
             }
         }
         Ok(Acquisition::Busy)
+    }
+
+    /// The permit that the attempt has already comes first.
+    async fn own_first(
+        self: &Arc<Self>,
+        attempt: &Arc<Attempt>,
+    ) -> Result<Vec<Arc<Attempt>>, Fault> {
+        let (mut own, mut others) = (Vec::new(), Vec::new());
+        for permit in attempt.permits() {
+            let check = |store: &Arc<Memory>| {
+                let (store, permit) = (Arc::clone(store), Arc::clone(&permit));
+                later(move || store.is_own(&permit))
+            };
+            let is_own = self.about_lock("owner", Does::Reads, &permit, check).await?.answer;
+            if is_own { &mut own } else { &mut others }.push(permit);
+        }
+        own.append(&mut others);
+        Ok(own)
     }
 
     async fn acquire_one(self: &Arc<Self>, attempt: &Arc<Attempt>) -> Result<Acquisition, Fault> {
@@ -59,7 +77,7 @@ impl Process {
             return self.enqueue_one(attempt).await;
         }
         attempt.mark_sent(tokio_time());
-        for permit in attempt.permits() {
+        for permit in self.own_first(attempt).await? {
             let found = self.enqueue_one(&permit).await?;
             if matches!(found, Enqueued::Granted(_)) {
                 return Ok(found);

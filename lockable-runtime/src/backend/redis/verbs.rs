@@ -30,7 +30,7 @@ impl Verb for Acquire<'_> {
             return Ok(router.acquire_in_parts(self.0).await?);
         }
         self.0.mark_sent(boot_time());
-        for attempt in self.0.permits() {
+        for attempt in own_first(router, self.0).await? {
             let found = router.acquire_in_parts(&attempt).await?;
             if let Acquisition::Granted { fencing_token, since, .. } = found {
                 let permit = Some(attempt.key.clone());
@@ -39,6 +39,19 @@ impl Verb for Acquire<'_> {
         }
         Ok(Acquisition::Busy)
     }
+}
+
+/// The permits that an attempt may have, in their order, but first the one that it has: a request that is repeated may
+/// have been granted one already.
+async fn own_first(router: &Router, attempt: &Attempt) -> Result<Vec<Arc<Attempt>>, Failed> {
+    let (mut own, mut others) = (Vec::new(), Vec::new());
+    for permit in attempt.permits() {
+        let held = router.inspect_in_parts(&permit.key).await?;
+        let is_own = held.is_some_and(|held| held.owner.text() == permit.owner.as_ref());
+        if is_own { &mut own } else { &mut others }.push(permit);
+    }
+    own.append(&mut others);
+    Ok(own)
 }
 
 pub(super) struct Release<'a>(pub(super) &'a Arc<Attempt>);
@@ -148,7 +161,7 @@ impl Verb for Enqueue<'_> {
             return Ok(router.enqueue_in_parts(self.attempt).await?);
         }
         self.attempt.mark_sent(boot_time());
-        for attempt in self.attempt.permits() {
+        for attempt in own_first(router, self.attempt).await? {
             let found = router.enqueue_in_parts(&attempt).await?;
             if matches!(found, Enqueued::Granted(_)) {
                 return Ok(found);
