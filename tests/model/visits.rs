@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use stateright::{Checker, HasDiscoveries, Model};
+use stateright::{Checker, HasDiscoveries, Model, UniformChooser};
 
 /// Visits all states, and prints how many there are.
 pub(crate) fn visit<S: State, A: Action, W: World<S, A>>(model: W) -> impl Checker<W> {
@@ -12,11 +12,41 @@ pub(crate) fn visit<S: State, A: Action, W: World<S, A>>(model: W) -> impl Check
     found
 }
 
+/// Visits the states after the fewest events, until this many were generated, and prints how many differ.
+pub(crate) fn visit_first<S: State, A: Action, W: World<S, A>>(
+    model: W,
+    limit: usize,
+) -> impl Checker<W> {
+    let found = model.checker().threads(2).target_state_count(limit).spawn_bfs().join();
+    let (states, different) = (found.state_count(), found.unique_state_count());
+    println!(
+        "{states} states, {different} of them different, after up to {} events",
+        found.max_depth()
+    );
+    found
+}
+
+/// Draws orders of events, each to its end, until this many states were generated.
+pub(crate) fn walk<S: State, A: Action, W: World<S, A>>(model: W, limit: usize) -> impl Checker<W> {
+    let found = model.checker().target_state_count(limit);
+    let found = found.spawn_simulation(1, UniformChooser).join();
+    println!("{} states, after up to {} events", found.state_count(), found.max_depth());
+    found
+}
+
 /// Whether there is an order of events after which the property is false.
 pub(crate) fn breaks<S: State, A: Action>(model: impl World<S, A>, property: &'static str) -> bool {
     let until = HasDiscoveries::AnyOf([property].into());
     let found = model.checker().finish_when(until).spawn_bfs().join();
     found.discovery(property).is_some()
+}
+
+/// Whether there is an order of events after which this is true.
+pub(crate) fn reaches<S: State, A: Action>(
+    model: impl World<S, A>,
+    possible: &'static str,
+) -> bool {
+    breaks(model, possible)
 }
 
 // What the checker needs.
