@@ -36,8 +36,10 @@ pub(crate) enum Request {
 impl Request {
     pub(crate) fn owner(self) -> Owner {
         match self {
-            Self::Try(owner) | Self::Enqueue(owner) | Self::Leave(owner) => owner,
-            Self::Release { owner, .. } => owner,
+            Self::Try(owner)
+            | Self::Enqueue(owner)
+            | Self::Release { owner, .. }
+            | Self::Leave(owner) => owner,
         }
     }
 }

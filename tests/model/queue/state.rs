@@ -219,13 +219,13 @@ impl State {
     }
 
     /// Whether the body of a holder runs.
-    pub(crate) fn runs(&self, hold: &Hold) -> bool {
+    pub(crate) fn runs(&self, hold: Hold) -> bool {
         !hold.is_lost || !self.server.rules.has(Rule::LossEndsBody)
     }
 
     /// All holds whose bodies run.
     pub(crate) fn running(&self) -> impl Iterator<Item = &Hold> {
-        self.processes.iter().flat_map(|process| &process.holds).filter(|hold| self.runs(hold))
+        self.processes.iter().flat_map(|process| &process.holds).filter(|hold| self.runs(**hold))
     }
 
     /// Whether a call waits with this attempt, has its lock, or is about to receive it.
