@@ -68,8 +68,8 @@ impl Connection {
     ) -> Arc<Self> {
         let (sender, requests) = mpsc::unbounded_channel();
         let wire = Arc::new(Wire::of(server, lane));
-        let served = serve(Arc::clone(world), Arc::clone(life), Arc::clone(&wire), requests);
-        drop(tokio::spawn(served));
+        let serving = serve(Arc::clone(world), Arc::clone(life), Arc::clone(&wire), requests);
+        drop(tokio::spawn(serving));
         Arc::new(Self {
             world: Arc::clone(world),
             life: Arc::clone(life),

@@ -59,6 +59,7 @@ struct Known {
 }
 
 /// The one subscription of a process.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Default)]
 pub(super) struct Subscription {
     pub(super) is_started: bool,

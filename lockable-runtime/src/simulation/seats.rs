@@ -15,7 +15,7 @@ pub(super) enum Topology {
 }
 
 pub(super) struct Seats {
-    seats: [Seat; SLOTS],
+    of_slots: [Seat; SLOTS],
     /// How often one server has taken over from the other.
     pub(super) epoch: u64,
     /// Whether the former primary is in use still, or is about to be left.
@@ -33,28 +33,28 @@ impl Seats {
     pub(super) fn new(topology: Topology) -> Self {
         let server = |slot| if topology == Topology::Slots { slot % 2 } else { 0 };
         let seat = |slot| Seat { server: server(slot), moves_to: None };
-        Self { seats: std::array::from_fn(seat), epoch: 0, is_failing_over: false }
+        Self { of_slots: std::array::from_fn(seat), epoch: 0, is_failing_over: false }
     }
 
     pub(super) fn seat(&self, slot: usize) -> Seat {
-        self.seats[slot]
+        self.of_slots[slot]
     }
 
     /// The server that has all slots.
     pub(super) fn primary(&self) -> usize {
-        self.seats[0].server
+        self.of_slots[0].server
     }
 
     pub(super) fn fail_over(&mut self) {
         self.epoch += 1;
-        for seat in &mut self.seats {
+        for seat in &mut self.of_slots {
             seat.server = 1 - seat.server;
         }
     }
 
     /// The slot moves to the other server, unless it does already; returns both.
     pub(super) fn begin_move(&mut self, slot: usize) -> Option<(usize, usize)> {
-        let seat = &mut self.seats[slot];
+        let seat = &mut self.of_slots[slot];
         if seat.moves_to.is_some() {
             return None;
         }
@@ -63,7 +63,7 @@ impl Seats {
     }
 
     pub(super) fn end_move(&mut self, slot: usize) {
-        let seat = &mut self.seats[slot];
+        let seat = &mut self.of_slots[slot];
         if let Some(server) = seat.moves_to.take() {
             seat.server = server;
         }

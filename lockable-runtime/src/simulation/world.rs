@@ -219,10 +219,9 @@ impl World {
                         return Err(Refused::Moved(owner));
                     }
                 }
-                (None, _) => {}
                 (Some(_), None) => return Err(Refused::Moves),
                 (Some(to), Some(part)) if !is_here(part) => return Err(Refused::Asks(to)),
-                (Some(_), Some(_)) => {}
+                (None | Some(_), _) => {}
             }
         }
         let is_replica = self.is_left(server) && !self.seats().is_failing_over;

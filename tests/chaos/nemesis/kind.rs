@@ -76,16 +76,31 @@ impl Kind {
     /// A restart from a file that has every write loses none.
     pub(crate) fn lane(self, topology: Topology) -> Lane {
         match self {
-            Self::Stop | Self::Kill | Self::Cut | Self::CutInReply => Lane::Process,
-            Self::HoldRequests | Self::HoldReplies | Self::HoldMessages => Lane::Process,
-            Self::Delay => Lane::Process,
+            Self::Stop
+            | Self::Kill
+            | Self::Cut
+            | Self::CutInReply
+            | Self::HoldRequests
+            | Self::HoldReplies
+            | Self::HoldMessages
+            | Self::Delay => Lane::Process,
             Self::RestartWithData if topology == Topology::Aof => Lane::Server,
-            Self::KillClients | Self::KillSubscribers | Self::PauseClients => Lane::Server,
-            Self::FlushScripts | Self::OutOfMemory | Self::WithdrawRight => Lane::Server,
-            Self::ClockBack | Self::MoveSlots => Lane::Server,
-            Self::StopServer | Self::RestartWithData | Self::RestartWithout => Lane::Window,
-            Self::ClockForward | Self::ClockToAndFro => Lane::Window,
-            Self::PlannedFailover | Self::LossyFailover | Self::FreezeMaster => Lane::Window,
+            Self::KillClients
+            | Self::KillSubscribers
+            | Self::PauseClients
+            | Self::FlushScripts
+            | Self::OutOfMemory
+            | Self::WithdrawRight
+            | Self::ClockBack
+            | Self::MoveSlots => Lane::Server,
+            Self::StopServer
+            | Self::RestartWithData
+            | Self::RestartWithout
+            | Self::ClockForward
+            | Self::ClockToAndFro
+            | Self::PlannedFailover
+            | Self::LossyFailover
+            | Self::FreezeMaster => Lane::Window,
         }
     }
 

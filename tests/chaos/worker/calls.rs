@@ -113,11 +113,11 @@ impl Caller {
     async fn call(&self, call: &Call, polled: &AtomicU64) -> Result<(), LockError> {
         match (call.kind, call.is_renewed) {
             (Kind::Lock, true) => {
-                let mut waiting = self.waits(call);
+                let mut waiting = Some(self.waits(call));
                 renewed(self, call, polled, &mut waiting).await
             }
             (Kind::Lock, false) => {
-                let mut waiting = self.waits(call);
+                let mut waiting = Some(self.waits(call));
                 plain(self, call, polled, &mut waiting).await
             }
             (Kind::Permit, _) => permit(self, call, polled).await,
@@ -125,8 +125,8 @@ impl Caller {
         }
     }
 
-    pub(crate) fn waits(&self, call: &Call) -> Option<Waiting> {
-        Some(self.journal.wait(&format!("disLock:{}", call.key)))
+    pub(crate) fn waits(&self, call: &Call) -> Waiting {
+        self.journal.wait(&format!("disLock:{}", call.key))
     }
 
     async fn stay(&self, leases: &[&Lease], call: &Call, polled: &AtomicU64) {
@@ -138,7 +138,9 @@ impl Caller {
                 self.write(&stays).await;
             }
             pause(1).await;
-            stays.iter_mut().for_each(|stay| stay.polled(polled.load(Ordering::Relaxed)));
+            for stay in &mut stays {
+                stay.polled(polled.load(Ordering::Relaxed));
+            }
         }
         look(&mut stays);
         self.write_later(&stays, call);

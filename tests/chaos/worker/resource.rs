@@ -36,7 +36,7 @@ impl Resource {
         match place {
             Ok(place) => write(journal, key, token, place, at, belief),
             Err(error) if error.code() == Some("FENCED") => {
-                write(journal, key, token, 0, at, belief)
+                write(journal, key, token, 0, at, belief);
             }
             Err(error) => panic!("nothing disturbs the resource: {error}"),
         }

@@ -16,8 +16,8 @@ pub(crate) fn work(caller: &Caller, mut dice: Dice) {
         let call = Call::of(&mut dice);
         let outcome = match (call.kind, call.is_renewed) {
             (Kind::Set, _) => set(caller, &call),
-            (_, true) => renewed(caller, &call, &mut caller.waits(&call)),
-            (_, false) => plain(caller, &call, &mut caller.waits(&call)),
+            (_, true) => renewed(caller, &call, &mut Some(caller.waits(&call))),
+            (_, false) => plain(caller, &call, &mut Some(caller.waits(&call))),
         };
         if losses::note(&caller.journal, outcome) {
             pause(20);
@@ -56,7 +56,9 @@ fn stay(caller: &Caller, leases: &[&Lease], call: &Call) {
         pause(1);
     }
     if call.writes {
-        stays.iter().for_each(|stay| caller.resource.write(&caller.journal, stay.lease()));
+        for stay in &stays {
+            caller.resource.write(&caller.journal, stay.lease());
+        }
     }
     look(&mut stays);
 }

@@ -88,18 +88,17 @@ impl Memory {
                     to.places.entry(key.clone()).or_default().lock = lock;
                 }
             }
-            Part::Queue(key) => match Family::of_permit(key) {
-                Some(family) => {
+            Part::Queue(key) => {
+                if let Some(family) = Family::of_permit(key) {
                     if let Some(queue) = from.queues.remove(family.key()) {
                         to.queues.insert(family.key().clone(), queue);
                     }
-                }
-                None => {
+                } else {
                     let place = from.places.get_mut(key);
                     let queue = place.map(|place| std::mem::take(&mut place.queue));
                     to.places.entry(key.clone()).or_default().queue = queue.unwrap_or_default();
                 }
-            },
+            }
             Part::Counter(slot) => {
                 if let Some(fence) = from.counting.fences.remove(slot) {
                     let latest = from.counting.calendar.latest;
@@ -139,15 +138,13 @@ impl Memory {
 
     pub(crate) fn leave_queue(&self, attempt: &Attempt) {
         let mut state = self.state();
-        let withdraw = |queue: &mut VecDeque<Arc<Attempt>>| {
-            queue.retain(|other| other.owner != attempt.owner);
+        let queue = if let Some(family) = Family::of_permit(&attempt.key) {
+            state.queues.get_mut(family.key())
+        } else {
+            state.places.get_mut(&attempt.key).map(|place| &mut place.queue)
         };
-        match Family::of_permit(&attempt.key) {
-            Some(family) => state.queues.get_mut(family.key()).into_iter().for_each(withdraw),
-            None => {
-                let place = state.places.get_mut(&attempt.key);
-                place.into_iter().for_each(|place| withdraw(&mut place.queue));
-            }
+        if let Some(queue) = queue {
+            queue.retain(|other| other.owner != attempt.owner);
         }
     }
 }
