@@ -11,8 +11,8 @@ pub(crate) const FLOORS: &[(&str, &str)] = &[
     ),
     (
         "simulation",
-        "mod summary trial worker order client subscription process connection world rules held call \
-         life history mix keys dice panics",
+        "mod summary trial worker order faults in_parts client subscription process connection world news \
+         server rules held call life history mix seats keys dice panics",
     ),
     ("attribute", "mod answers values returned"),
     ("testing", "mod locks staged internals"),

@@ -29,11 +29,11 @@ use report::Report;
 use settings::{Settings, Topology};
 use world::World;
 
-/// Too short to have all that makes a run valid, and long enough for some thousand holds.
+/// Too short to have all that makes a run valid, and long enough for some thousand holds. The faults are the same each
+/// time; `cargo xtask chaos` draws others.
 #[test]
 fn twenty_seconds_of_chaos_break_no_rule() {
-    let settings =
-        Settings { topology: Topology::One, seed: boot_time(), length: Duration::from_secs(14) };
+    let settings = Settings { topology: Topology::One, seed: 1, length: Duration::from_secs(14) };
     let report = run(&settings);
     assert!(report.is_sound(), "{report}");
 }

@@ -109,6 +109,7 @@ async fn a_leader_that_was_stopped_campaigns_again<F: Fixture>(store: &F) {
         probe.changed().await;
     }
     leading.abort();
+    assert!(leading.await.unwrap_err().is_cancelled());
     drained().await;
     assert!(!probe.is_leader());
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::keys::{SLOTS, slot};
 use super::life::sleep;
 use super::mix::Kind;
+use super::news::News;
 use super::process::Process;
 use super::server::Refusal;
 use super::world::World;
@@ -38,8 +39,8 @@ pub(super) fn fail_over(world: &Arc<World>) {
             if is_heard_of {
                 drop(tokio::spawn(async move {
                     sleep(after).await;
-                    process.life.until(tokio_time()).await;
-                    process.learn_primary();
+                    process.life().until(tokio_time()).await;
+                    process.hears(News::Primary);
                 }));
             }
         }
@@ -47,7 +48,7 @@ pub(super) fn fail_over(world: &Arc<World>) {
         world.note(|_| format!("s{former} is a replica"));
         world.store(former).flush();
         for process in world.processes() {
-            process.leave_server(former);
+            process.hears(News::Left(former));
         }
         world.seats().is_failing_over = false;
     }));
@@ -78,8 +79,8 @@ pub(super) fn move_slot(world: &Arc<World>) {
         for process in world.processes() {
             let arrives = tokio_time().after(world.message_way());
             drop(tokio::spawn(async move {
-                process.life.until(arrives).await;
-                process.hears_of_move(slot(seat));
+                process.life().until(arrives).await;
+                process.hears(News::Moved(slot(seat)));
             }));
         }
     }));

@@ -56,6 +56,7 @@ mod in_parts;
 mod keys;
 mod life;
 mod mix;
+mod news;
 mod order;
 mod panics;
 mod process;

@@ -13,6 +13,7 @@ use super::connection::Connection;
 use super::keys::{SLOTS, seat};
 use super::life::{Life, polled_worker, sleep};
 use super::mix::{Lane, Way};
+use super::news::{Hears, News};
 use super::seats::Topology;
 use super::server::{Does, Refusal};
 use super::world::{Refused, Request, World};
@@ -158,7 +159,8 @@ impl Process {
             confirmed: Notify::new(),
             broken: Notify::new(),
         });
-        world.add(&process);
+        let hears: Arc<dyn Hears> = Arc::<Self>::clone(&process);
+        world.add(&hears);
         process
     }
 
@@ -342,7 +344,7 @@ impl Process {
     }
 
     /// A server breaks all connections.
-    pub(super) fn leave_server(&self, server: usize) {
+    fn leave_server(&self, server: usize) {
         let openings = self.openings()[2 * server..2 * server + 2].to_vec();
         for opening in openings.iter().flatten() {
             if let Some(connection) = opening.connection.get() {
@@ -356,7 +358,7 @@ impl Process {
     }
 
     /// An operator has sent this. What it stops is not polled any more, and is not passed on.
-    pub(super) fn hears(&self, revocation: &Revocation) {
+    fn hears_of_operator(&self, revocation: &Revocation) {
         let Some(events) = self.events() else { return };
         let held = self.world.rules().held_by(&revocation.owner);
         events.on_revocation(revocation);
@@ -365,7 +367,7 @@ impl Process {
     }
 
     /// Another one has changed a lock of this process.
-    pub(super) fn hears_of_change(&self, key: &str) {
+    fn hears_of_change(&self, key: &str) {
         let is_open = self.connections().iter().any(|connection| !connection.is_retired());
         if let Some(events) = self.events().filter(|_| is_open) {
             self.world.count("changes heard");
@@ -374,7 +376,7 @@ impl Process {
     }
 
     /// All slots of this have left a server: the subscription to their channels has ended.
-    pub(super) fn hears_of_move(&self, slot: Slot) {
+    fn hears_of_move(&self, slot: Slot) {
         if let Some(events) = self.events() {
             events.on_resubscribed(None, &|other| other == slot);
         }
@@ -511,6 +513,30 @@ impl Opening {
                 return Arc::clone(connection);
             }
             opened.await;
+        }
+    }
+}
+
+impl Hears for Process {
+    fn number(&self) -> usize {
+        self.number
+    }
+
+    fn life(&self) -> &Life {
+        &self.life
+    }
+
+    fn is_deaf(&self) -> bool {
+        self.subscription().is_deaf
+    }
+
+    fn hears(self: Arc<Self>, news: News) {
+        match news {
+            News::Operator(revocation) => self.hears_of_operator(&revocation),
+            News::Changed(key) => self.hears_of_change(key),
+            News::Moved(slot) => self.hears_of_move(slot),
+            News::Primary => self.learn_primary(),
+            News::Left(server) => self.leave_server(server),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::history::{History, MARKS, Names, Record};
 use super::keys::{KEYS, PERMITS, family, keys_in, known, lock_key, seat_of, slot};
 use super::life::sleep_until;
 use super::mix::{Mix, Way};
-use super::process::Process;
+use super::news::{Hears, News};
 use super::rules::{Hold, Rules};
 use super::seats::{Seat, Seats, Topology};
 use super::server::{Does, Refusal, Server};
@@ -32,7 +32,7 @@ pub(super) struct World {
     pub(super) history: Mutex<History>,
     rules: Mutex<Rules>,
     /// All that were started.
-    processes: Mutex<Vec<Weak<Process>>>,
+    processes: Mutex<Vec<Weak<dyn Hears>>>,
     /// The locks of which a process hears that others have changed them, and their owners then.
     tracked: Mutex<BTreeMap<(usize, &'static str), String>>,
     /// One less than the first fencing token: those of the calendar differ from run to run.
@@ -258,17 +258,17 @@ impl World {
         parts.iter().any(|part| self.store(1 - server).has(part))
     }
 
-    pub(super) fn add(&self, process: &Arc<Process>) {
+    pub(super) fn add(&self, process: &Arc<dyn Hears>) {
         let mut processes = self.processes.lock().unwrap();
-        processes.retain(|process| process.upgrade().is_some_and(|it| !it.life.is_over()));
+        processes.retain(|process| process.upgrade().is_some_and(|it| !it.life().is_over()));
         processes.push(Arc::downgrade(process));
     }
 
     /// Those that live.
-    pub(super) fn processes(&self) -> Vec<Arc<Process>> {
+    pub(super) fn processes(&self) -> Vec<Arc<dyn Hears>> {
         let processes = self.processes.lock().unwrap();
         let living = processes.iter().filter_map(Weak::upgrade);
-        living.filter(|process| !process.life.is_over()).collect()
+        living.filter(|process| !process.life().is_over()).collect()
     }
 
     /// An operator asks the holder of a lock to stop, where there is one.
@@ -322,17 +322,15 @@ impl World {
         let (key, reason) = (lock_key(key), Reason::new("an operator"));
         let revocation = Revocation { verb, owner, key, reason };
         for process in self.processes() {
-            if process.subscription().is_deaf
-                || self.roll(|dice| dice.chance(self.mix.lost_message))
-            {
+            if process.is_deaf() || self.roll(|dice| dice.chance(self.mix.lost_message)) {
                 self.count("messages of operators lost");
                 continue;
             }
             let arrives = tokio_time().after(self.message_way());
             let revocation = revocation.clone();
             drop(tokio::spawn(async move {
-                process.life.until(arrives).await;
-                process.hears(&revocation);
+                process.life().until(arrives).await;
+                process.hears(News::Operator(revocation));
             }));
         }
     }
@@ -350,13 +348,13 @@ impl World {
     /// Another one has changed a lock.
     fn changed(&self, key: &'static str) {
         for process in self.processes() {
-            if self.tracked.lock().unwrap().remove(&(process.number, key)).is_none() {
+            if self.tracked.lock().unwrap().remove(&(process.number(), key)).is_none() {
                 continue;
             }
             let arrives = tokio_time().after(self.message_way());
             drop(tokio::spawn(async move {
-                process.life.until(arrives).await;
-                process.hears_of_change(key);
+                process.life().until(arrives).await;
+                process.hears(News::Changed(key));
             }));
         }
     }
@@ -423,10 +421,6 @@ impl World {
         }
         let has = |other: &&str| self.owner(other).as_deref() == Some(owner);
         if KEYS.iter().filter(|other| has(other)).count() > 1 {
-            // A request that is repeated in parts takes the first permit that is free.
-            if self.mix.topology == Topology::Slots && family(known(key)) == PERMITS {
-                return self.count("permits taken twice while a slot moves");
-            }
             self.violation(|names| format!("{key}: {} has two locks", names.of(owner)));
         }
     }

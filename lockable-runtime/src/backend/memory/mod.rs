@@ -28,7 +28,8 @@ use crate::types::token::Origin;
 
 mod change;
 mod listing;
-#[cfg(all(test, feature = "redis"))]
+#[cfg(test)]
+#[allow(dead_code, reason = "the simulation has it, which needs a feature")]
 mod nodes;
 #[cfg(feature = "__internals")]
 mod outside;
@@ -36,7 +37,8 @@ mod permits;
 mod revoking;
 mod state;
 
-#[cfg(all(test, feature = "redis"))]
+#[cfg(test)]
+#[allow(unused_imports, reason = "as above")]
 pub(crate) use self::nodes::{Part, Snapshot};
 #[cfg(feature = "__internals")]
 pub use self::outside::MemoryStore;
