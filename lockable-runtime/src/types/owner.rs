@@ -312,6 +312,7 @@ impl<'a> TokenParts<'a> {
 }
 
 /// Whether a lock with this value is done: a `once` call ended well, and left it taken.
+#[cfg(any(feature = "redis", test))]
 pub(crate) fn is_done(value: &[u8]) -> bool {
     let is_kept = matches!(value, [b'~' | b'=', ..]);
     let text = is_kept.then(|| std::str::from_utf8(value).ok()).flatten();

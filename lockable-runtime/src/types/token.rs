@@ -96,7 +96,7 @@ pub(crate) enum ReleasedBy {
     Script,
     /// By a command that deletes the lock if it has this owner token and no waiter has marked it. Only such a token is
     /// ever marked.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "only Redis has the command"))]
+    #[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "only Redis has the command"))]
     Command,
 }
 
