@@ -66,7 +66,11 @@ fn lead(
     let request = RequestId::new(name).sync_scope(|| locker.lock("k").expire(expire));
     let leading = request.lead(move |lease| {
         current.store(lease.fencing_token().into(), Ordering::SeqCst);
-        pending()
+        let term = Term(Arc::clone(&current));
+        async move {
+            let _term = term;
+            pending::<()>().await;
+        }
     });
     let probe = leading.watch();
     let watched = probe.clone();
@@ -74,12 +78,21 @@ fn lead(
     (probe, runtime.spawn(leading))
 }
 
+/// A body that leads. Between two terms there is no token.
+struct Term(Arc<AtomicU64>);
+
+impl Drop for Term {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::SeqCst);
+    }
+}
+
 /// A token of the same process that is newer by now is never taken for the older one: it is read first.
 #[expect(clippy::disallowed_methods, reason = "the pause is between two looks")]
 fn believe(probe: &Leadership, token: &AtomicU64) {
     loop {
         let (held, time) = (token.load(Ordering::SeqCst), boot_nanos());
-        if probe.is_leader() && token.load(Ordering::SeqCst) == held {
+        if held != 0 && probe.is_leader() && token.load(Ordering::SeqCst) == held {
             println!("{held} {time}");
         }
         thread::sleep(Duration::from_millis(1));
