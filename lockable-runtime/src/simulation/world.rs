@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 
 use super::dice::Dice;
 use super::history::{History, MARKS, Names, Record};
-use super::keys::{KEYS, PERMITS, family, keys_in, known, lock_key, seat_of, slot};
+use super::keys::{KEYS, keys_in, known, lock_key, seat_of, slot};
 use super::life::sleep_until;
 use super::mix::{Mix, Way};
 use super::news::{Hears, News};
