@@ -80,7 +80,7 @@ impl<'a> Keys<'a> {
         assert!(error.is_lost() && error.key() == Some(&*self.lost), "{error}");
         // Nothing has renewed the lost lock since then.
         let late = last.get().unwrap().saturating_sub(failed);
-        println!("{lease:?} of lease: the body goes on for {late:?}");
+        println!("{lease:?} of lease: the body continues for {late:?}");
         assert!(late < lease, "{late:?}");
         assert_eq!(self.lasting.admin().get(&self.kept), None);
     }

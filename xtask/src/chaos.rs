@@ -11,7 +11,7 @@ pub(crate) const USAGE: &str =
 
 const TEST: &str = "chaos_breaks_no_rule";
 
-/// Runs each topology for so many minutes; the last line sums up what they have shown.
+/// Runs each topology for this number of minutes; the last line sums up what they have shown.
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Result<bool, String> {
     let options = Options::parse(arguments).ok_or_else(|| format!("usage: cargo xtask {USAGE}"))?;
     redis::prepare()?;

@@ -86,7 +86,7 @@ pub(super) fn move_slot(world: &Arc<World>) {
     }));
 }
 
-/// A time below so many milliseconds, which is often none.
+/// A time below this number of milliseconds, which is often zero.
 fn up_to(world: &World, millis: u64) -> Duration {
     world.roll(|dice| if dice.chance(300) { Duration::ZERO } else { dice.millis_below(millis) })
 }

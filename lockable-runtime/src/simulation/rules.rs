@@ -141,7 +141,7 @@ impl Rules {
         self.lost.contains(owner)
     }
 
-    /// A server said that this owner has its lock, after so many changes of the primary.
+    /// A server said that this owner has its lock, after this number of changes of the primary.
     pub(super) fn confirms(&mut self, owner: &str, epoch: u64) {
         let confirmed = self.confirmed.entry(owner.to_owned()).or_default();
         *confirmed = epoch.max(*confirmed);

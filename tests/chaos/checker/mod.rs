@@ -234,7 +234,7 @@ fn is_calm(faults: &[Fault], begin: u64, end: u64) -> bool {
     !faults.iter().any(|fault| fault.begin <= end && fault.end >= begin)
 }
 
-/// When two may believe in a lock at once: from the begin of such a fault to one longest lease and a second after it.
+/// When two may believe in a lock at once: from the start of such a fault to one longest lease and a second after it.
 struct Windows(Vec<(u64, u64)>);
 
 impl Windows {

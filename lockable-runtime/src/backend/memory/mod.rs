@@ -38,7 +38,7 @@ mod revoking;
 mod state;
 
 #[cfg(test)]
-#[allow(unused_imports, reason = "as above")]
+#[allow(unused_imports, reason = "the simulation has it, which needs a feature")]
 pub(crate) use self::nodes::{Part, Snapshot};
 #[cfg(feature = "__internals")]
 pub use self::outside::MemoryStore;

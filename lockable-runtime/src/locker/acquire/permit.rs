@@ -19,8 +19,8 @@ use crate::waiters::Heard;
 
 /// Acquires one of the permits of the key, as [`acquire`](super::acquire) does for one lock.
 ///
-/// A call for all permits names each that it wants. It has lines of its own for them, and waits for no lane: it is the
-/// only one that has passed the gate.
+/// A call for all permits names each that it wants. It has lines of its own for them, and waits for no lane: one such call
+/// at a time is between the gate and its last permit.
 ///
 /// # Errors
 /// As of one lock.
