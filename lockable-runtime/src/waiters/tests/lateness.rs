@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::slow::Slow;
 use super::*;
+use crate::backend::Slow;
 use crate::types::reporting::Reporting;
 
 fn slow_waiters() -> (Arc<Slow>, Waiters) {
